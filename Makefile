@@ -1,0 +1,67 @@
+# Every target makes the virtual environment it needs; a stamp file per set of extras says that it is
+# up to date with pyproject.toml. Another interpreter: make PYTHON=python3.12 test
+
+PYTHON ?= python3
+# at most this many test processes
+JOBS ?= 2
+# more arguments for pytest: make test PYTEST_ARGS="tests/datasets -x"
+PYTEST_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Dependencies come as wheels only, so no compiler is ever needed (the project itself is pure Python).
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all:
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint bench docs clean
+
+help:
+	@echo "make demo        run the tour in examples/demo.py"
+	@echo "make test        fast tests and the examples in the docstrings"
+	@echo "make test-slow   the statistical tests that take long"
+	@echo "make lint        ruff, mypy and the import contract"
+	@echo "make bench       the benchmarks (PARTITA_DATA names the folder of data sets)"
+	@echo "make docs        build the documentation into site/"
+	@echo "make clean       remove the environment and everything built"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; \
+	sys.exit(0 if v >= (3, 11) else "partita needs Python 3.11 or newer, and $(PYTHON) is %d.%d: try make PYTHON=python3.12" % v[:2])'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.stamp-dev: pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) -e ".[dev]"
+	@touch $@
+
+$(VENV)/.stamp-docs: pyproject.toml | $(VENV)/.stamp-dev
+	$(PIP_INSTALL) -e ".[docs]"
+	@touch $@
+
+$(VENV)/.stamp-bench: pyproject.toml | $(VENV)/.stamp-dev
+	$(PIP_INSTALL) -e ".[plot,graph,peers]"
+	@touch $@
+
+demo: $(VENV)/.stamp-dev
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.stamp-dev
+	$(BIN)/python -m pytest -n auto --maxprocesses=$(JOBS) $(PYTEST_ARGS)
+
+test-slow: $(VENV)/.stamp-dev
+	$(BIN)/python -m pytest -n auto --maxprocesses=$(JOBS) -m slow $(PYTEST_ARGS)
+
+lint: $(VENV)/.stamp-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy src
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.stamp-bench
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.stamp-docs
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

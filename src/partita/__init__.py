@@ -1,0 +1,24 @@
+"""partita: probabilistic clustering. Many clusterings into one, one table into many."""
+
+from partita._version import __version__
+
+_EXPORTS = {
+    "LatentClass": "partita.mixture",
+    "Mixture": "partita.mixture",
+    "load": "partita.estimator",
+}
+
+__all__ = ["LatentClass", "Mixture", "__version__", "load"]
+
+
+def __getattr__(name):
+    # `import partita` stays cheap: scikit-learn and the rest are loaded with the first model
+    if name in _EXPORTS:
+        import importlib
+
+        return getattr(importlib.import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'partita' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *_EXPORTS])

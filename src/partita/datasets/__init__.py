@@ -1,0 +1,21 @@
+"""Data to try things on: a bundled table, planted clusters with their oracle, a folder of benchmarks."""
+
+from partita.datasets.bundled import Dataset, load_visitors
+from partita.datasets.folder import Benchmark, load_benchmark
+from partita.datasets.planted import (
+    Planted,
+    make_categorical_clusters,
+    make_gaussian_clusters,
+    make_mixed_clusters,
+)
+
+__all__ = [
+    "Benchmark",
+    "Dataset",
+    "Planted",
+    "load_benchmark",
+    "load_visitors",
+    "make_categorical_clusters",
+    "make_gaussian_clusters",
+    "make_mixed_clusters",
+]

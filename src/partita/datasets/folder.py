@@ -1,0 +1,154 @@
+"""Benchmark tables from a folder of the user's: the package ships none of them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Benchmark", "load_benchmark"]
+
+_VARIABLE = "PARTITA_DATA"
+_SUFFIX = ".csv.gz"
+
+
+class Benchmark(NamedTuple):
+    """A table read from the folder of benchmarks.
+
+    Attributes
+    ----------
+    X : ndarray, shape (n_samples, n_features)
+        Floats with NaN where missing, if every column is numeric. Otherwise objects: floats in the numeric
+        columns, strings in the others, None where missing.
+    target : ndarray of int, or None
+        The classes, coded from 0 in the order of `target_names`: shape (n_samples,) for one labeling,
+        (n_samples, n_labelings) for several, None for a table without classes.
+    feature_names : list of str
+        The names of the columns of `X`.
+    target_names : list of list of str
+        One list of class names for each labeling; empty for a table without classes.
+    ids : ndarray of str, or None
+        The names of the rows, where the table has an ``id`` column.
+    """
+
+    X: NDArray[Any]
+    target: NDArray[np.int64] | None
+    feature_names: list[str]
+    target_names: list[list[str]]
+    ids: NDArray[np.str_] | None
+
+
+def load_benchmark(name: str, *, folder: str | os.PathLike[str] | None = None) -> Benchmark:
+    """Read ``<folder>/<name>.csv.gz``.
+
+    The file has a header row and one line for each object: an optional first column ``id``, the features,
+    then ``class``, or ``class_1``, ``class_2`` and so on where several groupings are known. An empty cell
+    is missing. Nothing is scaled or recoded but the classes.
+
+    Parameters
+    ----------
+    name : str
+        The name of the table, without the ending.
+    folder : path, default=None
+        Where the tables lie. None takes the folder named by the environment variable ``PARTITA_DATA``.
+
+    Returns
+    -------
+    Benchmark
+        The fields `X`, `target`, `feature_names`, `target_names` and `ids`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If no folder is named, or it has no such table. The message says which tables there are.
+    ValueError
+        If the file is not such a table; the message names the line.
+
+    Examples
+    --------
+    >>> import gzip, pathlib, tempfile
+    >>> from partita.datasets import load_benchmark
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = gzip.compress(b"length,width,class\\n1.5,2,oak\\n,3,elm\\n")
+    ...     _ = pathlib.Path(folder, "leaves.csv.gz").write_bytes(table)
+    ...     leaves = load_benchmark("leaves", folder=folder)
+    >>> leaves.X
+    array([[1.5, 2. ],
+           [nan, 3. ]])
+    >>> leaves.target, leaves.target_names
+    (array([1, 0]), [['elm', 'oak']])
+    """
+    path = _find(name, folder)
+    header, rows = _read(path)
+    has_ids = header[0] == "id"
+    n_classes = 0
+    while n_classes < len(header) and re.fullmatch(r"class(_\d+)?", header[-1 - n_classes]):
+        n_classes += 1
+    first, last = int(has_ids), len(header) - n_classes
+    if first >= last:
+        raise ValueError(f"{path}: line 1 names no feature column (found {', '.join(header)})")
+
+    coded = [np.unique([row[j] for row in rows], return_inverse=True) for j in range(last, len(header))]
+    targets = np.column_stack([codes for _, codes in coded]).astype(np.int64) if coded else None
+    return Benchmark(
+        X=_features([row[first:last] for row in rows]),
+        target=targets[:, 0] if targets is not None and n_classes == 1 else targets,
+        feature_names=header[first:last],
+        target_names=[names.tolist() for names, _ in coded],
+        ids=np.array([row[0] for row in rows]) if has_ids else None,
+    )
+
+
+def _find(name: str, folder: str | os.PathLike[str] | None) -> Path:
+    if folder is None:
+        folder = os.environ.get(_VARIABLE, "")
+        if not folder:
+            raise FileNotFoundError(
+                f"benchmark {name!r} is not part of the package: set the environment variable {_VARIABLE} to "
+                f"a folder that holds {name}{_SUFFIX}, or give folder="
+            )
+    root = Path(folder)
+    where = f"the folder {str(root)!r} (from {_VARIABLE} or folder=)"
+    if not root.is_dir():
+        raise FileNotFoundError(f"{where} does not exist")
+    # `name` is looked up among the names there are, so it cannot lead out of the folder
+    tables = sorted(path.name.removesuffix(_SUFFIX) for path in root.glob(f"*{_SUFFIX}"))
+    if name not in tables:
+        raise FileNotFoundError(f"{where} has no table {name!r}; it has: {', '.join(tables) or 'none'}")
+    return root / f"{name}{_SUFFIX}"
+
+
+def _read(path: Path) -> tuple[list[str], list[list[str]]]:
+    with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as stream:
+        reader = csv.reader(stream)
+        header = next(reader, [])
+        rows = []
+        for row in reader:
+            if len(row) != len(header):
+                raise ValueError(
+                    f"{path}: line {reader.line_num} has {len(row)} cells, the header has {len(header)}"
+                )
+            rows.append(row)
+    if not rows:
+        raise ValueError(f"{path}: no line after the header" if header else f"{path}: the file is empty")
+    return header, rows
+
+
+def _features(rows: list[list[str]]) -> NDArray[Any]:
+    try:
+        return np.array([[float(cell) if cell else np.nan for cell in row] for row in rows])
+    except ValueError:
+        pass  # some column is not numeric
+    X = np.empty((len(rows), len(rows[0])), dtype=object)
+    for d, column in enumerate(zip(*rows)):
+        try:
+            X[:, d] = [float(cell) if cell else None for cell in column]
+        except ValueError:
+            X[:, d] = [cell or None for cell in column]
+    return X

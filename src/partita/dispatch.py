@@ -1,0 +1,221 @@
+"""Compiled generic functions and kernels: the only module that imports numba.
+
+A *generic* is one name with an implementation per NamedTuple type of its first argument. In the interpreter it
+is a :func:`functools.singledispatch`; inside compiled code it is resolved while compiling, so it costs nothing
+at run time and the result can be cached on disk. A *kernel* is a compiled loop that calls generics.
+
+Both are lazy: importing a module that defines them does not import numba, the first call does. The source that
+is compiled is the source that runs in the interpreter: ``NUMBA_DISABLE_JIT=1`` for a whole process, or
+:func:`interpreted` for a block of code, runs the very same functions uncompiled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import inspect
+import logging
+import pathlib
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
+
+__all__ = ["Kernel", "generic", "interpreted", "kernel", "lacks"]
+
+logger = logging.getLogger("partita")
+
+_generics: list[Any] = []
+_waiting: list[Callable[[], None]] = []  # overloads to hand to numba once it is loaded
+_interpreting = False
+
+
+def generic(stub: Callable | None = None, *, derived: bool = False) -> Any:
+    """Make ``stub`` a function with one implementation per type of its first argument.
+
+    Implementations are added with ``@name.register(Type)``, where ``Type`` is a NamedTuple class. With
+    ``derived=True`` the body of the stub is the implementation for every type that has none of its own.
+
+    Examples
+    --------
+    >>> from typing import NamedTuple
+    >>> @generic
+    ... def area(shape): ...
+    >>> class Square(NamedTuple):
+    ...     side: float
+    >>> @area.register(Square)
+    ... def _(shape):
+    ...     return shape.side**2
+    >>> area(Square(3.0))
+    9.0
+    >>> area((3.0,))
+    Traceback (most recent call last):
+    ...
+    TypeError: tuple has no implementation of area(); add one with @area.register(tuple)
+    """
+    if stub is None:
+        return functools.partial(generic, derived=derived)
+
+    def refuse(first, *_):
+        name = type(first).__name__
+        raise TypeError(
+            f"{name} has no implementation of {stub.__name__}(); add one with @{stub.__name__}.register({name})"
+        )
+
+    function: Any = functools.singledispatch(stub if derived else functools.wraps(stub)(refuse))
+    table: dict[type, Callable] = {}
+    interpreted_register = function.register
+
+    def register(cls: type) -> Callable[[Callable], Callable]:
+        def add(implementation: Callable) -> Callable:
+            table[cls] = implementation
+            interpreted_register(cls, implementation)
+            return implementation
+
+        return add
+
+    function.register, function.table, function.derived = register, table, derived
+    _generics.append(function)
+    _waiting.append(functools.partial(_hand_to_numba, function, stub))
+    return function
+
+
+def lacks(cls: type, *generics: Any) -> list[str]:
+    """Names of the generics that ``cls`` does not implement (derived ones count as implemented)."""
+    return [g.__name__ for g in generics if cls not in g.table and not g.derived]
+
+
+def _hand_to_numba(function: Any, stub: Callable) -> None:
+    from numba.extending import overload
+
+    names = list(inspect.signature(stub).parameters)
+    scope = {"table": function.table, "default": stub if function.derived else None}
+    # numba matches the argument names of the chooser with those of the implementation, hence the exec
+    exec(
+        f"def choose({', '.join(names)}):\n"
+        f"    return table.get(getattr({names[0]}, 'instance_class', None), default)",
+        scope,
+    )
+    overload(function, strict=False, jit_options={"error_model": "numpy"})(scope["choose"])
+
+
+class Kernel:
+    """A function compiled at its first call, cached on disk, and run without the interpreter's lock."""
+
+    def __init__(self, function: Callable):
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._compiled: Any = None
+
+    @property
+    def compiled(self) -> Any:
+        """The numba dispatcher (the plain function under ``NUMBA_DISABLE_JIT=1``)."""
+        if self._compiled is None:
+            from numba import njit
+
+            _listen()
+            dispatcher = njit(cache=True, nogil=True, error_model="numpy")(self.py_func)
+            if hasattr(dispatcher, "_cache"):
+                # numba watches only the file of the kernel itself: an edit in a family would load stale code
+                dispatcher._cache._cache_file._source_stamp = _fingerprint()
+            self._compiled = dispatcher
+        while _waiting:
+            _waiting.pop()()
+        return self._compiled
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.compiled._numba_type_
+
+    def __call__(self, *args: Any) -> Any:
+        return (self.py_func if _interpreting else self.compiled)(*args)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+
+def kernel(function: Callable) -> Kernel:
+    """Compile ``function`` at its first call; it may call generics and other kernels.
+
+    Examples
+    --------
+    >>> @kernel
+    ... def double(x):
+    ...     return 2 * x
+    >>> double.py_func(4)
+    8
+    """
+    return Kernel(function)
+
+
+@contextlib.contextmanager
+def interpreted() -> Iterator[None]:
+    """Run kernels uncompiled inside this block (the readable reference; also what tests use on tiny data).
+
+    Examples
+    --------
+    >>> @kernel
+    ... def double(x):
+    ...     return 2 * x
+    >>> with interpreted():
+    ...     double(4)
+    8
+    """
+    global _interpreting
+    before, _interpreting = _interpreting, True
+    try:
+        yield
+    finally:
+        _interpreting = before
+
+
+@functools.cache
+def _package_digest() -> bytes:
+    digest = hashlib.sha256()
+    for path in sorted(pathlib.Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def _fingerprint() -> str:
+    """Changes with any source of the package and with any implementation that a user registered."""
+    digest = hashlib.sha256(_package_digest())
+    for function in _generics:
+        for cls, implementation in function.table.items():
+            if not implementation.__module__.startswith("partita."):
+                digest.update(f"{function.__name__} {cls.__module__}.{cls.__qualname__}".encode())
+                _digest_code(digest, implementation.__code__)
+    return digest.hexdigest()
+
+
+def _digest_code(digest: Any, code: CodeType) -> None:
+    digest.update(code.co_code)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _digest_code(digest, constant)
+        else:
+            digest.update(repr(constant).encode())
+    digest.update(" ".join(code.co_names).encode())
+
+
+@functools.cache
+def _listen() -> None:
+    """Tell the user, once a process, why the first run on a machine takes seconds."""
+    from numba.core import event
+
+    class Announce(event.Listener):
+        told = False
+
+        def on_start(self, started: Any) -> None:
+            function = started.data["dispatcher"].py_func
+            if not Announce.told and function.__module__.startswith("partita."):
+                Announce.told = True
+                logger.warning(
+                    "partita: compiling this model for the first time on this machine (a few seconds); "
+                    "later runs load it from disk."
+                )
+
+        def on_end(self, ended: Any) -> None:
+            pass
+
+    event.register("numba:compile", Announce())

@@ -1,0 +1,155 @@
+"""One pass over the rows: log joints, responsibilities, statistics. What EM, VB, CVB and predictions share.
+
+A pass never holds an objects x clusters matrix: a block of rows is scored, normalised and added to the
+statistics before the next one is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.execution import Serial, row_blocks
+from partita.families.contract import cache_start, n_columns, spread_start, stats_start
+from partita.families.registry import Block
+from partita.families.rows import (
+    normalize_rows,
+    project_rows,
+    refresh_clusters,
+    scatter_rows,
+    score_rows,
+)
+
+__all__ = [
+    "Parameters",
+    "Statistics",
+    "collect",
+    "label_rows",
+    "log_joint_rows",
+    "n_cache",
+    "n_spread",
+    "n_stats",
+    "normalized",
+    "plug_in",
+    "predictive",
+]
+
+Scorer = Callable[[np.ndarray], np.ndarray]  # rows -> log joint [rows, K]
+
+
+class Parameters(NamedTuple):
+    """Log weights [K] and the natural parameters of each block [statistic, K]."""
+
+    log_weights: np.ndarray
+    thetas: tuple[np.ndarray, ...]
+
+
+class Statistics(NamedTuple):
+    """What a pass leaves: sizes, statistics of each block, and three sums over the objects."""
+
+    n: np.ndarray
+    S: tuple[np.ndarray, ...]
+    log_likelihood: float
+    entropy: float  # of the labels
+    hidden: float  # what partly seen vectors add to the variational bound
+
+
+def n_stats(lik: Any) -> int:
+    """Rows of the statistics of a block."""
+    return int(stats_start(lik, n_columns(lik)))
+
+
+def n_cache(lik: Any) -> int:
+    """Rows of the predictive cache of a block."""
+    return int(cache_start(lik, n_columns(lik)))
+
+
+def n_spread(lik: Any) -> int:
+    """Rows of the packed variance of the statistics of a block."""
+    return int(spread_start(lik, n_columns(lik)))
+
+
+def log_joint_rows(blocks: Sequence[Block], parameters: Parameters, rows: np.ndarray) -> np.ndarray:
+    """``log weight_k + log p(x_i | theta_k)`` for a block of rows."""
+    L = np.tile(parameters.log_weights, (len(rows), 1))
+    for block, theta in zip(blocks, parameters.thetas, strict=True):
+        project_rows(block.family, block.data, rows, theta, L)
+    return L
+
+
+def collect(
+    blocks: Sequence[Block], weights: np.ndarray, parameters: Parameters, executor: Any = None
+) -> Statistics:
+    """The E step: expected statistics of all objects under the given parameters."""
+    K = len(parameters.log_weights)
+
+    def one(rows: np.ndarray) -> Statistics:
+        R = log_joint_rows(blocks, parameters, rows)
+        sums = np.zeros(2)
+        normalize_rows(R, weights[rows], sums)
+        S = tuple(np.zeros((n_stats(block.family), K)) for block in blocks)
+        hidden = 0.0
+        for block, theta, s in zip(blocks, parameters.thetas, S, strict=True):
+            hidden += scatter_rows(block.family, block.data, rows, theta, R, s)
+        return Statistics(R.sum(axis=0), S, sums[0], sums[1], hidden)
+
+    results = iter((executor or Serial()).map(one, row_blocks(len(weights))))
+    total = next(results)
+    for part in results:
+        for s, more in zip(total.S, part.S, strict=True):
+            s += more
+        total = Statistics(
+            total.n + part.n, total.S, *(a + b for a, b in zip(total[2:], part[2:], strict=True))
+        )
+    return total
+
+
+def plug_in(blocks: Sequence[Block], parameters: Parameters) -> Scorer:
+    """Scores rows under given parameters."""
+    return lambda rows: log_joint_rows(blocks, parameters, rows)
+
+
+def predictive(blocks: Sequence[Block], S: Sequence[np.ndarray], log_weights: np.ndarray) -> Scorer:
+    """Scores rows under the data of every cluster, parameters integrated out."""
+    K = len(log_weights)
+    caches = []
+    for block, s in zip(blocks, S, strict=True):
+        C = np.zeros((n_cache(block.family), K))
+        refresh_clusters(block.family, s, C, K)
+        caches.append(C)
+
+    def score(rows: np.ndarray) -> np.ndarray:
+        L = np.tile(log_weights, (len(rows), 1))
+        for block, C in zip(blocks, caches, strict=True):
+            score_rows(block.family, block.data, rows, C, L)
+        return L
+
+    return score
+
+
+def label_rows(
+    score: Scorer, n_rows: int, n_clusters: int, executor: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Responsibilities [N, K] and log likelihood [N] of every row."""
+    proba, log_likelihood = np.empty((n_rows, n_clusters)), np.empty(n_rows)
+
+    def one(rows: np.ndarray) -> None:
+        proba[rows], log_likelihood[rows] = normalized(score(rows))
+
+    for _ in (executor or Serial()).map(one, row_blocks(n_rows)):
+        pass
+    return proba, log_likelihood
+
+
+def normalized(L: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Responsibilities and log-sum-exp of each row of log joints; equal shares where all are -inf."""
+    top = L.max(axis=1, keepdims=True)
+    lost = ~np.isfinite(top[:, 0])
+    P = np.exp(L - np.where(np.isfinite(top), top, 0.0))
+    P[lost] = 1.0
+    total = P.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        log_likelihood = np.where(lost, -np.inf, top[:, 0] + np.log(total[:, 0]))
+    return P / total, log_likelihood

@@ -1,0 +1,87 @@
+"""Where deterministic engines start: seeds spread out under the family's own likelihood, or labels that are given.
+
+k-means++ (Arthur and Vassilvitskii 2007) with the squared distance replaced by the log likelihood that an object
+loses when another object's posterior explains it instead of its own; so it works for any family, mixed tables and
+missing cells alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from partita.engines.passes import Parameters, Statistics, log_joint_rows, n_stats
+from partita.families.contract import expect
+from partita.families.registry import Block
+from partita.families.rows import scatter_rows
+
+__all__ = ["label_statistics", "seed_parameters", "seed_statistics"]
+
+SAMPLE = 1000  # seeds are chosen among so many objects: their pairwise losses are formed
+
+
+def seed_statistics(
+    blocks: Sequence[Block], weights: np.ndarray, K: int, rng: np.random.Generator
+) -> Statistics:
+    """Statistics of K single objects that are far from each other."""
+    rows = _sample(weights, min(SAMPLE, int(np.count_nonzero(weights))), rng)
+    cells = [_single_statistics(block, rows) for block in blocks]
+    thetas = tuple(expect(block.family, T) for block, T in zip(blocks, cells, strict=True))
+    L = log_joint_rows(blocks, Parameters(np.zeros(len(rows)), thetas), rows)
+    seeds = _spread_out(np.maximum(np.diag(L)[:, None] - L, 0.0), K, rng)
+    S = tuple(np.ascontiguousarray(T[:, seeds]) for T in cells)
+    return Statistics(np.full(K, weights.sum() / K), S, np.nan, np.nan, 0.0)
+
+
+def label_statistics(blocks: Sequence[Block], weights: np.ndarray, z: np.ndarray, K: int) -> Statistics:
+    """Statistics of given labels (-1: the object waits for the first E step)."""
+    seen = z >= 0
+    R = np.zeros((len(z), K))
+    R[seen, z[seen]] = weights[seen]
+    S = []
+    for block in blocks:
+        s, theta = (
+            np.zeros((n_stats(block.family), K)),
+            expect(block.family, np.zeros((n_stats(block.family), K))),
+        )
+        scatter_rows(block.family, block.data, np.flatnonzero(seen), theta, R[seen], s)
+        S.append(s)
+    return Statistics(R.sum(axis=0), tuple(S), np.nan, np.nan, 0.0)
+
+
+def _sample(weights: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Objects without replacement, heavy ones first in line; their order in the table does not matter."""
+    if size == np.count_nonzero(weights):
+        return np.flatnonzero(weights)
+    return np.sort(rng.choice(len(weights), size=size, replace=False, p=weights / weights.sum()))
+
+
+def _single_statistics(block: Block, rows: np.ndarray) -> np.ndarray:
+    """Statistics [statistic, object] of single objects; hidden coordinates by their prior expectation."""
+    shape = (n_stats(block.family), len(rows))
+    S = np.zeros(shape)
+    scatter_rows(block.family, block.data, rows, expect(block.family, np.zeros(shape)), np.eye(len(rows)), S)
+    return S
+
+
+def _spread_out(loss: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
+    """K columns such that every row loses little under the nearest of them (greedy k-means++)."""
+    m = len(loss)
+    n_trials = 2 + int(np.log(K))
+    seeds = [int(rng.integers(m))]
+    nearest = loss[:, seeds[0]].copy()
+    for _ in range(1, K):
+        total = nearest.sum()
+        p = nearest / total if total > 0 else np.full(m, 1 / m)
+        trials = rng.choice(m, size=n_trials, p=p)
+        left = np.minimum(nearest[:, None], loss[:, trials]).sum(axis=0)
+        seeds.append(int(trials[np.argmin(left)]))
+        nearest = np.minimum(nearest, loss[:, seeds[-1]])
+    return np.array(seeds)
+
+
+def seed_parameters(blocks: Sequence[Block], start: Statistics) -> Parameters:
+    """Parameters that turn the statistics of seeds into responsibilities of all objects."""
+    thetas = tuple(expect(block.family, S) for block, S in zip(blocks, start.S, strict=True))
+    return Parameters(np.zeros(len(start.n)), thetas)

@@ -1,0 +1,109 @@
+"""Variational Bayes: the same two products as EM, with parameters at their posterior expectation.
+
+The bound right after the M step needs no formula of its own: it is the sum of the log marginals of the expected
+statistics, the log probability of the expected sizes, and the entropy of the labels.
+
+Good for a first answer to "how many" at any size of data: clusters that the data do not need stay empty. Not for
+the spread of the answer, which it understates: use chains. Attias (2000); Blei and Jordan (2006) for sticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.engines.passes import Parameters, Statistics, collect
+from partita.families.contract import expect, learn, n_columns
+from partita.families.registry import Block
+from partita.families.rows import column_log_marginals
+from partita.partitions import StickBreaking, expect_log_weights, fit_hyper, log_labelled
+
+__all__ = ["VBState", "bound", "init", "learn_hyper", "parameters", "step"]
+
+
+class VBState(NamedTuple):
+    """Families and prior as learned so far, expected statistics, and their bound."""
+
+    families: tuple[Any, ...]
+    prior: Any
+    statistics: Statistics
+    objective: float
+
+
+def init(blocks: Sequence[Block], prior: Any, start: Statistics) -> VBState:
+    """Start from statistics (of seeds, of given labels)."""
+    return VBState(tuple(block.family for block in blocks), prior, start, -np.inf)
+
+
+def parameters(state: VBState) -> Parameters:
+    """The M step."""
+    statistics = state.statistics
+    thetas = tuple(expect(lik, S) for lik, S in zip(state.families, statistics.S, strict=True))
+    return Parameters(expect_log_weights(state.prior, statistics.n), thetas)
+
+
+def step(
+    state: VBState,
+    blocks: Sequence[Block],
+    weights: np.ndarray,
+    executor: Any = None,
+    *,
+    learn_likelihood: bool = True,
+    learn_concentration: bool = True,
+) -> VBState:
+    """M step, E step, then hyper-parameters; the bound never falls."""
+    statistics = collect(blocks, weights, parameters(state), executor)
+    if isinstance(state.prior, StickBreaking):
+        statistics = largest_first(state.prior, statistics)
+    families, prior = state.families, state.prior
+    if learn_likelihood:
+        families = tuple(
+            learn_hyper(lik, S, statistics.n) for lik, S in zip(families, statistics.S, strict=True)
+        )
+    if learn_concentration:
+        prior = fit_hyper(prior, statistics.n)
+    return VBState(families, prior, statistics, bound(families, prior, statistics))
+
+
+def bound(families: Sequence[Any], prior: Any, statistics: Statistics) -> float:
+    """Lower bound of the log evidence, given that q(parameters) is optimal for the statistics."""
+    total = log_labelled(prior, statistics.n) + statistics.entropy + statistics.hidden
+    return total + sum(
+        float(_column_evidence(lik, S).sum()) for lik, S in zip(families, statistics.S, strict=True)
+    )
+
+
+def learn_hyper(lik: Any, S: np.ndarray, n: np.ndarray) -> Any:
+    """The family with the hyper-parameters of its proposal, wherever they raise the evidence of a column."""
+    proposal = learn(lik, S, n)
+    better = _column_evidence(proposal, S) >= _column_evidence(lik, S)
+    if better.all():
+        return proposal
+    if n_columns(lik) == 1 or not better.any():
+        return lik
+
+    def choose(new: Any, old: Any) -> Any:
+        mixes = isinstance(new, np.ndarray) and new.shape == better.shape
+        return np.where(better, new, old) if mixes else old
+
+    return type(lik)(*(choose(new, old) for new, old in zip(proposal, lik, strict=True)))
+
+
+def largest_first(prior: Any, statistics: Statistics) -> Statistics:
+    """Sticks in the order of their size, where that raises the bound: labels that stick-breaking may not swap
+    for free are swapped here, all at once.
+    """
+    order = np.argsort(-statistics.n, kind="stable")
+    if log_labelled(prior, statistics.n[order]) <= log_labelled(prior, statistics.n):
+        return statistics
+    return statistics._replace(
+        n=statistics.n[order], S=tuple(np.ascontiguousarray(S[:, order]) for S in statistics.S)
+    )
+
+
+def _column_evidence(lik: Any, S: np.ndarray) -> np.ndarray:
+    out = np.zeros(int(n_columns(lik)))
+    column_log_marginals(lik, S, out)
+    return out

@@ -1,0 +1,8 @@
+"""What all estimators share: reading and checking tables, the report of a fit, random states, save and load."""
+
+from partita.estimator.base import TableEstimator
+from partita.estimator.randomness import as_generator
+from partita.estimator.report import DataWarning, FitReport
+from partita.estimator.storage import ModelFileError, load
+
+__all__ = ["DataWarning", "FitReport", "ModelFileError", "TableEstimator", "as_generator", "load"]

@@ -1,0 +1,29 @@
+"""Families: conjugate likelihoods of one (cluster, column) cell. The only place with likelihood maths."""
+
+from partita.families import gaussian_full_arrays
+from partita.families.bernoulli import Bernoulli
+from partita.families.categorical import Categorical
+from partita.families.exponential import Exponential
+from partita.families.gaussian import GaussianDiagonal
+from partita.families.gaussian_full import GaussianFull
+from partita.families.multinomial import CountVectors, Multinomial
+from partita.families.poisson import Counts, Poisson
+from partita.families.registry import FAMILIES, Block, Entry, entry_of, family_entry, register_family
+
+__all__ = [
+    "FAMILIES",
+    "Bernoulli",
+    "Block",
+    "Categorical",
+    "CountVectors",
+    "Counts",
+    "Entry",
+    "Exponential",
+    "GaussianDiagonal",
+    "GaussianFull",
+    "Multinomial",
+    "Poisson",
+    "entry_of",
+    "family_entry",
+    "register_family",
+]

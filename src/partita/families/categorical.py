@@ -1,0 +1,300 @@
+"""Categorical columns under symmetric Dirichlet priors; columns may differ in their number of levels."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln, polygamma
+
+from partita.families.contract import (
+    cache_start,
+    curvature,
+    draw,
+    expect,
+    flat,
+    interior,
+    learn,
+    log_marginal,
+    log_prior,
+    mode,
+    n_columns,
+    n_parameters,
+    observe,
+    project,
+    ready,
+    refresh,
+    scatter,
+    score,
+    simulate,
+    spread,
+    spread_start,
+    stats_start,
+    summarize,
+    touch,
+)
+from partita.families.hyper import newton_root
+from partita.families.registry import Block, register_family
+
+__all__ = ["Categorical"]
+
+
+class Categorical(NamedTuple):
+    """Categorical-Dirichlet family: level codes 0, 1, ... and -1 for missing.
+
+    Statistics of a column with V levels: the number of observed codes, then the count of each level. The
+    natural parameter of the first is zero, of the others the log probability.
+
+    Good for survey items, label matrices, any nominal column. Not for ordered codes whose distance matters.
+
+    Examples
+    --------
+    >>> lik = Categorical.default([3, 2])
+    >>> lik.alpha
+    array([0.5, 0.5])
+    """
+
+    alpha: np.ndarray  # pseudo-count of every level, one a column
+    offsets: np.ndarray  # where the statistics of each column start
+
+    @classmethod
+    def default(cls, n_levels, *, alpha: float = 0.5) -> Categorical:
+        """Half a count a level (Jeffreys)."""
+        sizes = np.asarray(n_levels, np.int64) + 1
+        return cls(
+            np.full(len(sizes), float(alpha)), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        )
+
+    @property
+    def n_levels(self) -> np.ndarray:
+        return np.diff(self.offsets) - 1
+
+
+@n_columns.register(Categorical)
+def _(lik):
+    return lik.alpha.shape[0]
+
+
+@stats_start.register(Categorical)
+def _(lik, d):
+    return lik.offsets[d]
+
+
+@cache_start.register(Categorical)
+def _(lik, d):
+    return lik.offsets[d]
+
+
+@observe.register(Categorical)
+def _(lik, d, s, x, w):
+    if x >= 0:
+        s[0] += w
+        s[1 + x] += w
+
+
+@log_marginal.register(Categorical)
+def _(lik, d, s):
+    a, V = lik.alpha[d], s.shape[0] - 1
+    out = math.lgamma(a * V) - math.lgamma(a * V + s[0]) - V * math.lgamma(a)
+    for v in range(V):
+        out += math.lgamma(a + s[1 + v])
+    return out
+
+
+@refresh.register(Categorical)
+def _(lik, d, s, c, k):
+    a, V = lik.alpha[d], s.shape[0] - 1
+    c[0, k] = math.log(a * V + s[0])
+    for v in range(V):
+        c[1 + v, k] = math.log(a + s[1 + v])
+
+
+@touch.register(Categorical)
+def _(lik, d, s, c, k, x):
+    if x >= 0:
+        a, V = lik.alpha[d], s.shape[0] - 1
+        c[0, k] = math.log(a * V + s[0])
+        c[1 + x, k] = math.log(a + s[1 + x])
+
+
+@ready.register(Categorical)
+def _(lik, d, s, c, x):
+    touch(lik, d, s, c, 0, x)
+
+
+@score.register(Categorical)
+def _(lik, d, c, x, K, out):
+    if x >= 0:
+        norm, row = c[0], c[1 + x]
+        for k in range(K):
+            out[k] += row[k] - norm[k]
+
+
+@project.register(Categorical)
+def _(lik, d, theta, x, K, out):
+    if x >= 0:
+        row = theta[1 + x]
+        for k in range(K):
+            out[k] += row[k]
+
+
+@scatter.register(Categorical)
+def _(lik, d, S, theta, x, r, K):
+    if x >= 0:
+        total, row = S[0], S[1 + x]
+        for k in range(K):
+            total[k] += r[k]
+            row[k] += r[k]
+    return 0.0
+
+
+@spread_start.register(Categorical)
+def _(lik, d):
+    return lik.offsets[d]
+
+
+@spread.register(Categorical)
+def _(lik, d, v, x, w):
+    if x >= 0:
+        v[0] += w
+        v[1 + x] += w
+
+
+@curvature.register(Categorical)
+def _(lik, d, s, v, x):
+    if x < 0:
+        return 0.0
+    a, V = lik.alpha[d], s.shape[0] - 1
+    return 0.5 * (v[0] / (a * V + s[0]) ** 2 - v[1 + x] / (a + s[1 + x]) ** 2)
+
+
+def _spread_out(lik: Categorical, per_column: np.ndarray) -> np.ndarray:
+    """Repeat one value (or row) a column over the rows of that column's statistics."""
+    return np.repeat(per_column, np.diff(lik.offsets), axis=0)
+
+
+def _totals(lik: Categorical, S: np.ndarray) -> np.ndarray:
+    return S[lik.offsets[:-1]]
+
+
+@expect.register(Categorical)
+def _(lik, S):
+    prior_total = (lik.alpha * lik.n_levels)[:, None]
+    theta = digamma(S + _spread_out(lik, lik.alpha)[:, None]) - _spread_out(
+        lik, digamma(_totals(lik, S) + prior_total)
+    )
+    theta[lik.offsets[:-1]] = 0.0
+    return theta
+
+
+@mode.register(Categorical)
+def _(lik, S):
+    # below one pseudo-count the density rises towards the edge of the simplex: the mode is clipped to it
+    P = np.maximum(S + _spread_out(lik, lik.alpha - 1.0)[:, None], 0.0)
+    P[lik.offsets[:-1]] = 0.0
+    total = np.add.reduceat(P, lik.offsets[:-1], axis=0)
+    levels = _spread_out(lik, lik.n_levels.astype(float))[:, None]
+    total_rows = _spread_out(lik, total)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        theta = np.where(total_rows > 0, np.log(P / total_rows), -np.log(levels))
+    theta[lik.offsets[:-1]] = 0.0
+    return theta
+
+
+@flat.register(Categorical)
+def _(lik):
+    return lik._replace(alpha=np.ones_like(lik.alpha))
+
+
+@interior.register(Categorical)
+def _(lik):
+    return lik._replace(alpha=lik.alpha + 1.0)
+
+
+@log_prior.register(Categorical)
+def _(lik, theta):
+    a, V = lik.alpha, lik.n_levels
+    constant = np.sum(gammaln(a * V) - V * gammaln(a))
+    weight = _spread_out(lik, a - 1.0)[:, None]
+    with np.errstate(invalid="ignore"):
+        return constant + np.sum(np.where(weight == 0.0, 0.0, weight * theta), axis=0)
+
+
+@draw.register(Categorical)
+def _(lik, S, rng):
+    G = rng.standard_gamma(S + _spread_out(lik, lik.alpha)[:, None])
+    G[lik.offsets[:-1]] = 0.0
+    G = np.maximum(G, np.finfo(float).tiny)
+    total = np.add.reduceat(G, lik.offsets[:-1], axis=0)
+    theta = np.log(G) - np.log(_spread_out(lik, total))
+    theta[lik.offsets[:-1]] = 0.0
+    return theta
+
+
+@simulate.register(Categorical)
+def _(lik, theta, z, rng):
+    X = np.empty((len(z), len(lik.alpha)), np.int32)
+    for d, (lo, hi) in enumerate(zip(lik.offsets[:-1], lik.offsets[1:], strict=True)):
+        edges = np.cumsum(np.exp(theta[lo + 1 : hi]), axis=0)
+        u = rng.random(len(z)) * edges[-1, z]
+        X[:, d] = np.minimum((u[None, :] > edges[:, z]).sum(axis=0), hi - lo - 2)
+    return X
+
+
+@learn.register(Categorical)
+def _(lik, S, n):
+    """Newton on the Dirichlet-multinomial evidence of each column, in the log of its pseudo-count."""
+    S = S[:, n >= 1.0]
+    V = lik.n_levels
+    head = lik.offsets[:-1]
+
+    def slope(log_a):
+        a = np.exp(log_a)
+        rows, t = _spread_out(lik, a)[:, None], _totals(lik, S)
+
+        def level_sum(f):
+            values = f(S + rows) - f(rows)
+            values[head] = 0.0
+            return np.add.reduceat(values, head, axis=0).sum(axis=1)
+
+        aV = (a * V)[:, None]
+        first = level_sum(digamma) - V * (digamma(t + aV) - digamma(aV)).sum(axis=1)
+        second = level_sum(_trigamma) - V**2 * (_trigamma(t + aV) - _trigamma(aV)).sum(axis=1)
+        return a * first, a * first + a * a * second
+
+    return lik._replace(alpha=np.exp(newton_root(slope, np.log(lik.alpha), np.log(1e-3), np.log(1e2))))
+
+
+def _trigamma(x: np.ndarray) -> np.ndarray:
+    return polygamma(1, x)
+
+
+@summarize.register(Categorical)
+def _(lik, S):
+    P = S + _spread_out(lik, lik.alpha)[:, None]
+    P[lik.offsets[:-1]] = 0.0
+    P /= _spread_out(lik, np.add.reduceat(P, lik.offsets[:-1], axis=0))
+    return {"probabilities": np.delete(P, lik.offsets[:-1], axis=0).T}
+
+
+@n_parameters.register(Categorical)
+def _(lik):
+    return int(np.sum(lik.n_levels - 1))
+
+
+def block(X, columns, weights, *, n_levels, alpha: float = 0.5, **_) -> Block:
+    """Codes, and the number of levels of each column."""
+    return Block(Categorical.default(n_levels, alpha=alpha), X, tuple(columns))
+
+
+def examples(rng):
+    """Columns of two, three and five levels."""
+    levels = [2, 3, 5]
+    lik = Categorical.default(levels)._replace(alpha=np.array([0.5, 1.2, 0.3]))
+    uniform = Categorical.default(levels, alpha=1.0)
+    X = np.column_stack([rng.integers(v, size=8) for v in levels]).astype(np.int8)
+    return [(lik, X), (uniform, X)]
+
+
+register_family("categorical", Categorical, kind="categorical", block=block, examples=examples)

@@ -1,0 +1,360 @@
+"""Real vectors with full covariance under a normal-inverse-Wishart prior; partly seen if need be."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from partita.dispatch import kernel
+from partita.families.cholesky import factor, log_determinant, rank_one, solve_lower
+from partita.families.contract import (
+    cache_start,
+    curvature,
+    datum,
+    log_marginal,
+    n_columns,
+    observe,
+    partly_seen,
+    project,
+    refresh,
+    scatter,
+    score,
+    spread,
+    spread_start,
+    stats_start,
+    touch,
+)
+from partita.families.gaussian_hidden import complete, count_hidden, scatter_completed, score_seen
+from partita.families.registry import Block, register_family
+from partita.families.special import log_multigamma, trigamma
+
+__all__ = ["GaussianFull"]
+
+
+class GaussianFull(NamedTuple):
+    """Normal-inverse-Wishart family: ``cov ~ IW(nu, Psi)``, ``mean ~ N(m, cov / kappa)``; NaN is hidden.
+
+    One column, whose datum is a vector of p numbers. Statistics: ``n``, ``sum x`` and the packed lower triangle
+    of ``sum x x'``. Vectors come standardised coordinate by coordinate.
+
+    Good for tilted, elongated groups with more objects than coordinates. Not for hundreds of coordinates: the
+    work grows with their square.
+
+    Examples
+    --------
+    >>> lik = GaussianFull.default(2)
+    >>> lik.nu, lik.Psi[0, 0]
+    (4.0, 0.2)
+    """
+
+    m: np.ndarray
+    kappa: float
+    nu: float
+    Psi: np.ndarray
+    log_det: float  # of Psi, kept so that no kernel factors it again
+
+    @classmethod
+    def of(cls, m: np.ndarray, kappa: float, nu: float, Psi: np.ndarray) -> GaussianFull:
+        """The family with these hyper-parameters."""
+        Psi = np.ascontiguousarray(Psi, dtype=float)
+        return cls(np.asarray(m, float), float(kappa), float(nu), Psi, float(np.linalg.slogdet(Psi)[1]))
+
+    @classmethod
+    def default(
+        cls, p: int, *, kappa: float = 0.1, nu: float | None = None, scale: float = 0.2
+    ) -> GaussianFull:
+        """Clusters about a fifth of each coordinate's variance wide, any tilt."""
+        nu = p + 2.0 if nu is None else nu
+        return cls.of(np.zeros(p), kappa, nu, np.eye(p) * scale * (nu - p - 1))
+
+
+@n_columns.register(GaussianFull)
+def _(lik):
+    return 1
+
+
+@stats_start.register(GaussianFull)
+def _(lik, d):
+    p = lik.m.shape[0]
+    return d * (1 + p + p * (p + 1) // 2)
+
+
+@cache_start.register(GaussianFull)
+def _(lik, d):
+    p = lik.m.shape[0]
+    return d * (4 + p + p * (p + 1) // 2)
+
+
+@datum.register(GaussianFull)
+def _(lik, data, i, d):
+    return data[i]
+
+
+@observe.register(GaussianFull)
+def _(lik, d, s, x, w):
+    p = x.shape[0]
+    if (
+        count_hidden(x) == p
+    ):  # partly seen vectors are completed by the engine first; nothing can be said of this one
+        return
+    s[0] += w
+    j = 1 + p
+    for a in range(p):
+        s[1 + a] += w * x[a]
+        for b in range(a + 1):
+            s[j] += w * x[a] * x[b]
+            j += 1
+
+
+@kernel
+def posterior_scale(lik, s, m, P):
+    """Fill m with the posterior mean and P with the posterior scale matrix; returns kappa_n."""
+    p = lik.m.shape[0]
+    kappa = lik.kappa + s[0]
+    for a in range(p):
+        m[a] = (lik.kappa * lik.m[a] + s[1 + a]) / kappa
+    j = 1 + p
+    for a in range(p):
+        for b in range(a + 1):
+            P[a, b] = lik.Psi[a, b] + s[j] + lik.kappa * lik.m[a] * lik.m[b] - kappa * m[a] * m[b]
+            P[b, a] = P[a, b]
+            j += 1
+    return kappa
+
+
+@kernel
+def posterior_factor(lik, s, m, L):
+    """As posterior_scale, with its Cholesky factor; jitter repairs what rounding in a long chain may break."""
+    p = lik.m.shape[0]
+    kappa = posterior_scale(lik, s, m, L)
+    if not factor(L, p):
+        jitter = 1e-10
+        while jitter < 1e6:
+            posterior_scale(lik, s, m, L)
+            for a in range(p):
+                L[a, a] += jitter * (1.0 + abs(L[a, a]))
+            if factor(L, p):
+                break
+            jitter *= 10.0
+    return kappa
+
+
+@log_marginal.register(GaussianFull)
+def _(lik, d, s):
+    p = lik.m.shape[0]
+    n = s[0]
+    L, m = np.empty((p, p)), np.empty(p)
+    kappa = posterior_factor(lik, s, m, L)
+    out = log_multigamma(0.5 * (lik.nu + n), p) - log_multigamma(0.5 * lik.nu, p)
+    out += 0.5 * lik.nu * lik.log_det - 0.5 * (lik.nu + n) * log_determinant(L, p)
+    return out + 0.5 * p * math.log(lik.kappa / kappa) - 0.5 * n * p * math.log(math.pi)
+
+
+# Cache of a cluster: kappa_n, log constant, nu_n + 1, n, then the mean, then the packed Cholesky factor.
+
+
+@kernel
+def constants(lik, c, k, n, log_det):
+    """The scalars of the Student-t predictive."""
+    p = lik.m.shape[0]
+    nu, kappa = lik.nu + n, lik.kappa + n
+    c[0, k] = kappa
+    c[1, k] = (
+        math.lgamma(0.5 * (nu + 1))
+        - math.lgamma(0.5 * (nu + 1 - p))
+        - 0.5 * p * math.log(math.pi * (kappa + 1) / kappa)
+        - 0.5 * log_det
+    )
+    c[2, k] = nu + 1
+    c[3, k] = n
+
+
+@refresh.register(GaussianFull)
+def _(lik, d, s, c, k):
+    p = lik.m.shape[0]
+    L, m = np.empty((p, p)), np.empty(p)
+    posterior_factor(lik, s, m, L)
+    j = 4 + p
+    for a in range(p):
+        c[4 + a, k] = m[a]
+        for b in range(a + 1):
+            c[j, k] = L[a, b]
+            j += 1
+    constants(lik, c, k, s[0], log_determinant(L, p))
+
+
+@touch.register(GaussianFull)
+def _(lik, d, s, c, k, x):
+    """Rank-one update when x came, downdate when it went, which the cached n tells."""
+    p = lik.m.shape[0]
+    w = s[0] - c[3, k]
+    if abs(w) != 1.0:
+        refresh(lik, d, s, c, k)
+        return
+    kappa = c[0, k]
+    y = np.empty(p)
+    shrink = math.sqrt(kappa / (kappa + w))
+    for a in range(p):
+        y[a] = (x[a] - c[4 + a, k]) * shrink
+    if not rank_one(c[4 + p :, k], y, w, p):
+        refresh(lik, d, s, c, k)
+        return
+    log_det = 0.0
+    for a in range(p):
+        c[4 + a, k] = (lik.kappa * lik.m[a] + s[1 + a]) / (kappa + w)
+        log_det += 2.0 * math.log(c[4 + p + a * (a + 1) // 2 + a, k])
+    constants(lik, c, k, s[0], log_det)
+
+
+@score.register(GaussianFull)
+def _(lik, d, c, x, K, out):
+    p = x.shape[0]
+    n_hidden = count_hidden(x)
+    if n_hidden == p:
+        return
+    if n_hidden > 0:
+        score_seen(c, x, K, out, p - n_hidden)
+        return
+    Y, q = np.empty((p, K)), np.zeros(K)
+    for a in range(p):
+        row = Y[a]
+        for k in range(K):
+            row[k] = x[a] - c[4 + a, k]
+        start = 4 + p + a * (a + 1) // 2
+        for b in range(a):
+            factor_row, before = c[start + b], Y[b]
+            for k in range(K):
+                row[k] -= factor_row[k] * before[k]
+        diagonal = c[start + a]
+        for k in range(K):
+            row[k] /= diagonal[k]
+            q[k] += row[k] * row[k]
+    for k in range(K):
+        out[k] += c[1, k] - 0.5 * c[2, k] * math.log1p(q[k] * c[0, k] / (c[0, k] + 1.0))
+
+
+@project.register(GaussianFull)
+def _(lik, d, theta, x, K, out):
+    p = x.shape[0]
+    n_hidden = count_hidden(x)
+    if n_hidden == p:
+        return
+    if n_hidden > 0:
+        H, mean = np.empty((p, p)), np.empty(p)
+        for k in range(K):
+            out[k] += complete(theta[:, k], x, mean, H)
+        return
+    for k in range(K):
+        out[k] += theta[0, k]
+    j = 1 + p
+    for a in range(p):
+        row = theta[1 + a]
+        for k in range(K):
+            out[k] += x[a] * row[k]
+        for b in range(a + 1):
+            product, row = x[a] * x[b], theta[j]
+            for k in range(K):
+                out[k] += product * row[k]
+            j += 1
+
+
+@scatter.register(GaussianFull)
+def _(lik, d, S, theta, x, r, K):
+    p = x.shape[0]
+    n_hidden = count_hidden(x)
+    if n_hidden == p:
+        return 0.0
+    if n_hidden > 0:
+        return scatter_completed(S, theta, x, r, K, n_hidden)
+    for k in range(K):
+        S[0, k] += r[k]
+    j = 1 + p
+    for a in range(p):
+        row = S[1 + a]
+        for k in range(K):
+            row[k] += r[k] * x[a]
+        for b in range(a + 1):
+            product, row = x[a] * x[b], S[j]
+            for k in range(K):
+                row[k] += r[k] * product
+            j += 1
+    return 0.0
+
+
+# The second-order correction. Along the statistics of one vector at distance q (in the metric of the scale matrix)
+# the log marginal has the second derivative nu q^2 / 2 + (nu / kappa - 1) q + a constant. The sum over the objects
+# in doubt needs the mean and variance of q, taken as if those objects were Gaussian.
+
+
+@spread_start.register(GaussianFull)
+def _(lik, d):
+    return stats_start(lik, d)
+
+
+@spread.register(GaussianFull)
+def _(lik, d, v, x, w):
+    observe(lik, d, v, x, w)
+
+
+@kernel
+def half_trace(lik, s, v):
+    """Half the second derivative of the log marginal, summed over the objects whose moments are in v."""
+    p = lik.m.shape[0]
+    L, m = np.empty((p, p)), np.empty(p)
+    kappa = posterior_factor(lik, s, m, L)
+    nu = lik.nu + s[0]
+    M, e = np.empty((p, p)), np.empty(p)
+    for a in range(p):
+        e[a] = v[1 + a] / v[0] - m[a]
+        for b in range(a + 1):
+            M[a, b] = v[1 + p + a * (a + 1) // 2 + b] / v[0] - v[1 + a] * v[1 + b] / v[0] ** 2
+            M[b, a] = M[a, b]
+    solve_lower(L, e, p)
+    for a in range(p):
+        solve_lower(L, M[:, a], p)
+    for a in range(p):
+        solve_lower(L, M[a], p)
+    mean, variance = 0.0, 0.0
+    for a in range(p):
+        mean += M[a, a] + e[a] * e[a]
+        for b in range(p):
+            variance += 2.0 * M[a, b] * M[b, a] + 4.0 * e[a] * M[a, b] * e[b]
+    out = 0.5 * nu * (mean * mean + variance) + (nu / kappa - 1.0) * mean + 0.5 * p / (kappa * kappa)
+    for a in range(p):
+        out += 0.25 * trigamma(0.5 * (nu - a))
+    return 0.5 * v[0] * out
+
+
+@curvature.register(GaussianFull)
+def _(lik, d, s, v, x):
+    if v[0] < 1e-9:  # nobody is in doubt
+        return 0.0
+    before = half_trace(lik, s, v)
+    observe(lik, d, s, x, 1.0)
+    after = half_trace(lik, s, v)
+    observe(lik, d, s, x, -1.0)
+    return after - before
+
+
+@partly_seen.register(GaussianFull)
+def _(lik, data):
+    hidden = np.isnan(data).sum(axis=1)
+    return bool(np.any((hidden > 0) & (hidden < data.shape[1])))
+
+
+def block(X, columns, weights, **options) -> Block:
+    """Standardised vectors."""
+    options.pop("n_levels", None), options.pop("exposure", None)
+    return Block(GaussianFull.default(X.shape[1], **options), X, tuple(columns))
+
+
+def examples(rng):
+    """Two and three coordinates."""
+    A = rng.normal(size=(3, 3))
+    tilted = GaussianFull.of(np.array([0.2, -0.4, 1.0]), 0.6, 5.5, A @ A.T + np.eye(3))
+    return [(GaussianFull.default(2), rng.normal(size=(8, 2))), (tilted, rng.normal(size=(8, 3)) @ A)]
+
+
+register_family("gaussian_full", GaussianFull, kind="real", vector=True, block=block, examples=examples)

@@ -1,0 +1,170 @@
+"""Full-covariance Gaussians, the array half: posteriors, modes, expectations and draws of all clusters at once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import digamma, multigammaln
+
+from partita.families.contract import (
+    draw,
+    expect,
+    flat,
+    learn,
+    log_prior,
+    mode,
+    n_parameters,
+    simulate,
+    summarize,
+)
+from partita.families.gaussian import LOG_2PI, VARIANCE_FLOOR
+from partita.families.gaussian_full import GaussianFull
+
+
+def _unpack(S: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Counts [K], sums [K, p] and second moments [K, p, p] of packed statistics."""
+    rows, columns = np.tril_indices(p)
+    M = np.zeros((S.shape[1], p, p))
+    M[:, rows, columns] = S[1 + p :].T
+    M[:, columns, rows] = S[1 + p :].T
+    return S[0], S[1 : 1 + p].T, M
+
+
+def _posteriors(lik: GaussianFull, S: np.ndarray):
+    """Posterior means [K, p], kappa [K], nu [K] and scale matrices [K, p, p]."""
+    n, sums, M = _unpack(S, len(lik.m))
+    kappa = lik.kappa + n
+    m = (lik.kappa * lik.m + sums) / np.where(kappa > 0, kappa, 1.0)[:, None]
+    Psi = (
+        lik.Psi
+        + M
+        + lik.kappa * np.outer(lik.m, lik.m)
+        - kappa[:, None, None] * m[:, :, None] * m[:, None, :]
+    )
+    return m, kappa, lik.nu + n, Psi
+
+
+def _natural(m: np.ndarray, precision: np.ndarray, log_det: np.ndarray, extra: np.ndarray | float = 0.0):
+    """Packed natural parameters from means, (expected) precisions and (expected) log determinants."""
+    K, p = m.shape
+    rows, columns = np.tril_indices(p)
+    pull = np.einsum("kab,kb->ka", precision, m)
+    theta = np.empty((1 + p + len(rows), K))
+    theta[0] = 0.5 * log_det - 0.5 * p * LOG_2PI - 0.5 * (np.einsum("ka,ka->k", pull, m) + extra)
+    theta[1 : 1 + p] = pull.T
+    theta[1 + p :] = (-precision[:, rows, columns] * np.where(rows == columns, 0.5, 1.0)).T
+    return theta
+
+
+def _moments(theta: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:
+    """Means [K, p] and precisions [K, p, p] of packed natural parameters."""
+    rows, columns = np.tril_indices(p)
+    precision = np.zeros((theta.shape[1], p, p))
+    entries = -theta[1 + p :].T * np.where(rows == columns, 2.0, 1.0)
+    precision[:, rows, columns] = entries
+    precision[:, columns, rows] = entries
+    return np.linalg.solve(precision, theta[1 : 1 + p].T[..., None])[..., 0], precision
+
+
+def _inverse(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Inverses and log determinants of symmetric matrices, their eigenvalues kept above rounding error."""
+    values, vectors = np.linalg.eigh(A)
+    values = np.maximum(values, np.maximum(values[:, -1:], 1e-300) * 1e-14)
+    return (vectors / values[:, None, :]) @ vectors.transpose(0, 2, 1), np.log(values).sum(axis=1)
+
+
+@expect.register(GaussianFull)
+def _(lik, S):
+    p = len(lik.m)
+    m, kappa, nu, Psi = _posteriors(lik, S)
+    inverse, log_det = _inverse(Psi)
+    expected_log_det = digamma(0.5 * (nu[:, None] - np.arange(p))).sum(axis=1) + p * math.log(2) - log_det
+    return _natural(m, nu[:, None, None] * inverse, expected_log_det, p / kappa)
+
+
+@mode.register(GaussianFull)
+def _(lik, S):
+    p = len(lik.m)
+    m, _, nu, Psi = _posteriors(lik, S)
+    weight = nu + p + 2
+    empty = weight <= 0
+    cov = np.where(empty[:, None, None], np.eye(p), Psi / np.where(empty, 1.0, weight)[:, None, None])
+    values, vectors = np.linalg.eigh(cov)
+    values = np.maximum(values, VARIANCE_FLOOR)  # the maximiser among covariances at least this wide
+    precision = (vectors / values[:, None, :]) @ vectors.transpose(0, 2, 1)
+    return _natural(m, precision, -np.log(values).sum(axis=1))
+
+
+@flat.register(GaussianFull)
+def _(lik):
+    p = len(lik.m)
+    return GaussianFull(np.zeros(p), 0.0, -(p + 2.0), np.zeros((p, p)), 0.0)
+
+
+@log_prior.register(GaussianFull)
+def _(lik, theta):
+    if lik.kappa == 0:  # flat
+        return np.zeros(theta.shape[1])
+    p = len(lik.m)
+    m, precision = _moments(theta, p)
+    log_det = np.linalg.slogdet(precision)[1]
+    delta = m - lik.m
+    out = 0.5 * lik.nu * lik.log_det - 0.5 * lik.nu * p * math.log(2) - multigammaln(0.5 * lik.nu, p)
+    out = out + 0.5 * (lik.nu + p + 1) * log_det - 0.5 * np.einsum("ab,kba->k", lik.Psi, precision)
+    out += 0.5 * p * math.log(lik.kappa) - 0.5 * p * LOG_2PI + 0.5 * log_det
+    return out - 0.5 * lik.kappa * np.einsum("ka,kab,kb->k", delta, precision, delta)
+
+
+@draw.register(GaussianFull)
+def _(lik, S, rng):
+    p = len(lik.m)
+    m, kappa, nu, Psi = _posteriors(lik, S)
+    K = len(nu)
+    # Bartlett: precision = C A A' C' with C C' = Psi^-1
+    A = np.tril(rng.standard_normal((K, p, p)), -1)
+    diagonal = np.arange(p)
+    A[:, diagonal, diagonal] = np.sqrt(2 * rng.standard_gamma(0.5 * (nu[:, None] - diagonal)))
+    root = np.linalg.inv(np.linalg.cholesky(Psi)).transpose(0, 2, 1) @ A
+    precision = root @ root.transpose(0, 2, 1)
+    noise = np.linalg.solve(root.transpose(0, 2, 1), rng.standard_normal((K, p, 1)))[..., 0]
+    return _natural(m + noise / np.sqrt(kappa)[:, None], precision, np.linalg.slogdet(precision)[1])
+
+
+@simulate.register(GaussianFull)
+def _(lik, theta, z, rng):
+    p = len(lik.m)
+    m, precision = _moments(theta, p)
+    upper = np.linalg.cholesky(precision).transpose(0, 2, 1)
+    noise = rng.standard_normal((len(z), p, 1))
+    return m[z] + np.linalg.solve(upper[z], noise)[..., 0]
+
+
+@learn.register(GaussianFull)
+def _(lik, S, n):
+    """One EM step: mean, its scale and the shape of the covariances in use; their freedom is held."""
+    if np.count_nonzero(n >= 1.0) < 2:
+        return lik
+    p = len(lik.m)
+    m, kappa, nu, Psi = _posteriors(lik, S[:, n >= 1.0])
+    precision = nu[:, None, None] * _inverse(Psi)[0]
+    total = precision.sum(axis=0)
+    m0 = np.linalg.solve(total, np.einsum("kab,kb->a", precision, m))
+    delta = m - m0
+    distance = p / kappa + np.einsum("ka,kab,kb->k", delta, precision, delta)
+    return GaussianFull.of(
+        m0, float(np.clip(p / distance.mean(), 1e-4, 10.0)), lik.nu, lik.nu * np.linalg.inv(total / len(nu))
+    )
+
+
+@summarize.register(GaussianFull)
+def _(lik, S):
+    p = len(lik.m)
+    m, _, nu, Psi = _posteriors(lik, S)
+    return {"means": m, "covariances": Psi / np.maximum(nu - p - 1, 1.0)[:, None, None]}
+
+
+@n_parameters.register(GaussianFull)
+def _(lik):
+    p = len(lik.m)
+    return p + p * (p + 1) // 2

@@ -1,0 +1,52 @@
+"""Small solvers that several families share when they learn their hyper-parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import digamma, polygamma
+
+__all__ = ["gamma_shape", "newton_root"]
+
+
+def newton_root(
+    slope: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    x: np.ndarray,
+    lo: float,
+    hi: float,
+    n_iter: int = 5,
+) -> np.ndarray:
+    """Climb to a root of the slope inside a box, all coordinates at once.
+
+    ``slope(x)`` returns the first and second derivative. Where the second is not negative the step follows the
+    sign of the first, so that the climb never turns downhill; a step is at most one unit long.
+
+    Examples
+    --------
+    >>> newton_root(lambda x: (3.0 - x, -np.ones_like(x)), np.array([1.0]), 0.0, 10.0)
+    array([3.])
+    """
+    for _ in range(n_iter):
+        first, second = slope(x)
+        step = np.where(second < 0, -first / np.where(second < 0, second, 1.0), np.sign(first))
+        x = np.clip(x + np.clip(np.nan_to_num(step), -1.0, 1.0), lo, hi)
+    return x
+
+
+def gamma_shape(log_mean_minus_mean_log: np.ndarray, lo: float, hi: float) -> np.ndarray:
+    """Shape ``a`` of the gamma law whose ``log E[x] - E[log x]`` is given: ``log a - digamma(a)``.
+
+    Examples
+    --------
+    >>> float(gamma_shape(np.array(np.log(2.0) - digamma(2.0)), 1e-3, 1e3).round(6))
+    2.0
+    """
+    g = np.maximum(log_mean_minus_mean_log, 1e-12)
+    log_a = np.log((3 - g + np.sqrt((g - 3) ** 2 + 24 * g)) / (12 * g))  # close already; then Newton
+
+    def slope(log_a):
+        a = np.exp(log_a)
+        return log_a - digamma(a) - g, 1.0 - a * polygamma(1, a)
+
+    return np.exp(newton_root(slope, np.clip(log_a, np.log(lo), np.log(hi)), np.log(lo), np.log(hi), 8))

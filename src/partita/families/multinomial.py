@@ -1,0 +1,401 @@
+"""Count vectors (documents, compositions) under a Dirichlet prior; sparse or dense, partly seen if need be."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln, polygamma
+
+from partita.families.contract import (
+    cache_start,
+    curvature,
+    datum,
+    draw,
+    expect,
+    flat,
+    interior,
+    learn,
+    log_marginal,
+    log_prior,
+    mode,
+    n_columns,
+    n_parameters,
+    observe,
+    partly_seen,
+    project,
+    ready,
+    refresh,
+    scatter,
+    score,
+    simulate,
+    spread,
+    spread_start,
+    stats_start,
+    summarize,
+    touch,
+)
+from partita.families.hyper import newton_root
+from partita.families.registry import Block, register_family
+from partita.families.special import trigamma
+
+__all__ = ["CountVectors", "Multinomial"]
+
+
+class CountVectors(NamedTuple):
+    """Rows of counts in compressed form: the entries of row i are ``indptr[i]`` to ``indptr[i + 1]``.
+
+    An explicit NaN is a hidden count: that coordinate of the row was not seen.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def from_dense(cls, X: np.ndarray) -> CountVectors:
+        """Keep what is not zero (NaN included)."""
+        rows, columns = np.nonzero(X)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(X)))])
+        return cls(indptr.astype(np.int64), columns.astype(np.int64), X[rows, columns].astype(float))
+
+
+class Multinomial(NamedTuple):
+    """Multinomial-Dirichlet family for whole count vectors.
+
+    One column, whose datum is a vector. Statistics: the total, the log multinomial coefficients, then the
+    count of each of V coordinates; natural parameters 0, 1 and the log probabilities.
+
+    A row with hidden coordinates speaks only of the proportions among those it shows (its unseen total has a
+    scale-free prior): EM and VB fill in the expected hidden counts, which are negative multinomial.
+
+    Good for word counts and compositions. Not for counts whose total carries the information: use
+    :class:`Poisson`.
+
+    Examples
+    --------
+    >>> Multinomial.default(3).alpha
+    array([0.5, 0.5, 0.5])
+    """
+
+    alpha: np.ndarray
+    total: float  # the sum of alpha, kept so that no kernel adds it up again
+
+    @classmethod
+    def of(cls, alpha: np.ndarray) -> Multinomial:
+        """The family with these pseudo-counts."""
+        return cls(alpha, float(alpha.sum()))
+
+    @classmethod
+    def default(cls, n_coordinates: int, *, alpha: float = 0.5) -> Multinomial:
+        """Half a count a coordinate."""
+        return cls.of(np.full(n_coordinates, float(alpha)))
+
+
+@n_columns.register(Multinomial)
+def _(lik):
+    return 1
+
+
+@stats_start.register(Multinomial)
+def _(lik, d):
+    return d * (2 + lik.alpha.shape[0])
+
+
+@cache_start.register(Multinomial)
+def _(lik, d):
+    return d * (1 + 2 * lik.alpha.shape[0])
+
+
+@datum.register(Multinomial)
+def _(lik, data, i, d):
+    lo, hi = data.indptr[i], data.indptr[i + 1]
+    return data.indices[lo:hi], data.counts[lo:hi]
+
+
+@observe.register(Multinomial)
+def _(lik, d, s, x, w):
+    indices, counts = x
+    total, coefficient = 0.0, 0.0
+    for j in range(indices.shape[0]):
+        s[2 + indices[j]] += w * counts[j]
+        total += counts[j]
+        coefficient -= math.lgamma(counts[j] + 1.0)
+    s[0] += w * total
+    s[1] += w * (coefficient + math.lgamma(total + 1.0))
+
+
+@log_marginal.register(Multinomial)
+def _(lik, d, s):
+    out = s[1]
+    for v in range(lik.alpha.shape[0]):
+        a = lik.alpha[v]
+        if s[2 + v] != 0.0:
+            out += math.lgamma(a + s[2 + v]) - math.lgamma(a)
+    return out + math.lgamma(lik.total) - math.lgamma(lik.total + s[0])
+
+
+@refresh.register(Multinomial)
+def _(lik, d, s, c, k):
+    V = lik.alpha.shape[0]
+    c[0, k] = lik.total + s[0]
+    for v in range(V):
+        c[1 + v, k] = lik.alpha[v] + s[2 + v]
+        c[1 + V + v, k] = math.log(c[1 + v, k])  # most counts are one: their predictive is this log
+
+
+@touch.register(Multinomial)
+def _(lik, d, s, c, k, x):
+    indices, _ = x
+    V = lik.alpha.shape[0]
+    c[0, k] = lik.total + s[0]
+    for j in range(indices.shape[0]):
+        v = indices[j]
+        c[1 + v, k] = lik.alpha[v] + s[2 + v]
+        c[1 + V + v, k] = math.log(c[1 + v, k])
+
+
+@ready.register(Multinomial)
+def _(lik, d, s, c, x):
+    touch(lik, d, s, c, 0, x)
+
+
+@score.register(Multinomial)
+def _(lik, d, c, x, K, out):
+    indices, counts = x
+    V = lik.alpha.shape[0]
+    seen, constant = 0.0, 0.0
+    any_hidden = False
+    for j in range(indices.shape[0]):
+        v, count = indices[j], counts[j]
+        if math.isnan(count):
+            any_hidden = True
+            continue
+        seen += count
+        constant -= math.lgamma(count + 1.0)
+        if count == 1.0:
+            for k in range(K):
+                out[k] += c[1 + V + v, k]
+        else:
+            for k in range(K):
+                out[k] += math.lgamma(c[1 + v, k] + count) - math.lgamma(c[1 + v, k])
+    if seen > 0:
+        constant += math.lgamma(seen + 1.0)
+        for k in range(K):
+            total = c[0, k]
+            if any_hidden:  # the proportions among the seen coordinates are Dirichlet too
+                for j in range(indices.shape[0]):
+                    if math.isnan(counts[j]):
+                        total -= c[1 + indices[j], k]
+            out[k] += constant + math.lgamma(total) - math.lgamma(total + seen)
+
+
+@project.register(Multinomial)
+def _(lik, d, theta, x, K, out):
+    indices, counts = x
+    seen, constant = 0.0, 0.0
+    any_hidden = False
+    for j in range(indices.shape[0]):
+        v, count = indices[j], counts[j]
+        if math.isnan(count):
+            any_hidden = True
+            continue
+        seen += count
+        constant -= math.lgamma(count + 1.0)
+        for k in range(K):
+            out[k] += count * theta[2 + v, k]
+    if seen > 0:
+        constant += math.lgamma(seen + 1.0)
+        for k in range(K):
+            out[k] += constant
+        if any_hidden:
+            for k in range(K):
+                visible = 1.0
+                for j in range(indices.shape[0]):
+                    if math.isnan(counts[j]):
+                        visible -= math.exp(theta[2 + indices[j], k])
+                out[k] -= seen * math.log(max(visible, 1e-300))
+
+
+@scatter.register(Multinomial)
+def _(lik, d, S, theta, x, r, K):
+    indices, counts = x
+    seen, constant = 0.0, 0.0
+    any_hidden = False
+    for j in range(indices.shape[0]):
+        v, count = indices[j], counts[j]
+        if math.isnan(count):
+            any_hidden = True
+            continue
+        seen += count
+        constant -= math.lgamma(count + 1.0)
+        for k in range(K):
+            S[2 + v, k] += r[k] * count
+    if seen == 0.0:
+        return 0.0
+    constant += math.lgamma(seen + 1.0)
+    for k in range(K):
+        S[0, k] += r[k] * seen
+        S[1, k] += r[k] * constant
+    if not any_hidden:
+        return 0.0
+    bound = 0.0
+    for k in range(K):
+        visible = 1.0
+        for j in range(indices.shape[0]):
+            if math.isnan(counts[j]):
+                visible -= math.exp(theta[2 + indices[j], k])
+        visible = max(visible, 1e-300)
+        gain = -seen * math.log(visible)
+        for j in range(indices.shape[0]):
+            if math.isnan(counts[j]):
+                log_p = theta[2 + indices[j], k]
+                expected = seen * math.exp(log_p) / visible
+                S[2 + indices[j], k] += r[k] * expected
+                S[0, k] += r[k] * expected
+                if expected > 0:
+                    gain -= expected * log_p
+        if r[k] > 0:
+            bound += r[k] * gain
+    return bound
+
+
+@spread_start.register(Multinomial)
+def _(lik, d):
+    return d * (1 + lik.alpha.shape[0])
+
+
+@spread.register(Multinomial)
+def _(lik, d, v, x, w):
+    indices, counts = x
+    total = 0.0
+    for j in range(indices.shape[0]):
+        v[1 + indices[j]] += w * counts[j] ** 2
+        total += counts[j]
+    v[0] += w * total * total
+
+
+@curvature.register(Multinomial)
+def _(lik, d, s, v, x):
+    indices, counts = x
+    total, out = 0.0, 0.0
+    for j in range(indices.shape[0]):
+        a = lik.alpha[indices[j]] + s[2 + indices[j]]
+        out += (trigamma(a + counts[j]) - trigamma(a)) * v[1 + indices[j]]
+        total += counts[j]
+    a = lik.total + s[0]
+    return 0.5 * (out - (trigamma(a + total) - trigamma(a)) * v[0])
+
+
+def _posterior(lik: Multinomial, S: np.ndarray) -> np.ndarray:
+    return S[2:] + lik.alpha[:, None]
+
+
+def _natural(log_p: np.ndarray) -> np.ndarray:
+    K = log_p.shape[1]
+    return np.concatenate([np.zeros((1, K)), np.ones((1, K)), log_p])
+
+
+@expect.register(Multinomial)
+def _(lik, S):
+    A = _posterior(lik, S)
+    return _natural(digamma(A) - digamma(A.sum(axis=0)))
+
+
+@mode.register(Multinomial)
+def _(lik, S):
+    P = np.maximum(_posterior(lik, S) - 1.0, 0.0)
+    P[:, P.sum(axis=0) == 0] = 1.0
+    with np.errstate(divide="ignore"):
+        return _natural(np.log(P / P.sum(axis=0)))
+
+
+@flat.register(Multinomial)
+def _(lik):
+    return Multinomial.of(np.ones_like(lik.alpha))
+
+
+@interior.register(Multinomial)
+def _(lik):
+    return Multinomial.of(lik.alpha + 1.0)
+
+
+@log_prior.register(Multinomial)
+def _(lik, theta):
+    a = lik.alpha[:, None]
+    with np.errstate(invalid="ignore"):
+        penalty = np.where(a == 1.0, 0.0, (a - 1.0) * theta[2:])
+    return gammaln(lik.total) - gammaln(a).sum() + penalty.sum(axis=0)
+
+
+@draw.register(Multinomial)
+def _(lik, S, rng):
+    G = np.maximum(rng.standard_gamma(_posterior(lik, S)), np.finfo(float).tiny)
+    return _natural(np.log(G) - np.log(G.sum(axis=0)))
+
+
+@simulate.register(Multinomial)
+def _(lik, theta, z, rng, total: int = 20):
+    P = np.exp(theta[2:])
+    P /= P.sum(axis=0)
+    X = np.zeros((len(z), len(lik.alpha)))
+    for k in np.unique(z):
+        X[z == k] = rng.multinomial(total, P[:, k], size=int(np.sum(z == k)))
+    return CountVectors.from_dense(X)
+
+
+@learn.register(Multinomial)
+def _(lik, S, n):
+    """Newton on the evidence in the log of the pseudo-counts' total, their proportions held."""
+    S = S[:, n >= 1.0]
+    counts, totals = S[2:], S[0]
+
+    def slope(log_scale):
+        a = lik.alpha * np.exp(log_scale)
+        col, A = a[:, None], a.sum()
+        first = (a * (digamma(counts + col) - digamma(col)).sum(axis=1)).sum()
+        first -= A * (digamma(totals + A) - digamma(A)).sum()
+        second = (a * a * (polygamma(1, counts + col) - polygamma(1, col)).sum(axis=1)).sum()
+        second -= A * A * (polygamma(1, totals + A) - polygamma(1, A)).sum()
+        return np.array([first]), np.array([first + second])
+
+    scale = np.exp(newton_root(slope, np.zeros(1), np.log(1e-3), np.log(1e3)))
+    return Multinomial.of(np.clip(lik.alpha * scale, 1e-4, 1e3))
+
+
+@summarize.register(Multinomial)
+def _(lik, S):
+    A = _posterior(lik, S)
+    return {"probabilities": (A / A.sum(axis=0)).T}
+
+
+@n_parameters.register(Multinomial)
+def _(lik):
+    return len(lik.alpha) - 1
+
+
+@partly_seen.register(Multinomial)
+def _(lik, data):
+    return bool(np.isnan(data.counts).any())
+
+
+def block(X, columns, weights, *, alpha: float = 0.5, **_) -> Block:
+    """Count vectors from a dense array or a CSR matrix."""
+    if isinstance(X, np.ndarray):
+        data = CountVectors.from_dense(X)
+    else:
+        X = X.copy()
+        X.eliminate_zeros()  # a stored zero would meet the log of a zero probability
+        data = CountVectors(X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(float))
+    return Block(Multinomial.default(X.shape[1], alpha=alpha), data, tuple(columns))
+
+
+def examples(rng):
+    """Four coordinates, documents of different length."""
+    X = np.stack([rng.multinomial(total, [0.4, 0.3, 0.2, 0.1]) for total in (3, 5, 2, 7, 1, 4, 6, 3)])
+    lik = Multinomial.of(np.array([0.5, 1.0, 2.0, 0.3]))
+    return [(lik, CountVectors.from_dense(X.astype(float)))]
+
+
+register_family("multinomial", Multinomial, kind="count", vector=True, block=block, examples=examples)

@@ -1,0 +1,273 @@
+"""Count columns with an exposure, under Gamma priors."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from partita.dispatch import kernel
+from partita.families.contract import (
+    cache_start,
+    curvature,
+    datum,
+    draw,
+    expect,
+    flat,
+    learn,
+    log_marginal,
+    log_prior,
+    mode,
+    n_columns,
+    n_parameters,
+    observe,
+    project,
+    refresh,
+    scatter,
+    score,
+    simulate,
+    spread,
+    spread_start,
+    stats_start,
+    summarize,
+)
+from partita.families.hyper import gamma_shape
+from partita.families.registry import Block, register_family
+from partita.families.special import trigamma
+
+__all__ = ["Counts", "Poisson"]
+
+
+class Counts(NamedTuple):
+    """Counts and the exposure of each row (time at risk, area, document length)."""
+
+    X: np.ndarray
+    exposure: np.ndarray
+
+
+class Poisson(NamedTuple):
+    """Poisson-Gamma family: ``x ~ Poisson(exposure * rate)``, ``rate ~ Gamma(a, b)``; NaN is missing.
+
+    Statistics of a column: the exposure of the observed cells, the sum of counts, and the part of the log
+    likelihood that no parameter changes.
+
+    Good for counts of events. Not for counts far more spread than their mean within a group: those look like
+    several groups.
+
+    Examples
+    --------
+    >>> Poisson.default(Counts(np.array([[2.0], [4.0]]), np.ones(2)))
+    Poisson(a=array([1.]), b=array([0.33333333]))
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+
+    @classmethod
+    def default(cls, data: Counts, weights: np.ndarray | None = None, *, a: float = 1.0) -> Poisson:
+        """An exponential law of rates around the rate of the whole column."""
+        weights = np.ones(len(data.X)) if weights is None else weights
+        seen = ~np.isnan(data.X)
+        events = np.where(seen, data.X, 0.0).T @ weights
+        at_risk = seen.T @ (weights * data.exposure)
+        # a column without any event still has a scale: less than one event in all its exposure
+        rate = np.maximum(events, 0.5) / np.where(at_risk > 0, at_risk, 1.0)
+        return cls(np.full(len(rate), float(a)), a / rate)
+
+
+@n_columns.register(Poisson)
+def _(lik):
+    return lik.a.shape[0]
+
+
+@stats_start.register(Poisson)
+def _(lik, d):
+    return 3 * d
+
+
+@cache_start.register(Poisson)
+def _(lik, d):
+    return 2 * d
+
+
+@datum.register(Poisson)
+def _(lik, data, i, d):
+    return data.X[i, d], data.exposure[i]
+
+
+@observe.register(Poisson)
+def _(lik, d, s, x, w):
+    count, exposure = x
+    if not math.isnan(count):
+        s[0] += w * exposure
+        s[1] += w * count
+        s[2] += w * (count * math.log(exposure) - math.lgamma(count + 1.0))
+
+
+@log_marginal.register(Poisson)
+def _(lik, d, s):
+    a, b = lik.a[d], lik.b[d]
+    return math.lgamma(a + s[1]) - math.lgamma(a) + a * math.log(b) - (a + s[1]) * math.log(b + s[0]) + s[2]
+
+
+@refresh.register(Poisson)
+def _(lik, d, s, c, k):
+    c[0, k] = lik.a[d] + s[1]
+    c[1, k] = lik.b[d] + s[0]
+
+
+@score.register(Poisson)
+def _(lik, d, c, x, K, out):
+    count, exposure = x
+    if not math.isnan(count):
+        constant = count * math.log(exposure) - math.lgamma(count + 1.0)
+        for k in range(K):
+            a, b = c[0, k], c[1, k]
+            gain = math.lgamma(a + count) - math.lgamma(a) if count > 0 else 0.0
+            out[k] += constant + gain - a * math.log1p(exposure / b) - count * math.log(b + exposure)
+
+
+@project.register(Poisson)
+def _(lik, d, theta, x, K, out):
+    count, exposure = x
+    if not math.isnan(count):
+        constant = count * math.log(exposure) - math.lgamma(count + 1.0)
+        for k in range(K):
+            out[k] += exposure * theta[0, k] + constant
+        if count > 0:  # a rate of zero has the log -inf, which no count of zero may meet
+            for k in range(K):
+                out[k] += count * theta[1, k]
+
+
+@scatter.register(Poisson)
+def _(lik, d, S, theta, x, r, K):
+    count, exposure = x
+    if not math.isnan(count):
+        constant = count * math.log(exposure) - math.lgamma(count + 1.0)
+        for k in range(K):
+            S[0, k] += r[k] * exposure
+            S[1, k] += r[k] * count
+            S[2, k] += r[k] * constant
+    return 0.0
+
+
+@spread_start.register(Poisson)
+def _(lik, d):
+    return 3 * d
+
+
+@spread.register(Poisson)
+def _(lik, d, v, x, w):
+    count, exposure = x
+    if not math.isnan(count):
+        v[0] += w * exposure * exposure
+        v[1] += w * exposure * count
+        v[2] += w * count * count
+
+
+@kernel
+def half_trace(lik, d, s, v):
+    """Half the trace of (Hessian of the log marginal) times (covariance of exposure and counts)."""
+    a, b = lik.a[d] + s[1], lik.b[d] + s[0]
+    return 0.5 * (trigamma(a) * v[2] - 2 * v[1] / b + a * v[0] / (b * b))
+
+
+@curvature.register(Poisson)
+def _(lik, d, s, v, x):
+    if math.isnan(x[0]):
+        return 0.0
+    before = half_trace(lik, d, s, v)
+    observe(lik, d, s, x, 1.0)
+    after = half_trace(lik, d, s, v)
+    observe(lik, d, s, x, -1.0)
+    return after - before
+
+
+def _posteriors(lik: Poisson, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return lik.a[:, None] + S[1::3], lik.b[:, None] + S[0::3]
+
+
+def _natural(rate: np.ndarray, log_rate: np.ndarray) -> np.ndarray:
+    return np.stack([-rate, log_rate, np.ones_like(rate)], axis=1).reshape(-1, rate.shape[1])
+
+
+@expect.register(Poisson)
+def _(lik, S):
+    a, b = _posteriors(lik, S)
+    return _natural(a / b, digamma(a) - np.log(b))
+
+
+@mode.register(Poisson)
+def _(lik, S):
+    a, b = _posteriors(lik, S)
+    rate = np.maximum(a - 1.0, 0.0) / np.where(b > 0, b, 1.0)
+    with np.errstate(divide="ignore"):
+        return _natural(rate, np.log(rate))
+
+
+@flat.register(Poisson)
+def _(lik):
+    return Poisson(np.ones_like(lik.a), np.zeros_like(lik.b))
+
+
+@log_prior.register(Poisson)
+def _(lik, theta):
+    if (lik.b == 0).all():  # flat
+        return np.zeros(theta.shape[1])
+    a, b = lik.a[:, None], lik.b[:, None]
+    with np.errstate(invalid="ignore"):
+        power = np.where(a == 1.0, 0.0, (a - 1.0) * theta[1::3])
+    return (a * np.log(b) - gammaln(a) + power + b * theta[0::3]).sum(axis=0)
+
+
+@draw.register(Poisson)
+def _(lik, S, rng):
+    a, b = _posteriors(lik, S)
+    rate = np.maximum(rng.standard_gamma(a), np.finfo(float).tiny) / b
+    return _natural(rate, np.log(rate))
+
+
+@simulate.register(Poisson)
+def _(lik, theta, z, rng):
+    """Counts at an exposure of one."""
+    return Counts(rng.poisson(-theta[0::3, z].T).astype(float), np.ones(len(z)))
+
+
+@learn.register(Poisson)
+def _(lik, S, n):
+    """One EM step: the Gamma law that best explains the rates of the clusters in use."""
+    if np.count_nonzero(n >= 1.0) < 2:
+        return lik
+    a, b = _posteriors(lik, S[:, n >= 1.0])
+    mean_rate = (a / b).mean(axis=1)
+    shape = gamma_shape(np.log(mean_rate) - (digamma(a) - np.log(b)).mean(axis=1), 0.1, 100.0)
+    return Poisson(shape, shape / mean_rate)
+
+
+@summarize.register(Poisson)
+def _(lik, S):
+    a, b = _posteriors(lik, S)
+    return {"rates": (a / b).T}
+
+
+@n_parameters.register(Poisson)
+def _(lik):
+    return len(lik.a)
+
+
+def block(X, columns, weights, *, exposure=None, a: float = 1.0, **_) -> Block:
+    """Counts, and the exposure of each row (one if not given)."""
+    data = Counts(X, np.ones(len(X)) if exposure is None else np.asarray(exposure, float))
+    return Block(Poisson.default(data, weights, a=a), data, tuple(columns))
+
+
+def examples(rng):
+    """Two columns, unequal exposures."""
+    exposure = rng.uniform(0.5, 2.0, size=8)
+    X = rng.poisson(3.0 * exposure[:, None], size=(8, 2)).astype(float)
+    return [(Poisson(np.array([1.3, 0.8]), np.array([0.7, 0.2])), Counts(X, exposure))]
+
+
+register_family("poisson", Poisson, kind="count", block=block, examples=examples)

@@ -1,0 +1,193 @@
+"""Loops over rows that every family shares: the kernels that engines call, block by block."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from partita.dispatch import kernel
+from partita.families.contract import (
+    cache_start,
+    curvature,
+    datum,
+    log_marginal,
+    n_columns,
+    observe,
+    project,
+    ready,
+    refresh,
+    scatter,
+    score,
+    spread,
+    spread_start,
+    stats_start,
+)
+
+__all__ = [
+    "cluster_log_marginals",
+    "column_log_marginals",
+    "merged_log_marginals",
+    "normalize_rows",
+    "project_rows",
+    "refresh_clusters",
+    "scatter_rows",
+    "score_rows",
+    "score_without_self",
+    "spread_rows",
+    "total_log_marginal",
+]
+
+
+@kernel
+def project_rows(lik, data, rows, theta, L):
+    """``L[j] += log p(x_rows[j] | theta_k)``, hidden coordinates integrated out."""
+    K = L.shape[1]
+    for j in range(rows.shape[0]):
+        for d in range(n_columns(lik)):
+            block = theta[stats_start(lik, d) : stats_start(lik, d + 1)]
+            project(lik, d, block, datum(lik, data, rows[j], d), K, L[j])
+
+
+@kernel
+def scatter_rows(lik, data, rows, theta, R, S):
+    """``S += sum over rows of r t(x)``; returns what hidden coordinates add to the variational bound."""
+    K = R.shape[1]
+    hidden = 0.0
+    for j in range(rows.shape[0]):
+        for d in range(n_columns(lik)):
+            lo, hi = stats_start(lik, d), stats_start(lik, d + 1)
+            hidden += scatter(lik, d, S[lo:hi], theta[lo:hi], datum(lik, data, rows[j], d), R[j], K)
+    return hidden
+
+
+@kernel
+def normalize_rows(L, w, sums):
+    """Turn log joints into weighted responsibilities in place.
+
+    Adds to ``sums``: the weighted log-sum-exp (log likelihood) and the weighted entropy of the labels. A row
+    that every cluster gives probability zero keeps equal responsibilities, and a log likelihood of -inf.
+    """
+    N, K = L.shape
+    for i in range(N):
+        row = L[i]
+        top = -np.inf
+        for k in range(K):
+            top = max(top, row[k])
+        if top == -np.inf:
+            row[:] = w[i] / K
+            if w[i] > 0:
+                sums[0] = -np.inf
+                sums[1] += w[i] * math.log(K)
+            continue
+        total, moment = 0.0, 0.0
+        for k in range(K):
+            shifted = row[k] - top
+            e = math.exp(shifted)
+            row[k] = e
+            total += e
+            if e > 0.0:
+                moment += e * shifted
+        scale = w[i] / total
+        for k in range(K):
+            row[k] *= scale
+        log_total = math.log(total)
+        if w[i] > 0:
+            sums[0] += w[i] * (top + log_total)
+            sums[1] += w[i] * (log_total - moment / total)
+
+
+@kernel
+def column_log_marginals(lik, S, out):
+    """``out[d] += sum over clusters of the log marginal of cell (k, d)``."""
+    for d in range(n_columns(lik)):
+        lo, hi = stats_start(lik, d), stats_start(lik, d + 1)
+        for k in range(S.shape[1]):
+            out[d] += log_marginal(lik, d, S[lo:hi, k])
+
+
+def total_log_marginal(lik, S) -> float:
+    """Log marginal likelihood of a block given its statistics: the sum over all cells."""
+    out = np.zeros(n_columns(lik))
+    column_log_marginals(lik, S, out)
+    return float(out.sum())
+
+
+@kernel
+def merged_log_marginals(lik, S, which, out):
+    """``out[a, b] += log marginal of clusters which[a] and which[b] taken together``, for b < a."""
+    for d in range(n_columns(lik)):
+        s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
+        for a in range(which.shape[0]):
+            for b in range(a):
+                out[a, b] += log_marginal(lik, d, s[:, which[a]] + s[:, which[b]])
+
+
+@kernel
+def cluster_log_marginals(lik, S, out):
+    """``out[k] += log marginal of all the columns of cluster k``."""
+    for d in range(n_columns(lik)):
+        s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
+        for k in range(S.shape[1]):
+            out[k] += log_marginal(lik, d, s[:, k])
+
+
+@kernel
+def refresh_clusters(lik, S, C, n_clusters):
+    """Fill the predictive cache of the first clusters from their statistics."""
+    for d in range(n_columns(lik)):
+        s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
+        c = C[cache_start(lik, d) : cache_start(lik, d + 1)]
+        for k in range(n_clusters):
+            refresh(lik, d, s[:, k], c, k)
+
+
+@kernel
+def score_rows(lik, data, rows, C, L):
+    """``L[j] += log predictive of row j under the data of every cluster``."""
+    K = L.shape[1]
+    for j in range(rows.shape[0]):
+        for d in range(n_columns(lik)):
+            c = C[cache_start(lik, d) : cache_start(lik, d + 1)]
+            score(lik, d, c, datum(lik, data, rows[j], d), K, L[j])
+
+
+@kernel
+def score_without_self(lik, data, rows, S, V, R, second_order, L):
+    """``L[j] += log predictive of row j, its own (expected) share of every cluster taken out first``.
+
+    With ``second_order`` the curvature of the log predictive times the variance of the statistics is added;
+    ``V`` holds that variance, the row's own part included.
+    """
+    K = L.shape[1]
+    one = np.zeros(1)
+    for d in range(n_columns(lik)):
+        s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
+        v = V[spread_start(lik, d) : spread_start(lik, d + 1)]
+        c = np.zeros((cache_start(lik, d + 1) - cache_start(lik, d), 1))
+        for j in range(rows.shape[0]):
+            x = datum(lik, data, rows[j], d)
+            for k in range(K):
+                r = R[j, k]
+                observe(lik, d, s[:, k], x, -r)
+                ready(lik, d, s[:, k], c, x)
+                one[0] = 0.0
+                score(lik, d, c, x, 1, one)
+                L[j, k] += one[0]
+                if second_order:
+                    spread(lik, d, v[:, k], x, -r * (1.0 - r))
+                    L[j, k] += curvature(lik, d, s[:, k], v[:, k], x)
+                    spread(lik, d, v[:, k], x, r * (1.0 - r))
+                observe(lik, d, s[:, k], x, r)
+
+
+@kernel
+def spread_rows(lik, data, rows, Q, V):
+    """``V += sum over rows of q t(x) t(x)'``, where q is the variance of each label indicator."""
+    K = Q.shape[1]
+    for j in range(rows.shape[0]):
+        for d in range(n_columns(lik)):
+            x = datum(lik, data, rows[j], d)
+            lo, hi = spread_start(lik, d), spread_start(lik, d + 1)
+            for k in range(K):
+                spread(lik, d, V[lo:hi, k], x, Q[j, k])

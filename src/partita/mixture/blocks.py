@@ -1,0 +1,127 @@
+"""From a typed table to blocks: which family reads which columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.families import FAMILIES, Block, family_entry
+from partita.table import Table
+
+__all__ = ["Plan", "assemble", "plan_families", "reassemble"]
+
+AUTOMATIC = {"real": "gaussian", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
+
+
+class Plan(NamedTuple):
+    """The family of each kind of column, and the kinds that this choice asks of the table."""
+
+    families: dict[str, tuple[str, dict[str, Any]]]
+    kinds: Any
+
+
+def plan_families(family: Any, kinds: Any) -> Plan:
+    """Read the ``family`` parameter.
+
+    Parameters
+    ----------
+    family : "auto", the name of a family, a pair (name, options), or a mapping from kinds to such
+        One family alone reads every column, as the kind it is made for.
+    kinds : None, str, mapping or sequence
+        The user's own word on the kinds of columns; it wins.
+
+    Examples
+    --------
+    >>> plan_families("gaussian_full", None)
+    Plan(families={'real': ('gaussian_full', {})}, kinds='real')
+    """
+    if isinstance(family, str) and family == "auto":
+        return Plan({kind: (name, {}) for kind, name in AUTOMATIC.items()}, kinds)
+    if isinstance(family, Mapping):
+        chosen = {kind: _name_and_options(spec) for kind, spec in family.items()}
+        for kind, (name, _) in chosen.items():
+            if kind not in AUTOMATIC:
+                raise ValueError(
+                    f"family maps {kind!r}, which is no kind of column: use {', '.join(AUTOMATIC)}"
+                )
+            if family_entry(name).kind != kind:
+                raise ValueError(f"family {name!r} reads {family_entry(name).kind} columns, not {kind} ones")
+        return Plan({kind: (name, {}) for kind, name in AUTOMATIC.items()} | chosen, kinds)
+    name, options = _name_and_options(family)
+    kind = family_entry(name).kind
+    return Plan({kind: (name, options)}, kind if kinds is None else kinds)
+
+
+def _name_and_options(spec: Any) -> tuple[str, dict[str, Any]]:
+    if isinstance(spec, str):
+        return family_entry(spec).name, {}
+    if isinstance(spec, Sequence) and len(spec) == 2 and isinstance(spec[1], Mapping):
+        return family_entry(spec[0]).name, dict(spec[1])
+    raise ValueError(
+        f"family is {spec!r}: give 'auto', one of {', '.join(sorted(FAMILIES))}, a pair (name, options), or a mapping "
+        "from kinds of columns to these"
+    )
+
+
+def assemble(table: Table, plan: Plan, exposure: str | None = None) -> tuple[Block, ...]:
+    """One block for each family that has columns in the table."""
+    rates = _exposure(table, exposure)
+    blocks = []
+    for kind in AUTOMATIC:
+        columns = [c.name for c in table.schema.of_kind(kind) if c.name != exposure]
+        if not columns:
+            continue
+        if kind not in plan.families:
+            wanted = " or ".join(sorted(plan.families))
+            raise ValueError(
+                f"column {columns[0]!r} is {kind}, but the family reads {wanted} columns only: leave it out with "
+                f"kinds={{{columns[0]!r}: 'ignore'}}, or choose family='auto'"
+            )
+        name, options = plan.families[kind]
+        values, n_levels = _values(table, kind, columns, family_entry(name).raw)
+        try:
+            block = family_entry(name).block(
+                values, columns, table.weights, n_levels=n_levels, exposure=rates, **options
+            )
+        except TypeError as error:
+            raise ValueError(f"family {name!r} does not take these options ({error})") from error
+        blocks.append(block)
+    return tuple(blocks)
+
+
+def reassemble(table: Table, blocks: Sequence[Block], families: Sequence[Any], exposure: str | None = None):
+    """New data in the blocks of a fitted model, with its families."""
+    rates = _exposure(table, exposure)
+    out = []
+    for block, family in zip(blocks, families, strict=True):
+        entry = next(e for e in FAMILIES.values() if e.cls is type(family))
+        columns = list(block.columns)
+        values, n_levels = _values(table, entry.kind, columns, entry.raw)
+        made = entry.block(values, columns, table.weights, n_levels=n_levels, exposure=rates)
+        out.append(Block(family, made.data, block.columns))
+    return tuple(out)
+
+
+def _values(table: Table, kind: str, columns: list[str], raw: bool) -> tuple[Any, np.ndarray]:
+    block = table.block(kind)
+    keep = [block.names.index(name) for name in columns]
+    n_levels = block.n_levels[keep] if len(block.n_levels) else block.n_levels
+    if raw:
+        return np.column_stack([table.column(name).values for name in columns]), n_levels
+    if len(keep) == len(block.names):
+        return block.values, n_levels
+    return np.ascontiguousarray(block.values[:, keep]), n_levels
+
+
+def _exposure(table: Table, exposure: str | None) -> np.ndarray | None:
+    if exposure is None:
+        return None
+    values = np.asarray(table.column(exposure).values, float)
+    bad = np.flatnonzero(~(values > 0))
+    if len(bad):
+        raise ValueError(
+            f"exposure column {exposure!r} is {values[bad[0]]} in row {bad[0]}: every row needs an exposure above zero"
+        )
+    return values

@@ -1,0 +1,217 @@
+"""How a mixture is fitted by each deterministic engine: starts, restarts by objective, merges, the best of them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.engines import cvb, em, vb
+from partita.engines.merges import with_merges
+from partita.engines.passes import Parameters, Statistics, collect, label_rows, plug_in
+from partita.engines.run import Run, best_run, iterate
+from partita.engines.seeding import label_statistics, seed_parameters, seed_statistics
+from partita.families.contract import interior
+from partita.families.registry import Block
+from partita.partitions import DirichletProcess, FiniteDirichlet, StickBreaking, mean_log_weights, specify
+
+__all__ = ["INFERENCES", "Fitted", "Request", "resolve_prior"]
+
+
+class Request(NamedTuple):
+    """What the user asked for, engine aside."""
+
+    n_components: int
+    exact: bool  # whether the number of clusters is given, rather than a bound on it
+    prior: Any
+    learn_concentration: bool
+    learn_likelihood: bool
+    maximum_likelihood: bool
+    order: int
+    init: Any  # "seeds", "random" or labels
+    rngs: Sequence[np.random.Generator]
+    tol: float
+    max_iter: int
+    time_limit: float | None
+    callback: Callable | None
+    keep_partial: bool
+    debug: bool
+    executor: Any
+
+
+class Fitted(NamedTuple):
+    """What every engine leaves."""
+
+    families: tuple[Any, ...]
+    prior: Any
+    statistics: Statistics
+    parameters: Parameters | None  # what responsibilities are made from; None: from the predictive
+    log_weights: np.ndarray  # weights of the predictive density
+    run: Run
+    finals: list[float]
+    n_iter: int
+
+
+def resolve_prior(
+    prior: Any, inference: str, n_components: int, exact: bool, concentration: float | None
+) -> Any:
+    """The finite prior that a deterministic engine works with.
+
+    A Dirichlet process is read as stick-breaking, truncated at ``n_components``; a given number of clusters as
+    a symmetric Dirichlet with one pseudo-object a cluster.
+
+    Examples
+    --------
+    >>> resolve_prior("dirichlet_process", "vb", 20, False, None)
+    StickBreaking(concentration=1.0, n_components=20)
+    """
+    if isinstance(prior, str):
+        prior = specify(prior)
+    if isinstance(prior, (FiniteDirichlet, StickBreaking)) or isinstance(prior, DirichletProcess):
+        asked = float(prior.concentration)
+    else:
+        raise ValueError(
+            f"inference={inference!r} works with the priors 'dirichlet_process', 'stick_breaking' and 'finite', not "
+            f"with {type(prior).__name__}: choose one of these, or a sampler"
+        )
+    if concentration is not None:
+        asked = float(concentration)
+    if inference == "em" or exact:
+        given = concentration is not None and inference != "em"
+        return FiniteDirichlet(asked if given else float(n_components), n_components)
+    cls = FiniteDirichlet if isinstance(prior, FiniteDirichlet) else StickBreaking
+    return cls(asked, n_components)
+
+
+def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
+    """EM from every start; the best objective wins."""
+    if not ask.maximum_likelihood:
+        blocks = [block._replace(family=interior(block.family)) for block in blocks]
+    step = partial(em.step, blocks=blocks, weights=weights, executor=ask.executor)
+
+    def runs() -> Iterator[Run]:
+        for restart, run in _starts(blocks, weights, ask):
+            state = em.init(
+                blocks,
+                ask.prior,
+                _start(blocks, weights, ask, restart),
+                maximum_likelihood=ask.maximum_likelihood,
+            )
+            yield run(step, state)
+
+    best, finals = best_run(runs())
+    state = best.state
+    at = em.parameters(state)
+    return Fitted(
+        state.families, state.prior, state.statistics, at, at.log_weights, best, finals, len(best.objectives)
+    )
+
+
+def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
+    """VB from every start, with merges unless the number of clusters is given."""
+    step = partial(
+        vb.step,
+        blocks=blocks,
+        weights=weights,
+        executor=ask.executor,
+        learn_likelihood=ask.learn_likelihood,
+        learn_concentration=ask.learn_concentration,
+    )
+
+    def runs() -> Iterator[Run]:
+        for restart, run in _starts(blocks, weights, ask):
+            state = vb.init(blocks, ask.prior, _start(blocks, weights, ask, restart))
+            yield _joined([run(step, state)] if ask.exact else with_merges(partial(run, step), step, state))
+
+    best, finals = best_run(runs())
+    state = best.state
+    at = vb.parameters(state)
+    log_weights = mean_log_weights(state.prior, state.statistics.n)
+    return Fitted(
+        state.families, state.prior, state.statistics, at, log_weights, best, finals, len(best.objectives)
+    )
+
+
+def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
+    """CVB from where VB ends: a sweep that is one object at a time has no business with bad starts."""
+    cvb.check(blocks, ask.order)
+    start = fit_vb(blocks, weights, ask)
+    R, _ = label_rows(plug_in(blocks, start.parameters), len(weights), ask.n_components, ask.executor)
+    learned = [block._replace(family=family) for block, family in zip(blocks, start.families, strict=True)]
+    step = partial(
+        cvb.step,
+        blocks=blocks,
+        weights=weights,
+        order=ask.order,
+        learn_likelihood=ask.learn_likelihood,
+        learn_concentration=ask.learn_concentration,
+    )
+    run = iterate(
+        step,
+        cvb.init(learned, start.prior, R, weights),
+        max_iter=ask.max_iter,
+        tol=max(ask.tol, 1e-8),
+        weight=float(weights.sum()),
+        monotone=False,
+        callback=ask.callback,
+        keep_partial=ask.keep_partial,
+    )
+    state = run.state
+    log_weights = mean_log_weights(state.prior, state.statistics.n)
+    return Fitted(
+        state.families,
+        state.prior,
+        state.statistics,
+        None,
+        log_weights,
+        run,
+        start.finals,
+        len(run.objectives),
+    )
+
+
+INFERENCES = {"em": fit_em, "vb": fit_vb, "cvb": fit_cvb}
+
+
+def _starts(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Iterator[tuple[int, Callable]]:
+    """Each restart with its own ``iterate``."""
+    deadline = math.inf if ask.time_limit is None else time.perf_counter() + ask.time_limit
+    for restart in range(len(ask.rngs)):
+        yield (
+            restart,
+            partial(
+                iterate,
+                max_iter=ask.max_iter,
+                tol=ask.tol,
+                weight=float(weights.sum()),
+                restart=restart,
+                deadline=deadline,
+                callback=ask.callback,
+                keep_partial=ask.keep_partial,
+                debug=ask.debug,
+            ),
+        )
+
+
+def _start(blocks: Sequence[Block], weights: np.ndarray, ask: Request, restart: int) -> Statistics:
+    """Statistics of all objects, labelled by seeds, at random, or as the user says."""
+    rng, K = ask.rngs[restart], ask.n_components
+    if isinstance(ask.init, str) and ask.init == "seeds":
+        seeds = seed_statistics(blocks, weights, K, rng)
+        return collect(blocks, weights, seed_parameters(blocks, seeds), ask.executor)
+    z = rng.integers(K, size=len(weights)) if isinstance(ask.init, str) else ask.init
+    return label_statistics(blocks, weights, z, K)
+
+
+def _joined(runs: Any) -> Run:
+    """Several runs, one after the other, as one."""
+    objectives: list[float] = []
+    worst = 0.0
+    for run in runs:
+        objectives += run.objectives
+        worst = max(worst, run.worst_fall)
+    return run._replace(objectives=objectives, worst_fall=worst)

@@ -1,0 +1,104 @@
+"""What clusters look like, and new rows drawn from them, in the user's units and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from partita.engines.passes import Statistics
+from partita.families import Block, Categorical, Counts, CountVectors, entry_of
+from partita.families.contract import draw, simulate, summarize
+from partita.table import Schema
+
+__all__ = ["profile_columns", "sample_table"]
+
+
+def profile_columns(
+    blocks: Sequence[Block], statistics: Statistics, schema: Schema
+) -> dict[str, dict[str, np.ndarray]]:
+    """For each column: posterior means of its parameters, one entry (or row) a cluster.
+
+    Real columns have ``mean`` and ``sd`` in the user's units, counts a ``rate`` (or a share of the vector),
+    binary and categorical columns ``probabilities`` with the ``levels`` they belong to.
+    """
+    out: dict[str, dict[str, np.ndarray]] = {}
+    for block, S in zip(blocks, statistics.S, strict=True):
+        summary = summarize(block.family, S)
+        start = 0
+        for d, name in enumerate(block.columns):
+            column = schema.column(name)
+            if "means" in summary:
+                variance = (
+                    summary["variances"]
+                    if "variances" in summary
+                    else np.diagonal(summary["covariances"], axis1=1, axis2=2)
+                )
+                out[name] = {
+                    "mean": column.center + column.scale * summary["means"][:, d],
+                    "sd": column.scale * np.sqrt(variance[:, d]),
+                }
+            elif column.kind == "categorical":
+                P = summary["probabilities"][:, start : start + column.n_levels]
+                start += column.n_levels
+                out[name] = {"levels": np.array(column.levels, dtype=object), "probabilities": P}
+            elif column.kind == "binary":
+                p = summary["probabilities"][:, d]
+                out[name] = {
+                    "levels": np.array(column.levels, dtype=object),
+                    "probabilities": np.column_stack([1 - p, p]),
+                }
+            elif "rates" in summary:
+                out[name] = {"rate": summary["rates"][:, d]}
+            else:
+                out[name] = {"share": summary["probabilities"][:, d]}
+    return out
+
+
+def sample_table(
+    blocks: Sequence[Block],
+    statistics: Statistics,
+    thetas: Sequence[np.ndarray] | None,
+    z: np.ndarray,
+    schema: Schema,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Rows with labels z, columns in the order of the training table (ignored ones are missing)."""
+    columns: dict[str, np.ndarray] = {}
+    for b, block in enumerate(blocks):
+        # expected natural parameters are no parameters: under VB and CVB one draws them from their posterior
+        theta = draw(block.family, statistics.S[b], rng) if thetas is None else thetas[b]
+        data = simulate(block.family, theta, z, rng)
+        columns |= dict(zip(block.columns, _decoded(data, block, schema), strict=True))
+    numeric = all(columns[name].dtype.kind in "fiu" for name in columns)
+    X = np.full((len(z), schema.n_features), np.nan, dtype=float if numeric else object)
+    for j, name in enumerate(schema.names):
+        if name in columns:
+            X[:, j] = columns[name]
+        elif not numeric:
+            X[:, j] = None
+    return X
+
+
+def _decoded(data: Any, block: Block, schema: Schema) -> list[np.ndarray]:
+    if isinstance(data, Counts):
+        return list(data.X.T)
+    if isinstance(data, CountVectors):
+        dense = np.zeros((len(data.indptr) - 1, len(block.columns)))
+        rows = np.repeat(np.arange(len(dense)), np.diff(data.indptr))
+        dense[rows, data.indices] = data.counts
+        return list(dense.T)
+    if isinstance(block.family, Categorical) or entry_of(block.family).kind == "binary":
+        return [_natural_type(schema.decode(name, data[:, d])) for d, name in enumerate(block.columns)]
+    if entry_of(block.family).raw:
+        return list(data.T)
+    scaled = [(schema.column(name), data[:, d]) for d, name in enumerate(block.columns)]
+    return [column.center + column.scale * values for column, values in scaled]
+
+
+def _natural_type(values: np.ndarray) -> np.ndarray:
+    """Numbers as numbers where every level is one."""
+    if all(isinstance(v, (int, float, np.integer, np.floating)) and not isinstance(v, bool) for v in values):
+        return values.astype(float)
+    return values

@@ -1,0 +1,157 @@
+"""What the exchangeable priors share: they are all of Gibbs type.
+
+The probability of a partition is ``V(N, K) prod_k (1 - sigma)(2 - sigma)...(n_k - 1 - sigma)`` (Gnedin and
+Pitman 2006; De Blasi et al. 2015). A prior gives its sigma and its V; seats, partition probability and the
+distribution of the number of clusters follow here, once. For the Dirichlet process, Pitman-Yor and the
+finite Dirichlet a new seat weighs ``alpha + sigma K`` against ``n_k - sigma`` (the finite Dirichlet has
+sigma = -alpha / n_components); the mixture of finite mixtures averages such priors.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from partita.dispatch import generic
+from partita.partitions.contract import log_eppf, log_mass
+
+NEGLIGIBLE = 1e-22  # a probability that is dropped at one step of a recursion; N of them stay below 1e-16
+
+
+@generic
+def seat_discount(prior):
+    """Sigma: a seat in cluster k weighs ``n_k - sigma``."""
+
+
+@generic
+def log_new_seat(prior, N, K):
+    """Log weight of a new cluster beside K others, the N-th object seating: ``log V(N, K+1) / V(N, K)``."""
+
+
+@generic
+def log_gibbs_weight(prior, N, K):
+    """``log V(N, K)``: what the probability of a partition owes to the numbers of objects and clusters."""
+
+
+def seat_log_mass(prior, n, K, out):
+    """``log_mass`` of a Gibbs-type prior."""
+    sigma = seat_discount(prior)
+    N = 1.0
+    for k in range(K):
+        N += n[k]
+        weight = n[k] - sigma
+        out[k] = math.log(weight) if weight > 0.0 else -math.inf
+    if out.shape[0] > K:
+        out[K] = log_new_seat(prior, N, K)
+
+
+def sizes_log_eppf(prior, n, K):
+    """``log_eppf`` of a Gibbs-type prior."""
+    sigma = seat_discount(prior)
+    N = 0.0
+    total = -K * math.lgamma(1.0 - sigma)
+    for k in range(K):
+        N += n[k]
+        total += math.lgamma(n[k] - sigma)
+    return total + log_gibbs_weight(prior, N, K)
+
+
+def register_gibbs_type(cls: type) -> None:
+    """Give a prior that has the three generics above its ``log_mass`` and ``log_eppf``."""
+    log_mass.register(cls)(seat_log_mass)
+    log_eppf.register(cls)(sizes_log_eppf)
+
+
+def n_occupied(alpha: float, sigma: float, N: int) -> np.ndarray:
+    """Distribution of the number of clusters of N objects when a new seat weighs ``alpha + sigma K``.
+
+    One object after the other; the ends of the distribution are dropped when they become negligible, so the
+    cost is N times the width of the distribution.
+
+    Examples
+    --------
+    >>> n_occupied(1.0, 0.0, 2)
+    array([0. , 0.5, 0.5])
+    """
+    if N == 0:
+        return np.ones(1)
+    p, lowest = np.ones(1), 1
+    for n in range(1, N):
+        K = np.arange(lowest, lowest + len(p))
+        # the last label of a finite prior leaves alpha + sigma K = 0 up to rounding
+        p_new = p * np.maximum(alpha + sigma * K, 0.0) / (alpha + n)
+        p = np.append(p - p_new, 0.0)
+        p[1:] += p_new
+        if p[-1] < NEGLIGIBLE:
+            p = p[:-1]
+        if p[0] < NEGLIGIBLE:
+            p, lowest = p[1:], lowest + 1
+    return np.concatenate([np.zeros(lowest), p / p.sum()])
+
+
+def mean_occupied(alpha, sigma: float, N: int):
+    """Mean of ``n_occupied``, in closed form; alpha may be an array.
+
+    The mean m obeys ``m_{n+1} = m_n + (alpha + sigma m_n) / (alpha + n)``, which a shift by alpha / sigma
+    solves.
+
+    Examples
+    --------
+    >>> round(float(mean_occupied(1.0, 0.0, 3)), 4)
+    1.8333
+    """
+    if N == 0:
+        return np.zeros_like(alpha, dtype=float)
+    if abs(sigma) < 1e-9:
+        return 1.0 + alpha * (digamma(alpha + N) - digamma(alpha + 1.0))
+    log_growth = gammaln(alpha + sigma + N) + gammaln(alpha + 1.0)
+    log_growth -= gammaln(alpha + sigma + 1.0) + gammaln(alpha + N)
+    return ((alpha + sigma) * np.exp(log_growth) - alpha) / sigma
+
+
+def log_stirling(sigma: float, N: int, K_max: int) -> np.ndarray:
+    """Log of the sum of ``prod_k (1 - sigma)_{n_k - 1}`` over partitions of N objects in K <= K_max clusters.
+
+    Generalised Stirling numbers: times V(N, K) they are the distribution of the number of clusters.
+
+    Examples
+    --------
+    >>> np.exp(log_stirling(0.0, 4, 4)).round()  # unsigned Stirling numbers of the first kind
+    array([ 0.,  6., 11.,  6.,  1.])
+    """
+    K = np.arange(K_max + 1)
+    log_S = np.full(K_max + 1, -np.inf)
+    log_S[0] = 0.0
+    with np.errstate(divide="ignore"):
+        for n in range(N):
+            seated = log_S + np.log(np.maximum(n - sigma * K, 0.0))
+            log_S = np.append(seated[0], np.logaddexp(seated[1:], log_S[:-1]))
+    return log_S
+
+
+def seat_in_turn(alpha: float, sigma: float, N: int, rng: np.random.Generator) -> np.ndarray:
+    """Chinese restaurant in linear time: sit with an earlier object, or start a new cluster.
+
+    A uniformly drawn earlier object proposes its cluster in proportion to n_k; keeping the proposal with
+    probability ``1 - sigma / n_k`` makes that ``n_k - sigma``. Needs sigma >= 0.
+
+    Examples
+    --------
+    >>> seat_in_turn(1.0, 0.5, 5, np.random.default_rng(1)).tolist()
+    [0, 1, 0, 2, 3]
+    """
+    labels = [0] * N
+    sizes: list[int] = [1]
+    for i in range(1, N):
+        if rng.random() * (alpha + i) < alpha + sigma * len(sizes):
+            labels[i] = len(sizes)
+            sizes.append(1)
+            continue
+        k = labels[int(rng.random() * i)]
+        while sigma > 0.0 and rng.random() * sizes[k] < sigma:
+            k = labels[int(rng.random() * i)]
+        labels[i] = k
+        sizes[k] += 1
+    return np.array(labels, dtype=np.int64)

@@ -1,0 +1,24 @@
+"""Anything in, typed columns out, and the same again at predict time.
+
+`read_table` reads arrays, data frames and sparse matrices into a `Table`; its `Schema` remembers what is
+needed to read new data in the same way and to turn codes back into the user's values.
+"""
+
+from partita.table.kinds import KINDS
+from partita.table.notes import Note
+from partita.table.reading import read_table
+from partita.table.schema import ColumnSchema, Schema
+from partita.table.tables import Block, Column, Table
+from partita.table.weights import check_weights
+
+__all__ = [
+    "KINDS",
+    "Block",
+    "Column",
+    "ColumnSchema",
+    "Note",
+    "Schema",
+    "Table",
+    "check_weights",
+    "read_table",
+]

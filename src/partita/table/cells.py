@@ -1,0 +1,310 @@
+"""One column as it came in: its values, which cells are missing, and what sort of values they are."""
+
+from __future__ import annotations
+
+import datetime
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+# How pandas names its missing scalars. They are recognised by name because pandas is never imported.
+_MISSING_TYPE_NAMES = frozenset({"NoneType", "NAType", "NaTType", "MaskedConstant"})
+
+
+def place(name: str, row: int) -> str:
+    """Say where a cell is, in the words that all error messages share.
+
+    Examples
+    --------
+    >>> place("age", 3)
+    "column 'age', row 3 (rows count from 0)"
+    """
+    return f"column {name!r}, row {row} (rows count from 0)"
+
+
+def first_row(hits: np.ndarray) -> int:
+    """Give the position of the first True.
+
+    Examples
+    --------
+    >>> first_row(np.array([False, True, True]))
+    1
+    """
+    return int(np.argmax(hits))
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumn:
+    """A column before its kind is applied.
+
+    Attributes
+    ----------
+    name : str
+        What error messages call it.
+    values : ndarray
+        One value per row, owned and contiguous: bool, an integer dtype, float64, or object holding `str`.
+        Cells that are missing hold anything (NaN in float columns).
+    missing : ndarray of bool or None
+        True where nothing was observed; None when every cell was.
+    family : {"bool", "int", "float", "str"}
+        The sort of value; an integer column stays "int" however it was stored.
+    labelled : bool
+        The container itself says that these are categories (pandas Categorical, polars Enum, ...), so that
+        negative or fractional values are names rather than mistakes.
+    declared : tuple
+        The categories that such a container lists, used or not, in its order.
+
+    Examples
+    --------
+    >>> raw = parse_values(np.array([1.0, np.nan, 3.0]), "height")
+    >>> raw.family, raw.observed().tolist(), raw.n_missing
+    ('float', [1.0, 3.0], 1)
+    """
+
+    name: str
+    values: np.ndarray
+    missing: np.ndarray | None
+    family: str
+    labelled: bool = False
+    declared: tuple[Any, ...] = ()
+
+    @property
+    def n_missing(self) -> int:
+        """The number of cells without a value."""
+        return 0 if self.missing is None else int(np.count_nonzero(self.missing))
+
+    def observed(self, active: np.ndarray | None = None) -> np.ndarray:
+        """Give the values that were seen, in the rows where `active` is true (everywhere by default)."""
+        keep = active
+        if self.missing is not None:
+            keep = ~self.missing if active is None else active & ~self.missing
+        return self.values if keep is None else self.values[keep]
+
+    def as_floats(self) -> np.ndarray:
+        """Give a float64 copy with NaN where nothing was observed."""
+        if self.family == "str":
+            raise ValueError(f"column {self.name!r} holds text, not numbers")
+        floats = self.values.astype(np.float64)
+        if self.missing is not None:
+            floats[self.missing] = np.nan
+        return floats
+
+    def is_integral(self, active: np.ndarray | None = None) -> bool:
+        """Tell whether all observed values are integers, also when they are stored as floats.
+
+        Beyond 2**53 every float is an integer, so large floats are measurements, not codes.
+        """
+        if self.family == "int":
+            return True
+        if self.family != "float":
+            return False
+        seen = self.observed(active)
+        head = seen[:1000]  # most measurements betray themselves at once
+        return all(bool(np.all((x == np.floor(x)) & (np.abs(x) < 2.0**53))) for x in (head, seen))
+
+    def without_code(self, code: int) -> tuple[RawColumn, int]:
+        """Read every cell equal to `code` as missing; also give how many there were."""
+        if self.family == "str":
+            return self, 0
+        hits = self.values == code
+        if self.missing is not None:
+            hits &= ~self.missing
+        count = int(np.count_nonzero(hits))
+        if count == 0:
+            return self, 0
+        return replace(self, missing=hits if self.missing is None else hits | self.missing), count
+
+
+def parse_values(
+    values: np.ndarray,
+    name: str,
+    missing: np.ndarray | None = None,
+    *,
+    labelled: bool = False,
+    declared: Iterable[Any] = (),
+) -> RawColumn:
+    """Turn a one-dimensional array of any dtype into a `RawColumn`.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+        It is copied, never changed.
+    name : str
+        The column's name, for messages.
+    missing : ndarray of bool, optional
+        Cells to read as missing whatever they hold, in addition to NaN, None, NA and NaT.
+    labelled, declared
+        See `RawColumn`.
+
+    Examples
+    --------
+    >>> parse_values(np.array([1, None, 3], dtype=object), "x").family
+    'int'
+    >>> parse_values(np.array([1, "a"], dtype=object), "x")
+    Traceback (most recent call last):
+    ValueError: column 'x' mixes text (row 1: 'a') and numbers (row 0: 1); convert it to one type, ...
+    """
+    if missing is not None and not missing.any():
+        missing = None
+    kind = values.dtype.kind
+    if kind in "UT":
+        values, kind = values.astype(object), "O"
+    if kind == "O":
+        raw = _parse_objects(values, name, missing)
+    elif kind in "biu":
+        native = np.array(values, dtype=values.dtype.newbyteorder("="), order="C", copy=True)
+        raw = RawColumn(name, native, missing, "bool" if kind == "b" else "int")
+    elif kind == "f":
+        raw = _parse_floats(values, name, missing)
+    else:
+        raise _unsupported_dtype(values.dtype, name)
+    return replace(raw, labelled=labelled, declared=tuple(declared))
+
+
+def _unsupported_dtype(dtype: np.dtype[Any], name: str) -> ValueError:
+    if dtype.kind == "c":
+        return ValueError(f"Complex data not supported\ncolumn {name!r}: split it into two real columns")
+    if dtype.kind in "Mm":
+        return dates_error(name)
+    if dtype.kind == "S":
+        return ValueError(f"column {name!r} holds bytes; decode them to text first, e.g. with .astype(str)")
+    return ValueError(f"column {name!r} has the unsupported dtype {dtype}; convert it to numbers or text")
+
+
+def dates_error(name: str) -> ValueError:
+    """Build the error for dates and times, which have no obvious likelihood.
+
+    Examples
+    --------
+    >>> "days since" in str(dates_error("born"))
+    True
+    """
+    return ValueError(
+        f"column {name!r} holds dates or times, which have no kind of their own; convert it to a number "
+        "(days since a reference date) or to a category (month, weekday), or declare it 'ignore'"
+    )
+
+
+def _parse_floats(values: np.ndarray, name: str, missing: np.ndarray | None) -> RawColumn:
+    with np.errstate(over="ignore"):
+        floats = np.array(values, dtype=np.float64, order="C", copy=True)
+    if missing is not None:
+        floats[missing] = np.nan
+    finite = np.isfinite(floats)
+    if finite.all():
+        return RawColumn(name, floats, None, "float")
+    infinite = np.isinf(floats)
+    if infinite.any():
+        row = first_row(infinite)
+        if np.isfinite(values[row]):  # longdouble holds more than float64 can
+            raise ValueError(f"{place(name, row)}: {values[row]} overflows float64; rescale the column")
+        raise ValueError(
+            f"{place(name, row)}: the value is infinity ({floats[row]}); replace inf by a finite number, "
+            "or by NaN to mark it as missing"
+        )
+    return RawColumn(name, floats, ~finite, "float")
+
+
+def _parse_objects(values: np.ndarray, name: str, missing: np.ndarray | None) -> RawColumn:
+    """Read Python objects: find what is missing, then demand that the rest is of one sort."""
+    types = {kind: _type_family(kind) for kind in set(map(type, values))}
+    if any(family in ("float", "missing", "time") for family in types.values()):
+        absent = np.fromiter((_is_missing(value, types) for value in values), bool, len(values))
+        missing = absent if missing is None else absent | missing
+    if missing is not None and not missing.any():
+        missing = None
+    seen = values if missing is None else values[~missing]
+    families = {types[kind] for kind in set(map(type, seen))}
+    if families - {"bool", "int", "float", "str"}:
+        _raise_bad_object(values, name, missing, types)
+    if not families:
+        return RawColumn(name, np.full(len(values), np.nan), np.ones(len(values), bool), "float")
+    if families == {"str"}:
+        text = np.full(len(values), None, dtype=object)
+        text[slice(None) if missing is None else ~missing] = seen
+        return RawColumn(name, text, missing, "str")
+    if "str" in families:
+        raise _mixed_error(values, name, missing, types)
+    return _parse_object_numbers(values, seen, name, missing, families)
+
+
+def _parse_object_numbers(
+    values: np.ndarray, seen: np.ndarray, name: str, missing: np.ndarray | None, families: set[str]
+) -> RawColumn:
+    where = slice(None) if missing is None else ~missing
+    if "float" in families:
+        floats = np.full(len(values), np.nan)
+        floats[where] = [float(value) for value in seen]
+        return _parse_floats(floats, name, missing)
+    if families == {"bool"}:
+        flags = np.zeros(len(values), bool)
+        flags[where] = seen.astype(bool)
+        return RawColumn(name, flags, missing, "bool")
+    low, high = min(map(int, seen)), max(map(int, seen))
+    if low < -(2**63) or high >= 2**64 or (low < 0 and high >= 2**63):
+        raise ValueError(f"column {name!r} holds integers beyond 64 bits; convert it to float or to text")
+    integers = np.zeros(len(values), np.uint64 if high >= 2**63 else np.int64)
+    integers[where] = [int(value) for value in seen]
+    return RawColumn(name, integers, missing, "int")
+
+
+def _type_family(kind: type) -> str:
+    if kind.__name__ in _MISSING_TYPE_NAMES:
+        return "missing"
+    if issubclass(kind, (bool, np.bool_)):
+        return "bool"
+    if issubclass(kind, str):
+        return "str"
+    if issubclass(kind, (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)):
+        return "time"
+    if issubclass(kind, (bytes, bytearray)):
+        return "bytes"
+    if issubclass(kind, numbers.Integral):
+        return "int"
+    # Decimal declines to be a numbers.Real, but float() understands it
+    if issubclass(kind, numbers.Real) or kind.__name__ == "Decimal":
+        return "float"
+    return "complex" if issubclass(kind, numbers.Complex) else "other"
+
+
+def _is_missing(value: Any, types: dict[type, str]) -> bool:
+    family = types[type(value)]
+    # NaN and NaT are the values that differ from themselves
+    return family == "missing" or (family in ("float", "time") and bool(value != value))
+
+
+def _raise_bad_object(
+    values: np.ndarray, name: str, missing: np.ndarray | None, types: dict[type, str]
+) -> None:
+    for row, value in enumerate(values):
+        family = types[type(value)]
+        if family in ("bool", "int", "float", "str") or (missing is not None and missing[row]):
+            continue
+        if family == "time":
+            raise dates_error(name)
+        if family == "bytes":
+            raise ValueError(f"{place(name, row)}: bytes are not supported; decode them to text first")
+        if family == "complex":
+            raise ValueError(f"Complex data not supported\n{place(name, row)}: {value!r}")
+        # scikit-learn's words and type of error, which its estimator checks look for
+        raise TypeError(
+            f"{place(name, row)}: argument must be a string or a number, not {type(value).__name__!r}; "
+            "convert the column, e.g. with .astype(str), or declare it 'ignore'"
+        )
+
+
+def _mixed_error(
+    values: np.ndarray, name: str, missing: np.ndarray | None, types: dict[type, str]
+) -> ValueError:
+    rows: dict[bool, int] = {}
+    for row, value in enumerate(values):
+        if missing is None or not missing[row]:
+            rows.setdefault(types[type(value)] == "str", row)
+    text, number = rows[True], rows[False]
+    return ValueError(
+        f"column {name!r} mixes text (row {text}: {values[text]!r}) and numbers (row {number}: "
+        f"{values[number]!r}); convert it to one type, e.g. with .astype(str)"
+    )

@@ -1,0 +1,220 @@
+"""From a raw column to a schema (learning) and from a raw column and a schema to values (encoding)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.table.cells import RawColumn, first_row, place
+from partita.table.levels import distinct_values, encode
+from partita.table.notes import Findings
+from partita.table.scaling import center_and_scale, standardize
+from partita.table.schema import ColumnSchema
+
+# With fewer rows than this, all values may well be distinct by chance.
+_IDENTIFIER_ROWS = 20
+
+
+class Policy(NamedTuple):
+    """What to do with doubtful cells; see `read_table` for the meaning of each field.
+
+    Examples
+    --------
+    >>> Policy().negative
+    'error'
+    """
+
+    missing_code: int | None = None
+    negative: str = "error"
+    identifiers: str = "warn"
+    handle_unknown: str = "missing"
+
+
+DEFAULT_POLICY = Policy()
+
+
+def learn_column(
+    raw: RawColumn,
+    kind: str,
+    *,
+    inferred: bool = False,
+    policy: Policy = DEFAULT_POLICY,
+    weights: np.ndarray | None = None,
+    missing_code: int | None = None,
+    findings: Findings | None = None,
+) -> ColumnSchema:
+    """Learn what has to be remembered of a column: its levels, or its centre and scale.
+
+    Rows of weight zero teach nothing.
+
+    Parameters
+    ----------
+    raw : RawColumn
+        A column with at least one observed cell of positive weight.
+    kind : str
+        Its kind.
+    inferred : bool
+        Whether the kind was inferred: then negative integers are levels, since nobody called them codes.
+    policy : Policy
+        What to do with negative codes and identifiers.
+    weights : ndarray, optional
+        Row weights, if some are not 1.
+    missing_code : int, optional
+        The code that has been read as missing in this column.
+    findings : Findings, optional
+        Where to note what is unusual.
+
+    Examples
+    --------
+    >>> from partita.table.cells import parse_values
+    >>> learn_column(parse_values(np.array([3, 1, 3]), "x"), "categorical").levels
+    (1, 3)
+    """
+    findings = Findings() if findings is None else findings
+    active = None if weights is None else weights > 0
+    if kind in ("real", "count"):
+        values = _numbers_of(raw, kind)
+        seen = raw.observed(active)
+        if seen.min() == seen.max():
+            findings.add("constant", raw.name)
+        if kind == "count":
+            return ColumnSchema(raw.name, kind, missing_code=missing_code)
+        center, scale = center_and_scale(values, weights)
+        return ColumnSchema(raw.name, kind, center=center, scale=scale, missing_code=missing_code)
+    levels = distinct_values(raw.observed(active))
+    if len(levels) == 1:
+        findings.add("constant", raw.name)
+    if kind == "binary":
+        levels = _binary_levels(raw, levels)
+    else:
+        _check_codes(raw, levels, inferred, policy, findings)
+        _check_identifier(raw, levels, active, policy, findings)
+    return ColumnSchema(
+        raw.name,
+        kind,
+        family=raw.family,
+        levels=tuple(levels),
+        levels_declared=raw.declared,
+        missing_code=missing_code,
+    )
+
+
+def encode_column(raw: RawColumn, schema: ColumnSchema) -> tuple[np.ndarray, np.ndarray | None]:
+    """Turn a raw column into the values of its kind.
+
+    Returns
+    -------
+    values : ndarray
+        Floats with NaN, or codes with -1.
+    unknown : ndarray of bool or None
+        Where a value was observed that the schema does not know; None for real and count columns.
+
+    Examples
+    --------
+    >>> from partita.table.cells import parse_values
+    >>> schema = ColumnSchema("x", "binary", "str", ("no", "yes"))
+    >>> encode_column(parse_values(np.array(["yes", "no", "?"]), "x"), schema)
+    (array([ 1,  0, -1], dtype=int8), array([False, False,  True]))
+    """
+    if schema.kind in ("real", "count"):
+        values = _numbers_of(raw, schema.kind)
+        if schema.kind == "real":
+            _check_reach(values, schema)
+        return values, None
+    if (raw.family == "str") != (schema.family == "str") and raw.n_missing < len(raw.values):
+        held = {True: "text", False: "numbers"}
+        raise ValueError(
+            f"column {raw.name!r} held {held[schema.family == 'str']} at fit but holds "
+            f"{held[raw.family == 'str']} now; convert it to the type it had"
+        )
+    return encode(raw, schema.levels)
+
+
+def _numbers_of(raw: RawColumn, kind: str) -> np.ndarray:
+    """Give the column as floats, after checking that its kind allows every value."""
+    if raw.family == "str":
+        row = first_row(np.array([value is not None for value in raw.values]))
+        raise ValueError(
+            f"{place(raw.name, row)}: {raw.values[row]!r} is text but the column is {kind!r}; convert the "
+            "column to numbers or declare it 'categorical'"
+        )
+    values = raw.as_floats()
+    if kind == "count":
+        wrong = (values < 0) | (values != np.floor(values))
+        wrong &= ~np.isnan(values)
+        if wrong.any():
+            row = first_row(wrong)
+            fault = "negative" if values[row] < 0 else "not an integer"
+            raise ValueError(
+                f"{place(raw.name, row)}: {values[row]} is {fault} but the column is 'count'; counts are "
+                "integers from 0 on, declare the column 'real' if it is a measurement"
+            )
+    return values
+
+
+def _check_reach(values: np.ndarray, schema: ColumnSchema) -> None:
+    """Refuse values so far from the training data that standardising them overflows."""
+    standardized = standardize(values, schema.center, schema.scale)
+    beyond = np.isinf(standardized)
+    if beyond.any():
+        row = first_row(beyond)
+        raise ValueError(
+            f"{place(schema.name, row)}: {values[row]} overflows in units of the column's standard deviation "
+            f"({schema.scale}); correct the value or replace it by NaN"
+        )
+
+
+def _binary_levels(raw: RawColumn, levels: list[Any]) -> list[Any]:
+    if len(levels) > 2:
+        raise ValueError(
+            f"column {raw.name!r} is declared 'binary' but has {len(levels)} distinct values ({levels[0]!r}, "
+            f"{levels[1]!r}, {levels[2]!r}, ...); declare it 'categorical'"
+        )
+    if raw.family != "str" and set(levels) <= {0, 1}:
+        # both levels are known even if one has not occurred yet
+        pair: dict[str, list[Any]] = {"bool": [False, True], "int": [0, 1], "float": [0.0, 1.0]}
+        return pair[raw.family]
+    return levels
+
+
+def _check_codes(
+    raw: RawColumn, levels: list[Any], inferred: bool, policy: Policy, findings: Findings
+) -> None:
+    """Refuse numbers that cannot be codes, unless the container says that they are names of categories."""
+    if raw.family not in ("int", "float") or raw.labelled:
+        return
+    fraction = next((level for level in levels if level != int(level)), None)
+    if fraction is not None:
+        row = first_row(raw.values == fraction)
+        raise ValueError(
+            f"{place(raw.name, row)}: {fraction} is not an integer code but the column is 'categorical'; "
+            "declare it 'real', or convert it to text if these are names"
+        )
+    negatives = [level for level in levels if level < 0]
+    if not negatives or policy.negative == "level":
+        return
+    if inferred:
+        findings.add("lone_minus_one" if negatives == [-1] else "negative_levels", raw.name)
+        return
+    hits = (
+        (raw.values == negatives[0]) if raw.missing is None else (raw.values == negatives[0]) & ~raw.missing
+    )
+    raise ValueError(
+        f"{place(raw.name, first_row(hits))}: negative code {negatives[0]} in a categorical column; pass "
+        f"missing_code={negatives[0]} if it means missing, negative='level' if it is a level, or convert the "
+        "column to text"
+    )
+
+
+def _check_identifier(
+    raw: RawColumn, levels: list[Any], active: np.ndarray | None, policy: Policy, findings: Findings
+) -> None:
+    if len(levels) <= _IDENTIFIER_ROWS or len(levels) < len(raw.observed(active)):
+        return
+    if policy.identifiers == "error":
+        raise ValueError(
+            f"column {raw.name!r} looks like an identifier: all its {len(levels)} values are distinct; "
+            "declare it 'ignore', or pass identifiers='warn' to model it"
+        )
+    findings.add("identifier", raw.name, len(levels))

@@ -1,0 +1,107 @@
+"""What was unusual about a table, collected while it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# code -> (level, what is said; {columns} lists names with counts)
+_TEXTS = {
+    "missing": ("info", "missing cells, left out of the likelihood: {columns}"),
+    "constant": ("info", "constant columns carry no information: {columns}"),
+    "negative_levels": ("info", "negative integers read as levels of a categorical column: {columns}"),
+    "unweighted_levels": ("info", "levels that only rows of zero weight hold are read as missing: {columns}"),
+    "lone_minus_one": (
+        "warning",
+        "-1 is the only negative value and is read as a level: {columns}; pass missing_code=-1 if it means "
+        "missing, or declare the kind with negative='level' if it is a level",
+    ),
+    "missing_code": ("warning", "cells that hold the missing code are read as missing: {columns}"),
+    "empty_columns": ("warning", "columns without any observed value are ignored: {columns}"),
+    "identifier": (
+        "warning",
+        "every observed value is distinct, which looks like an identifier: {columns}; declare such a column "
+        "'ignore' if it only names the rows",
+    ),
+    "unknown_levels": ("warning", "values not seen at fit are read as missing: {columns}"),
+}
+
+
+@dataclass(frozen=True)
+class Note:
+    """One unusual thing about a table.
+
+    Attributes
+    ----------
+    code : str
+        A short name for programs: "kinds", "missing", "constant", "empty_columns", "empty_rows",
+        "identifier", "missing_code", "lone_minus_one", "negative_levels", "unknown_levels" or
+        "unweighted_levels".
+    message : str
+        One sentence for people.
+    columns : tuple of str
+        The columns concerned.
+    level : {"info", "warning"}
+        Whether it deserves a warning.
+
+    Examples
+    --------
+    >>> Note("constant", "constant columns carry no information: 'a'", ("a",)).level
+    'info'
+    """
+
+    code: str
+    message: str
+    columns: tuple[str, ...] = ()
+    level: str = "info"
+
+
+def list_names(names: Sequence[str], counts: Sequence[int | None] | None = None, limit: int = 5) -> str:
+    """Write a few names, and how many more there are.
+
+    Examples
+    --------
+    >>> list_names(["a", "b", "c"], [1, 2, None], limit=2)
+    "'a' (1), 'b' (2) and 1 more"
+    """
+    parts = []
+    for position, name in enumerate(names[:limit]):
+        shown = repr(name if len(name) <= 40 else name[:37] + "...")
+        count = counts[position] if counts is not None else None
+        parts.append(shown if count is None else f"{shown} ({count})")
+    more = len(names) - limit
+    return ", ".join(parts) + (f" and {more} more" if more > 0 else "")
+
+
+class Findings:
+    """Collect findings column by column; one note per sort of finding comes out.
+
+    Examples
+    --------
+    >>> findings = Findings()
+    >>> findings.add("missing", "age", 3)
+    >>> [note.message for note in findings.notes()]
+    ["missing cells, left out of the likelihood: 'age' (3)"]
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[tuple[str, int | None]]] = {}
+        self._notes: list[Note] = []
+
+    def add(self, code: str, column: str, count: int | None = None) -> None:
+        """Remember that `column` shows the finding `code`, in `count` cells."""
+        self._found.setdefault(code, []).append((column, count))
+
+    def add_note(self, note: Note) -> None:
+        """Remember a finding that is not about single columns."""
+        self._notes.append(note)
+
+    def notes(self) -> list[Note]:
+        """Write everything down."""
+        written = list(self._notes)
+        for code, found in self._found.items():
+            level, text = _TEXTS[code]
+            names = tuple(name for name, _ in found)
+            listed = list_names(names, [count for _, count in found])
+            written.append(Note(code, text.format(columns=listed), names, level))
+        return written

@@ -1,0 +1,277 @@
+"""`read_table`: anything in, typed columns out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partita.table.cells import RawColumn, first_row, place
+from partita.table.columns import Policy, encode_column, learn_column
+from partita.table.kinds import KindsLike, infer_common_kind, infer_kind, resolve_kinds
+from partita.table.notes import Findings, Note, list_names
+from partita.table.schema import ColumnSchema, Schema
+from partita.table.sources import Source, is_sparse, open_source
+from partita.table.tables import Column, Table
+from partita.table.weights import check_weights
+
+
+def read_table(
+    X: Any,
+    kinds: KindsLike = None,
+    *,
+    schema: Schema | None = None,
+    sample_weight: Any = None,
+    handle_unknown: str = "missing",
+    missing_code: int | None = None,
+    negative: str = "error",
+    identifiers: str = "warn",
+    estimator_name: str = "this estimator",
+) -> Table:
+    """Read anything that holds a table into typed columns.
+
+    NaN, None, NA, NaT, nulls and masked cells are missing. Nothing is dropped, filled in or relabelled
+    without a note, and X is never changed. No warnings are emitted: what deserves one is in `notes`.
+
+    Parameters
+    ----------
+    X : array, data frame, list of rows or sparse matrix
+        numpy arrays of any real, text or object dtype (masked ones too), pandas and polars frames, Arrow
+        tables, and objects with `__array__`, `__arrow_c_stream__` or `__dataframe__`. Sparse matrices need
+        `kinds="count"` or `kinds="binary"` and stay sparse.
+    kinds : None, str, mapping or sequence, optional
+        How to model the columns: "real", "count", "binary", "categorical" or "ignore"; one for all, one per
+        column, or a mapping from column names or positions (the rest is inferred). The rules of inference are
+        in the docstring of `partita.table.kinds`.
+    schema : Schema, optional
+        Read X as the table that this schema comes from was read: same columns, kinds, levels and units. All
+        kinds, and the missing code, then come from the schema.
+    sample_weight : number or array-like of shape (n_rows,), optional
+        Weights for the centre and scale of real columns. Rows of weight zero are read, but neither kinds nor
+        levels nor scales are learned from them.
+    handle_unknown : {"missing", "error"}
+        With `schema`: read categories that it does not know as missing, with a note, or refuse them.
+    missing_code : int, optional
+        An integer that means missing: in columns declared categorical or binary, and in integer columns whose
+        kind is inferred. Without it -1 is a negative code like any other.
+    negative : {"error", "level"}
+        Negative integers in a column that is declared categorical are an error, or levels. (In text and in
+        columns of a categorical dtype they are always levels; where the kind is inferred too, with a note.)
+    identifiers : {"warn", "error"}
+        What to do if all (more than 20) values of a categorical column are distinct.
+    estimator_name : str
+        Who is asking, for messages about the number of features.
+
+    Returns
+    -------
+    Table
+        Columns, schema and notes.
+
+    Raises
+    ------
+    ValueError
+        Naming column, row and remedy; TypeError where scikit-learn raises one (np.matrix, sparse input that
+        is not asked for, cells that are neither numbers nor text).
+
+    Examples
+    --------
+    >>> table = read_table([["red", 1.5], ["blue", None], ["red", 3.5]])
+    >>> [(column.name, column.kind) for column in table.columns]
+    [('x0', 'categorical'), ('x1', 'real')]
+    >>> table.block("categorical").values.ravel()
+    array([1, 0, 1], dtype=int8)
+    >>> new = read_table([["green", 2.5]], schema=table.schema)
+    >>> new.block("categorical").values, new.notes[-1].message
+    (array([[-1]], dtype=int8), "values not seen at fit are read as missing: 'x0' (1)")
+    """
+    _check_options(kinds, schema, handle_unknown, missing_code, negative, identifiers)
+    policy = Policy(
+        None if missing_code is None else int(missing_code), negative, identifiers, handle_unknown
+    )
+    if is_sparse(X):
+        from partita.table.sparse import read_sparse
+
+        return read_sparse(X, kinds, schema, sample_weight, estimator_name)
+    source = open_source(X)
+    weights = check_weights(sample_weight, source.n_rows)
+    findings = Findings()
+    if schema is None:
+        schema, columns = _learn(source, kinds, weights, policy, findings)
+    else:
+        schema.check_features(source.names, source.named, estimator_name)
+        columns = [
+            _encode_known(source.column(position), remembered, policy, findings)
+            for position, remembered in enumerate(schema.columns)
+            if remembered.kind != "ignore"
+        ]
+    _note_empty_rows(columns, source.n_rows, findings)
+    return Table(schema, columns, source.n_rows, weights, findings.notes())
+
+
+def _check_options(
+    kinds: KindsLike,
+    schema: Schema | None,
+    handle_unknown: str,
+    missing_code: int | None,
+    negative: str,
+    identifiers: str,
+) -> None:
+    allowed = {
+        "handle_unknown": (handle_unknown, ("missing", "error")),
+        "negative": (negative, ("error", "level")),
+        "identifiers": (identifiers, ("warn", "error")),
+    }
+    for option, (value, choices) in allowed.items():
+        if value not in choices:
+            raise ValueError(f"{option} must be {choices[0]!r} or {choices[1]!r}, got {value!r}")
+    if missing_code is not None and (
+        isinstance(missing_code, bool) or not isinstance(missing_code, (int, np.integer))
+    ):
+        raise TypeError(f"missing_code must be an integer or None, got {missing_code!r}")
+    if schema is not None and kinds is not None:
+        raise ValueError(
+            "kinds and schema were both given; the schema already fixes the kinds, drop one of them"
+        )
+
+
+def _learn(
+    source: Source, kinds: KindsLike, weights: np.ndarray, policy: Policy, findings: Findings
+) -> tuple[Schema, list[Column]]:
+    declared = resolve_kinds(kinds, source.names, source.labels)
+    # None stands for "every row counts" and "every row counts one": the common cases, and the fast ones
+    active = None if weights.all() else weights > 0
+    row_weights = None if np.all(weights == 1.0) else weights
+    common = _common_kind(source, declared, active, policy)
+    remembered: list[ColumnSchema] = []
+    columns: list[Column] = []
+    inferred: dict[str, str] = {}
+    for position, name in enumerate(source.names):
+        kind = declared[position]
+        if kind == "ignore":
+            remembered.append(ColumnSchema(name, "ignore"))
+            continue
+        raw = source.column(position)
+        raw, code = _apply_missing_code(raw, kind, common, active, policy, findings)
+        if len(raw.observed(active)) == 0:
+            findings.add("empty_columns", name)
+            remembered.append(ColumnSchema(name, "ignore"))
+            continue
+        if kind is None:
+            kind = inferred[name] = common or infer_kind(raw, active)
+        column_schema = learn_column(
+            raw,
+            kind,
+            inferred=declared[position] is None,
+            policy=policy,
+            weights=row_weights,
+            missing_code=code,
+            findings=findings,
+        )
+        remembered.append(column_schema)
+        columns.append(_encode_learned(raw, column_schema, findings))
+    if not columns:
+        _raise_nothing_left(declared)
+    if inferred:
+        findings.add_note(_kinds_note(inferred))
+    return Schema(tuple(remembered), source.named), columns
+
+
+def _common_kind(
+    source: Source, declared: list[str | None], active: np.ndarray | None, policy: Policy
+) -> str | None:
+    """Infer the one kind that all undeclared columns of a numeric array share; None for other sources."""
+    undeclared = [position for position, kind in enumerate(declared) if kind is None]
+    family = source.uniform_family(undeclared) if undeclared else None
+    if family is None:
+        return None
+
+    def observed(position: int) -> np.ndarray:
+        raw = source.column(position)
+        if policy.missing_code is not None and family == "int":
+            raw = raw.without_code(policy.missing_code)[0]
+        return raw.observed(active)
+
+    return infer_common_kind(map(observed, undeclared), family)
+
+
+def _apply_missing_code(
+    raw: RawColumn,
+    kind: str | None,
+    common: str | None,
+    active: np.ndarray | None,
+    policy: Policy,
+    findings: Findings,
+) -> tuple[RawColumn, int | None]:
+    """Read the missing code as missing where it can be a code; give the code back if it applies here."""
+    code = policy.missing_code
+    if code is None or raw.family == "bool" or (raw.labelled and kind is None):
+        return raw, None
+    if kind in ("real", "count") or (kind is None and common == "real" and raw.family == "float"):
+        return raw, None
+    if kind is None and not raw.is_integral(active):
+        return raw, None
+    raw, count = raw.without_code(code)
+    if count:
+        findings.add("missing_code", raw.name, count)
+    return raw, code
+
+
+def _encode_learned(raw: RawColumn, schema: ColumnSchema, findings: Findings) -> Column:
+    values, unknown = encode_column(raw, schema)
+    if unknown is not None and unknown.any():  # only rows of weight zero can hold what was not learned
+        findings.add("unweighted_levels", raw.name, int(np.count_nonzero(unknown)))
+    if raw.n_missing:
+        findings.add("missing", raw.name, raw.n_missing)
+    values.flags.writeable = False
+    return Column(schema.name, schema.kind, values)
+
+
+def _encode_known(raw: RawColumn, schema: ColumnSchema, policy: Policy, findings: Findings) -> Column:
+    if schema.missing_code is not None:
+        raw, count = raw.without_code(schema.missing_code)
+        if count:
+            findings.add("missing_code", schema.name, count)
+    values, unknown = encode_column(raw, schema)
+    if raw.n_missing:
+        findings.add("missing", schema.name, raw.n_missing)
+    if unknown is not None and unknown.any():
+        if policy.handle_unknown == "error":
+            row = first_row(unknown)
+            raise ValueError(
+                f"{place(schema.name, row)}: {raw.values[row]!r} was not seen at fit; correct the value, or "
+                "pass handle_unknown='missing'"
+            )
+        findings.add("unknown_levels", schema.name, int(np.count_nonzero(unknown)))
+    values.flags.writeable = False
+    return Column(schema.name, schema.kind, values)
+
+
+def _raise_nothing_left(declared: list[str | None]) -> None:
+    if all(kind == "ignore" for kind in declared):
+        raise ValueError("every column is declared 'ignore'; declare at least one column of another kind")
+    raise ValueError(
+        "every cell is missing: nothing was observed in any column that is not ignored; check how the data "
+        "were loaded"
+    )
+
+
+def _kinds_note(inferred: dict[str, str]) -> Note:
+    groups: dict[str, list[str]] = {}
+    for name, kind in inferred.items():
+        groups.setdefault(kind, []).append(name)
+    listed = "; ".join(f"{kind}: {list_names(names)}" for kind, names in groups.items())
+    return Note("kinds", f"kinds inferred from the values, {listed}", tuple(inferred))
+
+
+def _note_empty_rows(columns: list[Column], n_rows: int, findings: Findings) -> None:
+    empty = np.ones(n_rows, bool)
+    for column in columns:
+        empty &= column.values < 0 if column.values.dtype.kind == "i" else np.isnan(column.values)
+        if not empty.any():
+            return
+    count = int(np.count_nonzero(empty))
+    message = (
+        f"{count} rows have no observed value and get prior probabilities; the first is row "
+        f"{first_row(empty)} (rows count from 0)"
+    )
+    findings.add_note(Note("empty_rows", message, level="warning"))

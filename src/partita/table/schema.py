@@ -1,0 +1,294 @@
+"""What a table must remember so that new data can be read in the same way, and codes turned back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from partita.table.kinds import KINDS
+from partita.table.notes import list_names
+
+_FORMAT = 1
+_FAMILY_TYPES: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
+
+
+@dataclass(frozen=True)
+class ColumnSchema:
+    """What is remembered of one column.
+
+    Attributes
+    ----------
+    name : str
+        The column's name ("x0", "x1", ... for arrays).
+    kind : {"real", "count", "binary", "categorical", "ignore"}
+        How its values are modelled.
+    family : {"bool", "int", "float", "str"} or None
+        The type of the levels; None for columns without levels.
+    levels : tuple
+        The distinct values of a binary or categorical column in increasing order; code k means `levels[k]`.
+    levels_declared : tuple
+        The categories that the container declared (pandas Categorical, polars Enum), also the unused ones, in
+        its order; empty where it declared none.
+    center, scale : float
+        Mean and standard deviation of a real column.
+    missing_code : int or None
+        The integer that was read as missing.
+
+    Examples
+    --------
+    >>> ColumnSchema("answer", "categorical", "str", ("no", "yes")).n_levels
+    2
+    """
+
+    name: str
+    kind: str
+    family: str | None = None
+    levels: tuple[Any, ...] = ()
+    levels_declared: tuple[Any, ...] = ()
+    center: float = 0.0
+    scale: float = 1.0
+    missing_code: int | None = None
+
+    @property
+    def n_levels(self) -> int:
+        """The number of values that codes stand for; a binary column has two even if one never occurs."""
+        return 2 if self.kind == "binary" else len(self.levels)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give a dictionary of plain Python objects that `json.dumps` takes."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "family": self.family,
+            "levels": list(self.levels),
+            "levels_declared": list(self.levels_declared),
+            "center": self.center,
+            "scale": self.scale,
+            "missing_code": self.missing_code,
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> ColumnSchema:
+        """Undo `to_dict`, refusing what `to_dict` cannot have written."""
+        try:
+            column = cls(
+                name=saved["name"],
+                kind=saved["kind"],
+                family=saved["family"],
+                levels=tuple(saved["levels"]),
+                levels_declared=tuple(saved["levels_declared"]),
+                center=float(saved["center"]),
+                scale=float(saved["scale"]),
+                missing_code=saved["missing_code"],
+            )
+        except (KeyError, TypeError, ValueError) as problem:
+            raise ValueError(
+                f"damaged schema: a column cannot be read ({problem!r}); save it again"
+            ) from problem
+        column._check()
+        return column
+
+    def _check(self) -> None:
+        fault = None
+        if not isinstance(self.name, str) or self.kind not in KINDS:
+            fault = f"no column is called {self.name!r} with kind {self.kind!r}"
+        elif not (math.isfinite(self.center) and math.isfinite(self.scale) and self.scale > 0):
+            fault = f"center {self.center} and scale {self.scale} must be finite, the scale positive"
+        elif self.kind in ("binary", "categorical"):
+            expected = _FAMILY_TYPES.get(str(self.family))
+            if expected is None or any(type(level) is not expected for level in self.levels):
+                fault = f"levels are not all of type {self.family!r}"
+            elif any(not a < b for a, b in zip(self.levels, self.levels[1:], strict=False)):
+                fault = "levels are not distinct and in increasing order"
+            elif not self.levels or (self.kind == "binary" and len(self.levels) > 2):
+                fault = f"a {self.kind} column cannot have {len(self.levels)} levels"
+        if fault is None and not (self.missing_code is None or type(self.missing_code) is int):
+            fault = f"missing_code {self.missing_code!r} is not an integer"
+        if fault is not None:
+            raise ValueError(f"damaged schema: column {self.name!r}: {fault}; save it again")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table, in order: everything that `predict` needs to read new data.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnSchema
+        All columns, the ignored ones included.
+    named : bool
+        Whether the names came with the data and must match at predict time.
+
+    Examples
+    --------
+    >>> from partita.table import read_table
+    >>> schema = read_table([["red", 1.5], ["blue", 2.5]]).schema
+    >>> schema.kinds
+    ('categorical', 'real')
+    >>> schema.decode("x0", [1, -1, 0]).tolist()
+    ['red', None, 'blue']
+    >>> Schema.from_dict(schema.to_dict()) == schema
+    True
+    """
+
+    columns: tuple[ColumnSchema, ...]
+    named: bool = False
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {column.name: position for position, column in enumerate(self.columns)}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of all columns; passing them back as `kinds` reads the same data in the same way."""
+        return tuple(column.kind for column in self.columns)
+
+    @property
+    def feature_names(self) -> np.ndarray | None:
+        """The names as scikit-learn's `feature_names_in_` wants them; None if the data had none."""
+        return np.array(self.names, dtype=object) if self.named else None
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns that data must have."""
+        return len(self.columns)
+
+    def column(self, name: str | int) -> ColumnSchema:
+        """Find a column by its name or position."""
+        if isinstance(name, str):
+            if name not in self._positions:
+                raise ValueError(f"no column {name!r}; the columns are {list_names(self.names)}")
+            return self.columns[self._positions[name]]
+        if not 0 <= name < len(self.columns):
+            raise ValueError(f"no column at position {name}; there are {len(self.columns)} columns")
+        return self.columns[name]
+
+    def of_kind(self, kind: str) -> tuple[ColumnSchema, ...]:
+        """Give the columns of one kind, in order."""
+        if kind not in KINDS:
+            raise ValueError(f"unknown kind {kind!r}; choose from {', '.join(KINDS)}")
+        return tuple(column for column in self.columns if column.kind == kind)
+
+    def check_features(self, names: Sequence[str], named: bool, estimator_name: str) -> None:
+        """Check that data have the columns that this schema expects, with scikit-learn's messages.
+
+        Names are compared if both sides have names; otherwise only the number of columns.
+
+        Examples
+        --------
+        >>> Schema((ColumnSchema("a", "real"),)).check_features(["x0", "x1"], False, "Mixture")
+        Traceback (most recent call last):
+        ValueError: X has 2 features, but Mixture is expecting 1 features as input.
+        """
+        expected = self.names
+        if named and self.named and tuple(names) != expected:
+            message = "The feature names should match those that were passed during fit.\n"
+            unexpected, absent = sorted(set(names) - set(expected)), sorted(set(expected) - set(names))
+            if unexpected:
+                message += "Feature names unseen at fit time:\n" + _bullets(unexpected)
+            if absent:
+                message += "Feature names seen at fit time, yet now missing:\n" + _bullets(absent)
+            if not unexpected and not absent:
+                message += "Feature names must be in the same order as they were in fit.\n"
+            raise ValueError(message)
+        if len(names) != len(expected):
+            raise ValueError(
+                f"X has {len(names)} features, but {estimator_name} is expecting {len(expected)} features "
+                "as input."
+            )
+
+    def decode(self, name: str | int, codes: Any) -> np.ndarray:
+        """Turn the codes of a binary or categorical column back into the user's values.
+
+        Parameters
+        ----------
+        name : str or int
+            The column.
+        codes : array-like of int
+            Positions in its levels, -1 for missing.
+
+        Returns
+        -------
+        ndarray of object
+            The values, None where the code is -1, in the shape of `codes`.
+        """
+        column = self.column(name)
+        if column.kind not in ("binary", "categorical"):
+            raise ValueError(
+                f"column {column.name!r} is {column.kind}, not coded; its values need no decoding"
+            )
+        positions = np.asarray(codes)
+        if positions.dtype.kind not in "iu" and positions.size:
+            raise ValueError(f"codes of column {column.name!r} must be integers, got dtype {positions.dtype}")
+        if positions.size and not -1 <= int(positions.min()) <= int(positions.max()) < len(column.levels):
+            raise ValueError(
+                f"codes of column {column.name!r} must lie in -1 .. {len(column.levels) - 1}, "
+                f"got {int(positions.min())} .. {int(positions.max())}"
+            )
+        # None comes last so that code -1 finds it
+        lookup = np.array([*column.levels, None], dtype=object)
+        return lookup[positions.astype(np.intp)]
+
+    def describe(self) -> str:
+        """Write a short text table of the columns and their kinds.
+
+        Examples
+        --------
+        >>> from partita.table import read_table
+        >>> print(read_table([["red", 1.5], ["blue", 2.5]]).schema.describe())
+        column  kind         details
+        x0      categorical  2 levels: 'blue', 'red'
+        x1      real         mean 2, standard deviation 0.5
+        """
+        rows = [("column", "kind", "details")]
+        for column in self.columns:
+            name = column.name if len(column.name) <= 40 else column.name[:37] + "..."
+            rows.append((name, column.kind, _details(column)))
+        widths = [max(len(row[part]) for row in rows) for part in range(2)]
+        return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give a dictionary of plain Python objects that `json.dumps` takes."""
+        return {
+            "format": _FORMAT,
+            "named": self.named,
+            "columns": [column.to_dict() for column in self.columns],
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Schema:
+        """Undo `to_dict`, refusing what `to_dict` cannot have written."""
+        if not isinstance(saved, Mapping) or saved.get("format") != _FORMAT:
+            raise ValueError(
+                f"not a schema of format {_FORMAT}; it was written by another version of partita"
+            )
+        if not isinstance(saved.get("columns"), list) or not isinstance(saved.get("named"), bool):
+            raise ValueError("damaged schema: its columns cannot be read; save it again")
+        schema = cls(tuple(ColumnSchema.from_dict(column) for column in saved["columns"]), saved["named"])
+        if len(schema._positions) != len(schema.columns):
+            raise ValueError("damaged schema: two columns have the same name; save it again")
+        return schema
+
+
+def _bullets(names: Sequence[str]) -> str:
+    return "".join(f"- {name}\n" for name in names[:5]) + ("- ...\n" if len(names) > 5 else "")
+
+
+def _details(column: ColumnSchema) -> str:
+    if column.kind == "real":
+        return f"mean {column.center:.6g}, standard deviation {column.scale:.6g}"
+    if column.kind in ("binary", "categorical"):
+        shown = [text if len(text) <= 20 else text[:17] + "..." for text in map(repr, column.levels[:5])]
+        more = ", ..." if len(column.levels) > 5 else ""
+        return f"{len(column.levels)} levels: {', '.join(shown)}{more}"
+    return ""

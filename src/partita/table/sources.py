@@ -1,0 +1,294 @@
+"""Anything a user may pass as X, opened as named columns."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from partita.table.cells import RawColumn, dates_error, parse_values
+from partita.table.notes import list_names
+
+_RESHAPE_HINT = (
+    "Reshape your data either using array.reshape(-1, 1) if your data has a single feature or "
+    "array.reshape(1, -1) if it contains a single sample."
+)
+
+
+class Source(Protocol):
+    """Named columns that can be read one at a time.
+
+    `named` tells that the names are the user's and must match at predict time; `labels` holds what the
+    container calls its columns; `uniform_family` gives the one sort of number that fills some columns of an
+    array, which then get one kind.
+
+    Examples
+    --------
+    >>> source = open_source(np.zeros((3, 2)))
+    >>> source.names, source.n_rows, source.uniform_family([0, 1])
+    (['x0', 'x1'], 3, 'float')
+    """
+
+    names: list[str]
+    labels: Sequence[Hashable]
+    named: bool
+    n_rows: int
+
+    def uniform_family(self, positions: Sequence[int]) -> str | None: ...
+
+    def column(self, position: int) -> RawColumn: ...
+
+
+def is_sparse(X: Any) -> bool:
+    """Tell whether X is a scipy sparse matrix or array.
+
+    Examples
+    --------
+    >>> is_sparse(np.eye(2))
+    False
+    """
+    # whoever holds a sparse matrix has imported scipy.sparse: no need to import it for everybody else
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))
+
+
+def open_source(X: Any) -> Source:
+    """Open X, whatever it is, as a `Source`.
+
+    Parameters
+    ----------
+    X : array, data frame, list of rows, or object with `__array__` or `__dataframe__`
+        It is never changed.
+
+    Examples
+    --------
+    >>> open_source([1, 2, 3])
+    Traceback (most recent call last):
+    ValueError: Expected 2D array, got 1D array instead: ...
+    """
+    source = _open_any(X)
+    shape = (source.n_rows, len(source.names))
+    if source.n_rows == 0:
+        raise ValueError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
+    if not source.names:
+        raise ValueError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+    return source
+
+
+def _open_any(X: Any) -> Source:
+    if isinstance(X, np.matrix):
+        raise TypeError(
+            "np.matrix is not supported. Please convert to a numpy array with np.asarray. For more "
+            "information see: https://numpy.org/doc/stable/reference/generated/numpy.matrix.html"
+        )
+    if isinstance(X, np.ndarray):
+        return ArraySource(X)
+    if isinstance(X, (list, tuple)):
+        return ArraySource(_array_from_rows(X))
+    if isinstance(X, (str, bytes, dict, set, frozenset)) or X is None:
+        raise ValueError(
+            f"Expected a two-dimensional table, got {type(X).__name__}; pass an array, a data frame or a "
+            "list of rows"
+        )
+    frame = _open_frame(X)
+    if frame is not None:
+        return frame
+    if hasattr(X, "__array__"):
+        return ArraySource(np.asarray(X))
+    if np.isscalar(X):
+        return ArraySource(np.asarray(X))
+    raise TypeError(
+        f"cannot read a table from {type(X).__name__!r}; pass an array, a data frame or a list of rows"
+    )
+
+
+def _array_from_rows(rows: Sequence[Any]) -> np.ndarray:
+    try:
+        array = np.asarray(rows)
+        # numpy turns [1, "a"] into ["1", "a"], NaN beside text into "nan", and large integers
+        # beside small ones into rounded floats: keep the objects as they are
+        altered = array.dtype.kind in "US" or (
+            array.dtype.kind == "f" and bool(np.any(np.abs(array) >= 2.0**53))
+        )
+        return np.array(rows, dtype=object) if altered else array
+    except ValueError as problem:
+        lengths = [len(row) if hasattr(row, "__len__") else -1 for row in rows]
+        for position, length in enumerate(lengths):
+            if length != lengths[0]:
+                raise ValueError(
+                    f"row {position} has {length} values but row 0 has {lengths[0]}; all rows of a table "
+                    "need the same length"
+                ) from problem
+        raise
+
+
+class ArraySource:
+    """A two-dimensional array of any dtype, possibly masked.
+
+    Examples
+    --------
+    >>> ArraySource(np.array([[1, 2], [3, 4]])).column(1).values
+    array([2, 4])
+    """
+
+    named = False
+
+    def __init__(self, array: np.ndarray) -> None:
+        masked = isinstance(array, np.ma.MaskedArray)
+        if array.dtype.kind == "V":
+            fields = list_names(array.dtype.names or ())
+            raise ValueError(
+                f"structured arrays are not supported (fields {fields}); pass a data frame, or stack the "
+                "fields as columns with np.column_stack"
+            )
+        if array.dtype.kind == "c":
+            raise ValueError(f"Complex data not supported\n{array}\n")
+        if array.ndim < 2:
+            kind = "scalar" if array.ndim == 0 else "1D"
+            raise ValueError(f"Expected 2D array, got {kind} array instead:\narray={array}.\n{_RESHAPE_HINT}")
+        if array.ndim > 2:
+            raise ValueError(f"Found array with dim {array.ndim}, while dim <= 2 is required.")
+        self._mask = (
+            np.ma.getmaskarray(array) if masked and np.ma.getmask(array) is not np.ma.nomask else None
+        )
+        self._data = np.ma.getdata(array) if masked else np.asarray(array)
+        self._parsed: dict[int, RawColumn] = {}
+        self.n_rows = array.shape[0]
+        self.names = [f"x{position}" for position in range(array.shape[1])]
+        self.labels: Sequence[Hashable] = self.names
+
+    def uniform_family(self, positions: Sequence[int]) -> str | None:
+        """Give the sort of number that fills these columns; None if they hold text or different sorts."""
+        kind = self._data.dtype.kind
+        if kind in "biuf":
+            return {"b": "bool", "f": "float"}.get(kind, "int")
+        if kind != "O":
+            return None
+        columns = [self.column(position) for position in positions]
+        families = {column.family for column in columns if column.n_missing < self.n_rows}
+        if families <= {"int", "float"}:
+            return "float" if "float" in families or not families else "int"
+        return "bool" if families == {"bool"} else None
+
+    def column(self, position: int) -> RawColumn:
+        """Read one column; columns of objects are remembered, since parsing them is slow."""
+        if position in self._parsed:
+            return self._parsed[position]
+        mask = None if self._mask is None else np.array(self._mask[:, position])
+        raw = parse_values(self._data[:, position], self.names[position], mask)
+        if self._data.dtype.kind == "O":
+            self._parsed[position] = raw
+        return raw
+
+
+def _open_frame(X: Any) -> FrameSource | None:
+    # narwhals is imported here, not above: arrays do not need it
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(X, pass_through=True, allow_series=True)
+    except nw.exceptions.DuplicateError as problem:
+        raise ValueError(f"duplicate column names: {problem}; rename them") from problem
+    if isinstance(frame, nw.Series):
+        raise ValueError(
+            f"Expected a 2-dimensional container but got {type(X)} instead. Pass a DataFrame containing a "
+            "single row (i.e. single sample) or a single column (i.e. single feature) instead."
+        )
+    if isinstance(frame, nw.LazyFrame):
+        raise ValueError(f"{type(X).__name__} is lazy; collect it into memory first, e.g. with .collect()")
+    if isinstance(frame, nw.DataFrame):
+        return FrameSource(frame)
+    if hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__"):
+        return _open_interchange(X)
+    return None
+
+
+def _open_interchange(X: Any) -> FrameSource | None:
+    """Read a frame of an unknown library through Arrow's protocol, or the older interchange protocol."""
+    import narwhals as nw
+    import narwhals.stable.v1 as nw_v1
+
+    try:
+        if hasattr(X, "__arrow_c_stream__"):
+            return FrameSource(nw.from_arrow(X, backend="pyarrow"))
+        table = nw_v1.from_native(X, eager_or_interchange_only=True).to_arrow()
+        return FrameSource(nw.from_native(table, eager_only=True))
+    except ModuleNotFoundError as problem:
+        if hasattr(X, "__array__"):
+            return None
+        raise ValueError(
+            f"reading {type(X).__name__} needs pyarrow; install it, or pass a pandas or polars frame"
+        ) from problem
+
+
+class FrameSource:
+    """A data frame that narwhals understands.
+
+    Examples
+    --------
+    >>> import narwhals as nw
+    >>> frame = nw.from_dict({"a": [1, None]}, backend="pyarrow")
+    >>> FrameSource(frame).column(0).n_missing
+    1
+    """
+
+    def __init__(self, frame: Any) -> None:
+        # all at once: asking some frames for one column at a time costs a pass over all columns each
+        self._series = list(frame.iter_columns())
+        self.labels: Sequence[Hashable] = list(frame.columns)
+        self.names = [str(label) for label in self.labels]
+        self.n_rows = len(frame)
+        texts = [isinstance(label, str) for label in self.labels]
+        self.named = bool(texts) and all(texts)
+        if any(texts) and not all(texts):
+            sorts = sorted({type(label).__qualname__ for label in self.labels})
+            raise TypeError(
+                "Feature names are only supported if all input features have string names, but your input "
+                f"has {sorts} as feature name / column name types. If you want feature names to be stored "
+                "and validated, you must convert them all to strings, by using X.columns = "
+                "X.columns.astype(str) for example."
+            )
+        if len(set(self.names)) < len(self.names):
+            twice = sorted({name for name in self.names if self.names.count(name) > 1})
+            raise ValueError(f"duplicate column names: {list_names(twice)}; rename them")
+
+    def uniform_family(self, positions: Sequence[int]) -> str | None:
+        """Give None: every column of a frame has a dtype, and a kind, of its own."""
+        return None
+
+    def column(self, position: int) -> RawColumn:
+        """Read one column, keeping integers exact next to missing cells."""
+        import narwhals as nw
+
+        name = self.names[position]
+        series = self._series[position]
+        if series.dtype.is_temporal():
+            raise dates_error(name)
+        labelled = isinstance(series.dtype, (nw.Categorical, nw.Enum))
+        declared = _declared_levels(series) if labelled else ()
+        missing = np.array(series.is_null().to_numpy(), dtype=bool)
+        if not missing.any():
+            return parse_values(series.to_numpy(), name, labelled=labelled, declared=declared)
+        # With nulls in place, integers come out as rounded floats, and the nulls of an Arrow dictionary as
+        # one of its values: take the observed cells alone and put them back where they belong.
+        seen = series.drop_nulls().to_numpy()
+        values = (
+            np.full(len(missing), None, object)
+            if seen.dtype.kind == "O"
+            else np.zeros(len(missing), seen.dtype)
+        )
+        values[~missing] = seen
+        return parse_values(values, name, missing, labelled=labelled, declared=declared)
+
+
+def _declared_levels(series: Any) -> tuple[Any, ...]:
+    """List the categories that a column declares, used or not; only pandas and polars Enum declare any."""
+    native = series.to_native()
+    categories = getattr(getattr(native, "cat", None), "categories", None)
+    if categories is None:
+        categories = getattr(series.dtype, "categories", ())
+    listed = categories.tolist() if hasattr(categories, "tolist") else list(categories)
+    # anything else could not be written to JSON; such levels, if used, are refused when they are parsed
+    return tuple(listed) if all(isinstance(level, (str, int, float)) for level in listed) else ()
