@@ -96,7 +96,9 @@ def _hand_to_numba(function: Any, stub: Callable) -> None:
         f"    return table.get(getattr({names[0]}, 'instance_class', None), default)",
         scope,
     )
-    overload(function, strict=False, jit_options={"error_model": "numpy"})(scope["choose"])
+    overload(function, strict=False, jit_options={"error_model": "numpy", "forceinline": True})(
+        scope["choose"]
+    )
 
 
 class Kernel:
@@ -131,7 +133,7 @@ class Kernel:
         return (self.py_func if _interpreting else self.compiled)(*args)
 
     def __reduce__(self) -> str:
-        return self.__qualname__
+        return self.py_func.__qualname__
 
 
 def kernel(function: Callable) -> Kernel:

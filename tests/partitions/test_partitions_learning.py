@@ -130,6 +130,19 @@ def test_slice_sampler_on_two_hills(rng, width):
     assert_chain_agrees(chain, grid, np.array([log_density(x) for x in grid]))
 
 
+def test_slice_sampler_crosses_a_gap_both_ways_alike(rng):
+    """Two boxes: an interval that is not placed at random crosses more easily one way than the other."""
+
+    def log_density(x):
+        return 0.0 if 0.0 < x < 1.0 or 1.7 < x < 2.0 else -np.inf
+
+    chain, x = np.empty(15_000), 0.5
+    for i in range(len(chain)):
+        chain[i] = x = slice_sample(log_density, x, rng, width=1.5)
+    grid = np.linspace(-0.5, 2.5, 3001)
+    assert_chain_agrees(chain, grid, np.array([log_density(x) for x in grid]))
+
+
 # ---- empirical Bayes ---------------------------------------------------------------------------------------
 
 

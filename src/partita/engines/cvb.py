@@ -18,11 +18,11 @@ import numpy as np
 
 from partita.dispatch import lacks
 from partita.engines.passes import Statistics, n_spread, n_stats, normalized
-from partita.engines.vb import bound, learn_hyper
+from partita.engines.vb import bound, fit_concentration, learn_hyper, log_hyperprior
 from partita.families import contract
 from partita.families.registry import Block
 from partita.families.rows import scatter_rows, score_without_self, spread_rows
-from partita.partitions import count_spread, cvb_log_mass, fit_hyper
+from partita.partitions import count_spread, cvb_log_mass
 
 __all__ = ["CVBState", "check", "init", "step"]
 
@@ -100,9 +100,10 @@ def step(
             learn_hyper(lik, s, statistics.n) for lik, s in zip(families, statistics.S, strict=True)
         )
     if learn_concentration:
-        prior = fit_hyper(prior, statistics.n)
+        prior = fit_concentration(prior, statistics.n)
     change = float(weights @ np.abs(R - state.R).sum(axis=1) / weights.sum())
-    return CVBState(families, prior, R, statistics, bound(families, prior, statistics), change)
+    objective = bound(families, prior, statistics) + log_hyperprior(prior, learn_concentration)
+    return CVBState(families, prior, R, statistics, objective, change)
 
 
 def _exchange(families, blocks, rows, old, new, w, n, S, V, spread):

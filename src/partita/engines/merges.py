@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes import Statistics
-from partita.families.rows import cluster_log_marginals, merged_log_marginals
+from partita.families.rows import log_marginals
 from partita.partitions import log_labelled
 
 __all__ = ["merge_pairs", "merged", "with_merges"]
@@ -26,20 +26,16 @@ def merge_pairs(families: Sequence[Any], prior: Any, statistics: Statistics) -> 
     used = np.flatnonzero(statistics.n > 1e-2)
     if len(used) < 2:
         return []
-    alone, together = np.zeros(len(statistics.n)), np.zeros((len(used), len(used)))
+    first, second = (used[index] for index in np.triu_indices(len(used), 1))
+    gains = np.array(
+        [log_labelled(prior, _pour(statistics.n, j, k)) for j, k in zip(first, second, strict=True)]
+    )
+    gains -= log_labelled(prior, statistics.n)
     for lik, S in zip(families, statistics.S, strict=True):
-        cluster_log_marginals(lik, S, alone)
-        merged_log_marginals(lik, S, used, together)
-    gains = together - alone[used][:, None] - alone[used][None, :]
-    before = log_labelled(prior, statistics.n)
-    pairs = []
-    for a in range(len(used)):
-        for b in range(a):
-            j, k = int(used[b]), int(used[a])
-            gain = gains[a, b] + log_labelled(prior, _pour(statistics.n, j, k)) - before
-            if gain > 0:
-                pairs.append((gain, j, k))
-    return [(j, k) for _, j, k in sorted(pairs, reverse=True)]
+        alone = log_marginals(lik, S).sum(axis=0)
+        gains += log_marginals(lik, S[:, first] + S[:, second]).sum(axis=0) - alone[first] - alone[second]
+    order = [pair for pair in np.argsort(-gains, kind="stable") if gains[pair] > 0]
+    return [(int(first[pair]), int(second[pair])) for pair in order]
 
 
 def merged(statistics: Statistics, j: int, k: int) -> Statistics:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import xlogy
 
 from partita.execution import Serial, row_blocks
 from partita.families.contract import cache_start, n_columns, spread_start, stats_start
@@ -23,8 +24,10 @@ from partita.families.rows import (
 )
 
 __all__ = [
+    "Assignment",
     "Parameters",
     "Statistics",
+    "assign_rows",
     "collect",
     "label_rows",
     "log_joint_rows",
@@ -54,6 +57,15 @@ class Statistics(NamedTuple):
     log_likelihood: float
     entropy: float  # of the labels
     hidden: float  # what partly seen vectors add to the variational bound
+
+
+class Assignment(NamedTuple):
+    """For each object: its most probable cluster, that probability, the entropy of all, the log likelihood."""
+
+    labels: np.ndarray
+    confidence: np.ndarray
+    entropy: np.ndarray
+    log_likelihood: np.ndarray
 
 
 def n_stats(lik: Any) -> int:
@@ -141,6 +153,22 @@ def label_rows(
     for _ in (executor or Serial()).map(one, row_blocks(n_rows)):
         pass
     return proba, log_likelihood
+
+
+def assign_rows(score: Scorer, n_rows: int, executor: Any = None) -> Assignment:
+    """Label every row without ever holding all the probabilities."""
+    out = Assignment(*(np.empty(n_rows, dtype) for dtype in (np.int64, float, float, float)))
+
+    def one(rows: np.ndarray) -> None:
+        P, log_likelihood = normalized(score(rows))
+        out.labels[rows] = P.argmax(axis=1)
+        out.confidence[rows] = P.max(axis=1)
+        out.entropy[rows] = -xlogy(P, P).sum(axis=1)
+        out.log_likelihood[rows] = log_likelihood
+
+    for _ in (executor or Serial()).map(one, row_blocks(n_rows)):
+        pass
+    return out
 
 
 def normalized(L: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -25,11 +25,20 @@ def seed_statistics(
     blocks: Sequence[Block], weights: np.ndarray, K: int, rng: np.random.Generator
 ) -> Statistics:
     """Statistics of K single objects that are far from each other."""
-    rows = _sample(weights, min(SAMPLE, int(np.count_nonzero(weights))), rng)
+    rows = np.flatnonzero(weights)
+    own = weights[rows]
+    if len(rows) > SAMPLE:
+        rows = np.sort(rng.choice(rows, size=SAMPLE, replace=False, p=own / own.sum()))
+        own = np.ones(SAMPLE)  # heavy objects are more likely in the sample already
     cells = [_single_statistics(block, rows) for block in blocks]
+    # each distinct object once, in the order of its values: the order of rows must not matter, nor whether an
+    # object comes twice or with weight 2
+    _, first, inverse = np.unique(np.concatenate(cells).T, axis=0, return_index=True, return_inverse=True)
+    share = np.bincount(inverse.ravel(), weights=own)
+    rows, cells = rows[first], [np.ascontiguousarray(T[:, first]) for T in cells]
     thetas = tuple(expect(block.family, T) for block, T in zip(blocks, cells, strict=True))
     L = log_joint_rows(blocks, Parameters(np.zeros(len(rows)), thetas), rows)
-    seeds = _spread_out(np.maximum(np.diag(L)[:, None] - L, 0.0), K, rng)
+    seeds = _spread_out(np.maximum(np.diag(L)[:, None] - L, 0.0), share / share.sum(), K, rng)
     S = tuple(np.ascontiguousarray(T[:, seeds]) for T in cells)
     return Statistics(np.full(K, weights.sum() / K), S, np.nan, np.nan, 0.0)
 
@@ -50,13 +59,6 @@ def label_statistics(blocks: Sequence[Block], weights: np.ndarray, z: np.ndarray
     return Statistics(R.sum(axis=0), tuple(S), np.nan, np.nan, 0.0)
 
 
-def _sample(weights: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Objects without replacement, heavy ones first in line; their order in the table does not matter."""
-    if size == np.count_nonzero(weights):
-        return np.flatnonzero(weights)
-    return np.sort(rng.choice(len(weights), size=size, replace=False, p=weights / weights.sum()))
-
-
 def _single_statistics(block: Block, rows: np.ndarray) -> np.ndarray:
     """Statistics [statistic, object] of single objects; hidden coordinates by their prior expectation."""
     shape = (n_stats(block.family), len(rows))
@@ -65,17 +67,17 @@ def _single_statistics(block: Block, rows: np.ndarray) -> np.ndarray:
     return S
 
 
-def _spread_out(loss: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
+def _spread_out(loss: np.ndarray, share: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
     """K columns such that every row loses little under the nearest of them (greedy k-means++)."""
     m = len(loss)
     n_trials = 2 + int(np.log(K))
-    seeds = [int(rng.integers(m))]
+    seeds = [int(rng.choice(m, p=share))]
     nearest = loss[:, seeds[0]].copy()
     for _ in range(1, K):
-        total = nearest.sum()
-        p = nearest / total if total > 0 else np.full(m, 1 / m)
+        total = share @ nearest
+        p = share * nearest / total if total > 0 else share
         trials = rng.choice(m, size=n_trials, p=p)
-        left = np.minimum(nearest[:, None], loss[:, trials]).sum(axis=0)
+        left = share @ np.minimum(nearest[:, None], loss[:, trials])
         seeds.append(int(trials[np.argmin(left)]))
         nearest = np.minimum(nearest, loss[:, seeds[-1]])
     return np.array(seeds)

@@ -9,22 +9,35 @@ the spread of the answer, which it understates: use chains. Attias (2000); Blei 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from partita.engines.passes import Parameters, Statistics, collect
 from partita.families.contract import expect, learn, n_columns
 from partita.families.registry import Block
-from partita.families.rows import column_log_marginals
-from partita.partitions import StickBreaking, expect_log_weights, fit_hyper, log_labelled
+from partita.families.rows import log_marginals
+from partita.partitions import Gamma, StickBreaking, expect_log_weights, log_labelled, with_concentration
 
-__all__ = ["VBState", "bound", "init", "learn_hyper", "parameters", "step"]
+__all__ = [
+    "VBState",
+    "bound",
+    "fit_concentration",
+    "init",
+    "learn_hyper",
+    "log_hyperprior",
+    "parameters",
+    "step",
+]
+
+HYPERPRIOR = Gamma(1.0, 1.0)  # of the concentration
 
 
 class VBState(NamedTuple):
-    """Families and prior as learned so far, expected statistics, and their bound."""
+    """Families and prior as learned so far, expected statistics, and their bound (with the hyperprior, if any)."""
 
     families: tuple[Any, ...]
     prior: Any
@@ -63,22 +76,40 @@ def step(
             learn_hyper(lik, S, statistics.n) for lik, S in zip(families, statistics.S, strict=True)
         )
     if learn_concentration:
-        prior = fit_hyper(prior, statistics.n)
-    return VBState(families, prior, statistics, bound(families, prior, statistics))
+        prior = fit_concentration(prior, statistics.n)
+    objective = bound(families, prior, statistics) + log_hyperprior(prior, learn_concentration)
+    return VBState(families, prior, statistics, objective)
 
 
 def bound(families: Sequence[Any], prior: Any, statistics: Statistics) -> float:
     """Lower bound of the log evidence, given that q(parameters) is optimal for the statistics."""
     total = log_labelled(prior, statistics.n) + statistics.entropy + statistics.hidden
     return total + sum(
-        float(_column_evidence(lik, S).sum()) for lik, S in zip(families, statistics.S, strict=True)
+        float(log_marginals(lik, S).sum()) for lik, S in zip(families, statistics.S, strict=True)
     )
+
+
+def log_hyperprior(prior: Any, learned: bool) -> float:
+    """What a learned concentration costs: without it, a run that starts with many clusters would believe in them."""
+    return HYPERPRIOR.log_density(prior.concentration) if learned else 0.0
+
+
+def fit_concentration(prior: Any, n: np.ndarray) -> Any:
+    """Climb to a more probable concentration, at most a factor e away; never to a less probable one."""
+    start = math.log(prior.concentration)
+
+    def loss(log_c: float) -> float:
+        c = math.exp(log_c)
+        return -log_labelled(with_concentration(prior, c), n) - HYPERPRIOR.log_density(c)
+
+    found = minimize_scalar(loss, bounds=(start - 1, start + 1), method="bounded", options={"xatol": 1e-4})
+    return with_concentration(prior, math.exp(found.x)) if found.fun < loss(start) else prior
 
 
 def learn_hyper(lik: Any, S: np.ndarray, n: np.ndarray) -> Any:
     """The family with the hyper-parameters of its proposal, wherever they raise the evidence of a column."""
     proposal = learn(lik, S, n)
-    better = _column_evidence(proposal, S) >= _column_evidence(lik, S)
+    better = log_marginals(proposal, S).sum(axis=1) >= log_marginals(lik, S).sum(axis=1)
     if better.all():
         return proposal
     if n_columns(lik) == 1 or not better.any():
@@ -101,9 +132,3 @@ def largest_first(prior: Any, statistics: Statistics) -> Statistics:
     return statistics._replace(
         n=statistics.n[order], S=tuple(np.ascontiguousarray(S[:, order]) for S in statistics.S)
     )
-
-
-def _column_evidence(lik: Any, S: np.ndarray) -> np.ndarray:
-    out = np.zeros(int(n_columns(lik)))
-    column_log_marginals(lik, S, out)
-    return out

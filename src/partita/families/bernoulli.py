@@ -105,17 +105,17 @@ def _(lik, d, c, x, K, out):
 
 
 @project.register(Bernoulli)
-def _(lik, d, theta, x, K, out):
+def _(lik, d, theta, x, L, j):
     if x >= 0:
-        for k in range(K):
-            out[k] += theta[x, k]
+        for k in range(L.shape[1]):
+            L[j, k] += theta[x, k]
 
 
 @scatter.register(Bernoulli)
-def _(lik, d, S, theta, x, r, K):
+def _(lik, d, S, theta, x, R, j):
     if x >= 0:
-        for k in range(K):
-            S[x, k] += r[k]
+        for k in range(R.shape[1]):
+            S[x, k] += R[j, k]
     return 0.0
 
 

@@ -132,20 +132,18 @@ def _(lik, d, c, x, K, out):
 
 
 @project.register(Categorical)
-def _(lik, d, theta, x, K, out):
+def _(lik, d, theta, x, L, j):
     if x >= 0:
-        row = theta[1 + x]
-        for k in range(K):
-            out[k] += row[k]
+        for k in range(L.shape[1]):
+            L[j, k] += theta[1 + x, k]
 
 
 @scatter.register(Categorical)
-def _(lik, d, S, theta, x, r, K):
+def _(lik, d, S, theta, x, R, j):
     if x >= 0:
-        total, row = S[0], S[1 + x]
-        for k in range(K):
-            total[k] += r[k]
-            row[k] += r[k]
+        for k in range(R.shape[1]):
+            S[0, k] += R[j, k]
+            S[1 + x, k] += R[j, k]
     return 0.0
 
 

@@ -94,28 +94,29 @@ def score(lik, d, c, x, K, out):
 
 
 # ---- natural parameters: what EM and VB read -----------------------------------------------------------------
+# (a matrix and the number of its row, not a view of the row: making a view costs more than the work inside)
 
 
 @generic(derived=True)
-def project(lik, d, theta, x, K, out):
-    """``out[:K] += log of the integral of exp <theta_k, t(x)> over the hidden coordinates of x``."""
+def project(lik, d, theta, x, L, j):
+    """``L[j] += log of the integral of exp <theta_k, t(x)> over the hidden coordinates of x``."""
     t = np.zeros(theta.shape[0])
     observe(lik, d, t, x, 1.0)
-    for j in range(t.shape[0]):
-        if t[j] != 0.0:  # gathered, so that 0 x (-inf) never arises
-            for k in range(K):
-                out[k] += t[j] * theta[j, k]
+    for e in range(t.shape[0]):
+        if t[e] != 0.0:  # gathered, so that 0 x (-inf) never arises
+            for k in range(L.shape[1]):
+                L[j, k] += t[e] * theta[e, k]
 
 
 @generic(derived=True)
-def scatter(lik, d, S, theta, x, r, K):
-    """``S[:, k] += r[k] E[t(x)]``; returns what the hidden coordinates add to the variational bound."""
+def scatter(lik, d, S, theta, x, R, j):
+    """``S[:, k] += R[j, k] E[t(x)]``; returns what the hidden coordinates add to the variational bound."""
     t = np.zeros(S.shape[0])
     observe(lik, d, t, x, 1.0)
-    for j in range(t.shape[0]):
-        if t[j] != 0.0:
-            for k in range(K):
-                S[j, k] += t[j] * r[k]
+    for e in range(t.shape[0]):
+        if t[e] != 0.0:
+            for k in range(R.shape[1]):
+                S[e, k] += t[e] * R[j, k]
     return 0.0
 
 

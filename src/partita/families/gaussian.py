@@ -134,19 +134,19 @@ def _(lik, d, c, x, K, out):
 
 
 @project.register(GaussianDiagonal)
-def _(lik, d, theta, x, K, out):
+def _(lik, d, theta, x, L, j):
     if not math.isnan(x):
-        for k in range(K):
-            out[k] += theta[0, k] + x * (theta[1, k] + x * theta[2, k])
+        for k in range(L.shape[1]):
+            L[j, k] += theta[0, k] + x * (theta[1, k] + x * theta[2, k])
 
 
 @scatter.register(GaussianDiagonal)
-def _(lik, d, S, theta, x, r, K):
+def _(lik, d, S, theta, x, R, j):
     if not math.isnan(x):
-        for k in range(K):
-            S[0, k] += r[k]
-            S[1, k] += r[k] * x
-            S[2, k] += r[k] * x * x
+        for k in range(R.shape[1]):
+            S[0, k] += R[j, k]
+            S[1, k] += R[j, k] * x
+            S[2, k] += R[j, k] * x * x
     return 0.0
 
 

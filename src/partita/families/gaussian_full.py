@@ -236,50 +236,48 @@ def _(lik, d, c, x, K, out):
 
 
 @project.register(GaussianFull)
-def _(lik, d, theta, x, K, out):
+def _(lik, d, theta, x, L, j):
     p = x.shape[0]
     n_hidden = count_hidden(x)
     if n_hidden == p:
         return
     if n_hidden > 0:
         H, mean = np.empty((p, p)), np.empty(p)
-        for k in range(K):
-            out[k] += complete(theta[:, k], x, mean, H)
+        for k in range(L.shape[1]):
+            L[j, k] += complete(theta[:, k], x, mean, H)
         return
-    for k in range(K):
-        out[k] += theta[0, k]
-    j = 1 + p
+    for k in range(L.shape[1]):
+        L[j, k] += theta[0, k]
+    e = 1 + p
     for a in range(p):
-        row = theta[1 + a]
-        for k in range(K):
-            out[k] += x[a] * row[k]
+        for k in range(L.shape[1]):
+            L[j, k] += x[a] * theta[1 + a, k]
         for b in range(a + 1):
-            product, row = x[a] * x[b], theta[j]
-            for k in range(K):
-                out[k] += product * row[k]
-            j += 1
+            product = x[a] * x[b]
+            for k in range(L.shape[1]):
+                L[j, k] += product * theta[e, k]
+            e += 1
 
 
 @scatter.register(GaussianFull)
-def _(lik, d, S, theta, x, r, K):
+def _(lik, d, S, theta, x, R, j):
     p = x.shape[0]
     n_hidden = count_hidden(x)
     if n_hidden == p:
         return 0.0
     if n_hidden > 0:
-        return scatter_completed(S, theta, x, r, K, n_hidden)
-    for k in range(K):
-        S[0, k] += r[k]
-    j = 1 + p
+        return scatter_completed(S, theta, x, R[j], n_hidden)
+    for k in range(R.shape[1]):
+        S[0, k] += R[j, k]
+    e = 1 + p
     for a in range(p):
-        row = S[1 + a]
-        for k in range(K):
-            row[k] += r[k] * x[a]
+        for k in range(R.shape[1]):
+            S[1 + a, k] += R[j, k] * x[a]
         for b in range(a + 1):
-            product, row = x[a] * x[b], S[j]
-            for k in range(K):
-                row[k] += r[k] * product
-            j += 1
+            product = x[a] * x[b]
+            for k in range(R.shape[1]):
+                S[e, k] += R[j, k] * product
+            e += 1
     return 0.0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import digamma, multigammaln
+from scipy.special import digamma, multigammaln, polygamma
 
 from partita.families.contract import (
     draw,
@@ -20,6 +20,7 @@ from partita.families.contract import (
 )
 from partita.families.gaussian import LOG_2PI, VARIANCE_FLOOR
 from partita.families.gaussian_full import GaussianFull
+from partita.families.hyper import newton_root
 
 
 def _unpack(S: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -79,8 +80,12 @@ def _(lik, S):
     p = len(lik.m)
     m, kappa, nu, Psi = _posteriors(lik, S)
     inverse, log_det = _inverse(Psi)
-    expected_log_det = digamma(0.5 * (nu[:, None] - np.arange(p))).sum(axis=1) + p * math.log(2) - log_det
-    return _natural(m, nu[:, None, None] * inverse, expected_log_det, p / kappa)
+    return _natural(m, nu[:, None, None] * inverse, _expected_log_det(nu, log_det, p), p / kappa)
+
+
+def _expected_log_det(nu: np.ndarray, log_det: np.ndarray, p: int) -> np.ndarray:
+    """Posterior mean of the log determinant of the precision."""
+    return digamma(0.5 * (nu[:, None] - np.arange(p))).sum(axis=1) + p * math.log(2) - log_det
 
 
 @mode.register(GaussianFull)
@@ -142,18 +147,27 @@ def _(lik, theta, z, rng):
 
 @learn.register(GaussianFull)
 def _(lik, S, n):
-    """One EM step: mean, its scale and the shape of the covariances in use; their freedom is held."""
+    """One EM step: the hyper-parameters that best explain the posteriors of the clusters in use."""
     if np.count_nonzero(n >= 1.0) < 2:
         return lik
     p = len(lik.m)
     m, kappa, nu, Psi = _posteriors(lik, S[:, n >= 1.0])
-    precision = nu[:, None, None] * _inverse(Psi)[0]
-    total = precision.sum(axis=0)
-    m0 = np.linalg.solve(total, np.einsum("kab,kb->a", precision, m))
+    inverse, log_det = _inverse(Psi)
+    precision = nu[:, None, None] * inverse
+    mean_precision = precision.mean(axis=0)
+    m0 = np.linalg.solve(mean_precision, np.einsum("kab,kb->a", precision, m) / len(nu))
     delta = m - m0
     distance = p / kappa + np.einsum("ka,kab,kb->k", delta, precision, delta)
+    surplus = _expected_log_det(nu, log_det, p).mean() - np.linalg.slogdet(mean_precision)[1]
+
+    def slope(log_nu):
+        half = 0.5 * np.exp(log_nu) - 0.5 * np.arange(p)
+        first = p * (log_nu - math.log(2)) + surplus - digamma(half).sum()
+        return first, p - 0.5 * np.exp(log_nu) * polygamma(1, half).sum()
+
+    nu0 = float(np.exp(newton_root(slope, np.log([lik.nu]), math.log(p + 0.5), math.log(p + 200.0), 8))[0])
     return GaussianFull.of(
-        m0, float(np.clip(p / distance.mean(), 1e-4, 10.0)), lik.nu, lik.nu * np.linalg.inv(total / len(nu))
+        m0, float(np.clip(p / distance.mean(), 1e-4, 10.0)), nu0, nu0 * np.linalg.inv(mean_precision)
     )
 
 

@@ -104,14 +104,14 @@ def complete(theta, x, mean, H):
 
 
 @kernel
-def scatter_completed(S, theta, x, r, K, n_hidden):
+def scatter_completed(S, theta, x, r, n_hidden):
     """Expected statistics of a partly seen vector; returns the entropy of its hidden part."""
     p = x.shape[0]
     H, mean, e = np.empty((p, p)), np.empty(p), np.empty(n_hidden)
     cov = np.zeros((p, p))
     hidden = np.nonzero(np.isnan(x))[0]
     bound = 0.0
-    for k in range(K):
+    for k in range(r.shape[0]):
         if r[k] == 0.0:
             continue
         complete(theta[:, k], x, mean, H)

@@ -192,72 +192,72 @@ def _(lik, d, c, x, K, out):
 
 
 @project.register(Multinomial)
-def _(lik, d, theta, x, K, out):
+def _(lik, d, theta, x, L, j):
     indices, counts = x
     seen, constant = 0.0, 0.0
     any_hidden = False
-    for j in range(indices.shape[0]):
-        v, count = indices[j], counts[j]
+    for e in range(indices.shape[0]):
+        v, count = indices[e], counts[e]
         if math.isnan(count):
             any_hidden = True
             continue
         seen += count
         constant -= math.lgamma(count + 1.0)
-        for k in range(K):
-            out[k] += count * theta[2 + v, k]
+        for k in range(L.shape[1]):
+            L[j, k] += count * theta[2 + v, k]
     if seen > 0:
         constant += math.lgamma(seen + 1.0)
-        for k in range(K):
-            out[k] += constant
+        for k in range(L.shape[1]):
+            L[j, k] += constant
         if any_hidden:
-            for k in range(K):
+            for k in range(L.shape[1]):
                 visible = 1.0
-                for j in range(indices.shape[0]):
-                    if math.isnan(counts[j]):
-                        visible -= math.exp(theta[2 + indices[j], k])
-                out[k] -= seen * math.log(max(visible, 1e-300))
+                for e in range(indices.shape[0]):
+                    if math.isnan(counts[e]):
+                        visible -= math.exp(theta[2 + indices[e], k])
+                L[j, k] -= seen * math.log(max(visible, 1e-300))
 
 
 @scatter.register(Multinomial)
-def _(lik, d, S, theta, x, r, K):
+def _(lik, d, S, theta, x, R, j):
     indices, counts = x
     seen, constant = 0.0, 0.0
     any_hidden = False
-    for j in range(indices.shape[0]):
-        v, count = indices[j], counts[j]
+    for e in range(indices.shape[0]):
+        v, count = indices[e], counts[e]
         if math.isnan(count):
             any_hidden = True
             continue
         seen += count
         constant -= math.lgamma(count + 1.0)
-        for k in range(K):
-            S[2 + v, k] += r[k] * count
+        for k in range(R.shape[1]):
+            S[2 + v, k] += R[j, k] * count
     if seen == 0.0:
         return 0.0
     constant += math.lgamma(seen + 1.0)
-    for k in range(K):
-        S[0, k] += r[k] * seen
-        S[1, k] += r[k] * constant
+    for k in range(R.shape[1]):
+        S[0, k] += R[j, k] * seen
+        S[1, k] += R[j, k] * constant
     if not any_hidden:
         return 0.0
     bound = 0.0
-    for k in range(K):
+    for k in range(R.shape[1]):
         visible = 1.0
-        for j in range(indices.shape[0]):
-            if math.isnan(counts[j]):
-                visible -= math.exp(theta[2 + indices[j], k])
+        for e in range(indices.shape[0]):
+            if math.isnan(counts[e]):
+                visible -= math.exp(theta[2 + indices[e], k])
         visible = max(visible, 1e-300)
         gain = -seen * math.log(visible)
-        for j in range(indices.shape[0]):
-            if math.isnan(counts[j]):
-                log_p = theta[2 + indices[j], k]
+        for e in range(indices.shape[0]):
+            if math.isnan(counts[e]):
+                log_p = theta[2 + indices[e], k]
                 expected = seen * math.exp(log_p) / visible
-                S[2 + indices[j], k] += r[k] * expected
-                S[0, k] += r[k] * expected
+                S[2 + indices[e], k] += R[j, k] * expected
+                S[0, k] += R[j, k] * expected
                 if expected > 0:
                     gain -= expected * log_p
-        if r[k] > 0:
-            bound += r[k] * gain
+        if R[j, k] > 0:
+            bound += R[j, k] * gain
     return bound
 
 

@@ -130,26 +130,26 @@ def _(lik, d, c, x, K, out):
 
 
 @project.register(Poisson)
-def _(lik, d, theta, x, K, out):
+def _(lik, d, theta, x, L, j):
     count, exposure = x
     if not math.isnan(count):
         constant = count * math.log(exposure) - math.lgamma(count + 1.0)
-        for k in range(K):
-            out[k] += exposure * theta[0, k] + constant
+        for k in range(L.shape[1]):
+            L[j, k] += exposure * theta[0, k] + constant
         if count > 0:  # a rate of zero has the log -inf, which no count of zero may meet
-            for k in range(K):
-                out[k] += count * theta[1, k]
+            for k in range(L.shape[1]):
+                L[j, k] += count * theta[1, k]
 
 
 @scatter.register(Poisson)
-def _(lik, d, S, theta, x, r, K):
+def _(lik, d, S, theta, x, R, j):
     count, exposure = x
     if not math.isnan(count):
         constant = count * math.log(exposure) - math.lgamma(count + 1.0)
-        for k in range(K):
-            S[0, k] += r[k] * exposure
-            S[1, k] += r[k] * count
-            S[2, k] += r[k] * constant
+        for k in range(R.shape[1]):
+            S[0, k] += R[j, k] * exposure
+            S[1, k] += R[j, k] * count
+            S[2, k] += R[j, k] * constant
     return 0.0
 
 

@@ -25,9 +25,7 @@ from partita.families.contract import (
 )
 
 __all__ = [
-    "cluster_log_marginals",
-    "column_log_marginals",
-    "merged_log_marginals",
+    "log_marginals",
     "normalize_rows",
     "project_rows",
     "refresh_clusters",
@@ -35,29 +33,27 @@ __all__ = [
     "score_rows",
     "score_without_self",
     "spread_rows",
-    "total_log_marginal",
 ]
 
 
 @kernel
 def project_rows(lik, data, rows, theta, L):
     """``L[j] += log p(x_rows[j] | theta_k)``, hidden coordinates integrated out."""
-    K = L.shape[1]
-    for j in range(rows.shape[0]):
-        for d in range(n_columns(lik)):
-            block = theta[stats_start(lik, d) : stats_start(lik, d + 1)]
-            project(lik, d, block, datum(lik, data, rows[j], d), K, L[j])
+    for d in range(n_columns(lik)):
+        block = theta[stats_start(lik, d) : stats_start(lik, d + 1)]
+        for j in range(rows.shape[0]):
+            project(lik, d, block, datum(lik, data, rows[j], d), L, j)
 
 
 @kernel
 def scatter_rows(lik, data, rows, theta, R, S):
     """``S += sum over rows of r t(x)``; returns what hidden coordinates add to the variational bound."""
-    K = R.shape[1]
     hidden = 0.0
-    for j in range(rows.shape[0]):
-        for d in range(n_columns(lik)):
-            lo, hi = stats_start(lik, d), stats_start(lik, d + 1)
-            hidden += scatter(lik, d, S[lo:hi], theta[lo:hi], datum(lik, data, rows[j], d), R[j], K)
+    for d in range(n_columns(lik)):
+        lo, hi = stats_start(lik, d), stats_start(lik, d + 1)
+        s, block = S[lo:hi], theta[lo:hi]
+        for j in range(rows.shape[0]):
+            hidden += scatter(lik, d, s, block, datum(lik, data, rows[j], d), R, j)
     return hidden
 
 
@@ -98,38 +94,19 @@ def normalize_rows(L, w, sums):
 
 
 @kernel
-def column_log_marginals(lik, S, out):
-    """``out[d] += sum over clusters of the log marginal of cell (k, d)``."""
-    for d in range(n_columns(lik)):
-        lo, hi = stats_start(lik, d), stats_start(lik, d + 1)
-        for k in range(S.shape[1]):
-            out[d] += log_marginal(lik, d, S[lo:hi, k])
-
-
-def total_log_marginal(lik, S) -> float:
-    """Log marginal likelihood of a block given its statistics: the sum over all cells."""
-    out = np.zeros(n_columns(lik))
-    column_log_marginals(lik, S, out)
-    return float(out.sum())
-
-
-@kernel
-def merged_log_marginals(lik, S, which, out):
-    """``out[a, b] += log marginal of clusters which[a] and which[b] taken together``, for b < a."""
-    for d in range(n_columns(lik)):
-        s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
-        for a in range(which.shape[0]):
-            for b in range(a):
-                out[a, b] += log_marginal(lik, d, s[:, which[a]] + s[:, which[b]])
-
-
-@kernel
-def cluster_log_marginals(lik, S, out):
-    """``out[k] += log marginal of all the columns of cluster k``."""
+def cell_log_marginals(lik, S, out):
+    """``out[d, k] = log marginal of cell (k, d)``."""
     for d in range(n_columns(lik)):
         s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
         for k in range(S.shape[1]):
-            out[k] += log_marginal(lik, d, s[:, k])
+            out[d, k] = log_marginal(lik, d, s[:, k])
+
+
+def log_marginals(lik, S: np.ndarray) -> np.ndarray:
+    """Log marginal likelihood of every cell, [column, cluster]."""
+    out = np.empty((int(n_columns(lik)), S.shape[1]))
+    cell_log_marginals(lik, S, out)
+    return out
 
 
 @kernel
@@ -146,9 +123,9 @@ def refresh_clusters(lik, S, C, n_clusters):
 def score_rows(lik, data, rows, C, L):
     """``L[j] += log predictive of row j under the data of every cluster``."""
     K = L.shape[1]
-    for j in range(rows.shape[0]):
-        for d in range(n_columns(lik)):
-            c = C[cache_start(lik, d) : cache_start(lik, d + 1)]
+    for d in range(n_columns(lik)):
+        c = C[cache_start(lik, d) : cache_start(lik, d + 1)]
+        for j in range(rows.shape[0]):
             score(lik, d, c, datum(lik, data, rows[j], d), K, L[j])
 
 

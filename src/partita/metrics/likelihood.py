@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-def perplexity(log_likelihood: ArrayLike, n_cells: int) -> float:
+def perplexity(log_likelihood: ArrayLike, n_cells: float) -> float:
     """Inverse of the geometric mean probability of an observed cell: exp(-log likelihood / cells).
 
     Lower is better. For labels (probabilities, not densities) it is at least 1, and a model no worse

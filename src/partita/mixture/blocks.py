@@ -10,9 +10,9 @@ import numpy as np
 from partita.families import FAMILIES, Block, family_entry
 from partita.table import Table
 
-__all__ = ["Plan", "assemble", "plan_families", "reassemble"]
+__all__ = ["Plan", "assemble", "count_objects", "plan_families", "reassemble"]
 
-AUTOMATIC = {"real": "gaussian", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
+AUTOMATIC = {"real": "auto", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
 
 
 class Plan(NamedTuple):
@@ -65,8 +65,14 @@ def _name_and_options(spec: Any) -> tuple[str, dict[str, Any]]:
     )
 
 
-def assemble(table: Table, plan: Plan, exposure: str | None = None) -> tuple[Block, ...]:
-    """One block for each family that has columns in the table."""
+def assemble(
+    table: Table, plan: Plan, exposure: str | None = None, *, completes: bool = True
+) -> tuple[Block, ...]:
+    """One block for each family that has columns in the table.
+
+    ``completes`` says whether the engine can complete partly seen vectors; if not, the automatic choice for
+    real columns with missing cells is the family that reads single cells.
+    """
     rates = _exposure(table, exposure)
     blocks = []
     for kind in AUTOMATIC:
@@ -80,6 +86,8 @@ def assemble(table: Table, plan: Plan, exposure: str | None = None) -> tuple[Blo
                 f"kinds={{{columns[0]!r}: 'ignore'}}, or choose family='auto'"
             )
         name, options = plan.families[kind]
+        if name == "auto":
+            name = _gaussian_for(table, columns, completes)
         values, n_levels = _values(table, kind, columns, family_entry(name).raw)
         try:
             block = family_entry(name).block(
@@ -89,6 +97,18 @@ def assemble(table: Table, plan: Plan, exposure: str | None = None) -> tuple[Blo
             raise ValueError(f"family {name!r} does not take these options ({error})") from error
         blocks.append(block)
     return tuple(blocks)
+
+
+def count_objects(weights: np.ndarray) -> int:
+    """How many objects the rows stand for: their total weight, or their number where weights are fractions."""
+    return max(int(np.count_nonzero(weights)), int(weights.sum()))
+
+
+def _gaussian_for(table: Table, columns: list[str], completes: bool) -> str:
+    """Full covariance where there is enough to learn it from: tilted groups are the rule in real tables."""
+    enough = 2 <= len(columns) <= 30 and count_objects(table.weights) >= 5 * len(columns)
+    holes = any(np.isnan(table.column(name).values).any() for name in columns)
+    return "gaussian_full" if enough and (completes or not holes) else "gaussian"
 
 
 def reassemble(table: Table, blocks: Sequence[Block], families: Sequence[Any], exposure: str | None = None):

@@ -71,15 +71,12 @@ def resolve_prior(
     """
     if isinstance(prior, str):
         prior = specify(prior)
-    if isinstance(prior, (FiniteDirichlet, StickBreaking)) or isinstance(prior, DirichletProcess):
-        asked = float(prior.concentration)
-    else:
+    if not isinstance(prior, (FiniteDirichlet, StickBreaking, DirichletProcess)):
         raise ValueError(
             f"inference={inference!r} works with the priors 'dirichlet_process', 'stick_breaking' and 'finite', not "
             f"with {type(prior).__name__}: choose one of these, or a sampler"
         )
-    if concentration is not None:
-        asked = float(concentration)
+    asked = float(prior.concentration if concentration is None else concentration)
     if inference == "em" or exact:
         given = concentration is not None and inference != "em"
         return FiniteDirichlet(asked if given else float(n_components), n_components)
@@ -140,6 +137,7 @@ def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitte
     """CVB from where VB ends: a sweep that is one object at a time has no business with bad starts."""
     cvb.check(blocks, ask.order)
     start = fit_vb(blocks, weights, ask)
+    assert start.parameters is not None
     R, _ = label_rows(plug_in(blocks, start.parameters), len(weights), ask.n_components, ask.executor)
     learned = [block._replace(family=family) for block, family in zip(blocks, start.families, strict=True)]
     step = partial(

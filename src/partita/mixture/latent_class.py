@@ -122,4 +122,4 @@ class LatentClass(Mixture):
         self.bic_ = deviance + p * np.log(n)
         self.sabic_ = deviance + p * np.log((n + 2) / 24)
         K = len(self.weights_)
-        self.entropy_r2_ = 1.0 if K == 1 else 1.0 - self._label_entropy / (n * np.log(K))
+        self.entropy_r2_ = 1.0 if K == 1 else 1.0 - self.label_entropy_ / (n * np.log(K))

@@ -6,21 +6,21 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import xlogy
 from sklearn.base import ClusterMixin, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from partita.engines.passes import Parameters, Statistics, label_rows, plug_in, predictive
+from partita.engines.passes import Parameters, Statistics, assign_rows, label_rows, plug_in, predictive
 from partita.engines.run import print_progress
+from partita.engines.vb import bound
 from partita.estimator import TableEstimator, as_generator
 from partita.execution import make_executor
 from partita.families import Block
 from partita.families.contract import n_parameters
 from partita.labels import canonical
 from partita.metrics import perplexity
-from partita.mixture.blocks import assemble, plan_families, reassemble
+from partita.mixture.blocks import assemble, count_objects, plan_families, reassemble
 from partita.mixture.inference import INFERENCES, Fitted, Request, resolve_prior
 from partita.mixture.profiles import profile_columns, sample_table
 from partita.mixture.state import restore_state, saved_state
@@ -40,7 +40,8 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
     Parameters
     ----------
     family : "auto", str, pair or mapping, default "auto"
-        The likelihood: "auto" (by the kind of each column), one family for all columns ("gaussian",
+        The likelihood: "auto" (by the kind of each column; real columns have full covariance where there are 2
+        to 30 of them and at least five rows for each), one family for all columns ("gaussian",
         "gaussian_full", "categorical", "bernoulli", "poisson", "multinomial", "exponential"), a pair
         ``(name, options)``, or a mapping from kinds of columns to these.
     prior : str or prior, default "dirichlet_process"
@@ -96,6 +97,8 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         Number of clusters that have rows.
     confidence_ : ndarray (n_rows,)
         Probability of each row's own label under the fitted model.
+    label_entropy_ : float
+        Entropy of the labels given the fitted model, summed over the rows.
     weights_ : ndarray (n_components,)
         Share of each cluster.
     profiles_ : dict
@@ -223,8 +226,8 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         self._validate_params()
         plan = plan_families(self.family, self.kinds)
         table = self._read_training(X, self._kinds(plan), sample_weight)
-        blocks = assemble(table, plan, self.exposure)
-        n_components = self._n_components(int(np.count_nonzero(table.weights)))
+        blocks = assemble(table, plan, self.exposure, completes=self.inference != "cvb")
+        n_components = self._n_components(count_objects(table.weights))
         ask = self._request(n_components, table)
         fitted = INFERENCES[self.inference](blocks, table.weights, ask)
         self._finish(fitted, blocks, table)
@@ -294,17 +297,18 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         self._blocks = tuple(
             Block(family, None, block.columns) for family, block in zip(fitted.families, blocks, strict=True)
         )
+        blocks = [
+            block._replace(family=family) for block, family in zip(blocks, fitted.families, strict=True)
+        ]
         self._take(fitted, np.arange(len(fitted.statistics.n)))
-        proba, _ = self._label(table, self._with_data(table))
-        sizes = np.bincount(proba.argmax(axis=1), weights=table.weights, minlength=proba.shape[1])
+        labels = self._assign(table, blocks).labels
+        sizes = np.bincount(labels, weights=table.weights, minlength=len(self._log_weights))
         order = np.argsort(-sizes, kind="stable")
         self._take(fitted, order if self.n_clusters is not None else order[: max(np.count_nonzero(sizes), 1)])
-        blocks = self._with_data(table)
-        proba, _ = self._label(table, blocks)
-        self.labels_ = proba.argmax(axis=1)
-        self.confidence_ = proba.max(axis=1)
-        self._label_entropy = float(-table.weights @ xlogy(proba, proba).sum(axis=1))
+        assigned = self._assign(table, blocks)
+        self.labels_, self.confidence_ = assigned.labels, assigned.confidence
         self.n_clusters_ = len(np.unique(self.labels_[table.weights > 0]))
+        self.label_entropy_ = float(table.weights @ assigned.entropy)
         self.log_likelihood_ = float(table.weights @ self._densities(table, blocks))
         self.profiles_ = profile_columns(self._blocks, self._statistics, self.schema_)
         self.weights_ = np.exp(self._log_weights)
@@ -338,7 +342,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         if self.inference == "em":
             self.__dict__.pop("lower_bound_", None)
         else:
-            self.lower_bound_ = run.objective
+            self.lower_bound_ = bound(fitted.families, fitted.prior, fitted.statistics)
         if run.worst_fall > 0:
             self.fit_report_.add(
                 "objective_fell", f"the objective fell by {run.worst_fall:.3g} on the way up", level="warning"
@@ -363,20 +367,22 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
     def _with_data(self, table: Table):
         return reassemble(table, self._blocks, [block.family for block in self._blocks], self.exposure)
 
-    def _label(self, table: Table, blocks):
+    def _scorer(self, blocks):
+        """What responsibilities are made from."""
         if self._parameters is None:
-            score = predictive(blocks, self._statistics.S, self._log_weights)
-        else:
-            score = plug_in(blocks, self._parameters)
-        return label_rows(score, table.n_rows, len(self._log_weights), make_executor(self.n_jobs))
+            return predictive(blocks, self._statistics.S, self._log_weights)
+        return plug_in(blocks, self._parameters)
+
+    def _assign(self, table: Table, blocks):
+        return assign_rows(self._scorer(blocks), table.n_rows, make_executor(self.n_jobs))
 
     def _densities(self, table: Table, blocks):
         """Log density of each row in the user's units."""
         if self.inference == "em":
-            _, values = self._label(table, blocks)
+            score = self._scorer(blocks)
         else:
             score = predictive(blocks, self._statistics.S, self._log_weights)
-            _, values = label_rows(score, table.n_rows, len(self._log_weights), make_executor(self.n_jobs))
+        values = assign_rows(score, table.n_rows, make_executor(self.n_jobs)).log_likelihood
         return values + self._log_jacobian(table)
 
     def _log_jacobian(self, table: Table):
@@ -401,7 +407,8 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         ndarray (n_rows, n_components)
         """
         table = self._read_new(X, self.handle_unknown)
-        return self._label(table, self._with_data(table))[0]
+        score, K = self._scorer(self._with_data(table)), len(self._log_weights)
+        return label_rows(score, table.n_rows, K, make_executor(self.n_jobs))[0]
 
     def predict(self, X):
         """Most probable cluster of each row.
@@ -414,7 +421,8 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         -------
         ndarray (n_rows,)
         """
-        return self.predict_proba(X).argmax(axis=1)
+        table = self._read_new(X, self.handle_unknown)
+        return self._assign(table, self._with_data(table)).labels
 
     def fit_predict(self, X, y=None, sample_weight=None):
         """Fit, and return ``labels_``."""
@@ -437,7 +445,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         table = self._read_new(X, self.handle_unknown)
         weights = np.ones(table.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
         cells = weights @ _observed_cells(table)
-        return perplexity(float(weights @ self._densities(table, self._with_data(table))), float(cells))
+        return perplexity(float(weights @ self._densities(table, self._with_data(table))), cells)
 
     def sample(self, n_samples=1):
         """Draw new rows from the fitted mixture.
@@ -451,7 +459,9 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         check_is_fitted(self)
         rng = as_generator(self.random_state)
         z = rng.choice(len(self.weights_), size=n_samples, p=self.weights_ / self.weights_.sum())
-        thetas = self._parameters.thetas if self.inference == "em" else None
+        # expected natural parameters are no parameters: variational fits draw theirs from the posterior
+        fixed = self._parameters if self.inference == "em" else None
+        thetas = None if fixed is None else fixed.thetas
         return sample_table(self._blocks, self._statistics, thetas, z, self.schema_, rng), z
 
     # ---- scikit-learn and storage ----------------------------------------------------------------------------

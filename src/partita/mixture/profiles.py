@@ -64,10 +64,12 @@ def sample_table(
     schema: Schema,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Rows with labels z, columns in the order of the training table (ignored ones are missing)."""
+    """Rows with labels z, columns in the order of the training table (ignored ones are missing).
+
+    Without ``thetas`` the parameters are drawn from their posterior.
+    """
     columns: dict[str, np.ndarray] = {}
     for b, block in enumerate(blocks):
-        # expected natural parameters are no parameters: under VB and CVB one draws them from their posterior
         theta = draw(block.family, statistics.S[b], rng) if thetas is None else thetas[b]
         data = simulate(block.family, theta, z, rng)
         columns |= dict(zip(block.columns, _decoded(data, block, schema), strict=True))

@@ -16,7 +16,15 @@ from partita.table import Schema
 __all__ = ["restore_state", "saved_state"]
 
 ARRAYS = ("labels_", "confidence_", "weights_", "objective_trace_")
-NUMBERS = ("n_clusters_", "log_likelihood_", "converged_", "n_iter_", "n_parameters_", "weight_total_")
+NUMBERS = (
+    "n_clusters_",
+    "label_entropy_",
+    "log_likelihood_",
+    "converged_",
+    "n_iter_",
+    "n_parameters_",
+    "weight_total_",
+)
 PRIORS = {cls.__name__: cls for cls in (FiniteDirichlet, StickBreaking)}
 
 
