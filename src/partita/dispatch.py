@@ -21,20 +21,25 @@ from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
 
-__all__ = ["Kernel", "generic", "interpreted", "kernel", "lacks"]
+__all__ = ["Kernel", "each", "generic", "interpreted", "kernel", "lacks"]
 
 logger = logging.getLogger("partita")
 
+# inlined by force: without it a call costs more than the few additions inside
+JIT_OPTIONS: Any = {"error_model": "numpy", "forceinline": True}
+
 _generics: list[Any] = []
 _waiting: list[Callable[[], None]] = []  # overloads to hand to numba once it is loaded
+_registrations = 0  # how many implementations there are: a new one calls for new stamps on the disk cache
 _interpreting = False
 
 
 def generic(stub: Callable | None = None, *, derived: bool = False) -> Any:
     """Make ``stub`` a function with one implementation per type of its first argument.
 
-    Implementations are added with ``@name.register(Type)``, where ``Type`` is a NamedTuple class. With
-    ``derived=True`` the body of the stub is the implementation for every type that has none of its own.
+    Implementations are added with ``@name.register(Type)``, where ``Type`` is a NamedTuple class; one with a long
+    body should say ``inline=False``, or every loop that calls it takes long to compile. With ``derived=True`` the
+    body of the stub is the implementation for every type that has none of its own.
 
     Examples
     --------
@@ -66,9 +71,11 @@ def generic(stub: Callable | None = None, *, derived: bool = False) -> Any:
     table: dict[type, Callable] = {}
     interpreted_register = function.register
 
-    def register(cls: type) -> Callable[[Callable], Callable]:
+    def register(cls: type, *, inline: bool = True) -> Callable[[Callable], Callable]:
         def add(implementation: Callable) -> Callable:
-            table[cls] = implementation
+            global _registrations
+            _registrations += 1
+            table[cls] = implementation if inline else _out_of_line(implementation)
             interpreted_register(cls, implementation)
             return implementation
 
@@ -78,6 +85,67 @@ def generic(stub: Callable | None = None, *, derived: bool = False) -> Any:
     _generics.append(function)
     _waiting.append(functools.partial(_hand_to_numba, function, stub))
     return function
+
+
+def _out_of_line(implementation: Callable) -> Callable:
+    """A short function that calls the long one, compiled by itself."""
+    names = ", ".join(inspect.signature(implementation).parameters)
+    scope = {"call": Kernel(implementation)}
+    exec(f"def short({names}):\n    return call({names})", scope)
+    short: Any = scope["short"]
+    short.__module__, short.__wrapped__ = implementation.__module__, implementation
+    return short
+
+
+def each(function: Callable | None = None, *, inline: bool = False) -> Any:
+    """Make ``function(block, ...)`` a function of a tuple of blocks, called on each block in turn.
+
+    The blocks may have different types: compiled code unrolls the tuple, so that a table of mixed columns costs
+    no more than its parts. The function returns nothing; it writes into arrays. ``inline`` is for the innermost
+    loops: faster by the cost of a call, and longer to compile at every place that uses it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> @each
+    ... def put(block, out):
+    ...     out[0] += block
+    >>> out = np.zeros(1)
+    >>> put((1, 2.5), out)
+    >>> out
+    array([3.5])
+    """
+    if function is None:
+        return functools.partial(each, inline=inline)
+    one = generic(function, derived=True) if inline else Kernel(function)
+
+    @functools.wraps(function)
+    def apply(blocks, *args):
+        for block in blocks:
+            one(block, *args)
+
+    _waiting.append(functools.partial(_unroll, apply, one, list(inspect.signature(function).parameters)[1:]))
+    return apply
+
+
+def _unroll(apply: Callable, one: Any, names: list[str]) -> None:
+    from numba import types
+    from numba.extending import overload
+
+    rest = "".join(f", {name}" for name in names)
+    scope: dict[str, Any] = {"one": one, "apply": apply, "BaseTuple": types.BaseTuple}
+    exec(
+        f"def nothing(blocks{rest}):\n"
+        f"    pass\n"
+        f"def unrolled(blocks{rest}):\n"
+        f"    one(blocks[0]{rest})\n"
+        f"    apply(blocks[1:]{rest})\n"
+        f"def choose(blocks{rest}):\n"
+        f"    if isinstance(blocks, BaseTuple):\n"
+        f"        return unrolled if len(blocks) else nothing\n",
+        scope,
+    )
+    overload(apply, strict=False, jit_options=JIT_OPTIONS)(scope["choose"])
 
 
 def lacks(cls: type, *generics: Any) -> list[str]:
@@ -96,9 +164,7 @@ def _hand_to_numba(function: Any, stub: Callable) -> None:
         f"    return table.get(getattr({names[0]}, 'instance_class', None), default)",
         scope,
     )
-    overload(function, strict=False, jit_options={"error_model": "numpy", "forceinline": True})(
-        scope["choose"]
-    )
+    overload(function, strict=False, jit_options=JIT_OPTIONS)(scope["choose"])
 
 
 class Kernel:
@@ -108,6 +174,7 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.py_func = function
         self._compiled: Any = None
+        self._stamped_at = -1
 
     @property
     def compiled(self) -> Any:
@@ -116,13 +183,18 @@ class Kernel:
             from numba import njit
 
             _listen()
-            dispatcher = njit(cache=True, nogil=True, error_model="numpy")(self.py_func)
-            if hasattr(dispatcher, "_cache"):
-                # numba watches only the file of the kernel itself: an edit in a family would load stale code
-                dispatcher._cache._cache_file._source_stamp = _fingerprint()
-            self._compiled = dispatcher
+            self._compiled = njit(cache=True, nogil=True, error_model="numpy")(self.py_func)
         while _waiting:
             _waiting.pop()()
+        if self._stamped_at != _registrations and hasattr(self._compiled, "_cache"):
+            # numba watches only the file of the kernel itself: an edit in a family would load stale code
+            own = (
+                ""
+                if self.__module__.startswith("partita.")
+                else self._compiled._cache._impl.locator.get_source_stamp()
+            )
+            self._compiled._cache._cache_file._source_stamp = f"{_fingerprint()} {own}"
+            self._stamped_at = _registrations
         return self._compiled
 
     @property
@@ -173,20 +245,23 @@ def interpreted() -> Iterator[None]:
 
 @functools.cache
 def _package_digest() -> bytes:
+    """Of the sources that hold compiled code: those that import this module or register an implementation."""
     digest = hashlib.sha256()
     for path in sorted(pathlib.Path(__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
+        source = path.read_bytes()
+        if b"partita.dispatch import" in source or b".register(" in source:
+            digest.update(source)
     return digest.digest()
 
 
 def _fingerprint() -> str:
-    """Changes with any source of the package and with any implementation that a user registered."""
+    """Changes with any source of compiled code, and with any implementation that a user registered."""
     digest = hashlib.sha256(_package_digest())
     for function in _generics:
         for cls, implementation in function.table.items():
             if not implementation.__module__.startswith("partita."):
                 digest.update(f"{function.__name__} {cls.__module__}.{cls.__qualname__}".encode())
-                _digest_code(digest, implementation.__code__)
+                _digest_code(digest, inspect.unwrap(implementation).__code__)
     return digest.hexdigest()
 
 
@@ -210,7 +285,7 @@ def _listen() -> None:
 
         def on_start(self, started: Any) -> None:
             function = started.data["dispatcher"].py_func
-            if not Announce.told and function.__module__.startswith("partita."):
+            if not Announce.told and (function.__module__ or "").startswith("partita."):
                 Announce.told = True
                 logger.warning(
                     "partita: compiling this model for the first time on this machine (a few seconds); "

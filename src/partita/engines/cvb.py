@@ -21,7 +21,7 @@ from partita.engines.passes import Statistics, n_spread, n_stats, normalized
 from partita.engines.vb import bound, fit_concentration, learn_hyper, log_hyperprior
 from partita.families import contract
 from partita.families.registry import Block
-from partita.families.rows import scatter_rows, score_without_self, spread_rows
+from partita.families.rows import curve_without_self, scatter_rows, score_without_self, spread_rows
 from partita.partitions import count_spread, cvb_log_mass
 
 __all__ = ["CVBState", "check", "init", "step"]
@@ -91,7 +91,9 @@ def step(
         )  # one object of the row's weight, if it has as much
         L = cvb_log_mass(prior, n, own, spread)
         for lik, block, s, v in zip(families, blocks, S, V, strict=True):
-            score_without_self(lik, block.data, rows, s, v, own, second, L)
+            score_without_self(lik, block.data, rows, s, own, L)
+            if second:
+                curve_without_self(lik, block.data, rows, s, v, own, L)
         R[rows], _ = normalized(L)
         n, spread = _exchange(families, blocks, rows, old, R[rows], weights[rows], n, S, V, spread)
     statistics = _statistics(blocks, families, R, weights)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
+from partita.engines.packing import PackedBlock
 from partita.execution import Serial, row_blocks
 from partita.families.contract import cache_start, n_columns, spread_start, stats_start
 from partita.families.registry import Block
@@ -92,19 +93,22 @@ def log_joint_rows(blocks: Sequence[Block], parameters: Parameters, rows: np.nda
 
 
 def collect(
-    blocks: Sequence[Block], weights: np.ndarray, parameters: Parameters, executor: Any = None
+    blocks: Sequence[Any], weights: np.ndarray, parameters: Parameters, executor: Any = None
 ) -> Statistics:
     """The E step: expected statistics of all objects under the given parameters."""
     K = len(parameters.log_weights)
+    sides = [_walked(block, theta) for block, theta in zip(blocks, parameters.thetas, strict=True)]
 
     def one(rows: np.ndarray) -> Statistics:
-        R = log_joint_rows(blocks, parameters, rows)
+        R = np.tile(parameters.log_weights, (len(rows), 1))
+        for family, data, theta in sides:
+            project_rows(family, data, rows, theta, R)
         sums = np.zeros(2)
         normalize_rows(R, weights[rows], sums)
-        S = tuple(np.zeros((n_stats(block.family), K)) for block in blocks)
+        S = tuple(np.zeros((len(theta), K)) for _, _, theta in sides)
         hidden = 0.0
-        for block, theta, s in zip(blocks, parameters.thetas, S, strict=True):
-            hidden += scatter_rows(block.family, block.data, rows, theta, R, s)
+        for (family, data, theta), s in zip(sides, S, strict=True):
+            hidden += scatter_rows(family, data, rows, theta, R, s)
         return Statistics(R.sum(axis=0), S, sums[0], sums[1], hidden)
 
     results = iter((executor or Serial()).map(one, row_blocks(len(weights))))
@@ -115,7 +119,18 @@ def collect(
         total = Statistics(
             total.n + part.n, total.S, *(a + b for a, b in zip(total[2:], part[2:], strict=True))
         )
-    return total
+    S = (
+        block.levels @ s if isinstance(block, PackedBlock) else s
+        for block, s in zip(blocks, total.S, strict=True)
+    )
+    return total._replace(S=tuple(S))
+
+
+def _walked(block: Any, theta: np.ndarray) -> tuple[Any, Any, np.ndarray]:
+    """Family, data and natural parameters that a pass walks over: the packed ones where there are such."""
+    if isinstance(block, PackedBlock):
+        return block.states, block.codes, np.ascontiguousarray(block.levels.T @ theta)
+    return block.family, block.data, theta
 
 
 def plug_in(blocks: Sequence[Block], parameters: Parameters) -> Scorer:

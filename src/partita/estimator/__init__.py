@@ -2,7 +2,15 @@
 
 from partita.estimator.base import TableEstimator
 from partita.estimator.randomness import as_generator
-from partita.estimator.report import DataWarning, FitReport
+from partita.estimator.report import DataWarning, FitReport, warn_user
 from partita.estimator.storage import ModelFileError, load
 
-__all__ = ["DataWarning", "FitReport", "ModelFileError", "TableEstimator", "as_generator", "load"]
+__all__ = [
+    "DataWarning",
+    "FitReport",
+    "ModelFileError",
+    "TableEstimator",
+    "as_generator",
+    "load",
+    "warn_user",
+]

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from partita.table import Note
 
-__all__ = ["DataWarning", "FitReport"]
+__all__ = ["DataWarning", "FitReport", "warn_user"]
+
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the user's line: the first one outside this package, however deep the call."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(PACKAGE + os.sep):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 class DataWarning(UserWarning):
@@ -52,11 +65,11 @@ class FitReport:
     def __repr__(self) -> str:
         return f"FitReport({[note.code for note in self.notes]})"
 
-    def warn(self, stacklevel: int = 3) -> None:
+    def warn(self) -> None:
         """One warning for all notes that deserve one."""
         messages = [note.message for note in self.notes if note.level == "warning"]
         if messages:
-            warnings.warn("; ".join(messages), DataWarning, stacklevel=stacklevel)
+            warn_user("; ".join(messages), DataWarning)
 
     def to_list(self) -> list[dict[str, Any]]:
         """For JSON."""

@@ -7,18 +7,26 @@ import json
 import os
 import pathlib
 import tempfile
-import warnings
 import zipfile
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from partita._version import __version__
+from partita.estimator.report import warn_user
+from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
 
 __all__ = ["ModelFileError", "load", "save"]
 
 FORMAT = 1
 MAX_BYTES = 1 << 36  # no honest model is larger; a forged header may say so
+MAX_JSON = 1 << 30
+REMEDY = "copy it again, or fit and save the model again"
+PRIORS = {
+    cls.__name__: cls
+    for cls in (DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking)
+}
 
 
 class ModelFileError(ValueError):
@@ -28,13 +36,15 @@ class ModelFileError(ValueError):
 def save(estimator: Any, path: Any) -> None:
     """Write ``estimator`` to ``path``, whole or not at all."""
     path = pathlib.Path(path)
+    name = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
+    _class_of(name)  # what cannot be loaded is not saved
     arrays: dict[str, np.ndarray] = {}
     state = _pack(estimator._state(), arrays, "state")
     params = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
     document = {
         "format": FORMAT,
         "partita": __version__,
-        "class": f"{type(estimator).__module__}.{type(estimator).__qualname__}",
+        "class": name,
         "params": _pack(params, arrays, "params"),
         "state": state,
         "arrays": {name: [str(a.dtype), list(a.shape)] for name, a in arrays.items()},
@@ -68,101 +78,131 @@ def load(path: Any) -> Any:
     """
     try:
         with zipfile.ZipFile(path) as archive:
+            if archive.getinfo("model.json").file_size > MAX_JSON:
+                raise ModelFileError(f"{path} says that its model.json is larger than any model: {REMEDY}")
             document = json.loads(archive.read("model.json"))
             _check_document(document, path)
             arrays = {
                 name: _read_array(archive, name, *declared) for name, declared in document["arrays"].items()
             }
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, OSError) as error:
-        if isinstance(error, (ModelFileError, FileNotFoundError)):
-            raise
-        raise ModelFileError(
-            f"{path} is not a complete partita model ({error}): copy it again, or fit and save the model again"
-        ) from error
+    except (ModelFileError, FileNotFoundError, IsADirectoryError, PermissionError):
+        raise
+    except Exception as error:  # a damaged archive fails in many ways: zlib, struct, unicode, recursion, ...
+        raise ModelFileError(f"{path} is not a complete partita model ({error}): {REMEDY}") from error
     try:
         estimator = _class_of(document["class"])(**_unpack(document["params"], arrays))
         estimator._restore(_unpack(document["state"], arrays))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"{path} does not describe a {document['class']}: {error!r}") from error
+    except Exception as error:
+        raise ModelFileError(
+            f"{path} does not describe a model of the class {document.get('class')!r} ({error!r}): {REMEDY}"
+        ) from error
     return estimator
 
 
 def _check_document(document: dict[str, Any], path: Any) -> None:
+    if not isinstance(document, dict) or not isinstance(document.get("format"), int):
+        raise ModelFileError(f"{path} is not a partita model: {REMEDY}")
     if document["format"] > FORMAT:
         raise ModelFileError(
             f"{path} was written by partita {document['partita']} (file format {document['format']}), which is newer "
             f"than this {__version__} (format {FORMAT}): upgrade partita"
         )
     if document["partita"] != __version__:
-        warnings.warn(
+        warn_user(
             f"{path} was written by partita {document['partita']}, this is {__version__}: results may differ slightly",
             UserWarning,
-            stacklevel=3,
         )
 
 
 def _read_array(archive: zipfile.ZipFile, name: str, dtype: str, shape: list[int]) -> np.ndarray:
     info = archive.getinfo(f"{name}.npy")
     expected = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
-    if not 0 <= expected <= MAX_BYTES or info.file_size > expected + 4096:
+    if not 0 <= expected <= MAX_BYTES or not expected <= info.file_size <= expected + 4096:
         raise ModelFileError(
-            f"array {name!r} says {expected} bytes and holds {info.file_size}: the file was altered"
+            f"array {name!r} says {expected} bytes and holds {info.file_size}, the file was altered: {REMEDY}"
         )
-    array = np.load(io.BytesIO(archive.read(info)), allow_pickle=False)
-    if str(array.dtype) != dtype or list(array.shape) != shape:
-        raise ModelFileError(f"array {name!r} is {array.dtype}{array.shape}, declared {dtype}{tuple(shape)}")
-    return array
+    buffer = io.BytesIO(archive.read(info))
+    # the header first: numpy allocates what it says before it reads
+    version = np.lib.format.read_magic(buffer)
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    found_shape, _, found = header(buffer)
+    if str(found) != dtype or list(found_shape) != shape or found.hasobject:
+        raise ModelFileError(
+            f"array {name!r} is {found}{found_shape}, declared {dtype}{tuple(shape)}, the file was altered: {REMEDY}"
+        )
+    buffer.seek(0)
+    return np.load(buffer, allow_pickle=False)
 
 
 def _class_of(name: str) -> type:
-    """The estimator class; only classes of this package that can be loaded."""
-    import importlib
-
-    from partita.estimator.base import TableEstimator
+    """The estimator class; only public classes of this package, so that a file cannot import anything else."""
+    import partita
 
     module, _, qualname = name.rpartition(".")
-    if not module.startswith("partita."):
-        raise ValueError(f"{name} is not a model of partita")
-    cls = getattr(importlib.import_module(module), qualname)
-    if not (isinstance(cls, type) and issubclass(cls, TableEstimator)):
-        raise ValueError(f"{name} is not a model of partita")
+    home = partita._EXPORTS.get(qualname, "")
+    cls = getattr(partita, qualname) if home and module.startswith(home) else None
+    if not isinstance(cls, type) or not hasattr(cls, "_restore"):
+        raise ValueError(f"{name} is not a model of partita that can be saved and loaded")
     return cls
 
 
 def _plain(value: Any) -> Any:
-    """Parameters as JSON can hold them; generators, clients and callbacks stay behind (None)."""
+    """Parameters as files can hold them; generators, clients and callbacks stay behind (None)."""
     if value is None or isinstance(value, (bool, int, float, str, np.ndarray)):
         return value
     if isinstance(value, (np.integer, np.floating, np.bool_)):
         return value.item()
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return None
+        items = [_plain(item) for item in value]
+        return items if isinstance(value, list) else type(value)(*items) if _is_prior(value) else tuple(items)
+    return np.asarray(value) if hasattr(value, "__array__") else None
+
+
+def _is_prior(value: Any) -> bool:
+    return type(value) in PRIORS.values()
 
 
 def _pack(value: Any, arrays: dict[str, np.ndarray], name: str) -> Any:
-    """JSON with references in place of arrays."""
+    """JSON with references in place of arrays, and marks for what JSON does not know."""
     if isinstance(value, np.ndarray):
         if value.dtype == object:
             return {"__list__": [_plain(item) for item in value.tolist()]}
         arrays[name] = value
         return {"__array__": name}
     if isinstance(value, dict):
-        return {key: _pack(item, arrays, f"{name}.{key}") for key, item in value.items()}
+        packed = []
+        for i, (key, item) in enumerate(value.items()):
+            part = key if isinstance(key, str) and key.isidentifier() else i  # "a.b" might be taken already
+            packed.append((key, _pack(item, arrays, f"{name}.{part}")))
+        if all(isinstance(key, str) and not key.startswith("__") for key in value):
+            return dict(packed)
+        return {"__dict__": [[_pack(key, arrays, name), item] for key, item in packed]}
     if isinstance(value, (list, tuple)):
-        return [_pack(item, arrays, f"{name}.{i}") for i, item in enumerate(value)]
+        items = [_pack(item, arrays, f"{name}.{i}") for i, item in enumerate(value)]
+        if _is_prior(value):
+            return {"__prior__": [type(value).__name__, items]}
+        return items if isinstance(value, list) else {"__tuple__": items}
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    if isinstance(value, dict):
-        if "__array__" in value:
-            return arrays[value["__array__"]]
-        if "__list__" in value:
-            return np.array(value["__list__"], dtype=object)
-        return {key: _unpack(item, arrays) for key, item in value.items()}
     if isinstance(value, list):
         return [_unpack(item, arrays) for item in value]
-    return value
+    if not isinstance(value, dict):
+        return value
+    if "__array__" in value:
+        return arrays[value["__array__"]]
+    if "__list__" in value:
+        out = np.empty(len(value["__list__"]), dtype=object)
+        out[:] = value["__list__"]
+        return out
+    if "__tuple__" in value:
+        return tuple(_unpack(value["__tuple__"], arrays))
+    if "__dict__" in value:
+        return {_unpack(key, arrays): _unpack(item, arrays) for key, item in value["__dict__"]}
+    if "__prior__" in value:
+        name, items = value["__prior__"]
+        return PRIORS[name](*_unpack(items, arrays))
+    return {key: _unpack(item, arrays) for key, item in value.items()}

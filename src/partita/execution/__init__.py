@@ -1,5 +1,6 @@
 """Where the work runs: blocks of rows, and the executors that map over them."""
 
 from partita.execution.executors import BLOCK_ROWS, Serial, Threads, make_executor, row_blocks
+from partita.execution.memory import check_memory
 
-__all__ = ["BLOCK_ROWS", "Serial", "Threads", "make_executor", "row_blocks"]
+__all__ = ["BLOCK_ROWS", "Serial", "Threads", "check_memory", "make_executor", "row_blocks"]

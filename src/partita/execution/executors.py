@@ -56,6 +56,8 @@ def make_executor(n_jobs: int | None) -> Executor:
     >>> list(make_executor(2).map(abs, [-1, 2, -3]))
     [1, 2, 3]
     """
+    if n_jobs == 0:
+        raise ValueError("n_jobs is 0: give the number of threads, -1 for one a core, or None for one")
     return Serial() if n_jobs in (None, 1) else Threads(int(n_jobs))  # type: ignore[arg-type]
 
 

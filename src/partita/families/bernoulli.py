@@ -26,6 +26,7 @@ from partita.families.contract import (
     refresh,
     scatter,
     score,
+    score_own,
     simulate,
     spread,
     spread_start,
@@ -83,7 +84,7 @@ def _(lik, d, s, x, w):
         s[x] += w
 
 
-@log_marginal.register(Bernoulli)
+@log_marginal.register(Bernoulli, inline=False)
 def _(lik, d, s):
     a, b = lik.a[d], lik.b[d]
     out = math.lgamma(b + s[0]) + math.lgamma(a + s[1]) - math.lgamma(a + b + s[0] + s[1])
@@ -102,6 +103,14 @@ def _(lik, d, c, x, K, out):
     if x >= 0:
         for k in range(K):
             out[k] += c[x, k]
+
+
+@score_own.register(Bernoulli)
+def _(lik, d, s, c, k, x, acc):
+    if x >= 0:
+        level = s[1] + lik.a[d] if x == 1 else s[0] + lik.b[d]
+        acc[0] *= level - 1.0
+        acc[1] *= lik.a[d] + lik.b[d] + s[0] + s[1] - 1.0
 
 
 @project.register(Bernoulli)

@@ -27,6 +27,7 @@ from partita.families.contract import (
     refresh,
     scatter,
     score,
+    score_own,
     simulate,
     spread,
     spread_start,
@@ -93,7 +94,7 @@ def _(lik, d, s, x, w):
         s[1 + x] += w
 
 
-@log_marginal.register(Categorical)
+@log_marginal.register(Categorical, inline=False)
 def _(lik, d, s):
     a, V = lik.alpha[d], s.shape[0] - 1
     out = math.lgamma(a * V) - math.lgamma(a * V + s[0]) - V * math.lgamma(a)
@@ -102,7 +103,7 @@ def _(lik, d, s):
     return out
 
 
-@refresh.register(Categorical)
+@refresh.register(Categorical, inline=False)
 def _(lik, d, s, c, k):
     a, V = lik.alpha[d], s.shape[0] - 1
     c[0, k] = math.log(a * V + s[0])
@@ -126,9 +127,18 @@ def _(lik, d, s, c, x):
 @score.register(Categorical)
 def _(lik, d, c, x, K, out):
     if x >= 0:
-        norm, row = c[0], c[1 + x]
-        for k in range(K):
-            out[k] += row[k] - norm[k]
+        # whole vectors of the processor: what is written past K nobody reads
+        stop = min((K + 7) // 8 * 8, out.shape[0], c.shape[1])
+        for k in range(stop):
+            out[k] += c[1 + x, k] - c[0, k]
+
+
+@score_own.register(Categorical)
+def _(lik, d, s, c, k, x, acc):
+    if x >= 0:
+        a, V = lik.alpha[d], s.shape[0] - 1
+        acc[0] *= a + s[1 + x] - 1.0
+        acc[1] *= a * V + s[0] - 1.0
 
 
 @project.register(Categorical)

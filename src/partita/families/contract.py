@@ -85,12 +85,31 @@ def ready(lik, d, s, c, x):
 
 @generic(derived=True)
 def score(lik, d, c, x, K, out):
-    """``out[:K] += log p(x | data of cluster k)``; derived: the log marginal with x minus that without."""
+    """``out[:K] += log p(x | data of cluster k)``; what stands past K in ``out`` may change.
+
+    Derived: the log marginal with x minus that without.
+    """
     for k in range(K):
         s = c[:, k].copy()
         out[k] -= log_marginal(lik, d, s)
         observe(lik, d, s, x, 1.0)
         out[k] += log_marginal(lik, d, s)
+
+
+@generic(derived=True)
+def score_own(lik, d, s, c, k, x, acc):
+    """Log predictive of x in its own cluster k, x taken out, added to ``log(acc[0] / acc[1]) + acc[2]``.
+
+    Most objects stay where they are; this lets a sweep ask what a cluster would say of an object without changing
+    the cluster. A family whose predictive is a ratio multiplies its two parts in, and the engine takes one log
+    for all columns; any other adds its log to ``acc[2]``.
+    """
+    scratch, out = np.empty((c.shape[0], 1)), np.zeros(1)
+    observe(lik, d, s, x, -1.0)
+    ready(lik, d, s, scratch, x)
+    score(lik, d, scratch, x, 1, out)
+    observe(lik, d, s, x, 1.0)
+    acc[2] += out[0]
 
 
 # ---- natural parameters: what EM and VB read -----------------------------------------------------------------

@@ -64,6 +64,11 @@ def _(lik):
     return Exponential(np.ones_like(lik.a), np.zeros_like(lik.b))
 
 
+@family.interior.register(Exponential)
+def _(lik):
+    return Exponential(lik.a + 1, lik.b)
+
+
 @family.log_prior.register(Exponential)
 def _(lik, theta):
     if not lik.b.any():

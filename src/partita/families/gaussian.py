@@ -26,6 +26,7 @@ from partita.families.contract import (
     refresh,
     scatter,
     score,
+    score_own,
     simulate,
     spread,
     spread_start,
@@ -102,14 +103,14 @@ def posterior(lik, d, s):
     return m, k, a, max(b, 1e-12)  # removals in a long chain may leave a rounding error below zero
 
 
-@log_marginal.register(GaussianDiagonal)
+@log_marginal.register(GaussianDiagonal, inline=False)
 def _(lik, d, s):
     m, k, a, b = posterior(lik, d, s)
     out = math.lgamma(a) - math.lgamma(lik.a[d]) + lik.a[d] * math.log(lik.b[d]) - a * math.log(b)
     return out + 0.5 * math.log(lik.k[d] / k) - 0.5 * s[0] * LOG_2PI
 
 
-@refresh.register(GaussianDiagonal)
+@refresh.register(GaussianDiagonal, inline=False)
 def _(lik, d, s, c, j):
     m, k, a, b = posterior(lik, d, s)
     v = 2 * b * (k + 1) / k
@@ -131,6 +132,16 @@ def _(lik, d, c, x, K, out):
         for k in range(K):
             delta = x - c[0, k]
             out[k] += c[3, k] - c[2, k] * math.log1p(delta * delta * c[1, k])
+
+
+@score_own.register(GaussianDiagonal)
+def _(lik, d, s, c, k, x, acc):
+    if not math.isnan(x):
+        m, kn, a, b = posterior(lik, d, s)
+        shrunk = b - 0.5 * kn / (kn - 1.0) * (x - m) ** 2
+        shrunk = max(shrunk, 1e-12)  # as in posterior()
+        acc[2] += math.lgamma(a) - math.lgamma(a - 0.5) - 0.5 * math.log(2 * math.pi * b * kn / (kn - 1.0))
+        acc[2] += (a - 0.5) * math.log(shrunk / b)
 
 
 @project.register(GaussianDiagonal)
@@ -188,7 +199,7 @@ def half_trace(lik, d, s, v):
     )
 
 
-@curvature.register(GaussianDiagonal)
+@curvature.register(GaussianDiagonal, inline=False)
 def _(lik, d, s, v, x):
     if math.isnan(x):
         return 0.0

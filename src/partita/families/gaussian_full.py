@@ -21,6 +21,7 @@ from partita.families.contract import (
     refresh,
     scatter,
     score,
+    score_own,
     spread,
     spread_start,
     stats_start,
@@ -45,7 +46,7 @@ class GaussianFull(NamedTuple):
     Examples
     --------
     >>> lik = GaussianFull.default(2)
-    >>> lik.nu, lik.Psi[0, 0]
+    >>> lik.nu, float(lik.Psi[0, 0])
     (4.0, 0.2)
     """
 
@@ -92,7 +93,7 @@ def _(lik, data, i, d):
     return data[i]
 
 
-@observe.register(GaussianFull)
+@observe.register(GaussianFull, inline=False)
 def _(lik, d, s, x, w):
     p = x.shape[0]
     if (
@@ -141,7 +142,7 @@ def posterior_factor(lik, s, m, L):
     return kappa
 
 
-@log_marginal.register(GaussianFull)
+@log_marginal.register(GaussianFull, inline=False)
 def _(lik, d, s):
     p = lik.m.shape[0]
     n = s[0]
@@ -171,7 +172,7 @@ def constants(lik, c, k, n, log_det):
     c[3, k] = n
 
 
-@refresh.register(GaussianFull)
+@refresh.register(GaussianFull, inline=False)
 def _(lik, d, s, c, k):
     p = lik.m.shape[0]
     L, m = np.empty((p, p)), np.empty(p)
@@ -185,7 +186,7 @@ def _(lik, d, s, c, k):
     constants(lik, c, k, s[0], log_determinant(L, p))
 
 
-@touch.register(GaussianFull)
+@touch.register(GaussianFull, inline=False)
 def _(lik, d, s, c, k, x):
     """Rank-one update when x came, downdate when it went, which the cached n tells."""
     p = lik.m.shape[0]
@@ -208,7 +209,7 @@ def _(lik, d, s, c, k, x):
     constants(lik, c, k, s[0], log_det)
 
 
-@score.register(GaussianFull)
+@score.register(GaussianFull, inline=False)
 def _(lik, d, c, x, K, out):
     p = x.shape[0]
     n_hidden = count_hidden(x)
@@ -235,7 +236,39 @@ def _(lik, d, c, x, K, out):
         out[k] += c[1, k] - 0.5 * c[2, k] * math.log1p(q[k] * c[0, k] / (c[0, k] + 1.0))
 
 
-@project.register(GaussianFull)
+@score_own.register(GaussianFull, inline=False)
+def _(lik, d, s, c, k, x, acc):
+    """From the factor of the scale matrix with x in it: its determinant without x needs only x's distance."""
+    p = x.shape[0]
+    n_hidden = count_hidden(x)
+    if n_hidden == p:
+        return
+    kappa, nu = c[0, k], c[2, k] - 1.0
+    y, q = np.empty(p), 0.0
+    for a in range(p):
+        start = 4 + p + a * (a + 1) // 2
+        t = x[a] - c[4 + a, k]
+        for b in range(a):
+            t -= c[start + b, k] * y[b]
+        y[a] = t / c[start + a, k]
+        q += y[a] * y[a]
+    left = 1.0 - q * kappa / (kappa - 1.0)
+    if left < 1e-9:  # x is nearly all that the cluster varies by: the difference has no digits left
+        observe(lik, d, s, x, -1.0)
+        scratch, out = np.empty((c.shape[0], 1)), np.zeros(1)
+        refresh(lik, d, s, scratch, 0)
+        score(lik, d, scratch, x, 1, out)
+        observe(lik, d, s, x, 1.0)
+        acc[2] += out[0]
+        return
+    log_det = 0.0
+    for a in range(p):
+        log_det += 2.0 * math.log(c[4 + p + a * (a + 1) // 2 + a, k])
+    acc[2] += math.lgamma(0.5 * nu) - math.lgamma(0.5 * (nu - p)) - 0.5 * log_det
+    acc[2] += 0.5 * (nu - 1.0) * math.log(left) - 0.5 * p * math.log(math.pi * kappa / (kappa - 1.0))
+
+
+@project.register(GaussianFull, inline=False)
 def _(lik, d, theta, x, L, j):
     p = x.shape[0]
     n_hidden = count_hidden(x)
@@ -259,7 +292,7 @@ def _(lik, d, theta, x, L, j):
             e += 1
 
 
-@scatter.register(GaussianFull)
+@scatter.register(GaussianFull, inline=False)
 def _(lik, d, S, theta, x, R, j):
     p = x.shape[0]
     n_hidden = count_hidden(x)
@@ -325,7 +358,7 @@ def half_trace(lik, s, v):
     return 0.5 * v[0] * out
 
 
-@curvature.register(GaussianFull)
+@curvature.register(GaussianFull, inline=False)
 def _(lik, d, s, v, x):
     if v[0] < 1e-9:  # nobody is in doubt
         return 0.0

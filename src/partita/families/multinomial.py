@@ -126,7 +126,7 @@ def _(lik, d, s, x, w):
     s[1] += w * (coefficient + math.lgamma(total + 1.0))
 
 
-@log_marginal.register(Multinomial)
+@log_marginal.register(Multinomial, inline=False)
 def _(lik, d, s):
     out = s[1]
     for v in range(lik.alpha.shape[0]):
@@ -136,7 +136,7 @@ def _(lik, d, s):
     return out + math.lgamma(lik.total) - math.lgamma(lik.total + s[0])
 
 
-@refresh.register(Multinomial)
+@refresh.register(Multinomial, inline=False)
 def _(lik, d, s, c, k):
     V = lik.alpha.shape[0]
     c[0, k] = lik.total + s[0]
@@ -161,7 +161,7 @@ def _(lik, d, s, c, x):
     touch(lik, d, s, c, 0, x)
 
 
-@score.register(Multinomial)
+@score.register(Multinomial, inline=False)
 def _(lik, d, c, x, K, out):
     indices, counts = x
     V = lik.alpha.shape[0]
@@ -191,7 +191,7 @@ def _(lik, d, c, x, K, out):
             out[k] += constant + math.lgamma(total) - math.lgamma(total + seen)
 
 
-@project.register(Multinomial)
+@project.register(Multinomial, inline=False)
 def _(lik, d, theta, x, L, j):
     indices, counts = x
     seen, constant = 0.0, 0.0
@@ -218,7 +218,7 @@ def _(lik, d, theta, x, L, j):
                 L[j, k] -= seen * math.log(max(visible, 1e-300))
 
 
-@scatter.register(Multinomial)
+@scatter.register(Multinomial, inline=False)
 def _(lik, d, S, theta, x, R, j):
     indices, counts = x
     seen, constant = 0.0, 0.0
@@ -276,7 +276,7 @@ def _(lik, d, v, x, w):
     v[0] += w * total * total
 
 
-@curvature.register(Multinomial)
+@curvature.register(Multinomial, inline=False)
 def _(lik, d, s, v, x):
     indices, counts = x
     total, out = 0.0, 0.0

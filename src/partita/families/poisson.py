@@ -16,6 +16,7 @@ from partita.families.contract import (
     draw,
     expect,
     flat,
+    interior,
     learn,
     log_marginal,
     log_prior,
@@ -106,7 +107,7 @@ def _(lik, d, s, x, w):
         s[2] += w * (count * math.log(exposure) - math.lgamma(count + 1.0))
 
 
-@log_marginal.register(Poisson)
+@log_marginal.register(Poisson, inline=False)
 def _(lik, d, s):
     a, b = lik.a[d], lik.b[d]
     return math.lgamma(a + s[1]) - math.lgamma(a) + a * math.log(b) - (a + s[1]) * math.log(b + s[0]) + s[2]
@@ -118,7 +119,7 @@ def _(lik, d, s, c, k):
     c[1, k] = lik.b[d] + s[0]
 
 
-@score.register(Poisson)
+@score.register(Poisson, inline=False)
 def _(lik, d, c, x, K, out):
     count, exposure = x
     if not math.isnan(count):
@@ -174,7 +175,7 @@ def half_trace(lik, d, s, v):
     return 0.5 * (trigamma(a) * v[2] - 2 * v[1] / b + a * v[0] / (b * b))
 
 
-@curvature.register(Poisson)
+@curvature.register(Poisson, inline=False)
 def _(lik, d, s, v, x):
     if math.isnan(x[0]):
         return 0.0
@@ -210,6 +211,11 @@ def _(lik, S):
 @flat.register(Poisson)
 def _(lik):
     return Poisson(np.ones_like(lik.a), np.zeros_like(lik.b))
+
+
+@interior.register(Poisson)
+def _(lik):
+    return Poisson(lik.a + 1.0, lik.b)
 
 
 @log_prior.register(Poisson)

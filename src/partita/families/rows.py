@@ -25,6 +25,7 @@ from partita.families.contract import (
 )
 
 __all__ = [
+    "curve_without_self",
     "log_marginals",
     "normalize_rows",
     "project_rows",
@@ -57,6 +58,11 @@ def scatter_rows(lik, data, rows, theta, R, S):
     return hidden
 
 
+NEGLIGIBLE = (
+    -50.0
+)  # log of a share too small to change any sum of doubles; most clusters of most rows are there
+
+
 @kernel
 def normalize_rows(L, w, sums):
     """Turn log joints into weighted responsibilities in place.
@@ -79,7 +85,7 @@ def normalize_rows(L, w, sums):
         total, moment = 0.0, 0.0
         for k in range(K):
             shifted = row[k] - top
-            e = math.exp(shifted)
+            e = math.exp(shifted) if shifted > NEGLIGIBLE else 0.0
             row[k] = e
             total += e
             if e > 0.0:
@@ -130,17 +136,12 @@ def score_rows(lik, data, rows, C, L):
 
 
 @kernel
-def score_without_self(lik, data, rows, S, V, R, second_order, L):
-    """``L[j] += log predictive of row j, its own (expected) share of every cluster taken out first``.
-
-    With ``second_order`` the curvature of the log predictive times the variance of the statistics is added;
-    ``V`` holds that variance, the row's own part included.
-    """
+def score_without_self(lik, data, rows, S, R, L):
+    """``L[j] += log predictive of row j, its own (expected) share of every cluster taken out first``."""
     K = L.shape[1]
     one = np.zeros(1)
     for d in range(n_columns(lik)):
         s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
-        v = V[spread_start(lik, d) : spread_start(lik, d + 1)]
         c = np.zeros((cache_start(lik, d + 1) - cache_start(lik, d), 1))
         for j in range(rows.shape[0]):
             x = datum(lik, data, rows[j], d)
@@ -151,10 +152,25 @@ def score_without_self(lik, data, rows, S, V, R, second_order, L):
                 one[0] = 0.0
                 score(lik, d, c, x, 1, one)
                 L[j, k] += one[0]
-                if second_order:
-                    spread(lik, d, v[:, k], x, -r * (1.0 - r))
-                    L[j, k] += curvature(lik, d, s[:, k], v[:, k], x)
-                    spread(lik, d, v[:, k], x, r * (1.0 - r))
+                observe(lik, d, s[:, k], x, r)
+
+
+@kernel
+def curve_without_self(lik, data, rows, S, V, R, L):
+    """``L[j] +=`` the second-order term of the same: curvature of the log predictive times the variance ``V`` of the
+    statistics, the row's own part of both taken out first (a kernel of its own: families may lack a curvature).
+    """
+    for d in range(n_columns(lik)):
+        s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
+        v = V[spread_start(lik, d) : spread_start(lik, d + 1)]
+        for j in range(rows.shape[0]):
+            x = datum(lik, data, rows[j], d)
+            for k in range(L.shape[1]):
+                r = R[j, k]
+                observe(lik, d, s[:, k], x, -r)
+                spread(lik, d, v[:, k], x, -r * (1.0 - r))
+                L[j, k] += curvature(lik, d, s[:, k], v[:, k], x)
+                spread(lik, d, v[:, k], x, r * (1.0 - r))
                 observe(lik, d, s[:, k], x, r)
 
 

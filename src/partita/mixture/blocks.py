@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.families import FAMILIES, Block, family_entry
+from partita.families import FAMILIES, Block, entry_of, family_entry
 from partita.table import Table
 
 __all__ = ["Plan", "assemble", "count_objects", "plan_families", "reassemble"]
@@ -88,15 +91,52 @@ def assemble(
         name, options = plan.families[kind]
         if name == "auto":
             name = _gaussian_for(table, columns, completes)
+        _check_options(name, options)
+        if table.sparse is not None and name != "multinomial":
+            raise ValueError(
+                f"family {name!r} reads dense tables only: pass X.toarray(), or use family='multinomial', which "
+                "reads the counts of a row as one vector"
+            )
         values, n_levels = _values(table, kind, columns, family_entry(name).raw)
-        try:
-            block = family_entry(name).block(
+        blocks.append(
+            family_entry(name).block(
                 values, columns, table.weights, n_levels=n_levels, exposure=rates, **options
             )
-        except TypeError as error:
-            raise ValueError(f"family {name!r} does not take these options ({error})") from error
-        blocks.append(block)
+        )
+    _check_exposed(blocks, exposure)
     return tuple(blocks)
+
+
+def _check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that the family does not know, and values that no prior can have."""
+    entry = family_entry(name)
+    known: dict[str, Any] = {}
+    for function in (entry.block, getattr(entry.cls, "default", entry.block)):
+        parameters = inspect.signature(function).parameters.values()
+        known |= {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    for option, value in options.items():
+        if option not in known or option in ("n_levels", "exposure"):
+            takes = sorted(set(known) - {"n_levels", "exposure"})
+            raise ValueError(f"family {name!r} has no option {option!r}: it takes {', '.join(takes)}")
+        anywhere = known[option] == 0  # a location; the others are scales and counts
+        if value is not None and not (_is_finite(value) and (anywhere or value > 0)):
+            wanted = "a number" if anywhere else "a number above zero"
+            raise ValueError(f"option {option!r} of family {name!r} is {value!r}: give {wanted}")
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)
+
+
+def _check_exposed(blocks: Sequence[Block], exposure: str | None) -> None:
+    """An exposure that no family reads would be ignored in silence."""
+    if exposure is None:
+        return
+    if not any(entry_of(block.family).name == "poisson" for block in blocks):
+        raise ValueError(
+            f"exposure={exposure!r} is read by the family 'poisson' only, and no column has it: declare the counts "
+            "with kinds={column: 'count'}, or leave exposure out"
+        )
 
 
 def count_objects(weights: np.ndarray) -> int:
@@ -106,9 +146,10 @@ def count_objects(weights: np.ndarray) -> int:
 
 def _gaussian_for(table: Table, columns: list[str], completes: bool) -> str:
     """Full covariance where there is enough to learn it from: tilted groups are the rule in real tables."""
-    enough = 2 <= len(columns) <= 30 and count_objects(table.weights) >= 5 * len(columns)
+    if not (2 <= len(columns) <= 30 and count_objects(table.weights) >= 5 * len(columns)):
+        return "gaussian"
     holes = any(np.isnan(table.column(name).values).any() for name in columns)
-    return "gaussian_full" if enough and (completes or not holes) else "gaussian"
+    return "gaussian_full" if completes or not holes else "gaussian"
 
 
 def reassemble(table: Table, blocks: Sequence[Block], families: Sequence[Any], exposure: str | None = None):
@@ -116,7 +157,7 @@ def reassemble(table: Table, blocks: Sequence[Block], families: Sequence[Any], e
     rates = _exposure(table, exposure)
     out = []
     for block, family in zip(blocks, families, strict=True):
-        entry = next(e for e in FAMILIES.values() if e.cls is type(family))
+        entry = entry_of(family)
         columns = list(block.columns)
         values, n_levels = _values(table, entry.kind, columns, entry.raw)
         made = entry.block(values, columns, table.weights, n_levels=n_levels, exposure=rates)
@@ -126,7 +167,8 @@ def reassemble(table: Table, blocks: Sequence[Block], families: Sequence[Any], e
 
 def _values(table: Table, kind: str, columns: list[str], raw: bool) -> tuple[Any, np.ndarray]:
     block = table.block(kind)
-    keep = [block.names.index(name) for name in columns]
+    position = {name: j for j, name in enumerate(block.names)}
+    keep = [position[name] for name in columns]
     n_levels = block.n_levels[keep] if len(block.n_levels) else block.n_levels
     if raw:
         return np.column_stack([table.column(name).values for name in columns]), n_levels

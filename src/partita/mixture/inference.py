@@ -12,14 +12,16 @@ import numpy as np
 
 from partita.engines import cvb, em, vb
 from partita.engines.merges import with_merges
-from partita.engines.passes import Parameters, Statistics, collect, label_rows, plug_in
+from partita.engines.packing import pack
+from partita.engines.passes import Parameters, Statistics, collect, label_rows, n_stats, plug_in
 from partita.engines.run import Run, best_run, iterate
-from partita.engines.seeding import label_statistics, seed_parameters, seed_statistics
+from partita.engines.seeding import SAMPLE, label_statistics, seed_parameters, seed_statistics
+from partita.execution import BLOCK_ROWS
 from partita.families.contract import interior
 from partita.families.registry import Block
 from partita.partitions import DirichletProcess, FiniteDirichlet, StickBreaking, mean_log_weights, specify
 
-__all__ = ["INFERENCES", "Fitted", "Request", "resolve_prior"]
+__all__ = ["INFERENCES", "Fitted", "Request", "bytes_needed", "resolve_prior"]
 
 
 class Request(NamedTuple):
@@ -84,10 +86,26 @@ def resolve_prior(
     return cls(asked, n_components)
 
 
+def bytes_needed(blocks: Sequence[Block], n_rows: int, ask: Request, inference: str) -> int:
+    """About how much memory a fit takes at its peak, beside the table: numbers of 8 bytes.
+
+    Statistics and parameters have a few copies at a time (old, new, best, natural parameters, a block's share);
+    collapsed engines and starts by labels hold an objects x clusters matrix; seeds compare a sample of objects.
+    """
+    K, rows = ask.n_components, sum(n_stats(block.family) for block in blocks)
+    sample = min(n_rows, SAMPLE)
+    passes = 6 * rows * K + 3 * min(n_rows, BLOCK_ROWS) * K
+    by_labels = not (isinstance(ask.init, str) and ask.init == "seeds")
+    starts = n_rows * K if by_labels else 3 * rows * sample + 3 * sample * sample
+    held = 4 * n_rows * K if inference == "cvb" else 0
+    return 8 * (passes + starts + held)
+
+
 def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
     """EM from every start; the best objective wins."""
     if not ask.maximum_likelihood:
         blocks = [block._replace(family=interior(block.family)) for block in blocks]
+    blocks = pack(blocks, len(weights))
     step = partial(em.step, blocks=blocks, weights=weights, executor=ask.executor)
 
     def runs() -> Iterator[Run]:
@@ -110,6 +128,7 @@ def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted
 
 def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
     """VB from every start, with merges unless the number of clusters is given."""
+    blocks = pack(blocks, len(weights))
     step = partial(
         vb.step,
         blocks=blocks,
@@ -136,7 +155,10 @@ def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted
 def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
     """CVB from where VB ends: a sweep that is one object at a time has no business with bad starts."""
     cvb.check(blocks, ask.order)
+    deadline = math.inf if ask.time_limit is None else time.perf_counter() + ask.time_limit
     start = fit_vb(blocks, weights, ask)
+    if start.run.reason in ("interrupted", "time_limit", "callback"):
+        return start  # told to stop: what there is by then is the answer
     assert start.parameters is not None
     R, _ = label_rows(plug_in(blocks, start.parameters), len(weights), ask.n_components, ask.executor)
     learned = [block._replace(family=family) for block, family in zip(blocks, start.families, strict=True)]
@@ -155,6 +177,7 @@ def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitte
         tol=max(ask.tol, 1e-8),
         weight=float(weights.sum()),
         monotone=False,
+        deadline=deadline,
         callback=ask.callback,
         keep_partial=ask.keep_partial,
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from numbers import Integral
+
+from sklearn.utils._param_validation import Interval
 
 from partita.mixture.model import Mixture
 
@@ -60,7 +63,7 @@ class LatentClass(Mixture):
             "n_clusters", "estimate", "n_init", "max_iter", "tol", "init", "time_limit", "callback", "keep_partial",
             "handle_unknown", "random_state", "n_jobs", "verbose",
         )
-    }  # fmt: skip
+    } | {"n_clusters": [Interval(Integral, 1, None, closed="left")]}  # fmt: skip
 
     def __init__(
         self,
@@ -97,29 +100,18 @@ class LatentClass(Mixture):
             verbose=verbose,
         )
 
-    def fit(self, X, y=None, sample_weight=None):
-        """Fit the classes.
-
-        Parameters
-        ----------
-        X : array or data frame
-            Answers, any labels, one column an item.
-        y : ignored
-        sample_weight : array of shape (n_rows,), optional
-            How many people each row stands for.
-
-        Returns
-        -------
-        LatentClass
-        """
-        super().fit(X, sample_weight=sample_weight)
+    def _finish(self, fitted, blocks, table):
+        super()._finish(fitted, blocks, table)
         self._criteria()
-        return self
+
+    def _restore(self, state):
+        super()._restore(state)
+        self._criteria()
 
     def _criteria(self):
         deviance, p, n = -2 * self.log_likelihood_, self.n_parameters_, self.weight_total_
         self.aic_ = deviance + 2 * p
-        self.bic_ = deviance + p * np.log(n)
-        self.sabic_ = deviance + p * np.log((n + 2) / 24)
+        self.bic_ = deviance + p * math.log(n)
+        self.sabic_ = deviance + p * math.log((n + 2) / 24)
         K = len(self.weights_)
-        self.entropy_r2_ = 1.0 if K == 1 else 1.0 - self.label_entropy_ / (n * np.log(K))
+        self.entropy_r2_ = 1.0 if K == 1 else 1.0 - self.label_entropy_ / (n * math.log(K))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -14,17 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 from partita.engines.passes import Parameters, Statistics, assign_rows, label_rows, plug_in, predictive
 from partita.engines.run import print_progress
 from partita.engines.vb import bound
-from partita.estimator import TableEstimator, as_generator
-from partita.execution import make_executor
-from partita.families import Block
+from partita.estimator import TableEstimator, as_generator, warn_user
+from partita.execution import check_memory, make_executor
+from partita.families import Block, entry_of
 from partita.families.contract import n_parameters
 from partita.labels import canonical
 from partita.metrics import perplexity
 from partita.mixture.blocks import assemble, count_objects, plan_families, reassemble
-from partita.mixture.inference import INFERENCES, Fitted, Request, resolve_prior
+from partita.mixture.inference import INFERENCES, Fitted, Request, bytes_needed, resolve_prior
 from partita.mixture.profiles import profile_columns, sample_table
 from partita.mixture.state import restore_state, saved_state
-from partita.table import Table
+from partita.table import Table, check_weights
 
 __all__ = ["Mixture"]
 
@@ -111,6 +110,12 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         Log density of the training rows in the user's units, weights counted.
     n_iter_, converged_, objective_trace_
         How the best start went.
+    prior_ : prior
+        The prior of the labels, with the concentration that was learned.
+    n_parameters_ : int
+        Number of free parameters, shares of the clusters counted.
+    weight_total_ : float
+        Sum of the weights: how many objects the rows stand for.
     n_features_in_, feature_names_in_, schema_
         The table that was fitted.
 
@@ -224,13 +229,27 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         Mixture
         """
         self._validate_params()
-        plan = plan_families(self.family, self.kinds)
-        table = self._read_training(X, self._kinds(plan), sample_weight)
-        blocks = assemble(table, plan, self.exposure, completes=self.inference != "cvb")
-        n_components = self._n_components(count_objects(table.weights))
-        ask = self._request(n_components, table)
-        fitted = INFERENCES[self.inference](blocks, table.weights, ask)
-        self._finish(fitted, blocks, table)
+        with self._whole_or_not_at_all():
+            plan = plan_families(self.family, self.kinds)
+            table = self._read_training(X, self._kinds(plan), sample_weight)
+            blocks = assemble(table, plan, self.exposure, completes=self.inference != "cvb")
+            n_components = self._n_components(count_objects(table.weights))
+            ask = self._request(n_components, table)
+            check_memory(
+                bytes_needed(blocks, table.n_rows, ask, self.inference),
+                f"{n_components:,} clusters of {len(self.schema_.columns):,} columns",
+                "ask for fewer clusters (n_clusters, max_clusters), or leave columns out",
+            )
+            try:
+                fitted = INFERENCES[self.inference](blocks, table.weights, ask)
+            except FloatingPointError as error:
+                raise ValueError(str(error)) from error
+            self._finish(fitted, blocks, table)
+        if fitted.run.reason == "max_iter":
+            warn_user(
+                f"{type(self).__name__} did not converge in {self.max_iter} iterations: raise max_iter or tol",
+                ConvergenceWarning,
+            )
         self.fit_report_.warn()
         return self
 
@@ -256,7 +275,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
             self.fit_report_.add(
                 "few_rows",
                 f"{wanted} clusters were asked for, and there are only {n_objects} rows: at most that many are found",
-                level="warning",
+                level="warning" if self.n_clusters else "info",  # a bound may well be larger than the table
             )
         return min(int(wanted), n_objects)
 
@@ -269,6 +288,10 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
                 raise ValueError(
                     f"init has {len(init)} labels of {init.max() + 1} clusters: give one label for each of the "
                     f"{table.n_rows} rows, of at most {n_components} clusters (-1: none)"
+                )
+            if init.max() < 0:
+                raise ValueError(
+                    "init gives no row a cluster: label at least one row of each, or use init='seeds'"
                 )
         rng = as_generator(self.random_state)
         return Request(
@@ -284,11 +307,21 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
             tol=self.tol,
             max_iter=self.max_iter,
             time_limit=self.time_limit,
-            callback=print_progress if self.verbose and self.callback is None else self.callback,
+            callback=self._callback(),
             keep_partial=self.keep_partial,
             debug=False,
             executor=make_executor(self.n_jobs),
         )
+
+    def _callback(self):
+        if not self.verbose or self.callback is None:
+            return print_progress if self.verbose else self.callback
+
+        def both(progress):
+            print_progress(progress)
+            return self.callback(progress)
+
+        return both
 
     def _finish(self, fitted: Fitted, blocks, table: Table):
         """Labels, then everything in the order of the clusters' sizes; clusters without rows are dropped
@@ -346,12 +379,6 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         if run.worst_fall > 0:
             self.fit_report_.add(
                 "objective_fell", f"the objective fell by {run.worst_fall:.3g} on the way up", level="warning"
-            )
-        if run.reason == "max_iter":
-            warnings.warn(
-                f"{type(self).__name__} did not converge in {self.max_iter} iterations: raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=4,
             )
         if not run.converged:
             self.fit_report_.add("not_converged", f"the best start ended by {run.reason}, not by convergence")
@@ -438,13 +465,14 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
 
     def score(self, X, y=None, sample_weight=None):
         """Mean log density of the rows (weighted if weights are given)."""
-        return float(np.average(self.score_samples(X), weights=sample_weight))
+        densities = self.score_samples(X)
+        return float(np.average(densities, weights=check_weights(sample_weight, len(densities))))
 
     def perplexity(self, X, sample_weight=None):
         """``exp(-log density / observed cells)``: for labels, the effective number of choices a cell."""
         table = self._read_new(X, self.handle_unknown)
-        weights = np.ones(table.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
-        cells = weights @ _observed_cells(table)
+        weights = check_weights(sample_weight, table.n_rows)
+        cells = weights @ _observed_cells(table, self._blocks)
         return perplexity(float(weights @ self._densities(table, self._with_data(table))), cells)
 
     def sample(self, n_samples=1):
@@ -457,6 +485,8 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         labels : ndarray (n_samples,)
         """
         check_is_fitted(self)
+        if not isinstance(n_samples, Integral) or n_samples < 0:
+            raise ValueError(f"n_samples is {n_samples!r}: give a number of rows, 0 or more")
         rng = as_generator(self.random_state)
         z = rng.choice(len(self.weights_), size=n_samples, p=self.weights_ / self.weights_.sum())
         # expected natural parameters are no parameters: variational fits draw theirs from the posterior
@@ -482,18 +512,21 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
 
 
 def _is_raw(block: Block) -> bool:
-    from partita.families import entry_of
-
     return entry_of(block.family).raw
 
 
-def _observed_cells(table: Table) -> np.ndarray:
+def _observed_cells(table: Table, blocks) -> np.ndarray:
+    """How many cells of each row were modelled; a count vector has as many as it counts."""
     if table.sparse is not None:
         return np.asarray(table.sparse.sum(axis=1)).ravel()
     cells = np.zeros(table.n_rows)
-    for column in table.columns:
-        values = column.values
-        cells += ~np.isnan(values) if values.dtype.kind == "f" else values >= 0
+    for block in blocks:
+        for name in block.columns:
+            values = table.column(name).values
+            if entry_of(block.family).name == "multinomial":
+                cells += np.nan_to_num(values)
+            else:
+                cells += ~np.isnan(values) if values.dtype.kind == "f" else values >= 0
     return cells
 
 

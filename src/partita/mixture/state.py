@@ -75,6 +75,38 @@ def _check_shapes(model: Any) -> None:
     from partita.engines.passes import n_stats
 
     K = len(model._log_weights)
+    _check_array("log weights", model._log_weights, (K,))
+    _check_array("sizes", model._statistics.n, (K,))
+    for block in model._blocks:
+        _check_family(block, model.schema_)
     for block, S in zip(model._blocks, model._statistics.S, strict=True):
-        if S.shape != (n_stats(block.family), K) or S.dtype != np.float64:
-            raise ValueError(f"statistics of {type(block.family).__name__} have shape {S.shape}")
+        _check_array(f"statistics of {type(block.family).__name__}", S, (n_stats(block.family), K))
+    if model._parameters is not None:
+        _check_array("log weights of the parameters", model._parameters.log_weights, (K,))
+        for block, theta in zip(model._blocks, model._parameters.thetas, strict=True):
+            _check_array(f"parameters of {type(block.family).__name__}", theta, (n_stats(block.family), K))
+
+
+def _check_family(block: Block, schema: Schema) -> None:
+    """Compare with a fresh family for the same columns: equal layout, other numbers."""
+    entry = entry_of(block.family)
+    columns = [schema.column(name) for name in block.columns]
+    if any(column.kind != entry.kind for column in columns):
+        raise ValueError(f"family {entry.name!r} does not read the kinds of {block.columns}")
+    codes = entry.kind in ("binary", "categorical")
+    one = (np.zeros if codes else np.ones)((1, len(columns)), np.int8 if codes else np.float64)
+    n_levels = np.array([column.n_levels for column in columns], dtype=np.int64)
+    fresh = entry.block(one, block.columns, np.ones(1), n_levels=n_levels, exposure=None).family
+    for field, value, model in zip(fresh._fields, block.family, fresh, strict=True):
+        if isinstance(model, np.ndarray):
+            _check_array(f"{field} of {entry.name}", value, model.shape, model.dtype)
+            if model.dtype.kind != "f" and not np.array_equal(value, model):
+                raise ValueError(f"{field} of {entry.name} does not fit the columns")
+        elif not isinstance(value, (int, float)):
+            raise ValueError(f"{field} of {entry.name} is {value!r}")
+
+
+def _check_array(what: str, array: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> None:
+    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
+        found = f"{array.dtype}{array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise ValueError(f"{what}: {found} where {np.dtype(dtype)}{shape} belongs")

@@ -33,7 +33,9 @@ __all__ = [
     "log_eppf",
     "log_labelled",
     "log_mass",
+    "log_new_seat",
     "log_prior_weights",
+    "log_seat",
     "mean_log_weights",
     "mode_log_weights",
     "n_clusters_prior",
@@ -67,6 +69,19 @@ def log_mass(prior, n, K, out):
     >>> np.exp(out)
     array([2., 1., 1.])
     """
+
+
+@generic
+def log_seat(prior, n):
+    """Log weight of a seat in a cluster of n other objects: the part of ``log_mass`` that samplers keep.
+
+    Only for exchangeable priors, whose weights depend on a cluster's own size alone.
+    """
+
+
+@generic
+def log_new_seat(prior, N, K):
+    """Log weight of a new cluster beside K others when the N-th object takes its seat."""
 
 
 @generic

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from partita.dispatch import generic
-from partita.partitions.contract import log_eppf, log_mass
+from partita.partitions.contract import log_eppf, log_mass, log_new_seat, log_seat
 
 NEGLIGIBLE = 1e-22  # a probability that is dropped at one step of a recursion; N of them stay below 1e-16
 
@@ -26,23 +26,22 @@ def seat_discount(prior):
 
 
 @generic
-def log_new_seat(prior, N, K):
-    """Log weight of a new cluster beside K others, the N-th object seating: ``log V(N, K+1) / V(N, K)``."""
-
-
-@generic
 def log_gibbs_weight(prior, N, K):
     """``log V(N, K)``: what the probability of a partition owes to the numbers of objects and clusters."""
 
 
+def size_log_seat(prior, n):
+    """``log_seat`` of a Gibbs-type prior."""
+    weight = n - seat_discount(prior)
+    return math.log(weight) if weight > 0.0 else -math.inf
+
+
 def seat_log_mass(prior, n, K, out):
     """``log_mass`` of a Gibbs-type prior."""
-    sigma = seat_discount(prior)
     N = 1.0
     for k in range(K):
         N += n[k]
-        weight = n[k] - sigma
-        out[k] = math.log(weight) if weight > 0.0 else -math.inf
+        out[k] = log_seat(prior, n[k])
     if out.shape[0] > K:
         out[K] = log_new_seat(prior, N, K)
 
@@ -59,7 +58,8 @@ def sizes_log_eppf(prior, n, K):
 
 
 def register_gibbs_type(cls: type) -> None:
-    """Give a prior that has the three generics above its ``log_mass`` and ``log_eppf``."""
+    """Give a prior that has the three generics above its seats and its ``log_eppf``."""
+    log_seat.register(cls)(size_log_seat)
     log_mass.register(cls)(seat_log_mass)
     log_eppf.register(cls)(sizes_log_eppf)
 

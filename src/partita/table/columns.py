@@ -201,9 +201,9 @@ def _check_codes(
         (raw.values == negatives[0]) if raw.missing is None else (raw.values == negatives[0]) & ~raw.missing
     )
     raise ValueError(
-        f"{place(raw.name, first_row(hits))}: negative code {negatives[0]} in a categorical column; pass "
-        f"missing_code={negatives[0]} if it means missing, negative='level' if it is a level, or convert the "
-        "column to text"
+        f"{place(raw.name, first_row(hits))}: negative code {negatives[0]} in a categorical column; replace "
+        "it by NaN or None if it means missing, convert the column to text if it is a level (read_table itself also "
+        f"takes missing_code={negatives[0]} and negative='level')"
     )
 
 

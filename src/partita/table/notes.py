@@ -13,15 +13,15 @@ _TEXTS = {
     "unweighted_levels": ("info", "levels that only rows of zero weight hold are read as missing: {columns}"),
     "lone_minus_one": (
         "warning",
-        "-1 is the only negative value and is read as a level: {columns}; pass missing_code=-1 if it means "
-        "missing, or declare the kind with negative='level' if it is a level",
+        "-1 is the only negative value and is read as a level: {columns}; replace it by NaN or None if it means "
+        "missing, or convert the column to text if it is a level",
     ),
     "missing_code": ("warning", "cells that hold the missing code are read as missing: {columns}"),
     "empty_columns": ("warning", "columns without any observed value are ignored: {columns}"),
     "identifier": (
         "warning",
-        "every observed value is distinct, which looks like an identifier: {columns}; declare such a column "
-        "'ignore' if it only names the rows",
+        "every observed value is distinct, which looks like an identifier: {columns}; leave such a column "
+        "out, or declare it 'ignore', if it only names the rows",
     ),
     "unknown_levels": ("warning", "values not seen at fit are read as missing: {columns}"),
 }

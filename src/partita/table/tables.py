@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,8 +58,8 @@ class Table:
     schema : Schema
         All columns with their kinds, levels, centres and scales.
     columns : list of Column
-        The modelled columns: those that are not ignored. Their arrays are read-only; empty if `sparse` is
-    set. n_rows : int
+        The modelled columns: those that are not ignored. Their arrays are read-only; empty if `sparse` is set.
+    n_rows : int
         The number of rows.
     weights : ndarray of shape (n_rows,)
         The validated sample weights, ones by default.
@@ -85,11 +86,14 @@ class Table:
     notes: list[Note] = field(default_factory=list)
     sparse: Any = None
 
+    @cached_property
+    def _by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
+
     def column(self, name: str) -> Column:
         """Find a modelled column by name."""
-        for column in self.columns:
-            if column.name == name:
-                return column
+        if name in self._by_name:
+            return self._by_name[name]
         known = self.schema.column(name)  # an unknown name fails here, with the list of names
         why = "the table is sparse" if self.sparse is not None else f"it is {known.kind!r}"
         raise ValueError(f"column {name!r} has no values of its own: {why}")

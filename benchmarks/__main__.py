@@ -1,0 +1,42 @@
+"""Run the benchmarks: ``python -m benchmarks [names] [--full]``.
+
+Without ``--full`` the sizes are small, so that all of them together take a few minutes, and the results go to
+``benchmarks/out/``. With ``--full`` they have the sizes that the documentation quotes, and go to
+``benchmarks/results/``, which is kept.
+"""
+
+import argparse
+import importlib
+import sys
+
+from benchmarks.record import save
+
+BENCHMARKS = {
+    "em_latent_class": "benchmarks.speed.em_latent_class",
+    "startup": "benchmarks.speed.startup",
+    "growth": "benchmarks.speed.growth",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure partita.")
+    parser.add_argument("names", nargs="*", help=f"which ones, of {', '.join(BENCHMARKS)}; default: all")
+    parser.add_argument("--full", action="store_true", help="the sizes that the documentation quotes")
+    parser.add_argument("--repeats", type=int, default=3, help="repetitions of each measurement (default 3)")
+    options = parser.parse_args(arguments)
+    unknown = sorted(set(options.names) - set(BENCHMARKS))
+    if unknown:
+        parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    missed = []
+    for name in options.names or BENCHMARKS:
+        print(f"== {name}{' (full size)' if options.full else ''}", flush=True)
+        result = importlib.import_module(BENCHMARKS[name]).run(full=options.full, repeats=options.repeats)
+        print(f"   written to {save(name, result, full=options.full)}", flush=True)
+        missed += [f"{name}: {bar}" for bar, met in result.get("bars", {}).items() if not met]
+    for bar in missed:
+        print(f"bar not met: {bar}")
+    return int(bool(missed) and options.full)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

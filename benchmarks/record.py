@@ -1,0 +1,80 @@
+"""What a result file says besides the figures: command, machine, versions, commit."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.processes import ROOT
+
+PACKAGES = ("partita", "numpy", "scipy", "scikit-learn", "numba", "stepmix")
+
+
+def spread(values: list[float], digits: int = 4) -> dict[str, float]:
+    """Median, smallest and largest of the repetitions."""
+    return {
+        "median": round(statistics.median(values), digits),
+        "min": round(min(values), digits),
+        "max": round(max(values), digits),
+    }
+
+
+def save(name: str, result: dict[str, Any], *, full: bool) -> str:
+    """Write a result; returns the path from the root of the repository."""
+    folder = ROOT / "benchmarks" / ("results" if full else "out")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    document = {
+        "benchmark": name,
+        "command": f"python -m benchmarks {name}{' --full' if full else ''}",
+        "date": datetime.date.today().isoformat(),
+        "commit": _commit(),
+        "machine": _machine(),
+        "versions": _versions(),
+        **result,
+    }
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return str(path.relative_to(ROOT))
+
+
+def _commit() -> str:
+    """The commit of the measured source; "+" where the source differs from it."""
+    try:
+        commit = _git("rev-parse", "--short", "HEAD")
+        return commit + ("+" if _git("status", "--porcelain", "--", "src") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def _machine() -> dict[str, Any]:
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [
+            line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line
+        ]
+        model = names[0] if names else model
+    return {"cpu": model, "cores": os.cpu_count(), "system": platform.system()}
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

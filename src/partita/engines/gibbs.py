@@ -1,0 +1,344 @@
+"""Collapsed Gibbs sampling: one object at a time takes a seat, given where all the others sit.
+
+Parameters and weights are integrated out; what is left is who sits with whom. Each cluster has its column in an
+incremental cache of log predictives (cluster axis last), of which a move touches only two columns, and in those only
+the entries that the moved object has changed.
+
+Clusters live in *slots* 0 .. K-1, which scoring walks over without gaps. An object's label is the *name* of its
+cluster; when a cluster dies the last slot moves into the gap and keeps its name, so no object is relabelled.
+
+Good for: the full posterior of mixtures up to some 1e6 objects. Not for: many cores at once (it is sequential), or
+splitting two clusters that it has merged: see the split-merge moves. Neal (2000), algorithm 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.dispatch import each, generic, kernel
+from partita.engines.passes import n_cache, n_stats
+from partita.families.contract import (
+    cache_start,
+    datum,
+    n_columns,
+    observe,
+    refresh,
+    score,
+    score_own,
+    stats_start,
+    touch,
+)
+from partita.families.registry import Block
+from partita.partitions import StickBreaking, log_mass, log_new_seat, log_seat
+
+__all__ = ["Live", "Seating", "labels", "reseat", "seat", "sizes"]
+
+
+class Live(NamedTuple):
+    """A block with the statistics and predictive cache of its clusters, one column a slot."""
+
+    family: Any
+    data: Any
+    S: np.ndarray
+    C: np.ndarray
+    S2: np.ndarray  # two columns for the moves that try a split
+    C2: np.ndarray
+
+
+class Seating(NamedTuple):
+    """Who sits where; arrays are changed in place."""
+
+    blocks: tuple[Live, ...]
+    z: np.ndarray  # name of each object's cluster
+    n: np.ndarray  # size of each slot
+    slot_of: np.ndarray  # name -> slot, -1: free
+    name_of: np.ndarray  # slot -> name
+    K: np.ndarray  # [1] occupied slots
+
+
+@each
+def add_row(block, i, k, w):
+    """Put an object into slot k (w = 1) or take it out (w = -1)."""
+    for d in range(n_columns(block.family)):
+        x = datum(block.family, block.data, i, d)
+        s = block.S[stats_start(block.family, d) : stats_start(block.family, d + 1), k]
+        c = block.C[cache_start(block.family, d) : cache_start(block.family, d + 1)]
+        observe(block.family, d, s, x, w)
+        touch(block.family, d, s, c, k, x)
+
+
+@each(inline=True)
+def score_row(block, i, K, out):
+    """``out[:K] += log predictive of object i in each slot``."""
+    for d in range(n_columns(block.family)):
+        c = block.C[cache_start(block.family, d) : cache_start(block.family, d + 1)]
+        score(block.family, d, c, datum(block.family, block.data, i, d), K, out)
+
+
+@each(inline=True)
+def score_own_row(block, i, k, acc):
+    """``acc`` collects the log predictive of object i in its own slot, itself taken out."""
+    for d in range(n_columns(block.family)):
+        s = block.S[stats_start(block.family, d) : stats_start(block.family, d + 1), k]
+        c = block.C[cache_start(block.family, d) : cache_start(block.family, d + 1)]
+        score_own(block.family, d, s, c, k, datum(block.family, block.data, i, d), acc)
+        if acc[0] < 1e-200 or acc[1] > 1e200:
+            acc[2] += math.log(acc[0]) - math.log(acc[1])
+            acc[0], acc[1] = 1.0, 1.0
+
+
+@each
+def move_slot(block, source, target):
+    """Copy a slot onto another."""
+    for e in range(block.S.shape[0]):
+        block.S[e, target] = block.S[e, source]
+    for e in range(block.C.shape[0]):
+        block.C[e, target] = block.C[e, source]
+
+
+@each
+def clear_slot(block, k):
+    """Make a slot empty: no data, the prior predictive."""
+    for e in range(block.S.shape[0]):
+        block.S[e, k] = 0.0
+    for d in range(n_columns(block.family)):
+        s = block.S[stats_start(block.family, d) : stats_start(block.family, d + 1), k]
+        refresh(
+            block.family, d, s, block.C[cache_start(block.family, d) : cache_start(block.family, d + 1)], k
+        )
+
+
+@kernel
+def draw_slot(lp, n_slots, u):
+    """Draw from unnormalised log probabilities by inverting their sum."""
+    top = lp[0]
+    for k in range(1, n_slots):
+        top = max(top, lp[k])
+    total = 0.0
+    for k in range(n_slots):
+        gap = lp[k] - top
+        lp[k] = math.exp(gap) if gap > -40.0 else 0.0
+        total += lp[k]
+    left = u * total
+    for k in range(n_slots - 1):
+        left -= lp[k]
+        if left < 0.0:
+            return k
+    k = n_slots - 1
+    while lp[k] == 0.0:  # rounding may walk past the last seat that is possible
+        k -= 1
+    return k
+
+
+@generic(derived=True)
+def weigh(blocks, prior, z, n, slot_of, name_of, K, mass, i, lp, acc):
+    """Log weights of all seats of object i, given where the others sit, into ``lp[:K + 1]``.
+
+    Returns the slot that i still occupies; -1 if it sat alone, in which case its cluster is closed already.
+    """
+    k = slot_of[z[i]]
+    alone = n[k] == 1.0
+    if alone:
+        add_row(blocks, i, k, -1.0)
+        close_slot(blocks, n, slot_of, name_of, K, k)
+        mass[k] = mass[K[0]]
+        mass[K[0]] = log_new_seat(prior, float(z.shape[0]), K[0])
+    for h in range(K[0] + 1):
+        lp[h] = mass[h]
+    score_row(blocks, i, K[0] + 1, lp)
+    if alone:
+        return -1
+    acc[0], acc[1], acc[2] = 1.0, 1.0, log_seat(prior, n[k] - 1.0)
+    score_own_row(blocks, i, k, acc)
+    lp[k] = acc[2] + math.log(acc[0] / acc[1])
+    return k
+
+
+@generic(derived=True)
+def take(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new):
+    """Move object i from its old slot (-1: none) to a new one, which may be the empty slot K."""
+    if new == old:
+        return
+    if old >= 0:
+        n[old] -= 1.0
+        mass[old] = log_seat(prior, n[old])
+        add_row(blocks, i, old, -1.0)
+    if new == K[0]:
+        open_slot(blocks, slot_of, name_of, K)
+        mass[K[0]] = log_new_seat(prior, float(z.shape[0]), K[0])
+    z[i] = name_of[new]
+    n[new] += 1.0
+    mass[new] = log_seat(prior, n[new])
+    add_row(blocks, i, new, 1.0)
+
+
+@kernel
+def fill_mass(prior, n, K, N, mass):
+    """Log weights of the seats in each slot, and of the empty one."""
+    for k in range(K[0]):
+        mass[k] = log_seat(prior, n[k])
+    mass[K[0]] = log_new_seat(prior, float(N), K[0])
+
+
+@kernel
+def sweep(blocks, prior, z, n, slot_of, name_of, K, rows, u, start):
+    """Reseat objects ``rows[start:]``, each with its own uniform; returns where it had to stop for more slots."""
+    capacity = n.shape[0]
+    lp, mass, acc = np.empty(capacity, blocks[0].C.dtype), np.empty(capacity), np.empty(3)
+    fill_mass(prior, n, K, z.shape[0], mass)
+    for j in range(start, rows.shape[0]):
+        if K[0] + 1 >= capacity:
+            return j
+        old = weigh(blocks, prior, z, n, slot_of, name_of, K, mass, rows[j], lp, acc)
+        new = draw_slot(lp, K[0] + 1, u[j])
+        take(blocks, prior, z, n, slot_of, name_of, K, mass, rows[j], old, new)
+    return rows.shape[0]
+
+
+@kernel
+def seat_weights(blocks, prior, z, n, slot_of, name_of, K, i, lp):
+    """What ``sweep`` draws the seat of object i from (changes the seating if i sat alone: give it a copy)."""
+    mass = np.empty(n.shape[0])
+    fill_mass(prior, n, K, z.shape[0], mass)
+    return weigh(blocks, prior, z, n, slot_of, name_of, K, mass, i, lp, np.empty(3))
+
+
+@generic(derived=True)
+def weigh_fixed(blocks, prior, z, n, i, lp, acc):
+    """As ``weigh``, for labels that are fixed; object i is taken out of the sizes ``n``."""
+    k = z[i]
+    n[k] -= 1.0
+    log_mass(prior, n, n.shape[0], lp)
+    acc[0], acc[1], acc[2] = 1.0, 1.0, lp[k]
+    score_row(blocks, i, n.shape[0], lp)
+    score_own_row(blocks, i, k, acc)
+    lp[k] = acc[2] + math.log(acc[0] / acc[1])
+
+
+@kernel
+def sweep_fixed(blocks, prior, z, n, rows, u):
+    """A sweep under a prior whose labels are fixed (stick-breaking): none is born, dies or changes its name."""
+    lp, acc = np.empty(n.shape[0], blocks[0].C.dtype), np.empty(3)
+    for j in range(rows.shape[0]):
+        i = rows[j]
+        weigh_fixed(blocks, prior, z, n, i, lp, acc)
+        old, new = z[i], draw_slot(lp, n.shape[0], u[j])
+        n[new] += 1.0
+        if new != old:
+            add_row(blocks, i, old, -1.0)
+            add_row(blocks, i, new, 1.0)
+            z[i] = new
+
+
+@kernel
+def fixed_weights(blocks, prior, z, n, i, lp):
+    """What ``sweep_fixed`` draws the label of object i from (changes the sizes: give it a copy)."""
+    weigh_fixed(blocks, prior, z, n, i, lp, np.empty(3))
+
+
+@kernel
+def close_slot(blocks, n, slot_of, name_of, K, k):
+    """The cluster in slot k has lost its last object: the last slot moves into its place."""
+    last = K[0] - 1
+    slot_of[name_of[k]] = -1
+    if k != last:
+        move_slot(blocks, last, k)
+        n[k] = n[last]
+        name_of[k] = name_of[last]
+        slot_of[name_of[k]] = k
+    n[last] = 0.0
+    clear_slot(blocks, last)
+    K[0] = last
+
+
+@kernel
+def open_slot(blocks, slot_of, name_of, K):
+    """The empty slot becomes a cluster under a free name, and the next slot the empty one."""
+    name = 0
+    while slot_of[name] >= 0:
+        name += 1
+    slot_of[name] = K[0]
+    name_of[K[0]] = name
+    K[0] += 1
+    clear_slot(blocks, K[0])
+
+
+def seat(
+    blocks: Sequence[Block],
+    z: np.ndarray,
+    *,
+    n_components: int | None = None,
+    dtype: type = np.float64,
+) -> Seating:
+    """Seat objects by labels 0 .. K-1; with ``n_components`` the labels are fixed and need not all be used."""
+    K = int(z.max()) + 1 if n_components is None else n_components
+    capacity = (K + 16) // 8 * 8 if n_components is None else n_components
+    names = np.full(capacity, -1)
+    names[:K] = np.arange(K)
+    live = []
+    for block in blocks:
+        shape, cache = n_stats(block.family), n_cache(block.family)
+        S: np.ndarray = np.zeros((shape, capacity))
+        C: np.ndarray = np.zeros((cache, capacity), dtype)
+        live.append(Live(block.family, block.data, S, C, np.zeros((shape, 2)), np.zeros((cache, 2))))
+    seating = Seating(
+        tuple(live),
+        z.astype(np.int64),
+        np.bincount(z, minlength=capacity).astype(float),
+        names.copy(),
+        names.copy(),
+        np.array([K]),
+    )
+    rebuild(seating.blocks, seating.z, capacity)
+    return seating
+
+
+@kernel
+def rebuild(blocks, z, capacity):
+    """Statistics and caches of all slots from the labels (names equal slots here)."""
+    for k in range(capacity):
+        clear_slot(blocks, k)
+    for i in range(z.shape[0]):
+        add_row(blocks, i, z[i], 1.0)
+
+
+def grow(seating: Seating) -> Seating:
+    """The same seating with twice the slots."""
+    more = len(seating.n)
+
+    def widen(array: np.ndarray, value: float = 0.0) -> np.ndarray:
+        pad = [(0, 0)] * (array.ndim - 1) + [(0, more)]
+        return np.pad(array, pad, constant_values=value)
+
+    blocks = tuple(live._replace(S=widen(live.S), C=widen(live.C)) for live in seating.blocks)
+    return seating._replace(
+        blocks=blocks,
+        n=widen(seating.n),
+        slot_of=widen(seating.slot_of, -1),
+        name_of=widen(seating.name_of, -1),
+    )
+
+
+def reseat(seating: Seating, prior: Any, rows: np.ndarray, u: np.ndarray) -> Seating:
+    """One sweep over ``rows``, with more slots where they are needed."""
+    if isinstance(prior, StickBreaking):
+        sweep_fixed(seating.blocks, prior, seating.z, seating.n, rows, u)
+        return seating
+    done = 0
+    while (done := sweep(*seating[:1], prior, *seating[1:], rows, u, done)) < len(rows):
+        seating = grow(seating)
+    return seating
+
+
+def sizes(seating: Seating) -> np.ndarray:
+    """Sizes of the clusters in use."""
+    return seating.n[: seating.K[0]].copy()
+
+
+def labels(seating: Seating) -> np.ndarray:
+    """Slot of each object's cluster."""
+    return seating.slot_of[seating.z]

@@ -1,0 +1,132 @@
+"""Columns of few levels packed into one: three columns of five levels are one column of 216 states.
+
+The log likelihood of a row is a sum over its columns, and so are its statistics. A state of packed columns stands for
+its levels: its log probability is their sum, its count goes to each of them. So EM and VB may walk over a third of the
+columns and multiply once an iteration by the (sparse) statistics of all states. The answer is the same; missing is one
+of the states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from partita.families import Bernoulli, Categorical
+from partita.families.contract import n_columns, project, scatter, stats_start
+from partita.families.registry import Block
+
+__all__ = ["PackedBlock", "States", "pack"]
+
+MOST_STATES = (
+    256  # of one packed column: codes are bytes, and the table of a group stays in the innermost cache
+)
+FEWEST_ROWS = 4096  # below, packing costs more than it saves
+
+
+class States(NamedTuple):
+    """A family of states: a datum is the number of its state, the statistics are counts of states."""
+
+    offsets: np.ndarray
+
+
+class PackedBlock(NamedTuple):
+    """A block with its packed twin; engines that know packing walk over the twin."""
+
+    family: Any
+    data: Any
+    columns: tuple
+    states: States
+    codes: np.ndarray
+    levels: csr_array  # statistics of every state, [statistic, state]
+
+
+@n_columns.register(States)
+def _(lik):
+    return lik.offsets.shape[0] - 1
+
+
+@stats_start.register(States)
+def _(lik, d):
+    return lik.offsets[d]
+
+
+@project.register(States)
+def _(lik, d, theta, x, L, j):
+    for k in range(L.shape[1]):
+        L[j, k] += theta[x, k]
+
+
+@scatter.register(States)
+def _(lik, d, S, theta, x, R, j):
+    for k in range(R.shape[1]):
+        S[x, k] += R[j, k]
+    return 0.0
+
+
+@singledispatch
+def level_statistics(lik: Any, d: int) -> list[list[int]] | None:
+    """Rows of the statistics that a datum of column d adds one to: for missing, then for each level."""
+    return None
+
+
+@level_statistics.register(Categorical)
+def _(lik, d):
+    start = int(lik.offsets[d])
+    return [[], *([start, start + 1 + v] for v in range(int(lik.n_levels[d])))]
+
+
+@level_statistics.register(Bernoulli)
+def _(lik, d):
+    return [[], [2 * d], [2 * d + 1]]
+
+
+def pack(blocks: Sequence[Block], n_rows: int) -> tuple[Any, ...]:
+    """The same blocks, those of few levels with a packed twin."""
+    return tuple(_packed(block) if _is_worth_it(block, n_rows) else block for block in blocks)
+
+
+def _is_worth_it(block: Any, n_rows: int) -> bool:
+    if n_rows < FEWEST_ROWS or level_statistics(block.family, 0) is None:
+        return False
+    return len(_groups(block)) < len(block.columns)
+
+
+def _groups(block: Block) -> list[list[int]]:
+    """Neighbouring columns whose levels (and missing) multiply to few states."""
+    groups: list[list[int]] = []
+    size = MOST_STATES + 1
+    for d in range(len(block.columns)):
+        states = len(level_statistics(block.family, d) or [])
+        if size * states <= MOST_STATES:
+            groups[-1].append(d)
+            size *= states
+        else:
+            groups.append([d])
+            size = states
+    return groups
+
+
+def _packed(block: Block) -> PackedBlock:
+    groups = _groups(block)
+    sizes, rows, states = [0], [], []
+    largest = max(np.prod([len(level_statistics(block.family, d) or []) for d in group]) for group in groups)
+    codes = np.empty((len(block.data), len(groups)), np.min_scalar_type(int(largest)))
+    for g, group in enumerate(groups):
+        meanings: list[list[int]] = [[]]
+        code = np.zeros(len(block.data), np.int64)
+        for d in group:
+            own = level_statistics(block.family, d) or []
+            code = code * len(own) + block.data[:, d] + 1
+            meanings = [meaning + level for meaning in meanings for level in own]
+        codes[:, g] = code
+        for state, meaning in enumerate(meanings):
+            rows += meaning
+            states += [sizes[-1] + state] * len(meaning)
+        sizes.append(sizes[-1] + len(meanings))
+    shape = (int(stats_start(block.family, n_columns(block.family))), sizes[-1])
+    levels = csr_array((np.ones(len(rows)), (rows, states)), shape=shape)
+    return PackedBlock(*block, States(np.array(sizes)), codes, levels)

@@ -1,0 +1,462 @@
+"""Splits and merges of whole clusters, all clusters at once: the moves of the sub-cluster sampler.
+
+Every cluster joins one *group*: alone, to be split, or in a random pair, to be merged. A group has two *anchors*,
+objects that a split puts on different sides. Two sub-clusters that start from the anchors are sampled for a few
+passes (weights and parameters given the sides, sides given those), and a last pass draws the sides, whose probability
+enters the Hastings ratio. The sub-clusters know which objects the group has and who its anchors are, but not how it is
+divided now, so a merge can ask them how probable the present division would have been (Jain and Neal 2004, 2007).
+
+A group's union never changes in its move, so all groups share their passes over the rows, and the decisions, which
+need only statistics, are taken one after the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from partita.dispatch import kernel
+from partita.engines.passes import n_stats
+from partita.execution import Serial, row_blocks
+from partita.families.contract import datum, draw, expect, n_columns, observe, project, stats_start
+from partita.families.registry import Block
+from partita.families.rows import log_marginals
+from partita.partitions import log_new_seat
+from partita.partitions.gibbs_type import seat_discount
+
+__all__ = [
+    "COIN",
+    "Division",
+    "Groups",
+    "Moves",
+    "Proposer",
+    "Seats",
+    "Stream",
+    "Weighed",
+    "carry_out",
+    "count_copies",
+    "draw_members",
+    "log_apart",
+    "log_evidence",
+    "map_rows",
+    "move_groups",
+]
+
+SPLIT_SHARE = (
+    0.75  # probability that a cluster is up for a split; merges are there to give splits their reverse
+)
+COIN = 0.5  # Beta(COIN, COIN): prior of two sub-clusters' weights, and of the bias of coins
+LAUNCH_STAGE = 2  # stage of the first launching pass in the counter of the random numbers
+
+
+class Moves(NamedTuple):
+    """How many splits and merges were proposed and accepted in the last step."""
+
+    splits: int = 0
+    splits_accepted: int = 0
+    merges: int = 0
+    merges_accepted: int = 0
+
+    def plus(self, merge: np.ndarray, accepted: np.ndarray) -> Moves:
+        """With more proposals, each a merge or a split, accepted or not."""
+        more = (~merge, ~merge & accepted, merge, merge & accepted)
+        return Moves(*(old + int(new.sum()) for old, new in zip(self, more, strict=True)))
+
+
+class Seats(NamedTuple):
+    """Who sits where. A row of weight w is w objects, its *copies*, which are scored once but seated one by one."""
+
+    first: np.ndarray  # [row] first copy of each row; then the number of all copies
+    z: np.ndarray  # cluster of each copy
+    n: np.ndarray  # copies in each cluster, none of them 0
+    S: tuple[np.ndarray, ...]  # statistics of each block [statistic, cluster]
+
+
+class Groups(NamedTuple):
+    """Clusters in groups, and who is held on which side while a group is divided."""
+
+    clusters: np.ndarray  # [group, 2], twice the same one for a split
+    anchors: np.ndarray  # copies, in ascending order
+    sides: np.ndarray  # of the anchors
+
+    @property
+    def merges(self) -> np.ndarray:
+        """Which groups are pairs."""
+        return self.clusters[:, 0] != self.clusters[:, 1]
+
+    def by_cluster(self, n_clusters: int) -> np.ndarray:
+        """Group of each cluster, -1 for none."""
+        group = np.full(n_clusters, -1)
+        group[self.clusters] = np.arange(len(self.clusters))[:, None]
+        return group
+
+
+class Guide(NamedTuple):
+    """Log odds of the left side [group] and natural parameters [group, statistic, side] of sub-clusters."""
+
+    log_odds: np.ndarray
+    thetas: tuple[np.ndarray, ...]
+
+
+class Division(NamedTuple):
+    """Sides of all copies, and for every group sizes [group, 2], statistics [side, statistic], log proposal."""
+
+    side: np.ndarray
+    n: np.ndarray
+    S: tuple[np.ndarray, ...]
+    log_q: np.ndarray
+
+
+# ---- random numbers and passes -----------------------------------------------------------------------------
+
+
+class Stream(NamedTuple):
+    """Random numbers of one iteration: a generator for the few that are drawn in turn, and one for each copy and
+    pass. Those depend on the place of the copy only, never on how rows are cut into blocks.
+    """
+
+    key: int
+    iteration: int
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, key: int, iteration: int) -> Stream:
+        """The stream of an iteration."""
+        return cls(key, iteration, generator(key, iteration, 0, 0))
+
+    def uniforms(self, stage: int, lo: int, hi: int) -> np.ndarray:
+        """Uniforms of copies lo to hi in a pass, which is called a stage and counted from 1."""
+        late = lo % 4  # a count of the generator gives four numbers
+        return generator(self.key, self.iteration, stage, lo // 4).random(hi - lo + late)[late:]
+
+
+def generator(key: int, iteration: int, stage: int, start: int) -> np.random.Generator:
+    """Counter-based generator: any place in its stream is reached at once."""
+    bits = np.random.Philox(0)  # a key given here would still ask the system for entropy, which is slow
+    state = dict(bits.state)
+    state["state"] = {
+        "counter": np.array([start, stage, iteration, 0], np.uint64),
+        "key": np.array([key, 0], np.uint64),
+    }
+    bits.state = state
+    return np.random.Generator(bits)
+
+
+def map_rows(
+    one: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, ...]], first: np.ndarray, executor: Any
+) -> tuple[np.ndarray, ...]:
+    """Sum of ``one(rows, copies)`` over blocks of rows, in their order; ``copies`` are the first copies of the rows."""
+
+    def block(rows: np.ndarray) -> tuple[np.ndarray, ...]:
+        return one(rows, first[rows[0] : rows[-1] + 2])
+
+    parts = iter((executor or Serial()).map(block, row_blocks(len(first) - 1)))
+    total = next(parts)
+    for part in parts:
+        for s, more in zip(total, part, strict=True):
+            s += more
+    return total
+
+
+@kernel
+def add_copies(lik, data, rows, first, label, S):
+    """``S[label] += t(x)`` for every copy (-1: none); ``first[j]`` is the first copy of row j."""
+    count, seen = np.zeros(S.shape[0], np.int64), np.empty(S.shape[0], np.int64)
+    for j in range(rows.shape[0]):
+        n_seen = 0
+        for e in range(first[j], first[j + 1]):
+            k = label[e]
+            if k >= 0:
+                if count[k] == 0:
+                    seen[n_seen] = k
+                    n_seen += 1
+                count[k] += 1
+        for h in range(n_seen):
+            k = seen[h]
+            for d in range(n_columns(lik)):
+                s = S[k, stats_start(lik, d) : stats_start(lik, d + 1)]
+                observe(lik, d, s, datum(lik, data, rows[j], d), float(count[k]))
+            count[k] = 0
+
+
+def count_copies(
+    blocks: Sequence[Block], rows: np.ndarray, first: np.ndarray, label: np.ndarray, n_labels: int
+) -> tuple[np.ndarray, ...]:
+    """Sizes and statistics [label, statistic] of some rows' copies."""
+    sums = [np.bincount(label[label >= 0], minlength=n_labels).astype(float)]
+    for block in blocks:
+        S = np.zeros((n_labels, n_stats(block.family)))
+        add_copies(block.family, block.data, rows, first, label, S)
+        sums.append(S)
+    return tuple(sums)
+
+
+@kernel
+def find_members(z, ranks, out):
+    """``out[k, h]``: the member of cluster k that comes after ``ranks[k, h]`` others."""
+    passed = np.zeros(ranks.shape[0], np.int64)
+    for e in range(z.shape[0]):
+        k = z[e]
+        for h in range(ranks.shape[1]):
+            if ranks[k, h] == passed[k]:
+                out[k, h] = e
+        passed[k] += 1
+
+
+def draw_members(z: np.ndarray, n: np.ndarray, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+    """One or two different members of each cluster, uniformly (a singleton is drawn twice)."""
+    ranks = np.stack([rng.integers(0, n) for _ in range(n_draws)], axis=1)
+    if n_draws == 2:  # the second among the others
+        others = rng.integers(0, np.maximum(n - 1, 1))
+        ranks[:, 1] = np.where(n > 1, others + (others >= ranks[:, 0]), 0)
+    members = np.empty(ranks.shape, np.int64)
+    find_members(z, ranks, members)
+    return members
+
+
+# ---- groups ------------------------------------------------------------------------------------------------
+
+
+def draw_groups(z: np.ndarray, n: np.ndarray, rng: np.random.Generator) -> tuple[Groups, int, int]:
+    """Who is split, who meets whom, and the anchors; then the numbers of clusters up for a split and left over."""
+    anchors = draw_members(z, n, 2, rng)
+    single = rng.random(len(n)) < SPLIT_SHARE
+    singles, seekers = np.flatnonzero(single), rng.permutation(np.flatnonzero(~single))
+    pairs = seekers[: len(seekers) // 2 * 2].reshape(-1, 2)
+    divisible = singles[n[singles] > 1]
+    clusters = np.concatenate([np.stack([divisible, divisible], axis=1), pairs])
+    both = np.concatenate([anchors[divisible], anchors[pairs, 0]]).ravel()
+    order = np.argsort(both)
+    return Groups(clusters, both[order], order % 2), len(singles), len(seekers) % 2
+
+
+def log_selection(n_single: int, n_pairs: int, n_idle: int) -> float:
+    """Log probability that clusters fall into these very groups: coins, and one of all matchings of the seekers."""
+    half = n_pairs + n_idle  # (2 half - 1)!! matchings, also if one seeker is left over
+    log_matchings = half * math.log(2.0) + math.lgamma(half + 0.5) - math.lgamma(0.5)
+    seekers = 2 * n_pairs + n_idle
+    return n_single * math.log(SPLIT_SHARE) + seekers * math.log(1.0 - SPLIT_SHARE) - log_matchings
+
+
+# ---- proposals ---------------------------------------------------------------------------------------------
+
+
+@kernel
+def add_odds(lik, data, rows, first, group, theta, odds):
+    """Add to the log odds of every copy what its row says for the left side of its group (-1: none)."""
+    G = theta.shape[0]
+    L, at = np.zeros((G, 2)), np.full(G, -1)
+    for j in range(rows.shape[0]):
+        for e in range(first[j], first[j + 1]):
+            g = group[e]
+            if g < 0:
+                continue
+            if at[g] != j:
+                at[g] = j
+                L[g, 0], L[g, 1] = 0.0, 0.0
+                for d in range(n_columns(lik)):
+                    own = theta[g, stats_start(lik, d) : stats_start(lik, d + 1)]
+                    project(lik, d, own, datum(lik, data, rows[j], d), L, g)
+            odds[e] += L[g, 0] - L[g, 1]
+
+
+@kernel
+def take_sides(group, held, odds, u, side, label, log_q):
+    """Draw the side of every copy, or ask for the probability of the side it is held on.
+
+    ``held`` is -1 for a side to be drawn, 0 or 1 for one to be asked for, 2 or 3 for an anchor, who has no choice.
+    """
+    for e in range(group.shape[0]):
+        g, s = group[e], held[e]
+        side[e], label[e] = 0, -1
+        if g < 0:
+            continue
+        if s < 0:
+            s = 0 if u[e] < 1.0 / (1.0 + math.exp(-max(-700.0, odds[e]))) else 1
+            label[e] = 2 * g + s
+        elif s >= 2:
+            s -= 2
+            side[e], label[e] = s, 2 * g + s
+            continue
+        side[e] = s
+        against = -odds[e] if s == 0 else odds[e]
+        log_q[g] -= (
+            against + math.log1p(math.exp(-against)) if against > 0.0 else math.log1p(math.exp(against))
+        )
+
+
+class Proposer(NamedTuple):
+    """All that a pass over the rows needs."""
+
+    blocks: Sequence[Block]
+    seats: Seats
+    groups: Groups
+    stream: Stream
+    executor: Any
+
+    def divide(self, guide: Guide, stage: int, *, final: bool) -> Division:
+        """One pass: sides of all copies in groups; in the final pass merges are held as they are."""
+        groups, z, first = self.groups, self.seats.z, self.seats.first
+        n_groups, group_of = len(groups.clusters), groups.by_cluster(len(self.seats.n))
+        held_of = np.full(len(self.seats.n), -1)
+        if final:
+            held_of[groups.clusters[groups.merges]] = np.arange(2)
+        side = np.zeros(len(z), np.int8)
+
+        def one(rows: np.ndarray, copies: np.ndarray) -> tuple[np.ndarray, ...]:
+            lo, hi = copies[0], copies[-1]
+            group, held = group_of[z[lo:hi]], held_of[z[lo:hi]]
+            inside = slice(*np.searchsorted(groups.anchors, [lo, hi]))
+            held[groups.anchors[inside] - lo] = groups.sides[inside] + 2
+            odds = guide.log_odds[group]
+            for block, theta in zip(self.blocks, guide.thetas, strict=True):
+                add_odds(block.family, block.data, rows, copies - lo, group, theta, odds)
+            u = self.stream.uniforms(stage, lo, hi)
+            label, log_q = np.empty(hi - lo, np.int64), np.zeros(n_groups)
+            take_sides(group, held, odds, u, side[lo:hi], label, log_q)
+            return (log_q, *count_copies(self.blocks, rows, copies - lo, label, 2 * n_groups))
+
+        log_q, n, *S = map_rows(one, first, self.executor)
+        return Division(side, n.reshape(-1, 2), tuple(S), log_q)
+
+    def launch(self, n_launch: int, stage: int) -> Guide:
+        """Sub-clusters of the groups, from their anchors and a few passes."""
+        groups, seats = self.groups, self.seats
+        n_groups, group_of = len(groups.clusters), groups.by_cluster(len(seats.n))
+        rows = np.searchsorted(seats.first, groups.anchors, side="right") - 1
+        label = 2 * group_of[seats.z[groups.anchors]] + groups.sides
+        _, *S = count_copies(self.blocks, rows, np.arange(len(rows) + 1), label, 2 * n_groups)
+        thetas = [expect(block.family, s.T) for block, s in zip(self.blocks, S, strict=True)]
+        guide = make_guide(np.zeros(n_groups), thetas)
+        for turn in range(n_launch):
+            division = self.divide(guide, stage + turn, final=False)
+            thetas = [
+                draw(block.family, s.T, self.stream.rng)
+                for block, s in zip(self.blocks, division.S, strict=True)
+            ]
+            guide = make_guide(log_odds_given(division.n, self.stream.rng), thetas)
+        return guide
+
+
+def log_odds_given(n: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Log odds of two sub-clusters' weights, drawn given their sizes [group, 2]."""
+    shape = n + COIN  # on the log scale, so that no weight is zero
+    log_g = np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(shape.shape) / shape
+    return log_g[:, 0] - log_g[:, 1]
+
+
+def make_guide(log_odds: np.ndarray, thetas: Sequence[np.ndarray]) -> Guide:
+    """Parameters [statistic, side of a group] as kernels want them: [group, statistic, side]."""
+    by_group = (theta.reshape(len(theta), -1, 2).transpose(1, 0, 2) for theta in thetas)
+    return Guide(log_odds, tuple(np.ascontiguousarray(theta) for theta in by_group))
+
+
+# ---- decisions ---------------------------------------------------------------------------------------------
+
+
+def log_evidence(blocks: Sequence[Block], S: Sequence[np.ndarray]) -> np.ndarray:
+    """Log marginal likelihood of each cluster, all blocks together."""
+    return np.sum([log_marginals(b.family, s).sum(axis=0) for b, s in zip(blocks, S, strict=True)], axis=0)
+
+
+def log_apart(prior: Any, n: Any, m: Any) -> Any:
+    """Log prior odds of two clusters of these sizes against one, but for the factor of their number."""
+    sigma = seat_discount(prior)
+    return gammaln(n - sigma) + gammaln(m - sigma) - gammaln(n + m - sigma) - gammaln(1.0 - sigma)
+
+
+class Weighed(NamedTuple):
+    """Every group divided: sizes [group, 2], statistics [statistic, group] of left and right, and the part of the log
+    ratio, divided over whole, that does not depend on the other groups.
+    """
+
+    n: np.ndarray
+    left: tuple[np.ndarray, ...]
+    right: tuple[np.ndarray, ...]
+    log_ratio: np.ndarray
+
+
+def weigh(blocks: Sequence[Block], prior: Any, seats: Seats, groups: Groups, division: Division) -> Weighed:
+    """Posterior and proposal of every group, divided against whole."""
+    merges, (a, b) = groups.merges, groups.clusters.T
+    n = np.where(merges[:, None], seats.n[groups.clusters], division.n)
+    left = tuple(np.where(merges, s[:, a], d[0::2].T) for s, d in zip(seats.S, division.S, strict=True))
+    right = tuple(np.where(merges, s[:, b], d[1::2].T) for s, d in zip(seats.S, division.S, strict=True))
+    whole = tuple(l + r for l, r in zip(left, right, strict=True))
+    log_ratio = log_evidence(blocks, left) + log_evidence(blocks, right) - log_evidence(blocks, whole)
+    log_ratio += log_apart(prior, n[:, 0], n[:, 1])
+    total = n.sum(axis=1)
+    # anchors: 1 of n (n - 1) ordered pairs in a split, 1 of 2 n_left n_right in a merge
+    log_ratio += np.log(total * (total - 1.0)) - np.log(2.0 * n[:, 0] * n[:, 1])
+    return Weighed(n, left, right, log_ratio - division.log_q)
+
+
+def decide(
+    prior: Any,
+    n: np.ndarray,
+    merges: np.ndarray,
+    log_ratio: np.ndarray,
+    n_single: int,
+    n_idle: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Metropolis-Hastings, group after group: how many clusters there are now enters each decision."""
+    N, K = float(n.sum()), len(n)
+    n_pairs = int(merges.sum())
+    accepted = np.zeros(len(merges), bool)
+    for g, log_u in enumerate(np.log(rng.random(len(merges)))):
+        step = -1 if merges[g] else 1
+        fewer = min(K, K + step)
+        log_h = log_ratio[g] + log_new_seat(prior, N, fewer)
+        change = log_selection(n_single - step, n_pairs + step, n_idle)
+        change -= log_selection(n_single, n_pairs, n_idle)
+        if log_u < step * log_h + change:
+            accepted[g] = True
+            K, n_single, n_pairs = K + step, n_single - step, n_pairs + step
+    return accepted
+
+
+def carry_out(
+    seats: Seats, clusters: np.ndarray, side: np.ndarray, weighed: Weighed, accepted: np.ndarray
+) -> Seats:
+    """Seats after the accepted moves; the last clusters fill the gaps that merges leave."""
+    a, b = clusters.T
+    merged, split = np.flatnonzero(accepted & (a != b)), np.flatnonzero(accepted & (a == b))
+    K = len(seats.n)
+    name = np.stack([np.arange(K), np.arange(K)], axis=1)  # [cluster, side] -> cluster
+    name[b[merged]] = a[merged][:, None]
+    name[a[split], 1] = K + np.arange(len(split))
+    n = np.append(seats.n, weighed.n[split, 1])
+    n[a[merged]] = weighed.n[merged].sum(axis=1)
+    n[a[split]] = weighed.n[split, 0]
+    kept = np.setdiff1d(np.arange(len(n)), b[merged])
+    dense = np.full(len(n), -1)
+    dense[kept] = np.arange(len(kept))
+    S = []
+    for s, left, right in zip(seats.S, weighed.left, weighed.right, strict=True):
+        s = np.concatenate([s, right[:, split]], axis=1)
+        s[:, a[merged]] = left[:, merged] + right[:, merged]
+        s[:, a[split]] = left[:, split]
+        S.append(np.ascontiguousarray(s[:, kept]))
+    z = dense[name].astype(seats.z.dtype)[seats.z, side]
+    return Seats(seats.first, z, n[kept], tuple(S))
+
+
+def move_groups(
+    seats: Seats, blocks: Sequence[Block], prior: Any, stream: Stream, n_launch: int, executor: Any
+) -> tuple[Seats, Moves]:
+    """One round of guided moves over all clusters."""
+    groups, n_single, n_idle = draw_groups(seats.z, seats.n, stream.rng)
+    if len(groups.clusters) == 0:
+        return seats, Moves()
+    proposer = Proposer(blocks, seats, groups, stream, executor)
+    guide = proposer.launch(n_launch, LAUNCH_STAGE)
+    division = proposer.divide(guide, LAUNCH_STAGE + n_launch, final=True)
+    weighed = weigh(blocks, prior, seats, groups, division)
+    accepted = decide(prior, seats.n, groups.merges, weighed.log_ratio, n_single, n_idle, stream.rng)
+    moved = carry_out(seats, groups.clusters, division.side, weighed, accepted)
+    return moved, Moves().plus(groups.merges, accepted)

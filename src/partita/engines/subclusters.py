@@ -1,0 +1,381 @@
+"""Sub-cluster split-merge sampling: every step is a map over blocks of rows and a sum of their statistics.
+
+Given weights and parameters of the clusters, labels are independent, so all objects are seated at once on any number
+of cores. That alone can neither open a cluster nor close one; splits into sub-clusters and merges of pairs do
+(:mod:`partita.engines.subcluster_moves`).
+
+Exact for the Dirichlet process, Pitman-Yor, finite Dirichlet and mixture of finite mixtures (every prior of Gibbs
+type). What differs from Chang and Fisher (2013), so that the posterior is met exactly, for few objects too:
+
+- their restricted sweep may empty a cluster but never opens one: it loses clusters that nothing gives back. Here each
+  cluster has a *keeper*, a member drawn uniformly, who stays for the sweep;
+- their sub-clusters live on from sweep to sweep. The probability of a split then depends on the past of the chain, and
+  no merge balances it. Here sub-clusters are sampled afresh for each proposal, from two anchors and in a few passes,
+  and the proposal's probability is in the Hastings ratio;
+- their random merges take any two clusters; here a cluster proposes to one that it fits, and the ratio knows it.
+
+Good for: the posterior of mixtures of 1e4 objects and more, on many cores, from a single starting cluster. Not for:
+a few hundred objects, or many singletons, where collapsed Gibbs mixes better. Partly seen vectors must be completed
+by the caller. Chang and Fisher (2013), NIPS 26; Jain and Neal (2004), JCGS 13.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betaln
+
+from partita.dispatch import kernel, lacks
+from partita.engines.passes import Parameters, log_joint_rows
+from partita.engines.subcluster_moves import (
+    COIN,
+    Division,
+    Groups,
+    Moves,
+    Proposer,
+    Seats,
+    Stream,
+    Weighed,
+    carry_out,
+    count_copies,
+    draw_members,
+    log_apart,
+    log_evidence,
+    map_rows,
+    move_groups,
+)
+from partita.families.contract import draw, partly_seen
+from partita.families.registry import Block
+from partita.partitions import log_eppf, log_new_seat
+from partita.partitions.gibbs_type import seat_discount
+
+__all__ = ["SubclusterState", "counts", "init", "log_joint", "step"]
+
+SEATING_STAGE, PAIR_STAGE = 1, 1000  # which random numbers of an iteration are whose
+PAIR_SPLIT_SHARE = 0.1  # the moves of one pair are there for their merges
+CROWD, CROWD_LAUNCH = 0.1, 2  # share of the objects that are anchors in a crowd, and passes to follow it
+
+
+class SubclusterState(NamedTuple):
+    """The seats, where in the stream of random numbers the chain stands, and what the last step did."""
+
+    seats: Seats
+    key: int
+    iteration: int
+    moves: Moves
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Cluster of each copy: of each row, where all weights are 1."""
+        return self.seats.z
+
+    @property
+    def n(self) -> np.ndarray:
+        """Sizes of the clusters."""
+        return self.seats.n
+
+
+def init(
+    blocks: Sequence[Block],
+    weights: np.ndarray,
+    prior: Any,
+    rng: np.random.Generator,
+    *,
+    labels: np.ndarray | None = None,
+    executor: Any = None,
+) -> SubclusterState:
+    """Start from one cluster, or from given labels 0 .. K-1 of the copies.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Families and data.
+    weights : ndarray of shape (rows,)
+        How often each row occurs: whole numbers. A row of weight w is w objects, scored once and seated one by one.
+    prior : partition prior
+        Any of Gibbs type.
+    rng : Generator
+        Gives the key of all random numbers of the chain, and nothing else.
+    labels : ndarray of shape (sum of weights,), optional
+        Of the copies: first those of row 0, then those of row 1.
+    executor : Executor, optional
+        Where the passes run.
+
+    Examples
+    --------
+    >>> from partita.families import Block, GaussianDiagonal
+    >>> from partita.partitions import DirichletProcess
+    >>> X = np.random.default_rng(0).normal(size=(60, 1)) * 0.1 + np.repeat([[-1.0], [1.0]], 30, axis=0)
+    >>> blocks, prior = [Block(GaussianDiagonal.default(1), X, ("a",))], DirichletProcess(1.0)
+    >>> state = init(blocks, np.ones(60, int), prior, np.random.default_rng(0))
+    >>> for _ in range(20):
+    ...     state = step(state, blocks, prior)
+    >>> int(state.n.sum()), len(set(state.labels[:30]) & set(state.labels[30:]))
+    (60, 0)
+    """
+    check(blocks, weights, prior)
+    first = np.concatenate([[0], np.cumsum(np.asarray(weights).astype(np.int64))])
+    z = np.zeros(first[-1], np.int32) if labels is None else np.asarray(labels).astype(np.int32)
+    if len(z) != first[-1]:
+        raise ValueError(
+            f"there are {len(z)} labels for {first[-1]} objects: give one for each copy of a row"
+        )
+    K = int(z.max()) + 1
+    if z.min() < 0 or len(np.unique(z)) < K:
+        raise ValueError("labels must be 0 to K-1, each of them in use: make them canonical first")
+
+    def one(rows: np.ndarray, copies: np.ndarray) -> tuple[np.ndarray, ...]:
+        return count_copies(blocks, rows, copies - copies[0], z[copies[0] : copies[-1]], K)
+
+    n, *S = map_rows(one, first, executor)
+    seats = Seats(first, z, n, tuple(np.ascontiguousarray(s.T) for s in S))
+    return SubclusterState(seats, int(rng.integers(2**63)), 0, Moves())
+
+
+def check(blocks: Sequence[Block], weights: np.ndarray, prior: Any) -> None:
+    """Refuse what this sampler cannot do."""
+    if lacks(type(prior), seat_discount):
+        raise TypeError(
+            f"the sub-cluster sampler cannot use {type(prior).__name__}: take a Dirichlet process, Pitman-Yor, "
+            "a finite Dirichlet or a mixture of finite mixtures"
+        )
+    weights = np.asarray(weights)
+    if not (np.all(weights >= 0) and np.all(weights == np.floor(weights)) and weights.sum() > 0):
+        raise ValueError(
+            "weights must be whole numbers, not all zero: a chain seats objects, not parts of them"
+        )
+    for block in blocks:
+        if partly_seen(block.family, block.data):
+            raise ValueError(
+                f"{type(block.family).__name__} has partly seen vectors, which have no conjugate update: complete "
+                "them first, or take a family that reads each column by itself"
+            )
+
+
+def step(
+    state: SubclusterState,
+    blocks: Sequence[Block],
+    prior: Any,
+    executor: Any = None,
+    *,
+    n_launch: int = 4,
+    n_coins: int = 10,
+    n_crowds: int = 2,
+) -> SubclusterState:
+    """Seat all objects given weights and parameters, then splits and merges.
+
+    A function of its arguments: random numbers depend on the key, the iteration and the place of an object. The prior
+    may change from step to step (bind a mixture of finite mixtures to the number of objects for speed).
+
+    Parameters
+    ----------
+    state : SubclusterState
+        Of :func:`init` or of the step before.
+    blocks, prior, executor
+        As in :func:`init`.
+    n_launch : int
+        Passes that sub-clusters are given to find a good split.
+    n_coins, n_crowds : int
+        Merges (and, one time in ten, splits) of one cluster and a partner that it likes, proposed by coins (which
+        costs next to nothing) and by crowds (which costs three passes over two clusters).
+    """
+    stream = Stream.of(state.key, state.iteration)
+    seats = reseat(state.seats, blocks, prior, stream, executor)
+    seats, moves = move_groups(seats, blocks, prior, stream, n_launch, executor)
+    for turn in range(n_coins + n_crowds):  # a number that depended on the clusters would bend the posterior
+        stage, crowd = PAIR_STAGE + turn * (CROWD_LAUNCH + 2), turn >= n_coins
+        seats, moves = move_pair(seats, moves, blocks, prior, stream, stage, executor, crowd=crowd)
+    return SubclusterState(seats, state.key, state.iteration + 1, moves)
+
+
+# ---- seats given weights and parameters --------------------------------------------------------------------
+
+
+def reseat(before: Seats, blocks: Sequence[Block], prior: Any, stream: Stream, executor: Any) -> Seats:
+    """Draw weights and parameters given the labels, then all labels but the keepers' given those."""
+    K = len(before.n)
+    keepers = draw_members(before.z, before.n, 1, stream.rng)[:, 0]
+    parameters = Parameters(
+        draw_log_weights_beside_keepers(prior, before.n, stream.rng),
+        tuple(draw(block.family, S, stream.rng) for block, S in zip(blocks, before.S, strict=True)),
+    )
+    z = np.empty_like(before.z)
+
+    def one(rows: np.ndarray, copies: np.ndarray) -> tuple[np.ndarray, ...]:
+        lo, hi = copies[0], copies[-1]
+        L = log_joint_rows(blocks, parameters, rows)
+        seat_copies(L, copies - lo, stream.uniforms(SEATING_STAGE, lo, hi), z[lo:hi])
+        inside = keepers[(keepers >= lo) & (keepers < hi)]
+        z[inside] = before.z[inside]
+        return count_copies(blocks, rows, copies - lo, z[lo:hi], K)
+
+    n, *S = map_rows(one, before.first, executor)
+    return Seats(before.first, z, n, tuple(np.ascontiguousarray(s.T) for s in S))
+
+
+def draw_log_weights_beside_keepers(prior: Any, n: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Log weights, up to a constant, given sizes and that each cluster has a keeper.
+
+    A keeper is one of n_k members, so labels and keepers together have ``Gamma(n_k - sigma) / n_k`` where labels alone
+    have ``Gamma(n_k - sigma)``: the integral of ``(g b)^(n_k - 1)`` over a gamma variable g and a uniform b. Given the
+    sizes, g is Gamma(n_k - sigma) and b is Beta(n_k, 1); given both, the other members choose by ``g_k b_k``.
+    """
+    shape = n - seat_discount(prior)
+    log_gamma = np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(len(n)) / shape
+    return log_gamma - rng.standard_exponential(len(n)) / n
+
+
+@kernel
+def seat_copies(L, first, u, z):
+    """Draw the cluster of every copy from the log joints of its row; equal chances where all are -inf."""
+    N, K = L.shape
+    for j in range(N):
+        p = L[j]
+        top = -np.inf
+        for k in range(K):
+            top = max(top, p[k])
+        total = 0.0
+        for k in range(K):
+            total += math.exp(p[k] - top) if top > -np.inf else 1.0
+            p[k] = total
+        for e in range(first[j], first[j + 1]):
+            goal = u[e] * total
+            k = 0
+            while k < K - 1 and p[k] <= goal:
+                k += 1
+            z[e] = k
+
+
+# ---- moves of one pair ---------------------------------------------------------------------------------------
+# From two anchors, sub-clusters rarely hit upon the division of two clusters that ought to be one, so the moves of
+# groups seldom merge them. Two more proposals give such merges a reverse that is not too improbable:
+# - *coins*: sides by coins of one random bias, whose probability has a closed form: merges clusters that overlap;
+# - *crowds*: sub-clusters that start from many anchors: merges the halves of a cluster that was cut.
+
+
+def move_pair(
+    seats: Seats,
+    moves: Moves,
+    blocks: Sequence[Block],
+    prior: Any,
+    stream: Stream,
+    stage: int,
+    executor: Any,
+    *,
+    crowd: bool,
+) -> tuple[Seats, Moves]:
+    """Propose to merge a random cluster with one that it likes, or to split it."""
+    rng, K = stream.rng, len(seats.n)
+    k, merge = int(rng.integers(K)), bool(rng.random() >= PAIR_SPLIT_SHARE)
+    if merge and K == 1:
+        return seats, moves
+    divided, other, log_q = seats, K, 0.0
+    if merge:
+        liking = log_liking(blocks, seats.S, log_evidence(blocks, seats.S), k)
+        other = int(rng.choice(K, p=np.exp(liking)))
+    if crowd:
+        divided, log_q = follow(seats, blocks, k, other, stream, stage, executor)
+    elif not merge:
+        divided = toss(seats, blocks, k, stream, stage, executor)
+    n, m = divided.n[[k, other]]
+    log_ratio = -math.inf  # of an empty side
+    if min(n, m) > 0.0:
+        log_ratio = weigh_pair(divided, blocks, prior, k, other) - (log_q if crowd else log_coins(n, m))
+    accepted = math.log(rng.random()) < (-log_ratio if merge else log_ratio)
+    if accepted:
+        seats = join(seats, k, other) if merge else divided
+    return seats, moves.plus(np.array([merge]), np.array([accepted]))
+
+
+def log_coins(n: float, m: float) -> float:
+    """Log probability that n given objects fall left and m right, by coins of one random bias."""
+    return float(betaln(n + COIN, m + COIN) - betaln(COIN, COIN))
+
+
+def weigh_pair(divided: Seats, blocks: Sequence[Block], prior: Any, a: int, b: int) -> float:
+    """Log Hastings ratio of clusters a and b apart against together, but for the probability of their sides."""
+    N, K = float(divided.n.sum()), len(divided.n) - 1  # K clusters when together
+    evidence = log_evidence(blocks, divided.S)
+    both = [np.ascontiguousarray(S[:, [a]] + S[:, [b]]) for S in divided.S]
+    posterior = evidence[a] + evidence[b] - log_evidence(blocks, both)[0]
+    posterior += log_apart(prior, divided.n[a], divided.n[b]) + log_new_seat(prior, N, K)
+    proposes = [log_liking(blocks, divided.S, evidence, k)[other] for k, other in ((a, b), (b, a))]
+    # halved, because a merge does not say which of the two is left, and a split does
+    log_merge = math.log1p(-PAIR_SPLIT_SHARE) - math.log(K + 1) + np.logaddexp(*proposes) - math.log(2.0)
+    return float(posterior + log_merge - math.log(PAIR_SPLIT_SHARE) + math.log(K))
+
+
+def log_liking(blocks: Sequence[Block], S: Sequence[np.ndarray], evidence: np.ndarray, k: int) -> np.ndarray:
+    """Log probabilities that cluster k proposes to each other one: as their evidence together, over that apart."""
+    liking = log_evidence(blocks, [s + s[:, [k]] for s in S]) - evidence
+    liking[k] = -np.inf
+    return liking - np.logaddexp.reduce(liking)
+
+
+def toss(seats: Seats, blocks: Sequence[Block], k: int, stream: Stream, stage: int, executor: Any) -> Seats:
+    """Seats with cluster k divided by coins of one random bias."""
+    bias, side = stream.rng.beta(COIN, COIN), np.zeros(len(seats.z), np.int8)
+
+    def one(rows: np.ndarray, copies: np.ndarray) -> tuple[np.ndarray, ...]:
+        lo, hi = copies[0], copies[-1]
+        member = seats.z[lo:hi] == k
+        side[lo:hi] = member & (stream.uniforms(stage, lo, hi) < bias)
+        label = np.where(member, side[lo:hi], -1).astype(np.int64)
+        return count_copies(blocks, rows, copies - lo, label, 2)
+
+    n, *S = map_rows(one, seats.first, executor)
+    return divide_cluster(seats, k, Division(side, n.reshape(1, 2), tuple(S), np.zeros(1)))
+
+
+def follow(
+    seats: Seats, blocks: Sequence[Block], k: int, other: int, stream: Stream, stage: int, executor: Any
+) -> tuple[Seats, float]:
+    """Seats with k and other apart, and the log probability of their sides under sub-clusters that follow a crowd.
+
+    If other is the number of clusters, k is split: its crowd takes sides by coins, the rest by the sub-clusters.
+    """
+    split = other == len(seats.n)
+    members = np.flatnonzero((seats.z == k) | (seats.z == other))
+    crowd = members[stream.uniforms(stage, 0, len(members)) < CROWD]
+    bias = stream.rng.beta(COIN, COIN)
+    right = stream.rng.random(len(crowd)) < bias if split else seats.z[crowd] == other
+    groups = Groups(np.array([[k, k if split else other]]), crowd, right.astype(np.int64))
+    proposer = Proposer(blocks, seats, groups, stream, executor)
+    guide = proposer.launch(CROWD_LAUNCH, stage + 1)
+    division = proposer.divide(guide, stage + 1 + CROWD_LAUNCH, final=True)
+    log_q = float(division.log_q[0]) + log_coins(float(np.sum(~right)), float(np.sum(right)))
+    return (divide_cluster(seats, k, division) if split else seats), log_q
+
+
+def divide_cluster(seats: Seats, k: int, division: Division) -> Seats:
+    """Seats with the right side of cluster k as a new last cluster, maybe an empty one."""
+    left, right = (tuple(S[[side]].T for S in division.S) for side in (0, 1))
+    parts = Weighed(division.n, left, right, np.zeros(1))
+    return carry_out(seats, np.array([[k, k]]), division.side, parts, np.array([True]))
+
+
+def join(seats: Seats, a: int, b: int) -> Seats:
+    """Seats with clusters a and b as one."""
+    left, right = (tuple(S[:, [k]] for S in seats.S) for k in (a, b))
+    pair = Weighed(seats.n[[a, b]][None], left, right, np.zeros(1))
+    return carry_out(seats, np.array([[a, b]]), np.zeros(1, np.int8), pair, np.array([True]))
+
+
+# ---- what people ask of a state ----------------------------------------------------------------------------
+
+
+def log_joint(state: SubclusterState, blocks: Sequence[Block], prior: Any) -> float:
+    """Log probability of data and partition, weights and parameters integrated out."""
+    return float(log_eppf(prior, state.n, len(state.n)) + log_evidence(blocks, state.seats.S).sum())
+
+
+def counts(state: SubclusterState) -> np.ndarray:
+    """How many copies of each row sit in each cluster, [row, cluster]."""
+    first = state.seats.first
+    rows = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    out = np.zeros((len(first) - 1, len(state.n)), np.int64)
+    np.add.at(out, (rows, state.labels), 1)
+    return out

@@ -1,0 +1,77 @@
+"""How sure the model is, and how the fit went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from partita.plotting.canvas import open_axes
+
+__all__ = ["plot_confidence", "plot_objective"]
+
+
+def plot_confidence(model: Any, *, threshold: float = 0.8, ax: Any = None) -> Any:
+    """Histogram of ``confidence_``: how firmly each object sits in its cluster.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    threshold : float, default 0.8
+        Objects below it are drawn as uncertain.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partita import Mixture
+    >>> from partita.plotting import plot_confidence
+    >>> X = np.random.default_rng(0).normal(size=(40, 1))
+    >>> ax = plot_confidence(Mixture("gaussian", n_clusters=2, inference="em", random_state=0).fit(X))
+    >>> ax.get_xlabel()
+    'probability of its own cluster'
+    """
+    check_is_fitted(model, "confidence_")
+    ax = open_axes(ax)
+    confidence = np.asarray(model.confidence_)
+    edges = np.linspace(0.0, 1.0, 21)
+    uncertain = confidence < threshold
+    ax.hist(
+        [confidence[uncertain], confidence[~uncertain]],
+        bins=edges,
+        stacked=True,
+        color=["0.15", "0.72"],
+        label=[f"uncertain (below {threshold:g})", "settled"],
+    )
+    ax.axvline(threshold, color="0.35", linewidth=1, linestyle="--")
+    ax.set_xlim(0.0, 1.0)
+    ax.set_xlabel("probability of its own cluster")
+    ax.set_ylabel("objects")
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_objective(model: Any, *, ax: Any = None) -> Any:
+    """The objective of the best start by iteration (``objective_trace_``).
+
+    Parameters
+    ----------
+    model : fitted estimator
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    check_is_fitted(model, "objective_trace_")
+    ax = open_axes(ax)
+    trace = np.asarray(model.objective_trace_)
+    ax.plot(np.arange(1, len(trace) + 1), trace, color="#0072b2", marker="." if len(trace) < 40 else None)
+    ax.set_xlabel("iteration of the best start")
+    ax.set_ylabel("objective")
+    return ax

@@ -1,0 +1,137 @@
+"""What the clusters look like: one column, or two real columns against each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from partita.plotting.canvas import colour_of, mark_of, open_axes, shorten
+from partita.table import read_table
+
+__all__ = ["plot_profiles", "plot_scatter"]
+
+MAX_LEVELS = 12
+
+
+def plot_profiles(model: Any, column: str, *, ax: Any = None) -> Any:
+    """What one column looks like in each cluster, from ``profiles_``.
+
+    Real columns show mean and standard deviation, counts their rate, binary and categorical columns the
+    probabilities of their levels (the twelve that are most probable somewhere).
+
+    Parameters
+    ----------
+    model : fitted estimator
+    column : str
+        Name of a column ("x0", "x1", ... for arrays).
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    check_is_fitted(model, "profiles_")
+    if column not in model.profiles_:
+        raise ValueError(
+            f"no profile of column {column!r}: the model has {', '.join(list(model.profiles_)[:10])}"
+        )
+    profile, ax = model.profiles_[column], open_axes(ax)
+    if "probabilities" in profile:
+        _draw_levels(ax, profile)
+    else:
+        _draw_values(ax, profile)
+    ax.set_title(shorten(column, 40), loc="left")
+    return ax
+
+
+def _draw_levels(ax: Any, profile: dict[str, np.ndarray]) -> None:
+    P = np.asarray(profile["probabilities"])
+    shown = np.sort(np.argsort(-P.max(axis=0), kind="stable")[:MAX_LEVELS])
+    width = 0.8 / len(P)
+    for k, row in enumerate(P):
+        offset = (k - (len(P) - 1) / 2) * width
+        ax.bar(np.arange(len(shown)) + offset, row[shown], width, color=colour_of(k), label=f"cluster {k}")
+    labels = [shorten(profile["levels"][v]) for v in shown]
+    long = sum(map(len, labels)) > 40
+    ax.set_xticks(np.arange(len(shown)), labels, rotation=40 if long else 0, ha="right" if long else "center")
+    ax.set_ylabel("probability" + (f" (of {P.shape[1]} levels)" if P.shape[1] > len(shown) else ""))
+    ax.set_ylim(0.0, 1.0)
+
+
+def _draw_values(ax: Any, profile: dict[str, np.ndarray]) -> None:
+    name = next(name for name in ("mean", "rate", "share") if name in profile)
+    values, deviations = np.asarray(profile[name]), profile.get("sd")
+    for k, value in enumerate(values):
+        error = None if deviations is None else deviations[k]
+        ax.errorbar(
+            k,
+            value,
+            yerr=error,
+            color=colour_of(k),
+            marker=mark_of(k),
+            capsize=4,
+            label=f"cluster {k}",
+            linestyle="",
+        )
+    ax.set_xticks(np.arange(len(values)))
+    ax.set_xlabel("cluster")
+    ax.set_ylabel("mean ± standard deviation" if deviations is not None else name)
+    ax.margins(x=0.15)
+
+
+def plot_scatter(
+    model: Any, X: Any, x: str, y: str, *, threshold: float = 0.8, max_points: int = 5000, ax: Any = None
+) -> Any:
+    """Two real or count columns against each other, coloured by cluster; uncertain objects are hollow.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : array or data frame
+        The table that was fitted. Objects that miss one of the two cells are not drawn.
+    x, y : str
+        Names of the columns.
+    threshold : float, default 0.8
+        Objects whose ``confidence_`` is below it are drawn hollow.
+    max_points : int, default 5000
+        Draw only so many objects, evenly spaced over the rows; the title says so.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        One collection of points for each cluster, and one for its uncertain objects.
+    """
+    check_is_fitted(model, "labels_")
+    columns = [model.schema_.column(name) for name in (x, y)]
+    for column in columns:
+        if column.kind not in ("real", "count"):
+            raise ValueError(
+                f"column {column.name!r} is {column.kind}: a scatter plot needs real or count columns"
+            )
+    table = read_table(X, schema=model.schema_)
+    if table.n_rows != len(model.labels_):
+        raise ValueError(
+            f"X has {table.n_rows} rows and the model was fitted to {len(model.labels_)}: pass that table"
+        )
+    ax = open_axes(ax)
+    U, V = (np.asarray(table.column(column.name).values, float) for column in columns)
+    seen = np.flatnonzero(~(np.isnan(U) | np.isnan(V)))
+    drawn = seen[np.linspace(0, len(seen) - 1, max_points).astype(int)] if len(seen) > max_points else seen
+    firm = np.asarray(model.confidence_) >= threshold
+    for k in np.unique(model.labels_[drawn]):
+        rows = drawn[model.labels_[drawn] == k]
+        style = {"marker": mark_of(k), "s": 26, "edgecolors": colour_of(k)}
+        sure, unsure = rows[firm[rows]], rows[~firm[rows]]
+        ax.scatter(U[sure], V[sure], c=colour_of(k), alpha=0.75, label=f"cluster {k}", **style)
+        ax.scatter(U[unsure], V[unsure], facecolors="none", linewidths=1.6, label=None, **style)
+    if not firm[drawn].all():
+        ax.scatter([], [], facecolors="none", edgecolors="0.3", s=26, linewidths=1.6, label="uncertain")
+    if len(drawn) < len(seen):
+        ax.set_title(f"{len(drawn)} of {len(seen)} objects", loc="left")
+    ax.set_xlabel(shorten(x, 40))
+    ax.set_ylabel(shorten(y, 40))
+    ax.legend(frameon=False)
+    return ax

@@ -1,0 +1,72 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import __main__ as command  # noqa: E402
+from benchmarks import processes, record  # noqa: E402
+from benchmarks.speed import em_latent_class, growth  # noqa: E402
+
+
+def test_a_measurement_runs_in_a_process_of_its_own(tmp_path):
+    path = str(tmp_path / "table.npy")
+    result = processes.in_own_process(
+        em_latent_class.make_table, path=path, n_rows=50, n_columns=3, n_levels=4, n_clusters=2
+    )
+    import numpy as np
+
+    X = np.load(path)
+    assert X.shape == (50, 3) and X.dtype == np.int8 and X.min() >= 0 and X.max() <= 3
+    assert result["peak_mb"] > 10
+
+
+def test_a_failure_in_the_process_is_told():
+    with pytest.raises(RuntimeError, match="make_table"):
+        processes.in_own_process(
+            em_latent_class.make_table, path="/nowhere/x", n_rows=0, n_columns=0, n_levels=1, n_clusters=1
+        )
+
+
+def test_the_time_of_an_iteration_is_a_difference():
+    def fit(seconds, n):
+        return {
+            "wall_s": seconds,
+            "cpu_s": seconds,
+            "n_iter": n,
+            "peak_mb": 1,
+            "before_mb": 1,
+            "log_likelihood_per_row": 0,
+        }
+
+    assert em_latent_class._difference(fit(2.0, 5), fit(5.0, 15))["wall_s_per_iteration"] == pytest.approx(
+        0.3
+    )
+    with pytest.raises(RuntimeError, match="asked for 5 and 15 iterations, got 5 and 9"):
+        em_latent_class._difference(fit(2.0, 5), fit(5.0, 9))
+
+
+def test_the_exponent_is_the_slope_of_the_logarithms():
+    assert growth._slope([(10, 3e-4), (100, 3e-3), (1000, 3e-2)]) == pytest.approx(1.0)
+
+
+def test_spread_is_median_and_range():
+    assert record.spread([3.0, 1.0, 2.0]) == {"median": 2.0, "min": 1.0, "max": 3.0}
+
+
+def test_kept_results_say_how_they_were_made():
+    kept = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+    assert {path.stem for path in kept} == set(command.BENCHMARKS)
+    for path in kept:
+        result = json.loads(path.read_text(encoding="utf-8"))
+        assert result["command"] == f"python -m benchmarks {path.stem} --full"
+        assert {"machine", "versions", "commit", "date", "summary"} <= set(result)
+
+
+def test_an_unknown_benchmark_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["nothing"])
+    assert "em_latent_class" in capsys.readouterr().err

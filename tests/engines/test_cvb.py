@@ -1,0 +1,143 @@
+"""CVB against exact collapsed inference on enumerated data."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from partita.dispatch import lacks
+from partita.engines import cvb, vb
+from partita.families import FAMILIES
+from partita.families.contract import curvature, spread
+from partita.partitions import FiniteDirichlet, StickBreaking
+from partita.testing import co_clustering, collapsed_update, enumerate_labels
+
+pytestmark = pytest.mark.usefixtures("uncompiled")
+PRIORS = [FiniteDirichlet(1.5, 2), StickBreaking(1.2, 2)]
+CURVED = [name for name, entry in FAMILIES.items() if not lacks(entry.cls, spread, curvature)]
+
+
+def sweep(state, block, order):
+    weights = np.ones(len(state.R))
+    return cvb.step(state, [block], weights, order=order, learn_likelihood=False, learn_concentration=False)
+
+
+def exact_sweep(exact, R):
+    R = R.copy()
+    for i in range(len(R)):
+        R[i] = collapsed_update(exact, R, i)
+    return R
+
+
+def settled(step, R, n_sweeps=100):
+    for _ in range(n_sweeps):
+        R, before = step(R), R
+        if np.abs(R - before).max() < 1e-8:
+            break
+    return R
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("prior", PRIORS, ids=["finite", "sticks"])
+def test_certain_labels_give_the_gibbs_conditional(family_name, prior, order, make_mixture, rng):
+    """Without uncertainty there is nothing to approximate: both orders are exact."""
+    if order == 2 and family_name not in CURVED:
+        pytest.skip("no curvature")
+    block = make_mixture(family_name, N=5, K=2, holes=0.0)
+    exact = enumerate_labels([block], prior)
+    for _ in range(3):
+        R = np.eye(2)[rng.integers(2, size=5)]
+        state = sweep(cvb.init([block], prior, R, np.ones(5)), block, order)
+        np.testing.assert_allclose(state.R[0], collapsed_update(exact, R, 0), atol=1e-8)
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=["finite", "sticks"])
+def test_second_order_is_closer_to_the_exact_sweep(prior, make_mixture):
+    """One sweep from random responsibilities; pairs over all families, a sign test at 1e-6.
+
+    Measured: the second order wins 67 of 72, and its error is a quarter to a half of the first order's.
+    """
+    errors = []
+    for name in CURVED:
+        for seed in range(12):
+            block = make_mixture(name, N=6, K=2, holes=0.0, seed=seed)
+            exact = enumerate_labels([block], prior)
+            R = np.random.default_rng(seed).dirichlet(np.ones(2), size=6)
+            right = exact_sweep(exact, R)
+            state = cvb.init([block], prior, R, np.ones(6))
+            errors.append([np.abs(sweep(state, block, order).R - right).mean() for order in (1, 2)])
+    first, second = np.array(errors).T
+    assert binomtest(int((second < first).sum()), len(first), alternative="greater").pvalue < 1e-6
+    assert second.mean() < 0.6 * first.mean()
+
+
+def test_fixed_points_are_near_the_exact_ones(make_mixture):
+    """From the same start; probabilities of sharing a cluster, which do not depend on the names of labels."""
+    prior, rows = FiniteDirichlet(1.5, 2), []
+    for name in ("categorical", "gaussian", "multinomial"):
+        for seed in range(8):
+            block = make_mixture(name, N=5, K=2, holes=0.0, seed=seed)
+            exact = enumerate_labels([block], prior)
+            start = cvb.init(
+                [block], prior, np.random.default_rng(seed).dirichlet(np.ones(2), size=5), np.ones(5)
+            )
+
+            def together(R):
+                P = R @ R.T
+                np.fill_diagonal(P, 1.0)
+                return P
+
+            found = []
+            for order in (1, 2):
+                state = start
+                for _ in range(100):
+                    state = sweep(state, block, order)
+                    if state.change < 1e-8:
+                        break
+                own_optimum = settled(lambda R, exact=exact: exact_sweep(exact, R), state.R)
+                found += [
+                    np.abs(state.R - own_optimum).mean(),
+                    np.abs(together(state.R) - co_clustering(exact)).mean(),
+                ]
+            rows.append(found)
+    to_optimum_1, to_posterior_1, to_optimum_2, to_posterior_2 = np.mean(rows, axis=0)
+    assert to_optimum_2 < 0.5 * to_optimum_1
+    assert to_optimum_2 < 0.05
+    assert to_posterior_2 < to_posterior_1
+    assert to_posterior_2 < 0.1
+
+
+def test_objective_is_the_bound_of_vb_and_below_the_evidence(family_name, make_mixture, rng):
+    block, prior = make_mixture(family_name, N=5, K=2, holes=0.0), PRIORS[0]
+    exact = enumerate_labels([block], prior)
+    state = cvb.init([block], prior, rng.dirichlet(np.ones(2), size=5), np.ones(5))
+    for _ in range(5):
+        state = sweep(state, block, 1)
+        assert state.objective == pytest.approx(vb.bound(state.families, state.prior, state.statistics))
+        assert state.objective < exact.log_evidence
+        np.testing.assert_allclose(state.R.sum(axis=1), 1.0)
+
+
+def test_says_what_a_family_lacks(make_tiny):
+    with pytest.raises(ValueError, match="partly seen vectors"):
+        cvb.check([make_tiny("gaussian_full")], 1)
+    with pytest.raises(TypeError, match=r"Exponential has no spread\(\) and no curvature\(\)"):
+        cvb.check([make_tiny("exponential")], 2)
+    cvb.check([make_tiny("exponential")], 1)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_learning_and_missing_cells(family_name, order, make_mixture, rng):
+    """Runs to finite numbers with holes and weights; a row of weight zero changes nothing."""
+    if order == 2 and family_name not in CURVED:
+        pytest.skip("no curvature")
+    holes = 0.0 if FAMILIES[family_name].vector else 0.2
+    block, prior = make_mixture(family_name, N=20, holes=holes), FiniteDirichlet(1.5, 3)
+    weights = rng.uniform(0.5, 2.0, size=20)
+    weights[4] = 0.0
+    R = rng.dirichlet(np.ones(3), size=20)
+    state = cvb.init([block], prior, R, weights)
+    other = cvb.init([block], prior, np.where(np.arange(20)[:, None] == 4, 1 / 3, R), weights)
+    for _ in range(3):
+        state, other = (cvb.step(s, [block], weights, order=order) for s in (state, other))
+    assert np.isfinite(state.objective)
+    np.testing.assert_allclose(state.R, other.R, atol=1e-9)

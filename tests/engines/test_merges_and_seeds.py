@@ -1,0 +1,106 @@
+"""Merges never lose, and find planted halves; seeds do not depend on the order or the copies of rows."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from partita.engines import vb
+from partita.engines.merges import merge_pairs, merged, with_merges
+from partita.engines.passes import collect
+from partita.engines.run import iterate
+from partita.engines.seeding import SAMPLE, label_statistics, seed_parameters, seed_statistics
+from partita.families import Block, Categorical, GaussianFull
+from partita.partitions import FiniteDirichlet, StickBreaking
+from partita.testing import take
+
+pytestmark = pytest.mark.usefixtures("uncompiled")
+
+
+def runner(blocks, weights, **learn):
+    step = partial(vb.step, blocks=blocks, weights=weights, **learn)
+    return partial(iterate, step, max_iter=60, tol=1e-6, weight=weights.sum(), debug=True), step
+
+
+@pytest.mark.parametrize("prior", [FiniteDirichlet(1.0, 4), StickBreaking(1.0, 4)], ids=["finite", "sticks"])
+def test_merges_never_end_below_where_they_started(family_name, prior, make_mixture, rng):
+    block = make_mixture(family_name)
+    run, step = runner([block], np.ones(40))
+    state = vb.init([block], prior, label_statistics([block], np.ones(40), rng.integers(4, size=40), 4))
+    objectives = [result.objective for result in with_merges(run, step, state)]
+    assert objectives == sorted(objectives)
+
+
+@pytest.mark.parametrize("prior", [FiniteDirichlet(1.0, 3), StickBreaking(1.0, 3)], ids=["finite", "sticks"])
+def test_planted_halves_are_merged(prior):
+    """Two clusters, one of them cut in two along a line: VB alone may stay there, a merge does not."""
+    rng = np.random.default_rng(4)
+    X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(12.0, 1.0, size=(40, 2))])
+    z = np.concatenate([(X[:60, 0] > 0).astype(int), np.full(40, 2)])
+    block = Block(GaussianFull.default(2), X / 6.0, ("a", "b"))
+    start = label_statistics([block], np.ones(100), z, 3)
+    assert (0, 1) in merge_pairs((block.family,), prior, start)
+    _, step = runner([block], np.ones(100), learn_likelihood=False, learn_concentration=False)
+
+    def few(state):  # one iteration a run: VB has no time to merge by itself
+        return iterate(step, state, max_iter=1, tol=0.0, weight=100.0)._replace(converged=True)
+
+    *_, last = with_merges(few, step, vb.init([block], prior, start))
+    n = np.sort(last.state.statistics.n)
+    np.testing.assert_allclose(n, [0.0, 40.0, 60.0], atol=0.5)
+
+
+def test_pouring_keeps_totals(make_mixture, rng):
+    block = make_mixture("poisson")
+    start = label_statistics([block], np.ones(40), rng.integers(3, size=40), 3)
+    one = merged(start, 2, 0)
+    np.testing.assert_allclose(one.n.sum(), 40.0)
+    np.testing.assert_allclose(one.S[0].sum(axis=1), start.S[0].sum(axis=1))
+    assert one.n[0] == 0.0
+    assert not one.S[0][:, 0].any()
+
+
+# ---- seeds -------------------------------------------------------------------------------------------------
+
+
+def test_seeds_do_not_depend_on_the_order_of_rows_nor_on_copies(family_name, make_mixture):
+    block, order = make_mixture(family_name), np.random.default_rng(1).permutation(40)
+    shuffled = block._replace(data=take(block.data, order))
+    doubled = block._replace(data=take(block.data, np.tile(order, 2)))
+
+    def seeds(block, weights, seed):
+        return seed_statistics([block], weights, 4, np.random.default_rng(seed)).S[0]
+
+    for seed in range(5):
+        plain = seeds(block, np.ones(40), seed)
+        np.testing.assert_array_equal(seeds(shuffled, np.ones(40), seed), plain)
+        np.testing.assert_array_equal(seeds(doubled, np.ones(80), seed), plain)
+        np.testing.assert_array_equal(seeds(block, np.full(40, 2.0), seed), plain)
+
+
+def test_seeds_skip_rows_without_weight():
+    X = np.array([[0], [1], [2], [2]], np.int8)
+    block = Block(Categorical.default([3]), X, ("a",))
+    start = seed_statistics([block], np.array([1.0, 1.0, 0.0, 0.0]), 2, np.random.default_rng(0))
+    assert not start.S[0][3].any()
+    assert start.n.sum() == 2.0
+
+
+def test_seeds_are_spread_out():
+    """Three far groups, three seeds: one in each, whatever the draw."""
+    X = np.repeat(np.arange(3), 20)[:, None] * 50.0 + np.random.default_rng(0).normal(size=(60, 1))
+    block = Block(GaussianFull.default(1), X / X.std(), ("a",))
+    for seed in range(20):
+        start = seed_statistics([block], np.ones(60), 3, np.random.default_rng(seed))
+        np.testing.assert_array_equal(np.sort(np.round(start.S[0][1] * X.std() / 50.0)), [0, 1, 2])
+        found = collect([block], np.ones(60), seed_parameters([block], start))
+        np.testing.assert_allclose(found.n, 20.0, atol=3.0)
+
+
+def test_seeds_of_large_data_come_from_a_sample():
+    N = SAMPLE + 200
+    X = (np.arange(N) % 3)[:, None].astype(np.int8)
+    start = seed_statistics(
+        [Block(Categorical.default([3]), X, ("a",))], np.ones(N), 3, np.random.default_rng(0)
+    )
+    np.testing.assert_array_equal(start.S[0][1:].sum(axis=1), 1.0)  # one of each level

@@ -1,0 +1,224 @@
+"""The sub-cluster sampler against enumeration, against itself on other blocks, and on planted clusters."""
+
+import numpy as np
+import pytest
+
+from partita.datasets import make_gaussian_clusters
+from partita.engines import subcluster_moves, subclusters
+from partita.execution import make_executor, row_blocks
+from partita.families import Block, Categorical, GaussianDiagonal, GaussianFull
+from partita.labels import canonical
+from partita.metrics import adjusted_rand
+from partita.partitions import DirichletProcess, bind, specify
+from partita.testing import enumerate_partitions
+
+SMALL = {"n_launch": 1, "n_coins": 1, "n_crowds": 1}
+
+
+def tiny_blocks(name):
+    """Five objects, one cell missing, much alike: clusters of one to five are all probable."""
+    if name == "categorical":
+        X = np.array([[0, 1, 0], [0, 1, 0], [0, 1, -1], [0, 0, 1], [1, 1, 2]], np.int32)
+        return [Block(Categorical.default(np.array([2, 2, 3])), X, ("a", "b", "c"))]
+    X = np.array([[0.1, -0.3], [0.3, -0.4], [0.5, np.nan], [-0.2, 0.3], [0.9, 0.6]])
+    return [Block(GaussianDiagonal.default(2), X, ("a", "b"))]
+
+
+def errors(blocks, prior, n_steps, seed, n_batches=25):
+    """How far a chain is from the exact posterior, in units of its own Monte Carlo error (from batch means).
+
+    First the total variation of the partitions, 1 being what is expected of a correct chain; then the largest standard
+    score of the number of clusters, the sum of squared sizes, and all pairs being together.
+    """
+    exact = enumerate_partitions(blocks, prior)
+    N = exact.labels.shape[1]
+    prior = bind(prior, N)
+    place = {tuple(z): i for i, z in enumerate(exact.labels)}
+    state = subclusters.init(blocks, np.ones(N, int), prior, np.random.default_rng(seed))
+    draws = np.empty(n_steps, int)
+    for t in range(n_steps):
+        state = subclusters.step(state, blocks, prior, **SMALL)
+        draws[t] = place[tuple(canonical(state.labels))]
+    shares = np.array(
+        [np.bincount(d, minlength=len(place)) / len(d) for d in np.array_split(draws, n_batches)]
+    )
+
+    def standard_error(batches):
+        return batches.std(axis=0, ddof=1) / np.sqrt(n_batches)
+
+    gap = np.abs(shares.mean(axis=0) - exact.posterior).sum()
+    together = (exact.labels[:, :, None] == exact.labels[:, None, :]).reshape(len(place), -1)
+    pairs = together[:, np.flatnonzero(np.triu(np.ones((N, N)), 1))]
+    traits = np.column_stack([exact.labels.max(axis=1), together.sum(axis=1), pairs])
+    scores = (shares.mean(axis=0) - exact.posterior) @ traits / standard_error(shares @ traits)
+    return gap / (np.sqrt(2 / np.pi) * standard_error(shares).sum()), np.abs(scores).max()
+
+
+# Over seeds the distance of correct chains is 0.6 to 1.6 and their largest score below 4.
+DISTANCE, SCORE = 2.5, 5.0
+
+
+def is_exact(*args, **options):
+    distance, score = errors(*args, **options)
+    return distance < DISTANCE and score < SCORE
+
+
+@pytest.mark.parametrize("name", ["categorical", "gaussian"])
+def test_partitions_have_their_exact_probabilities(name):
+    assert is_exact(tiny_blocks(name), DirichletProcess(1.3), 1500, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prior", ["dirichlet_process", "pitman_yor", "finite", "mfm"])
+@pytest.mark.parametrize("name", ["categorical", "gaussian"])
+def test_partitions_have_their_exact_probabilities_under_every_prior(name, prior):
+    options = {"pitman_yor": {"discount": 0.4}, "finite": {"concentration": 2.0, "n_components": 3}}
+    prior = specify(prior, **options.get(prior, {}))
+    assert is_exact(tiny_blocks(name), prior, 15000, seed=1)
+
+
+def test_missing_size_factor_is_caught(monkeypatch):
+    """Planted bug: the Gamma functions of the sizes left out of the Hastings ratio of all moves."""
+    for module in (subclusters, subcluster_moves):
+        monkeypatch.setattr(module, "log_apart", lambda prior, n, m: 0.0 * n)
+    assert not is_exact(tiny_blocks("categorical"), DirichletProcess(1.3), 1500, seed=0)
+
+
+def without_proposal(monkeypatch):
+    weigh = subcluster_moves.weigh
+    monkeypatch.setattr(
+        subcluster_moves, "weigh", lambda *a: weigh(*a[:-1], a[-1]._replace(log_q=0.0 * a[-1].log_q))
+    )
+
+
+def without_selection(monkeypatch):
+    monkeypatch.setattr(subcluster_moves, "log_selection", lambda *counts: 0.0)
+
+
+def without_keepers_share(monkeypatch):
+    """The weights of the paper, although a keeper stays."""
+    monkeypatch.setattr(
+        subclusters, "draw_log_weights_beside_keepers", lambda prior, n, rng: np.log(rng.standard_gamma(n))
+    )
+
+
+def without_liking(monkeypatch):
+    """Partners chosen by their evidence, weighed as if chosen evenly."""
+    weigh = subclusters.weigh_pair
+
+    def weigh_evenly(divided, *args):
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                subclusters, "log_liking", lambda *a: np.full(len(divided.n), -np.log(len(divided.n) - 1))
+            )
+            return weigh(divided, *args)
+
+    monkeypatch.setattr(subclusters, "weigh_pair", weigh_evenly)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", [without_proposal, without_selection, without_keepers_share, without_liking])
+def test_planted_bug_is_caught(bug, monkeypatch):
+    bug(monkeypatch)
+    assert not is_exact(tiny_blocks("categorical"), DirichletProcess(1.3), 15000, seed=1)
+
+
+def planted(N, K=5, D=3, seed=0):
+    data = make_gaussian_clusters(N, D, K, separation=4.0, random_state=seed)
+    X = np.ascontiguousarray((data.X - data.X.mean(axis=0)) / data.X.std(axis=0))
+    return data, [Block(GaussianFull.default(D), X, tuple(range(D)))]
+
+
+def run(blocks, weights, n_steps, executor=None, **options):
+    prior = DirichletProcess(1.0)
+    state = subclusters.init(blocks, weights, prior, np.random.default_rng(3), executor=executor)
+    for _ in range(n_steps):
+        state = subclusters.step(state, blocks, prior, executor, **options)
+    return state
+
+
+@pytest.mark.parametrize("size", [500, 4096])
+def test_jobs_and_blocks_do_not_matter(size, monkeypatch):
+    _, blocks = planted(3000)
+    reference = run(blocks, np.ones(3000, int), 12)
+    monkeypatch.setattr(subcluster_moves, "row_blocks", lambda n: row_blocks(n, size))
+    one, two = (run(blocks, np.ones(3000, int), 12, make_executor(jobs)) for jobs in (1, 2))
+    assert np.array_equal(one.labels, two.labels) and np.array_equal(one.seats.S[0], two.seats.S[0])
+    # sums over other blocks differ in their last bits; the labels of every object agree all the same
+    assert np.array_equal(one.labels, reference.labels)
+    np.testing.assert_allclose(one.seats.S[0], reference.seats.S[0], rtol=1e-9, atol=1e-9)
+
+
+def test_uniforms_depend_on_their_place_only():
+    stream = subcluster_moves.Stream.of(11, 5)
+    u = stream.uniforms(2, 0, 50)
+    for lo, hi in [(0, 1), (1, 50), (6, 7), (8, 33), (20, 20)]:
+        assert np.array_equal(stream.uniforms(2, lo, hi), u[lo:hi])
+    others = [subcluster_moves.Stream.of(11, 6).uniforms(2, 0, 50), stream.uniforms(3, 0, 50)]
+    assert not any(np.isin(u, other).any() for other in others)
+
+
+def test_weight_is_as_good_as_repeated_rows():
+    """Counts are whole numbers, so that both chains are the same to the last bit."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(30, 4)).astype(np.int32)
+    X[3, 2] = -1
+    w = rng.integers(0, 9, size=30)
+    lik = Categorical.default(np.array([3, 3, 3, 3]))
+    weighted = run([Block(lik, X, tuple("abcd"))], w, 15, **SMALL)
+    repeated = run([Block(lik, np.repeat(X, w, axis=0), tuple("abcd"))], np.ones(w.sum(), int), 15, **SMALL)
+    assert np.array_equal(weighted.labels, repeated.labels)
+    assert np.array_equal(weighted.seats.S[0], repeated.seats.S[0])
+    counts = subclusters.counts(weighted)
+    assert np.array_equal(counts.sum(axis=1), w) and np.array_equal(counts.sum(axis=0), weighted.n)
+
+
+def test_copies_are_seated_as_a_multinomial():
+    p = np.array([0.1, 0.6, 0.3])
+    z = np.empty(30000, np.int32)
+    u = np.random.default_rng(0).random(len(z))
+    subclusters.seat_copies(np.log(p)[None] + 700.0, np.array([0, len(z)]), u, z)
+    error = np.sqrt(p * (1 - p) / len(z))
+    assert np.all(np.abs(np.bincount(z) / len(z) - p) < 5 * error)
+
+
+def test_statistics_are_those_of_the_labels():
+    _, blocks = planted(800)
+    state = run(blocks, np.ones(800, int), 15)
+    again = subclusters.init(
+        blocks, np.ones(800, int), DirichletProcess(1.0), np.random.default_rng(0), labels=state.labels
+    )
+    np.testing.assert_array_equal(again.n, state.n)
+    np.testing.assert_allclose(again.seats.S[0], state.seats.S[0], rtol=1e-9, atol=1e-9)
+    assert np.isfinite(subclusters.log_joint(state, blocks, DirichletProcess(1.0)))
+
+
+def test_one_cluster_becomes_the_planted_ones():
+    data, blocks = planted(4000, K=6, D=4)
+    state = run(blocks, np.ones(4000, int), 40)
+    assert adjusted_rand(data.oracle, state.labels) > 0.95
+
+
+@pytest.mark.slow
+def test_one_cluster_becomes_twenty():
+    data = make_gaussian_clusters(20000, 10, 20, random_state=0)
+    X = np.ascontiguousarray((data.X - data.X.mean(axis=0)) / data.X.std(axis=0))
+    state = run([Block(GaussianFull.default(10), X, tuple(range(10)))], np.ones(20000, int), 60)
+    assert adjusted_rand(data.oracle, state.labels) > 0.97
+
+
+def test_what_it_cannot_do():
+    _, [block] = planted(20)
+    rng, prior = np.random.default_rng(0), DirichletProcess(1.0)
+    X = block.data.copy()
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match="partly seen"):
+        subclusters.init([block._replace(data=X)], np.ones(20), prior, rng)
+    with pytest.raises(ValueError, match="whole numbers"):
+        subclusters.init([block], np.full(20, 0.5), prior, rng)
+    with pytest.raises(TypeError, match="StickBreaking"):
+        subclusters.init([block], np.ones(20), specify("stick_breaking"), rng)
+    with pytest.raises(ValueError, match="each of them in use"):
+        subclusters.init([block], np.ones(20), prior, rng, labels=np.repeat([0, 2], 10))
+    with pytest.raises(ValueError, match="19 labels for 20"):
+        subclusters.init([block], np.ones(20), prior, rng, labels=np.zeros(19, int))

@@ -1,0 +1,59 @@
+"""Every public name is documented, and every documented thing exists."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+import partita
+
+NAMES = [name for name in partita.__all__ if not name.startswith("__")]
+ESTIMATORS = [name for name in NAMES if isinstance(getattr(partita, name), type)]
+
+
+def sections(doc):
+    """Text of each numpydoc section."""
+    parts = re.split(r"\n([A-Z][A-Za-z ]+)\n-{3,}\n", "\n" + inspect.cleandoc(doc))
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def documented(section):
+    """The names that a section lists, several to a line allowed."""
+    heads = [line for line in section.splitlines() if line and not line.startswith(" ")]
+    names = {name.strip() for head in heads for name in head.split(" : ")[0].split(",")}
+    return {name for name in names if name.isidentifier()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstring_has_examples(name):
+    assert "Examples" in sections(getattr(partita, name).__doc__), name
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_parameters_are_documented(name):
+    cls = getattr(partita, name)
+    assert documented(sections(cls.__doc__)["Parameters"]) == set(cls().get_params())
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_attributes_are_documented(name):
+    cls = getattr(partita, name)
+    listed = set()
+    for base in cls.__mro__:  # a preset documents what it adds
+        if "Attributes" in sections(base.__doc__ or "") and base.__module__.startswith("partita"):
+            listed |= documented(sections(base.__doc__)["Attributes"])
+    rng = np.random.default_rng(0)
+    model = cls(random_state=0).fit(rng.integers(2, size=(40, 3)))
+    fitted = {attribute for attribute in vars(model) if attribute.endswith("_") and attribute[0] != "_"}
+    assert fitted <= listed, f"not documented: {sorted(fitted - listed)}"
+    # an array has no names, and EM has no bound
+    assert listed - fitted <= {"feature_names_in_", "lower_bound_"}, f"not there: {sorted(listed - fitted)}"
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_methods_are_documented(name):
+    cls = getattr(partita, name)
+    for method in dir(cls):
+        if not method.startswith("_") and callable(getattr(cls, method)):
+            assert getattr(cls, method).__doc__, f"{name}.{method}"
