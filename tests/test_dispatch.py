@@ -181,6 +181,12 @@ def test_the_disk_cache_is_used_and_never_stale(tmp_path):
     write("loop.py", LOOP.replace("OFFSET", "1.5"))
     assert run() == ["61.5", "compiled"]
     assert run() == ["61.5", "cached"]
+    # a class that a cached signature names has moved away: the cache is of no use, and must do no harm
+    write("family.py", FAMILY.replace("FACTOR", "30.0").replace("Unit", "Measure") + "\nUnit = Measure\n")
+    assert run() == ["61.5", "compiled"]
+    write("family.py", FAMILY.replace("FACTOR", "30.0").replace("Unit", "Measure"))
+    write("loop.py", LOOP.replace("OFFSET", "1.5").replace("Unit", "Measure"))
+    assert run() == ["61.5", "compiled"]
 
 
 def test_the_first_compile_is_announced_once(tmp_path):

@@ -17,6 +17,7 @@ import hashlib
 import inspect
 import logging
 import pathlib
+import pickle
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
@@ -69,32 +70,24 @@ def generic(stub: Callable | None = None, *, derived: bool = False) -> Any:
 
     function: Any = functools.singledispatch(stub if derived else functools.wraps(stub)(refuse))
     table: dict[type, Callable] = {}
+    long: set[type] = set()
     interpreted_register = function.register
 
     def register(cls: type, *, inline: bool = True) -> Callable[[Callable], Callable]:
         def add(implementation: Callable) -> Callable:
             global _registrations
             _registrations += 1
-            table[cls] = implementation if inline else _out_of_line(implementation)
+            table[cls] = implementation
+            (long.discard if inline else long.add)(cls)
             interpreted_register(cls, implementation)
             return implementation
 
         return add
 
-    function.register, function.table, function.derived = register, table, derived
+    function.register, function.table, function.long, function.derived = register, table, long, derived
     _generics.append(function)
     _waiting.append(functools.partial(_hand_to_numba, function, stub))
     return function
-
-
-def _out_of_line(implementation: Callable) -> Callable:
-    """A short function that calls the long one, compiled by itself."""
-    names = ", ".join(inspect.signature(implementation).parameters)
-    scope = {"call": Kernel(implementation)}
-    exec(f"def short({names}):\n    return call({names})", scope)
-    short: Any = scope["short"]
-    short.__module__, short.__wrapped__ = implementation.__module__, implementation
-    return short
 
 
 def each(function: Callable | None = None, *, inline: bool = False) -> Any:
@@ -156,15 +149,19 @@ def lacks(cls: type, *generics: Any) -> list[str]:
 def _hand_to_numba(function: Any, stub: Callable) -> None:
     from numba.extending import overload
 
+    def find(kind: Any, want_long: bool) -> Callable | None:
+        cls = getattr(kind, "instance_class", None)
+        if (cls in function.long) != want_long:
+            return None
+        return function.table.get(cls, stub if function.derived else None)
+
     names = list(inspect.signature(stub).parameters)
-    scope = {"table": function.table, "default": stub if function.derived else None}
-    # numba matches the argument names of the chooser with those of the implementation, hence the exec
-    exec(
-        f"def choose({', '.join(names)}):\n"
-        f"    return table.get(getattr({names[0]}, 'instance_class', None), default)",
-        scope,
-    )
-    overload(function, strict=False, jit_options=JIT_OPTIONS)(scope["choose"])
+    for want_long in (False, True):
+        options: Any = {**JIT_OPTIONS, "forceinline": not want_long}
+        scope: dict[str, Any] = {"find": find}
+        # numba matches the argument names of the chooser with those of the implementation, hence the exec
+        exec(f"def choose({', '.join(names)}):\n    return find({names[0]}, {want_long})", scope)
+        overload(function, strict=False, jit_options=options)(scope["choose"])
 
 
 class Kernel:
@@ -183,10 +180,17 @@ class Kernel:
             from numba import njit
 
             _listen()
-            self._compiled = njit(cache=True, nogil=True, error_model="numpy")(self.py_func)
+            try:
+                self._compiled = njit(cache=True, nogil=True, error_model="numpy")(self.py_func)
+            except RuntimeError:  # a function without a file (typed at a prompt) has no place for a cache
+                self._compiled = njit(nogil=True, error_model="numpy")(self.py_func)
+            if hasattr(getattr(self._compiled, "_cache", None), "_cache_file"):
+                _forgive_old_files(self._compiled._cache._cache_file)
         while _waiting:
             _waiting.pop()()
-        if self._stamped_at != _registrations and hasattr(self._compiled, "_cache"):
+        if self._stamped_at != _registrations and hasattr(
+            getattr(self._compiled, "_cache", None), "_cache_file"
+        ):
             # numba watches only the file of the kernel itself: an edit in a family would load stale code
             own = (
                 ""
@@ -243,6 +247,19 @@ def interpreted() -> Iterator[None]:
         _interpreting = before
 
 
+def _forgive_old_files(cache_file: Any) -> None:
+    """A cache left by another version may name classes that are gone: it counts as empty, not as an error."""
+    load_index = cache_file._load_index
+
+    def load_or_forget() -> Any:
+        try:
+            return load_index()
+        except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
+            return {}
+
+    cache_file._load_index = load_or_forget
+
+
 @functools.cache
 def _package_digest() -> bytes:
     """Of the sources that hold compiled code: those that import this module or register an implementation."""
@@ -261,7 +278,7 @@ def _fingerprint() -> str:
         for cls, implementation in function.table.items():
             if not implementation.__module__.startswith("partita."):
                 digest.update(f"{function.__name__} {cls.__module__}.{cls.__qualname__}".encode())
-                _digest_code(digest, inspect.unwrap(implementation).__code__)
+                _digest_code(digest, implementation.__code__)
     return digest.hexdigest()
 
 

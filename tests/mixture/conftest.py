@@ -7,7 +7,11 @@ import pytest
 from partita import LatentClass, Mixture
 from partita.estimator import DataWarning
 
-INFERENCES = {"em": {"inference": "em", "n_clusters": 2}, "vb": {}, "cvb": {"inference": "cvb"}}
+INFERENCES = {
+    "em": {"inference": "em", "n_clusters": 2},
+    "vb": {"max_clusters": 6},
+    "cvb": {"inference": "cvb", "max_clusters": 3, "tol": 1e-3},  # slow: a sweep is one object at a time
+}
 
 
 @pytest.fixture(params=list(INFERENCES))
@@ -28,7 +32,7 @@ def categorical(request):
     def make(**parameters):
         if request.param == "latent_class":
             return LatentClass(2, n_init=2, random_state=0, **parameters)
-        defaults = {"kinds": "categorical", "n_init": 2, "random_state": 0}
+        defaults = {"kinds": "categorical", "n_clusters": 2, "n_init": 2, "random_state": 0}
         return Mixture(**(defaults | INFERENCES[request.param] | parameters))
 
     make.inference = request.param

@@ -33,7 +33,10 @@ def merge_pairs(families: Sequence[Any], prior: Any, statistics: Statistics) -> 
     gains -= log_labelled(prior, statistics.n)
     for lik, S in zip(families, statistics.S, strict=True):
         alone = log_marginals(lik, S).sum(axis=0)
-        gains += log_marginals(lik, S[:, first] + S[:, second]).sum(axis=0) - alone[first] - alone[second]
+        gains -= alone[first] + alone[second]
+        for j in used[:-1]:  # one cluster with all later ones: statistics of all pairs at once may not fit
+            pairs = first == j
+            gains[pairs] += log_marginals(lik, S[:, [j]] + S[:, second[pairs]]).sum(axis=0)
     order = [pair for pair in np.argsort(-gains, kind="stable") if gains[pair] > 0]
     return [(int(first[pair]), int(second[pair])) for pair in order]
 
@@ -50,17 +53,32 @@ def _pour(array: np.ndarray, j: int, k: int) -> np.ndarray:
     return array
 
 
-def with_merges(run: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Iterator[Any]:
-    """Run to convergence, then as long as a merge raises the bound, merge and run again; yields every run."""
+def with_merges(
+    run: Callable[[Any], Any], step: Callable[[Any], Any], state: Any, *, keep_partial: bool = False
+) -> Iterator[Any]:
+    """Run to convergence, then as long as a merge raises the bound, merge and run again; yields every run.
+
+    With ``keep_partial`` an interrupt between two runs ends the search with the last of them.
+    """
     result = run(state)
     yield result
     while result.converged:
-        state = result.state
-        for j, k in merge_pairs(state.families, state.prior, state.statistics)[:TRIES]:
-            tried = step(state._replace(statistics=merged(state.statistics, j, k)))
-            if tried.objective > state.objective:
-                result = run(tried)
-                yield result
-                break
-        else:
+        try:
+            tried = _first_better(step, result.state)
+        except KeyboardInterrupt:
+            if not keep_partial:
+                raise
             return
+        if tried is None:
+            return
+        result = run(tried)
+        yield result
+
+
+def _first_better(step: Callable[[Any], Any], state: Any) -> Any:
+    """The state one step after the first merge that raises the bound; None if none of the promising ones does."""
+    for j, k in merge_pairs(state.families, state.prior, state.statistics)[:TRIES]:
+        tried = step(state._replace(statistics=merged(state.statistics, j, k)))
+        if tried.objective > state.objective:
+            return tried
+    return None

@@ -1,6 +1,6 @@
 """Splits and merges of whole clusters, all clusters at once: the moves of the sub-cluster sampler.
 
-Every cluster joins one *group*: alone, to be split, or in a random pair, to be merged. A group has two *anchors*,
+By lot a cluster joins a *group*: alone, to be split, or in a random pair, to be merged. A group has two *anchors*,
 objects that a split puts on different sides. Two sub-clusters that start from the anchors are sampled for a few
 passes (weights and parameters given the sides, sides given those), and a last pass draws the sides, whose probability
 enters the Hastings ratio. The sub-clusters know which objects the group has and who its anchors are, but not how it is
@@ -46,9 +46,9 @@ __all__ = [
     "move_groups",
 ]
 
-SPLIT_SHARE = (
-    0.75  # probability that a cluster is up for a split; merges are there to give splits their reverse
-)
+# Probabilities that a cluster is up for a split or a merge in a step. Most rest: two parts of a fresh split sort out
+# their objects before they are split again. Merges are there to give splits their reverse.
+SPLIT_SHARE, MERGE_SHARE = 0.3, 0.1
 COIN = 0.5  # Beta(COIN, COIN): prior of two sub-clusters' weights, and of the bias of coins
 LAUNCH_STAGE = 2  # stage of the first launching pass in the counter of the random numbers
 
@@ -137,7 +137,7 @@ class Stream(NamedTuple):
 def generator(key: int, iteration: int, stage: int, start: int) -> np.random.Generator:
     """Counter-based generator: any place in its stream is reached at once."""
     bits = np.random.Philox(0)  # a key given here would still ask the system for entropy, which is slow
-    state = dict(bits.state)
+    state: Any = bits.state
     state["state"] = {
         "counter": np.array([start, stage, iteration, 0], np.uint64),
         "key": np.array([key, 0], np.uint64),
@@ -224,8 +224,9 @@ def draw_members(z: np.ndarray, n: np.ndarray, n_draws: int, rng: np.random.Gene
 def draw_groups(z: np.ndarray, n: np.ndarray, rng: np.random.Generator) -> tuple[Groups, int, int]:
     """Who is split, who meets whom, and the anchors; then the numbers of clusters up for a split and left over."""
     anchors = draw_members(z, n, 2, rng)
-    single = rng.random(len(n)) < SPLIT_SHARE
-    singles, seekers = np.flatnonzero(single), rng.permutation(np.flatnonzero(~single))
+    lot = rng.random(len(n))
+    singles = np.flatnonzero(lot < SPLIT_SHARE)
+    seekers = rng.permutation(np.flatnonzero((lot >= SPLIT_SHARE) & (lot < SPLIT_SHARE + MERGE_SHARE)))
     pairs = seekers[: len(seekers) // 2 * 2].reshape(-1, 2)
     divisible = singles[n[singles] > 1]
     clusters = np.concatenate([np.stack([divisible, divisible], axis=1), pairs])
@@ -235,11 +236,11 @@ def draw_groups(z: np.ndarray, n: np.ndarray, rng: np.random.Generator) -> tuple
 
 
 def log_selection(n_single: int, n_pairs: int, n_idle: int) -> float:
-    """Log probability that clusters fall into these very groups: coins, and one of all matchings of the seekers."""
+    """Log probability of these very groups: the lots of their clusters, and one of all matchings of the seekers."""
     half = n_pairs + n_idle  # (2 half - 1)!! matchings, also if one seeker is left over
     log_matchings = half * math.log(2.0) + math.lgamma(half + 0.5) - math.lgamma(0.5)
     seekers = 2 * n_pairs + n_idle
-    return n_single * math.log(SPLIT_SHARE) + seekers * math.log(1.0 - SPLIT_SHARE) - log_matchings
+    return n_single * math.log(SPLIT_SHARE) + seekers * math.log(MERGE_SHARE) - log_matchings
 
 
 # ---- proposals ---------------------------------------------------------------------------------------------
@@ -323,8 +324,8 @@ class Proposer(NamedTuple):
         log_q, n, *S = map_rows(one, first, self.executor)
         return Division(side, n.reshape(-1, 2), tuple(S), log_q)
 
-    def launch(self, n_launch: int, stage: int) -> Guide:
-        """Sub-clusters of the groups, from their anchors and a few passes."""
+    def launch(self, n_launch: int, stage: int, *, drawn: bool = True) -> Guide:
+        """Sub-clusters of the groups, from their anchors and a few passes; parameters are drawn or posterior means."""
         groups, seats = self.groups, self.seats
         n_groups, group_of = len(groups.clusters), groups.by_cluster(len(seats.n))
         rows = np.searchsorted(seats.first, groups.anchors, side="right") - 1
@@ -335,7 +336,7 @@ class Proposer(NamedTuple):
         for turn in range(n_launch):
             division = self.divide(guide, stage + turn, final=False)
             thetas = [
-                draw(block.family, s.T, self.stream.rng)
+                draw(block.family, s.T, self.stream.rng) if drawn else expect(block.family, s.T)
                 for block, s in zip(self.blocks, division.S, strict=True)
             ]
             guide = make_guide(log_odds_given(division.n, self.stream.rng), thetas)

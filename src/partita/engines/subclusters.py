@@ -12,7 +12,7 @@ type). What differs from Chang and Fisher (2013), so that the posterior is met e
 - their sub-clusters live on from sweep to sweep. The probability of a split then depends on the past of the chain, and
   no merge balances it. Here sub-clusters are sampled afresh for each proposal, from two anchors and in a few passes,
   and the proposal's probability is in the Hastings ratio;
-- their random merges take any two clusters; here a cluster proposes to one that it fits, and the ratio knows it.
+- their random merges take any two clusters; here promising pairs are preferred, and the ratio knows it.
 
 Good for: the posterior of mixtures of 1e4 objects and more, on many cores, from a single starting cluster. Not for:
 a few hundred objects, or many singletons, where collapsed Gibbs mixes better. Partly seen vectors must be completed
@@ -56,7 +56,9 @@ __all__ = ["SubclusterState", "counts", "init", "log_joint", "step"]
 
 SEATING_STAGE, PAIR_STAGE = 1, 1000  # which random numbers of an iteration are whose
 PAIR_SPLIT_SHARE = 0.1  # the moves of one pair are there for their merges
-CROWD, CROWD_LAUNCH = 0.1, 2  # share of the objects that are anchors in a crowd, and passes to follow it
+CROWD_SHARE, CROWD_SIZE = 0.15, 600.0  # how many of the objects are anchors in a crowd: a share, and at most
+CROWD_LAUNCH = 3  # passes to follow it
+UNPROMISING = 10.0  # log odds at which a merge is proposed as rarely as any
 
 
 class SubclusterState(NamedTuple):
@@ -179,15 +181,15 @@ def step(
     n_launch : int
         Passes that sub-clusters are given to find a good split.
     n_coins, n_crowds : int
-        Merges (and, one time in ten, splits) of one cluster and a partner that it likes, proposed by coins (which
-        costs next to nothing) and by crowds (which costs three passes over two clusters).
+        Merges of promising pairs (and, one time in ten, splits), proposed by coins (which costs next to nothing) and
+        by crowds (which costs four passes over two clusters).
     """
     stream = Stream.of(state.key, state.iteration)
     seats = reseat(state.seats, blocks, prior, stream, executor)
     seats, moves = move_groups(seats, blocks, prior, stream, n_launch, executor)
-    for turn in range(n_coins + n_crowds):  # a number that depended on the clusters would bend the posterior
-        stage, crowd = PAIR_STAGE + turn * (CROWD_LAUNCH + 2), turn >= n_coins
-        seats, moves = move_pair(seats, moves, blocks, prior, stream, stage, executor, crowd=crowd)
+    # the number of moves is fixed: one that depended on the clusters would bend the posterior
+    seats, more = move_pairs(seats, blocks, prior, stream, (n_coins, n_crowds), executor)
+    moves = Moves(*(old + new for old, new in zip(moves, more, strict=True)))
     return SubclusterState(seats, state.key, state.iteration + 1, moves)
 
 
@@ -256,38 +258,56 @@ def seat_copies(L, first, u, z):
 # - *crowds*: sub-clusters that start from many anchors: merges the halves of a cluster that was cut.
 
 
-def move_pair(
+def move_pairs(
     seats: Seats,
-    moves: Moves,
     blocks: Sequence[Block],
     prior: Any,
     stream: Stream,
-    stage: int,
+    turns: tuple[int, int],
     executor: Any,
-    *,
-    crowd: bool,
 ) -> tuple[Seats, Moves]:
-    """Propose to merge a random cluster with one that it likes, or to split it."""
-    rng, K = stream.rng, len(seats.n)
-    k, merge = int(rng.integers(K)), bool(rng.random() >= PAIR_SPLIT_SHARE)
-    if merge and K == 1:
-        return seats, moves
-    divided, other, log_q = seats, K, 0.0
-    if merge:
-        liking = log_liking(blocks, seats.S, log_evidence(blocks, seats.S), k)
-        other = int(rng.choice(K, p=np.exp(liking)))
-    if crowd:
-        divided, log_q = follow(seats, blocks, k, other, stream, stage, executor)
-    elif not merge:
-        divided = toss(seats, blocks, k, stream, stage, executor)
-    n, m = divided.n[[k, other]]
-    log_ratio = -math.inf  # of an empty side
-    if min(n, m) > 0.0:
-        log_ratio = weigh_pair(divided, blocks, prior, k, other) - (log_q if crowd else log_coins(n, m))
-    accepted = math.log(rng.random()) < (-log_ratio if merge else log_ratio)
-    if accepted:
-        seats = join(seats, k, other) if merge else divided
-    return seats, moves.plus(np.array([merge]), np.array([accepted]))
+    """Proposals by coins, then by crowds: each to merge a promising pair, or else to split a random cluster."""
+    rng, moves = stream.rng, Moves()
+    log_p = log_pairs(blocks, prior, seats)
+    for turn in range(sum(turns)):
+        K, merge, crowd = len(seats.n), bool(rng.random() >= PAIR_SPLIT_SHARE), turn >= turns[0]
+        if merge and K == 1:
+            continue
+        stage = PAIR_STAGE + turn * (CROWD_LAUNCH + 2)
+        if merge:
+            k, other = divmod(int(rng.choice(K * K, p=np.exp(log_p).ravel())), K)
+        else:
+            k, other = int(rng.integers(K)), K
+        divided, log_q = seats, None
+        if crowd:
+            divided, log_q = follow(seats, blocks, k, other, stream, stage, executor)
+        elif not merge:
+            divided = toss(seats, blocks, k, stream, stage, executor)
+        log_ratio = -math.inf  # of an empty side
+        if divided.n[[k, other]].min() > 0.0:
+            log_p_apart = log_p if merge else log_pairs(blocks, prior, divided)
+            log_ratio = weigh_pair(divided, blocks, prior, k, other, log_p_apart[k, other], log_q)
+        accepted = math.log(rng.random()) < (-log_ratio if merge else log_ratio)
+        if accepted:
+            seats = join(seats, k, other) if merge else divided
+            log_p = log_pairs(blocks, prior, seats)
+        moves = moves.plus(np.array([merge]), np.array([accepted]))
+    return seats, moves
+
+
+def log_pairs(blocks: Sequence[Block], prior: Any, seats: Seats) -> np.ndarray:
+    """Log probability that each pair is the one that a merge is proposed for (k before the other; -inf elsewhere).
+
+    In proportion to the posterior odds of the merge, but no pair is out of the question, and one that is better than
+    even is as good as any other such.
+    """
+    K = len(seats.n)
+    evidence, log_p = log_evidence(blocks, seats.S), np.full((K, K), -np.inf)
+    for k in range(K - 1):
+        together = log_evidence(blocks, [np.ascontiguousarray(S[:, k + 1 :] + S[:, [k]]) for S in seats.S])
+        odds = together - evidence[k] - evidence[k + 1 :] - log_apart(prior, seats.n[k], seats.n[k + 1 :])
+        log_p[k, k + 1 :] = np.clip(odds, -UNPROMISING, 0.0)
+    return log_p - np.logaddexp.reduce(log_p, axis=None) if K > 1 else log_p
 
 
 def log_coins(n: float, m: float) -> float:
@@ -295,24 +315,24 @@ def log_coins(n: float, m: float) -> float:
     return float(betaln(n + COIN, m + COIN) - betaln(COIN, COIN))
 
 
-def weigh_pair(divided: Seats, blocks: Sequence[Block], prior: Any, a: int, b: int) -> float:
-    """Log Hastings ratio of clusters a and b apart against together, but for the probability of their sides."""
+def weigh_pair(
+    divided: Seats, blocks: Sequence[Block], prior: Any, a: int, b: int, log_pair: float, log_q: float | None
+) -> float:
+    """Log Hastings ratio of clusters a and b apart against together.
+
+    ``log_pair`` is the log probability to propose their merge, ``log_q`` that to propose their sides (by coins, if
+    none is given).
+    """
     N, K = float(divided.n.sum()), len(divided.n) - 1  # K clusters when together
-    evidence = log_evidence(blocks, divided.S)
-    both = [np.ascontiguousarray(S[:, [a]] + S[:, [b]]) for S in divided.S]
-    posterior = evidence[a] + evidence[b] - log_evidence(blocks, both)[0]
-    posterior += log_apart(prior, divided.n[a], divided.n[b]) + log_new_seat(prior, N, K)
-    proposes = [log_liking(blocks, divided.S, evidence, k)[other] for k, other in ((a, b), (b, a))]
+    n, m = divided.n[[a, b]]
+    left, right = ([np.ascontiguousarray(S[:, [k]]) for S in divided.S] for k in (a, b))
+    both = [l + r for l, r in zip(left, right, strict=True)]
+    posterior = (log_evidence(blocks, left) + log_evidence(blocks, right) - log_evidence(blocks, both))[0]
+    posterior += log_apart(prior, n, m) + log_new_seat(prior, N, K)
     # halved, because a merge does not say which of the two is left, and a split does
-    log_merge = math.log1p(-PAIR_SPLIT_SHARE) - math.log(K + 1) + np.logaddexp(*proposes) - math.log(2.0)
-    return float(posterior + log_merge - math.log(PAIR_SPLIT_SHARE) + math.log(K))
-
-
-def log_liking(blocks: Sequence[Block], S: Sequence[np.ndarray], evidence: np.ndarray, k: int) -> np.ndarray:
-    """Log probabilities that cluster k proposes to each other one: as their evidence together, over that apart."""
-    liking = log_evidence(blocks, [s + s[:, [k]] for s in S]) - evidence
-    liking[k] = -np.inf
-    return liking - np.logaddexp.reduce(liking)
+    log_merge = math.log1p(-PAIR_SPLIT_SHARE) + log_pair - math.log(2.0)
+    log_split = math.log(PAIR_SPLIT_SHARE) - math.log(K) + (log_coins(n, m) if log_q is None else log_q)
+    return float(posterior + log_merge - log_split)
 
 
 def toss(seats: Seats, blocks: Sequence[Block], k: int, stream: Stream, stage: int, executor: Any) -> Seats:
@@ -339,12 +359,13 @@ def follow(
     """
     split = other == len(seats.n)
     members = np.flatnonzero((seats.z == k) | (seats.z == other))
-    crowd = members[stream.uniforms(stage, 0, len(members)) < CROWD]
+    share = min(CROWD_SHARE, CROWD_SIZE / len(members))
+    crowd = members[stream.uniforms(stage, 0, len(members)) < share]
     bias = stream.rng.beta(COIN, COIN)
     right = stream.rng.random(len(crowd)) < bias if split else seats.z[crowd] == other
     groups = Groups(np.array([[k, k if split else other]]), crowd, right.astype(np.int64))
     proposer = Proposer(blocks, seats, groups, stream, executor)
-    guide = proposer.launch(CROWD_LAUNCH, stage + 1)
+    guide = proposer.launch(CROWD_LAUNCH, stage + 1, drawn=False)
     division = proposer.divide(guide, stage + 1 + CROWD_LAUNCH, final=True)
     log_q = float(division.log_q[0]) + log_coins(float(np.sum(~right)), float(np.sum(right)))
     return (divide_cluster(seats, k, division) if split else seats), log_q

@@ -33,6 +33,7 @@ __all__ = [
     "step",
 ]
 
+LEARN_STEPS = 3  # of hyper-parameters a pass: they are cheap beside it, and slow to settle
 HYPERPRIOR = Gamma(1.0, 1.0)  # of the concentration
 
 
@@ -108,7 +109,9 @@ def fit_concentration(prior: Any, n: np.ndarray) -> Any:
 
 def learn_hyper(lik: Any, S: np.ndarray, n: np.ndarray) -> Any:
     """The family with the hyper-parameters of its proposal, wherever they raise the evidence of a column."""
-    proposal = learn(lik, S, n)
+    proposal = lik
+    for _ in range(LEARN_STEPS):
+        proposal = learn(proposal, S, n)
     better = log_marginals(proposal, S).sum(axis=1) >= log_marginals(lik, S).sum(axis=1)
     if better.all():
         return proposal

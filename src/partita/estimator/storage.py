@@ -57,10 +57,17 @@ def save(estimator: Any, path: Any) -> None:
                 buffer = io.BytesIO()
                 np.save(buffer, array, allow_pickle=False)
                 archive.writestr(f"{name}.npy", buffer.getvalue())
+        os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private; a model is for colleagues too
         os.replace(temporary, path)
     except BaseException:
         pathlib.Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def load(path: Any) -> Any:

@@ -227,3 +227,22 @@ def n_parameters(lik: Any) -> int:
 def partly_seen(lik: Any, data: Any) -> bool:
     """Whether some vector shows only some of its coordinates (never, for families that read single cells)."""
     return False
+
+
+# ---- hyper-parameters on a free scale, for samplers that walk over them ---------------------------------------
+
+
+@singledispatch
+def unconstrained(lik: Any) -> dict[str, np.ndarray]:
+    """Each hyper-parameter as numbers without bounds; derived: the log of every array of positive numbers."""
+    return {
+        name: np.log(value)
+        for name, value in lik._asdict().items()
+        if isinstance(value, np.ndarray) and value.dtype == np.float64 and np.all(value > 0)
+    }
+
+
+@singledispatch
+def constrained(lik: Any, name: str, value: np.ndarray) -> Any:
+    """The family with one hyper-parameter set from the free scale."""
+    return lik._replace(**{name: np.exp(value)})

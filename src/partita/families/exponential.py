@@ -100,11 +100,11 @@ def _(lik):
 
 def block(X, columns, weights, *, a=1.0, **_):
     """One prior a column, as wide as the column's own mean."""
-    if np.nanmin(X) <= 0:
+    for row, d in np.argwhere(X <= 0)[:1]:
         raise ValueError(
-            "family='exponential' needs durations above zero: drop or mask the cells that are not"
+            f"column {columns[d]!r}, row {row}: {X[row, d]} is no duration; mask it or leave it out"
         )
-    mean = np.nansum(X * weights[:, None], axis=0) / ((~np.isnan(X)).T @ weights)
+    mean = np.nansum(X * weights[:, None], axis=0) / np.maximum((~np.isnan(X)).T @ weights, 1e-300)
     return Block(Exponential(np.full(len(mean), a), a * mean), X, tuple(columns))
 
 

@@ -11,6 +11,7 @@ from scipy.special import digamma, gammaln
 from partita.dispatch import kernel
 from partita.families.contract import (
     cache_start,
+    constrained,
     curvature,
     draw,
     expect,
@@ -33,6 +34,7 @@ from partita.families.contract import (
     stats_start,
     summarize,
     touch,
+    unconstrained,
 )
 from partita.families.hyper import gamma_shape
 from partita.families.registry import Block, register_family
@@ -283,7 +285,8 @@ def _(lik, S, n):
     m0 = (tau * m).sum(axis=1) / tau.sum(axis=1)
     k0 = np.clip(1 / (1 / k + tau * (m - m0[:, None]) ** 2).mean(axis=1), 1e-4, 10.0)
     a0 = gamma_shape(np.log(tau.mean(axis=1)) - log_tau.mean(axis=1), 0.5, 50.0)
-    return GaussianDiagonal(m0, k0, a0, a0 / tau.mean(axis=1))
+    # repeated values would have the variance learned to nothing
+    return GaussianDiagonal(m0, k0, a0, a0 * np.maximum(1 / tau.mean(axis=1), VARIANCE_FLOOR))
 
 
 @summarize.register(GaussianDiagonal)
@@ -295,6 +298,16 @@ def _(lik, S):
 @n_parameters.register(GaussianDiagonal)
 def _(lik):
     return 2 * len(lik.m)
+
+
+@unconstrained.register(GaussianDiagonal)
+def _(lik):
+    return {"m": lik.m, "k": np.log(lik.k), "a": np.log(lik.a), "b": np.log(lik.b)}
+
+
+@constrained.register(GaussianDiagonal)
+def _(lik, name, value):
+    return lik._replace(**{name: value if name == "m" else np.exp(value)})
 
 
 def block(X, columns, weights, **options) -> Block:

@@ -68,6 +68,8 @@ class GaussianFull(NamedTuple):
     ) -> GaussianFull:
         """Clusters about a fifth of each coordinate's variance wide, any tilt."""
         nu = p + 2.0 if nu is None else nu
+        if not nu > p + 1:
+            raise ValueError(f"nu is {nu}: {p} coordinates need more than {p + 1} degrees of freedom")
         return cls.of(np.zeros(p), kappa, nu, np.eye(p) * scale * (nu - p - 1))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import digamma, multigammaln, polygamma
 
 from partita.families.contract import (
+    constrained,
     draw,
     expect,
     flat,
@@ -17,6 +18,7 @@ from partita.families.contract import (
     n_parameters,
     simulate,
     summarize,
+    unconstrained,
 )
 from partita.families.gaussian import LOG_2PI, VARIANCE_FLOOR
 from partita.families.gaussian_full import GaussianFull
@@ -166,9 +168,9 @@ def _(lik, S, n):
         return first, p - 0.5 * np.exp(log_nu) * polygamma(1, half).sum()
 
     nu0 = float(np.exp(newton_root(slope, np.log([lik.nu]), math.log(p + 0.5), math.log(p + 200.0), 8))[0])
-    return GaussianFull.of(
-        m0, float(np.clip(p / distance.mean(), 1e-4, 10.0)), nu0, nu0 * np.linalg.inv(mean_precision)
-    )
+    values, vectors = np.linalg.eigh(mean_precision)
+    scale = (vectors * np.maximum(1 / values, VARIANCE_FLOOR)) @ vectors.T  # repeated values: not to nothing
+    return GaussianFull.of(m0, float(np.clip(p / distance.mean(), 1e-4, 10.0)), nu0, nu0 * scale)
 
 
 @summarize.register(GaussianFull)
@@ -182,3 +184,28 @@ def _(lik, S):
 def _(lik):
     p = len(lik.m)
     return p + p * (p + 1) // 2
+
+
+@unconstrained.register(GaussianFull)
+def _(lik):
+    """Location, its scale, freedom, and the size of the scale matrix, whose shape is held."""
+    p = len(lik.m)
+    return {
+        "m": lik.m,
+        "kappa": np.log([lik.kappa]),
+        "nu": np.log([lik.nu - p + 1.0]),
+        "Psi": np.array([lik.log_det / p]),
+    }
+
+
+@constrained.register(GaussianFull)
+def _(lik, name, value):
+    p = len(lik.m)
+    if name == "m":
+        return lik._replace(m=value)
+    number = float(np.exp(value[0]))
+    if name == "kappa":
+        return lik._replace(kappa=number)
+    if name == "nu":
+        return lik._replace(nu=number + p - 1.0)
+    return GaussianFull.of(lik.m, lik.kappa, lik.nu, lik.Psi * np.exp(value[0] - lik.log_det / p))

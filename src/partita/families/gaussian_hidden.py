@@ -109,7 +109,12 @@ def scatter_completed(S, theta, x, r, n_hidden):
     p = x.shape[0]
     H, mean, e = np.empty((p, p)), np.empty(p), np.empty(n_hidden)
     cov = np.zeros((p, p))
-    hidden = np.nonzero(np.isnan(x))[0]
+    hidden = np.empty(n_hidden, np.int64)
+    g = 0
+    for a in range(p):
+        if math.isnan(x[a]):
+            hidden[g] = a
+            g += 1
     bound = 0.0
     for k in range(r.shape[0]):
         if r[k] == 0.0:

@@ -10,6 +10,7 @@ from scipy.special import digamma, gammaln, polygamma
 
 from partita.families.contract import (
     cache_start,
+    constrained,
     curvature,
     datum,
     draw,
@@ -35,6 +36,7 @@ from partita.families.contract import (
     stats_start,
     summarize,
     touch,
+    unconstrained,
 )
 from partita.families.hyper import newton_root
 from partita.families.registry import Block, register_family
@@ -378,6 +380,17 @@ def _(lik):
 @partly_seen.register(Multinomial)
 def _(lik, data):
     return bool(np.isnan(data.counts).any())
+
+
+@unconstrained.register(Multinomial)
+def _(lik):
+    return {"total": np.log([lik.total])}
+
+
+@constrained.register(Multinomial)
+def _(lik, name, value):
+    """The total of the pseudo-counts; their proportions are held."""
+    return Multinomial.of(lik.alpha * (np.exp(value[0]) / lik.total))
 
 
 def block(X, columns, weights, *, alpha: float = 0.5, **_) -> Block:

@@ -141,7 +141,11 @@ def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted
     def runs() -> Iterator[Run]:
         for restart, run in _starts(blocks, weights, ask):
             state = vb.init(blocks, ask.prior, _start(blocks, weights, ask, restart))
-            yield _joined([run(step, state)] if ask.exact else with_merges(partial(run, step), step, state))
+            if ask.exact:
+                yield run(step, state)
+            else:
+                merging = with_merges(partial(run, step), step, state, keep_partial=ask.keep_partial)
+                yield _joined(merging)
 
     best, finals = best_run(runs())
     state = best.state

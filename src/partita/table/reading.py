@@ -37,8 +37,8 @@ def read_table(
     ----------
     X : array, data frame, list of rows or sparse matrix
         numpy arrays of any real, text or object dtype (masked ones too), pandas and polars frames, Arrow
-        tables, and objects with `__array__`, `__arrow_c_stream__` or `__dataframe__`. Sparse matrices need
-        `kinds="count"` or `kinds="binary"` and stay sparse.
+        tables, mappings from names to columns, and objects with `__array__`, `__arrow_c_stream__` or
+        `__dataframe__`. Sparse matrices need `kinds="count"` or `kinds="binary"` and stay sparse.
     kinds : None, str, mapping or sequence, optional
         How to model the columns: "real", "count", "binary", "categorical" or "ignore"; one for all, one per
         column, or a mapping from column names or positions (the rest is inferred). The rules of inference are

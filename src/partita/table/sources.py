@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -87,7 +87,9 @@ def _open_any(X: Any) -> Source:
         return ArraySource(X)
     if isinstance(X, (list, tuple)):
         return ArraySource(_array_from_rows(X))
-    if isinstance(X, (str, bytes, dict, set, frozenset)) or X is None:
+    if isinstance(X, Mapping):
+        return MappingSource(X)
+    if isinstance(X, (str, bytes, set, frozenset)) or X is None:
         raise ValueError(
             f"Expected a two-dimensional table, got {type(X).__name__}; pass an array, a data frame or a "
             "list of rows"
@@ -181,6 +183,49 @@ class ArraySource:
         if self._data.dtype.kind == "O":
             self._parsed[position] = raw
         return raw
+
+
+class MappingSource:
+    """A mapping from names to columns of one length: the plainest of data frames.
+
+    Examples
+    --------
+    >>> MappingSource({"a": [1, 2], "b": ["x", None]}).column(1).n_missing
+    1
+    """
+
+    named = True
+
+    def __init__(self, columns: Mapping[Any, Any]) -> None:
+        self.labels: Sequence[Hashable] = list(columns)
+        self.names = [str(name) for name in self.labels]
+        self._columns = [self._checked(name, column) for name, column in columns.items()]
+        self.n_rows = len(self._columns[0]) if self._columns else 0
+        if len(set(self.names)) < len(self.names):
+            raise ValueError(f"duplicate column names: {list_names(self.names)}; rename them")
+        for name, column in zip(self.names, self._columns, strict=True):
+            if len(column) != self.n_rows:
+                raise ValueError(
+                    f"column {name!r} has {len(column)} values but column {self.names[0]!r} has {self.n_rows}; "
+                    "all columns of a table need the same length"
+                )
+
+    @staticmethod
+    def _checked(name: Any, column: Any) -> np.ndarray:
+        array = column if isinstance(column, np.ndarray) else _array_from_rows(list(column))
+        if array.ndim != 1:
+            raise ValueError(f"column {name!r} has {array.ndim} dimensions; a column is a list of values")
+        return array
+
+    def uniform_family(self, positions: Sequence[int]) -> str | None:
+        """Columns of a mapping are as different as those of a frame."""
+        return None
+
+    def column(self, position: int) -> RawColumn:
+        """Read one column."""
+        values = self._columns[position]
+        mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+        return parse_values(np.ma.getdata(values), self.names[position], mask)
 
 
 def _open_frame(X: Any) -> FrameSource | None:

@@ -1,0 +1,189 @@
+"""Chains: a sampler is a list of steps, each of which leaves the posterior invariant.
+
+One iteration is a Gibbs sweep over all objects, a few split-merge moves, then the hyper-parameters of the prior and of
+the likelihood. All random numbers come from a counter-based generator keyed by (seed, iteration), and those of a sweep
+by (seed, iteration, row): a chain depends on its seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.engines import gibbs
+from partita.engines.gibbs import Seating
+from partita.engines.split_merge import split_merge
+from partita.families.contract import constrained, unconstrained
+from partita.families.registry import Block
+from partita.families.rows import log_marginals, refresh_clusters
+from partita.labels import canonical
+from partita.partitions import StickBreaking, log_eppf, log_labelled, sample_hyper
+from partita.trace import Trace, join, label_dtype
+
+__all__ = ["Chain", "Schedule", "log_joint", "run_chain", "start", "step"]
+
+HYPER_SPREAD = 1.5  # standard deviation of the hyperprior of each free hyper-parameter, around the default
+STEP = 0.5  # standard deviation of its random walk
+
+
+class Schedule(NamedTuple):
+    """How long a chain runs, and which steps an iteration has."""
+
+    n_draws: int = 200
+    burn_in: int = 200
+    thin: int = 1
+    n_moves: int = 5  # split-merge moves an iteration
+    learn_concentration: bool = True
+    learn_likelihood: bool = True
+
+
+class Chain(NamedTuple):
+    """Where a chain stands."""
+
+    seating: Seating
+    prior: Any
+    reference: tuple[Any, ...]  # the families that the hyperprior is centred on
+    seed: int
+    iteration: int
+    accepted: dict[str, int]
+
+
+def start(blocks: Sequence[Block], prior: Any, z: np.ndarray, seed: int, dtype: type = np.float32) -> Chain:
+    """A chain that starts from the labels z."""
+    fixed = prior.n_components if isinstance(prior, StickBreaking) else None
+    z = np.asarray(z) if fixed else canonical(z)
+    seating = gibbs.seat(blocks, z, n_components=fixed, dtype=dtype)
+    return Chain(seating, prior, tuple(block.family for block in blocks), seed, 0, {})
+
+
+def generator(seed: int, iteration: int, purpose: int) -> np.random.Generator:
+    """The random numbers of one purpose in one iteration."""
+    return np.random.Generator(np.random.Philox(key=seed, counter=[0, purpose, iteration, 0]))
+
+
+def step(chain: Chain, schedule: Schedule) -> Chain:
+    """One iteration."""
+    seating, prior, iteration = chain.seating, chain.prior, chain.iteration
+    N = len(seating.z)
+    seating = gibbs.reseat(seating, prior, np.arange(N), generator(chain.seed, iteration, 0).random(N))
+    rng = generator(chain.seed, iteration, 1)
+    accepted = dict(chain.accepted)
+    fixed = isinstance(prior, StickBreaking)
+    for _ in range(schedule.n_moves):
+        if fixed:
+            outcome = swap_labels(seating, prior, rng)
+        else:
+            seating, outcome = split_merge(seating, prior, rng)
+        accepted[outcome] = accepted.get(outcome, 0) + 1
+    if schedule.learn_concentration:
+        prior = sample_hyper(prior, seating.n if fixed else gibbs.sizes(seating), rng)
+    if schedule.learn_likelihood:
+        seating = learn_likelihood(seating, chain.reference, rng)
+    return chain._replace(seating=seating, prior=prior, iteration=iteration + 1, accepted=accepted)
+
+
+def swap_labels(seating: Seating, prior: Any, rng: np.random.Generator) -> str:
+    """Exchange two labels of a prior that cares for their order; the likelihood does not notice."""
+    K = len(seating.n)
+    if K < 2:
+        return "rejected"
+    j, k = rng.choice(K, size=2, replace=False)
+    swapped = seating.n.copy()
+    swapped[[j, k]] = swapped[[k, j]]
+    if np.log(rng.random()) >= log_labelled(prior, swapped) - log_labelled(prior, seating.n):
+        return "rejected"
+    seating.n[:] = swapped
+    for live in seating.blocks:
+        for columns in (live.S, live.C):
+            columns[:, [j, k]] = columns[:, [k, j]]
+    first, second = seating.z == j, seating.z == k
+    seating.z[first], seating.z[second] = k, j
+    return "swap"
+
+
+def learn_likelihood(seating: Seating, reference: Sequence[Any], rng: np.random.Generator) -> Seating:
+    """A random walk of each hyper-parameter on its free scale, column by column where columns have their own."""
+    K = len(seating.n) if seating.K[0] == len(seating.n) else int(seating.K[0])
+    blocks = []
+    for live, centre in zip(seating.blocks, reference, strict=True):
+        family = live.family
+        now = log_marginals(family, live.S[:, :K]).sum(axis=1)
+        means = unconstrained(centre)
+        for name, mean in means.items():
+            family, now = _walk(family, name, mean, now, live.S[:, :K], rng)
+        refresh_clusters(family, live.S, live.C, len(seating.n))
+        blocks.append(live._replace(family=family))
+    return seating._replace(blocks=tuple(blocks))
+
+
+def _walk(family, name, mean, now, S, rng):
+    """Propose one hyper-parameter, accept it in each column by its own evidence."""
+    value = unconstrained(family)[name]
+    by_column = value.shape == now.shape and len(now) > 1
+    shift = STEP * rng.standard_normal(value.shape)
+    moved = constrained(family, name, value + shift)
+    then = log_marginals(moved, S).sum(axis=1)
+    log_prior = ((value - mean) ** 2 - (value + shift - mean) ** 2) / (2 * HYPER_SPREAD**2)
+    log_u = np.log(rng.random(now.shape if by_column else 1))
+    gain = then - now + log_prior if by_column else (then - now).sum() + log_prior.sum()
+    better = np.broadcast_to(log_u < gain, now.shape)
+    if by_column:
+        return constrained(family, name, np.where(better, value + shift, value)), np.where(better, then, now)
+    return (moved, then) if better.all() else (family, now)
+
+
+def log_joint(chain: Chain) -> float:
+    """Log probability of data and labels under the present hyper-parameters."""
+    seating, prior = chain.seating, chain.prior
+    if isinstance(prior, StickBreaking):
+        K, total = len(seating.n), log_labelled(prior, seating.n)
+    else:
+        K = int(seating.K[0])
+        total = log_eppf(prior, gibbs.sizes(seating), K)
+    return float(total + sum(log_marginals(live.family, live.S[:, :K]).sum() for live in seating.blocks))
+
+
+def run_chain(
+    blocks: Sequence[Block],
+    prior: Any,
+    z: np.ndarray,
+    schedule: Schedule,
+    *,
+    seed: int,
+    index: int = 0,
+    callback: Callable[[int, int, float], Any] | None = None,
+) -> tuple[Trace, Chain]:
+    """Burn in, then draw; ``callback(iteration, n_clusters, log_joint)`` after each, returning True stops."""
+    chain = start(blocks, prior, z, seed)
+    draws: list[Trace] = []
+    total = schedule.burn_in + schedule.n_draws * schedule.thin
+    for iteration in range(total):
+        chain = step(chain, schedule)
+        value = log_joint(chain)
+        K = int(np.count_nonzero(chain.seating.n))
+        if iteration >= schedule.burn_in and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
+            draws.append(_draw(chain, value, K, index))
+        if callback is not None and callback(iteration + 1, K, value):
+            break
+    if not draws:
+        draws.append(_draw(chain, value, K, index))
+    widest = max((draw.labels.dtype for draw in draws), key=lambda dtype: dtype.itemsize)
+    return join([draw._replace(labels=draw.labels.astype(widest)) for draw in draws]), chain
+
+
+def _draw(chain: Chain, value: float, K: int, index: int) -> Trace:
+    z = gibbs.labels(chain.seating)
+    if not isinstance(chain.prior, StickBreaking):
+        z = canonical(z)
+    concentration = getattr(chain.prior, "concentration", getattr(chain.prior, "gamma", np.nan))
+    discount = getattr(chain.prior, "discount", np.nan)
+    return Trace(
+        z.astype(label_dtype(int(z.max()) + 1))[None],
+        np.array([value]),
+        np.array([K]),
+        np.array([float(concentration)]),
+        np.array([float(discount)]),
+        np.array([index]),
+    )
