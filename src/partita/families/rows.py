@@ -58,44 +58,54 @@ def scatter_rows(lik, data, rows, theta, R, S):
     return hidden
 
 
-NEGLIGIBLE = (
-    -50.0
-)  # log of a share too small to change any sum of doubles; most clusters of most rows are there
+LOWEST = -800.0  # its exponential is zero in doubles, and zero times it is zero, as zero times -inf is not
 
 
-@kernel
-def normalize_rows(L, w, sums):
+def normalize_rows(L: np.ndarray, w: np.ndarray, sums: np.ndarray) -> None:
     """Turn log joints into weighted responsibilities in place.
 
     Adds to ``sums``: the weighted log-sum-exp (log likelihood) and the weighted entropy of the labels. A row
     that every cluster gives probability zero keeps equal responsibilities, and a log likelihood of -inf.
+
+    The exponentials are numpy's, which takes several at a time; a compiled loop takes them one by one.
     """
+    top = np.empty(len(L))
+    shift_rows(L, top)
+    share_rows(L, np.exp(L), top, w, sums)
+
+
+@kernel
+def shift_rows(L, top):
+    """Subtract from each row its largest entry, which goes to ``top``."""
     N, K = L.shape
     for i in range(N):
-        row = L[i]
-        top = -np.inf
-        for k in range(K):
-            top = max(top, row[k])
-        if top == -np.inf:
-            row[:] = w[i] / K
-            if w[i] > 0:
-                sums[0] = -np.inf
-                sums[1] += w[i] * math.log(K)
-            continue
+        largest = L[i, 0]
+        for k in range(1, K):
+            largest = max(largest, L[i, k])
+        top[i] = largest
+        if largest == -np.inf:
+            for k in range(K):
+                L[i, k] = 0.0
+        else:
+            for k in range(K):
+                L[i, k] = max(L[i, k] - largest, LOWEST)
+
+
+@kernel
+def share_rows(L, E, top, w, sums):
+    """From shifted log joints and their exponentials to weighted responsibilities, which take the place of L."""
+    N, K = L.shape
+    for i in range(N):
         total, moment = 0.0, 0.0
         for k in range(K):
-            shifted = row[k] - top
-            e = math.exp(shifted) if shifted > NEGLIGIBLE else 0.0
-            row[k] = e
-            total += e
-            if e > 0.0:
-                moment += e * shifted
+            total += E[i, k]
+            moment += E[i, k] * L[i, k]
         scale = w[i] / total
         for k in range(K):
-            row[k] *= scale
-        log_total = math.log(total)
+            L[i, k] = E[i, k] * scale
         if w[i] > 0:
-            sums[0] += w[i] * (top + log_total)
+            log_total = math.log(total)
+            sums[0] += w[i] * (top[i] + log_total)
             sums[1] += w[i] * (log_total - moment / total)
 
 
