@@ -101,8 +101,9 @@ def posterior(lik, d, s):
     k = lik.k[d] + s[0]
     m = (lik.k[d] * lik.m[d] + s[1]) / k
     a = lik.a[d] + 0.5 * s[0]
-    b = lik.b[d] + 0.5 * (s[2] + lik.k[d] * lik.m[d] ** 2 - k * m * m)
-    return m, k, a, max(b, 1e-12)  # removals in a long chain may leave a rounding error below zero
+    # the sum of squares is never negative; rounding (removals in a long chain, huge weights) may say so
+    b = lik.b[d] + 0.5 * max(s[2] + lik.k[d] * lik.m[d] ** 2 - k * m * m, 0.0)
+    return m, k, a, b
 
 
 @log_marginal.register(GaussianDiagonal, inline=False)
@@ -141,7 +142,7 @@ def _(lik, d, s, c, k, x, acc):
     if not math.isnan(x):
         m, kn, a, b = posterior(lik, d, s)
         shrunk = b - 0.5 * kn / (kn - 1.0) * (x - m) ** 2
-        shrunk = max(shrunk, 1e-12)  # as in posterior()
+        shrunk = max(shrunk, lik.b[d])  # as in posterior()
         acc[2] += math.lgamma(a) - math.lgamma(a - 0.5) - 0.5 * math.log(2 * math.pi * b * kn / (kn - 1.0))
         acc[2] += (a - 0.5) * math.log(shrunk / b)
 
@@ -218,7 +219,7 @@ def _posteriors(lik: GaussianDiagonal, S: np.ndarray):
     n, sx, sxx = S[0::3], S[1::3], S[2::3]
     k = k0 + n
     m = np.where(k > 0, (k0 * m0 + sx) / np.where(k > 0, k, 1.0), 0.0)
-    return m, k, a0 + 0.5 * n, np.maximum(b0 + 0.5 * (sxx + k0 * m0**2 - k * m**2), 0.0)
+    return m, k, a0 + 0.5 * n, b0 + 0.5 * np.maximum(sxx + k0 * m0**2 - k * m**2, 0.0)
 
 
 def _natural(m: np.ndarray, tau: np.ndarray, log_tau: np.ndarray, tau_m2: np.ndarray) -> np.ndarray:
