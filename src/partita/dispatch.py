@@ -126,18 +126,18 @@ def _unroll(apply: Callable, one: Any, names: list[str]) -> None:
     from numba.extending import overload
 
     rest = "".join(f", {name}" for name in names)
-    scope: dict[str, Any] = {"one": one, "apply": apply, "BaseTuple": types.BaseTuple}
-    exec(
-        f"def nothing(blocks{rest}):\n"
-        f"    pass\n"
-        f"def unrolled(blocks{rest}):\n"
-        f"    one(blocks[0]{rest})\n"
-        f"    apply(blocks[1:]{rest})\n"
-        f"def choose(blocks{rest}):\n"
-        f"    if isinstance(blocks, BaseTuple):\n"
-        f"        return unrolled if len(blocks) else nothing\n",
-        scope,
-    )
+
+    def unroll(blocks: Any) -> Callable | None:
+        if not isinstance(blocks, types.BaseTuple):
+            return None
+        calls = "".join(f"    one(blocks[{b}]{rest})\n" for b in range(len(blocks)))
+        scope = {"one": one}
+        exec(f"def unrolled(blocks{rest}):\n{calls or '    pass'}", scope)
+        return scope["unrolled"]
+
+    scope: dict[str, Any] = {"unroll": unroll}
+    # numba matches the argument names of the chooser with those of the implementation, hence the exec
+    exec(f"def choose(blocks{rest}):\n    return unroll(blocks)", scope)
     overload(apply, strict=False, jit_options=JIT_OPTIONS)(scope["choose"])
 
 

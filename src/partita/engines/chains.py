@@ -1,8 +1,8 @@
 """Chains: a sampler is a list of steps, each of which leaves the posterior invariant.
 
-One iteration is a Gibbs sweep over all objects, a few split-merge moves, then the hyper-parameters of the prior and of
-the likelihood. All random numbers come from a counter-based generator keyed by (seed, iteration), and those of a sweep
-by (seed, iteration, row): a chain depends on its seed alone.
+One iteration is a Gibbs sweep over all objects, the hidden coordinates of partly seen ones, a few split-merge moves,
+then the hyper-parameters of the prior and of the likelihood. All random numbers come from a counter-based generator
+keyed by (seed, iteration), and those of a sweep by (seed, iteration, row): a chain depends on its seed alone.
 """
 
 from __future__ import annotations
@@ -12,20 +12,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines import gibbs
-from partita.engines.gibbs import Seating
+from partita.engines import gibbs, hidden
+from partita.engines.gibbs import MANY, Seating
 from partita.engines.split_merge import split_merge
 from partita.families.contract import constrained, unconstrained
 from partita.families.registry import Block
 from partita.families.rows import log_marginals, refresh_clusters
 from partita.labels import canonical
-from partita.partitions import StickBreaking, log_eppf, log_labelled, sample_hyper
+from partita.partitions import StickBreaking, bind, log_eppf, log_labelled, sample_hyper
 from partita.trace import Trace, join, label_dtype
 
 __all__ = ["Chain", "Schedule", "log_joint", "run_chain", "start", "step"]
 
+SWEEP, MOVES, HIDDEN, COMPLETION, START = range(5)  # which random numbers of an iteration are whose
 HYPER_SPREAD = 1.5  # standard deviation of the hyperprior of each free hyper-parameter, around the default
-STEP = 0.5  # standard deviation of its random walk
+STEPS = (
+    1.0,
+    0.3,
+    0.1,
+)  # standard deviations of its random walk, one of them at random: no size suits all data
 
 
 class Schedule(NamedTuple):
@@ -35,6 +40,8 @@ class Schedule(NamedTuple):
     burn_in: int = 200
     thin: int = 1
     n_moves: int = 5  # split-merge moves an iteration
+    n_scans: int = 0  # restricted Gibbs scans that build a split; 0: sequential allocation
+    limit: int = MANY  # no more clusters than these
     learn_concentration: bool = True
     learn_likelihood: bool = True
 
@@ -48,14 +55,32 @@ class Chain(NamedTuple):
     seed: int
     iteration: int
     accepted: dict[str, int]
+    shown: tuple[Block, ...]  # the data with their holes; the seating holds a completed copy
+    hidden_rows: np.ndarray
 
 
-def start(blocks: Sequence[Block], prior: Any, z: np.ndarray, seed: int, dtype: type = np.float32) -> Chain:
-    """A chain that starts from the labels z."""
+def start(
+    blocks: Sequence[Block],
+    prior: Any,
+    z: np.ndarray,
+    seed: int,
+    dtype: type = np.float32,
+    families: Sequence[Any] | None = None,
+) -> Chain:
+    """A chain that starts from the labels z, and from the given families if the data have taught some already."""
     fixed = prior.n_components if isinstance(prior, StickBreaking) else None
     z = np.asarray(z) if fixed else canonical(z)
-    seating = gibbs.seat(blocks, z, n_components=fixed, dtype=dtype)
-    return Chain(seating, prior, tuple(block.family for block in blocks), seed, 0, {})
+    prior = bind(prior, float(len(z)))
+    reference = tuple(block.family for block in blocks)
+    shown = tuple(
+        block._replace(family=family) for block, family in zip(blocks, families or reference, strict=True)
+    )
+    rows = hidden.rows_with_hidden(shown)
+    completed = shown
+    if len(rows):
+        completed = hidden.complete(shown, z, fixed or int(z.max()) + 1, generator(seed, 0, COMPLETION))
+    seating = gibbs.seat(completed, z, n_components=fixed, dtype=dtype)
+    return Chain(seating, prior, reference, seed, 0, {}, shown, rows)
 
 
 def generator(seed: int, iteration: int, purpose: int) -> np.random.Generator:
@@ -67,20 +92,27 @@ def step(chain: Chain, schedule: Schedule) -> Chain:
     """One iteration."""
     seating, prior, iteration = chain.seating, chain.prior, chain.iteration
     N = len(seating.z)
-    seating = gibbs.reseat(seating, prior, np.arange(N), generator(chain.seed, iteration, 0).random(N))
-    rng = generator(chain.seed, iteration, 1)
+    u = generator(chain.seed, iteration, SWEEP).random(N)
+    seating = gibbs.reseat(seating, prior, np.arange(N), u, schedule.limit)
+    if len(chain.hidden_rows):
+        rng = generator(chain.seed, iteration, HIDDEN)
+        hidden.step(seating, chain.shown, prior, chain.hidden_rows, rng)
+    rng = generator(chain.seed, iteration, MOVES)
     accepted = dict(chain.accepted)
     fixed = isinstance(prior, StickBreaking)
     for _ in range(schedule.n_moves):
         if fixed:
             outcome = swap_labels(seating, prior, rng)
         else:
-            seating, outcome = split_merge(seating, prior, rng)
+            seating, outcome = split_merge(seating, prior, rng, schedule.n_scans, schedule.limit)
         accepted[outcome] = accepted.get(outcome, 0) + 1
     if schedule.learn_concentration:
         prior = sample_hyper(prior, seating.n if fixed else gibbs.sizes(seating), rng)
     if schedule.learn_likelihood:
         seating = learn_likelihood(seating, chain.reference, rng)
+    else:
+        for live in seating.blocks:  # what single precision has lost in a sweep of small changes
+            refresh_clusters(live.family, live.S, live.C, len(seating.n))
     return chain._replace(seating=seating, prior=prior, iteration=iteration + 1, accepted=accepted)
 
 
@@ -122,7 +154,7 @@ def _walk(family, name, mean, now, S, rng):
     """Propose one hyper-parameter, accept it in each column by its own evidence."""
     value = unconstrained(family)[name]
     by_column = value.shape == now.shape and len(now) > 1
-    shift = STEP * rng.standard_normal(value.shape)
+    shift = rng.choice(STEPS) * rng.standard_normal(value.shape)
     moved = constrained(family, name, value + shift)
     then = log_marginals(moved, S).sum(axis=1)
     log_prior = ((value - mean) ** 2 - (value + shift - mean) ** 2) / (2 * HYPER_SPREAD**2)

@@ -35,7 +35,9 @@ from partita.families.contract import (
 from partita.families.registry import Block
 from partita.partitions import StickBreaking, log_mass, log_new_seat, log_seat
 
-__all__ = ["Live", "Seating", "labels", "reseat", "seat", "sizes"]
+__all__ = ["MANY", "Live", "Seating", "labels", "reseat", "seat", "sizes"]
+
+MANY = 1 << 40  # a limit on the number of clusters that is none
 
 
 class Live(NamedTuple):
@@ -107,9 +109,8 @@ def clear_slot(block, k):
         block.S[e, k] = 0.0
     for d in range(n_columns(block.family)):
         s = block.S[stats_start(block.family, d) : stats_start(block.family, d + 1), k]
-        refresh(
-            block.family, d, s, block.C[cache_start(block.family, d) : cache_start(block.family, d + 1)], k
-        )
+        c = block.C[cache_start(block.family, d) : cache_start(block.family, d + 1)]
+        refresh(block.family, d, s, c, k)
 
 
 @kernel
@@ -134,8 +135,14 @@ def draw_slot(lp, n_slots, u):
     return k
 
 
+@kernel
+def log_opening(prior, N, K, limit):
+    """Log weight of a cluster of one's own beside K others; none beyond the limit."""
+    return log_new_seat(prior, float(N), K) if limit > K else -math.inf
+
+
 @generic(derived=True)
-def weigh(blocks, prior, z, n, slot_of, name_of, K, mass, i, lp, acc):
+def weigh(blocks, prior, z, n, slot_of, name_of, K, mass, i, lp, acc, limit):
     """Log weights of all seats of object i, given where the others sit, into ``lp[:K + 1]``.
 
     Returns the slot that i still occupies; -1 if it sat alone, in which case its cluster is closed already.
@@ -146,7 +153,7 @@ def weigh(blocks, prior, z, n, slot_of, name_of, K, mass, i, lp, acc):
         add_row(blocks, i, k, -1.0)
         close_slot(blocks, n, slot_of, name_of, K, k)
         mass[k] = mass[K[0]]
-        mass[K[0]] = log_new_seat(prior, float(z.shape[0]), K[0])
+        mass[K[0]] = log_opening(prior, z.shape[0], K[0], limit)
     for h in range(K[0] + 1):
         lp[h] = mass[h]
     score_row(blocks, i, K[0] + 1, lp)
@@ -159,7 +166,7 @@ def weigh(blocks, prior, z, n, slot_of, name_of, K, mass, i, lp, acc):
 
 
 @generic(derived=True)
-def take(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new):
+def take(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new, limit):
     """Move object i from its old slot (-1: none) to a new one, which may be the empty slot K."""
     if new == old:
         return
@@ -169,7 +176,7 @@ def take(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new):
         add_row(blocks, i, old, -1.0)
     if new == K[0]:
         open_slot(blocks, slot_of, name_of, K)
-        mass[K[0]] = log_new_seat(prior, float(z.shape[0]), K[0])
+        mass[K[0]] = log_opening(prior, z.shape[0], K[0], limit)
     z[i] = name_of[new]
     n[new] += 1.0
     mass[new] = log_seat(prior, n[new])
@@ -177,25 +184,25 @@ def take(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new):
 
 
 @kernel
-def fill_mass(prior, n, K, N, mass):
+def fill_mass(prior, n, K, N, mass, limit):
     """Log weights of the seats in each slot, and of the empty one."""
     for k in range(K[0]):
         mass[k] = log_seat(prior, n[k])
-    mass[K[0]] = log_new_seat(prior, float(N), K[0])
+    mass[K[0]] = log_opening(prior, N, K[0], limit)
 
 
 @kernel
-def sweep(blocks, prior, z, n, slot_of, name_of, K, rows, u, start):
+def sweep(blocks, prior, z, n, slot_of, name_of, K, rows, u, start, limit):
     """Reseat objects ``rows[start:]``, each with its own uniform; returns where it had to stop for more slots."""
     capacity = n.shape[0]
     lp, mass, acc = np.empty(capacity, blocks[0].C.dtype), np.empty(capacity), np.empty(3)
-    fill_mass(prior, n, K, z.shape[0], mass)
+    fill_mass(prior, n, K, z.shape[0], mass, limit)
     for j in range(start, rows.shape[0]):
         if K[0] + 1 >= capacity:
             return j
-        old = weigh(blocks, prior, z, n, slot_of, name_of, K, mass, rows[j], lp, acc)
+        old = weigh(blocks, prior, z, n, slot_of, name_of, K, mass, rows[j], lp, acc, limit)
         new = draw_slot(lp, K[0] + 1, u[j])
-        take(blocks, prior, z, n, slot_of, name_of, K, mass, rows[j], old, new)
+        take(blocks, prior, z, n, slot_of, name_of, K, mass, rows[j], old, new, limit)
     return rows.shape[0]
 
 
@@ -203,8 +210,8 @@ def sweep(blocks, prior, z, n, slot_of, name_of, K, rows, u, start):
 def seat_weights(blocks, prior, z, n, slot_of, name_of, K, i, lp):
     """What ``sweep`` draws the seat of object i from (changes the seating if i sat alone: give it a copy)."""
     mass = np.empty(n.shape[0])
-    fill_mass(prior, n, K, z.shape[0], mass)
-    return weigh(blocks, prior, z, n, slot_of, name_of, K, mass, i, lp, np.empty(3))
+    fill_mass(prior, n, K, z.shape[0], mass, MANY)
+    return weigh(blocks, prior, z, n, slot_of, name_of, K, mass, i, lp, np.empty(3), MANY)
 
 
 @generic(derived=True)
@@ -284,7 +291,7 @@ def seat(
         shape, cache = n_stats(block.family), n_cache(block.family)
         S: np.ndarray = np.zeros((shape, capacity))
         C: np.ndarray = np.zeros((cache, capacity), dtype)
-        live.append(Live(block.family, block.data, S, C, np.zeros((shape, 2)), np.zeros((cache, 2))))
+        live.append(Live(block.family, block.data, S, C, np.zeros((shape, 2)), np.zeros((cache, 2), dtype)))
     seating = Seating(
         tuple(live),
         z.astype(np.int64),
@@ -297,13 +304,37 @@ def seat(
     return seating
 
 
+@each
+def observe_row(block, i, k):
+    """Add an object to the statistics of slot k, and leave its cache stale."""
+    for d in range(n_columns(block.family)):
+        s = block.S[stats_start(block.family, d) : stats_start(block.family, d + 1), k]
+        observe(block.family, d, s, datum(block.family, block.data, i, d), 1.0)
+
+
+@each
+def empty_statistics(block):
+    """No data in any slot."""
+    block.S[:] = 0.0
+
+
+@each
+def refresh_slot(block, k):
+    """The cache of slot k from its statistics."""
+    for d in range(n_columns(block.family)):
+        s = block.S[stats_start(block.family, d) : stats_start(block.family, d + 1), k]
+        c = block.C[cache_start(block.family, d) : cache_start(block.family, d + 1)]
+        refresh(block.family, d, s, c, k)
+
+
 @kernel
-def rebuild(blocks, z, capacity):
-    """Statistics and caches of all slots from the labels (names equal slots here)."""
+def rebuild(blocks, slots, capacity):
+    """Statistics and caches of all slots from the slot of each object."""
+    empty_statistics(blocks)
+    for i in range(slots.shape[0]):
+        observe_row(blocks, i, slots[i])
     for k in range(capacity):
-        clear_slot(blocks, k)
-    for i in range(z.shape[0]):
-        add_row(blocks, i, z[i], 1.0)
+        refresh_slot(blocks, k)
 
 
 def grow(seating: Seating) -> Seating:
@@ -323,13 +354,13 @@ def grow(seating: Seating) -> Seating:
     )
 
 
-def reseat(seating: Seating, prior: Any, rows: np.ndarray, u: np.ndarray) -> Seating:
-    """One sweep over ``rows``, with more slots where they are needed."""
+def reseat(seating: Seating, prior: Any, rows: np.ndarray, u: np.ndarray, limit: int = MANY) -> Seating:
+    """One sweep over ``rows``, with more slots where they are needed and no more clusters than the limit."""
     if isinstance(prior, StickBreaking):
         sweep_fixed(seating.blocks, prior, seating.z, seating.n, rows, u)
         return seating
     done = 0
-    while (done := sweep(*seating[:1], prior, *seating[1:], rows, u, done)) < len(rows):
+    while (done := sweep(*seating[:1], prior, *seating[1:], rows, u, done, limit)) < len(rows):
         seating = grow(seating)
     return seating
 

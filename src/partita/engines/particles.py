@@ -19,12 +19,12 @@ import numpy as np
 
 from partita.engines.population import (
     Population,
-    count_rows,
     grow,
     keep,
     populate,
     trace_labels,
 )
+from partita.families import n_rows
 from partita.families.registry import Block
 from partita.partitions import log_new_seat, log_seat
 
@@ -195,7 +195,7 @@ def update(
     u : array of float, optional
         One uniform an object, in place of the seed's.
     """
-    rows = np.arange(count_rows(blocks[0].data)) if rows is None else np.asarray(rows)
+    rows = np.arange(n_rows(blocks[0].data)) if rows is None else np.asarray(rows)
     stop = state.n_seen + len(rows)
     u = uniforms(state.seed, state.n_seen, stop) if u is None else np.asarray(u, float)
     population, parent, seat, gains = grow(

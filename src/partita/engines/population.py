@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,12 +21,11 @@ import numpy as np
 from partita.dispatch import generic, kernel, lacks
 from partita.engines.gibbs import add_row, clear_slot, move_slot, score_row
 from partita.engines.passes import n_cache, n_stats
-from partita.families import Counts, CountVectors
 from partita.families.contract import partly_seen
 from partita.families.registry import Block
 from partita.partitions import log_new_seat, log_seat
 
-__all__ = ["Pooled", "Population", "check", "count_rows", "grow", "keep", "populate", "trace_labels"]
+__all__ = ["Pooled", "Population", "check", "grow", "keep", "populate", "trace_labels"]
 
 PRIME = 2**31 - 1  # keys are taken modulo this: their squares fit in 64 bits
 STAYS, JOINED = 1, 2  # what becomes of a column: some child leaves it as it is, some child adds the object
@@ -255,22 +253,6 @@ def check(blocks: Sequence[Block], prior: Any) -> None:
                 f"{', '.join(map(str, block.columns[:5]))}): use a family that reads single cells (gaussian, poisson), "
                 "rows without missing values, or inference='vb'"
             )
-
-
-@singledispatch
-def count_rows(data: Any) -> int:
-    """Number of objects in a container of data."""
-    return len(data)
-
-
-@count_rows.register(Counts)
-def _(data):
-    return len(data.X)
-
-
-@count_rows.register(CountVectors)
-def _(data):
-    return len(data.indptr) - 1
 
 
 def trace_labels(parent: np.ndarray, seat: np.ndarray, hypotheses: np.ndarray) -> np.ndarray:

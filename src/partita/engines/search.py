@@ -24,7 +24,8 @@ from partita.dispatch import each, kernel
 from partita.engines.ceilings import log_ceiling, log_open_ceiling, log_seat_ceiling
 from partita.engines.gibbs import add_row, clear_slot, move_slot, score_row
 from partita.engines.passes import n_cache, n_stats, predictive
-from partita.engines.population import PRIME, Pooled, check, count_rows, grow, keep, populate, trace_labels
+from partita.engines.population import PRIME, Pooled, check, grow, keep, populate, trace_labels
+from partita.families import n_rows
 from partita.families.contract import datum, log_marginal, n_columns, observe, stats_start
 from partita.families.registry import Block
 from partita.labels import canonical
@@ -119,7 +120,7 @@ def beam_search(
     """
     if width < 1:
         raise ValueError(f"width is {width}: take at least 1")
-    rows = unusual_first(blocks) if order is None else checked_order(order, count_rows(blocks[0].data))
+    rows = unusual_first(blocks) if order is None else checked_order(order, n_rows(blocks[0].data))
     pool = populate([block.family for block in blocks], width)
     hashes, _ = row_hashes(blocks)
     pool, parent, seat, _ = grow(pool, Best(int(width)), prior, blocks, rows, np.zeros(len(rows)), hashes, 0)
@@ -131,7 +132,7 @@ def beam_search(
 
 def unusual_first(blocks: Sequence[Block]) -> np.ndarray:
     """Objects by their log probability in a cluster of their own, the smallest first."""
-    rows = np.arange(count_rows(blocks[0].data))
+    rows = np.arange(n_rows(blocks[0].data))
     empty = [np.zeros((n_stats(block.family), 1)) for block in blocks]
     return np.argsort(predictive(blocks, empty, np.zeros(1))(rows)[:, 0], kind="stable")
 
@@ -156,7 +157,7 @@ def observe_rows(lik, data, rows, T):
 
 def row_hashes(blocks: Sequence[Block]) -> tuple[np.ndarray, np.ndarray]:
     """A random number for each object, the same for rows with the same statistics (none if all differ), and ids."""
-    N = count_rows(blocks[0].data)
+    N = n_rows(blocks[0].data)
     ids = np.empty(N, np.int64)
     known: dict[bytes, int] = {}
     for start in range(0, N, 4096):
@@ -278,7 +279,7 @@ def a_star(
     (array([0, 1, 0, 1]), 'optimal')
     """
     check(blocks, prior)
-    N = count_rows(blocks[0].data)
+    N = n_rows(blocks[0].data)
     rows = unusual_first(blocks) if order is None else checked_order(order, N)
     proved = all(type(block.family) in log_ceiling.table for block in blocks)
     start = beam_search(blocks, prior, width=width, order=rows)

@@ -3,6 +3,7 @@
 from partita.families import gaussian_full_arrays
 from partita.families.bernoulli import Bernoulli
 from partita.families.categorical import Categorical
+from partita.families.data import n_rows, take
 from partita.families.exponential import Exponential
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.gaussian_full import GaussianFull
@@ -25,5 +26,7 @@ __all__ = [
     "Poisson",
     "entry_of",
     "family_entry",
+    "n_rows",
     "register_family",
+    "take",
 ]

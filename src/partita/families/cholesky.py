@@ -65,7 +65,7 @@ def rank_one(L, y, sign, p):
         diagonal = a * (a + 1) // 2 + a
         old = L[diagonal]
         square = old * old + sign * y[a] * y[a]
-        if not square > 1e-10 * old * old:  # a downdate this close to singular has lost its digits
+        if not square > 1e-3 * old * old:  # a downdate this close to singular has too few digits left
             return False
         new = math.sqrt(square)
         cosine, sine = new / old, y[a] / old

@@ -104,7 +104,7 @@ def score_own(lik, d, s, c, k, x, acc):
     the cluster. A family whose predictive is a ratio multiplies its two parts in, and the engine takes one log
     for all columns; any other adds its log to ``acc[2]``.
     """
-    scratch, out = np.empty((c.shape[0], 1)), np.zeros(1)
+    scratch, out = np.empty((c.shape[0], 1), c.dtype), np.zeros(1, c.dtype)
     observe(lik, d, s, x, -1.0)
     ready(lik, d, s, scratch, x)
     score(lik, d, scratch, x, 1, out)
@@ -224,9 +224,30 @@ def n_parameters(lik: Any) -> int:
 
 
 @singledispatch
+def hidden_rows(lik: Any, data: Any) -> np.ndarray:
+    """Rows whose vector shows only some of its coordinates (none, for families that read single cells)."""
+    return np.zeros(0, np.int64)
+
+
 def partly_seen(lik: Any, data: Any) -> bool:
-    """Whether some vector shows only some of its coordinates (never, for families that read single cells)."""
-    return False
+    """Whether some vector shows only some of its coordinates."""
+    return len(hidden_rows(lik, data)) > 0
+
+
+@singledispatch
+def impute(
+    lik: Any,
+    shown: Any,
+    theta: np.ndarray,
+    rows: np.ndarray,
+    z: np.ndarray,
+    rng: np.random.Generator,
+    out: Any,
+) -> None:
+    """Draw the hidden coordinates of ``rows`` given the parameters of their clusters ``z``, into the container ``out``.
+
+    ``out`` is a copy of ``shown``; only what is hidden there is written.
+    """
 
 
 # ---- hyper-parameters on a free scale, for samplers that walk over them ---------------------------------------

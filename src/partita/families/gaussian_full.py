@@ -13,10 +13,11 @@ from partita.families.contract import (
     cache_start,
     curvature,
     datum,
+    hidden_rows,
+    impute,
     log_marginal,
     n_columns,
     observe,
-    partly_seen,
     project,
     refresh,
     scatter,
@@ -27,7 +28,13 @@ from partita.families.contract import (
     stats_start,
     touch,
 )
-from partita.families.gaussian_hidden import complete, count_hidden, scatter_completed, score_seen
+from partita.families.gaussian_hidden import (
+    complete,
+    count_hidden,
+    draw_hidden,
+    scatter_completed,
+    score_seen,
+)
 from partita.families.registry import Block, register_family
 from partita.families.special import log_multigamma, trigamma
 
@@ -255,9 +262,9 @@ def _(lik, d, s, c, k, x, acc):
         y[a] = t / c[start + a, k]
         q += y[a] * y[a]
     left = 1.0 - q * kappa / (kappa - 1.0)
-    if left < 1e-9:  # x is nearly all that the cluster varies by: the difference has no digits left
+    if left < 1e-3:  # x is nearly all that the cluster varies by: the difference has too few digits left
         observe(lik, d, s, x, -1.0)
-        scratch, out = np.empty((c.shape[0], 1)), np.zeros(1)
+        scratch, out = np.empty((c.shape[0], 1), c.dtype), np.zeros(1, c.dtype)
         refresh(lik, d, s, scratch, 0)
         score(lik, d, scratch, x, 1, out)
         observe(lik, d, s, x, 1.0)
@@ -371,10 +378,15 @@ def _(lik, d, s, v, x):
     return after - before
 
 
-@partly_seen.register(GaussianFull)
+@hidden_rows.register(GaussianFull)
 def _(lik, data):
     hidden = np.isnan(data).sum(axis=1)
-    return bool(np.any((hidden > 0) & (hidden < data.shape[1])))
+    return np.flatnonzero((hidden > 0) & (hidden < data.shape[1]))
+
+
+@impute.register(GaussianFull)
+def _(lik, shown, theta, rows, z, rng, out):
+    draw_hidden(shown, theta, rows, z, rng.standard_normal((len(rows), shown.shape[1])), out)
 
 
 def block(X, columns, weights, **options) -> Block:

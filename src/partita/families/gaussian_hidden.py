@@ -10,7 +10,7 @@ from partita.dispatch import kernel
 from partita.families.cholesky import factor, log_determinant, solve_lower, solve_upper
 from partita.families.gaussian import LOG_2PI
 
-__all__ = ["complete", "count_hidden", "scatter_completed", "score_seen"]
+__all__ = ["complete", "count_hidden", "draw_hidden", "scatter_completed", "score_seen"]
 
 
 @kernel
@@ -137,3 +137,24 @@ def scatter_completed(S, theta, x, r, n_hidden):
                 S[j, k] += r[k] * (mean[a] * mean[b] + cov[a, b])
                 j += 1
     return bound
+
+
+@kernel
+def draw_hidden(shown, theta, rows, z, normals, out):
+    """Draw the hidden coordinates of ``rows`` given the parameters of their clusters."""
+    p = shown.shape[1]
+    H, mean, e = np.empty((p, p)), np.empty(p), np.empty(p)
+    for r in range(rows.shape[0]):
+        x = shown[rows[r]]
+        complete(theta[:, z[r]], x, mean, H)
+        n_hidden = 0
+        for a in range(p):
+            if math.isnan(x[a]):
+                e[n_hidden] = normals[r, a]
+                n_hidden += 1
+        solve_upper(H, e, n_hidden)  # H H' is the precision: its inverse root spreads them
+        n_hidden = 0
+        for a in range(p):
+            if math.isnan(x[a]):
+                out[rows[r], a] = mean[a] + e[n_hidden]
+                n_hidden += 1

@@ -16,6 +16,8 @@ from partita.families.contract import (
     draw,
     expect,
     flat,
+    hidden_rows,
+    impute,
     interior,
     learn,
     log_marginal,
@@ -24,7 +26,6 @@ from partita.families.contract import (
     n_columns,
     n_parameters,
     observe,
-    partly_seen,
     project,
     ready,
     refresh,
@@ -377,9 +378,22 @@ def _(lik):
     return len(lik.alpha) - 1
 
 
-@partly_seen.register(Multinomial)
+@hidden_rows.register(Multinomial)
 def _(lik, data):
-    return bool(np.isnan(data.counts).any())
+    owner = np.repeat(np.arange(len(data.indptr) - 1), np.diff(data.indptr))
+    return np.unique(owner[np.isnan(data.counts)])
+
+
+@impute.register(Multinomial)
+def _(lik, shown, theta, rows, z, rng, out):
+    """Negative multinomial: a Poisson count at a Gamma-distributed length of the document."""
+    for i, k in zip(rows, z, strict=True):
+        span = slice(shown.indptr[i], shown.indptr[i + 1])
+        hidden = np.isnan(shown.counts[span])
+        p = np.exp(theta[2 + shown.indices[span][hidden], k])
+        visible = max(1.0 - p.sum(), 1e-12)
+        length = rng.standard_gamma(np.nansum(shown.counts[span])) / visible
+        out.counts[span][hidden] = rng.poisson(np.minimum(length * p, 1e12))
 
 
 @unconstrained.register(Multinomial)

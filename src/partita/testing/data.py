@@ -1,4 +1,4 @@
-"""Containers of data as the laws handle them: count rows, take rows, punch holes."""
+"""Holes in containers of data, for the laws of the tests."""
 
 from __future__ import annotations
 
@@ -7,56 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from partita.families import Counts, CountVectors
+from partita.families import Counts, CountVectors, n_rows, take
 
 __all__ = ["n_rows", "take", "with_holes"]
-
-
-@singledispatch
-def n_rows(data: Any) -> int:
-    """Number of objects in a container of data.
-
-    Examples
-    --------
-    >>> n_rows(np.zeros((4, 2)))
-    4
-    """
-    return len(data)
-
-
-@n_rows.register(Counts)
-def _(data):
-    return len(data.X)
-
-
-@n_rows.register(CountVectors)
-def _(data):
-    return len(data.indptr) - 1
-
-
-@singledispatch
-def take(data: Any, rows: Any) -> Any:
-    """The objects ``rows``, in that order; an object may come more than once.
-
-    Examples
-    --------
-    >>> take(np.array([[1.0], [2.0]]), [1, 1]).ravel()
-    array([2., 2.])
-    """
-    return np.ascontiguousarray(data[np.asarray(rows, dtype=int)])
-
-
-@take.register(Counts)
-def _(data, rows):
-    return Counts(take(data.X, rows), take(data.exposure, rows))
-
-
-@take.register(CountVectors)
-def _(data, rows):
-    spans = [np.arange(data.indptr[i], data.indptr[i + 1]) for i in rows]
-    picked = np.concatenate([*spans, np.zeros(0, np.int64)]).astype(np.int64)
-    indptr = np.concatenate([[0], np.cumsum([len(span) for span in spans])]).astype(np.int64)
-    return CountVectors(indptr, data.indices[picked], data.counts[picked])
 
 
 @singledispatch

@@ -1,0 +1,88 @@
+"""Hidden coordinates of partly seen vectors, sampled along with the labels.
+
+A chain keeps a completed copy of such data. One step of this engine draws the parameters of all clusters given the
+completed data, then reseats each partly seen object by what it shows *alone* (its hidden coordinates integrated out),
+then draws its hidden coordinates given its new cluster: label and completion move together, so an object whose shown
+part suits two clusters changes between them, whatever its last completion says. Clusters are neither opened nor closed
+here (an object that sits alone stays): sweeps and splits do that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from partita.dispatch import kernel
+from partita.engines.gibbs import Seating, draw_slot, labels, rebuild
+from partita.engines.passes import Parameters, log_joint_rows
+from partita.engines.seeding import label_statistics
+from partita.execution import row_blocks
+from partita.families import n_rows, take
+from partita.families.contract import draw, hidden_rows, impute
+from partita.families.registry import Block
+from partita.partitions import StickBreaking, log_mass
+
+__all__ = ["complete", "rows_with_hidden", "step"]
+
+
+def rows_with_hidden(blocks: Sequence[Block]) -> np.ndarray:
+    """Rows with a partly seen vector in some block."""
+    rows = [hidden_rows(block.family, block.data) for block in blocks]
+    return np.unique(np.concatenate([np.zeros(0, np.int64), *rows]))
+
+
+def complete(blocks: Sequence[Block], z: np.ndarray, K: int, rng: np.random.Generator) -> tuple[Block, ...]:
+    """Blocks whose hidden coordinates are drawn given labels z; blocks without such come back as they are."""
+    statistics = label_statistics(blocks, np.ones(len(z)), z, K)
+    out = []
+    for block, S in zip(blocks, statistics.S, strict=True):
+        rows = hidden_rows(block.family, block.data)
+        if len(rows):
+            filled = take(block.data, np.arange(n_rows(block.data)))
+            impute(block.family, block.data, draw(block.family, S, rng), rows, z[rows], rng, filled)
+            block = block._replace(data=filled)
+        out.append(block)
+    return tuple(out)
+
+
+def step(
+    seating: Seating, shown: Sequence[Block], prior: Any, rows: np.ndarray, rng: np.random.Generator
+) -> None:
+    """Reseat the partly seen objects ``rows`` and draw what they hide; ``shown`` holds the data with their holes."""
+    fixed = isinstance(prior, StickBreaking)
+    K = len(seating.n) if fixed else int(seating.K[0])
+    thetas = tuple(draw(live.family, np.ascontiguousarray(live.S[:, :K]), rng) for live in seating.blocks)
+    u = rng.random(len(rows))
+    for part in row_blocks(len(rows)):
+        L = log_joint_rows(shown, Parameters(np.zeros(K), thetas), rows[part])
+        reseat_shown(
+            prior, seating.z, seating.n, seating.slot_of, seating.name_of, K, fixed, rows[part], L, u[part]
+        )
+    z = labels(seating)
+    for live, block, theta in zip(seating.blocks, shown, thetas, strict=True):
+        own = hidden_rows(block.family, block.data)
+        impute(live.family, block.data, theta, own, z[own], rng, live.data)
+    rebuild(seating.blocks, z, len(seating.n))
+
+
+@kernel
+def reseat_shown(prior, z, n, slot_of, name_of, K, fixed, rows, L, u):
+    """Draw the cluster of each object among those in use, given log likelihoods L [object, slot]."""
+    lp = np.empty(K + 1)
+    for j in range(rows.shape[0]):
+        i = rows[j]
+        k = slot_of[z[i]]
+        if n[k] == 1.0 and not fixed:
+            continue
+        n[k] -= 1.0
+        log_mass(prior, n, K, lp)
+        for h in range(K):
+            lp[h] += L[j, h]
+            if math.isnan(lp[h]):
+                lp[h] = -math.inf
+        k = draw_slot(lp, K, u[j])
+        n[k] += 1.0
+        z[i] = name_of[k]

@@ -1,0 +1,92 @@
+"""Where chains start: on a sample of the rows, with many splits and merges, before they see all of them.
+
+A chain over all rows that starts from one cluster, or from random labels, needs long to find the clusters that a few
+hundred rows show already. Half of the chains come from one cluster, the others from seeds that are far from each
+other, so that chains which agree have come from different sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.engines import chains, gibbs
+from partita.engines.passes import assign_rows, log_joint_rows, predictive
+from partita.engines.seeding import seed_parameters, seed_statistics
+from partita.families import n_rows, take
+from partita.families.registry import Block
+from partita.labels import canonical
+from partita.partitions import StickBreaking
+
+__all__ = ["Start", "find_start"]
+
+SAMPLE = 2000  # rows of the sample
+ITERATIONS, MOVES = 30, 10  # of the chain over the sample
+N_SEEDS = 30
+
+
+class Start(NamedTuple):
+    """Labels of all rows, and what the sample has taught of the hyper-parameters."""
+
+    z: np.ndarray
+    prior: Any
+    families: tuple[Any, ...]
+
+
+def find_start(
+    blocks: Sequence[Block], prior: Any, schedule: chains.Schedule, *, seed: int, apart: bool = False
+) -> Start:
+    """Labels of all rows from a short chain over a sample of them.
+
+    Parameters
+    ----------
+    blocks, prior
+        The model; ``prior`` need not be bound.
+    schedule : Schedule
+        Which hyper-parameters are learned, and the limit on the number of clusters.
+    seed : int
+        Of the sample and its chain.
+    apart : bool
+        Whether the sample starts as many clusters rather than as one.
+
+    Examples
+    --------
+    >>> from partita.dispatch import interpreted
+    >>> from partita.families import Bernoulli
+    >>> from partita.partitions import DirichletProcess
+    >>> block = Block(
+    ...     Bernoulli.default(6), np.repeat([[0], [1]], 10, axis=0) * np.ones((1, 6), np.int8), ("a",)
+    ... )
+    >>> with interpreted():
+    ...     start = find_start([block], DirichletProcess(1.0), chains.Schedule(), seed=1)
+    >>> start.z.max() + 1
+    2
+    """
+    N = n_rows(blocks[0].data)
+    rng = chains.generator(seed, 0, chains.START)
+    rows = np.sort(rng.choice(N, size=SAMPLE, replace=False)) if N > SAMPLE else np.arange(N)
+    sample = [block._replace(data=take(block.data, rows)) for block in blocks] if N > SAMPLE else list(blocks)
+    z = np.zeros(len(rows), np.int64)
+    fixed = isinstance(prior, StickBreaking)
+    if apart:
+        K = min(N_SEEDS, max(len(rows) // 5, 1), schedule.limit, prior.n_components if fixed else N_SEEDS)
+        seeds = seed_parameters(sample, seed_statistics(sample, np.ones(len(rows)), K, rng))
+        z = canonical(log_joint_rows(sample, seeds, np.arange(len(rows))).argmax(axis=1))
+    chain = chains.start(sample, prior, z, int(rng.integers(2**63)))
+    for _ in range(ITERATIONS):
+        chain = chains.step(chain, schedule._replace(n_moves=MOVES))
+    families = tuple(live.family for live in chain.seating.blocks)
+    if len(rows) == N:
+        return Start(gibbs.labels(chain.seating), chain.prior, families)
+    return Start(_spread(chain, blocks, families), chain.prior, families)
+
+
+def _spread(chain: chains.Chain, blocks: Sequence[Block], families: Sequence[Any]) -> np.ndarray:
+    """Every row in the cluster of the sample that predicts it best."""
+    used = np.flatnonzero(chain.seating.n)
+    S = [np.ascontiguousarray(live.S[:, used]) for live in chain.seating.blocks]
+    all_rows = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
+    score = predictive(all_rows, S, np.log(chain.seating.n[used]))
+    return used[assign_rows(score, n_rows(blocks[0].data)).labels]
