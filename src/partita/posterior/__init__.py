@@ -1,0 +1,1 @@
+"""What a chain of label vectors says: one partition, P(K), how sure, and whether to trust it."""
