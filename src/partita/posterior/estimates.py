@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,11 @@ from partita.posterior.search import STARVED, Target, make_target, new_board, se
 __all__ = ["PointEstimate", "best_draw", "map_draw", "point_estimate"]
 
 MAX_PASSES = 100
-N_REBUILDS = 10  # clusters that the best few candidates destroy and rebuild
-N_POLISHED = 4
+N_REBUILDS = 16  # clusters that each of the best few candidates destroys and rebuilds
+N_POLISHED = 3
+N_STARTS = 8
+SMALL = 64  # so few groups cost nothing: four times as many starts, and no early end
+BATCH, ENOUGH_HITS = 4, 3  # starts come in batches; three that end at the least loss are enough
 EXACT_WORK = 2**28  # label pairs: below this every draw is compared with every draw to find the best
 N_SCREEN = 64  # above it, with a sample of this many
 N_SHORTLIST = 8
@@ -48,14 +52,14 @@ def point_estimate(
     a: float = 1.0,
     max_clusters: int | None = None,
     weights: ArrayLike | None = None,
-    n_starts: int = 16,
+    n_starts: int | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> PointEstimate:
     """The partition of least posterior expected loss that a search finds.
 
-    Each start allocates the objects one by one in random order (or takes a draw, or a random partition), then
-    re-allocates them one at a time until no move helps; the best few also destroy whole clusters and rebuild them.
+    Each start allocates the objects one by one in random order, or takes a draw, then re-allocates the objects one at
+    a time until no move helps; the best few also destroy whole clusters and rebuild them.
     This is the scheme of SALSO (Dahl, Johnson and Mueller 2022) with tables of its own. One start is the best draw, so
     that the estimate is never worse than it; where comparing all draws with all would take longer than the search
     (more than 2^28 labels), the best of those that look good against 64 draws.
@@ -82,8 +86,9 @@ def point_estimate(
         Upper bound on the number of clusters.
     weights : array-like of float, shape (B,), optional
         Weight of each draw.
-    n_starts : int
-        Number of starts.
+    n_starts : int, optional
+        Largest number of starts: 8 by default, 32 where at most 64 objects differ. With more objects the search ends
+        early once three starts have ended at the least loss.
     random_state : int, Generator, SeedSequence or None
         Source of the random orders.
     n_jobs : int, optional
@@ -110,25 +115,34 @@ def point_estimate(
     spec = make_loss(loss, a)
     _check_counts(max_clusters, n_starts)
     found = gather(draws, weights, collapse=spec.additive)
+    n_groups = found.labels.shape[1]
+    n_starts = n_starts or (4 * N_STARTS if n_groups <= SMALL else N_STARTS)
     target = make_target(found, spec, max_clusters)
     rng = np.random.default_rng(random_state)
     best = _good_draw(found, spec, max_clusters, rng)
-    starts = _starts(found, target.most, best, n_starts, rng)
-    n_groups = found.labels.shape[1]
-    jobs = [(start, rng.permutation(n_groups), np.empty(0)) for start in starts]
     executor = make_executor(n_jobs)
-    ends = np.stack(list(executor.map(lambda job: _run(target, *job), jobs)))
-    # with the best draw as it is: rounding inside the search must not make the estimate worse than it
-    ends = np.vstack([ends, *([] if best is None else [found.labels[best][None]])])
-    values = losses_between(spec, ends, found) @ found.weights
-    jobs = [(ends[e], rng.permutation(n_groups), rng.random(N_REBUILDS)) for e in _leaders(values)]
-    ends = np.vstack([ends, *(end[None] for end in executor.map(lambda job: _run(target, *job), jobs))])
-    values = np.concatenate([values, losses_between(spec, ends[len(values) :], found) @ found.weights])
+
+    def run(starts: Iterable[NDArray[Any]], n_picks: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        jobs = [(start, rng.permutation(n_groups), rng.random(n_picks)) for start in starts]
+        ends = np.stack(list(executor.map(lambda job: _run(target, *job), jobs)))
+        return ends, losses_between(spec, ends, found) @ found.weights
+
+    starts = _starts(found, target.most, best, n_starts, rng)
+    ends, values = run(starts[:BATCH], 0)
+    while len(values) < n_starts and (n_groups <= SMALL or _hits(values) < ENOUGH_HITS):
+        more, their_values = run(starts[len(values) : len(values) + BATCH], 0)
+        ends, values = np.vstack([ends, more]), np.concatenate([values, their_values])
+    polished, their_values = run(ends[_leaders(values)], N_REBUILDS)
+    n_run, n_hits = len(values), _hits(values, min(values.min(), their_values.min()))
+    ends, values = np.vstack([ends, polished]), np.concatenate([values, their_values])
+    if best is not None:  # as it is: the rounding inside the search must not make the estimate worse than it
+        ends = np.vstack([ends, found.labels[[best]]])
+        values = np.append(values, losses_between(spec, ends[-1:], found) @ found.weights)
     top = int(values.argmin())
-    hits = int(np.isclose(values[:n_starts], values[top], rtol=1e-7, atol=1e-10).sum())
     labels = canonical_draws(ends[top][found.groups][None])[0].astype(np.int64)
-    K = int(labels.max()) + 1
-    return PointEstimate(labels, float(values[top]), K, loss, spec.a, n_starts, hits, None)
+    return PointEstimate(
+        labels, float(values[top]), int(labels.max()) + 1, loss, spec.a, n_run, n_hits, None
+    )
 
 
 def best_draw(
@@ -205,10 +219,10 @@ def map_draw(draws: ArrayLike, log_joint: ArrayLike) -> PointEstimate:
     return PointEstimate(best, -float(heights[row]), int(best.max()) + 1, "map", 1.0, 1, 1, row)
 
 
-def _check_counts(max_clusters: int | None, n_starts: int) -> None:
+def _check_counts(max_clusters: int | None, n_starts: int | None) -> None:
     if max_clusters is not None and max_clusters < 1:
         raise ValueError(f"max_clusters is {max_clusters}: at least one cluster is needed")
-    if n_starts < 1:
+    if n_starts is not None and n_starts < 1:
         raise ValueError(f"n_starts is {n_starts}: at least one start is needed")
 
 
@@ -237,17 +251,18 @@ def _good_draw(draws: Draws, loss: Loss, max_clusters: int | None, rng: np.rando
 def _starts(
     draws: Draws, most: int, best: int | None, n_starts: int, rng: np.random.Generator
 ) -> list[NDArray[np.int64]]:
-    """The best draw; then in turn allocation from nothing, another draw, and random labels."""
+    """The best draw; then in turn allocation from nothing and other draws, with random labels where there are few."""
     B, U = draws.labels.shape
     starts = [] if best is None else [draws.labels[best].astype(np.int64)]
+    largest = min(most, int(draws.n_clusters.max()) + 1)
     while len(starts) < n_starts:
         turn = len(starts) % 4
-        if turn == 2:
-            starts.append(_within(draws.labels[rng.choice(B, p=draws.weights)].astype(np.int64), most))
-        elif turn == 3:
-            starts.append(rng.integers(rng.integers(1, min(most, int(draws.n_clusters.max()) + 1) + 1), size=U))
-        else:
+        if turn == 3 and U <= SMALL:
+            starts.append(rng.integers(rng.integers(1, largest + 1), size=U))
+        elif turn % 2:
             starts.append(np.full(U, -1))
+        else:
+            starts.append(_within(draws.labels[rng.choice(B, p=draws.weights)].astype(np.int64), most))
     return starts
 
 
@@ -257,6 +272,11 @@ def _within(labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     ranks = np.empty_like(sizes)
     ranks[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
     return np.where(ranks[labels] < most, ranks[labels], -1)
+
+
+def _hits(values: NDArray[np.float64], least: float | None = None) -> int:
+    """How many values are the least one."""
+    return int(np.isclose(values, values.min() if least is None else least, rtol=1e-7, atol=1e-10).sum())
 
 
 def _leaders(values: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -237,9 +237,13 @@ def visit(target, board, i, out, S_new):
 
 
 @kernel
-def descend(target, board, order, out, S_new, max_passes):
-    """Sweeten: visit objects until a full pass moves none; between full passes only the doubtful ones."""
-    band = np.inf
+def descend(target, board, order, out, S_new, max_passes, band):
+    """Sweeten: visit objects until a full pass moves none; between full passes only the doubtful ones.
+
+    Doubtful is whose margin is at most `band`; infinity starts with a full pass. Where the descent starts with the
+    doubtful it also ends with them. Returns the band to go on with.
+    """
+    to_the_end, passed = band == np.inf, band
     for _ in range(max_passes):
         moved, visited, total = 0, 0, 0.0
         for i in order:
@@ -249,13 +253,16 @@ def descend(target, board, order, out, S_new, max_passes):
                 total += min(board.margins[i], 1e12)
         while board.ints[K_USED] > 0 and board.sizes[board.ints[K_USED] - 1] == 0:
             board.ints[K_USED] -= 1
-        full = band == np.inf
-        if moved == 0:
-            if full:
+        if band == np.inf:
+            passed = DOUBTFUL * total / max(visited, 1)
+            if moved == 0:
+                break
+            band = passed
+        elif moved == 0:
+            if not to_the_end:
                 break
             band = np.inf
-        elif full:
-            band = DOUBTFUL * total / max(visited, 1)
+    return passed
 
 
 @kernel
@@ -274,8 +281,8 @@ def objective(target, board):
 
 
 @kernel
-def rebuild_cluster(target, board, order, u, saved, out, S_new, max_passes):
-    """Destroy one cluster, let its objects choose anew, sweeten; undo if nothing is gained. 1 if kept."""
+def rebuild_cluster(target, board, order, u, saved, out, S_new, max_passes, band):
+    """Destroy one cluster, let its objects choose anew, sweeten the doubtful; undo if nothing is gained. 1 if kept."""
     pick, k = int(u * board.ints[N_OCCUPIED]), 0
     while True:
         if board.sizes[k] > 0:
@@ -291,7 +298,8 @@ def rebuild_cluster(target, board, order, u, saved, out, S_new, max_passes):
     for i in order[::-1]:
         if board.z[i] < 0:
             visit(target, board, i, out, S_new)
-    descend(target, board, order, out, S_new, max_passes)
+    if abs(objective(target, board) - before) > TOLERANCE:  # otherwise the cluster came back as it was
+        descend(target, board, order, out, S_new, max_passes, band)
     if objective(target, board) < before - TOLERANCE:
         return 1
     for i in order:
@@ -312,6 +320,9 @@ def search(target, board, start, order, picks, max_passes):
     for i in order:
         if start[i] < 0:
             visit(target, board, i, out, S_new)
-    descend(target, board, order, out, S_new, max_passes)
+    band, kept = descend(target, board, order, out, S_new, max_passes, np.inf), 0
     for u in picks:
-        rebuild_cluster(target, board, order, u, saved, out, S_new, max_passes)
+        kept += rebuild_cluster(target, board, order, u, saved, out, S_new, max_passes, band)
+    if kept > 0:
+        descend(target, board, order, out, S_new, max_passes, np.inf)
+    return kept
