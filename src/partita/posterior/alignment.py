@@ -2,7 +2,8 @@
 
 Labels of different draws have nothing to do with each other. Aligned to a reference partition, draw by draw, they let
 quantities of a cluster (its size, its mean) be followed through the draws. That makes sense only where the draws have
-the clusters of the reference at all, so the quality of the match is reported and summaries are refused where it is poor.
+the clusters of the reference at all, so the quality of the match is reported and summaries are refused where it is
+poor.
 """
 
 from __future__ import annotations
@@ -33,8 +34,12 @@ class Alignment(NamedTuple):
     reference: NDArray[np.int64]  # [object]
     assignment: tuple[NDArray[np.int64], ...]
     quality: NDArray[np.float64]  # [draw], share of the objects that have the label of the reference
-    cluster_quality: NDArray[np.float64]  # [cluster], mean Dice overlap with its partners, 0 where it has none
-    membership: NDArray[np.float64]  # [object, cluster], share of the draws in which the object has this label
+    cluster_quality: NDArray[
+        np.float64
+    ]  # [cluster], mean Dice overlap with its partners, 0 where it has none
+    membership: NDArray[
+        np.float64
+    ]  # [object, cluster], share of the draws in which the object has this label
 
 
 class AlignedSummary(NamedTuple):
@@ -139,7 +144,9 @@ def summarise_aligned(
         )
     poor = np.flatnonzero(alignment.cluster_quality < min_quality)
     if len(poor):
-        told = ", ".join(f"{k} of the reference (match quality {alignment.cluster_quality[k]:.2f})" for k in poor)
+        told = ", ".join(
+            f"{k} of the reference (match quality {alignment.cluster_quality[k]:.2f})" for k in poor
+        )
         raise ValueError(
             f"no standard errors: the draws do not have cluster {told}, so the figures of different clusters would be "
             f"mixed; at least {min_quality} is asked for. Take a reference with clusters that the draws share "
@@ -150,7 +157,9 @@ def summarise_aligned(
     for b, (rows, names) in enumerate(zip(values, alignment.assignment, strict=True)):
         array = np.asarray(rows, dtype=float)
         if len(array) < len(names):
-            raise ValueError(f"values[{b}] has {len(array)} rows, but draw {b} has labels up to {len(names) - 1}")
+            raise ValueError(
+                f"values[{b}] has {len(array)} rows, but draw {b} has labels up to {len(names) - 1}"
+            )
         for label, k in enumerate(names):
             if 0 <= k < K:
                 found[k].append(array[label])

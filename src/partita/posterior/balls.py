@@ -86,7 +86,8 @@ def credible_ball(
     # a level of 19 in 20 is met by 19 of 20 draws, whatever the rounding of the sum
     radius = float(far[order[min(int(np.searchsorted(reached, level - 1e-12)), len(order) - 1)]])
     inside = np.flatnonzero(far <= radius + TIE)
-    K = found.n_clusters[inside]
+    n_clusters = found.n_clusters[inside]
+    fewest, most = n_clusters.min(), n_clusters.max()
 
     def furthest(rows: NDArray[np.intp]) -> NDArray[np.int64]:
         return found.labels[rows[far[rows] >= far[rows].max() - TIE]].astype(np.int64)
@@ -96,8 +97,7 @@ def credible_ball(
         level,
         float(found.weights[inside].sum()),
         furthest(inside),
-        furthest(inside[K == K.min()]),
-        furthest(inside[K == K.max()]),
+        furthest(inside[n_clusters == fewest]),
+        furthest(inside[n_clusters == most]),
         distances,
     )
-

@@ -246,7 +246,9 @@ def _tell(grid, values, posterior, ess, refused, least) -> str:
         for c, row, no in zip(grid, posterior, refused, strict=True)
         if not no
     ]
-    text = "; ".join(parts) + "." if parts else "No concentration of the grid can be answered from these draws."
+    text = (
+        "; ".join(parts) + "." if parts else "No concentration of the grid can be answered from these draws."
+    )
     if refused.any():
         poor = ", ".join(
             f"{c:.3g} (effective sample size {e:.0f})"

@@ -101,7 +101,9 @@ def _chains(values: ArrayLike) -> NDArray[np.float64]:
         )
     if not np.isfinite(array).all():
         chain, draw = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"values[{chain}, {draw}] is {array[chain, draw]}: only finite numbers can be ranked")
+        raise ValueError(
+            f"values[{chain}, {draw}] is {array[chain, draw]}: only finite numbers can be ranked"
+        )
     return array
 
 
@@ -119,7 +121,10 @@ def _normalised(chains: NDArray[np.float64]) -> NDArray[np.float64]:
 def _variances(chains: NDArray[np.float64]) -> tuple[float, float]:
     """Mean variance within the chains, and the estimate of the whole that also sees their means."""
     n = chains.shape[1]
-    within = float(chains.var(axis=1, ddof=1).mean())
+    moving = (chains != chains[:, :1]).any(
+        axis=1
+    )  # a constant chain has variance 0, not the rounding of its mean
+    within = float(np.where(moving, chains.var(axis=1, ddof=1), 0.0).mean())
     between = float(chains.mean(axis=1).var(ddof=1)) if len(chains) > 1 else 0.0
     return within, within * (n - 1) / n + between
 

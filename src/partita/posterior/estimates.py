@@ -140,9 +140,7 @@ def point_estimate(
         values = np.append(values, losses_between(spec, ends[-1:], found) @ found.weights)
     top = int(values.argmin())
     labels = canonical_draws(ends[top][found.groups][None])[0].astype(np.int64)
-    return PointEstimate(
-        labels, float(values[top]), int(labels.max()) + 1, loss, spec.a, n_run, n_hits, None
-    )
+    return PointEstimate(labels, float(values[top]), int(labels.max()) + 1, loss, spec.a, n_run, n_hits, None)
 
 
 def best_draw(

@@ -1,14 +1,15 @@
 """The search for the partition of least expected loss: allocate, sweeten, destroy and rebuild.
 
-What a move costs depends, draw by draw, only on the counts between the clusters of the candidate and the one cluster of
-the draw that holds the object. They lie as ``[cluster of a draw, cluster of the candidate]``: the row of an object and a
-draw holds all candidate clusters side by side. Beside the counts lies ``delta``, by how much ``table[count]`` grows with
-one more object, so that the cost of all moves of an object is a weighted sum of B rows. Rows change only when an object
-does move, which after the first pass few do.
+What a move costs depends, draw by draw, only on the counts between the clusters of the candidate and the one
+cluster of the draw that holds the object. They lie as ``[cluster of a draw, cluster of the candidate]``: the row of an
+object and a draw holds all candidate clusters side by side. Beside the counts lies ``delta``, by how much
+``table[count]`` grows with one more object, so that the cost of all moves of an object is a weighted sum of B rows.
+Rows change only when an object does move, which after the first pass few do.
 
 The tables are rounded to single precision *before* they are summed, in double precision: the search walks down a
 potential that differs from the loss by about 1e-7 but is the same for every move, and so cannot go round in circles.
-The losses that are reported are computed afresh. All random numbers are given: kernels are functions of their arguments.
+The losses that are reported are computed afresh. All random numbers are given: a kernel is a function of its
+arguments.
 
 An empty column of the candidate is what a new cluster looks like, so a new cluster needs no case of its own.
 """
@@ -178,7 +179,9 @@ def best_place(target, board, i, out, S_new):
     best, second, k_best, empty = np.inf, np.inf, -1, False
     for k in range(n_slots):
         if board.sizes[k] == 0:
-            if not may_open or empty or alone:  # one empty column stands for all; alone is a new cluster already
+            if (
+                not may_open or empty or alone
+            ):  # one empty column stands for all; alone is a new cluster already
                 continue
             empty = True
         cost = out[k]
