@@ -1,0 +1,188 @@
+"""How often two objects share a cluster: as an operator, for chosen pairs, and with the clusters of a partition.
+
+None of these forms a matrix of pairs, except `coclustering_matrix`, which asks for the memory first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from partita.dispatch import kernel
+from partita.execution import check_memory
+from partita.labels import Coassociation
+from partita.labels.checks import row_weights
+from partita.posterior.draws import check_partition, gather
+
+__all__ = ["coclustering", "coclustering_matrix", "coclustering_pairs", "coclustering_with_clusters"]
+
+BLOCK_ENTRIES = 2**22
+
+
+def coclustering(draws: ArrayLike, *, weights: ArrayLike | None = None) -> Coassociation:
+    """Posterior probabilities that two objects share a cluster, as a symmetric linear operator.
+
+    Parameters
+    ----------
+    draws : array-like of int, shape (B, N)
+        Label vectors from the posterior, one a row.
+    weights : array-like of float, shape (B,), optional
+        Weight of each draw.
+
+    Returns
+    -------
+    Coassociation
+        `C @ v`, `C.pairs(i, j)` and `C.diagonal()`; memory grows as draws x objects.
+
+    Examples
+    --------
+    >>> C = coclustering([[0, 0, 1], [0, 1, 1]])
+    >>> C @ np.ones(3)
+    array([1.5, 2. , 1.5])
+    """
+    found = gather(draws, weights)
+    return Coassociation(found.labels.T.astype(np.int32), found.weights)
+
+
+def coclustering_matrix(draws: ArrayLike, *, weights: ArrayLike | None = None) -> NDArray[np.float64]:
+    """Posterior probabilities that two objects share a cluster, as the full N x N matrix.
+
+    Parameters
+    ----------
+    draws, weights
+        As for `coclustering`.
+
+    Returns
+    -------
+    ndarray, shape (N, N)
+
+    Raises
+    ------
+    MemoryError
+        Before anything is allocated, where the matrix would take more than half of the machine's memory.
+
+    Examples
+    --------
+    >>> coclustering_matrix([[0, 0, 1], [0, 1, 1]])
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0.5],
+           [0. , 0.5, 1. ]])
+    """
+    shape = np.shape(draws)
+    n_objects = shape[1] if len(shape) == 2 else 0
+    needed = 8 * n_objects * n_objects
+    try:
+        check_memory(
+            needed,
+            f"the co-clustering probabilities of all pairs of {n_objects:,} objects",
+            "use the operator partita.posterior.coclustering(draws) (C @ v, C.pairs(i, j)), or "
+            "coclustering_with_clusters(draws, partition)",
+        )
+    except ValueError as error:
+        raise MemoryError(str(error)) from None
+    return coclustering(draws, weights=weights).dense(max_bytes=needed)
+
+
+def coclustering_pairs(
+    draws: ArrayLike, i: ArrayLike, j: ArrayLike, *, weights: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Posterior probability that objects i and j share a cluster, for chosen pairs.
+
+    Parameters
+    ----------
+    draws, weights
+        As for `coclustering`.
+    i, j : array-like of int
+        Objects; the two arrays are broadcast against each other.
+
+    Returns
+    -------
+    ndarray
+        In the common shape of i and j.
+
+    Examples
+    --------
+    >>> coclustering_pairs([[0, 0, 1], [0, 1, 1]], 0, [0, 1, 2])
+    array([1. , 0.5, 0. ])
+    """
+    labels = np.asarray(draws)
+    if labels.ndim != 2 or 0 in labels.shape:
+        raise ValueError(f"draws has shape {labels.shape}: give one label vector a row (draws x objects)")
+    n_draws, n_objects = labels.shape
+    share = row_weights(weights, n_draws)
+    share = np.full(n_draws, 1.0 / n_draws) if share is None else share / share.sum()
+    left, right = np.broadcast_arrays(np.asarray(i), np.asarray(j))
+    for name, index in (("i", left), ("j", right)):
+        if index.dtype.kind not in "iu" or ((index < 0) | (index >= n_objects)).any():
+            raise ValueError(f"{name} must hold integers from 0 to {n_objects - 1}, the objects of the draws")
+    out = np.empty(left.size)
+    step = max(1, BLOCK_ENTRIES // n_draws)
+    for start in range(0, left.size, step):
+        block = slice(start, start + step)
+        out[block] = share @ (labels[:, left.ravel()[block]] == labels[:, right.ravel()[block]])
+    return out.reshape(left.shape)
+
+
+def coclustering_with_clusters(
+    draws: ArrayLike, partition: ArrayLike, *, weights: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Mean probability of each object to share a cluster with the members of each cluster of a partition.
+
+    In its own cluster the object itself is left out. An object that is alone in its cluster has no other members to be
+    with: its entry there is the probability that it is alone, the share of the draws in which it is.
+
+    Parameters
+    ----------
+    draws, weights
+        As for `coclustering`.
+    partition : array-like of int, shape (N,)
+        Clusters, numbered in order of appearance if they are not.
+
+    Returns
+    -------
+    ndarray, shape (N, K)
+
+    Examples
+    --------
+    >>> coclustering_with_clusters([[0, 0, 1], [0, 1, 1]], [0, 0, 1])
+    array([[0.5 , 0.  ],
+           [0.5 , 0.5 ],
+           [0.25, 0.5 ]])
+    """
+    found = gather(draws, weights)
+    z = check_partition(partition, found.n_objects).astype(np.int64)
+    sizes = np.bincount(z)
+    out = np.zeros((len(z), len(sizes)))
+    _add_counts(found.labels, found.weights, z, out, np.zeros((int(found.n_clusters.max()), len(sizes))))
+    own = (np.arange(len(z)), z)
+    pairs = np.broadcast_to(sizes.astype(float), out.shape).copy()
+    pairs[own] -= 1.0
+    out[own] -= 1.0
+    np.divide(out, pairs, out=out, where=pairs > 0)
+    single = np.flatnonzero(sizes[z] == 1)
+    out[single, z[single]] = _probability_alone(found.labels, found.weights)[single]
+    return out.clip(0.0, 1.0)
+
+
+def _probability_alone(labels: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of the draws in which each object has a cluster of its own."""
+    alone = np.zeros(labels.shape[1])
+    for row, weight in zip(labels, weights, strict=True):
+        alone += weight * (np.bincount(row) == 1)[row]
+    return alone
+
+
+@kernel
+def _add_counts(labels, weights, z, out, counts):
+    """out[i, k] += weight x number of objects of cluster k with the label of object i, draw by draw."""
+    K = out.shape[1]
+    for b in range(labels.shape[0]):
+        for i in range(z.shape[0]):
+            counts[labels[b, i], z[i]] += 1.0
+        for i in range(z.shape[0]):
+            there = counts[labels[b, i]]
+            for k in range(K):
+                out[i, k] += weights[b] * there[k]
+        counts[:] = 0.0
