@@ -24,7 +24,7 @@ from partita.partitions import (
     simulate,
     specify,
 )
-from partita.testing import Exact, enumerate_partitions
+from partita.testing import Exact, enumerate_partitions, n_rows
 
 MOST = 3  # labels of the finite prior
 FIXED = chains.Schedule(n_draws=10, burn_in=0, learn_concentration=False, learn_likelihood=False)
@@ -555,3 +555,21 @@ def test_predictions_average_over_parameters():
     np.testing.assert_allclose(
         explicit.predictive(blocks, z, np.log([0.4, 0.6]), seed=0)(np.arange(5)), expected
     )
+
+
+@pytest.mark.parametrize("name", sorted({*FAMILIES, *NON_CONJUGATE}))
+def test_every_family_may_take_part(name):
+    """Beside a family that is not conjugate, everything learned."""
+    lik, data = family_entry(name).examples(np.random.default_rng(1))[0]
+    N = n_rows(data)
+    other = Block(Student.default(1), np.linspace(-2, 2, N)[:, None], ("a",))
+    with interpreted():
+        chain = auxiliary.start(
+            [Block(lik, data, ()), other], DirichletProcess(1.0), np.arange(N) % 3, seed=0
+        )
+        for _ in range(3):
+            chain = auxiliary.step(chain, chains.Schedule())
+            assert np.isfinite(auxiliary.log_joint(chain))
+    assert int(chain.seating.n.sum()) == N
+    if family.unconstrained(lik):
+        assert any(not np.array_equal(a, b) for a, b in zip(chain.seating.blocks[0].family, lik, strict=True))
