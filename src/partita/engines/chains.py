@@ -22,7 +22,7 @@ from partita.labels import canonical
 from partita.partitions import StickBreaking, bind, log_eppf, log_labelled, sample_hyper
 from partita.trace import Trace, join, label_dtype
 
-__all__ = ["Chain", "Schedule", "log_joint", "run_chain", "start", "step"]
+__all__ = ["COLLAPSED", "Chain", "Sampler", "Schedule", "log_joint", "run_chain", "start", "step"]
 
 SWEEP, MOVES, HIDDEN, COMPLETION, START = range(5)  # which random numbers of an iteration are whose
 HYPER_SPREAD = 1.5  # standard deviation of the hyperprior of each free hyper-parameter, around the default
@@ -177,6 +177,20 @@ def log_joint(chain: Chain) -> float:
     return float(total + sum(log_marginals(live.family, live.S[:, :K]).sum() for live in seating.blocks))
 
 
+class Sampler(NamedTuple):
+    """What ``run_chain`` runs: ``start(blocks, prior, z, seed)``, ``step(chain, schedule)``, ``log_joint(chain)``.
+
+    Any NamedTuple with a ``seating`` (fields ``z``, ``n``, ``slot_of``) and a ``prior`` will do for the chain.
+    """
+
+    start: Callable[..., Any]
+    step: Callable[..., Any]
+    log_joint: Callable[[Any], float]
+
+
+COLLAPSED = Sampler(start, step, log_joint)
+
+
 def run_chain(
     blocks: Sequence[Block],
     prior: Any,
@@ -186,14 +200,15 @@ def run_chain(
     seed: int,
     index: int = 0,
     callback: Callable[[int, int, float], Any] | None = None,
-) -> tuple[Trace, Chain]:
+    sampler: Sampler = COLLAPSED,
+) -> tuple[Trace, Any]:
     """Burn in, then draw; ``callback(iteration, n_clusters, log_joint)`` after each, returning True stops."""
-    chain = start(blocks, prior, z, seed)
+    chain = sampler.start(blocks, prior, z, seed)
     draws: list[Trace] = []
     total = schedule.burn_in + schedule.n_draws * schedule.thin
     for iteration in range(total):
-        chain = step(chain, schedule)
-        value = log_joint(chain)
+        chain = sampler.step(chain, schedule)
+        value = sampler.log_joint(chain)
         K = int(np.count_nonzero(chain.seating.n))
         if iteration >= schedule.burn_in and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
             draws.append(_draw(chain, value, K, index))
@@ -205,7 +220,7 @@ def run_chain(
     return join([draw._replace(labels=draw.labels.astype(widest)) for draw in draws]), chain
 
 
-def _draw(chain: Chain, value: float, K: int, index: int) -> Trace:
+def _draw(chain: Any, value: float, K: int, index: int) -> Trace:
     z = gibbs.labels(chain.seating)
     if not isinstance(chain.prior, StickBreaking):
         z = canonical(z)

@@ -54,7 +54,7 @@ class Live(NamedTuple):
 class Seating(NamedTuple):
     """Who sits where; arrays are changed in place."""
 
-    blocks: tuple[Live, ...]
+    blocks: tuple[Any, ...]  # Live; with explicit parameters Placed (partita.engines.auxiliary)
     z: np.ndarray  # name of each object's cluster
     n: np.ndarray  # size of each slot
     slot_of: np.ndarray  # name -> slot, -1: free

@@ -1,4 +1,4 @@
-"""Families: conjugate likelihoods of one (cluster, column) cell. The only place with likelihood maths."""
+"""Families: likelihoods of one (cluster, column) cell. The only place with likelihood maths."""
 
 from partita.families import gaussian_full_arrays
 from partita.families.bernoulli import Bernoulli
@@ -9,10 +9,20 @@ from partita.families.gaussian import GaussianDiagonal
 from partita.families.gaussian_full import GaussianFull
 from partita.families.multinomial import CountVectors, Multinomial
 from partita.families.poisson import Counts, Poisson
-from partita.families.registry import FAMILIES, Block, Entry, entry_of, family_entry, register_family
+from partita.families.registry import (
+    FAMILIES,
+    NON_CONJUGATE,
+    Block,
+    Entry,
+    entry_of,
+    family_entry,
+    register_family,
+)
+from partita.families.student import Student
 
 __all__ = [
     "FAMILIES",
+    "NON_CONJUGATE",
     "Bernoulli",
     "Block",
     "Categorical",
@@ -24,6 +34,7 @@ __all__ = [
     "GaussianFull",
     "Multinomial",
     "Poisson",
+    "Student",
     "entry_of",
     "family_entry",
     "n_rows",

@@ -12,6 +12,11 @@ a family overrides it only for speed.
 A missing datum (NaN, code -1) adds no statistic and no score: each family sees to that itself. The hidden
 coordinates of a partly seen vector enter EM and VB by their conditional moments, inside ``project`` (which
 integrates them out) and ``scatter`` (which adds their expected statistics).
+
+A family without ``log_marginal`` is *not conjugate*: only the sampler with auxiliary clusters takes it. Then ``theta``
+holds its parameters on scales without bounds (the log of a width, not the width), in the same layout;
+``project`` adds the log density itself, ``log_prior`` is the density of these very numbers, ``draw(lik, S, rng)`` draws
+them from the prior (``S`` says for how many clusters, no more), and ``summarize`` is given ``theta`` for ``S``.
 """
 
 from __future__ import annotations
@@ -200,6 +205,16 @@ def draw(lik: Any, S: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 @singledispatch
+def update(lik: Any, data: Any, z: np.ndarray, theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """New parameters of every cluster, given its objects: an MCMC update that leaves their posterior invariant.
+
+    Conjugate families have no use for it, and need not be asked: their ``draw`` is exact. For the others it is an
+    option; without it the sampler takes random walks on ``theta``.
+    """
+    raise NotImplementedError(f"{type(lik).__name__} has no update()")
+
+
+@singledispatch
 def simulate(lik: Any, theta: np.ndarray, z: np.ndarray, rng: np.random.Generator) -> Any:
     """Complete data for objects with labels ``z``."""
     raise NotImplementedError(f"{type(lik).__name__} has no simulate()")
@@ -221,6 +236,18 @@ def summarize(lik: Any, S: np.ndarray) -> dict[str, np.ndarray]:
 def n_parameters(lik: Any) -> int:
     """Free parameters of one cluster, for information criteria."""
     raise NotImplementedError(f"{type(lik).__name__} has no n_parameters()")
+
+
+def is_conjugate(lik: Any) -> bool:
+    """Whether the parameters of a cell can be integrated out: whether there is a ``log_marginal``.
+
+    Examples
+    --------
+    >>> from partita.families import GaussianDiagonal, Student
+    >>> is_conjugate(GaussianDiagonal.default(1)), is_conjugate(Student.default(1))
+    (True, False)
+    """
+    return any(cls in log_marginal.table for cls in type(lik).__mro__)
 
 
 @singledispatch
@@ -255,7 +282,11 @@ def impute(
 
 @singledispatch
 def unconstrained(lik: Any) -> dict[str, np.ndarray]:
-    """Each hyper-parameter as numbers without bounds; derived: the log of every array of positive numbers."""
+    """Each hyper-parameter as numbers without bounds; derived: the log of every array of positive numbers.
+
+    Hyper-parameters of the prior, not numbers that the density of a datum depends on. A family that is not conjugate
+    has to say which ones those are, or none is learned.
+    """
     return {
         name: np.log(value)
         for name, value in lik._asdict().items()

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["FAMILIES", "Block", "Entry", "entry_of", "family_entry", "register_family"]
+from partita.families.contract import log_marginal
+
+__all__ = ["FAMILIES", "NON_CONJUGATE", "Block", "Entry", "entry_of", "family_entry", "register_family"]
 
 
 class Block(NamedTuple):
@@ -30,7 +32,8 @@ class Entry(NamedTuple):
     examples: Callable[[np.random.Generator], list[tuple[Any, Any]]]
 
 
-FAMILIES: dict[str, Entry] = {}
+FAMILIES: dict[str, Entry] = {}  # conjugate: every engine takes them
+NON_CONJUGATE: dict[str, Entry] = {}  # for the sampler with auxiliary clusters alone
 
 
 def register_family(
@@ -43,7 +46,7 @@ def register_family(
     block: Callable[..., Block],
     examples: Callable[[np.random.Generator], list[tuple[Any, Any]]],
 ) -> None:
-    """Make a family known by name.
+    """Make a family known by name: among ``FAMILIES``, or ``NON_CONJUGATE`` if it has no ``log_marginal``.
 
     Parameters
     ----------
@@ -64,16 +67,19 @@ def register_family(
     examples : callable
         ``examples(rng) -> [(family, data), ...]``, small and complete; every law of the tests runs on them.
     """
-    FAMILIES[name] = Entry(name, cls, kind, vector, raw, block, examples)
+    known, other = (FAMILIES, NON_CONJUGATE) if cls in log_marginal.table else (NON_CONJUGATE, FAMILIES)
+    other.pop(name, None)
+    known[name] = Entry(name, cls, kind, vector, raw, block, examples)
 
 
 def family_entry(name: str) -> Entry:
     """The entry of a family, or an error that lists the names there are."""
-    if name not in FAMILIES:
-        raise ValueError(f"unknown family {name!r}: choose one of {', '.join(sorted(FAMILIES))}")
-    return FAMILIES[name]
+    entries = FAMILIES | NON_CONJUGATE
+    if name not in entries:
+        raise ValueError(f"unknown family {name!r}: choose one of {', '.join(sorted(entries))}")
+    return entries[name]
 
 
 def entry_of(family: Any) -> Entry:
     """The entry of a family's class."""
-    return next(entry for entry in FAMILIES.values() if entry.cls is type(family))
+    return next(entry for entry in (FAMILIES | NON_CONJUGATE).values() if entry.cls is type(family))

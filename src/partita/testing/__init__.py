@@ -17,6 +17,7 @@ from partita.testing.enumeration import (
     row_statistics,
     subset_log_evidence,
 )
+from partita.testing.explicit_laws import check_explicit_family
 from partita.testing.grids import Rule, completions, grid
 from partita.testing.laws import LAWS, LawViolation, check_family
 from partita.testing.twins import check_compiled
@@ -27,6 +28,7 @@ __all__ = [
     "LawViolation",
     "Rule",
     "check_compiled",
+    "check_explicit_family",
     "check_family",
     "co_clustering",
     "collapsed_bound",

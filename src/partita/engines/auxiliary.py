@@ -1,0 +1,371 @@
+"""Gibbs sampling with auxiliary clusters: for families whose parameters cannot be integrated out.
+
+Every cluster keeps explicit parameters. An object that looks for a seat sees, beside the clusters there are, m empty
+ones with parameters drawn from the prior, which share the weight of a new seat. An object that sat alone brings its own
+parameters along as the first of these. After each sweep the parameters of all clusters are updated
+(:mod:`partita.engines.explicit`). Conjugate families may stand beside others in one table.
+
+Clusters live in slots and under names as in :mod:`partita.engines.gibbs`; the m slots after the last cluster hold the
+auxiliary ones. Priors enter as two short tables of log weights, so that the sweep is compiled once for all of them.
+
+Good for: likelihoods without a conjugate prior, any exchangeable prior. Not for: conjugate families alone (collapsed
+chains mix better), or tables of many columns from a single starting cluster: a draw from the prior hardly ever fits an
+object there, so start from a clustering of the data. Neal (2000), algorithm 8.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.dispatch import each, generic, kernel, lacks
+from partita.engines import gibbs
+from partita.engines.chains import (
+    HYPER_SPREAD,
+    STEP,
+    Sampler,
+    Schedule,
+    generator,
+    learn_likelihood,
+)
+from partita.engines.explicit import (
+    Walk,
+    check_blocks,
+    first_parameters,
+    log_densities,
+    statistics,
+    tuned,
+    update_parameters,
+)
+from partita.engines.gibbs import Seating, draw_slot
+from partita.engines.passes import n_cache
+from partita.families.contract import (
+    constrained,
+    datum,
+    draw,
+    log_prior,
+    n_columns,
+    project,
+    stats_start,
+    unconstrained,
+)
+from partita.families.registry import Block
+from partita.labels import canonical
+from partita.partitions import bind, log_eppf, log_new_seat, log_seat, sample_hyper
+
+__all__ = ["Chain", "Placed", "log_joint", "reseat", "sampler", "start", "step", "thetas"]
+
+DRAWN_AT_ONCE = 2**18  # numbers of auxiliary parameters that are drawn ahead
+MOST_WALKED = 64  # hyper-parameters of one kind that walk in an iteration
+
+
+class Placed(NamedTuple):
+    """A block with the parameters of its clusters, one column a slot, and a supply of draws from its prior."""
+
+    family: Any
+    data: Any
+    theta: np.ndarray
+    fresh: np.ndarray  # [draw, parameter]
+
+
+class Chain(NamedTuple):
+    """Where a chain stands."""
+
+    seating: Seating
+    prior: Any
+    reference: tuple[Any, ...]  # the families that the hyperprior is centred on
+    walks: tuple[Walk | None, ...]
+    seed: int
+    iteration: int
+    accepted: dict[str, float]  # share of accepted steps of each walking block, last iteration
+
+
+# ---- one object takes a seat -------------------------------------------------------------------------------
+
+
+@each
+def swap_slots(block, a, b):
+    """Exchange the parameters of two slots."""
+    for e in range(block.theta.shape[0]):
+        held = block.theta[e, a]
+        block.theta[e, a] = block.theta[e, b]
+        block.theta[e, b] = held
+
+
+@each
+def fill_slots(block, supply, first, stop):
+    """Put draws ``supply``, ``supply + 1``, ... into the slots from first to stop."""
+    for k in range(first, stop):
+        for e in range(block.theta.shape[0]):
+            block.theta[e, k] = block.fresh[supply + k - first, e]
+
+
+@each(inline=True)
+def add_log_densities(block, i, lp):
+    """``lp[0] += log density of object i in each slot``."""
+    H = lp.shape[1]
+    for d in range(n_columns(block.family)):
+        theta = block.theta[stats_start(block.family, d) : stats_start(block.family, d + 1), :H]
+        project(block.family, d, theta, datum(block.family, block.data, i, d), lp, 0)
+
+
+@generic(derived=True)
+def leave(blocks, z, n, slot_of, name_of, K, i):
+    """Take object i from its seat; returns how many auxiliary clusters there are now: its own, if it sat alone."""
+    k = slot_of[z[i]]
+    n[k] -= 1.0
+    if n[k] > 0.0:
+        return 0
+    last = K[0] - 1
+    slot_of[name_of[k]] = -1
+    if k != last:
+        swap_slots(blocks, last, k)
+        n[k], n[last] = n[last], 0.0
+        name_of[k] = name_of[last]
+        slot_of[name_of[k]] = k
+    K[0] = last
+    return 1
+
+
+@generic(derived=True)
+def weigh(blocks, seat, new_seat, n, K, i, m, lp):
+    """Log weights of all seats of object i into ``lp[0, :K + m]``; the m auxiliary clusters share a new seat."""
+    for k in range(K[0]):
+        lp[0, k] = seat[int(n[k])]
+    for k in range(K[0], K[0] + m):
+        lp[0, k] = new_seat[K[0]] - math.log(m)
+    add_log_densities(blocks, i, lp[:, : K[0] + m])
+
+
+@generic(derived=True)
+def sit(blocks, z, n, slot_of, name_of, K, i, k):
+    """Object i takes a seat in slot k, which may be that of an auxiliary cluster."""
+    if k >= K[0]:
+        swap_slots(blocks, K[0], k)
+        k, name = K[0], 0
+        while slot_of[name] >= 0:
+            name += 1
+        slot_of[name], name_of[k] = k, name
+        K[0] += 1
+    z[i] = name_of[k]
+    n[k] += 1.0
+
+
+@kernel
+def sweep(blocks, seat, new_seat, z, n, slot_of, name_of, K, rows, u, m, start):
+    """Reseat objects ``rows[start:]``, each with its uniform and its m draws; returns where it ran out of slots."""
+    lp = np.empty((1, n.shape[0]))
+    for j in range(start, rows.shape[0]):
+        if K[0] + m > n.shape[0]:
+            return j
+        kept = leave(blocks, z, n, slot_of, name_of, K, rows[j])
+        fill_slots(blocks, j * m + kept, K[0] + kept, K[0] + m)
+        weigh(blocks, seat, new_seat, n, K, rows[j], m, lp)
+        k = draw_slot(lp[0], K[0] + m, u[j])
+        sit(blocks, z, n, slot_of, name_of, K, rows[j], k)
+    return rows.shape[0]
+
+
+@kernel
+def fill_tables(prior, N, seat, new_seat):
+    """Log weights of a seat beside n others, and of a new cluster beside K others."""
+    for n in range(1, seat.shape[0]):
+        seat[n] = log_seat(prior, float(n))
+    for K in range(new_seat.shape[0]):
+        new_seat[K] = log_new_seat(prior, float(N), K)
+
+
+def seat_tables(prior: Any, N: int, capacity: int) -> tuple[np.ndarray, np.ndarray]:
+    """What the sweep knows of the prior."""
+    seat, new_seat = np.full(N + 1, -np.inf), np.full(min(capacity, N), -np.inf)
+    fill_tables(prior, N, seat, new_seat)
+    return seat, new_seat
+
+
+# ---- sweeps ------------------------------------------------------------------------------------------------
+
+
+def reseat(seating: Seating, prior: Any, rng: np.random.Generator, n_auxiliary: int = 3) -> Seating:
+    """One sweep over all objects, with more slots where they are needed."""
+    N, m = len(seating.z), n_auxiliary
+    tallest = sum(len(block.theta) for block in seating.blocks)
+    ahead = max(1, DRAWN_AT_ONCE // (m * tallest))
+    tables = seat_tables(prior, N, len(seating.n))
+    for first in range(0, N, ahead):
+        rows = np.arange(first, min(first + ahead, N))
+        u = rng.random(len(rows))
+        seating = seating._replace(
+            blocks=tuple(_supplied(block, m * len(rows), rng) for block in seating.blocks)
+        )
+        done = 0
+        while (done := sweep(seating.blocks, *tables, *seating[1:], rows, u, m, done)) < len(rows):
+            seating = _grown(seating, len(seating.n))
+            tables = seat_tables(prior, N, len(seating.n))
+    return seating
+
+
+def _supplied(block: Placed, n_draws: int, rng: np.random.Generator) -> Placed:
+    drawn = draw(block.family, np.zeros((len(block.theta), n_draws)), rng)
+    return block._replace(fresh=np.ascontiguousarray(drawn.T))
+
+
+def _grown(seating: Seating, more: int) -> Seating:
+    """The same seating with more slots."""
+
+    def widen(array: np.ndarray, value: float = 0.0) -> np.ndarray:
+        return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, more)], constant_values=value)
+
+    return seating._replace(
+        blocks=tuple(block._replace(theta=widen(block.theta)) for block in seating.blocks),
+        n=widen(seating.n),
+        slot_of=widen(seating.slot_of, -1),
+        name_of=widen(seating.name_of, -1),
+    )
+
+
+# ---- chains ------------------------------------------------------------------------------------------------
+
+
+def start(blocks: Sequence[Block], prior: Any, z: np.ndarray, seed: int) -> Chain:
+    """A chain that starts from the labels z, with parameters that fit them.
+
+    Examples
+    --------
+    >>> from partita.dispatch import interpreted
+    >>> from partita.families import Student
+    >>> from partita.partitions import DirichletProcess
+    >>> block = Block(Student.default(1), np.array([[-3.0], [-2.0], [2.5]]), ("a",))
+    >>> with interpreted():
+    ...     chain = start([block], DirichletProcess(1.0), np.array([0, 0, 1]), seed=0)
+    ...     chain = step(chain, Schedule())
+    >>> chain.iteration, int(chain.seating.n.sum())
+    (1, 3)
+    """
+    check_blocks(blocks)
+    missing = lacks(type(prior), log_seat, log_new_seat, log_eppf)
+    if missing:
+        raise TypeError(
+            f"{type(prior).__name__} has no {', '.join(missing)}, which auxiliary clusters need: choose an "
+            "exchangeable prior (dirichlet_process, pitman_yor, mfm or finite)"
+        )
+    z = canonical(z).astype(np.int64)
+    K = int(z.max()) + 1
+    rng = generator(seed, 0, 4)
+    placed, walks = [], []
+    for block in blocks:
+        theta, walk = first_parameters(block, z, K, rng)
+        placed.append(Placed(block.family, block.data, theta, np.zeros((0, len(theta)))))
+        walks.append(walk)
+    names = np.arange(K)
+    seating = Seating(tuple(placed), z, np.bincount(z).astype(float), names, names.copy(), np.array([K]))
+    reference = tuple(block.family for block in blocks)
+    return Chain(_grown(seating, 16), bind(prior, len(z)), reference, tuple(walks), seed, 0, {})
+
+
+def step(chain: Chain, schedule: Schedule, n_auxiliary: int = 3, n_walks: int = 3) -> Chain:
+    """One iteration: seats, concentration, hyper-parameters, parameters. Walks are tuned while the chain burns in.
+
+    Of the schedule, ``burn_in`` and what to learn are read; there are no split-merge moves.
+    """
+    iteration = chain.iteration
+    seating = reseat(chain.seating, chain.prior, generator(chain.seed, iteration, 0), n_auxiliary)
+    rng = generator(chain.seed, iteration, 1)
+    prior, K = chain.prior, int(seating.K[0])
+    if schedule.learn_concentration:
+        prior = sample_hyper(prior, gibbs.sizes(seating), rng)
+    z = gibbs.labels(seating)
+    blocks, walks, accepted = [], [], {}
+    for b, (placed, centre, walk) in enumerate(
+        zip(seating.blocks, chain.reference, chain.walks, strict=True)
+    ):
+        S = statistics(Block(placed.family, placed.data, ()), z, K) if walk is None else None
+        if schedule.learn_likelihood:
+            placed = learn_family(placed, centre, S, seating, rng)
+        block = Block(placed.family, placed.data, ())
+        theta, walk = update_parameters(
+            block, z, np.ascontiguousarray(placed.theta[:, :K]), walk, rng, S=S, n_walks=n_walks
+        )
+        placed.theta[:, :K] = theta
+        if walk is not None:
+            accepted[f"{type(block.family).__name__} {b}"] = float(walk.accepted.mean())
+            walk = tuned(walk, iteration) if iteration < schedule.burn_in else walk
+        blocks.append(placed)
+        walks.append(walk)
+    return chain._replace(
+        seating=seating._replace(blocks=tuple(blocks)),
+        prior=prior,
+        walks=tuple(walks),
+        iteration=iteration + 1,
+        accepted=accepted,
+    )
+
+
+def learn_family(
+    placed: Placed, centre: Any, S: np.ndarray | None, seating: Seating, rng: np.random.Generator
+) -> Placed:
+    """Walk over the hyper-parameters of one block.
+
+    A conjugate family judges them with its parameters integrated out, and draws those next: together an exact update
+    of both. Another family judges them by the prior density of its parameters, if it says which may be learned.
+    """
+    K = int(seating.K[0])
+    if S is not None:
+        cache = np.zeros((n_cache(placed.family), K))
+        live = gibbs.Live(placed.family, placed.data, S, cache, S[:, :0], cache[:, :0])
+        collapsed = Seating((live,), seating.z, seating.n[:K], *seating[3:])
+        return placed._replace(family=learn_likelihood(collapsed, (centre,), rng).blocks[0].family)
+    family = placed.family
+    if unconstrained.dispatch(type(family)) is unconstrained.dispatch(object):
+        return placed
+    theta = placed.theta[:, :K]
+    now = log_prior(family, theta).sum()
+    for name, mean in unconstrained(centre).items():
+        value = unconstrained(family)[name].copy()
+        for e in rng.permutation(value.size)[:MOST_WALKED]:
+            moved = value.copy()
+            moved.flat[e] += STEP * rng.standard_normal()
+            family_moved = constrained(family, name, moved)
+            then = log_prior(family_moved, theta).sum()
+            gain = ((value - mean) ** 2 - (moved - mean) ** 2).sum() / (2 * HYPER_SPREAD**2)
+            if np.log(rng.random()) < then - now + gain:
+                family, value, now = family_moved, moved, then
+    return placed._replace(family=family)
+
+
+def thetas(chain: Chain) -> tuple[np.ndarray, ...]:
+    """Parameters of the clusters in use, one array [parameter, cluster] a block, in the order of the slots."""
+    return tuple(block.theta[:, : chain.seating.K[0]].copy() for block in chain.seating.blocks)
+
+
+def log_joint(chain: Chain) -> float:
+    """Log density of data, labels and parameters under the present hyper-parameters."""
+    seating, z = chain.seating, gibbs.labels(chain.seating)
+    total = log_eppf(chain.prior, gibbs.sizes(seating), int(seating.K[0]))
+    for placed, theta in zip(seating.blocks, thetas(chain), strict=True):
+        total += log_prior(placed.family, theta).sum()
+        total += log_densities(Block(placed.family, placed.data, ()), z, theta).sum()
+    return float(total)
+
+
+def sampler(n_auxiliary: int = 3, n_walks: int = 3) -> Sampler:
+    """What :func:`partita.engines.chains.run_chain` takes for ``sampler``.
+
+    Examples
+    --------
+    >>> from partita.dispatch import interpreted
+    >>> from partita.engines.chains import run_chain
+    >>> from partita.families import Student
+    >>> from partita.partitions import DirichletProcess
+    >>> block = Block(Student.default(1), np.array([[-3.0], [-2.0], [2.5]]), ("a",))
+    >>> with interpreted():
+    ...     trace, chain = run_chain(
+    ...         [block], DirichletProcess(1.0), np.zeros(3, int), Schedule(5, 2), seed=0, sampler=sampler()
+    ...     )
+    >>> trace.labels.shape
+    (5, 3)
+    """
+    return Sampler(start, partial(step, n_auxiliary=n_auxiliary, n_walks=n_walks), log_joint)
