@@ -62,7 +62,7 @@ def trace_bytes(n_draws: int, n_objects: int, n_clusters: int) -> int:
 
 
 def join(traces: Sequence[Trace]) -> Trace:
-    """Several traces as one, in order.
+    """Several traces as one, in order; labels in the widest of their types.
 
     Examples
     --------

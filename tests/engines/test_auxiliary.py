@@ -405,14 +405,14 @@ def test_heavy_tails_stay_with_their_group(seed):
     traces = {}
     for name, options in (("student", {"df": 2.0}), ("gaussian", {})):
         block = family_entry(name).block(X, ["a", "b"], np.ones(len(X)), **options)
-        traces[name], _ = chains.run_chain(
+        traces[name] = chains.run_chain(
             [block],
             DirichletProcess(1.0),
             np.zeros(len(X), int),
             schedule,
             seed=seed,
             sampler=auxiliary.sampler(),
-        )
+        ).trace
     agreement = [max(np.mean((z == k) == truth) for k in np.unique(z)) for z in traces["student"].labels]
     large = [(np.bincount(z) > 0.1 * len(X)).sum() for z in traces["student"].labels]
     assert np.median(large) == 2 and np.median(agreement) > 0.97

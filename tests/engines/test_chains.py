@@ -35,9 +35,8 @@ def test_a_chain_depends_on_its_seed_alone():
 
 def test_a_trace_is_compact_and_says_what_the_chain_saw():
     with interpreted():
-        trace, chain = chains.run_chain(
-            table(), DirichletProcess(1.0), np.zeros(12, int), FIXED, seed=1, index=2
-        )
+        run = chains.run_chain(table(), DirichletProcess(1.0), np.zeros(12, int), FIXED, seed=1, index=2)
+        trace, chain = run.trace, run.chain
         assert trace.log_joint[-1] == pytest.approx(chains.log_joint(chain))
     assert trace.labels.shape == (3, 12) and trace.labels.dtype == np.int8
     assert [len(np.unique(z)) for z in trace.labels] == trace.n_clusters.tolist()

@@ -26,7 +26,7 @@ from partita.dispatch import each, generic, kernel, lacks
 from partita.engines import gibbs
 from partita.engines.chains import (
     HYPER_SPREAD,
-    STEP,
+    STEPS,
     Sampler,
     Schedule,
     generator,
@@ -230,8 +230,10 @@ def _grown(seating: Seating, more: int) -> Seating:
 # ---- chains ------------------------------------------------------------------------------------------------
 
 
-def start(blocks: Sequence[Block], prior: Any, z: np.ndarray, seed: int) -> Chain:
-    """A chain that starts from the labels z, with parameters that fit them.
+def start(
+    blocks: Sequence[Block], prior: Any, z: np.ndarray, seed: int, families: Sequence[Any] | None = None
+) -> Chain:
+    """A chain that starts from the labels z, with parameters that fit them; from the given families, if any.
 
     Examples
     --------
@@ -246,6 +248,10 @@ def start(blocks: Sequence[Block], prior: Any, z: np.ndarray, seed: int) -> Chai
     (1, 3)
     """
     check_blocks(blocks)
+    reference = tuple(block.family for block in blocks)
+    blocks = [
+        block._replace(family=family) for block, family in zip(blocks, families or reference, strict=True)
+    ]
     missing = lacks(type(prior), log_seat, log_new_seat, log_eppf)
     if missing:
         raise TypeError(
@@ -262,7 +268,6 @@ def start(blocks: Sequence[Block], prior: Any, z: np.ndarray, seed: int) -> Chai
         walks.append(walk)
     names = np.arange(K)
     seating = Seating(tuple(placed), z, np.bincount(z).astype(float), names, names.copy(), np.array([K]))
-    reference = tuple(block.family for block in blocks)
     return Chain(_grown(seating, 16), bind(prior, len(z)), reference, tuple(walks), seed, 0, {})
 
 
@@ -327,7 +332,7 @@ def learn_family(
         value = unconstrained(family)[name].copy()
         for e in rng.permutation(value.size)[:MOST_WALKED]:
             moved = value.copy()
-            moved.flat[e] += STEP * rng.standard_normal()
+            moved.flat[e] += rng.choice(STEPS) * rng.standard_normal()
             family_moved = constrained(family, name, moved)
             then = log_prior(family_moved, theta).sum()
             gain = ((value - mean) ** 2 - (moved - mean) ** 2).sum() / (2 * HYPER_SPREAD**2)
@@ -362,10 +367,10 @@ def sampler(n_auxiliary: int = 3, n_walks: int = 3) -> Sampler:
     >>> from partita.partitions import DirichletProcess
     >>> block = Block(Student.default(1), np.array([[-3.0], [-2.0], [2.5]]), ("a",))
     >>> with interpreted():
-    ...     trace, chain = run_chain(
+    ...     run = run_chain(
     ...         [block], DirichletProcess(1.0), np.zeros(3, int), Schedule(5, 2), seed=0, sampler=sampler()
     ...     )
-    >>> trace.labels.shape
+    >>> run.trace.labels.shape
     (5, 3)
     """
     return Sampler(start, partial(step, n_auxiliary=n_auxiliary, n_walks=n_walks), log_joint)

@@ -22,15 +22,23 @@ from partita.labels import canonical
 from partita.partitions import StickBreaking, bind, log_eppf, log_labelled, sample_hyper
 from partita.trace import Trace, join, label_dtype
 
-__all__ = ["COLLAPSED", "Chain", "Sampler", "Schedule", "log_joint", "run_chain", "start", "step"]
+__all__ = [
+    "COLLAPSED",
+    "Chain",
+    "ChainRun",
+    "Sampler",
+    "Schedule",
+    "average_families",
+    "log_joint",
+    "run_chain",
+    "start",
+    "step",
+]
 
 SWEEP, MOVES, HIDDEN, COMPLETION, START = range(5)  # which random numbers of an iteration are whose
 HYPER_SPREAD = 1.5  # standard deviation of the hyperprior of each free hyper-parameter, around the default
-STEPS = (
-    1.0,
-    0.3,
-    0.1,
-)  # standard deviations of its random walk, one of them at random: no size suits all data
+STEPS = (1.0, 0.3, 0.1)  # deviations of its walk, one of them at random: no size suits all data
+WALKS = 3  # rounds over the hyper-parameters an iteration: cheap beside a sweep
 
 
 class Schedule(NamedTuple):
@@ -142,9 +150,10 @@ def learn_likelihood(seating: Seating, reference: Sequence[Any], rng: np.random.
     for live, centre in zip(seating.blocks, reference, strict=True):
         family = live.family
         now = log_marginals(family, live.S[:, :K]).sum(axis=1)
-        means = unconstrained(centre)
-        for name, mean in means.items():
-            family, now = _walk(family, name, mean, now, live.S[:, :K], rng)
+        S, means = np.ascontiguousarray(live.S[:, :K]), unconstrained(centre)
+        for _ in range(WALKS):
+            for name, mean in means.items():
+                family, now = _walk(family, name, mean, now, S, rng)
         refresh_clusters(family, live.S, live.C, len(seating.n))
         blocks.append(live._replace(family=family))
     return seating._replace(blocks=tuple(blocks))
@@ -178,9 +187,10 @@ def log_joint(chain: Chain) -> float:
 
 
 class Sampler(NamedTuple):
-    """What ``run_chain`` runs: ``start(blocks, prior, z, seed)``, ``step(chain, schedule)``, ``log_joint(chain)``.
+    """What ``run_chain`` runs: ``start(blocks, prior, z, seed, families=)``, ``step(chain, schedule)``,
+    ``log_joint(chain)``.
 
-    Any NamedTuple with a ``seating`` (fields ``z``, ``n``, ``slot_of``) and a ``prior`` will do for the chain.
+    Any NamedTuple with a ``seating`` (fields ``blocks``, ``z``, ``n``, ``slot_of``) and a ``prior`` will do for the chain.
     """
 
     start: Callable[..., Any]
@@ -191,6 +201,15 @@ class Sampler(NamedTuple):
 COLLAPSED = Sampler(start, step, log_joint)
 
 
+class ChainRun(NamedTuple):
+    """What a chain leaves: its draws, where it stands, and its families with their hyper-parameters averaged."""
+
+    trace: Trace
+    chain: Any
+    families: tuple[Any, ...]
+    reason: str  # "done", "stopped" (by the callback) or "interrupted"
+
+
 def run_chain(
     blocks: Sequence[Block],
     prior: Any,
@@ -199,25 +218,57 @@ def run_chain(
     *,
     seed: int,
     index: int = 0,
+    families: Sequence[Any] | None = None,
     callback: Callable[[int, int, float], Any] | None = None,
     sampler: Sampler = COLLAPSED,
-) -> tuple[Trace, Any]:
-    """Burn in, then draw; ``callback(iteration, n_clusters, log_joint)`` after each, returning True stops."""
-    chain = sampler.start(blocks, prior, z, seed)
+    keep_partial: bool = False,
+) -> ChainRun:
+    """Burn in, then draw; ``callback(iteration, n_clusters, log_joint)`` after each iteration, returning True stops.
+
+    A chain that is stopped before its first draw leaves the state it is in. So does one that is interrupted (Ctrl-C),
+    with ``keep_partial``; without it the interrupt goes on to the caller.
+    """
+    chain = sampler.start(blocks, prior, z, seed, families=families)
     draws: list[Trace] = []
-    total = schedule.burn_in + schedule.n_draws * schedule.thin
-    for iteration in range(total):
-        chain = sampler.step(chain, schedule)
-        value = sampler.log_joint(chain)
-        K = int(np.count_nonzero(chain.seating.n))
-        if iteration >= schedule.burn_in and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
-            draws.append(_draw(chain, value, K, index))
-        if callback is not None and callback(iteration + 1, K, value):
-            break
+    hyper: list[tuple[Any, ...]] = []
+    total, reason = schedule.burn_in + schedule.n_draws * schedule.thin, "done"
+    try:
+        for iteration in range(total):
+            chain = sampler.step(chain, schedule)
+            K, value = int(np.count_nonzero(chain.seating.n)), sampler.log_joint(chain)
+            if iteration >= schedule.burn_in and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
+                draws.append(_draw(chain, value, K, index))
+                hyper.append(tuple(block.family for block in chain.seating.blocks))
+            if callback is not None and callback(iteration + 1, K, value):
+                reason = "stopped"
+                break
+    except KeyboardInterrupt:
+        if not keep_partial:
+            raise
+        reason = "interrupted"
     if not draws:
-        draws.append(_draw(chain, value, K, index))
-    widest = max((draw.labels.dtype for draw in draws), key=lambda dtype: dtype.itemsize)
-    return join([draw._replace(labels=draw.labels.astype(widest)) for draw in draws]), chain
+        draws.append(_draw(chain, sampler.log_joint(chain), int(np.count_nonzero(chain.seating.n)), index))
+    now = tuple(block.family for block in chain.seating.blocks)
+    return ChainRun(join(draws), chain, average_families(hyper or [now]), reason)
+
+
+def average_families(draws: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The families with every hyper-parameter at its mean over the draws, on its free scale.
+
+    Examples
+    --------
+    >>> from partita.families import Bernoulli
+    >>> one, two = (Bernoulli.default(1)._replace(a=np.array([a])) for a in (1.0, 4.0))
+    >>> average_families([(one,), (two,)])[0].a
+    array([2.])
+    """
+    out = []
+    for same in zip(*draws, strict=True):
+        family, free = same[0], [unconstrained(one) for one in same]
+        for name in free[0]:
+            family = constrained(family, name, np.mean([values[name] for values in free], axis=0))
+        out.append(family)
+    return tuple(out)
 
 
 def _draw(chain: Any, value: float, K: int, index: int) -> Trace:

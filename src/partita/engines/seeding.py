@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from partita.engines.passes import Parameters, Statistics, log_joint_rows, n_stats
+from partita.execution import row_blocks
 from partita.families.contract import expect
 from partita.families.registry import Block
 from partita.families.rows import scatter_rows
@@ -43,20 +44,30 @@ def seed_statistics(
     return Statistics(np.full(K, weights.sum() / K), S, np.nan, np.nan, 0.0)
 
 
-def label_statistics(blocks: Sequence[Block], weights: np.ndarray, z: np.ndarray, K: int) -> Statistics:
-    """Statistics of given labels (-1: the object waits for the first E step)."""
-    seen = z >= 0
-    R = np.zeros((len(z), K))
-    R[seen, z[seen]] = weights[seen]
-    S = []
-    for block in blocks:
-        s, theta = (
-            np.zeros((n_stats(block.family), K)),
-            expect(block.family, np.zeros((n_stats(block.family), K))),
-        )
-        scatter_rows(block.family, block.data, np.flatnonzero(seen), theta, R[seen], s)
-        S.append(s)
-    return Statistics(R.sum(axis=0), tuple(S), np.nan, np.nan, 0.0)
+def label_statistics(
+    blocks: Sequence[Block],
+    weights: np.ndarray,
+    z: np.ndarray,
+    K: int,
+    thetas: Sequence[np.ndarray] | None = None,
+) -> Statistics:
+    """Statistics of given labels (-1: the object waits for the first E step).
+
+    Hidden coordinates enter by their expectation under the parameters ``thetas``, by default those of the prior.
+    """
+    seen = np.flatnonzero(z >= 0)
+    S = [np.zeros((n_stats(block.family), K)) for block in blocks]
+    if thetas is None:
+        thetas = [expect(block.family, s) for block, s in zip(blocks, S, strict=True)]
+    hidden = 0.0
+    for part in row_blocks(len(seen)):
+        rows = seen[part]
+        R = np.zeros((len(rows), K))
+        R[np.arange(len(rows)), z[rows]] = weights[rows]
+        for block, theta, s in zip(blocks, thetas, S, strict=True):
+            hidden += scatter_rows(block.family, block.data, rows, theta, R, s)
+    n = np.bincount(z[seen], weights=weights[seen], minlength=K)
+    return Statistics(n, tuple(S), np.nan, np.nan, hidden)
 
 
 def _single_statistics(block: Block, rows: np.ndarray) -> np.ndarray:

@@ -303,11 +303,17 @@ def _(lik):
 
 @unconstrained.register(GaussianDiagonal)
 def _(lik):
-    return {"m": lik.m, "k": np.log(lik.k), "a": np.log(lik.a), "b": np.log(lik.b)}
+    """Location, its weight, freedom, and the variance b / a, which walks better than b: a and b go together."""
+    return {"m": lik.m, "k": np.log(lik.k), "a": np.log(lik.a), "b": np.log(lik.b / lik.a)}
 
 
 @constrained.register(GaussianDiagonal)
 def _(lik, name, value):
+    if name == "a":
+        a = np.exp(value)
+        return lik._replace(a=a, b=lik.b * (a / lik.a))
+    if name == "b":
+        return lik._replace(b=lik.a * np.exp(value))
     return lik._replace(**{name: value if name == "m" else np.exp(value)})
 
 

@@ -188,13 +188,15 @@ def _(lik):
 
 @unconstrained.register(GaussianFull)
 def _(lik):
-    """Location, its scale, freedom, and the size of the scale matrix, whose shape is held."""
+    """Location, its weight, freedom, and the size of a cluster, for which the scale matrix grows with the freedom; its
+    shape is held.
+    """
     p = len(lik.m)
     return {
         "m": lik.m,
         "kappa": np.log([lik.kappa]),
         "nu": np.log([lik.nu - p + 1.0]),
-        "Psi": np.array([lik.log_det / p]),
+        "Psi": np.array([lik.log_det / p - np.log(lik.nu - p + 1.0)]),
     }
 
 
@@ -206,6 +208,7 @@ def _(lik, name, value):
     number = float(np.exp(value[0]))
     if name == "kappa":
         return lik._replace(kappa=number)
+    freedom = lik.nu - p + 1.0
     if name == "nu":
-        return lik._replace(nu=number + p - 1.0)
-    return GaussianFull.of(lik.m, lik.kappa, lik.nu, lik.Psi * np.exp(value[0] - lik.log_det / p))
+        return GaussianFull.of(lik.m, lik.kappa, number + p - 1.0, lik.Psi * (number / freedom))
+    return GaussianFull.of(lik.m, lik.kappa, lik.nu, lik.Psi * (number * freedom / np.exp(lik.log_det / p)))

@@ -2,5 +2,6 @@
 
 from partita.mixture.latent_class import LatentClass
 from partita.mixture.model import Mixture
+from partita.mixture.presets import DPGaussian, DPMultinomial
 
-__all__ = ["LatentClass", "Mixture"]
+__all__ = ["DPGaussian", "DPMultinomial", "LatentClass", "Mixture"]

@@ -20,6 +20,7 @@ from partita.execution import BLOCK_ROWS
 from partita.families.contract import interior
 from partita.families.registry import Block
 from partita.partitions import DirichletProcess, FiniteDirichlet, StickBreaking, mean_log_weights, specify
+from partita.trace import Trace
 
 __all__ = ["INFERENCES", "Fitted", "Request", "bytes_needed", "resolve_prior"]
 
@@ -43,6 +44,11 @@ class Request(NamedTuple):
     keep_partial: bool
     debug: bool
     executor: Any
+    n_chains: int = 1
+    n_draws: int = 1
+    burn_in: int = 0
+    thin: int = 1
+    limit: int | None = None  # most clusters that chains may have; None: any number
 
 
 class Fitted(NamedTuple):
@@ -56,6 +62,9 @@ class Fitted(NamedTuple):
     run: Run
     finals: list[float]
     n_iter: int
+    trace: Trace | None = None  # of chains, labels of the copies of the rows put back to rows
+    labels: np.ndarray | None = None  # where they are an estimate rather than the most probable of each row
+    confidence: np.ndarray | None = None
 
 
 def resolve_prior(
@@ -72,7 +81,7 @@ def resolve_prior(
     StickBreaking(concentration=1.0, n_components=20)
     """
     if isinstance(prior, str):
-        prior = specify(prior)
+        prior = specify("stick_breaking" if prior == "auto" else prior)
     if not isinstance(prior, (FiniteDirichlet, StickBreaking, DirichletProcess)):
         raise ValueError(
             f"inference={inference!r} works with the priors 'dirichlet_process', 'stick_breaking' and 'finite', not "

@@ -10,24 +10,25 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from partita.engines.passes import Parameters, Statistics, assign_rows, label_rows, plug_in, predictive
-from partita.engines.run import print_progress
-from partita.engines.vb import bound
+from partita.engines.passes import assign_rows, label_rows, plug_in, predictive
 from partita.estimator import TableEstimator, as_generator, warn_user
-from partita.execution import check_memory, make_executor
+from partita.execution import make_executor
 from partita.families import Block, entry_of
-from partita.families.contract import n_parameters
-from partita.labels import canonical
+from partita.families.contract import is_conjugate
 from partita.metrics import perplexity
-from partita.mixture.blocks import assemble, count_objects, plan_families, reassemble
-from partita.mixture.inference import INFERENCES, Fitted, Request, bytes_needed, resolve_prior
-from partita.mixture.profiles import profile_columns, sample_table
+from partita.mixture.asking import kinds_asked, make_request
+from partita.mixture.blocks import assemble, plan_families, reassemble
+from partita.mixture.inference import INFERENCES as DETERMINISTIC
+from partita.mixture.inference import Fitted
+from partita.mixture.profiles import sample_table
+from partita.mixture.sampling import fit_chains, fit_subclusters
+from partita.mixture.settling import settle
 from partita.mixture.state import restore_state, saved_state
 from partita.table import Table, check_weights
 
 __all__ = ["Mixture"]
 
-DEFAULT_BOUND = 30  # clusters that variational engines start with, when no number is given
+INFERENCES = {**DETERMINISTIC, "gibbs": fit_chains, "subclusters": fit_subclusters}
 
 
 class Mixture(ClusterMixin, DensityMixin, TableEstimator):
@@ -43,19 +44,28 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         to 30 of them and at least five rows for each), one family for all columns ("gaussian",
         "gaussian_full", "categorical", "bernoulli", "poisson", "multinomial", "exponential"), a pair
         ``(name, options)``, or a mapping from kinds of columns to these.
-    prior : str or prior, default "dirichlet_process"
-        "dirichlet_process" and "stick_breaking" (the same here: sticks truncated at ``max_clusters``), or
-        "finite" (symmetric Dirichlet). Used where the number of clusters is not given.
-    inference : {"vb", "em", "cvb"}, default "vb"
-        Variational Bayes, expectation maximisation (needs ``n_clusters``), or collapsed variational Bayes.
+    prior : str or prior, default "auto"
+        Who sits with whom before the data are seen: "mfm" (mixture of finite mixtures), "dirichlet_process",
+        "pitman_yor", "finite" (symmetric Dirichlet), "stick_breaking", or a prior of :mod:`partita.partitions`. "auto"
+        is "mfm" for chains, because it finds the right number of clusters most often, and "stick_breaking" for
+        variational engines, which read a Dirichlet process as sticks truncated at ``max_clusters``. Not used where
+        ``n_clusters`` is given.
+    inference : {"gibbs", "vb", "em", "cvb", "subclusters"}, default "gibbs"
+        "gibbs": chains of collapsed Gibbs sweeps and split-merge moves; the posterior. "subclusters": chains whose
+        steps run on many cores, for large tables. "vb": variational Bayes, a first answer at any size. "cvb": its
+        collapsed form. "em": expectation maximisation (needs ``n_clusters``).
     n_clusters : int, optional
-        The exact number of clusters. Left out, the engine finds it, up to ``max_clusters``.
+        The number of clusters, where it is known (chains may leave some of them empty). Left out, the engine finds it.
     max_clusters : int, optional
-        Upper bound where the number is not given (default: 30, or the number of rows).
+        Upper bound where the number is not given (default: none for chains; 30, or the number of rows, for the rest).
     concentration : float, optional
         Concentration of the prior; left out, it is learned.
     learn_hyper : bool, default True
-        Whether variational engines learn the hyper-parameters of the likelihood (empirical Bayes).
+        Whether the hyper-parameters of the likelihood are learned: sampled in chains, by empirical Bayes elsewhere.
+    n_chains : int, default 4
+        Chains. Half of them start from one cluster, half from many.
+    n_draws, burn_in, thin : int, default 100, 100, 1
+        Draws that each chain keeps, iterations before the first, and iterations for each.
     estimate : {"map", "ml"}, default "map"
         What EM maximises: the posterior density or the likelihood.
     order : {1, 2}, default 1
@@ -67,11 +77,11 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
     handle_unknown : {"missing", "error"}, default "missing"
         What ``predict`` does with categories that were not seen in ``fit``.
     init : {"seeds", "random"} or array of labels, default "seeds"
-        Where the engine starts.
+        Where the engine starts. Chains look for their start on a sample of the rows, unless labels are given.
     n_init : int, default 3
-        Number of starts; the best objective wins.
+        Number of starts of the engines that climb; the best objective wins.
     max_iter : int, default 500
-        Iterations of one start.
+        Iterations of one such start.
     tol : float, default 1e-5
         Stop when an iteration raises the objective by less than this an object.
     time_limit : float, optional
@@ -90,12 +100,21 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
     Attributes
     ----------
     labels_ : ndarray (n_rows,)
-        Cluster of each row, the largest cluster first. ``fit_predict`` returns it, and ``predict`` on the
-        training rows gives it again.
+        Cluster of each row, the largest cluster first; ``fit_predict`` returns it. For chains it is the partition of
+        least expected variation of information over all draws of all chains, in which rows speak for each other;
+        ``predict`` asks of each row alone which of these clusters predicts it best, and may differ on rows between
+        clusters. For the other engines ``predict`` on the training rows gives the same labels again.
     n_clusters_ : int
         Number of clusters that have rows.
+    n_clusters_posterior_ : dict
+        Chains: probability of each number of clusters.
     confidence_ : ndarray (n_rows,)
-        Probability of each row's own label under the fitted model.
+        Chains: mean probability that a row shares a cluster with the other rows of its own. Other engines: probability
+        of each row's own label under the fitted model.
+    trace_ : Trace
+        Chains: the draws (labels, log joint, number of clusters, concentration, chain).
+    diagnostics_ : Diagnostics
+        Chains: R-hat and effective sample sizes, and in a sentence whether to trust the number of clusters.
     label_entropy_ : float
         Entropy of the labels given the fitted model, summed over the rows.
     weights_ : ndarray (n_components,)
@@ -121,6 +140,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
 
     See Also
     --------
+    DPGaussian, DPMultinomial : Dirichlet processes by name.
     LatentClass : the preset for latent class analysis.
 
     Examples
@@ -140,11 +160,15 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
     _parameter_constraints = {
         "family": "no_validation",
         "prior": "no_validation",
-        "inference": [StrOptions({"vb", "em", "cvb"})],
+        "inference": [StrOptions(set(INFERENCES))],
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "max_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "concentration": [None, Interval(Real, 0, None, closed="neither")],
         "learn_hyper": ["boolean"],
+        "n_chains": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "burn_in": [Interval(Integral, 0, None, closed="left")],
+        "thin": [Interval(Integral, 1, None, closed="left")],
         "estimate": [StrOptions({"map", "ml"})],
         "order": [Interval(Integral, 1, 2, closed="both")],
         "kinds": "no_validation",
@@ -165,13 +189,17 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
     def __init__(
         self,
         family="auto",
-        prior="dirichlet_process",
-        inference="vb",
+        prior="auto",
+        inference="gibbs",
         *,
         n_clusters=None,
         max_clusters=None,
         concentration=None,
         learn_hyper=True,
+        n_chains=4,
+        n_draws=100,
+        burn_in=100,
+        thin=1,
         estimate="map",
         order=1,
         kinds=None,
@@ -195,6 +223,10 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         self.max_clusters = max_clusters
         self.concentration = concentration
         self.learn_hyper = learn_hyper
+        self.n_chains = n_chains
+        self.n_draws = n_draws
+        self.burn_in = burn_in
+        self.thin = thin
         self.estimate = estimate
         self.order = order
         self.kinds = kinds
@@ -231,15 +263,10 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         self._validate_params()
         with self._whole_or_not_at_all():
             plan = plan_families(self.family, self.kinds)
-            table = self._read_training(X, self._kinds(plan), sample_weight)
-            blocks = assemble(table, plan, self.exposure, completes=self.inference != "cvb")
-            n_components = self._n_components(count_objects(table.weights))
-            ask = self._request(n_components, table)
-            check_memory(
-                bytes_needed(blocks, table.n_rows, ask, self.inference),
-                f"{n_components:,} clusters of {len(self.schema_.columns):,} columns",
-                "ask for fewer clusters (n_clusters, max_clusters), or leave columns out",
-            )
+            table = self._read_training(X, kinds_asked(self, plan), sample_weight)
+            completes = self.inference not in ("cvb", "subclusters")
+            blocks = assemble(table, plan, self.exposure, completes=completes)
+            ask = make_request(self, table, blocks)
             try:
                 fitted = INFERENCES[self.inference](blocks, table.weights, ask)
             except FloatingPointError as error:
@@ -253,141 +280,8 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         self.fit_report_.warn()
         return self
 
-    def _kinds(self, plan):
-        if self.exposure is None:
-            return plan.kinds
-        if not (plan.kinds is None or isinstance(plan.kinds, (str, dict))):
-            raise ValueError("with exposure=, give kinds as a mapping from column names, or leave it out")
-        if isinstance(plan.kinds, str):
-            raise ValueError(
-                f"exposure={self.exposure!r} needs columns of two kinds: pass kinds={{column: kind, ...}} or "
-                "family={'count': 'poisson'}"
-            )
-        return {**(plan.kinds or {}), self.exposure: "real"}
-
-    def _n_components(self, n_objects):
-        if self.n_clusters is None and self.inference == "em":
-            raise ValueError(
-                "inference='em' needs the number of clusters: pass n_clusters=, or use inference='vb', which finds it"
-            )
-        wanted = self.n_clusters or self.max_clusters or min(DEFAULT_BOUND, n_objects)
-        if wanted > n_objects:
-            self.fit_report_.add(
-                "few_rows",
-                f"{wanted} clusters were asked for, and there are only {n_objects} rows: at most that many are found",
-                level="warning" if self.n_clusters else "info",  # a bound may well be larger than the table
-            )
-        return min(int(wanted), n_objects)
-
-    def _request(self, n_components, table):
-        exact = self.n_clusters is not None
-        init = self.init
-        if not isinstance(init, str):
-            init = canonical(init, missing=-1)
-            if len(init) != table.n_rows or init.max() >= n_components:
-                raise ValueError(
-                    f"init has {len(init)} labels of {init.max() + 1} clusters: give one label for each of the "
-                    f"{table.n_rows} rows, of at most {n_components} clusters (-1: none)"
-                )
-            if init.max() < 0:
-                raise ValueError(
-                    "init gives no row a cluster: label at least one row of each, or use init='seeds'"
-                )
-        rng = as_generator(self.random_state)
-        return Request(
-            n_components=n_components,
-            exact=exact,
-            prior=resolve_prior(self.prior, self.inference, n_components, exact, self.concentration),
-            learn_concentration=not exact and self.concentration is None,
-            learn_likelihood=self.learn_hyper,
-            maximum_likelihood=self.estimate == "ml",
-            order=self.order,
-            init=init,
-            rngs=rng.spawn(self.n_init if isinstance(self.init, str) else 1),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            time_limit=self.time_limit,
-            callback=self._callback(),
-            keep_partial=self.keep_partial,
-            debug=False,
-            executor=make_executor(self.n_jobs),
-        )
-
-    def _callback(self):
-        if not self.verbose or self.callback is None:
-            return print_progress if self.verbose else self.callback
-
-        def both(progress):
-            print_progress(progress)
-            return self.callback(progress)
-
-        return both
-
     def _finish(self, fitted: Fitted, blocks, table: Table):
-        """Labels, then everything in the order of the clusters' sizes; clusters without rows are dropped
-        unless their number was given.
-        """
-        self._blocks = tuple(
-            Block(family, None, block.columns) for family, block in zip(fitted.families, blocks, strict=True)
-        )
-        blocks = [
-            block._replace(family=family) for block, family in zip(blocks, fitted.families, strict=True)
-        ]
-        self._take(fitted, np.arange(len(fitted.statistics.n)))
-        labels = self._assign(table, blocks).labels
-        sizes = np.bincount(labels, weights=table.weights, minlength=len(self._log_weights))
-        order = np.argsort(-sizes, kind="stable")
-        self._take(fitted, order if self.n_clusters is not None else order[: max(np.count_nonzero(sizes), 1)])
-        assigned = self._assign(table, blocks)
-        self.labels_, self.confidence_ = assigned.labels, assigned.confidence
-        self.n_clusters_ = len(np.unique(self.labels_[table.weights > 0]))
-        self.label_entropy_ = float(table.weights @ assigned.entropy)
-        self.log_likelihood_ = float(table.weights @ self._densities(table, blocks))
-        self.profiles_ = profile_columns(self._blocks, self._statistics, self.schema_)
-        self.weights_ = np.exp(self._log_weights)
-        self._note_run(fitted, table)
-
-    def _take(self, fitted: Fitted, order: np.ndarray):
-        """Keep these clusters, in this order."""
-        statistics = fitted.statistics
-        self._statistics = Statistics(
-            statistics.n[order],
-            tuple(np.ascontiguousarray(S[:, order]) for S in statistics.S),
-            *statistics[2:],
-        )
-        self._log_weights = _renormalized(fitted.log_weights[order])
-        self._parameters = None
-        if fitted.parameters is not None:
-            thetas = tuple(np.ascontiguousarray(theta[:, order]) for theta in fitted.parameters.thetas)
-            self._parameters = Parameters(fitted.parameters.log_weights[order], thetas)
-
-    def _note_run(self, fitted: Fitted, table: Table):
-        run = fitted.run
-        self.converged_, self.n_iter_ = run.converged, fitted.n_iter
-        self.objective_trace_ = np.array(run.objectives)
-        self.prior_ = fitted.prior
-        self.n_parameters_ = (
-            len(self.weights_)
-            - 1
-            + len(self.weights_) * sum(n_parameters(block.family) for block in self._blocks)
-        )
-        self.weight_total_ = float(table.weights.sum())
-        if self.inference == "em":
-            self.__dict__.pop("lower_bound_", None)
-        else:
-            self.lower_bound_ = bound(fitted.families, fitted.prior, fitted.statistics)
-        if run.worst_fall > 0:
-            self.fit_report_.add(
-                "objective_fell", f"the objective fell by {run.worst_fall:.3g} on the way up", level="warning"
-            )
-        if not run.converged:
-            self.fit_report_.add("not_converged", f"the best start ended by {run.reason}, not by convergence")
-        if self.n_clusters is None and self.n_clusters_ >= len(fitted.statistics.n) > 1:
-            self.fit_report_.add(
-                "bound_reached",
-                f"all {self.n_clusters_} clusters that were allowed are in use: raise max_clusters",
-                level="warning" if len(fitted.statistics.n) < table.n_rows else "info",
-            )
+        settle(self, fitted, blocks, table)
 
     # ---- using ---------------------------------------------------------------------------------------------
 
@@ -400,12 +294,16 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
             return predictive(blocks, self._statistics.S, self._log_weights)
         return plug_in(blocks, self._parameters)
 
+    def _plugs_in(self):
+        """Whether densities are those at one set of parameters: of EM, and of families without a predictive."""
+        return self.inference == "em" or not all(is_conjugate(block.family) for block in self._blocks)
+
     def _assign(self, table: Table, blocks):
         return assign_rows(self._scorer(blocks), table.n_rows, make_executor(self.n_jobs))
 
     def _densities(self, table: Table, blocks):
         """Log density of each row in the user's units."""
-        if self.inference == "em":
+        if self._plugs_in():
             score = self._scorer(blocks)
         else:
             score = predictive(blocks, self._statistics.S, self._log_weights)
@@ -490,7 +388,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         rng = as_generator(self.random_state)
         z = rng.choice(len(self.weights_), size=n_samples, p=self.weights_ / self.weights_.sum())
         # expected natural parameters are no parameters: variational fits draw theirs from the posterior
-        fixed = self._parameters if self.inference == "em" else None
+        fixed = self._parameters if self._plugs_in() else None
         thetas = None if fixed is None else fixed.thetas
         return sample_table(self._blocks, self._statistics, thetas, z, self.schema_, rng), z
 
@@ -528,7 +426,3 @@ def _observed_cells(table: Table, blocks) -> np.ndarray:
             else:
                 cells += ~np.isnan(values) if values.dtype.kind == "f" else values >= 0
     return cells
-
-
-def _renormalized(log_weights: np.ndarray) -> np.ndarray:
-    return log_weights - np.logaddexp.reduce(log_weights)

@@ -10,8 +10,10 @@ from partita.engines.passes import Parameters, Statistics
 from partita.estimator import FitReport
 from partita.families import Block, entry_of, family_entry
 from partita.mixture.profiles import profile_columns
-from partita.partitions import FiniteDirichlet, StickBreaking
+from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
+from partita.posterior import diagnose
 from partita.table import Schema
+from partita.trace import Trace
 
 __all__ = ["restore_state", "saved_state"]
 
@@ -25,7 +27,10 @@ NUMBERS = (
     "n_parameters_",
     "weight_total_",
 )
-PRIORS = {cls.__name__: cls for cls in (FiniteDirichlet, StickBreaking)}
+PRIORS = {
+    cls.__name__: cls
+    for cls in (DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking)
+}
 
 
 def saved_state(model: Any) -> dict[str, Any]:
@@ -47,6 +52,8 @@ def saved_state(model: Any) -> dict[str, Any]:
         if model._parameters is None
         else {"log_weights": model._parameters.log_weights, "thetas": list(model._parameters.thetas)},
         "lower_bound": getattr(model, "lower_bound_", None),
+        "trace": list(model.trace_) if hasattr(model, "trace_") else None,
+        "judged": hasattr(model, "diagnostics_"),
     } | {name: getattr(model, name) for name in ARRAYS + NUMBERS}
 
 
@@ -67,7 +74,20 @@ def restore_state(model: Any, state: dict[str, Any]) -> None:
         model.lower_bound_ = state["lower_bound"]
     for name in ARRAYS + NUMBERS:
         setattr(model, name, state[name])
+    if state["trace"] is not None:
+        model.trace_ = _checked_trace(state["trace"], len(model.labels_))
+        model.n_clusters_posterior_ = model.trace_.n_clusters_posterior
+        if state["judged"]:
+            model.diagnostics_ = diagnose(model.trace_)
     model.profiles_ = profile_columns(model._blocks, model._statistics, model.schema_)
+
+
+def _checked_trace(fields: list[Any], n_rows: int) -> Trace:
+    trace = Trace(*fields)
+    B = len(trace.log_joint)
+    if trace.labels.shape != (B, n_rows) or any(np.shape(field) != (B,) for field in trace[1:]):
+        raise ValueError(f"the trace does not hold {B} draws of {n_rows} rows")
+    return trace
 
 
 def _check_shapes(model: Any) -> None:

@@ -155,13 +155,21 @@ def tabulate_log_V(prior: MixtureOfFinite, N: float, t: np.ndarray) -> np.ndarra
     rising = prior.log_prior_components + gammaln(prior.gamma * m) - gammaln(prior.gamma * m + N)
     empty = m[None, :] - np.asarray(t, dtype=float)[:, None]
     log_ways = np.where(empty >= 0, gammaln(m + 1.0) - gammaln(np.maximum(empty, 0.0) + 1.0), -np.inf)
-    return logsumexp(rising + log_ways, axis=1)
+    terms = rising + log_ways
+    top = np.maximum(terms.max(axis=1, keepdims=True), -1e300)  # finite where all are -inf
+    with np.errstate(divide="ignore"):
+        return top[:, 0] + np.log(np.exp(terms - top).sum(axis=1))
 
 
 @contract.bind.register(MixtureOfFinite)
 def _(prior, N):
-    t = np.arange(len(prior.log_prior_components) + 2)
-    return prior._replace(total=float(N), log_V=tabulate_log_V(prior, float(N), t))
+    return _tabulated(prior, float(N), len(prior.log_prior_components) + 2)
+
+
+def _tabulated(prior: MixtureOfFinite, N: float, n_terms: int) -> MixtureOfFinite:
+    """The prior with a table of its first terms; what lies beyond is summed when it is asked for."""
+    n_terms = min(n_terms, len(prior.log_prior_components) + 2)
+    return prior._replace(total=N, log_V=tabulate_log_V(prior, N, np.arange(n_terms)))
 
 
 @contract.with_concentration.register(MixtureOfFinite)
@@ -242,23 +250,32 @@ def _(prior, N):
 
 
 def _log_likelihood(prior: MixtureOfFinite, n: np.ndarray):
+    """``log_eppf`` as a function of gamma, in numpy: a chain asks for it a dozen times an iteration."""
     sizes = n[n > 0]
-    return lambda gamma: contract.log_eppf(contract.with_concentration(prior, gamma), sizes, len(sizes))
+    N, K = float(sizes.sum()), len(sizes)
+
+    def log_likelihood(gamma: float) -> float:
+        log_V = tabulate_log_V(contract.with_concentration(prior, gamma), N, np.array([K]))[0]
+        return float(log_V + K * math.log(gamma) + (gammaln(sizes + gamma) - gammaln(1.0 + gamma)).sum())
+
+    return log_likelihood
 
 
-def _with_gamma(prior: MixtureOfFinite, gamma: float) -> MixtureOfFinite:
+def _with_gamma(prior: MixtureOfFinite, gamma: float, K: int) -> MixtureOfFinite:
     changed = contract.with_concentration(prior, gamma)
-    return changed if prior.total == UNBOUND else contract.bind(changed, prior.total)
+    return changed if prior.total == UNBOUND else _tabulated(changed, prior.total, max(64, 2 * K))
 
 
 @contract.sample_hyper.register(MixtureOfFinite)
 def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
-    return _with_gamma(prior, sample_positive(_log_likelihood(prior, n), prior.gamma, rng, hyperprior))
+    gamma = sample_positive(_log_likelihood(prior, n), prior.gamma, rng, hyperprior)
+    return _with_gamma(prior, gamma, np.count_nonzero(n))
 
 
 @contract.fit_hyper.register(MixtureOfFinite)
 def _(prior, n):
-    return _with_gamma(prior, maximise_positive(_log_likelihood(prior, n), float(prior.gamma)))
+    gamma = maximise_positive(_log_likelihood(prior, n), float(prior.gamma))
+    return _with_gamma(prior, gamma, np.count_nonzero(n))
 
 
 register_examples(

@@ -1,0 +1,283 @@
+"""How a mixture is sampled: copies of rows, starts, several chains, and the one partition that sums them up."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from partita.engines import auxiliary, explicit, subcluster_chain
+from partita.engines.chains import COLLAPSED, ChainRun, Sampler, Schedule, average_families, run_chain
+from partita.engines.gibbs import MANY
+from partita.engines.passes import Parameters, Statistics, assign_rows, n_cache, n_stats, predictive
+from partita.engines.run import Progress, Run
+from partita.engines.seeding import label_statistics
+from partita.engines.starts import Start, find_start
+from partita.execution import Serial
+from partita.families import FAMILIES, Block, entry_of, take
+from partita.families.contract import expect, is_conjugate, partly_seen
+from partita.labels import canonical
+from partita.mixture.inference import Fitted, Request
+from partita.partitions import FiniteDirichlet, StickBreaking, bind, log_mass, specify, with_concentration
+from partita.posterior import confidence, point_estimate
+from partita.trace import Trace, join, trace_bytes
+
+__all__ = ["bytes_of_chains", "check_copies", "fit_chains", "fit_subclusters", "resolve_sampling_prior"]
+
+STAND_INS = {"real": "gaussian", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
+MOST_LABELS = 50_000_000  # labels of draws that the search for one partition looks at
+FEWEST_DRAWS = 40
+COMPLETIONS = 5  # rounds of filling in hidden coordinates by their expectation
+
+
+def resolve_sampling_prior(
+    prior: Any, n_clusters: int | None, max_clusters: int | None, concentration: float | None
+) -> Any:
+    """The prior of a chain: any there is, with a given number of clusters the symmetric Dirichlet.
+
+    Examples
+    --------
+    >>> resolve_sampling_prior("dirichlet_process", None, None, 2.0)
+    DirichletProcess(concentration=2.0)
+    >>> resolve_sampling_prior("auto", 3, None, None)
+    FiniteDirichlet(concentration=3.0, n_components=3)
+    """
+    if n_clusters is not None:
+        return FiniteDirichlet(float(n_clusters if concentration is None else concentration), int(n_clusters))
+    if isinstance(prior, str):
+        bounded = prior in ("finite", "stick_breaking") and max_clusters is not None
+        options = {"n_components": int(max_clusters)} if bounded and max_clusters is not None else {}
+        prior = specify("mfm" if prior == "auto" else prior, **options)
+    return prior if concentration is None else with_concentration(prior, concentration)
+
+
+def check_copies(weights: np.ndarray) -> np.ndarray:
+    """The row of each object: a row of weight w is w objects.
+
+    Examples
+    --------
+    >>> check_copies(np.array([1.0, 0.0, 2.0]))
+    array([0, 2, 2])
+    >>> check_copies(np.array([1.0, 0.5]))
+    Traceback (most recent call last):
+    ...
+    ValueError: sample_weight is 0.5 in row 1: chains read a weight as so many copies of a row, so it must be a whole
+    number; round it, or use inference='vb', which takes fractions
+    """
+    bad = np.flatnonzero(weights != np.floor(weights))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight is {weights[bad[0]]:g} in row {bad[0]}: chains read a weight as so many copies of a row, so "
+            "it must be a whole number; round it, or use inference='vb', which takes fractions"
+        )
+    return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
+
+
+def bytes_of_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> int:
+    """About how much memory the chains take at their peak, beside the table."""
+    N, K = int(weights.sum()), 100
+    rows = sum(
+        n_stats(block.family) + (n_cache(block.family) if is_conjugate(block.family) else 0)
+        for block in blocks
+    )
+    state = 8 * (3 * N + 2 * K * rows)
+    return ask.n_chains * (state + trace_bytes(ask.n_draws, N, K)) + trace_bytes(
+        ask.n_draws * ask.n_chains, N, K
+    )
+
+
+def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
+    """Collapsed Gibbs with split-merge moves; auxiliary clusters where a family is not conjugate."""
+    rows = check_copies(weights)
+    whole = len(rows) == len(weights) and bool(np.all(weights == 1))
+    objects = blocks if whole else [block._replace(data=take(block.data, rows)) for block in blocks]
+    sampler = auxiliary.sampler() if explicit.non_conjugate(blocks) else COLLAPSED
+    return _fit(objects, blocks, rows, weights, ask, lambda: sampler)
+
+
+def fit_subclusters(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
+    """The sampler whose steps are a map over rows and a sum: for large tables and many cores."""
+    rows = check_copies(weights)
+    if isinstance(ask.prior, StickBreaking):
+        raise ValueError(
+            "inference='subclusters' wants an exchangeable prior: 'mfm', 'dirichlet_process', 'pitman_yor'"
+        )
+    executor = ask.executor if ask.n_chains == 1 else Serial()
+    counts = weights.astype(np.int64)
+    return _fit(
+        blocks, blocks, rows, weights, ask, lambda: subcluster_chain.sampler(counts, executor), counts
+    )
+
+
+def _fit(objects, blocks, rows, weights, ask, make_sampler: Callable[[], Sampler], counts=None) -> Fitted:
+    """Run the chains, find the one partition, and the statistics that go with it."""
+    schedule = Schedule(
+        n_draws=ask.n_draws,
+        burn_in=ask.burn_in,
+        thin=ask.thin,
+        learn_concentration=ask.learn_concentration,
+        learn_likelihood=ask.learn_likelihood,
+        limit=MANY if ask.limit is None else ask.limit,
+    )
+    began, halt = time.perf_counter(), threading.Event()
+    seeds = [int(rng.integers(2**63)) for rng in ask.rngs]
+
+    def one(index: int) -> ChainRun:
+        start = _start(objects, rows, weights, ask, schedule, index, seeds[index], counts)
+        started = time.perf_counter()
+        share = None if ask.time_limit is None else ask.time_limit / _rounds(ask)
+
+        def after(iteration: int, n_clusters: int, log_joint: float) -> bool:
+            seconds = time.perf_counter() - began
+            progress = Progress(index, iteration, log_joint, n_clusters, seconds)
+            if ask.callback is not None and ask.callback(progress):
+                halt.set()
+            return halt.is_set() or (share is not None and time.perf_counter() - started > share)
+
+        return run_chain(
+            objects, start.prior, start.z, schedule, seed=seeds[index], index=index, families=start.families,
+            callback=after, sampler=make_sampler(), keep_partial=ask.keep_partial,
+        )  # fmt: skip
+
+    runs: list[ChainRun] = []
+    try:
+        for run in ask.executor.map(one, range(ask.n_chains)):
+            runs.append(run)
+            if run.reason == "interrupted":
+                halt.set()
+    except KeyboardInterrupt:
+        halt.set()  # the other threads end after the iteration they are in
+        if not ask.keep_partial or not runs:
+            raise
+    return _summed_up(runs, blocks, rows, weights, ask)
+
+
+def _rounds(ask: Request) -> int:
+    """How many chains run one after the other."""
+    return -(-ask.n_chains // max(min(getattr(ask.executor, "n_jobs", 1), ask.n_chains), 1))
+
+
+def _start(objects, rows, weights, ask: Request, schedule: Schedule, index: int, seed: int, counts) -> Start:
+    """Where a chain starts: on a sample of the rows, from labels at random, or from the user's."""
+    families = tuple(block.family for block in objects)
+    if not isinstance(ask.init, str):
+        z = ask.init[rows]
+        return Start(_spread_labels(objects, z) if counts is None else canonical(z), ask.prior, families)
+    if ask.init == "random":
+        most = min(ask.limit or 10, len(rows), getattr(ask.prior, "n_components", len(rows)))
+        z = np.random.default_rng(seed).integers(most, size=len(rows))
+        return Start(canonical(z), ask.prior, families)
+    if counts is not None and not np.all(counts == 1):
+        objects = [block._replace(data=take(block.data, rows)) for block in objects]
+    stand_ins = [_stand_in(block) for block in objects]
+    start = find_start(stand_ins, ask.prior, schedule, seed=seed, apart=index % 2 == 1)
+    kept = [
+        learned if is_conjugate(family) else family
+        for learned, family in zip(start.families, families, strict=True)
+    ]
+    return start._replace(families=tuple(kept))
+
+
+def _stand_in(block: Block) -> Block:
+    """A conjugate block over the same columns, for a family that has no predictive of its own."""
+    if is_conjugate(block.family):
+        return block
+    name = STAND_INS[entry_of(block.family).kind]
+    context: dict[str, Any] = {"exposure": None}
+    if name == "categorical":
+        context["n_levels"] = block.data.max(axis=0) + 1
+    return FAMILIES[name].block(block.data, block.columns, np.ones(len(block.data)), **context)
+
+
+def _spread_labels(objects: Sequence[Block], z: np.ndarray) -> np.ndarray:
+    """Labels for the objects that have none (-1): of the cluster that predicts them best."""
+    z = np.asarray(z)
+    if z.min() >= 0:
+        return canonical(z)
+    K = int(z.max()) + 1
+    statistics = label_statistics(objects, np.ones(len(z)), z, K)
+    found = assign_rows(
+        predictive(objects, statistics.S, np.log(np.maximum(statistics.n, 1e-9))), len(z)
+    ).labels
+    return canonical(np.where(z < 0, found, z))
+
+
+def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request) -> Fitted:
+    """One partition for all draws, the statistics and hyper-parameters that go with it."""
+    copies = join([run.trace for run in runs])
+    families = average_families([run.families for run in runs])
+    prior = runs[0].chain.prior
+    if ask.learn_concentration and np.isfinite(copies.concentration).all():
+        prior = with_concentration(prior, float(np.exp(np.log(copies.concentration).mean())))
+        prior = bind(prior, float(weights.sum()))
+    estimate = _estimate(copies.labels, ask)
+    trust = confidence(copies.labels, estimate).objects
+    first = np.searchsorted(rows, np.arange(len(weights)))  # a row speaks with the voice of its first copy
+    present = weights > 0
+    z = np.full(len(weights), -1)
+    z[present] = estimate[first[present]]
+    shown = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
+    statistics, parameters = _statistics(shown, weights, z, int(ask.rngs[0].integers(2**31)))
+    log_weights = _log_shares(prior, statistics.n)
+    sure = np.full(len(weights), np.nan)
+    sure[present] = trust[first[present]]
+    reason = next((run.reason for run in runs if run.reason != "done"), "done")
+    if reason == "stopped" and ask.time_limit is not None:
+        reason = "time_limit"
+    n_iter = max(int(run.chain.iteration) for run in runs)
+    run = Run(None, copies.log_joint.tolist(), reason == "done", reason, 0.0)
+    if parameters is not None:
+        parameters = Parameters(log_weights, parameters)
+    return Fitted(
+        families, prior, statistics, parameters, log_weights, run, [], n_iter,
+        trace=_of_rows(copies, rows, weights), labels=z, confidence=sure,
+    )  # fmt: skip
+
+
+def _estimate(draws: np.ndarray, ask: Request) -> np.ndarray:
+    """The partition of least expected variation of information, from as many draws as are quick to search."""
+    n_draws = max(MOST_LABELS // draws.shape[1], FEWEST_DRAWS)
+    if len(draws) > n_draws:
+        draws = draws[np.linspace(0, len(draws) - 1, n_draws).round().astype(int)]
+    return point_estimate(draws, "vi", max_clusters=ask.limit, random_state=ask.rngs[0], n_jobs=1).labels
+
+
+def _statistics(blocks, weights, z, seed: int) -> tuple[Statistics, tuple[np.ndarray, ...] | None]:
+    """Statistics of the labels; parameters too where a family has no predictive, which then stand in their place."""
+    K = int(z.max()) + 1
+    if explicit.non_conjugate(blocks):
+        seen = np.repeat(np.flatnonzero(z >= 0), weights[z >= 0].astype(np.int64))
+        objects = [block._replace(data=take(block.data, seen)) for block in blocks]
+        thetas = explicit.parameters(objects, z[seen], K, seed)
+        S = tuple(
+            explicit.statistics(block, z[seen], K) if is_conjugate(block.family) else theta
+            for block, theta in zip(objects, thetas, strict=True)
+        )
+        n = np.bincount(z[seen], minlength=K).astype(float)
+        return Statistics(n, S, np.nan, 0.0, 0.0), thetas
+    statistics = label_statistics(blocks, weights, z, K)
+    if any(partly_seen(block.family, block.data) for block in blocks):
+        for _ in range(COMPLETIONS):
+            thetas = tuple(expect(block.family, S) for block, S in zip(blocks, statistics.S, strict=True))
+            statistics = label_statistics(blocks, weights, z, K, thetas)
+    return statistics._replace(entropy=0.0), None
+
+
+def _log_shares(prior: Any, n: np.ndarray) -> np.ndarray:
+    """Log shares of the clusters in the predictive density; the seat of a new one is shared among them."""
+    out = np.empty(len(n))
+    log_mass(prior, n, len(n), out)
+    return out - np.logaddexp.reduce(out)
+
+
+def _of_rows(copies: Trace, rows: np.ndarray, weights: np.ndarray) -> Trace:
+    """The trace with one column a row: of its first copy; a row of weight 0 has label -1."""
+    if len(rows) == len(weights) and np.array_equal(rows, np.arange(len(weights))):
+        return copies
+    labels = np.full((len(copies.labels), len(weights)), -1, copies.labels.dtype)
+    present = weights > 0
+    labels[:, present] = copies.labels[:, np.searchsorted(rows, np.flatnonzero(present))]
+    return copies._replace(labels=labels)

@@ -1,0 +1,137 @@
+"""From what an engine found to the attributes of a fitted mixture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partita.engines.passes import Parameters, Statistics
+from partita.engines.vb import bound
+from partita.families import Block
+from partita.families.contract import n_parameters
+from partita.mixture.inference import Fitted
+from partita.mixture.profiles import profile_columns
+from partita.posterior import diagnose
+from partita.table import Table
+
+__all__ = ["settle"]
+
+ONLY_OF_SOME = ("lower_bound_", "trace_", "n_clusters_posterior_", "diagnostics_", "_stream")
+FEWEST_DRAWS = 8  # of each chain, for its mixing to be judged
+
+
+def settle(model: Any, fitted: Fitted, blocks: Any, table: Table) -> None:
+    """Labels, then everything in the order of the clusters' sizes; clusters without rows are dropped unless their
+    number was given.
+    """
+    for name in ONLY_OF_SOME:
+        model.__dict__.pop(name, None)
+    model._blocks = tuple(
+        Block(family, None, block.columns) for family, block in zip(fitted.families, blocks, strict=True)
+    )
+    blocks = [block._replace(family=family) for block, family in zip(blocks, fitted.families, strict=True)]
+    _take(model, fitted, np.arange(len(fitted.statistics.n)))
+    labels = _labels(model, fitted, table, blocks)
+    sizes = np.bincount(labels, weights=table.weights, minlength=len(model._log_weights))
+    order = np.argsort(-sizes, kind="stable")
+    keep_all = model.n_clusters is not None and fitted.labels is None
+    order = order if keep_all else order[: max(np.count_nonzero(sizes), 1)]
+    _take(model, fitted, order)
+    assigned = model._assign(table, blocks)
+    model.labels_, model.confidence_ = assigned.labels, assigned.confidence
+    if fitted.labels is not None:
+        known = fitted.labels >= 0
+        model.labels_ = np.where(known, np.argsort(order)[labels], model.labels_)
+        model.confidence_ = np.where(known, fitted.confidence, model.confidence_)
+    model.n_clusters_ = len(np.unique(model.labels_[table.weights > 0]))
+    model.label_entropy_ = float(table.weights @ assigned.entropy)
+    model.log_likelihood_ = float(table.weights @ model._densities(table, blocks))
+    model.profiles_ = profile_columns(model._blocks, model._statistics, model.schema_)
+    model.weights_ = np.exp(model._log_weights)
+    _note_model(model, fitted, table)
+    if fitted.trace is None:
+        _note_run(model, fitted, table)
+    else:
+        _note_chains(model, fitted)
+
+
+def _labels(model: Any, fitted: Fitted, table: Table, blocks: Any) -> np.ndarray:
+    if fitted.labels is not None and fitted.labels.min() >= 0:
+        return fitted.labels
+    found = model._assign(table, blocks).labels
+    return found if fitted.labels is None else np.where(fitted.labels >= 0, fitted.labels, found)
+
+
+def _take(model: Any, fitted: Fitted, order: np.ndarray) -> None:
+    """Keep these clusters, in this order."""
+    statistics = fitted.statistics
+    model._statistics = Statistics(
+        statistics.n[order],
+        tuple(np.ascontiguousarray(S[:, order]) for S in statistics.S),
+        *statistics[2:],
+    )
+    log_weights = fitted.log_weights[order]
+    model._log_weights = log_weights - np.logaddexp.reduce(log_weights)
+    model._parameters = None
+    if fitted.parameters is not None:
+        thetas = tuple(np.ascontiguousarray(theta[:, order]) for theta in fitted.parameters.thetas)
+        model._parameters = Parameters(fitted.parameters.log_weights[order], thetas)
+
+
+def _note_model(model: Any, fitted: Fitted, table: Table) -> None:
+    model.converged_, model.n_iter_ = fitted.run.converged, fitted.n_iter
+    model.objective_trace_ = np.array(fitted.run.objectives)
+    model.prior_ = fitted.prior
+    K = len(model.weights_)
+    model.n_parameters_ = K - 1 + K * sum(n_parameters(block.family) for block in model._blocks)
+    model.weight_total_ = float(table.weights.sum())
+
+
+def _note_run(model: Any, fitted: Fitted, table: Table) -> None:
+    run = fitted.run
+    if model.inference != "em":
+        model.lower_bound_ = bound(fitted.families, fitted.prior, fitted.statistics)
+    if run.worst_fall > 0:
+        model.fit_report_.add(
+            "objective_fell", f"the objective fell by {run.worst_fall:.3g} on the way up", level="warning"
+        )
+    if not run.converged:
+        model.fit_report_.add("not_converged", f"the best start ended by {run.reason}, not by convergence")
+    if model.n_clusters is None and model.n_clusters_ >= len(fitted.statistics.n) > 1:
+        model.fit_report_.add(
+            "bound_reached",
+            f"all {model.n_clusters_} clusters that were allowed are in use: raise max_clusters",
+            level="warning" if len(fitted.statistics.n) < table.n_rows else "info",
+        )
+
+
+def _note_chains(model: Any, fitted: Fitted) -> None:
+    trace, reason = fitted.trace, fitted.run.reason
+    assert trace is not None
+    model.trace_ = trace
+    model.n_clusters_posterior_ = trace.n_clusters_posterior
+    if reason != "done":
+        model.fit_report_.add(
+            "cut_short", f"the chains were cut short ({reason}): {len(trace.labels)} draws are kept"
+        )
+    shortest = int(np.unique(trace.chain, return_counts=True)[1].min())
+    if shortest < FEWEST_DRAWS:
+        model.converged_ = False
+        model.fit_report_.add(
+            "few_draws",
+            f"chains of {shortest} draws are too short to be judged: raise n_draws to trust the number of clusters",
+        )
+        return
+    model.diagnostics_ = diagnose(trace)
+    model.converged_ = bool(reason == "done" and model.diagnostics_.trust_n_clusters)
+    if not model.diagnostics_.trust_n_clusters:
+        model.fit_report_.add("do_not_trust_k", model.diagnostics_.sentence, level="warning")
+    if model.max_clusters is not None and model.n_clusters is None:
+        share = float(np.mean(trace.n_clusters >= model.max_clusters))
+        if share > 0.05:
+            model.fit_report_.add(
+                "bound_reached",
+                f"{share:.0%} of the draws use all {model.max_clusters} clusters that were allowed: raise max_clusters",
+                level="warning",
+            )
