@@ -73,7 +73,8 @@ def step(
     """One sweep over the objects, then hyper-parameters."""
     families, prior = state.families, state.prior
     R = state.R.copy()
-    n, S = state.statistics.n.copy(), tuple(s.copy() for s in state.statistics.S)
+    n = state.statistics.n.copy()
+    S = tuple(contract.widened(lik, s)[0].copy() for lik, s in zip(families, state.statistics.S, strict=True))
     second = order == 2
     V = tuple(np.zeros((n_spread(lik) if second else 0, R.shape[1])) for lik in families)
     spread = None

@@ -16,7 +16,7 @@ from partita.engines.vb import bound
 from partita.estimator import TableEstimator, as_generator, warn_user
 from partita.execution import check_memory, make_executor
 from partita.families import Block, entry_of
-from partita.families.contract import n_parameters
+from partita.families.contract import n_parameters, widened
 from partita.labels import canonical
 from partita.metrics import perplexity
 from partita.mixture.blocks import assemble, count_objects, plan_families, reassemble
@@ -352,7 +352,10 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         statistics = fitted.statistics
         self._statistics = Statistics(
             statistics.n[order],
-            tuple(np.ascontiguousarray(S[:, order]) for S in statistics.S),
+            tuple(
+                np.ascontiguousarray(widened(family, S[:, order])[0])
+                for family, S in zip(fitted.families, statistics.S, strict=True)
+            ),
             *statistics[2:],
         )
         self._log_weights = _renormalized(fitted.log_weights[order])
