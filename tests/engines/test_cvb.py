@@ -117,6 +117,23 @@ def test_objective_is_the_bound_of_vb_and_below_the_evidence(family_name, make_m
         np.testing.assert_allclose(state.R.sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize("pull", [-0.4, -1.0, -2.0, -4.0, 0.9])
+def test_sweeps_that_turn_back_take_smaller_shares(pull):
+    """A map that goes in circles around its fixed point, or runs away from it: part of the way leads there."""
+    goal, weights = np.array([[0.4, 0.6], [0.7, 0.3]]), np.array([1.0, 3.0])
+    start = np.array([[0.45, 0.55], [0.72, 0.28]])
+    state = cvb.CVBState((), None, start, None, 0.0, np.inf)
+    shares = []
+    for _ in range(80):
+        moves = goal + pull * (state.R - goal) - state.R
+        share = cvb.next_share(state, moves, weights)
+        state = state._replace(R=state.R + state.share * moves, moves=moves, share=share)
+        shares.append(share)
+    np.testing.assert_allclose(state.R, goal, atol=1e-4)
+    assert min(shares) >= cvb.LEAST_SHARE
+    assert (min(shares) == 1.0) == (pull > -0.5)  # no brakes where none are needed
+
+
 def test_says_what_a_family_lacks(make_tiny):
     with pytest.raises(ValueError, match="partly seen vectors"):
         cvb.check([make_tiny("gaussian_full")], 1)

@@ -45,6 +45,21 @@ def test_rounding_is_not_a_fall():
     assert run(-5.0, -5.0 - 1e-10, debug=True, tol=0.0).worst_fall == 0.0
 
 
+def test_an_engine_says_how_far_rounding_may_go():
+    class Rounded(NamedTuple):
+        objective: float
+        rounding: float = 1e-3
+        statistics: SimpleNamespace = SIZES
+
+    def fall(by):
+        script = iter([-5.0, -5.0 - by])
+        options = {"max_iter": 2, "tol": 0.0, "weight": 1.0}
+        return iterate(lambda state: Rounded(next(script)), Rounded(-math.inf), **options).worst_fall
+
+    assert fall(0.9e-3) == 0.0
+    assert fall(1.1e-3) == pytest.approx(1.1e-3)
+
+
 def test_convergence_is_per_object():
     result = run(-5.0, -4.0, -3.99, -3.989, max_iter=4, tol=1e-3, weight=10.0)
     assert result.converged

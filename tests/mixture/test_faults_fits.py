@@ -1,8 +1,10 @@
 """Rows 33 to 38, 44, 45, 51, 52, 64 and 65 of the table of bad inputs: what may go wrong in a fit."""
 
 import copy
+import multiprocessing
 import pickle
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -127,6 +129,46 @@ def test_row_44_weights_of_any_size(mixture, two_groups, quiet, weight, family, 
     same_partition(model.labels_, z)
     assert model.weight_total_ == pytest.approx(80 * weight)
     assert np.isfinite(model.log_likelihood_)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "gaussian_full"])
+@pytest.mark.parametrize("inference", ["vb", "cvb"])
+def test_row_44_huge_weights_without_a_number_of_clusters(
+    two_groups, quiet, inference, family, same_partition
+):
+    """A row that stands for 1e10 objects may well be a cluster of its own; the answer must not be that of rounding:
+    it is the same for weights a hundred times as large, an object.
+    """
+    X, z = two_groups
+    found = []
+    for weight in (1e10, 1e12):
+        model = Mixture(family, inference=inference, max_clusters=20, n_init=1, random_state=0)
+        with quiet():
+            warnings.filterwarnings("ignore", "all 20 clusters that were allowed")
+            model.fit(X, sample_weight=np.full(80, weight))
+        assert model.converged_ and "objective_fell" not in model.fit_report_
+        assert (
+            len(set(zip(model.labels_, z, strict=True))) == model.n_clusters_
+        )  # no cluster has rows of both
+        assert all(np.isfinite(p["sd"]).all() and (p["sd"] > 0).all() for p in model.profiles_.values())
+        assert np.isfinite(model.score_samples(X)).all()
+        found.append((model.labels_, model.lower_bound_ / model.weight_total_, model.score(X)))
+    same_partition(found[0][0], found[1][0])
+    np.testing.assert_allclose(found[0][1:], found[1][1:], atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "gaussian_full"])
+def test_row_44_huge_weights_are_the_limit_of_maximum_likelihood(two_groups, quiet, family):
+    """The prior counts for nothing beside 1e12 objects, nor does what is uncertain about parameters."""
+    X, _ = two_groups
+    settings = {"n_clusters": 2, "n_init": 1, "random_state": 0}
+    expected = Mixture(family, inference="em", estimate="ml", **settings).fit(X)
+    for inference in ("vb", "cvb"):
+        with quiet():
+            model = Mixture(family, inference=inference, **settings).fit(
+                X, sample_weight=np.full(80, 1.25e10)
+            )
+        assert model.score(X) == pytest.approx(expected.score(X), abs=1e-6)
 
 
 @pytest.mark.parametrize("weight", [0.37, 1e10])
@@ -306,6 +348,38 @@ def test_row_64_threads(mixture, two_groups):
     for thread in threads:
         thread.join()
     assert all(np.array_equal(model.labels_, expected.labels_) for model in found)
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork a process"
+)
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork")  # which is what is tried here
+def test_row_64_fork_after_threads(mixture, monkeypatch):
+    """A child inherits the parent's locks as they stand, but none of its threads."""
+    from partita.execution import executors
+
+    monkeypatch.setattr(executors.row_blocks, "__defaults__", (16,))  # several blocks: threads at work
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) + 6 * rng.integers(2, size=(60, 1))
+    expected = mixture(n_clusters=2, n_init=1, n_jobs=2).fit(X)
+    fork = multiprocessing.get_context("fork")
+    here, there = fork.Pipe(duplex=False)
+
+    def work():
+        model = mixture(n_clusters=2, n_init=1, n_jobs=2).fit(X)
+        there.send((model.labels_, expected.predict(X), model.log_likelihood_))
+
+    child = fork.Process(target=work, daemon=True)
+    child.start()
+    try:
+        assert here.poll(60), "the child hangs, or died"
+        labels, predicted, log_likelihood = here.recv()
+        child.join(10)
+    finally:
+        child.kill()
+    assert child.exitcode == 0
+    assert np.array_equal(labels, expected.labels_) and np.array_equal(predicted, expected.labels_)
+    assert log_likelihood == expected.log_likelihood_
 
 
 def test_row_65_not_fitted(mixture, categorical, two_groups, tmp_path):

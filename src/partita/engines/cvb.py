@@ -3,7 +3,8 @@
 Each object is scored against every cluster with its own share taken out. To first order (CVB0) the expected
 statistics are plugged in; to second order their variance enters through the curvature of the log predictive.
 Objects are updated in small groups, each group against statistics that hold all the others' newest labels, so the
-fixed points are those of the one-by-one sweep; neither has a bound that must rise.
+fixed points are those of the one-by-one sweep; neither has a bound that must rise. A sweep that goes back on the
+one before it is going in circles: the next takes a smaller share of its way, which has the same fixed points.
 
 Good for label matrices and counts, where it is often closer to the sampler than VB. Not for partly seen vectors.
 Teh, Newman and Welling (2007); Asuncion et al. (2009).
@@ -24,7 +25,9 @@ from partita.families.registry import Block
 from partita.families.rows import curve_without_self, scatter_rows, score_without_self, spread_rows
 from partita.partitions import count_spread, cvb_log_mass
 
-__all__ = ["CVBState", "check", "init", "step"]
+__all__ = ["CVBState", "check", "init", "next_share", "step"]
+
+LEAST_SHARE = 1 / 64  # of a sweep's way
 
 
 class CVBState(NamedTuple):
@@ -35,7 +38,9 @@ class CVBState(NamedTuple):
     R: np.ndarray
     statistics: Statistics
     objective: float  # the VB bound at these responsibilities: below the collapsed bound, below the evidence
-    change: float  # mean absolute change of a responsibility in the last sweep
+    change: float  # mean absolute change of a responsibility that the last sweep asked for
+    moves: np.ndarray | None = None  # the changes themselves
+    share: float = 1.0  # of them that the next sweep will make
 
 
 def check(blocks: Sequence[Block], order: int) -> None:
@@ -73,7 +78,8 @@ def step(
     """One sweep over the objects, then hyper-parameters."""
     families, prior = state.families, state.prior
     R = state.R.copy()
-    n, S = state.statistics.n.copy(), tuple(s.copy() for s in state.statistics.S)
+    n = state.statistics.n.copy()
+    S = tuple(contract.widened(lik, s)[0].copy() for lik, s in zip(families, state.statistics.S, strict=True))
     second = order == 2
     V = tuple(np.zeros((n_spread(lik) if second else 0, R.shape[1])) for lik in families)
     spread = None
@@ -94,7 +100,7 @@ def step(
             score_without_self(lik, block.data, rows, s, own, L)
             if second:
                 curve_without_self(lik, block.data, rows, s, v, own, L)
-        R[rows], _ = normalized(L)
+        R[rows] = (1.0 - state.share) * old + state.share * normalized(L)[0]
         n, spread = _exchange(families, blocks, rows, old, R[rows], weights[rows], n, S, V, spread)
     statistics = _statistics(blocks, families, R, weights)
     if learn_likelihood:
@@ -103,9 +109,25 @@ def step(
         )
     if learn_concentration:
         prior = fit_concentration(prior, statistics.n)
-    change = float(weights @ np.abs(R - state.R).sum(axis=1) / weights.sum())
+    moves = (R - state.R) / state.share
+    change = float(weights @ np.abs(moves).sum(axis=1) / weights.sum())
     objective = bound(families, prior, statistics) + log_hyperprior(prior, learn_concentration)
-    return CVBState(families, prior, R, statistics, objective, change)
+    return CVBState(
+        families, prior, R, statistics, objective, change, moves, next_share(state, moves, weights)
+    )
+
+
+def next_share(state: CVBState, moves: np.ndarray, weights: np.ndarray) -> float:
+    """Half of the last share when the moves turned back without getting much smaller; otherwise a little more."""
+    if state.moves is None:
+        return state.share
+    now, before, along = (
+        float(weights @ np.einsum("ik,ik->i", a, b))
+        for a, b in ((moves, moves), (state.moves, state.moves), (moves, state.moves))
+    )
+    if along < 0.0 and now > 0.25 * before:
+        return max(0.5 * state.share, LEAST_SHARE)
+    return min(1.1 * state.share, 1.0)
 
 
 def _exchange(families, blocks, rows, old, new, w, n, S, V, spread):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.passes import Parameters, Statistics, collect
+from partita.engines.passes import Parameters, Statistics, collect, rounding_error
 from partita.families.contract import flat, log_prior, mode
 from partita.families.registry import Block
 from partita.partitions import log_prior_weights, mode_log_weights
@@ -27,6 +27,7 @@ class EMState(NamedTuple):
     flat: bool
     statistics: Statistics
     objective: float
+    rounding: float = 0.0  # of the objective
 
 
 def init(blocks: Sequence[Block], prior: Any, start: Statistics, *, maximum_likelihood: bool) -> EMState:
@@ -52,4 +53,4 @@ def step(state: EMState, blocks: Sequence[Block], weights: np.ndarray, executor:
             float(log_prior(lik, theta).sum()) for lik, theta in zip(state.families, at.thetas, strict=True)
         )
         objective += log_prior_weights(state.prior, at.log_weights)
-    return state._replace(statistics=statistics, objective=objective)
+    return state._replace(statistics=statistics, objective=objective, rounding=rounding_error(at, statistics))

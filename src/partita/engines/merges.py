@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes import Statistics
-from partita.families.rows import log_marginals
+from partita.engines.vb import evidence
 from partita.partitions import log_labelled
 
 __all__ = ["merge_pairs", "merged", "with_merges"]
@@ -32,11 +32,11 @@ def merge_pairs(families: Sequence[Any], prior: Any, statistics: Statistics) -> 
     )
     gains -= log_labelled(prior, statistics.n)
     for lik, S in zip(families, statistics.S, strict=True):
-        alone = log_marginals(lik, S).sum(axis=0)
+        alone = evidence(lik, S).sum(axis=0)
         gains -= alone[first] + alone[second]
         for j in used[:-1]:  # one cluster with all later ones: statistics of all pairs at once may not fit
             pairs = first == j
-            gains[pairs] += log_marginals(lik, S[:, [j]] + S[:, second[pairs]]).sum(axis=0)
+            gains[pairs] += evidence(lik, S[:, [j]] + S[:, second[pairs]]).sum(axis=0)
     order = [pair for pair in np.argsort(-gains, kind="stable") if gains[pair] > 0]
     return [(int(first[pair]), int(second[pair])) for pair in order]
 

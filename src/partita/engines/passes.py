@@ -38,6 +38,7 @@ __all__ = [
     "normalized",
     "plug_in",
     "predictive",
+    "rounding_error",
 ]
 
 Scorer = Callable[[np.ndarray], np.ndarray]  # rows -> log joint [rows, K]
@@ -124,6 +125,18 @@ def collect(
         for block, s in zip(blocks, total.S, strict=True)
     )
     return total._replace(S=tuple(S))
+
+
+def rounding_error(parameters: Parameters, statistics: Statistics) -> float:
+    """About what rounding may do to an objective: the magnitude of its terms, before they cancel, in digits.
+
+    Precise clusters far from the origin (of standardised columns) have large terms and a small sum.
+    """
+    terms = 0.0
+    for theta, S in zip(parameters.thetas, statistics.S, strict=True):
+        with np.errstate(invalid="ignore"):  # a log probability of -inf that nobody met
+            terms += float(np.nansum(np.abs(theta * S)))
+    return 4.0 * np.finfo(float).eps * terms
 
 
 def _walked(block: Any, theta: np.ndarray) -> tuple[Any, Any, np.ndarray]:

@@ -73,7 +73,7 @@ def iterate(
             state = new
             objectives.append(float(new.objective))
             change = objectives[-1] - objectives[-2] if iteration > 1 else math.inf
-            if monotone and change < -1e-9 * (1.0 + abs(objectives[-1])):
+            if monotone and change < -1e-9 * (1.0 + abs(objectives[-1])) - getattr(state, "rounding", 0.0):
                 worst = max(worst, -change)
                 if debug:
                     raise EngineError(f"the objective fell by {-change:.3g} at iteration {iteration}")

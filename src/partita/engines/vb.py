@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from partita.engines.passes import Parameters, Statistics, collect
-from partita.families.contract import expect, learn, n_columns
+from partita.engines.passes import Parameters, Statistics, collect, rounding_error
+from partita.families.contract import expect, learn, n_columns, widened
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.partitions import Gamma, StickBreaking, expect_log_weights, log_labelled, with_concentration
@@ -25,6 +25,7 @@ from partita.partitions import Gamma, StickBreaking, expect_log_weights, log_lab
 __all__ = [
     "VBState",
     "bound",
+    "evidence",
     "fit_concentration",
     "init",
     "learn_hyper",
@@ -44,6 +45,7 @@ class VBState(NamedTuple):
     prior: Any
     statistics: Statistics
     objective: float
+    rounding: float = 0.0  # of the objective
 
 
 def init(blocks: Sequence[Block], prior: Any, start: Statistics) -> VBState:
@@ -54,7 +56,9 @@ def init(blocks: Sequence[Block], prior: Any, start: Statistics) -> VBState:
 def parameters(state: VBState) -> Parameters:
     """The M step."""
     statistics = state.statistics
-    thetas = tuple(expect(lik, S) for lik, S in zip(state.families, statistics.S, strict=True))
+    thetas = tuple(
+        expect(lik, widened(lik, S)[0]) for lik, S in zip(state.families, statistics.S, strict=True)
+    )
     return Parameters(expect_log_weights(state.prior, statistics.n), thetas)
 
 
@@ -68,7 +72,9 @@ def step(
     learn_concentration: bool = True,
 ) -> VBState:
     """M step, E step, then hyper-parameters; the bound never falls."""
-    statistics = collect(blocks, weights, parameters(state), executor)
+    at = parameters(state)
+    statistics = collect(blocks, weights, at, executor)
+    rounding = rounding_error(at, statistics)
     if isinstance(state.prior, StickBreaking):
         statistics = largest_first(state.prior, statistics)
     families, prior = state.families, state.prior
@@ -79,15 +85,19 @@ def step(
     if learn_concentration:
         prior = fit_concentration(prior, statistics.n)
     objective = bound(families, prior, statistics) + log_hyperprior(prior, learn_concentration)
-    return VBState(families, prior, statistics, objective)
+    return VBState(families, prior, statistics, objective, rounding)
 
 
 def bound(families: Sequence[Any], prior: Any, statistics: Statistics) -> float:
     """Lower bound of the log evidence, given that q(parameters) is optimal for the statistics."""
     total = log_labelled(prior, statistics.n) + statistics.entropy + statistics.hidden
-    return total + sum(
-        float(log_marginals(lik, S).sum()) for lik, S in zip(families, statistics.S, strict=True)
-    )
+    return total + sum(float(evidence(lik, S).sum()) for lik, S in zip(families, statistics.S, strict=True))
+
+
+def evidence(lik: Any, S: np.ndarray) -> np.ndarray:
+    """What each cell adds to the bound, [column, cluster]: its log marginal, as far as doubles can tell."""
+    S, gain = widened(lik, S)
+    return log_marginals(lik, S) + gain
 
 
 def log_hyperprior(prior: Any, learned: bool) -> float:
@@ -111,8 +121,8 @@ def learn_hyper(lik: Any, S: np.ndarray, n: np.ndarray) -> Any:
     """The family with the hyper-parameters of its proposal, wherever they raise the evidence of a column."""
     proposal = lik
     for _ in range(LEARN_STEPS):
-        proposal = learn(proposal, S, n)
-    better = log_marginals(proposal, S).sum(axis=1) >= log_marginals(lik, S).sum(axis=1)
+        proposal = learn(proposal, widened(proposal, S)[0], n)
+    better = evidence(proposal, S).sum(axis=1) >= evidence(lik, S).sum(axis=1)
     if better.all():
         return proposal
     if n_columns(lik) == 1 or not better.any():

@@ -172,6 +172,18 @@ def expect(lik: Any, S: np.ndarray) -> np.ndarray:
 
 
 @singledispatch
+def widened(lik: Any, S: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
+    """Statistics that expect no more precision than doubles can carry, and what the variational bound then gains.
+
+    The posterior is the best one among those whose expected precision is bounded, so that the bound
+    ``log_marginal(widened S) + gain`` is a bound indeed, and rises with every step as it should. Derived: nothing
+    to do. Families with a scale override it: under huge weights their variances would fall below the rounding
+    error of their own sums.
+    """
+    return S, 0.0
+
+
+@singledispatch
 def mode(lik: Any, S: np.ndarray) -> np.ndarray:
     """Natural parameters at the posterior mode, in the family's usual parametrisation (the M step of EM)."""
     raise NotImplementedError(f"{type(lik).__name__} has no mode()")

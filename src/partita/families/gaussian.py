@@ -35,14 +35,16 @@ from partita.families.contract import (
     summarize,
     touch,
     unconstrained,
+    widened,
 )
 from partita.families.hyper import gamma_shape
 from partita.families.registry import Block, register_family
-from partita.families.special import trigamma
+from partita.families.special import log_gamma_ratio, trigamma
 
 __all__ = ["GaussianDiagonal"]
 
 LOG_2PI = math.log(2 * math.pi)
+RESOLUTION = 1e-10  # of the variance of the column: below, sums of squares have too few digits left
 VARIANCE_FLOOR = 1e-6  # of the variance of the column: keeps maximum likelihood away from its singularities
 
 
@@ -120,7 +122,7 @@ def _(lik, d, s, c, j):
     c[0, j] = m
     c[1, j] = 1 / v
     c[2, j] = a + 0.5
-    c[3, j] = math.lgamma(a + 0.5) - math.lgamma(a) - 0.5 * math.log(math.pi * v)
+    c[3, j] = log_gamma_ratio(a, 0.5) - 0.5 * math.log(math.pi * v)
 
 
 @touch.register(GaussianDiagonal)
@@ -226,6 +228,18 @@ def _natural(m: np.ndarray, tau: np.ndarray, log_tau: np.ndarray, tau_m2: np.nda
     """Natural parameters from moments of (mean, precision), columns interleaved."""
     rows = [0.5 * log_tau - 0.5 * LOG_2PI - 0.5 * tau_m2, tau * m, -0.5 * tau]
     return np.stack(rows, axis=1).reshape(-1, m.shape[1])
+
+
+@widened.register(GaussianDiagonal)
+def _(lik, S):
+    """Gamma posteriors with mean precision at most 1 / RESOLUTION; the gain is what is left of a KL divergence."""
+    if (lik.b >= RESOLUTION * (lik.a + 0.5 * S[0::3].max(axis=1, initial=0.0))).all():
+        return S, 0.0  # the prior sees to it
+    _, _, a, b = _posteriors(lik, S)
+    wide = np.maximum(b, RESOLUTION * a)
+    S = S.copy()
+    S[2::3] += 2.0 * (wide - b)
+    return S, a * (1.0 - np.divide(b, wide, out=np.ones_like(b), where=wide > b))
 
 
 @expect.register(GaussianDiagonal)

@@ -36,7 +36,7 @@ from partita.families.gaussian_hidden import (
     score_seen,
 )
 from partita.families.registry import Block, register_family
-from partita.families.special import log_multigamma, trigamma
+from partita.families.special import log_gamma_ratio, log_multigamma, trigamma
 
 __all__ = ["GaussianFull"]
 
@@ -172,8 +172,7 @@ def constants(lik, c, k, n, log_det):
     nu, kappa = lik.nu + n, lik.kappa + n
     c[0, k] = kappa
     c[1, k] = (
-        math.lgamma(0.5 * (nu + 1))
-        - math.lgamma(0.5 * (nu + 1 - p))
+        log_gamma_ratio(0.5 * (nu + 1 - p), 0.5 * p)
         - 0.5 * p * math.log(math.pi * (kappa + 1) / kappa)
         - 0.5 * log_det
     )

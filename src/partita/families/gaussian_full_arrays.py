@@ -19,8 +19,9 @@ from partita.families.contract import (
     simulate,
     summarize,
     unconstrained,
+    widened,
 )
-from partita.families.gaussian import LOG_2PI, VARIANCE_FLOOR
+from partita.families.gaussian import LOG_2PI, RESOLUTION, VARIANCE_FLOOR
 from partita.families.gaussian_full import GaussianFull
 from partita.families.hyper import newton_root
 
@@ -75,6 +76,27 @@ def _inverse(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     values, vectors = np.linalg.eigh(A)
     values = np.maximum(values, np.maximum(values[:, -1:], 1e-300) * 1e-14)
     return (vectors / values[:, None, :]) @ vectors.transpose(0, 2, 1), np.log(values).sum(axis=1)
+
+
+@widened.register(GaussianFull)
+def _(lik, S):
+    """Wishart posteriors with no eigenvalue of the mean precision above 1 / RESOLUTION: those eigenvalues of the
+    scale matrix that are too small are raised, the directions stay.
+    """
+    gain = np.zeros((1, S.shape[1]))
+    narrowest = np.linalg.eigvalsh(lik.Psi)[0]
+    active = np.flatnonzero(narrowest < RESOLUTION * (lik.nu + S[0]))
+    if len(active) == 0:
+        return S, gain  # the prior sees to it
+    _, _, nu, Psi = _posteriors(lik, S[:, active])
+    values, vectors = np.linalg.eigh(Psi)
+    wide = np.maximum(values, RESOLUTION * nu[:, None])
+    added = (vectors * (wide - values)[:, None, :]) @ vectors.transpose(0, 2, 1)
+    rows, columns = np.tril_indices(len(lik.m))
+    S = S.copy()
+    S[1 + len(lik.m) :, active] += added[:, rows, columns].T
+    gain[0, active] = 0.5 * nu * (1.0 - values / wide).sum(axis=1)
+    return S, gain
 
 
 @expect.register(GaussianFull)

@@ -9,6 +9,7 @@ import numpy as np
 from partita.dispatch import kernel
 from partita.families.cholesky import factor, log_determinant, solve_lower, solve_upper
 from partita.families.gaussian import LOG_2PI
+from partita.families.special import log_gamma_ratio
 
 __all__ = ["complete", "count_hidden", "draw_hidden", "scatter_completed", "score_seen"]
 
@@ -50,7 +51,7 @@ def score_seen(c, x, K, out, n_seen):
         for g in range(n_seen):
             q += y[g] * y[g]
         kappa, freedom = c[0, k], c[2, k] - p  # nu_n + 1 - p
-        out[k] += math.lgamma(0.5 * (freedom + n_seen)) - math.lgamma(0.5 * freedom)
+        out[k] += log_gamma_ratio(0.5 * freedom, 0.5 * n_seen)
         out[k] -= 0.5 * n_seen * math.log(math.pi * (kappa + 1) / kappa) + 0.5 * log_determinant(A, n_seen)
         out[k] -= 0.5 * (freedom + n_seen) * math.log1p(q * kappa / (kappa + 1.0))
 

@@ -6,7 +6,7 @@ import math
 
 from partita.dispatch import kernel
 
-__all__ = ["log_multigamma", "trigamma"]
+__all__ = ["log_gamma_ratio", "log_multigamma", "trigamma"]
 
 
 @kernel
@@ -19,6 +19,17 @@ def trigamma(x):
     y = 1.0 / (x * x)
     series = 1.0 / 6 - y * (1.0 / 30 - y * (1.0 / 42 - y * (1.0 / 30 - y * (5.0 / 66))))
     return out + 1.0 / x + 0.5 * y + y / x * series
+
+
+@kernel
+def log_gamma_ratio(x, h):
+    """``lgamma(x + h) - lgamma(x)`` for h of at most a few dozen.
+
+    The two lose all their digits to each other when x is huge (at 1e14 a whole unit): there the series in 1/x.
+    """
+    if x < 1e6:
+        return math.lgamma(x + h) - math.lgamma(x)
+    return h * math.log(x) + h * (h - 1.0) / (2.0 * x) * (1.0 - (2.0 * h - 1.0) / (6.0 * x))
 
 
 @kernel

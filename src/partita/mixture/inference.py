@@ -106,7 +106,7 @@ def bytes_needed(blocks: Sequence[Block], n_rows: int, ask: Request, inference: 
     passes = 6 * rows * K + 3 * min(n_rows, BLOCK_ROWS) * K
     by_labels = not (isinstance(ask.init, str) and ask.init == "seeds")
     starts = n_rows * K if by_labels else 3 * rows * sample + 3 * sample * sample
-    held = 4 * n_rows * K if inference == "cvb" else 0
+    held = 6 * n_rows * K if inference == "cvb" else 0
     return 8 * (passes + starts + held)
 
 

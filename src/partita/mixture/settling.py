@@ -9,7 +9,7 @@ import numpy as np
 from partita.engines.passes import Parameters, Statistics
 from partita.engines.vb import bound
 from partita.families import Block
-from partita.families.contract import n_parameters
+from partita.families.contract import n_parameters, widened
 from partita.mixture.inference import Fitted
 from partita.mixture.profiles import profile_columns
 from partita.posterior import diagnose
@@ -68,7 +68,10 @@ def _take(model: Any, fitted: Fitted, order: np.ndarray) -> None:
     statistics = fitted.statistics
     model._statistics = Statistics(
         statistics.n[order],
-        tuple(np.ascontiguousarray(S[:, order]) for S in statistics.S),
+        tuple(
+            np.ascontiguousarray(widened(family, S[:, order])[0])
+            for family, S in zip(fitted.families, statistics.S, strict=True)
+        ),
         *statistics[2:],
     )
     log_weights = fitted.log_weights[order]
