@@ -103,7 +103,7 @@ def test_without_xarray_the_extra_is_named(trace, monkeypatch):
     with pytest.raises(ImportError, match=r"partita\[arviz\]"):
         to_datatree(trace)
     monkeypatch.setitem(sys.modules, "xarray", types.ModuleType("xarray"))  # too old: it has no DataTree
-    with pytest.raises(ImportError, match="2024.10"):
+    with pytest.raises(ImportError, match=r"2024\.10"):
         to_datatree(trace)
 
 

@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 MIN_ESS = 100.0
+MANY = 100
 
 
 class ClusterCounts(NamedTuple):
@@ -235,8 +236,11 @@ def _log_eppf(prior, sizes, alpha, sigma, N) -> NDArray[np.float64]:
         spec = partitions.with_concentration(prior, float(concentration))
         if discount >= 0.0:
             spec = spec._replace(discount=float(discount))
-        spec = partitions.bind(partitions.checked(spec), N)
-        for b in np.flatnonzero(which.ravel() == at):
+        rows = np.flatnonzero(which.ravel() == at)
+        spec = partitions.checked(spec)
+        if len(rows) > MANY:  # tables pay for themselves only where they are read often
+            spec = partitions.bind(spec, N)
+        for b in rows:
             out[b] = partitions.log_eppf(spec, sizes[b], len(sizes[b]))
     return out
 
