@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 MIN_ESS = 100.0
+MANY = 100
 
 
 class ClusterCounts(NamedTuple):
@@ -228,15 +229,19 @@ def _per_draw(values: ArrayLike | None, default: float, n_draws: int, name: str)
 def _log_eppf(prior, sizes, alpha, sigma, N) -> NDArray[np.float64]:
     """Log probability of each partition under its own concentration and discount."""
     out = np.empty(len(sizes))
-    known: dict[tuple[float, float], Any] = {}
-    for b, n in enumerate(sizes):
-        key = (float(alpha[b]), float(sigma[b]))
-        if key not in known:
-            spec = partitions.with_concentration(prior, key[0])
-            if not np.isnan(key[1]):
-                spec = spec._replace(discount=key[1])
-            known = {key: partitions.bind(partitions.checked(spec), N)}  # the last alone: tables may be large
-        out[b] = partitions.log_eppf(known[key], n, len(n))
+    settings, which = np.unique(
+        np.column_stack([alpha, np.nan_to_num(sigma, nan=-1.0)]), axis=0, return_inverse=True
+    )
+    for at, (concentration, discount) in enumerate(settings):
+        spec = partitions.with_concentration(prior, float(concentration))
+        if discount >= 0.0:
+            spec = spec._replace(discount=float(discount))
+        rows = np.flatnonzero(which.ravel() == at)
+        spec = partitions.checked(spec)
+        if len(rows) > MANY:  # tables pay for themselves only where they are read often
+            spec = partitions.bind(spec, N)
+        for b in rows:
+            out[b] = partitions.log_eppf(spec, sizes[b], len(sizes[b]))
     return out
 
 

@@ -16,9 +16,9 @@ from partita.posterior.search import STARVED, Target, make_target, new_board, se
 __all__ = ["PointEstimate", "best_draw", "map_draw", "point_estimate"]
 
 MAX_PASSES = 100
-N_REBUILDS = 16  # clusters that each of the best few candidates destroys and rebuilds
-N_POLISHED = 3
-N_STARTS = 8
+N_REBUILDS = 24  # clusters that each of the best few candidates destroys and rebuilds
+N_POLISHED = 2
+N_STARTS = 6
 SMALL = 64  # so few groups cost nothing: four times as many starts, and no early end
 BATCH, ENOUGH_HITS = 4, 3  # starts come in batches; three that end at the least loss are enough
 EXACT_WORK = 2**28  # label pairs: below this every draw is compared with every draw to find the best
@@ -87,7 +87,7 @@ def point_estimate(
     weights : array-like of float, shape (B,), optional
         Weight of each draw.
     n_starts : int, optional
-        Largest number of starts: 8 by default, 32 where at most 64 objects differ. With more objects the search ends
+        Largest number of starts: 6 by default, 24 where at most 64 objects differ. With more objects the search ends
         early once three starts have ended at the least loss.
     random_state : int, Generator, SeedSequence or None
         Source of the random orders.

@@ -249,6 +249,8 @@ def descend(target, board, order, out, S_new, max_passes, band):
     to_the_end, passed = band == np.inf, band
     for _ in range(max_passes):
         moved, visited, total = 0, 0, 0.0
+        if band == np.inf:
+            board.ints[STARVED] = 0  # what counts is whether the clusters ran out in the last full pass
         for i in order:
             if board.margins[i] <= band:
                 moved += visit(target, board, i, out, S_new)

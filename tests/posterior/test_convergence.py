@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+from scipy.stats import norm, rankdata
+
+from partita.posterior import diagnose, ess_bulk, ess_tail, rhat
+from partita.trace import Trace
+
+
+def autoregression(rng, phi, n_chains, n_draws):
+    noise = rng.normal(size=(n_chains, n_draws)) * np.sqrt(1 - phi**2)
+    x = np.empty_like(noise)
+    x[:, 0] = rng.normal(size=n_chains)
+    for t in range(1, n_draws):
+        x[:, t] = phi * x[:, t - 1] + noise[:, t]
+    return x
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
+def test_effective_sample_size_of_an_autoregression(phi):
+    """Theory: n (1 - phi) / (1 + phi). The mean of 20 estimates within 15% (each has a spread of 10 to 15%)."""
+    rng = np.random.default_rng(0)
+    n_chains, n_draws = 4, 2500
+    found = [ess_bulk(autoregression(rng, phi, n_chains, n_draws)) for _ in range(20)]
+    assert np.mean(found) == pytest.approx(n_chains * n_draws * (1 - phi) / (1 + phi), rel=0.15)
+
+
+def test_chains_that_mix_have_r_hat_one():
+    """R-hat of independent draws: 1 + O(1/n); of 2000 normal draws in 4 chains it stays below 1.02."""
+    rng = np.random.default_rng(1)
+    assert all(0.99 < rhat(rng.normal(size=(4, 500))) < 1.02 for _ in range(50))
+
+
+def test_r_hat_is_the_formula():
+    rng = np.random.default_rng(2)
+    x = rng.gamma(1.0, size=(3, 40)) + np.array([[0.0], [0.3], [1.0]])
+
+    def plain(y):
+        halves = np.array([half for chain in y for half in (chain[:20], chain[20:])])
+        z = norm.ppf((rankdata(halves).reshape(halves.shape) - 3 / 8) / (halves.size + 1 / 4))
+        W = np.mean([np.sum((h - h.mean()) ** 2) / 19 for h in z])
+        means = z.mean(axis=1)
+        B_over_n = np.sum((means - means.mean()) ** 2) / 5
+        return np.sqrt((19 / 20 * W + B_over_n) / W)
+
+    assert rhat(x) == pytest.approx(max(plain(x), plain(np.abs(x - np.median(x)))))
+
+
+def test_the_effective_sample_size_is_the_formula():
+    """Against sums over lags written out, with Geyer's pairs."""
+    x = autoregression(np.random.default_rng(3), 0.6, 2, 100)
+    halves = np.concatenate([x[:, :50], x[:, 50:]])
+    z = norm.ppf((rankdata(halves).reshape(halves.shape) - 3 / 8) / (halves.size + 1 / 4))
+    n, W = 50, z.var(axis=1, ddof=1).mean()
+    total = W * 49 / 50 + z.mean(axis=1).var(ddof=1)
+    rho = []
+    for lag in range(n):
+        covariances = [np.sum((h[: n - lag] - h.mean()) * (h[lag:] - h.mean())) / (n - 1) for h in z]
+        rho.append(1 - (W - np.mean(covariances)) / total)
+    tau, least = -1.0, np.inf
+    for t in range(0, n, 2):
+        pair = (1.0 if t == 0 else rho[t]) + rho[t + 1]
+        if pair <= 0:
+            break
+        least = min(least, pair)
+        tau += 2 * least
+    assert ess_bulk(x) == pytest.approx(200 / tau)
+
+
+def test_shifted_chains_trends_and_scales_are_seen():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(4, 200))
+    assert rhat(x + np.array([[0], [0], [0], [2]])) > 1.1
+    assert rhat(x + np.linspace(0, 3, 200)) > 1.1  # every chain drifts: only split chains tell
+    assert rhat(x * np.array([[1], [1], [1], [4]])) > 1.1  # equal centres: only folded ranks tell
+    assert ess_tail(x) > 300
+
+
+def test_constants():
+    same = np.full((3, 20), 0.1 + 0.2)
+    assert (rhat(same), ess_bulk(same), ess_tail(same)) == (1.0, 60.0, 60.0)
+    stuck = same + np.array([[0.0], [0.1], [0.7]])
+    assert (rhat(stuck), ess_bulk(stuck)) == (np.inf, 3.0)
+
+
+def test_only_finite_chains_of_some_length():
+    with pytest.raises(ValueError, match="at least 4 draws"):
+        rhat(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match=r"values\[1, 2\] is nan"):
+        rhat([[0, 1, 2, 3], [0, 1, np.nan, 3]])
+
+
+def make_trace(labels, chain, rng):
+    B = len(labels)
+    return Trace(
+        labels, rng.normal(size=B), labels.max(axis=1) + 1, rng.gamma(1.0, size=B), np.full(B, np.nan), chain
+    )
+
+
+def test_a_good_trace_is_trusted(noisy_copies):
+    rng = np.random.default_rng(5)
+    labels, _ = noisy_copies(rng, 800, 30, 4, 0.2)
+    found = diagnose(make_trace(labels, np.repeat(np.arange(4), 200), rng))
+    assert found.trust_n_clusters and found.chains_agree
+    assert found.sentence == "The chains give no reason to doubt K."
+    names = [q.name for q in found.quantities]
+    assert names[:4] == ["n_clusters", "log_joint", "concentration", "entropy"]  # no discount: it is NaN
+    assert names[4].startswith("worst of 50 pairs")
+    assert (found.n_chains, found.n_draws) == (4, 200) and "R-hat" in str(found)
+
+
+def test_chains_that_disagree_are_told_apart():
+    rng = np.random.default_rng(6)
+    two, three = np.arange(20) % 2, np.arange(20) % 3
+    labels = np.concatenate([np.tile(two, (100, 1)), np.tile(three, (100, 1))])
+    labels[::7, 0] = 3  # a stray now and then, so that no chain is constant
+    found = diagnose(make_trace(labels, np.repeat([0, 1], 100), rng))
+    assert not found.trust_n_clusters and not found.chains_agree
+    assert found.sentence.startswith("Do not trust K: n_clusters has R-hat")
+    assert "The chains disagree: K is 2 (2 to 4) in chain 0, 3 (3 to 4) in chain 1." in found.sentence
+    assert set(found.n_clusters_by_chain[0]) == {2, 4}
+
+
+def test_the_same_k_in_every_draw_is_fine_but_stuck_chains_are_not():
+    rng = np.random.default_rng(7)
+    labels = np.tile(np.arange(20) % 2, (200, 1))
+    trace = make_trace(labels, np.repeat([0, 1], 100), rng)
+    assert diagnose(trace).trust_n_clusters
+    labels[100:] = np.arange(20) // 10 * (np.arange(20) % 5 > 0)  # K is 2 as well, the sizes differ
+    found = diagnose(make_trace(labels, np.repeat([0, 1], 100), rng))
+    assert not found.trust_n_clusters and found.chains_agree and "entropy has R-hat inf" in found.sentence
+
+
+def test_unequal_chains_are_cut_and_short_ones_refused():
+    rng = np.random.default_rng(8)
+    labels = rng.integers(3, size=(70, 10))
+    trace = make_trace(labels, np.repeat([0, 1], [30, 40]), rng)
+    assert diagnose(trace).n_draws == 30
+    with pytest.raises(ValueError, match="shortest chain has 3 draws"):
+        diagnose(make_trace(labels, np.repeat([0, 1], [3, 67]), rng))
