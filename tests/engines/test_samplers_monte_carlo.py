@@ -81,7 +81,7 @@ def with_wrong_weight(exact, factor=1.1):
     return exact._replace(log_joint=exact.log_joint + n_clusters * np.log(factor))
 
 
-def default_cases():
+def cases():
     """Each family with one exchangeable prior and with fixed labels in the default run; the rest is slow to compile."""
     for f, family in enumerate(sorted(FAMILIES)):
         for prior in PRIORS:
@@ -94,7 +94,7 @@ def default_cases():
                 yield pytest.param(family, prior, dtype, id=name, marks=() if quick else pytest.mark.slow)
 
 
-@pytest.mark.parametrize(("family", "prior", "dtype"), default_cases())
+@pytest.mark.parametrize(("family", "prior", "dtype"), list(cases()))
 def test_gibbs_draws_from_the_exact_posterior(family, prior, dtype):
     prior = PRIORS[prior]
     N = n_objects(prior)
