@@ -103,8 +103,11 @@ def posterior_p_value(exact: Exact, draws: np.ndarray) -> float:
     log_joint = np.where(np.isfinite(exact.log_joint), exact.log_joint, 0.0)
     effective = min(effective_size(trait[states].astype(float)) for trait in (n_clusters, n_alone, log_joint))
     counts = np.bincount(states, minlength=len(place))
-    by_number = [np.bincount(n_clusters, weights) for weights in (counts, exact.posterior)]
-    both = chi_square(counts, exact.posterior, effective), chi_square(*(b[1:] for b in by_number), effective)
+    counts_by_number, p_by_number = (np.bincount(n_clusters, w)[1:] for w in (counts, exact.posterior))
+    both = (
+        chi_square(counts, exact.posterior, effective),
+        chi_square(counts_by_number, p_by_number, effective),
+    )
     return min(1.0, 2.0 * min(both))
 
 
@@ -119,7 +122,8 @@ def geweke(
 
     One way draws everything from the prior; the other is a chain that redraws the data given the parameters, then
     moves the parameters given the data. Each trait is compared by Kolmogorov and Smirnov, with the effective number
-    of draws of the chain.
+    of draws of the chain: on the safe side, for the slowest trend of a chain counts for every quantile. A chain that
+    wanders without end has few effective draws and may pass: run a chain long enough to see it come back.
 
     Parameters
     ----------
