@@ -182,3 +182,14 @@ def test_a_bound_prior_comes_back_bound(rng):
     for learned in (fit_hyper(prior, SIZES), sample_hyper(prior, SIZES, rng)):
         assert learned.total == 14.0
         np.testing.assert_allclose(learned.log_V, bind(with_concentration(prior, learned.gamma), 14).log_V)
+
+
+def test_a_tiny_concentration_is_updated_from_where_it_is():
+    """A start moved to a floor would not leave the posterior invariant; only one outside the support is moved."""
+    n = np.array([3.0, 1.0])
+    tiny, floor = (
+        sample_hyper(PitmanYor(alpha, 0.3), n, np.random.default_rng(0)).concentration
+        for alpha in (1e-5, 1e-3)
+    )
+    assert tiny != floor
+    assert sample_hyper(PitmanYor(-0.2, 0.3), n, np.random.default_rng(0)).concentration == floor

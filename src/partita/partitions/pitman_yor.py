@@ -121,7 +121,8 @@ def _(prior, N):
 def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
     """Slice updates of concentration, then discount; the hyperprior keeps the concentration positive."""
     sizes = n[n > 0]
-    alpha = max(prior.concentration, SMALLEST)  # a start at or below 0 is outside the hyperprior's support
+    # a start at or below 0 is outside the hyperprior's support
+    alpha = prior.concentration if prior.concentration > 0.0 else SMALLEST
     sigma = prior.discount
     alpha = sample_positive(
         lambda x: contract.log_eppf(PitmanYor(x, sigma), sizes, len(sizes)), alpha, rng, hyperprior

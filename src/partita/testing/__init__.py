@@ -1,4 +1,4 @@
-"""Proof of correctness as public tools: exact enumeration, and the laws of a family.
+"""Proof of correctness as public tools: exact enumeration, tests of chains, and the laws of a family.
 
 Write a family, register two examples, and run :func:`check_family` on them; what fails says which equation does
 not hold. Nothing else in the library imports this package.
@@ -19,26 +19,44 @@ from partita.testing.enumeration import (
 )
 from partita.testing.explicit_laws import check_explicit_family
 from partita.testing.grids import Rule, completions, grid
+from partita.testing.joint import Joint, draw_joint, redraw_data
 from partita.testing.laws import LAWS, LawViolation, check_family
+from partita.testing.monte_carlo import (
+    FALSE_ALARM,
+    check_geweke,
+    chi_square,
+    effective_size,
+    geweke,
+    posterior_p_value,
+)
 from partita.testing.twins import check_compiled
 
 __all__ = [
+    "FALSE_ALARM",
     "LAWS",
     "Exact",
+    "Joint",
     "LawViolation",
     "Rule",
     "check_compiled",
     "check_explicit_family",
     "check_family",
+    "check_geweke",
+    "chi_square",
     "co_clustering",
     "collapsed_bound",
     "collapsed_update",
     "completions",
+    "draw_joint",
+    "effective_size",
     "enumerate_labels",
     "enumerate_partitions",
+    "geweke",
     "grid",
     "label_marginals",
     "n_rows",
+    "posterior_p_value",
+    "redraw_data",
     "row_statistics",
     "subset_log_evidence",
     "take",
