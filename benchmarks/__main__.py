@@ -15,6 +15,7 @@ BENCHMARKS = {
     "em_latent_class": "benchmarks.speed.em_latent_class",
     "startup": "benchmarks.speed.startup",
     "growth": "benchmarks.speed.growth",
+    "sweeps": "benchmarks.speed.sweeps",
 }
 
 
