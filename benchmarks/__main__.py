@@ -16,6 +16,8 @@ BENCHMARKS = {
     "startup": "benchmarks.speed.startup",
     "growth": "benchmarks.speed.growth",
     "sweeps": "benchmarks.speed.sweeps",
+    "million": "benchmarks.speed.million",
+    "subclusters": "benchmarks.speed.subclusters",
 }
 
 

@@ -36,25 +36,29 @@ from partita.partitions import StickBreaking, log_new_seat
 
 __all__ = ["merge_pieces", "merge_seated_pieces"]
 
+MOST_JUDGED = 2
 STAGE = 500  # of the random numbers, which nothing here depends on
 
 
 def merge_pieces(
     seats: Seats, blocks: Sequence[Block], prior: Any, stream: Stream, executor: Any = None
 ) -> tuple[Seats, Moves]:
-    """Merge every pair of clusters that is better as one, the most promising first; each cluster at most once."""
+    """Merge pairs of clusters that are better as one, the most promising first.
+
+    A cluster is merged once at most, and judged with a few others: a pass over both of them each time.
+    """
     odds, moves = merge_odds(blocks, prior, seats), Moves()
-    K, busy, merged = len(seats.n), np.zeros(len(seats.n), bool), []
+    K, n_judged, merged = len(seats.n), np.zeros(len(seats.n)), []
     for pair in np.argsort(-odds, axis=None):
         a, b = divmod(int(pair), K)
         if not odds[a, b] > 0.0:
             break
-        if busy[a] or busy[b]:
+        if max(n_judged[a], n_judged[b]) >= MOST_JUDGED:
             continue
         accepted = log_ratio_apart(seats, blocks, prior, a, b, stream, executor) < 0.0
         moves = moves.plus(np.array([True]), np.array([accepted]))
+        n_judged[[a, b]] += MOST_JUDGED if accepted else 1
         if accepted:
-            busy[[a, b]] = True
             merged.append((a, b))
     # from the back, so that those to come keep their numbers
     for a, b in sorted(merged, key=lambda pair: -pair[1]):
