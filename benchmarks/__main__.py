@@ -16,6 +16,9 @@ BENCHMARKS = {
     "startup": "benchmarks.speed.startup",
     "growth": "benchmarks.speed.growth",
     "point_estimates": "benchmarks.speed.point_estimates",
+    "sweeps": "benchmarks.speed.sweeps",
+    "million": "benchmarks.speed.million",
+    "subclusters": "benchmarks.speed.subclusters",
 }
 
 

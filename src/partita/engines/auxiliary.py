@@ -32,6 +32,7 @@ from partita.engines.chains import (
     generator,
     learn_likelihood,
 )
+from partita.engines.drawing import draw_slot, whole_blocks
 from partita.engines.explicit import (
     Walk,
     check_blocks,
@@ -41,7 +42,7 @@ from partita.engines.explicit import (
     tuned,
     update_parameters,
 )
-from partita.engines.gibbs import Seating, draw_slot
+from partita.engines.gibbs import Seating
 from partita.engines.passes import n_cache
 from partita.families.contract import (
     constrained,
@@ -158,14 +159,16 @@ def sit(blocks, z, n, slot_of, name_of, K, i, k):
 @kernel
 def sweep(blocks, seat, new_seat, z, n, slot_of, name_of, K, rows, u, m, start):
     """Reseat objects ``rows[start:]``, each with its uniform and its m draws; returns where it ran out of slots."""
-    lp = np.empty((1, n.shape[0]))
+    lp, room = np.empty((1, n.shape[0])), whole_blocks(n.shape[0])
+    weights, w = np.empty(room), np.empty(room)
     for j in range(start, rows.shape[0]):
         if K[0] + m > n.shape[0]:
             return j
         kept = leave(blocks, z, n, slot_of, name_of, K, rows[j])
         fill_slots(blocks, j * m + kept, K[0] + kept, K[0] + m)
         weigh(blocks, seat, new_seat, n, K, rows[j], m, lp)
-        k = draw_slot(lp[0], K[0] + m, u[j])
+        weights[: K[0] + m] = lp[0, : K[0] + m]
+        k = draw_slot(weights, K[0] + m, u[j], w, -1)
         sit(blocks, z, n, slot_of, name_of, K, rows[j], k)
     return rows.shape[0]
 

@@ -190,7 +190,8 @@ class Sampler(NamedTuple):
     """What ``run_chain`` runs: ``start(blocks, prior, z, seed, families=)``, ``step(chain, schedule)``,
     ``log_joint(chain)``.
 
-    Any NamedTuple with a ``seating`` (fields ``blocks``, ``z``, ``n``, ``slot_of``) and a ``prior`` will do for the chain.
+    Any NamedTuple with a ``seating`` (fields ``blocks``, ``z``, ``n``, ``slot_of``), a ``prior`` and an ``iteration``
+    will do for the chain.
     """
 
     start: Callable[..., Any]

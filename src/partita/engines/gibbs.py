@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.dispatch import each, generic, kernel
+from partita.engines.drawing import draw_slot, whole_blocks
 from partita.engines.passes import n_cache, n_stats
 from partita.families.contract import (
     cache_start,
@@ -114,62 +115,39 @@ def clear_slot(block, k):
 
 
 @kernel
-def draw_slot(lp, n_slots, u):
-    """Draw from unnormalised log probabilities by inverting their sum."""
-    top = lp[0]
-    for k in range(1, n_slots):
-        top = max(top, lp[k])
-    total = 0.0
-    for k in range(n_slots):
-        gap = lp[k] - top
-        lp[k] = math.exp(gap) if gap > -40.0 else 0.0
-        total += lp[k]
-    left = u * total
-    for k in range(n_slots - 1):
-        left -= lp[k]
-        if left < 0.0:
-            return k
-    k = n_slots - 1
-    while lp[k] == 0.0:  # rounding may walk past the last seat that is possible
-        k -= 1
-    return k
-
-
-@kernel
 def log_opening(prior, N, K, limit):
     """Log weight of a cluster of one's own beside K others; none beyond the limit."""
     return log_new_seat(prior, float(N), K) if limit > K else -math.inf
 
 
-@generic(derived=True)
-def weigh(blocks, prior, z, n, slot_of, name_of, K, mass, i, lp, acc, limit):
-    """Log weights of all seats of object i, given where the others sit, into ``lp[:K + 1]``.
+# What happens to few objects is a kernel of its own: inlined, it would count references for all of them.
 
-    Returns the slot that i still occupies; -1 if it sat alone, in which case its cluster is closed already.
-    """
-    k = slot_of[z[i]]
-    alone = n[k] == 1.0
-    if alone:
-        add_row(blocks, i, k, -1.0)
-        close_slot(blocks, n, slot_of, name_of, K, k)
-        mass[k] = mass[K[0]]
-        mass[K[0]] = log_opening(prior, z.shape[0], K[0], limit)
+
+@kernel
+def leave(blocks, prior, z, n, slot_of, name_of, K, mass, i, k, limit):
+    """Take object i, which sits alone, out of slot k and close its cluster; -1, the slot it has now."""
+    add_row(blocks, i, k, -1.0)
+    close_slot(blocks, n, slot_of, name_of, K, k)
+    mass[k] = mass[K[0]]
+    mass[K[0]] = log_opening(prior, z.shape[0], K[0], limit)
+    return -1
+
+
+@generic(derived=True)
+def weigh(blocks, prior, n, K, mass, i, k, lp, acc):
+    """Log weights of all seats of object i, in slot k (-1: none) now, given the others, into ``lp[:K + 1]``."""
     for h in range(K[0] + 1):
         lp[h] = mass[h]
     score_row(blocks, i, K[0] + 1, lp)
-    if alone:
-        return -1
-    acc[0], acc[1], acc[2] = 1.0, 1.0, log_seat(prior, n[k] - 1.0)
-    score_own_row(blocks, i, k, acc)
-    lp[k] = acc[2] + math.log(acc[0] / acc[1])
-    return k
+    if k >= 0:
+        acc[0], acc[1], acc[2] = 1.0, 1.0, log_seat(prior, n[k] - 1.0)
+        score_own_row(blocks, i, k, acc)
+        lp[k] = acc[2] + math.log(acc[0] / acc[1])
 
 
-@generic(derived=True)
+@kernel
 def take(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new, limit):
-    """Move object i from its old slot (-1: none) to a new one, which may be the empty slot K."""
-    if new == old:
-        return
+    """Move object i from its old slot (-1: none) to another one, which may be the empty slot K."""
     if old >= 0:
         n[old] -= 1.0
         mass[old] = log_seat(prior, n[old])
@@ -195,23 +173,36 @@ def fill_mass(prior, n, K, N, mass, limit):
 def sweep(blocks, prior, z, n, slot_of, name_of, K, rows, u, start, limit):
     """Reseat objects ``rows[start:]``, each with its own uniform; returns where it had to stop for more slots."""
     capacity = n.shape[0]
-    lp, mass, acc = np.empty(capacity, blocks[0].C.dtype), np.empty(capacity), np.empty(3)
+    room = whole_blocks(capacity)
+    lp, mass, acc, w = np.empty(room, blocks[0].C.dtype), np.empty(room), np.empty(3), np.empty(room)
     fill_mass(prior, n, K, z.shape[0], mass, limit)
     for j in range(start, rows.shape[0]):
         if K[0] + 1 >= capacity:
             return j
-        old = weigh(blocks, prior, z, n, slot_of, name_of, K, mass, rows[j], lp, acc, limit)
-        new = draw_slot(lp, K[0] + 1, u[j])
-        take(blocks, prior, z, n, slot_of, name_of, K, mass, rows[j], old, new, limit)
+        i = rows[j]
+        old = slot_of[z[i]]
+        if n[old] == 1.0:
+            old = leave(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, limit)
+        weigh(blocks, prior, n, K, mass, i, old, lp, acc)
+        new = draw_slot(lp, K[0] + 1, u[j], w, old)
+        if new != old:
+            take(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new, limit)
     return rows.shape[0]
 
 
 @kernel
 def seat_weights(blocks, prior, z, n, slot_of, name_of, K, i, lp):
-    """What ``sweep`` draws the seat of object i from (changes the seating if i sat alone: give it a copy)."""
+    """What ``sweep`` draws the seat of object i from (changes the seating if i sat alone: give it a copy).
+
+    Returns the slot that i still occupies; -1 if it sat alone, in which case its cluster is closed already.
+    """
     mass = np.empty(n.shape[0])
     fill_mass(prior, n, K, z.shape[0], mass, MANY)
-    return weigh(blocks, prior, z, n, slot_of, name_of, K, mass, i, lp, np.empty(3), MANY)
+    k = slot_of[z[i]]
+    if n[k] == 1.0:
+        k = leave(blocks, prior, z, n, slot_of, name_of, K, mass, i, k, MANY)
+    weigh(blocks, prior, n, K, mass, i, k, lp, np.empty(3))
+    return k
 
 
 @generic(derived=True)
@@ -229,11 +220,13 @@ def weigh_fixed(blocks, prior, z, n, i, lp, acc):
 @kernel
 def sweep_fixed(blocks, prior, z, n, rows, u):
     """A sweep under a prior whose labels are fixed (stick-breaking): none is born, dies or changes its name."""
-    lp, acc = np.empty(n.shape[0], blocks[0].C.dtype), np.empty(3)
+    room = whole_blocks(n.shape[0])
+    lp, acc, w = np.empty(room, blocks[0].C.dtype), np.empty(3), np.empty(room)
     for j in range(rows.shape[0]):
         i = rows[j]
         weigh_fixed(blocks, prior, z, n, i, lp, acc)
-        old, new = z[i], draw_slot(lp, n.shape[0], u[j])
+        old = z[i]
+        new = draw_slot(lp, n.shape[0], u[j], w, old)
         n[new] += 1.0
         if new != old:
             add_row(blocks, i, old, -1.0)

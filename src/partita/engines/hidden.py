@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from partita.dispatch import kernel
-from partita.engines.gibbs import Seating, draw_slot, labels, rebuild
+from partita.engines.drawing import draw_slot, whole_blocks
+from partita.engines.gibbs import Seating, labels, rebuild
 from partita.engines.passes import Parameters, log_joint_rows
 from partita.engines.seeding import label_statistics
 from partita.execution import row_blocks
@@ -71,7 +72,7 @@ def step(
 @kernel
 def reseat_shown(prior, z, n, slot_of, name_of, K, fixed, rows, L, u):
     """Draw the cluster of each object among those in use, given log likelihoods L [object, slot]."""
-    lp = np.empty(K + 1)
+    lp, w = np.empty(whole_blocks(K + 1)), np.empty(whole_blocks(K + 1))
     for j in range(rows.shape[0]):
         i = rows[j]
         k = slot_of[z[i]]
@@ -83,6 +84,6 @@ def reseat_shown(prior, z, n, slot_of, name_of, K, fixed, rows, L, u):
             lp[h] += L[j, h]
             if math.isnan(lp[h]):
                 lp[h] = -math.inf
-        k = draw_slot(lp, K, u[j])
+        k = draw_slot(lp, K, u[j], w, k)
         n[k] += 1.0
         z[i] = name_of[k]

@@ -40,9 +40,12 @@ __all__ = [
     "carry_out",
     "count_copies",
     "draw_members",
+    "join",
     "log_apart",
     "log_evidence",
+    "make_guide",
     "map_rows",
+    "merge_odds",
     "move_groups",
 ]
 
@@ -64,7 +67,11 @@ class Moves(NamedTuple):
     def plus(self, merge: np.ndarray, accepted: np.ndarray) -> Moves:
         """With more proposals, each a merge or a split, accepted or not."""
         more = (~merge, ~merge & accepted, merge, merge & accepted)
-        return Moves(*(old + int(new.sum()) for old, new in zip(self, more, strict=True)))
+        return self.and_also(Moves(*(int(new.sum()) for new in more)))
+
+    def and_also(self, others: Moves) -> Moves:
+        """These and the others."""
+        return Moves(*(one + other for one, other in zip(self, others, strict=True)))
 
 
 class Seats(NamedTuple):
@@ -96,7 +103,9 @@ class Groups(NamedTuple):
 
 
 class Guide(NamedTuple):
-    """Log odds of the left side [group] and natural parameters [group, statistic, side] of sub-clusters."""
+    """Log odds of the left side [group], and natural parameters of the left less those of the right sub-cluster
+    [group, statistic, 1].
+    """
 
     log_odds: np.ndarray
     thetas: tuple[np.ndarray, ...]
@@ -250,7 +259,7 @@ def log_selection(n_single: int, n_pairs: int, n_idle: int) -> float:
 def add_odds(lik, data, rows, first, group, theta, odds):
     """Add to the log odds of every copy what its row says for the left side of its group (-1: none)."""
     G = theta.shape[0]
-    L, at = np.zeros((G, 2)), np.full(G, -1)
+    L, at = np.zeros((G, 1)), np.full(G, -1)
     for j in range(rows.shape[0]):
         for e in range(first[j], first[j + 1]):
             g = group[e]
@@ -258,11 +267,11 @@ def add_odds(lik, data, rows, first, group, theta, odds):
                 continue
             if at[g] != j:
                 at[g] = j
-                L[g, 0], L[g, 1] = 0.0, 0.0
+                L[g, 0] = 0.0
                 for d in range(n_columns(lik)):
                     own = theta[g, stats_start(lik, d) : stats_start(lik, d + 1)]
                     project(lik, d, own, datum(lik, data, rows[j], d), L, g)
-            odds[e] += L[g, 0] - L[g, 1]
+            odds[e] += L[g, 0]
 
 
 @kernel
@@ -351,9 +360,9 @@ def log_odds_given(n: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def make_guide(log_odds: np.ndarray, thetas: Sequence[np.ndarray]) -> Guide:
-    """Parameters [statistic, side of a group] as kernels want them: [group, statistic, side]."""
-    by_group = (theta.reshape(len(theta), -1, 2).transpose(1, 0, 2) for theta in thetas)
-    return Guide(log_odds, tuple(np.ascontiguousarray(theta) for theta in by_group))
+    """From parameters [statistic, side of a group]. Vectors are seen in full, so odds are linear in parameters."""
+    by_group = ((theta[:, 0::2] - theta[:, 1::2]).T for theta in thetas)
+    return Guide(log_odds, tuple(np.ascontiguousarray(theta)[:, :, None] for theta in by_group))
 
 
 # ---- decisions ---------------------------------------------------------------------------------------------
@@ -368,6 +377,17 @@ def log_apart(prior: Any, n: Any, m: Any) -> Any:
     """Log prior odds of two clusters of these sizes against one, but for the factor of their number."""
     sigma = seat_discount(prior)
     return gammaln(n - sigma) + gammaln(m - sigma) - gammaln(n + m - sigma) - gammaln(1.0 - sigma)
+
+
+def merge_odds(blocks: Sequence[Block], prior: Any, seats: Seats) -> np.ndarray:
+    """Log posterior odds of each pair as one against this very division (k before the other; -inf elsewhere)."""
+    K = len(seats.n)
+    evidence, odds = log_evidence(blocks, seats.S), np.full((K, K), -np.inf)
+    for k in range(K - 1):
+        together = log_evidence(blocks, [np.ascontiguousarray(S[:, k + 1 :] + S[:, [k]]) for S in seats.S])
+        apart = evidence[k] + evidence[k + 1 :] + log_apart(prior, seats.n[k], seats.n[k + 1 :])
+        odds[k, k + 1 :] = together - apart
+    return odds
 
 
 class Weighed(NamedTuple):
@@ -445,6 +465,13 @@ def carry_out(
         S.append(np.ascontiguousarray(s[:, kept]))
     z = dense[name].astype(seats.z.dtype)[seats.z, side]
     return Seats(seats.first, z, n[kept], tuple(S))
+
+
+def join(seats: Seats, a: int, b: int) -> Seats:
+    """Seats with clusters a and b as one."""
+    left, right = (tuple(S[:, [k]] for S in seats.S) for k in (a, b))
+    pair = Weighed(seats.n[[a, b]][None], left, right, np.zeros(1))
+    return carry_out(seats, np.array([[a, b]]), np.zeros(1, np.int8), pair, np.array([True]))
 
 
 def move_groups(

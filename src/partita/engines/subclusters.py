@@ -42,11 +42,14 @@ from partita.engines.subcluster_moves import (
     carry_out,
     count_copies,
     draw_members,
+    join,
     log_apart,
     log_evidence,
     map_rows,
+    merge_odds,
     move_groups,
 )
+from partita.engines.warm_up import merge_pieces
 from partita.families.contract import draw, partly_seen
 from partita.families.registry import Block
 from partita.partitions import log_eppf, log_new_seat
@@ -166,6 +169,7 @@ def step(
     n_launch: int = 4,
     n_coins: int = 10,
     n_crowds: int = 2,
+    warm_up: bool = False,
 ) -> SubclusterState:
     """Seat all objects given weights and parameters, then splits and merges.
 
@@ -183,14 +187,19 @@ def step(
     n_coins, n_crowds : int
         Merges of promising pairs (and, one time in ten, splits), proposed by coins (which costs next to nothing) and
         by crowds (which costs four passes over two clusters).
+    warm_up : bool
+        Merge whatever is better as one, instead: the posterior is found faster, above all by many objects, but such
+        steps do not leave it invariant. For the steps before the first draw (:mod:`.warm_up`).
     """
     stream = Stream.of(state.key, state.iteration)
     seats = reseat(state.seats, blocks, prior, stream, executor)
     seats, moves = move_groups(seats, blocks, prior, stream, n_launch, executor)
+    if warm_up:
+        seats, more = merge_pieces(seats, blocks, prior, stream, executor)
+        return SubclusterState(seats, state.key, state.iteration + 1, moves.and_also(more))
     # the number of moves is fixed: one that depended on the clusters would bend the posterior
     seats, more = move_pairs(seats, blocks, prior, stream, (n_coins, n_crowds), executor)
-    moves = Moves(*(old + new for old, new in zip(moves, more, strict=True)))
-    return SubclusterState(seats, state.key, state.iteration + 1, moves)
+    return SubclusterState(seats, state.key, state.iteration + 1, moves.and_also(more))
 
 
 # ---- seats given weights and parameters --------------------------------------------------------------------
@@ -301,13 +310,9 @@ def log_pairs(blocks: Sequence[Block], prior: Any, seats: Seats) -> np.ndarray:
     In proportion to the posterior odds of the merge, but no pair is out of the question, and one that is better than
     even is as good as any other such.
     """
-    K = len(seats.n)
-    evidence, log_p = log_evidence(blocks, seats.S), np.full((K, K), -np.inf)
-    for k in range(K - 1):
-        together = log_evidence(blocks, [np.ascontiguousarray(S[:, k + 1 :] + S[:, [k]]) for S in seats.S])
-        odds = together - evidence[k] - evidence[k + 1 :] - log_apart(prior, seats.n[k], seats.n[k + 1 :])
-        log_p[k, k + 1 :] = np.clip(odds, -UNPROMISING, 0.0)
-    return log_p - np.logaddexp.reduce(log_p, axis=None) if K > 1 else log_p
+    odds = merge_odds(blocks, prior, seats)
+    log_p = np.where(odds > -np.inf, np.clip(odds, -UNPROMISING, 0.0), -np.inf)
+    return log_p - np.logaddexp.reduce(log_p, axis=None) if len(seats.n) > 1 else log_p
 
 
 def log_coins(n: float, m: float) -> float:
@@ -376,13 +381,6 @@ def divide_cluster(seats: Seats, k: int, division: Division) -> Seats:
     left, right = (tuple(S[[side]].T for S in division.S) for side in (0, 1))
     parts = Weighed(division.n, left, right, np.zeros(1))
     return carry_out(seats, np.array([[k, k]]), division.side, parts, np.array([True]))
-
-
-def join(seats: Seats, a: int, b: int) -> Seats:
-    """Seats with clusters a and b as one."""
-    left, right = (tuple(S[:, [k]] for S in seats.S) for k in (a, b))
-    pair = Weighed(seats.n[[a, b]][None], left, right, np.zeros(1))
-    return carry_out(seats, np.array([[a, b]]), np.zeros(1, np.int8), pair, np.array([True]))
 
 
 # ---- what people ask of a state ----------------------------------------------------------------------------

@@ -287,6 +287,19 @@ def _(lik, d, theta, x, L, j):
         for k in range(L.shape[1]):
             L[j, k] += complete(theta[:, k], x, mean, H)
         return
+    if (
+        L.shape[1] < 4
+    ):  # too few clusters to lie on a vector: coordinate by coordinate, so that sums do not wait
+        for k in range(L.shape[1]):
+            total, e = theta[0, k], 1 + p
+            for a in range(p):
+                inner = theta[1 + a, k]
+                for b in range(a + 1):
+                    inner += x[b] * theta[e + b, k]
+                total += x[a] * inner
+                e += a + 1
+            L[j, k] += total
+        return
     for k in range(L.shape[1]):
         L[j, k] += theta[0, k]
     e = 1 + p

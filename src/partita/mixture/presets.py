@@ -25,8 +25,8 @@ class DPGaussian(Mixture):
         Shape of the clusters; "auto" is full where there are 2 to 30 columns and at least five rows for each.
     inference : {"gibbs", "subclusters", "vb", "cvb"}, default "gibbs"
         As in :class:`Mixture`.
-    n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, init, time_limit, callback, \
-keep_partial, random_state, n_jobs, verbose
+    n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, init, time_limit, \
+callback, keep_partial, random_state, n_jobs, verbose
         As in :class:`Mixture`, whose attributes this class has, too.
 
     References
@@ -104,8 +104,8 @@ class DPMultinomial(Mixture):
     ----------
     inference : {"gibbs", "subclusters", "vb", "cvb"}, default "gibbs"
         As in :class:`Mixture`.
-    n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, init, time_limit, callback, \
-keep_partial, random_state, n_jobs, verbose
+    n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, init, time_limit, \
+callback, keep_partial, random_state, n_jobs, verbose
         As in :class:`Mixture`, whose attributes this class has, too.
 
     Examples

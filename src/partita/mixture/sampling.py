@@ -70,8 +70,8 @@ def check_copies(weights: np.ndarray) -> np.ndarray:
     bad = np.flatnonzero(weights != np.floor(weights))
     if len(bad):
         raise ValueError(
-            f"sample_weight is {weights[bad[0]]:g} in row {bad[0]}: chains read a weight as so many copies of a row, so "
-            "it must be a whole number; round it, or use inference='vb', which takes fractions"
+            f"sample_weight is {weights[bad[0]]:g} in row {bad[0]}: chains read a weight as so many copies of a row, "
+            "so it must be a whole number; round it, or use inference='vb', which takes fractions"
         )
     return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
 
