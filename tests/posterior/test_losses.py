@@ -70,11 +70,10 @@ def test_distances_obey_the_triangle(name, partitions_of_8):
 
 
 def test_weights_count_draws():
-    draws = [[0, 0, 1], [0, 1, 1], [0, 0, 0]]
-    heavy = expected_loss([0, 0, 1], draws, weights=[1, 3, 2])
-    assert heavy == pytest.approx(
-        expected_loss([0, 0, 1], [draws[0], *[draws[1]] * 3, *[draws[2]] * 2]), abs=1e-15
-    )
+    draws, w = np.array([[0, 0, 1], [0, 1, 1], [0, 0, 0]]), np.array([1, 3, 2])
+    wanted = loss_matrix([[0, 0, 1]], draws)[0] @ w / 6
+    assert expected_loss([0, 0, 1], draws, weights=w) == pytest.approx(wanted, abs=1e-15)
+    assert expected_loss([0, 0, 1], np.repeat(draws, w, axis=0)) == pytest.approx(wanted, abs=1e-15)
 
 
 @pytest.mark.parametrize(

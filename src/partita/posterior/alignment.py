@@ -58,7 +58,7 @@ def align_draws(draws: ArrayLike, reference: ArrayLike) -> Alignment:
 
     Parameters
     ----------
-    draws : array-like of int, shape (B, N)
+    draws : array-like of int, shape (T, N)
         Label vectors, one a row.
     reference : array-like of int, shape (N,)
         For example the labels of `point_estimate`; numbered in order of appearance if they are not.
@@ -77,10 +77,10 @@ def align_draws(draws: ArrayLike, reference: ArrayLike) -> Alignment:
     """
     given = np.asarray(draws)
     canonical = canonical_draws(given)
-    B, N = canonical.shape
+    T, N = canonical.shape
     z = check_partition(reference, N, "reference").astype(np.int64)
     K = int(z.max()) + 1
-    labels = np.empty((B, N), dtype=np.int64)
+    labels = np.empty((T, N), dtype=np.int64)
     overlap, membership, assignment = np.zeros(K), np.zeros((N, K)), []
     for b, row in enumerate(canonical):
         table = contingency(z, row.astype(np.int64), sparse=False)
@@ -99,7 +99,7 @@ def align_draws(draws: ArrayLike, reference: ArrayLike) -> Alignment:
         by_input[given[b]] = labels[b]
         assignment.append(by_input)
     quality = (labels == z).mean(axis=1)
-    return Alignment(labels, z, tuple(assignment), quality, overlap / B, membership / B)
+    return Alignment(labels, z, tuple(assignment), quality, overlap / T, membership / T)
 
 
 def summarise_aligned(

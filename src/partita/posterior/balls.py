@@ -47,7 +47,7 @@ def credible_ball(
 
     Parameters
     ----------
-    draws : array-like of int, shape (B, N)
+    draws : array-like of int, shape (T, N)
         Label vectors from the posterior, one a row.
     partition : array-like of int, shape (N,)
         The centre, for example of `point_estimate`.
@@ -55,7 +55,7 @@ def credible_ball(
         Posterior mass, above 0 and at most 1.
     loss : {"vi", "binder", "nvi", "nid"}
         The distance.
-    weights : array-like of float, shape (B,), optional
+    weights : array-like of float, shape (T,), optional
         Weight of each draw.
 
     Returns

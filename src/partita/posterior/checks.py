@@ -166,9 +166,9 @@ def held_out_log_scores(log_densities: ArrayLike, *, weights: ArrayLike | None =
 
     Parameters
     ----------
-    log_densities : array-like of float, shape (B, n) or (n,)
+    log_densities : array-like of float, shape (T, n) or (n,)
         Log density of each row under each draw (or under one model).
-    weights : array-like of float, shape (B,), optional
+    weights : array-like of float, shape (T,), optional
         Weight of each draw.
 
     Returns

@@ -65,11 +65,11 @@ def n_clusters_posterior(
 
     Parameters
     ----------
-    draws : array-like of int, shape (B, N)
+    draws : array-like of int, shape (T, N)
         Label vectors from the posterior, one a row.
     prior : partition prior, optional
         A spec of `partita.partitions`, at one concentration.
-    weights : array-like of float, shape (B,), optional
+    weights : array-like of float, shape (T,), optional
         Weight of each draw.
 
     Returns
@@ -152,13 +152,13 @@ def concentration_sensitivity(
 
     Parameters
     ----------
-    draws : array-like of int, shape (B, N)
+    draws : array-like of int, shape (T, N)
         Label vectors from the posterior, one a row.
     prior : partition prior
         An exchangeable prior of `partita.partitions`.
     concentrations : sequence of float, optional
         The grid; by default a quarter, a half, one, two and four times the (median) concentration of the draws.
-    drawn_concentration, drawn_discount : array-like of float, shape (B,), optional
+    drawn_concentration, drawn_discount : array-like of float, shape (T,), optional
         Where they were learned: the values of each draw. By default those of `prior`; NaN is read as those, too.
     min_ess : float
         Least effective sample size of the weights, ``(sum w)^2 / sum w^2``; below it the answer is refused. With fewer
@@ -185,11 +185,11 @@ def concentration_sensitivity(
             "take an exchangeable prior, or run again at each concentration"
         )
     labels = canonical_draws(draws)
-    B, N = labels.shape
+    T, N = labels.shape
     sizes = [np.bincount(row).astype(float) for row in labels]
     own = float(getattr(prior, "concentration", getattr(prior, "gamma", np.nan)))
-    alpha = _per_draw(drawn_concentration, own, B, "drawn_concentration")
-    sigma = _per_draw(drawn_discount, float(getattr(prior, "discount", np.nan)), B, "drawn_discount")
+    alpha = _per_draw(drawn_concentration, own, T, "drawn_concentration")
+    sigma = _per_draw(drawn_discount, float(getattr(prior, "discount", np.nan)), T, "drawn_discount")
     grid = np.asarray(
         np.median(alpha) * np.array([0.25, 0.5, 1.0, 2.0, 4.0]) if concentrations is None else concentrations,
         dtype=float,
@@ -199,12 +199,12 @@ def concentration_sensitivity(
     log_drawn = _log_eppf(prior, sizes, alpha, sigma, N)
     rows, ess = [], []
     for concentration in grid:
-        log_w = _log_eppf(prior, sizes, np.full(B, concentration), sigma, N) - log_drawn
+        log_w = _log_eppf(prior, sizes, np.full(T, concentration), sigma, N) - log_drawn
         w = np.exp(log_w - log_w.max())
         w /= w.sum()
         ess.append(1.0 / (w @ w))
         rows.append(np.bincount(K, weights=w, minlength=K.max() + 1)[1:])
-    least = min(min_ess, B / 4)
+    least = min(min_ess, T / 4)
     refused = np.array(ess) < least
     posterior = np.where(refused[:, None], np.nan, np.array(rows))
     sentence = _tell(grid, values, posterior, np.array(ess), refused, least)

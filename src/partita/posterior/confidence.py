@@ -32,11 +32,11 @@ def confidence(draws: ArrayLike, partition: ArrayLike, *, weights: ArrayLike | N
 
     Parameters
     ----------
-    draws : array-like of int, shape (B, N)
+    draws : array-like of int, shape (T, N)
         Label vectors from the posterior, one a row.
     partition : array-like of int, shape (N,)
         The partition, for example of `point_estimate`.
-    weights : array-like of float, shape (B,), optional
+    weights : array-like of float, shape (T,), optional
         Weight of each draw.
 
     Returns

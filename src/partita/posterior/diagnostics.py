@@ -162,7 +162,7 @@ def _measure(name: str, values: NDArray[np.float64]) -> Quantity:
 
 def _worst_pair(labels, chains, n_pairs: int, rng: np.random.Generator) -> list[Quantity]:
     """The sampled pair with the largest R-hat; half of the pairs are together in some draw."""
-    B, N = labels.shape
+    T, N = labels.shape
     if N < 2 or n_pairs < 1:
         return []
     found = []
@@ -170,7 +170,7 @@ def _worst_pair(labels, chains, n_pairs: int, rng: np.random.Generator) -> list[
         i = int(rng.integers(N))
         j = int((i + 1 + rng.integers(N - 1)) % N)
         if pair % 2:
-            row = labels[rng.integers(B)]
+            row = labels[rng.integers(T)]
             together = np.flatnonzero(row == row[i])
             if len(together) > 1:
                 j = int(rng.choice(together[together != i]))

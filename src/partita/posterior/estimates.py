@@ -74,7 +74,7 @@ def point_estimate(
 
     Parameters
     ----------
-    draws : array-like of int, shape (B, N)
+    draws : array-like of int, shape (T, N)
         Label vectors from the posterior, one a row.
     loss : {"vi", "binder", "nvi", "nid"}
         Variation of information (in bits), Binder's loss, and the normalised variation of information and
@@ -84,7 +84,7 @@ def point_estimate(
         for "vi" and "binder".
     max_clusters : int, optional
         Upper bound on the number of clusters.
-    weights : array-like of float, shape (B,), optional
+    weights : array-like of float, shape (T,), optional
         Weight of each draw.
     n_starts : int, optional
         Largest number of starts: 6 by default, 24 where at most 64 objects differ. With more objects the search ends
@@ -191,9 +191,9 @@ def map_draw(draws: ArrayLike, log_joint: ArrayLike) -> PointEstimate:
 
     Parameters
     ----------
-    draws : array-like of int, shape (B, N)
+    draws : array-like of int, shape (T, N)
         Label vectors.
-    log_joint : array-like of float, shape (B,)
+    log_joint : array-like of float, shape (T,)
         Log joint probability of each draw; NaN is not allowed.
 
     Returns
@@ -231,12 +231,12 @@ def _allowed(draws: Draws, max_clusters: int | None) -> NDArray[np.intp]:
 def _good_draw(draws: Draws, loss: Loss, max_clusters: int | None, rng: np.random.Generator) -> int | None:
     """The best draw where that is cheap to know, otherwise the best of a short list; None where none is allowed."""
     allowed = _allowed(draws, max_clusters)
-    B, U = draws.labels.shape
-    if len(allowed) > 1 and len(allowed) * B * U > EXACT_WORK:
+    T, U = draws.labels.shape
+    if len(allowed) > 1 and len(allowed) * T * U > EXACT_WORK:
         n_candidates = max(N_SHORTLIST, EXACT_WORK // (N_SCREEN * U))
         if len(allowed) > n_candidates:
             allowed = rng.choice(allowed, n_candidates, replace=False)
-        sample = rng.choice(B, min(B, N_SCREEN), replace=False, p=None if B <= N_SCREEN else draws.weights)
+        sample = rng.choice(T, min(T, N_SCREEN), replace=False, p=None if T <= N_SCREEN else draws.weights)
         few = draws._replace(labels=draws.labels[sample])
         rough = losses_between(loss, draws.labels[allowed], few).mean(axis=1)
         allowed = allowed[np.argsort(rough, kind="stable")[:N_SHORTLIST]]
@@ -250,7 +250,7 @@ def _starts(
     draws: Draws, most: int, best: int | None, n_starts: int, rng: np.random.Generator
 ) -> list[NDArray[np.int64]]:
     """The best draw; then in turn allocation from nothing and other draws, with random labels where there are few."""
-    B, U = draws.labels.shape
+    T, U = draws.labels.shape
     starts = [] if best is None else [draws.labels[best].astype(np.int64)]
     largest = min(most, int(draws.n_clusters.max()) + 1)
     while len(starts) < n_starts:
@@ -260,7 +260,7 @@ def _starts(
         elif turn % 2:
             starts.append(np.full(U, -1))
         else:
-            starts.append(_within(draws.labels[rng.choice(B, p=draws.weights)].astype(np.int64), most))
+            starts.append(_within(draws.labels[rng.choice(T, p=draws.weights)].astype(np.int64), most))
     return starts
 
 

@@ -101,7 +101,7 @@ def distance(kind, a, S_c, S_z, S_cz, n):
 def cross_losses(kind, a, first, second, weights, table, out):
     """Losses of the rows of `first` (estimates) against the rows of `second`; `weights` count the objects."""
     P, U = first.shape
-    B = second.shape[0]
+    T = second.shape[0]
     n = 0
     for i in range(U):
         n += weights[i]
@@ -109,7 +109,7 @@ def cross_losses(kind, a, first, second, weights, table, out):
     cells = np.zeros((K_first, K_second), dtype=np.int64)
     rows, columns = np.zeros(K_first, dtype=np.int64), np.zeros(K_second, dtype=np.int64)
     for p in range(P):
-        for b in range(B):
+        for b in range(T):
             for i in range(U):
                 cells[first[p, i], second[b, i]] += weights[i]
             S_c, S_z, S_cz = 0.0, 0.0, 0.0
@@ -147,7 +147,7 @@ def loss_matrix(
     ----------
     partitions : array-like of int, shape (P, N)
         Label vectors.
-    draws : array-like of int, shape (B, N)
+    draws : array-like of int, shape (T, N)
         Label vectors.
     loss : {"vi", "binder", "nvi", "nid"}
         See this module.
@@ -156,7 +156,7 @@ def loss_matrix(
 
     Returns
     -------
-    ndarray, shape (P, B)
+    ndarray, shape (P, T)
 
     Examples
     --------
@@ -168,8 +168,8 @@ def loss_matrix(
         raise ValueError(
             f"partitions label {estimates.shape[1]} objects and draws {truths.shape[1]}: they must be the same"
         )
-    B, N = truths.shape
-    plain = Draws(truths, np.full(B, 1.0 / B), np.ones(N, np.int64), np.arange(N), np.arange(B))
+    T, N = truths.shape
+    plain = Draws(truths, np.full(T, 1.0 / T), np.ones(N, np.int64), np.arange(N), np.arange(T))
     return losses_between(make_loss(loss, a), estimates, plain)
 
 
@@ -187,11 +187,11 @@ def expected_loss(
     ----------
     partition : array-like of int, shape (N,)
         The estimate.
-    draws : array-like of int, shape (B, N)
+    draws : array-like of int, shape (T, N)
         Label vectors from the posterior.
     loss, a
         As for `loss_matrix`.
-    weights : array-like of float, shape (B,), optional
+    weights : array-like of float, shape (T,), optional
         Weight of each draw, for example importance weights.
 
     Returns

@@ -3,7 +3,7 @@
 What a move costs depends, draw by draw, only on the counts between the clusters of the candidate and the one
 cluster of the draw that holds the object. They lie as ``[cluster of a draw, cluster of the candidate]``: the row of an
 object and a draw holds all candidate clusters side by side. Beside the counts lies ``delta``, by how much
-``table[count]`` grows with one more object, so that the cost of all moves of an object is a weighted sum of B rows.
+``table[count]`` grows with one more object, so that the cost of all moves of an object is a weighted sum of T rows.
 Rows change only when an object does move, which after the first pass few do.
 
 The tables are rounded to single precision *before* they are summed, in double precision: the search walks down a
@@ -11,7 +11,8 @@ potential that differs from the loss by about 1e-7 but is the same for every mov
 The losses that are reported are computed afresh. All random numbers are given: a kernel is a function of its
 arguments.
 
-An empty column of the candidate is what a new cluster looks like, so a new cluster needs no case of its own.
+An empty column of the candidate is what a new cluster looks like, so a new cluster needs no case of its own; and a
+board has no more columns than clusters are allowed, so the upper bound needs none either.
 """
 
 from __future__ import annotations
@@ -108,11 +109,11 @@ def additive_costs(target, board, i, n_slots, out):
     """Costs of the places of object i under a loss that is a sum over cells."""
     w, k_now = target.object_weights[i], board.z[i]
     table, counts, delta, weights = target.table, board.counts, board.delta, target.draw_weights
-    B = weights.shape[0]
+    T = weights.shape[0]
     own = 0.0
     for k in range(n_slots):
         out[k] = 0.0
-    for b in range(B):
+    for b in range(T):
         row = target.first_row[b] + target.labels[i, b]
         share = weights[b]
         if w == 1:
@@ -175,13 +176,10 @@ def best_place(target, board, i, out, S_new):
     else:
         ratio_costs(target, board, i, n_slots, out, S_new)
     alone = k_now >= 0 and board.sizes[k_now] == target.object_weights[i]
-    may_open = board.ints[N_OCCUPIED] - (1 if alone else 0) < target.most
     best, second, k_best, empty = np.inf, np.inf, -1, False
     for k in range(n_slots):
         if board.sizes[k] == 0:
-            if (
-                not may_open or empty or alone
-            ):  # one empty column stands for all; alone is a new cluster already
+            if empty or alone:  # one empty column stands for all; alone is a new cluster already
                 continue
             empty = True
         cost = out[k]
@@ -191,7 +189,7 @@ def best_place(target, board, i, out, S_new):
             best, second, k_best = cost, best, k
         elif cost < second:
             second = cost
-    if may_open and not empty and not alone:
+    if not empty and not alone:
         board.ints[STARVED] = 1
     board.margins[i] = second - best
     return k_best

@@ -26,9 +26,9 @@ def coclustering(draws: ArrayLike, *, weights: ArrayLike | None = None) -> Coass
 
     Parameters
     ----------
-    draws : array-like of int, shape (B, N)
+    draws : array-like of int, shape (T, N)
         Label vectors from the posterior, one a row.
-    weights : array-like of float, shape (B,), optional
+    weights : array-like of float, shape (T,), optional
         Weight of each draw.
 
     Returns
