@@ -269,13 +269,13 @@ def _with_gamma(prior: MixtureOfFinite, gamma: float, K: int) -> MixtureOfFinite
 @contract.sample_hyper.register(MixtureOfFinite)
 def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
     gamma = sample_positive(_log_likelihood(prior, n), prior.gamma, rng, hyperprior)
-    return _with_gamma(prior, gamma, np.count_nonzero(n))
+    return _with_gamma(prior, gamma, int(np.count_nonzero(n)))
 
 
 @contract.fit_hyper.register(MixtureOfFinite)
 def _(prior, n):
     gamma = maximise_positive(_log_likelihood(prior, n), float(prior.gamma))
-    return _with_gamma(prior, gamma, np.count_nonzero(n))
+    return _with_gamma(prior, gamma, int(np.count_nonzero(n)))
 
 
 register_examples(
