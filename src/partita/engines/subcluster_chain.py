@@ -67,8 +67,12 @@ def start(
 
 
 def step(chain: SubclusterChain, schedule: Schedule, *, executor: Any) -> SubclusterChain:
-    """Seats, splits and merges, then concentration and likelihood hyper-parameters."""
-    state = subclusters.step(chain.state, chain.blocks, chain.prior, executor)
+    """Seats, splits and merges, then concentration and likelihood hyper-parameters.
+
+    The first half of the burn-in warms up: its merges lead to the posterior but do not leave it invariant.
+    """
+    warm_up = chain.state.iteration < schedule.burn_in // 2
+    state = subclusters.step(chain.state, chain.blocks, chain.prior, executor, warm_up=warm_up)
     chain = chain._replace(state=state)
     rng = generator(chain.seed, state.iteration, MOVES)
     if schedule.learn_concentration:

@@ -66,6 +66,7 @@ def make_request(model: Any, table: Table, blocks: Any) -> Request:
         burn_in=model.burn_in,
         thin=model.thin,
         limit=n_components if model.n_clusters or model.max_clusters else None,
+        partition=model.partition,
     )
     _check(model, table, blocks, ask)
     return ask

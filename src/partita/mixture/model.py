@@ -66,6 +66,11 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         Chains. Half of them start from one cluster, half from many.
     n_draws, burn_in, thin : int, default 100, 100, 1
         Draws that each chain keeps, iterations before the first, and iterations for each.
+    partition : {"votes", "vi", "binder", "nvi", "nid", "map"}, default "votes"
+        How the draws of chains become one partition. "votes": the draws take each other's labels and each row goes
+        where most of them put it; as many clusters as are most probable. "vi", "binder", "nvi", "nid": the partition
+        of least expected loss (:func:`partita.posterior.point_estimate`); "vi" joins clusters that overlap. "map": the
+        draw of the highest log joint.
     estimate : {"map", "ml"}, default "map"
         What EM maximises: the posterior density or the likelihood.
     order : {1, 2}, default 1
@@ -100,10 +105,10 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
     Attributes
     ----------
     labels_ : ndarray (n_rows,)
-        Cluster of each row, the largest cluster first; ``fit_predict`` returns it. For chains it is the partition of
-        least expected variation of information over all draws of all chains, in which rows speak for each other;
-        ``predict`` asks of each row alone which of these clusters predicts it best, and may differ on rows between
-        clusters. For the other engines ``predict`` on the training rows gives the same labels again.
+        Cluster of each row, the largest cluster first; ``fit_predict`` returns it. For chains it sums up all draws of
+        all chains (``partition``); ``predict`` asks which of these clusters predicts a row best, which is a question to
+        one partition rather than to all draws, and may differ on rows between clusters. For the other engines
+        ``predict`` on the training rows gives the same labels again.
     n_clusters_ : int
         Number of clusters that have rows.
     n_clusters_posterior_ : dict
@@ -169,6 +174,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "burn_in": [Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
+        "partition": [StrOptions({"votes", "vi", "binder", "nvi", "nid", "map"})],
         "estimate": [StrOptions({"map", "ml"})],
         "order": [Interval(Integral, 1, 2, closed="both")],
         "kinds": "no_validation",
@@ -200,6 +206,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         n_draws=100,
         burn_in=100,
         thin=1,
+        partition="votes",
         estimate="map",
         order=1,
         kinds=None,
@@ -227,6 +234,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         self.n_draws = n_draws
         self.burn_in = burn_in
         self.thin = thin
+        self.partition = partition
         self.estimate = estimate
         self.order = order
         self.kinds = kinds

@@ -9,8 +9,8 @@ from partita.mixture.model import Mixture
 __all__ = ["DPGaussian", "DPMultinomial"]
 
 SHARED = (
-    "n_clusters", "max_clusters", "concentration", "learn_hyper", "n_chains", "n_draws", "burn_in", "thin", "init",
-    "time_limit", "callback", "keep_partial", "random_state", "n_jobs", "verbose",
+    "n_clusters", "max_clusters", "concentration", "learn_hyper", "n_chains", "n_draws", "burn_in", "thin",
+    "partition", "init", "time_limit", "callback", "keep_partial", "random_state", "n_jobs", "verbose",
 )  # fmt: skip
 RULES = {name: Mixture._parameter_constraints[name] for name in SHARED}
 INFERENCE = {"inference": [StrOptions({"gibbs", "subclusters", "vb", "cvb"})]}
@@ -25,8 +25,8 @@ class DPGaussian(Mixture):
         Shape of the clusters; "auto" is full where there are 2 to 30 columns and at least five rows for each.
     inference : {"gibbs", "subclusters", "vb", "cvb"}, default "gibbs"
         As in :class:`Mixture`.
-    n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, init, time_limit, \
-callback, keep_partial, random_state, n_jobs, verbose
+    n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, partition, init, \
+time_limit, callback, keep_partial, random_state, n_jobs, verbose
         As in :class:`Mixture`, whose attributes this class has, too.
 
     References
@@ -61,6 +61,7 @@ callback, keep_partial, random_state, n_jobs, verbose
         n_draws=100,
         burn_in=100,
         thin=1,
+        partition="votes",
         init="seeds",
         time_limit=None,
         callback=None,
@@ -83,6 +84,7 @@ callback, keep_partial, random_state, n_jobs, verbose
             n_draws=n_draws,
             burn_in=burn_in,
             thin=thin,
+            partition=partition,
             kinds="real",
             init=init,
             time_limit=time_limit,
@@ -104,8 +106,8 @@ class DPMultinomial(Mixture):
     ----------
     inference : {"gibbs", "subclusters", "vb", "cvb"}, default "gibbs"
         As in :class:`Mixture`.
-    n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, init, time_limit, \
-callback, keep_partial, random_state, n_jobs, verbose
+    n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, partition, init, \
+time_limit, callback, keep_partial, random_state, n_jobs, verbose
         As in :class:`Mixture`, whose attributes this class has, too.
 
     Examples
@@ -133,6 +135,7 @@ callback, keep_partial, random_state, n_jobs, verbose
         n_draws=100,
         burn_in=100,
         thin=1,
+        partition="votes",
         init="seeds",
         time_limit=None,
         callback=None,
@@ -153,6 +156,7 @@ callback, keep_partial, random_state, n_jobs, verbose
             n_draws=n_draws,
             burn_in=burn_in,
             thin=thin,
+            partition=partition,
             init=init,
             time_limit=time_limit,
             callback=callback,

@@ -22,7 +22,7 @@ from partita.families.contract import expect, is_conjugate, partly_seen
 from partita.labels import canonical
 from partita.mixture.inference import Fitted, Request
 from partita.partitions import FiniteDirichlet, StickBreaking, bind, log_mass, specify, with_concentration
-from partita.posterior import confidence, point_estimate
+from partita.posterior import confidence, map_draw, point_estimate, vote
 from partita.trace import Trace, join, trace_bytes
 
 __all__ = ["bytes_of_chains", "check_copies", "fit_chains", "fit_subclusters", "resolve_sampling_prior"]
@@ -213,7 +213,7 @@ def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request) ->
     if ask.learn_concentration and np.isfinite(copies.concentration).all():
         prior = with_concentration(prior, float(np.exp(np.log(copies.concentration).mean())))
         prior = bind(prior, float(weights.sum()))
-    estimate = _estimate(copies.labels, ask)
+    estimate = _estimate(copies, ask)
     trust = confidence(copies.labels, estimate).objects
     first = np.searchsorted(rows, np.arange(len(weights)))  # a row speaks with the voice of its first copy
     present = weights > 0
@@ -237,12 +237,17 @@ def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request) ->
     )  # fmt: skip
 
 
-def _estimate(draws: np.ndarray, ask: Request) -> np.ndarray:
-    """The partition of least expected variation of information, from as many draws as are quick to search."""
+def _estimate(copies: Trace, ask: Request) -> np.ndarray:
+    """The one partition that sums the draws up, from as many of them as are quick to search."""
+    draws = copies.labels
+    if ask.partition == "map":
+        return map_draw(draws, copies.log_joint).labels
     n_draws = max(MOST_LABELS // draws.shape[1], FEWEST_DRAWS)
     if len(draws) > n_draws:
         draws = draws[np.linspace(0, len(draws) - 1, n_draws).round().astype(int)]
-    return point_estimate(draws, "vi", max_clusters=ask.limit, random_state=ask.rngs[0], n_jobs=1).labels
+    if ask.partition == "votes":
+        return vote(draws).labels
+    return point_estimate(draws, ask.partition, max_clusters=ask.limit, random_state=ask.rngs[0]).labels
 
 
 def _statistics(blocks, weights, z, seed: int) -> tuple[Statistics, tuple[np.ndarray, ...] | None]:

@@ -34,6 +34,7 @@ from partita.posterior.similarity import (
     coclustering_pairs,
     coclustering_with_clusters,
 )
+from partita.posterior.votes import vote
 
 __all__ = [
     "AlignedSummary",
@@ -73,4 +74,5 @@ __all__ = [
     "rhat",
     "summarise_aligned",
     "to_datatree",
+    "vote",
 ]
