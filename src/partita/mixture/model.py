@@ -117,7 +117,10 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         Chains: mean probability that a row shares a cluster with the other rows of its own. Other engines: probability
         of each row's own label under the fitted model.
     trace_ : Trace
-        Chains: the draws (labels, log joint, number of clusters, concentration, chain).
+        Chains: the draws (labels, log joint, number of clusters, concentration, chain). Labels are of objects: a row
+        of weight w is w objects.
+    object_rows_ : ndarray
+        Chains: the row of each object.
     diagnostics_ : Diagnostics
         Chains: R-hat and effective sample sizes, and in a sentence whether to trust the number of clusters.
     label_entropy_ : float
