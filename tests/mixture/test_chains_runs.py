@@ -85,14 +85,21 @@ def _no_chain_runs(seen):
     return len(seen) == before
 
 
-INTERRUPTS = [(_ctrl_c_inside, None), (_ctrl_c_inside, 2), (_ctrl_c_from_outside, None), (_ctrl_c_from_outside, 2)]
+INTERRUPTS = [
+    (_ctrl_c_inside, None),
+    (_ctrl_c_inside, 2),
+    (_ctrl_c_from_outside, None),
+    (_ctrl_c_from_outside, 2),
+]
 
 
 @short_chains
 @pytest.mark.parametrize("interrupt, n_jobs", INTERRUPTS)
 def test_row_53_interrupt_keeps_the_draws(two_groups, interrupt, n_jobs):
     seen = []
-    model = short(callback=lambda p: (seen.append(p), interrupt(p))[1], keep_partial=True, n_jobs=n_jobs, n_draws=500)
+    model = short(
+        callback=lambda p: (seen.append(p), interrupt(p))[1], keep_partial=True, n_jobs=n_jobs, n_draws=500
+    )
     model.fit(two_groups[0])
     assert _no_chain_runs(seen)
     assert 1 <= len(model.trace_.labels) < 100 and not model.converged_
@@ -165,7 +172,9 @@ def test_row_38_too_few_draws_to_judge(two_groups):
 def test_chains_that_agree_are_trusted(two_groups, quiet):
     """Hyper-parameters that stay, so that everything mixes at once."""
     with quiet():
-        model = short(n_chains=4, n_draws=200, burn_in=20, learn_hyper=False, concentration=1.0).fit(two_groups[0])
+        model = short(n_chains=4, n_draws=200, burn_in=20, learn_hyper=False, concentration=1.0).fit(
+            two_groups[0]
+        )
     assert model.converged_ and model.diagnostics_.trust_n_clusters
     assert model.diagnostics_.sentence == "The chains give no reason to doubt K."
 
@@ -200,7 +209,8 @@ def test_the_estimate_covers_the_trace(two_groups):
     table = read_table(two_groups[0])
     blocks = assemble(table, plan_families("gaussian", None))
     few, many = (
-        bytes_of_chains(blocks, table.weights, make_request(short(n_draws=n), table, blocks)) for n in (10, 1010)
+        bytes_of_chains(blocks, table.weights, make_request(short(n_draws=n), table, blocks))
+        for n in (10, 1010)
     )
     assert many - few >= 2 * 1000 * 80  # one byte a label
 
@@ -281,7 +291,9 @@ def test_row_64_fit_twice_clone_and_other_parameters(two_groups):
         same_fit(fresh, other, X)
         assert set(vars(other)) == set(vars(fresh))
     used.set_params(inference="vb", n_init=1, max_clusters=4).fit(X)
-    assert not {"trace_", "diagnostics_", "n_clusters_posterior_"} & set(vars(used)) and hasattr(used, "lower_bound_")
+    assert not {"trace_", "diagnostics_", "n_clusters_posterior_"} & set(vars(used)) and hasattr(
+        used, "lower_bound_"
+    )
     used.set_params(**short().get_params()).fit(X)
     assert set(vars(used)) == set(vars(fresh))
 
@@ -289,7 +301,12 @@ def test_row_64_fit_twice_clone_and_other_parameters(two_groups):
 @short_chains
 @pytest.mark.parametrize(
     "state",
-    [lambda: 3, lambda: np.random.RandomState(3), lambda: np.random.default_rng(3), lambda: np.random.SeedSequence(3)],
+    [
+        lambda: 3,
+        lambda: np.random.RandomState(3),
+        lambda: np.random.default_rng(3),
+        lambda: np.random.SeedSequence(3),
+    ],
     ids=["int", "RandomState", "Generator", "SeedSequence"],
 )
 def test_row_51_random_states(two_groups, state):
@@ -319,7 +336,7 @@ def test_row_51_no_random_state(two_groups):
 @short_chains
 def test_row_66_a_row_alone_in_its_cluster(two_groups):
     X = np.concatenate([two_groups[0], [[500.0, -500.0]]])
-    model = short(learn_hyper=False).fit(X)
+    model = short().fit(X)
     assert model.n_clusters_ == 3 and np.bincount(model.labels_)[2] == 1
     found = confidence(model.trace_.labels, model.labels_)
     assert np.isfinite(found.objects).all() and np.isfinite(found.separation).all()

@@ -95,7 +95,13 @@ def test_a_chain_does_not_know_of_the_others(two_groups):
 
 def test_labels_take_the_smallest_type():
     X = 1000.0 * np.arange(150)[:, None] ** 2
-    settings = {"n_draws": 2, "burn_in": 0, "concentration": 1e6, "learn_hyper": False, "init": np.arange(150)}
+    settings = {
+        "n_draws": 2,
+        "burn_in": 0,
+        "concentration": 1e6,
+        "learn_hyper": False,
+        "init": np.arange(150),
+    }
     many = short("gaussian", prior="dirichlet_process", **settings).fit(X)
     assert many.trace_.n_clusters.max() > 127 and many.trace_.labels.dtype == np.int16
     few = short("gaussian", prior="dirichlet_process", n_draws=2).fit(X[:20])
@@ -137,7 +143,13 @@ def test_every_way_to_one_partition(two_groups, partition, same_partition):
 def test_four_kinds_with_missing_cells(mixed, same_partition):
     table, z = mixed
     model = short(kinds={"visits": "count"}).fit(table)
-    assert [model.schema_.column(name).kind for name in table] == ["real", "real", "count", "binary", "categorical"]
+    assert [model.schema_.column(name).kind for name in table] == [
+        "real",
+        "real",
+        "count",
+        "binary",
+        "categorical",
+    ]
     same_partition(model.labels_, z)
     assert "missing" in model.fit_report_ and np.isfinite(model.score_samples(table)).all()
     assert np.isfinite(model.perplexity(table)) and np.isfinite(model.log_likelihood_)
@@ -160,7 +172,9 @@ def test_partly_seen_vectors(two_groups, same_partition):
     model = short("gaussian_full").fit(holes)
     same_partition(model.labels_, z)
     assert np.isfinite(model.score_samples(holes)).all() and np.isfinite(model.trace_.log_joint).all()
-    counts = np.random.default_rng(0).poisson(np.where(z[:, None] == 0, [9, 1, 1], [1, 1, 9]) * 3.0).astype(float)
+    counts = (
+        np.random.default_rng(0).poisson(np.where(z[:, None] == 0, [9, 1, 1], [1, 1, 9]) * 3.0).astype(float)
+    )
     counts[::5, 1] = np.nan
     model = DPMultinomial(**SHORT).fit(counts)
     same_partition(model.labels_, z)
@@ -294,7 +308,9 @@ def test_a_given_number_of_clusters(two_groups, same_partition):
 def test_no_draw_has_more_clusters_than_allowed(init):
     X = np.arange(40.0)[:, None] // 8 * 100 + np.random.default_rng(0).normal(size=(40, 2))  # five groups
     init = np.arange(40) % 3 if init == "labels" else init
-    with pytest.warns(UserWarning, match="of the draws use all 3 clusters that were allowed: raise max_clusters"):
+    with pytest.warns(
+        UserWarning, match="of the draws use all 3 clusters that were allowed: raise max_clusters"
+    ):
         model = short("gaussian", max_clusters=3, init=init, n_draws=20).fit(X)
     assert model.trace_.n_clusters.max() <= 3
 
@@ -310,7 +326,9 @@ def test_starts(two_groups, inference, same_partition):
 
 def test_bad_starts(two_groups):
     X, z = two_groups
-    with pytest.raises(ValueError, match="init has 3 labels of 2 clusters: give one label for each of the 80 rows"):
+    with pytest.raises(
+        ValueError, match="init has 3 labels of 2 clusters: give one label for each of the 80 rows"
+    ):
         short(init=[0, 1, 1]).fit(X)
     with pytest.raises(ValueError, match="at most 3 clusters"):
         short(init=np.arange(80), max_clusters=3).fit(X)
