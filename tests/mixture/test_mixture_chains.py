@@ -402,5 +402,5 @@ def test_student_by_name(two_groups, same_partition):
     assert np.isfinite(model.score_samples(X)).all() and np.isfinite(model.trace_.log_joint).all()
     assert model.sample(3)[0].shape == (3, 2) and np.isfinite(model.perplexity(X))
     for engine in ("vb", "cvb"):
-        with pytest.raises(ValueError, match="is not conjugate.*use inference='gibbs'"):
+        with pytest.raises(ValueError, match=r"is not conjugate.*use inference='gibbs'"):
             short("student", inference=engine).fit(X)

@@ -155,7 +155,7 @@ def size_entropy(draws: Any) -> NDArray[np.float64]:
 
 
 def _significant(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ten digits: equal values that were summed in another order would differ in the last ones, and R-hat ranks them."""
+    """Ten digits: equal sums of terms in another order differ in the last ones, and R-hat looks at ranks."""
     largest = float(np.abs(values).max(initial=0.0))
     return values if largest == 0.0 else np.round(values, 10 - int(np.ceil(np.log10(largest))))
 
