@@ -7,6 +7,7 @@ each prior and in sub-clusters, Student columns.
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from partita import DPGaussian, DPMultinomial, Mixture
 
@@ -374,6 +375,15 @@ def test_dp_gaussian(two_groups, covariance, same_partition):
     same_partition(model.labels_, z)
     assert type(model.prior_).__name__ == "DirichletProcess"
     assert set(model.get_params()) == set(DPGaussian().get_params()) and "family" not in model.get_params()
+
+
+def test_dp_gaussian_follows_its_parameters(two_groups):
+    model = DPGaussian(**SHORT).set_params(covariance="diagonal").fit(two_groups[0])
+    assert type(model._blocks[0].family).__name__ == "Gaussian"
+    assert (
+        type(clone(model).set_params(covariance="full").fit(two_groups[0])._blocks[0].family).__name__
+        != "Gaussian"
+    )
 
 
 def test_dp_gaussian_refuses_other_shapes(two_groups):

@@ -98,7 +98,8 @@ def _quantities(model: Any) -> str:
     if found is None:
         return ""
     rows = "".join(
-        f'<tr><td>{safe(q.name.replace("n_clusters", "number of groups").replace("_", " "))}</td><td class="n">{number(q.mean)}</td>'
+        f"<tr><td>{safe(q.name.replace('n_clusters', 'number of groups').replace('_', ' '))}</td>"
+        f'<td class="n">{number(q.mean)}</td>'
         f'<td class="n">{number(q.sd)}</td><td class="n">{q.rhat:.3f}</td><td class="n">{q.ess_bulk:,.0f}</td>'
         f'<td class="n">{q.ess_tail:,.0f}</td></tr>'
         for q in found.quantities
