@@ -35,6 +35,7 @@ EXPECTED = {
             "check_estimator_sparse_array",
             "check_estimator_sparse_matrix",
             "check_clustering",
+            "check_positive_only_tag_during_fit",
         ],
         INTEGERS,
     ),

@@ -266,7 +266,8 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
             The table; see :func:`partita.table.read_table` for what is understood.
         y : ignored
         sample_weight : array of shape (n_rows,), optional
-            How many objects each row stands for. A row of weight 0 takes no part; fractions are allowed.
+            How many objects each row stands for. A row of weight 0 takes no part; fractions are allowed, except in
+            chains, where a row of weight w is w objects.
 
         Returns
         -------
@@ -403,7 +404,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def score_samples(self, X):
-        """Log density of each row, in the user's units: posterior predictive for VB and CVB.
+        """Log density of each row, in the user's units: posterior predictive for chains, VB and CVB.
 
         Missing cells do not count, so rows with fewer observed cells have less to explain.
         """
