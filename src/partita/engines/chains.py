@@ -29,6 +29,7 @@ __all__ = [
     "ChainRun",
     "Sampler",
     "Schedule",
+    "after_sweep",
     "average_families",
     "log_joint",
     "run_chain",
@@ -106,6 +107,12 @@ def step(chain: Chain, schedule: Schedule) -> Chain:
     if len(chain.hidden_rows):
         rng = generator(chain.seed, iteration, HIDDEN)
         hidden.step(seating, chain.shown, prior, chain.hidden_rows, rng)
+    return after_sweep(chain._replace(seating=seating), schedule)
+
+
+def after_sweep(chain: Chain, schedule: Schedule) -> Chain:
+    """The rest of an iteration: splits and merges (or swaps of fixed labels), then the hyper-parameters."""
+    seating, prior, iteration = chain.seating, chain.prior, chain.iteration
     rng = generator(chain.seed, iteration, MOVES)
     accepted = dict(chain.accepted)
     fixed = isinstance(prior, StickBreaking)
@@ -288,7 +295,7 @@ def average_families(draws: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
 def _draw(chain: Any, value: float, K: int, index: int) -> Trace:
     z = gibbs.labels(chain.seating)
     if not isinstance(chain.prior, StickBreaking):
-        z = canonical(z)
+        z = canonical(z, missing=-1)
     concentration = getattr(chain.prior, "concentration", getattr(chain.prior, "gamma", np.nan))
     discount = getattr(chain.prior, "discount", np.nan)
     return Trace(
