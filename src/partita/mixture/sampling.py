@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from partita.engines import auxiliary, explicit, noise, subcluster_chain
-from partita.engines.chains import COLLAPSED, ChainRun, Sampler, Schedule, average_families, run_chain
+from partita.engines.chains import (
+    COLLAPSED,
+    ChainRun,
+    Sampler,
+    Schedule,
+    average_families,
+    collapsed_sampler,
+    run_chain,
+)
 from partita.engines.gibbs import MANY
 from partita.engines.passes import Parameters, Statistics, assign_rows, n_cache, n_stats, predictive
 from partita.engines.run import Progress, Run
@@ -97,7 +105,8 @@ def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fi
     rows = check_copies(weights)
     whole = len(rows) == len(weights) and bool(np.all(weights == 1))
     objects = blocks if whole else [block._replace(data=take(block.data, rows)) for block in blocks]
-    sampler = auxiliary.sampler() if explicit.non_conjugate(blocks) else COLLAPSED
+    collapsed = collapsed_sampler(np.float64) if ask.precision == "double" else COLLAPSED
+    sampler = auxiliary.sampler() if explicit.non_conjugate(blocks) else collapsed
     if ask.noise:
         laws = fit_background(blocks, weights)
         sampler = noise.sampler(log_density(laws, objects))
