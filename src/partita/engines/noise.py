@@ -302,7 +302,7 @@ def step_hidden(chain: NoiseChain, rng: np.random.Generator) -> None:
         if len(own):
             impute(live.family, block.data, theta, own, z[own], rng, whole)
         put_rows(live.data, whole, rows, ~out[rows])
-    gibbs.rebuild(seating.blocks, z, len(seating.n))
+    gibbs.rebuild(seating.blocks, z)
 
 
 # ---- the chain ----------------------------------------------------------------------------------------------
