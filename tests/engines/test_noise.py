@@ -163,7 +163,7 @@ def test_seats_of_outliers_leave_the_others_their_prior(prior):
 # ---- whole chains -------------------------------------------------------------------------------------------
 
 
-N_DRAWS = 4000
+N_DRAWS = 3000
 
 
 def partly_seen():
@@ -176,7 +176,7 @@ def partly_seen():
 def chain_draws(block, log_density, prior, n_draws=N_DRAWS, thin=2):
     run = noise.sampler(log_density)
     chain = run.start([block], prior, np.zeros(len(log_density), int), 7)
-    schedule = Schedule(n_moves=2, learn_concentration=False, learn_likelihood=False)
+    schedule = Schedule(n_moves=1, learn_concentration=False, learn_likelihood=False)
     draws = []
     for t in range(n_draws * thin):
         chain = run.step(chain, schedule)

@@ -140,6 +140,12 @@ def test_mixed_tables_with_holes():
     assert np.count_nonzero(model.labels_ < 0) <= 6
 
 
+def test_partial_fit_is_refused_for_later_rows(fits):
+    X, model = fits[0][0], fits[1][1][0]
+    with pytest.raises(ValueError, match="cannot tell outliers"):
+        model.partial_fit(X)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

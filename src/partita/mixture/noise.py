@@ -58,17 +58,19 @@ def log_density(laws: Sequence[Background], blocks: Sequence[Block]) -> np.ndarr
     return np.sum(parts, axis=0)
 
 
-def sum_up(copies: Trace, estimate: Callable[[Trace], np.ndarray]) -> tuple[Verdict, float]:
+def sum_up(copies: Trace, rows: np.ndarray, estimate: Callable[[Trace], np.ndarray]) -> tuple[Verdict, float]:
     """Outliers are the objects that most draws call so; ``estimate`` finds the partition of the others.
+
+    Copies of one row (``rows`` says whose copy each object is) are outliers together, by their mean probability.
 
     Returns also the expected share of outliers. Where all objects look like outliers, the least likely one is none: a
     mixture has a cluster.
     """
     out = copies.labels < 0
-    probability = out.mean(axis=0)
+    probability = (np.bincount(rows, out.mean(axis=0)) / np.maximum(np.bincount(rows), 1))[rows]
     kept = np.flatnonzero(probability <= 0.5)
     if not len(kept):
-        kept = np.array([int(probability.argmin())])
+        kept = np.flatnonzero(rows == rows[probability.argmin()])
     draws = copies._replace(labels=copies.labels[:, kept])
     labels, sure = np.full(len(probability), -1), probability.copy()
     labels[kept] = estimate(draws._replace(labels=_with_usual_company(draws.labels)))

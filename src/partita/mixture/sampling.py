@@ -265,7 +265,7 @@ def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request, re
         prior = bind(prior, float(weights.sum()))
     share = 0.0
     if ask.noise:
-        verdict, share = sum_up(copies, lambda draws: _estimate(draws, ask))
+        verdict, share = sum_up(copies, rows, lambda draws: _estimate(draws, ask))
     else:
         estimate = _estimate(copies, ask)
         verdict = Verdict(estimate, confidence(copies.labels, estimate).objects, np.zeros(len(estimate)))

@@ -45,7 +45,8 @@ def settle(model: Any, fitted: Fitted, blocks: Any, table: Table) -> None:
     model.labels_, model.confidence_ = assigned.labels, assigned.confidence
     if fitted.labels is not None:
         known = _took_part(fitted)
-        names = np.append(np.argsort(order), -1)  # an outlier stays -1
+        names = np.full(len(sizes) + 1, -1)  # an outlier stays -1
+        names[order] = np.arange(len(order))
         model.labels_ = np.where(known, names[labels], model.labels_)
         model.confidence_ = np.where(known, fitted.confidence, model.confidence_)
     if fitted.noise is not None:

@@ -30,6 +30,10 @@ def go_on(model: Any, X: Any, sample_weight: Any) -> None:
     """Show the rows of X to the model, one by one: clusters grow, and new ones are opened where rows call for them."""
     if not all(is_conjugate(block.family) for block in model._blocks):
         raise ValueError("partial_fit needs conjugate families: fit all rows at once")
+    if model._noise is not None:
+        raise ValueError(
+            "partial_fit cannot tell outliers among later rows: fit all rows at once, or leave noise out"
+        )
     table = model._read_new(X, model.handle_unknown)
     weights = check_weights(sample_weight, table.n_rows)
     blocks = model._with_data(table)
