@@ -19,6 +19,7 @@ BENCHMARKS = {
     "sweeps": "benchmarks.speed.sweeps",
     "million": "benchmarks.speed.million",
     "subclusters": "benchmarks.speed.subclusters",
+    "right_k": "benchmarks.quality.right_k",
 }
 
 
