@@ -120,7 +120,5 @@ def make_data(planted: dict, seed: int):
 
     n_rows, n_columns, n_clusters = (planted[key] for key in ("n_rows", "n_columns", "n_clusters"))
     if planted["kind"] == "gaussian":
-        return make_gaussian_clusters(
-            n_rows, n_columns, n_clusters, planted["separation"], random_state=seed
-        )
+        return make_gaussian_clusters(n_rows, n_columns, n_clusters, planted["separation"], random_state=seed)
     return make_categorical_clusters(n_rows, n_columns, planted["n_levels"], n_clusters, random_state=seed)
