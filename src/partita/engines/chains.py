@@ -15,11 +15,12 @@ import numpy as np
 from partita.engines import gibbs, hidden
 from partita.engines.gibbs import MANY, Seating
 from partita.engines.split_merge import split_merge
-from partita.families.contract import constrained, unconstrained
+from partita.families.contract import constrained, n_columns, unconstrained
 from partita.families.registry import Block
 from partita.families.rows import log_marginals, refresh_clusters
 from partita.labels import canonical
 from partita.partitions import StickBreaking, bind, log_eppf, log_labelled, sample_hyper
+from partita.partitions.learning import slice_sample
 from partita.trace import Trace, join, label_dtype
 
 __all__ = [
@@ -38,7 +39,7 @@ __all__ = [
 SWEEP, MOVES, HIDDEN, COMPLETION, START = range(5)  # which random numbers of an iteration are whose
 HYPER_SPREAD = 1.5  # standard deviation of the hyperprior of each free hyper-parameter, around the default
 STEPS = (1.0, 0.3, 0.1)  # deviations of its walk, one of them at random: no size suits all data
-WALKS = 3  # rounds over the hyper-parameters an iteration: cheap beside a sweep
+WALKS, SLICES = 3, 3  # walks of each hyper-parameter an iteration, or entries of it that are sliced
 
 
 class Schedule(NamedTuple):
@@ -144,35 +145,47 @@ def swap_labels(seating: Seating, prior: Any, rng: np.random.Generator) -> str:
 
 
 def learn_likelihood(seating: Seating, reference: Sequence[Any], rng: np.random.Generator) -> Seating:
-    """A random walk of each hyper-parameter on its free scale, column by column where columns have their own."""
+    """New hyper-parameters given the clusters: walks column by column where columns have their own, else slices."""
     K = len(seating.n) if seating.K[0] == len(seating.n) else int(seating.K[0])
     blocks = []
     for live, centre in zip(seating.blocks, reference, strict=True):
-        family = live.family
-        now = log_marginals(family, live.S[:, :K]).sum(axis=1)
-        S, means = np.ascontiguousarray(live.S[:, :K]), unconstrained(centre)
-        for _ in range(WALKS):
-            for name, mean in means.items():
-                family, now = _walk(family, name, mean, now, S, rng)
+        family, S = live.family, np.ascontiguousarray(live.S[:, :K])
+        for name, mean in unconstrained(centre).items():
+            if n_columns(family) > 1 and len(mean) == n_columns(family):
+                family = _walk_columns(family, name, mean, S, rng)
+            else:
+                family = _slice_entries(family, name, mean, S, rng)
         refresh_clusters(family, live.S, live.C, len(seating.n))
         blocks.append(live._replace(family=family))
     return seating._replace(blocks=tuple(blocks))
 
 
-def _walk(family, name, mean, now, S, rng):
-    """Propose one hyper-parameter, accept it in each column by its own evidence."""
+def _walk_columns(family, name, mean, S, rng):
+    """Random walks of one hyper-parameter in all columns at once, each judged by its own column's evidence."""
+    value, now = unconstrained(family)[name], log_marginals(family, S).sum(axis=1)
+    for _ in range(WALKS):
+        moved = value + rng.choice(STEPS) * rng.standard_normal(value.shape)
+        then = log_marginals(constrained(family, name, moved), S).sum(axis=1)
+        log_prior = ((value - mean) ** 2 - (moved - mean) ** 2) / (2 * HYPER_SPREAD**2)
+        better = np.log(rng.random(len(now))) < then - now + log_prior
+        value, now = np.where(better, moved, value), np.where(better, then, now)
+    return constrained(family, name, value)
+
+
+def _slice_entries(family, name, mean, S, rng):
+    """Slice updates of a few entries of one hyper-parameter, judged by the evidence of all columns."""
     value = unconstrained(family)[name]
-    by_column = value.shape == now.shape and len(now) > 1
-    shift = rng.choice(STEPS) * rng.standard_normal(value.shape)
-    moved = constrained(family, name, value + shift)
-    then = log_marginals(moved, S).sum(axis=1)
-    log_prior = ((value - mean) ** 2 - (value + shift - mean) ** 2) / (2 * HYPER_SPREAD**2)
-    log_u = np.log(rng.random(now.shape if by_column else 1))
-    gain = then - now + log_prior if by_column else (then - now).sum() + log_prior.sum()
-    better = np.broadcast_to(log_u < gain, now.shape)
-    if by_column:
-        return constrained(family, name, np.where(better, value + shift, value)), np.where(better, then, now)
-    return (moved, then) if better.all() else (family, now)
+    for e in rng.permutation(value.size)[:SLICES]:
+
+        def log_density(x, e=e, value=value):
+            moved = value.copy()
+            moved.flat[e] = x
+            evidence = log_marginals(constrained(family, name, moved), S).sum()
+            return float(evidence) - (x - mean.flat[e]) ** 2 / (2 * HYPER_SPREAD**2)
+
+        value = value.copy()
+        value.flat[e] = slice_sample(log_density, float(value.flat[e]), rng)
+    return constrained(family, name, value)
 
 
 def log_joint(chain: Chain) -> float:

@@ -23,9 +23,11 @@ from partita.engines.population import (
     keep,
     populate,
     trace_labels,
+    widen,
 )
 from partita.families import n_rows
 from partita.families.registry import Block
+from partita.families.rows import refresh_clusters
 from partita.partitions import log_new_seat, log_seat
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "labels",
     "mixture",
     "n_clusters_posterior",
+    "resume",
     "uniforms",
     "update",
     "weights",
@@ -162,6 +165,46 @@ def init(
     history = () if keep_labels else None
     rule = Resample(int(n_particles))
     return ParticleFilter(tuple(families), prior, rule, int(seed), population, 0, 0.0, history, history)
+
+
+def resume(
+    families: Sequence[Any],
+    prior: Any,
+    n: np.ndarray,
+    S: Sequence[np.ndarray],
+    n_particles: int = 100,
+    *,
+    seed: int = 0,
+) -> ParticleFilter:
+    """A filter that goes on from one clustering, given by the sizes and statistics of its clusters.
+
+    Labels of the objects to come are not kept; the clusters that were there keep their places 0, 1, ...
+
+    Examples
+    --------
+    >>> from partita.dispatch import interpreted
+    >>> from partita.families import Bernoulli, Block
+    >>> from partita.partitions import DirichletProcess
+    >>> with interpreted():
+    ...     state = resume(
+    ...         [Bernoulli.default(1)], DirichletProcess(1.0), np.array([3.0]), [np.array([[3.0], [0.0]])]
+    ...     )
+    ...     state = update(state, [Block(Bernoulli.default(1), np.array([[0], [1]]), ("a",))])
+    >>> state.n_seen, int(clusters(state).n[0]) >= 3
+    (5, True)
+    """
+    state = init(families, prior, n_particles, seed=seed, keep_labels=False)
+    pool, K = state.population, len(n)
+    while len(pool.n) < K + 2 or pool.columns.shape[1] < K + 1:
+        pool = widen(pool)
+    for block, known in zip(pool.blocks, S, strict=True):
+        block.S[:, 1 : K + 1] = known
+        refresh_clusters(block.family, block.S, block.C, K + 1)
+    pool.n[1 : K + 1] = n
+    pool.columns[0, :K] = np.arange(1, K + 1)
+    pool.K[0] = K
+    pool.counts[:] = 1, K + 1, K + 1, K
+    return state._replace(population=pool, n_seen=round(float(np.sum(n))))
 
 
 def uniforms(seed: int, start: int, stop: int) -> np.ndarray:

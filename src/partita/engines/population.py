@@ -25,7 +25,7 @@ from partita.families.contract import partly_seen
 from partita.families.registry import Block
 from partita.partitions import log_new_seat, log_seat
 
-__all__ = ["Pooled", "Population", "check", "grow", "keep", "populate", "trace_labels"]
+__all__ = ["Pooled", "Population", "check", "grow", "keep", "populate", "trace_labels", "widen"]
 
 PRIME = 2**31 - 1  # keys are taken modulo this: their squares fit in 64 bits
 STAYS, JOINED = 1, 2  # what becomes of a column: some child leaves it as it is, some child adds the object

@@ -18,7 +18,7 @@ from partita.engines.seeding import seed_parameters, seed_statistics
 from partita.families import n_rows, take
 from partita.families.registry import Block
 from partita.labels import canonical
-from partita.partitions import StickBreaking
+from partita.partitions import DirichletProcess, StickBreaking, with_concentration
 
 __all__ = ["Start", "find_start"]
 
@@ -61,7 +61,7 @@ def find_start(
     ... )
     >>> with interpreted():
     ...     start = find_start([block], DirichletProcess(1.0), chains.Schedule(), seed=1)
-    >>> start.z.max() + 1
+    >>> len(np.unique(start.z))
     2
     """
     N = n_rows(blocks[0].data)
@@ -74,13 +74,20 @@ def find_start(
         K = min(N_SEEDS, max(len(rows) // 5, 1), schedule.limit, prior.n_components if fixed else N_SEEDS)
         seeds = seed_parameters(sample, seed_statistics(sample, np.ones(len(rows)), K, rng))
         z = canonical(log_joint_rows(sample, seeds, np.arange(len(rows))).argmax(axis=1))
-    chain = chains.start(sample, prior, z, int(rng.integers(2**63)))
+    if (
+        fixed
+    ):  # labels that stay what they are cannot be split and merged: their chain starts where others end
+        schedule = schedule._replace(limit=min(schedule.limit, prior.n_components))
+    free = DirichletProcess(prior.concentration) if fixed else prior
+    chain = chains.start(sample, free, z, int(rng.integers(2**63)))
     for _ in range(ITERATIONS):
         chain = chains.step(chain, schedule._replace(n_moves=MOVES))
     families = tuple(live.family for live in chain.seating.blocks)
-    if len(rows) == N:
-        return Start(gibbs.labels(chain.seating), chain.prior, families)
-    return Start(_spread(chain, blocks, families), chain.prior, families)
+    z = gibbs.labels(chain.seating) if len(rows) == N else _spread(chain, blocks, families)
+    if not fixed:
+        return Start(z, chain.prior, families)
+    ranks = np.argsort(np.argsort(-np.bincount(z), kind="stable"))  # sticks: the largest first
+    return Start(ranks[z], with_concentration(prior, chain.prior.concentration), families)
 
 
 def _spread(chain: chains.Chain, blocks: Sequence[Block], families: Sequence[Any]) -> np.ndarray:

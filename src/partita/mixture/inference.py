@@ -63,7 +63,8 @@ class Fitted(NamedTuple):
     run: Run
     finals: list[float]
     n_iter: int
-    trace: Trace | None = None  # of chains, labels of the copies of the rows put back to rows
+    trace: Trace | None = None  # of chains, over objects: a row of weight w is w of them
+    object_rows: np.ndarray | None = None  # the row of each object
     labels: np.ndarray | None = None  # where they are an estimate rather than the most probable of each row
     confidence: np.ndarray | None = None
 

@@ -24,6 +24,7 @@ from partita.mixture.profiles import sample_table
 from partita.mixture.sampling import fit_chains, fit_subclusters
 from partita.mixture.settling import settle
 from partita.mixture.state import restore_state, saved_state
+from partita.mixture.streaming import go_on
 from partita.table import Table, check_weights
 
 __all__ = ["Mixture"]
@@ -117,7 +118,10 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         Chains: mean probability that a row shares a cluster with the other rows of its own. Other engines: probability
         of each row's own label under the fitted model.
     trace_ : Trace
-        Chains: the draws (labels, log joint, number of clusters, concentration, chain).
+        Chains: the draws (labels, log joint, number of clusters, concentration, chain). Labels are of objects: a row
+        of weight w is w objects.
+    object_rows_ : ndarray
+        Chains: the row of each object.
     diagnostics_ : Diagnostics
         Chains: R-hat and effective sample sizes, and in a sentence whether to trust the number of clusters.
     label_entropy_ : float
@@ -286,6 +290,43 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
                 ConvergenceWarning,
             )
         self.fit_report_.warn()
+        return self
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Go on with new rows: the first batch is fitted, later ones are shown to a particle filter, row by row.
+
+        The schema (columns, kinds, levels) and the hyper-parameters are those of the first batch, so let it be large
+        enough to speak for the stream. Clusters that are there keep their numbers, new ones come after them.
+        ``labels_``, ``confidence_`` and ``log_likelihood_`` are of the last batch; ``weights_``, ``profiles_``,
+        ``n_clusters_`` and ``n_clusters_posterior_`` of all rows so far. Earlier rows are not looked at again, and
+        their memory is that of the clusters. A model that was saved and loaded goes on from its best partition alone.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse count matrix
+        y : ignored
+        sample_weight : array of shape (n_rows,), optional
+            Whole numbers: how often each row occurs.
+
+        Returns
+        -------
+        Mixture
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from partita import Mixture
+        >>> rng = np.random.default_rng(0)
+        >>> model = Mixture("gaussian", n_chains=2, n_draws=20, burn_in=20, random_state=0)
+        >>> model.partial_fit(rng.normal(size=(60, 2))).n_clusters_
+        1
+        >>> model.partial_fit(rng.normal(size=(60, 2)) + 30).n_clusters_
+        2
+        """
+        if not hasattr(self, "_statistics"):
+            return self.fit(X, sample_weight=sample_weight)
+        with self._whole_or_not_at_all():
+            go_on(self, X, sample_weight)
         return self
 
     def _finish(self, fitted: Fitted, blocks, table: Table):

@@ -233,7 +233,7 @@ def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request) ->
         parameters = Parameters(log_weights, parameters)
     return Fitted(
         families, prior, statistics, parameters, log_weights, run, [], n_iter,
-        trace=_of_rows(copies, rows, weights), labels=z, confidence=sure,
+        trace=copies, object_rows=rows, labels=z, confidence=sure,
     )  # fmt: skip
 
 
@@ -276,13 +276,3 @@ def _log_shares(prior: Any, n: np.ndarray) -> np.ndarray:
     out = np.empty(len(n))
     log_mass(prior, n, len(n), out)
     return out - np.logaddexp.reduce(out)
-
-
-def _of_rows(copies: Trace, rows: np.ndarray, weights: np.ndarray) -> Trace:
-    """The trace with one column a row: of its first copy; a row of weight 0 has label -1."""
-    if len(rows) == len(weights) and np.array_equal(rows, np.arange(len(weights))):
-        return copies
-    labels = np.full((len(copies.labels), len(weights)), -1, copies.labels.dtype)
-    present = weights > 0
-    labels[:, present] = copies.labels[:, np.searchsorted(rows, np.flatnonzero(present))]
-    return copies._replace(labels=labels)

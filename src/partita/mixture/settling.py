@@ -17,7 +17,7 @@ from partita.table import Table
 
 __all__ = ["settle"]
 
-ONLY_OF_SOME = ("lower_bound_", "trace_", "n_clusters_posterior_", "diagnostics_", "_stream")
+ONLY_OF_SOME = ("lower_bound_", "trace_", "object_rows_", "n_clusters_posterior_", "diagnostics_", "_stream")
 FEWEST_DRAWS = 8  # of each chain, for its mixing to be judged
 
 
@@ -112,7 +112,7 @@ def _note_run(model: Any, fitted: Fitted, table: Table) -> None:
 def _note_chains(model: Any, fitted: Fitted) -> None:
     trace, reason = fitted.trace, fitted.run.reason
     assert trace is not None
-    model.trace_ = trace
+    model.trace_, model.object_rows_ = trace, fitted.object_rows
     model.n_clusters_posterior_ = trace.n_clusters_posterior
     if reason != "done":
         model.fit_report_.add(

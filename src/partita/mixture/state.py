@@ -53,6 +53,7 @@ def saved_state(model: Any) -> dict[str, Any]:
         else {"log_weights": model._parameters.log_weights, "thetas": list(model._parameters.thetas)},
         "lower_bound": getattr(model, "lower_bound_", None),
         "trace": list(model.trace_) if hasattr(model, "trace_") else None,
+        "object_rows": getattr(model, "object_rows_", None),
         "judged": hasattr(model, "diagnostics_"),
     } | {name: getattr(model, name) for name in ARRAYS + NUMBERS}
 
@@ -75,18 +76,19 @@ def restore_state(model: Any, state: dict[str, Any]) -> None:
     for name in ARRAYS + NUMBERS:
         setattr(model, name, state[name])
     if state["trace"] is not None:
-        model.trace_ = _checked_trace(state["trace"], len(model.labels_))
+        model.object_rows_ = state["object_rows"]
+        model.trace_ = _checked_trace(state["trace"], len(model.object_rows_))
         model.n_clusters_posterior_ = model.trace_.n_clusters_posterior
         if state["judged"]:
             model.diagnostics_ = diagnose(model.trace_)
     model.profiles_ = profile_columns(model._blocks, model._statistics, model.schema_)
 
 
-def _checked_trace(fields: list[Any], n_rows: int) -> Trace:
+def _checked_trace(fields: list[Any], n_objects: int) -> Trace:
     trace = Trace(*fields)
     B = len(trace.log_joint)
-    if trace.labels.shape != (B, n_rows) or any(np.shape(field) != (B,) for field in trace[1:]):
-        raise ValueError(f"the trace does not hold {B} draws of {n_rows} rows")
+    if trace.labels.shape != (B, n_objects) or any(np.shape(field) != (B,) for field in trace[1:]):
+        raise ValueError(f"the trace does not hold {B} draws of {n_objects} objects")
     return trace
 
 
