@@ -21,6 +21,7 @@ BENCHMARKS = {
     "subclusters": "benchmarks.speed.subclusters",
     "dp_gaussian": "benchmarks.speed.dp_gaussian",
     "right_k": "benchmarks.quality.right_k",
+    "stability": "benchmarks.quality.stability",
     "murphy": "benchmarks.papers.murphy",
 }
 
