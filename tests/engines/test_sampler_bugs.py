@@ -65,7 +65,7 @@ def by_gibbs(block, prior, broken=None, times=4):
 
 
 def by_split_merge(block, n_scans, broken=None):
-    prior = DirichletProcess(1.0)
+    prior = DirichletProcess(0.4)
 
     def move(seating, rng):
         for _ in range(3):
@@ -214,10 +214,10 @@ def swapped_split_direction(right):
     def allocate(blocks, prior, members, sides, forced, u, m):
         if np.any(forced < 0) or len(forced) == 0:
             return right(blocks, prior, members, sides, forced, u, m)
-        kept = [(block.S2.copy(), block.C2.copy()) for block in blocks], sides.copy(), m.copy()
+        kept = [(block.S.copy(), block.C.copy()) for block in blocks], sides.copy(), m.copy()
         log_q = right(blocks, prior, members, sides, 1 - forced, u, m)
-        for block, (S2, C2) in zip(blocks, kept[0], strict=True):
-            block.S2[:], block.C2[:] = S2, C2
+        for block, (S, C) in zip(blocks, kept[0], strict=True):
+            block.S[:], block.C[:] = S, C
         sides[:], m[:] = kept[1:]
         right(blocks, prior, members, sides, forced, u, m)
         return log_q

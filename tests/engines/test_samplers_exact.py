@@ -133,13 +133,12 @@ def moves(block, prior, z, n_scans):
     """All split-merge moves from one partition: (target, probability of proposing, probability of accepting)."""
     N = len(z)
     s = gibbs.seat([block], np.array(z))
-    partners = np.empty(s.K[0])
+    halves = sm.sides_of(s.blocks)
     for i, j in itertools.permutations(range(N), 2):
         if z[i] == z[j]:
             drawn = 0.5 / N / (s.n[z[i]] - 1)
         else:
-            sm.partner_weights(s.blocks, i, z[i], s.K[0], -1, 0.0, partners)
-            drawn = 0.5 / N * partners[z[j]] / s.n[z[j]]
+            drawn = 0.5 / N * sm.partner_weights(s.blocks, i, z[i], s.K[0])[z[j]] / s.n[z[j]]
         others = [t for t in range(N) if t not in (i, j) and z[t] in (z[i], z[j])]
         orders = list(itertools.permutations(others))
         outcomes = list(itertools.product((0, 1), repeat=len(others)))
@@ -149,14 +148,12 @@ def moves(block, prior, z, n_scans):
             together = z[i] == z[j]
             now = tuple(0 if z[t] == z[i] else 1 for t in members)
             for outcome in outcomes if together else [now]:
-                sm.start_sides(s.blocks, i, j, m)
+                sm.start_sides(halves, i, j, m)
                 sides = np.full(len(members), -1)
                 log_launch = 0.0
                 if n_scans:
-                    log_launch = sm.allocate(
-                        s.blocks, prior, members, sides, np.array(launch, np.int64), u, m
-                    )
-                log_q = sm.allocate(s.blocks, prior, members, sides, np.array(outcome, np.int64), u, m)
+                    log_launch = sm.allocate(halves, prior, members, sides, np.array(launch, np.int64), u, m)
+                log_q = sm.allocate(halves, prior, members, sides, np.array(outcome, np.int64), u, m)
                 ratio = sm.log_split_ratio(s.blocks, prior, s.n, s.K[0], z[i], z[j], m) - log_q
                 ratio += sm.log_anchor_ratio(s.blocks, i, z[i], z[j], s.K[0], m)
                 proposed = drawn * math.exp(log_launch + (log_q if together else 0.0)) / len(orders)
@@ -204,12 +201,10 @@ def test_anchors_are_drawn_as_the_acceptance_believes(z):
             if z[i] == z[j]:
                 expected[i, j] = 0.5 / N / (s.n[z[i]] - 1)
             else:
-                partners = np.empty(s.K[0])
-                sm.partner_weights(s.blocks, i, z[i], s.K[0], -1, 0.0, partners)
-                expected[i, j] = 0.5 / N * partners[z[j]] / s.n[z[j]]
+                expected[i, j] = 0.5 / N * sm.partner_weights(s.blocks, i, z[i], s.K[0])[z[j]] / s.n[z[j]]
         expected[0, 0] = 1 - expected.sum()
         for u in np.random.default_rng(0).random((n_draws, 4)):
-            i, j = sm.choose_anchors(s.blocks, s.z, s.n, s.slot_of, s.K, u)
+            i, j = sm.choose_anchors(s, gibbs.labels(s), u)
             counts[(0, 0) if i == j else (i, j)] += 1
     seen = expected > 1e-12
     assert counts[~seen].sum() == 0

@@ -9,7 +9,7 @@ from partita.estimator import DataWarning
 
 INFERENCES = {
     "em": {"inference": "em", "n_clusters": 2},
-    "vb": {"max_clusters": 6},
+    "vb": {"inference": "vb", "max_clusters": 6},
     "cvb": {"inference": "cvb", "max_clusters": 3, "tol": 1e-3},  # slow: a sweep is one object at a time
 }
 

@@ -21,7 +21,8 @@ def expected(model):
 
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [Mixture(n_init=1), Mixture(inference="em", n_clusters=3), LatentClass()], expected_failed_checks=expected
+    [Mixture(inference="vb", n_init=1), Mixture(inference="em", n_clusters=3), LatentClass()],
+    expected_failed_checks=expected,
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -189,7 +189,7 @@ def test_row_44_effective_n_of_bic(two_answers):
 def test_row_45_bound_reached(two_groups, one_warning):
     X = np.concatenate([two_groups[0], two_groups[0] + [200, 0]])
     with one_warning("all 2 clusters that were allowed are in use: raise max_clusters"):
-        model = Mixture(max_clusters=2, random_state=0).fit(X)
+        model = Mixture(inference="vb", max_clusters=2, random_state=0).fit(X)
     assert "bound_reached" in model.fit_report_
 
 
@@ -221,7 +221,7 @@ def test_row_45_estimate_covers_the_real_peak(two_groups):
 
     table = read_table(two_groups[0])
     blocks = assemble(table, plan_families("auto", None))
-    model = Mixture(random_state=0)
+    model = Mixture(inference="vb", random_state=0)
     ask = model._request(50, table)
     rows = model.fit(two_groups[0])._statistics.S[0].shape[0]
     statistics = 8 * 50 * rows
@@ -308,7 +308,7 @@ def test_row_64_fit_twice_and_clone(mixture, two_groups):
 
 def test_row_64_no_state_of_another_inference(two_groups):
     X, _ = two_groups
-    model = Mixture(random_state=0).fit(X)
+    model = Mixture(inference="vb", random_state=0).fit(X)
     model.set_params(inference="em", n_clusters=2).fit(X)
     assert set(vars(model)) == set(vars(clone(model).fit(X)))
 
@@ -328,7 +328,7 @@ def test_row_64_pickle_of_another_version(two_groups, one_warning, monkeypatch):
     from partita.estimator import base
 
     monkeypatch.setattr(base, "__version__", "0.0.1")
-    written = pickle.dumps(Mixture(n_init=1, random_state=0).fit(two_groups[0]))
+    written = pickle.dumps(Mixture(inference="vb", n_init=1, random_state=0).fit(two_groups[0]))
     monkeypatch.undo()
     with one_warning("was pickled by partita 0.0.1", UserWarning):
         model = pickle.loads(written)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from partita import Mixture
 
-INFERENCES = {"em": {"inference": "em", "n_clusters": 2}, "vb": {"max_clusters": 4}}
+INFERENCES = {"em": {"inference": "em", "n_clusters": 2}, "vb": {"inference": "vb", "max_clusters": 4}}
 few = settings(
     max_examples=6,
     deadline=None,

@@ -24,14 +24,13 @@ from partita.families.contract import (
     log_prior,
     mode,
     n_columns,
-    observe,
     partly_seen,
     project,
     stats_start,
     update,
 )
 from partita.families.registry import Block
-from partita.families.rows import project_rows, refresh_clusters, score_rows
+from partita.families.rows import add_statistics, project_rows, refresh_clusters, score_rows
 
 __all__ = [
     "Walk",
@@ -78,15 +77,6 @@ def check_blocks(blocks: Sequence[Block]) -> None:
                 f"{type(block.family).__name__} has rows with some coordinates missing, which this sampler cannot "
                 "complete: fill them in, drop those rows, or choose a family that reads single cells"
             )
-
-
-@kernel
-def add_statistics(lik, data, z, S):
-    """``S[:, z_i] += t(x_i)``."""
-    for d in range(n_columns(lik)):
-        s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
-        for i in range(z.shape[0]):
-            observe(lik, d, s[:, z[i]], datum(lik, data, i, d), 1.0)
 
 
 @kernel

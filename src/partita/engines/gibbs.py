@@ -34,6 +34,7 @@ from partita.families.contract import (
     touch,
 )
 from partita.families.registry import Block
+from partita.families.rows import add_statistics, refresh_clusters
 from partita.partitions import StickBreaking, log_mass, log_new_seat, log_seat
 
 __all__ = ["MANY", "Live", "Seating", "labels", "reseat", "seat", "sizes"]
@@ -293,41 +294,16 @@ def seat(
         names.copy(),
         np.array([K]),
     )
-    rebuild(seating.blocks, seating.z, capacity)
+    rebuild(seating.blocks, seating.z)
     return seating
 
 
-@each
-def observe_row(block, i, k):
-    """Add an object to the statistics of slot k, and leave its cache stale."""
-    for d in range(n_columns(block.family)):
-        s = block.S[stats_start(block.family, d) : stats_start(block.family, d + 1), k]
-        observe(block.family, d, s, datum(block.family, block.data, i, d), 1.0)
-
-
-@each
-def empty_statistics(block):
-    """No data in any slot."""
-    block.S[:] = 0.0
-
-
-@each
-def refresh_slot(block, k):
-    """The cache of slot k from its statistics."""
-    for d in range(n_columns(block.family)):
-        s = block.S[stats_start(block.family, d) : stats_start(block.family, d + 1), k]
-        c = block.C[cache_start(block.family, d) : cache_start(block.family, d + 1)]
-        refresh(block.family, d, s, c, k)
-
-
-@kernel
-def rebuild(blocks, slots, capacity):
+def rebuild(blocks: Sequence[Live], slots: np.ndarray) -> None:
     """Statistics and caches of all slots from the slot of each object."""
-    empty_statistics(blocks)
-    for i in range(slots.shape[0]):
-        observe_row(blocks, i, slots[i])
-    for k in range(capacity):
-        refresh_slot(blocks, k)
+    for live in blocks:
+        live.S[:] = 0.0
+        add_statistics(live.family, live.data, slots, live.S)
+        refresh_clusters(live.family, live.S, live.C, live.S.shape[1])
 
 
 def grow(seating: Seating) -> Seating:

@@ -66,7 +66,7 @@ def step(
     for live, block, theta in zip(seating.blocks, shown, thetas, strict=True):
         own = hidden_rows(block.family, block.data)
         impute(live.family, block.data, theta, own, z[own], rng, live.data)
-    rebuild(seating.blocks, z, len(seating.n))
+    rebuild(seating.blocks, z)
 
 
 @kernel

@@ -25,6 +25,7 @@ from partita.families.contract import (
 )
 
 __all__ = [
+    "add_statistics",
     "curve_without_self",
     "log_marginals",
     "normalize_rows",
@@ -44,6 +45,15 @@ def project_rows(lik, data, rows, theta, L):
         block = theta[stats_start(lik, d) : stats_start(lik, d + 1)]
         for j in range(rows.shape[0]):
             project(lik, d, block, datum(lik, data, rows[j], d), L, j)
+
+
+@kernel
+def add_statistics(lik, data, z, S):
+    """``S[:, z_i] += t(x_i)``."""
+    for d in range(n_columns(lik)):
+        s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
+        for i in range(z.shape[0]):
+            observe(lik, d, s[:, z[i]], datum(lik, data, i, d), 1.0)
 
 
 @kernel
