@@ -80,7 +80,7 @@ def plot_n_clusters(probabilities: Mapping[int, float] | ClusterCounts, *, ax: A
     Examples
     --------
     >>> from partita.plotting import plot_n_clusters
-    >>> [bar.get_height() for bar in plot_n_clusters({3: 0.75, 4: 0.25}).patches]
+    >>> [float(bar.get_height()) for bar in plot_n_clusters({3: 0.75, 4: 0.25}).patches]
     [0.75, 0.25]
     """
     ax = open_axes(ax)
