@@ -19,6 +19,10 @@ BENCHMARKS = {
     "sweeps": "benchmarks.speed.sweeps",
     "million": "benchmarks.speed.million",
     "subclusters": "benchmarks.speed.subclusters",
+    "dp_gaussian": "benchmarks.speed.dp_gaussian",
+    "right_k": "benchmarks.quality.right_k",
+    "stability": "benchmarks.quality.stability",
+    "murphy": "benchmarks.papers.murphy",
 }
 
 

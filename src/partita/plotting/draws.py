@@ -1,0 +1,141 @@
+"""What chains did: one draw in the plane, how many clusters, and how the log probability climbed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from partita.plotting.canvas import colour_of, mark_of, open_axes
+from partita.posterior import ClusterCounts
+
+__all__ = ["plot_climb", "plot_cluster_counts", "plot_draw"]
+
+TWO_DEVIATIONS = 2.0  # radius of the ellipses
+FEWEST_FOR_ELLIPSE = 4
+
+
+def plot_draw(X: ArrayLike, labels: ArrayLike, *, ax: Any = None) -> Any:
+    """Points in the plane, coloured by one partition, with an ellipse of two standard deviations a cluster.
+
+    Parameters
+    ----------
+    X : array-like of float, shape (N, 2)
+        The points.
+    labels : array-like of int, shape (N,)
+        Their clusters; the largest gets the first colour.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        One collection of points for each cluster; clusters of at least four points have an ellipse.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partita.plotting import plot_draw
+    >>> X = np.random.default_rng(0).normal(size=(20, 2)) + np.repeat([[0], [9]], 10, axis=0)
+    >>> len(plot_draw(X, np.repeat([0, 1], 10)).collections)
+    2
+    """
+    points, z = np.asarray(X, float), np.asarray(labels)
+    if points.ndim != 2 or points.shape[1] != 2 or len(points) != len(z):
+        raise ValueError(
+            f"X has shape {points.shape} for {len(z)} labels: give two columns and a label a row"
+        )
+    ax = open_axes(ax)
+    names, sizes = np.unique(z, return_counts=True)
+    for k, name in enumerate(names[np.argsort(-sizes, kind="stable")]):
+        own = points[z == name]
+        ax.scatter(*own.T, c=colour_of(k), marker=mark_of(k), s=14, alpha=0.8, linewidths=0)
+        if len(own) >= FEWEST_FOR_ELLIPSE:
+            ax.plot(*_ellipse(own).T, color=colour_of(k), linewidth=1.2)
+    ax.set_title(f"K = {len(names)}", loc="left")
+    return ax
+
+
+def _ellipse(points: np.ndarray) -> np.ndarray:
+    angle = np.linspace(0.0, 2 * np.pi, 100)
+    values, vectors = np.linalg.eigh(np.cov(points.T))
+    circle = np.column_stack([np.cos(angle), np.sin(angle)]) * np.sqrt(np.maximum(values, 0.0))
+    return points.mean(axis=0) + TWO_DEVIATIONS * circle @ vectors.T
+
+
+def plot_cluster_counts(probabilities: Mapping[int, float] | ClusterCounts, *, ax: Any = None) -> Any:
+    """P(K) as bars, with the prior P(K) as points where it is known.
+
+    Parameters
+    ----------
+    probabilities : mapping from K to its probability, or ClusterCounts
+        ``n_clusters_posterior_`` of a model, or what :func:`partita.posterior.n_clusters_posterior` returns.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from partita.plotting import plot_cluster_counts
+    >>> [float(bar.get_height()) for bar in plot_cluster_counts({3: 0.75, 4: 0.25}).patches]
+    [0.75, 0.25]
+    """
+    ax = open_axes(ax)
+    if isinstance(probabilities, ClusterCounts):
+        K, after, before = probabilities
+    else:
+        K, after = np.array(list(probabilities)), np.array(list(probabilities.values()))
+        before = np.full(len(K), np.nan)
+    ax.bar(K, after, color="#0072b2", width=0.8, label="posterior")
+    if np.isfinite(before).any():
+        ax.plot(K, before, color="#e69f00", marker="o", markersize=4, linestyle="--", label="prior")
+        ax.legend(frameon=False)
+    ax.set_xticks(K if len(K) <= 15 else K[:: len(K) // 10])
+    ax.set_xlabel("number of clusters K")
+    ax.set_ylabel("probability")
+    return ax
+
+
+def plot_climb(
+    curves: Mapping[str, ArrayLike], *, quantiles: tuple[float, float] | None = None, ax: Any = None
+) -> Any:
+    """Log probability against sweeps, of several samplers from several starts.
+
+    Parameters
+    ----------
+    curves : mapping from the name of a sampler to an array-like of shape (starts, sweeps)
+    quantiles : pair of float, optional
+        Draw the median over the starts as a thick line and these two quantiles as dashed ones (for example
+        ``(0.05, 0.95)``); left out, every start is a line of its own.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partita.plotting import plot_climb
+    >>> ax = plot_climb({"Gibbs": np.zeros((20, 5)), "split-merge": np.ones((20, 5))}, quantiles=(0.1, 0.9))
+    >>> len(ax.lines), ax.get_xlabel()
+    (6, 'sweep')
+    """
+    ax = open_axes(ax)
+    for k, (name, values) in enumerate(curves.items()):
+        runs = np.atleast_2d(np.asarray(values, float))
+        sweeps, colour = np.arange(1, runs.shape[1] + 1), colour_of(k)
+        if quantiles is None:
+            ax.plot(sweeps, runs.T, color=colour, linewidth=0.7, alpha=0.6)
+            ax.plot([], [], color=colour, label=name)
+            continue
+        ax.plot(sweeps, np.median(runs, axis=0), color=colour, linewidth=2.2, label=name)
+        for q in quantiles:
+            ax.plot(sweeps, np.quantile(runs, q, axis=0), color=colour, linewidth=1.0, linestyle="--")
+    ax.set_xlabel("sweep")
+    ax.set_ylabel("log probability")
+    ax.legend(frameon=False)
+    return ax
