@@ -11,8 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines import auxiliary, explicit, subcluster_chain
-from partita.engines.chains import COLLAPSED, ChainRun, Sampler, Schedule, average_families, run_chain
+from partita.engines import auxiliary, explicit, noise, subcluster_chain
+from partita.engines.chains import (
+    COLLAPSED,
+    ChainRun,
+    Sampler,
+    Schedule,
+    average_families,
+    collapsed_sampler,
+    run_chain,
+)
 from partita.engines.gibbs import MANY
 from partita.engines.passes import Parameters, Statistics, assign_rows, n_cache, n_stats, predictive
 from partita.engines.run import Progress, Run
@@ -23,6 +31,7 @@ from partita.families import FAMILIES, Block, entry_of, take
 from partita.families.contract import expect, is_conjugate, partly_seen
 from partita.labels import canonical
 from partita.mixture.inference import Fitted, Request
+from partita.mixture.noise import Noise, Verdict, fit_background, log_density, sum_up
 from partita.partitions import FiniteDirichlet, StickBreaking, bind, log_mass, specify, with_concentration
 from partita.posterior import confidence, map_draw, point_estimate, vote
 from partita.trace import Trace, join, trace_bytes
@@ -96,7 +105,11 @@ def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fi
     rows = check_copies(weights)
     whole = len(rows) == len(weights) and bool(np.all(weights == 1))
     objects = blocks if whole else [block._replace(data=take(block.data, rows)) for block in blocks]
-    sampler = auxiliary.sampler() if explicit.non_conjugate(blocks) else COLLAPSED
+    collapsed = collapsed_sampler(np.float64) if ask.precision == "double" else COLLAPSED
+    sampler = auxiliary.sampler() if explicit.non_conjugate(blocks) else collapsed
+    if ask.noise:
+        laws = fit_background(blocks, weights)
+        sampler = noise.sampler(log_density(laws, objects))
     return _fit(objects, blocks, rows, weights, ask, lambda: sampler)
 
 
@@ -256,17 +269,21 @@ def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request, re
     if ask.learn_concentration and np.isfinite(copies.concentration).all():
         prior = with_concentration(prior, float(np.exp(np.log(copies.concentration).mean())))
         prior = bind(prior, float(weights.sum()))
-    estimate = _estimate(copies, ask)
-    trust = confidence(copies.labels, estimate).objects
+    share = 0.0
+    if ask.noise:
+        verdict, share = sum_up(copies, lambda draws: _estimate(draws, ask))
+    else:
+        estimate = _estimate(copies, ask)
+        verdict = Verdict(estimate, confidence(copies.labels, estimate).objects, np.zeros(len(estimate)))
     first = np.searchsorted(rows, np.arange(len(weights)))  # a row speaks with the voice of its first copy
     present = weights > 0
     z = np.full(len(weights), -1)
-    z[present] = estimate[first[present]]
+    z[present] = verdict.labels[first[present]]
     shown = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
     statistics, parameters = _statistics(shown, weights, z, int(ask.rngs[0].integers(2**31)))
     log_weights = _log_shares(prior, statistics.n)
-    sure = np.full(len(weights), np.nan)
-    sure[present] = trust[first[present]]
+    sure, outlying = np.full(len(weights), np.nan), np.full(len(weights), np.nan)
+    sure[present], outlying[present] = verdict.confidence[first[present]], verdict.probability[first[present]]
     n_iter = max(int(run.chain.iteration) for run in runs)
     run = Run(None, copies.log_joint.tolist(), reason == "done", reason, 0.0)
     if parameters is not None:
@@ -274,6 +291,7 @@ def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request, re
     return Fitted(
         families, prior, statistics, parameters, log_weights, run, [], n_iter,
         trace=copies, object_rows=rows, labels=z, confidence=sure,
+        noise=Noise(fit_background(blocks, weights), share) if ask.noise else None, noise_probability=outlying,
     )  # fmt: skip
 
 

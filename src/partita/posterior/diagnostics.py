@@ -148,8 +148,8 @@ def size_entropy(draws: Any) -> NDArray[np.float64]:
     labels = np.asarray(draws)
     out = np.empty(len(labels))
     for b, row in enumerate(labels):
-        p = np.bincount(row)
-        p = p[p > 0] / len(row)
+        p = np.bincount(row[row >= 0])  # outliers (-1) are in no cluster
+        p = p[p > 0] / p.sum()
         out[b] = float(p @ np.log2(1.0 / p))
     return out
 

@@ -119,6 +119,8 @@ def _answer(model: Any, found: Findings, agreement: Agreement | None) -> str:
             else "."
         )
     ]
+    if found.n_rows > found.sizes.sum():
+        lines.append(f"{count(int(found.n_rows - found.sizes.sum()), 'row')} outside: outliers.")
     if given and model.n_clusters != model.n_clusters_:
         empty = model.n_clusters - model.n_clusters_
         lines.append(
@@ -286,6 +288,8 @@ def _scatter(model: Any, found: Findings, table: Table) -> str:
     svg, drawn, seen = pictures.scatter(U, V, model.labels_, firm, (names[0], names[1]))
     absent = found.n_rows - seen
     text = "The two most telling numeric columns, coloured by group; uncertain rows are hollow."
+    if np.any(np.asarray(model.labels_) < 0):
+        text += " Outliers are black."
     if drawn < seen:
         text += f" {drawn:,} of {seen:,} rows are drawn, evenly spaced."
     if absent:
@@ -297,7 +301,8 @@ def _least_certain(model: Any, X: Any) -> str:
     confidence, drawn = np.asarray(model.confidence_), sampled.is_sampled(model)
     if len(model.weights_) < 2 or len(confidence) * len(model.weights_) > 20_000_000:
         return ""
-    rows = np.argsort(confidence, kind="stable")[:MAX_ROWS]
+    rows = np.argsort(confidence, kind="stable")
+    rows = rows[np.asarray(model.labels_)[rows] >= 0][:MAX_ROWS]
     R = model.predict_proba(X)[rows]
     others = np.where(np.arange(R.shape[1]) == model.labels_[rows][:, None], -1.0, R)
     second = others.argmax(axis=1)

@@ -98,7 +98,7 @@ def scatter(
     y = _axis(*_range(V[drawn]), height - BOTTOM - 8, TOP + 4)
     parts = []
     for i in drawn:
-        style = f"c{int(labels[i]) % 10}" + ("" if firm[i] else " hollow")
+        style = (f"c{int(labels[i]) % 10}" if labels[i] >= 0 else "out") + ("" if firm[i] else " hollow")
         parts.append(
             f'<circle class="{style}" cx="{x(U[i]):.0f}" cy="{y(V[i]):.0f}" r="{3.2 if firm[i] else 4.2}"/>'
         )
