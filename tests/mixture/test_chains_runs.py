@@ -73,7 +73,7 @@ def _ctrl_c_inside(progress):
 
 
 def _ctrl_c_from_outside(progress):
-    if progress.iteration == 8:
+    if progress.iteration == 8 and progress.restart == 0:
         _thread.interrupt_main()
     time.sleep(0.02)
 

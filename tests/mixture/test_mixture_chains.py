@@ -353,6 +353,16 @@ def test_every_prior(two_answers, prior, inference):
     assert np.isfinite(model.trace_.discount).all() == (prior == "pitman_yor")
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_finite_prior_bounds_the_starts(two_answers):
+    """Chains that begin with many clusters begin with no more than the prior has."""
+    from partita.partitions import specify
+
+    prior = specify("finite", n_components=3)
+    model = short("bernoulli", prior=prior, n_draws=4, burn_in=0).fit(two_answers[0])
+    assert model.trace_.n_clusters.max() <= 3
+
+
 def test_a_prior_of_ones_own_keeps_its_number(two_answers):
     from partita.partitions import DirichletProcess
 
@@ -379,10 +389,10 @@ def test_dp_gaussian(two_groups, covariance, same_partition):
 
 def test_dp_gaussian_follows_its_parameters(two_groups):
     model = DPGaussian(**SHORT).set_params(covariance="diagonal").fit(two_groups[0])
-    assert type(model._blocks[0].family).__name__ == "Gaussian"
+    assert type(model._blocks[0].family).__name__ == "GaussianDiagonal"
     assert (
         type(clone(model).set_params(covariance="full").fit(two_groups[0])._blocks[0].family).__name__
-        != "Gaussian"
+        == "GaussianFull"
     )
 
 

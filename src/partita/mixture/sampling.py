@@ -135,7 +135,7 @@ def _fit(objects, blocks, rows, weights, ask, make_sampler: Callable[[], Sampler
         thin=ask.thin,
         learn_concentration=ask.learn_concentration,
         learn_likelihood=ask.learn_likelihood,
-        limit=MANY if ask.limit is None else ask.limit,
+        limit=_limit(ask),
     )
     began, halt, reasons = time.perf_counter(), threading.Event(), []
     seeds = [int(rng.integers(2**63)) for rng in ask.rngs]
@@ -164,6 +164,12 @@ def _fit(objects, blocks, rows, weights, ask, make_sampler: Callable[[], Sampler
     runs = _run_all(one, ask, halt, reasons)
     drawn = [run for run in runs if run.chain.iteration >= ask.burn_in + ask.thin]
     return _summed_up(drawn or runs, blocks, rows, weights, ask, next(iter(reasons), "done"))
+
+
+def _limit(ask: Request) -> int:
+    """How many clusters a chain may have: no more than a finite prior has, so that none starts where it has no mass."""
+    most = MANY if ask.limit is None else ask.limit
+    return min(most, ask.prior.n_components) if isinstance(ask.prior, FiniteDirichlet) else most
 
 
 def _run_all(one: Callable[[int], ChainRun], ask: Request, halt: threading.Event, reasons: list[str]):
