@@ -34,7 +34,7 @@ def main() -> None:
               f"{int(visitors.frame.isna().sum().sum())} cells missing. Which groups are there?")  # fmt: skip
         print("(The first fit on a machine compiles the model, which takes a minute or two.)\n")
     start = time.perf_counter()
-    model = Mixture(kinds=KINDS, n_draws=200, random_state=0).fit(visitors.frame)
+    model = Mixture(kinds=KINDS, random_state=0).fit(visitors.frame)
     if options.picture:
         draw(model, visitors.frame, options.picture)
         return

@@ -153,7 +153,7 @@ def _uncertain(model: Any, found: Findings) -> str:
             return f"No row is uncertain: each shares its group in at least {percent(found.threshold)} of the draws."
         return f"No row is uncertain: each has a probability of at least {found.threshold:g} for its group."
     why = (
-        f"they share a cluster with the other rows of their group in less than {percent(found.threshold)} of the draws"
+        f"together with the other rows of the same group in less than {percent(found.threshold)} of the draws"
         if drawn
         else f"the model gives their own group a probability below {found.threshold:g}"
     )
