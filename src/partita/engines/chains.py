@@ -8,6 +8,7 @@ keyed by (seed, iteration), and those of a sweep by (seed, iteration, row): a ch
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ __all__ = [
     "Schedule",
     "after_sweep",
     "average_families",
+    "collapsed_sampler",
     "log_joint",
     "run_chain",
     "start",
@@ -219,7 +221,12 @@ class Sampler(NamedTuple):
     log_joint: Callable[[Any], float]
 
 
-COLLAPSED = Sampler(start, step, log_joint)
+def collapsed_sampler(dtype: type) -> Sampler:
+    """Collapsed Gibbs with split-merge moves, its cache in the given precision."""
+    return Sampler(partial(start, dtype=dtype), step, log_joint)
+
+
+COLLAPSED = collapsed_sampler(np.float32)
 
 
 class ChainRun(NamedTuple):

@@ -67,6 +67,7 @@ def make_request(model: Any, table: Table, blocks: Any) -> Request:
         burn_in=model.burn_in,
         thin=model.thin,
         limit=n_components if model.n_clusters or model.max_clusters else None,
+        precision=model.precision,
         partition=model.partition,
         noise=model.noise,
     )

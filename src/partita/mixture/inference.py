@@ -49,6 +49,7 @@ class Request(NamedTuple):
     burn_in: int = 0
     thin: int = 1
     limit: int | None = None  # most clusters that chains may have; None: any number
+    precision: str = "single"  # of the predictive cache
     partition: str = "votes"  # how draws become one partition
     noise: bool = False  # whether rows may be outliers
 

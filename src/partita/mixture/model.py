@@ -67,8 +67,10 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         Whether the hyper-parameters of the likelihood are learned: sampled in chains, by empirical Bayes elsewhere.
     n_chains : int, default 4
         Chains. Half of them start from one cluster, half from many.
-    n_draws, burn_in, thin : int, default 100, 100, 1
+    n_draws, burn_in, thin : int, default 200, 100, 1
         Draws that each chain keeps, iterations before the first, and iterations for each.
+    precision : {"single", "double"}, default "single"
+        Of the predictive cache that Gibbs sweeps read; statistics are always double.
     partition : {"votes", "vi", "binder", "nvi", "nid", "map"}, default "votes"
         How the draws of chains become one partition. "votes": the draws take each other's labels and each row goes
         where most of them put it; as many clusters as are most probable. "vi", "binder", "nvi", "nid": the partition
@@ -193,6 +195,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "burn_in": [Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
+        "precision": [StrOptions({"single", "double"})],
         "partition": [StrOptions({"votes", "vi", "binder", "nvi", "nid", "map"})],
         "noise": ["boolean"],
         "estimate": [StrOptions({"map", "ml"})],
@@ -225,9 +228,10 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         concentration=None,
         learn_hyper=True,
         n_chains=4,
-        n_draws=100,
+        n_draws=200,
         burn_in=100,
         thin=1,
+        precision="single",
         partition="votes",
         noise=False,
         estimate="map",
@@ -257,6 +261,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         self.n_draws = n_draws
         self.burn_in = burn_in
         self.thin = thin
+        self.precision = precision
         self.partition = partition
         self.noise = noise
         self.estimate = estimate
@@ -286,7 +291,8 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
             The table; see :func:`partita.table.read_table` for what is understood.
         y : ignored
         sample_weight : array of shape (n_rows,), optional
-            How many objects each row stands for. A row of weight 0 takes no part; fractions are allowed.
+            How many objects each row stands for. A row of weight 0 takes no part; fractions are allowed, except in
+            chains, where a row of weight w is w objects.
 
         Returns
         -------
@@ -438,7 +444,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def score_samples(self, X):
-        """Log density of each row, in the user's units: posterior predictive for VB and CVB.
+        """Log density of each row, in the user's units: posterior predictive for chains, VB and CVB.
 
         Missing cells do not count, so rows with fewer observed cells have less to explain.
         """

@@ -152,12 +152,13 @@ def _note_chains(model: Any, fitted: Fitted) -> None:
         model.fit_report_.add(
             "few_draws",
             f"chains of {shortest} draws are too short to be judged: raise n_draws to trust the number of clusters",
+            level="warning",
         )
-        return
-    model.diagnostics_ = diagnose(trace)
-    model.converged_ = bool(reason == "done" and model.diagnostics_.trust_n_clusters)
-    if not model.diagnostics_.trust_n_clusters:
-        model.fit_report_.add("do_not_trust_k", model.diagnostics_.sentence, level="warning")
+    else:
+        model.diagnostics_ = diagnose(trace)
+        model.converged_ = bool(reason == "done" and model.diagnostics_.trust_n_clusters)
+        if not model.diagnostics_.trust_n_clusters:
+            model.fit_report_.add("do_not_trust_k", model.diagnostics_.sentence, level="warning")
     if model.max_clusters is not None and model.n_clusters is None:
         share = float(np.mean(trace.n_clusters >= model.max_clusters))
         if share > 0.05:

@@ -1,6 +1,14 @@
 """Pictures of fitted models. Every function draws what the model already holds, and returns matplotlib's Axes."""
 
+from partita.plotting.chains import plot_n_clusters, plot_trace
 from partita.plotting.fits import plot_confidence, plot_objective
 from partita.plotting.groups import plot_profiles, plot_scatter
 
-__all__ = ["plot_confidence", "plot_objective", "plot_profiles", "plot_scatter"]
+__all__ = [
+    "plot_confidence",
+    "plot_n_clusters",
+    "plot_objective",
+    "plot_profiles",
+    "plot_scatter",
+    "plot_trace",
+]
