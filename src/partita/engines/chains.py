@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 SWEEP, MOVES, HIDDEN, COMPLETION, START = range(5)  # which random numbers of an iteration are whose
+CUT = 3.0  # where the hyperprior ends, in its standard deviations
 HYPER_SPREAD = 1.5  # standard deviation of the hyperprior of each free hyper-parameter, around the default
 STEPS = (1.0, 0.3, 0.1)  # deviations of its walk, one of them at random: no size suits all data
 WALKS, SLICES = 3, 3  # walks of each hyper-parameter an iteration, or entries of it that are sliced
@@ -169,13 +170,26 @@ def learn_likelihood(seating: Seating, reference: Sequence[Any], rng: np.random.
     return seating._replace(blocks=tuple(blocks))
 
 
+def log_hyperprior(gap: Any) -> Any:
+    """Log density, up to a constant, of a hyper-parameter so far from its default: a normal law cut off at its tails.
+
+    Without the cut a constant column would draw its scale to nothing, where the evidence has no bound.
+
+    Examples
+    --------
+    >>> log_hyperprior(np.array([0.0, HYPER_SPREAD, 9.0]))
+    array([ 0. , -0.5, -inf])
+    """
+    return np.where(np.abs(gap) <= CUT * HYPER_SPREAD, -0.5 * (gap / HYPER_SPREAD) ** 2, -np.inf)
+
+
 def _walk_columns(family, name, mean, S, rng):
     """Random walks of one hyper-parameter in all columns at once, each judged by its own column's evidence."""
     value, now = unconstrained(family)[name], log_marginals(family, S).sum(axis=1)
     for _ in range(WALKS):
         moved = value + rng.choice(STEPS) * rng.standard_normal(value.shape)
         then = log_marginals(constrained(family, name, moved), S).sum(axis=1)
-        log_prior = ((value - mean) ** 2 - (moved - mean) ** 2) / (2 * HYPER_SPREAD**2)
+        log_prior = log_hyperprior(moved - mean) - log_hyperprior(value - mean)
         better = np.log(rng.random(len(now))) < then - now + log_prior
         value, now = np.where(better, moved, value), np.where(better, then, now)
     return constrained(family, name, value)
@@ -187,10 +201,13 @@ def _slice_entries(family, name, mean, S, rng):
     for e in rng.permutation(value.size)[:SLICES]:
 
         def log_density(x, e=e, value=value):
+            height = log_hyperprior(x - mean.flat[e])
+            if height == -np.inf:
+                return -np.inf
             moved = value.copy()
             moved.flat[e] = x
             evidence = log_marginals(constrained(family, name, moved), S).sum()
-            return float(evidence) - (x - mean.flat[e]) ** 2 / (2 * HYPER_SPREAD**2)
+            return float(evidence + height)
 
         value = value.copy()
         value.flat[e] = slice_sample(log_density, float(value.flat[e]), rng)
