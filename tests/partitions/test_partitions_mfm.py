@@ -70,9 +70,8 @@ def test_seats_and_partitions_do_not_depend_on_binding():
 def test_number_of_clusters_is_that_of_components_in_the_limit():
     prior = specify("mfm", gamma=1.0, components=[0.2, 0.5, 0.0, 0.3])
     np.testing.assert_allclose(n_clusters_prior(prior, 20_000)[1:], [0.2, 0.5, 0.0, 0.3], atol=2e-3)
-    assert expected_n_clusters(specify("mfm"), 10**9) == pytest.approx(
-        10.0, rel=1e-3
-    )  # mean of geometric(0.1)
+    geometric = specify("mfm", rate=0.1)
+    assert expected_n_clusters(geometric, 10**9) == pytest.approx(10.0, rel=1e-3)
 
 
 def test_number_of_clusters_of_a_uniform_composition():

@@ -52,7 +52,7 @@ class Schedule(NamedTuple):
     n_draws: int = 200
     burn_in: int = 200
     thin: int = 1
-    n_moves: int = 5  # split-merge moves an iteration
+    n_moves: int = 10  # split-merge moves an iteration
     n_scans: int = 0  # restricted Gibbs scans that build a split; 0: sequential allocation
     limit: int = MANY  # no more clusters than these
     learn_concentration: bool = True
