@@ -32,9 +32,9 @@ def main() -> None:
     if not options.picture:
         print(f"{len(visitors.target)} visitors of a museum, {visitors.frame.shape[1]} columns, "
               f"{int(visitors.frame.isna().sum().sum())} cells missing. Which groups are there?")  # fmt: skip
-        print("(The first fit on a machine compiles the model, which takes some seconds.)\n")
+        print("(The first fit on a machine compiles the model, which takes a minute or two.)\n")
     start = time.perf_counter()
-    model = Mixture(kinds=KINDS, random_state=0).fit(visitors.frame)
+    model = Mixture(kinds=KINDS, n_draws=200, random_state=0).fit(visitors.frame)
     if options.picture:
         draw(model, visitors.frame, options.picture)
         return
@@ -54,7 +54,9 @@ def in_words(model: Mixture) -> str:
     sizes = np.bincount(model.labels_)
     unsure = int((model.confidence_ < 0.8).sum())
     lines = [
-        f"There are {model.n_clusters_} groups; {unsure} visitors are uncertain (probability below 0.8)."
+        f"There are {model.n_clusters_} groups (probability "
+        f"{model.n_clusters_posterior_.get(model.n_clusters_, 0):.0%}); {unsure} visitors are uncertain (together with "
+        f"the others of their group in less than 80% of the draws). {model.diagnostics_.sentence}"
     ]
     for k, size in enumerate(sizes):
         at = {name: profile for name, profile in model.profiles_.items()}
@@ -77,7 +79,7 @@ def save(model: Mixture, visitors, folder: Path) -> list[tuple[Path, str]]:
     write_report(model, folder / "report.html", X=visitors.frame, title="Visitors of a museum", truth=truth)
     draw(model, visitors.frame, folder / "clusters.png")
     model.save(folder / "model.npz")
-    assert (load(folder / "model.npz").predict(visitors.frame) == model.labels_).all()
+    assert (load(folder / "model.npz").labels_ == model.labels_).all()
     with open(folder / "labels.csv", "w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["row", "cluster", "confidence"])
@@ -87,7 +89,7 @@ def save(model: Mixture, visitors, folder: Path) -> list[tuple[Path, str]]:
     return [
         (folder / "report.html", "the whole story: open it in a browser"),
         (folder / "clusters.png", "the groups in a picture"),
-        (folder / "labels.csv", "the cluster and its probability for each visitor"),
+        (folder / "labels.csv", "the cluster of each visitor and how sure it is"),
         (folder / "model.npz", "the model; partita.load() reads it"),
     ]
 

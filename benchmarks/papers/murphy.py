@@ -63,25 +63,21 @@ def sample_posterior(folder: str) -> dict:
 
     from partita import DPGaussian
     from partita.metrics import adjusted_rand
-    from partita.partitions import DirichletProcess
-    from partita.posterior import n_clusters_posterior
 
-    warnings.simplefilter(
-        "ignore"
-    )  # one chain that starts at its first draw is not to be trusted, and says so
+    warnings.simplefilter("ignore")  # one short chain is not to be trusted, and says so
     data = make_points(100)
-    model = DPGaussian(
-        n_chains=1, n_draws=N_DRAWS, burn_in=0, concentration=1.0, init=np.zeros(100, int), random_state=0
-    ).fit(data.X)
-    draws = model.trace_.labels
-    counts = n_clusters_posterior(draws[BURN_IN:], DirichletProcess(1.0))
+    options = {"n_chains": 1, "concentration": 1.0, "init": np.zeros(100, int), "random_state": 0}
+    draws = DPGaussian(burn_in=0, n_draws=N_DRAWS, **options).fit(data.X).trace_.labels
+    later = DPGaussian(burn_in=BURN_IN, n_draws=N_DRAWS - BURN_IN, **options).fit(data.X)
     if importlib.util.find_spec("matplotlib"):
-        draw_posterior(data.X, {t: draws[t - 1] for t in SHOWN}, counts, f"{folder}/murphy_25_7.png")
-    shares = {str(K): float(p) for K, p in zip(counts.n_clusters, counts.posterior, strict=True) if p > 0}
+        draw_posterior(data.X, {t: draws[t - 1] for t in SHOWN}, later, f"{folder}/murphy_25_7.png")
+    shares = later.n_clusters_posterior_
+    mode = max(shares, key=lambda K: shares[K])
     return {
-        "n_clusters_posterior": shares,
-        "mode": int(counts.n_clusters[counts.posterior.argmax()]),
-        "mode_share": float(counts.posterior.max()),
+        "n_clusters_posterior": {str(K): p for K, p in shares.items()},
+        "mode": mode,
+        "mode_share": shares[mode],
+        "planted_share": shares.get(N_CLUSTERS, 0.0),
         "rand": {str(t): adjusted_rand(draws[t - 1], data.labels) for t in SHOWN},
         "oracle_rand": adjusted_rand(data.oracle, data.labels),
     }
@@ -157,7 +153,7 @@ def arrivals(values, goal: float) -> dict:
 # ---- pictures --------------------------------------------------------------------------------------------------
 
 
-def draw_posterior(X, shown: dict, counts, path: str) -> None:
+def draw_posterior(X, shown: dict, later, path: str) -> None:
     plt = _pyplot()
     from partita.plotting import plot_draw, plot_n_clusters
 
@@ -165,7 +161,7 @@ def draw_posterior(X, shown: dict, counts, path: str) -> None:
     for ax, (iteration, labels) in zip(axes.flat, shown.items(), strict=False):
         plot_draw(X, labels, ax=ax)
         ax.set_title(f"draw {iteration}: {ax.get_title(loc='left')}", loc="left")
-    plot_n_clusters(counts, ax=axes[1, 1]).set_title(f"P(K), draws {BURN_IN + 1} to {N_DRAWS}", loc="left")
+    plot_n_clusters(later, ax=axes[1, 1]).set_title(f"P(K), draws {BURN_IN + 1} to {N_DRAWS}", loc="left")
     figure.savefig(path, dpi=110)
 
 

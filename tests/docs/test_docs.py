@@ -32,11 +32,12 @@ def test_the_example_of_the_readme_prints_what_it_says():
     assert out.getvalue().splitlines() == re.findall(r"# prints: (.*)", code)
 
 
-def test_the_examples_of_the_guide_run():
+@pytest.mark.parametrize("page", ["docs/mixture.md", "docs/posterior.md"])
+def test_the_examples_of_the_guide_run(page):
     space = {}
     with contextlib.redirect_stdout(io.StringIO()):
-        for code in blocks("docs/mixture.md"):
-            exec(compile(code, "docs/mixture.md", "exec"), space)
+        for code in blocks(page):
+            exec(compile(code, page, "exec"), space)
 
 
 def test_every_marked_figure_is_the_measured_one(capsys):

@@ -28,6 +28,15 @@ def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [Mixture(noise=True, n_chains=1, n_draws=10, burn_in=10)], expected_failed_checks=expected
+)
+def test_scikit_learn_check_of_noise(estimator, check):
+    check(estimator)
+
+
 @pytest.mark.slow  # its sweeps are one object at a time
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(

@@ -137,3 +137,14 @@ def test_unequal_chains_are_cut_and_short_ones_refused():
     assert diagnose(trace).n_draws == 30
     with pytest.raises(ValueError, match="shortest chain has 3 draws"):
         diagnose(make_trace(labels, np.repeat([0, 1], [3, 67]), rng))
+
+
+def test_rounding_is_no_difference_between_chains():
+    """Labels that are the same give a log joint that is the same, whatever order its terms were added in."""
+    rng = np.random.default_rng(9)
+    labels = np.tile(np.arange(20) % 2, (200, 1))
+    trace = make_trace(labels, np.repeat([0, 1], 100), rng)
+    rounding = np.repeat([0.0, 1e-12], 100)
+    found = diagnose(trace._replace(log_joint=-1234.5678 + rounding))
+    assert found.trust_n_clusters and {q.name: q.rhat for q in found.quantities}["log_joint"] == 1.0
+    assert not diagnose(trace._replace(log_joint=-1234.5678 + 1e6 * rounding)).trust_n_clusters

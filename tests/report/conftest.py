@@ -62,3 +62,10 @@ def model(frame):
 @pytest.fixture(scope="session")
 def classes(frame):
     return fitted(LatentClass(2, n_init=1, max_iter=5), frame[["answer", "flag"]])
+
+
+@pytest.fixture(scope="session")
+def sampled(frame):
+    """The same table by two short chains."""
+    settings = {"kinds": {"visits": "count"}, "n_chains": 2, "n_draws": 10, "burn_in": 3, "random_state": 0}
+    return fitted(Mixture({"real": "gaussian"}, **settings), frame)

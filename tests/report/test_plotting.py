@@ -4,8 +4,16 @@ import pytest
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
+from sklearn.exceptions import NotFittedError  # noqa: E402
 
-from partita.plotting import plot_confidence, plot_objective, plot_profiles, plot_scatter  # noqa: E402
+from partita.plotting import (  # noqa: E402
+    plot_confidence,
+    plot_n_clusters,
+    plot_objective,
+    plot_profiles,
+    plot_scatter,
+    plot_trace,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -89,3 +97,34 @@ def test_no_matplotlib_names_the_extra(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"partita\[plot\]"):
         plot_objective(model)
+
+
+def test_the_bars_of_p_k_are_the_posterior_beside_the_prior(sampled):
+    from partita.partitions import n_clusters_prior
+
+    ax = plot_n_clusters(sampled)
+    drawn = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in ax.containers[0]}
+    assert {K: p for K, p in drawn.items() if p > 0} == pytest.approx(sampled.n_clusters_posterior_)
+    K, prior = ax.lines[0].get_data()
+    np.testing.assert_allclose(prior, n_clusters_prior(sampled.prior_, 40)[K])
+    assert set(drawn) <= set(K) and not plot_n_clusters(sampled, prior=False).lines
+
+
+@pytest.mark.parametrize("quantity", ["n_clusters", "log_joint", "concentration"])
+def test_the_trace_has_a_line_for_each_chain(sampled, quantity):
+    ax = plot_trace(sampled, quantity)
+    values = np.asarray(getattr(sampled.trace_, quantity), float).reshape(2, 10)
+    assert len(ax.lines) == 2
+    for line, own in zip(ax.lines, values, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), own)
+        assert line.get_xdata()[0] == 1
+
+
+def test_the_trace_wants_a_quantity_that_is_there(sampled, model):
+    with pytest.raises(ValueError, match="quantity is 'sizes': choose one of n_clusters"):
+        plot_trace(sampled, "sizes")
+    with pytest.raises(ValueError, match="the prior MixtureOfFinite has no discount"):
+        plot_trace(sampled, "discount")
+    for draw in (plot_trace, plot_n_clusters):
+        with pytest.raises(NotFittedError):
+            draw(model)  # fitted by EM: it has no draws

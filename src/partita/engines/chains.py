@@ -8,6 +8,7 @@ keyed by (seed, iteration), and those of a sweep by (seed, iteration, row): a ch
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,9 @@ __all__ = [
     "ChainRun",
     "Sampler",
     "Schedule",
+    "after_sweep",
     "average_families",
+    "collapsed_sampler",
     "log_joint",
     "run_chain",
     "start",
@@ -106,6 +109,12 @@ def step(chain: Chain, schedule: Schedule) -> Chain:
     if len(chain.hidden_rows):
         rng = generator(chain.seed, iteration, HIDDEN)
         hidden.step(seating, chain.shown, prior, chain.hidden_rows, rng)
+    return after_sweep(chain._replace(seating=seating), schedule)
+
+
+def after_sweep(chain: Chain, schedule: Schedule) -> Chain:
+    """The rest of an iteration: splits and merges (or swaps of fixed labels), then the hyper-parameters."""
+    seating, prior, iteration = chain.seating, chain.prior, chain.iteration
     rng = generator(chain.seed, iteration, MOVES)
     accepted = dict(chain.accepted)
     fixed = isinstance(prior, StickBreaking)
@@ -212,7 +221,12 @@ class Sampler(NamedTuple):
     log_joint: Callable[[Any], float]
 
 
-COLLAPSED = Sampler(start, step, log_joint)
+def collapsed_sampler(dtype: type) -> Sampler:
+    """Collapsed Gibbs with split-merge moves, its cache in the given precision."""
+    return Sampler(partial(start, dtype=dtype), step, log_joint)
+
+
+COLLAPSED = collapsed_sampler(np.float32)
 
 
 class ChainRun(NamedTuple):
@@ -288,7 +302,7 @@ def average_families(draws: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
 def _draw(chain: Any, value: float, K: int, index: int) -> Trace:
     z = gibbs.labels(chain.seating)
     if not isinstance(chain.prior, StickBreaking):
-        z = canonical(z)
+        z = canonical(z, missing=-1)
     concentration = getattr(chain.prior, "concentration", getattr(chain.prior, "gamma", np.nan))
     discount = getattr(chain.prior, "discount", np.nan)
     return Trace(

@@ -1,9 +1,10 @@
 """Families: likelihoods of one (cluster, column) cell. The only place with likelihood maths."""
 
 from partita.families import gaussian_full_arrays
+from partita.families.backgrounds import Background, background, log_background
 from partita.families.bernoulli import Bernoulli
 from partita.families.categorical import Categorical
-from partita.families.data import n_rows, take
+from partita.families.data import n_rows, put_rows, take
 from partita.families.exponential import Exponential
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.gaussian_full import GaussianFull
@@ -23,6 +24,7 @@ from partita.families.student import Student
 __all__ = [
     "FAMILIES",
     "NON_CONJUGATE",
+    "Background",
     "Bernoulli",
     "Block",
     "Categorical",
@@ -35,9 +37,12 @@ __all__ = [
     "Multinomial",
     "Poisson",
     "Student",
+    "background",
     "entry_of",
     "family_entry",
+    "log_background",
     "n_rows",
+    "put_rows",
     "register_family",
     "take",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from partita.families.multinomial import CountVectors
 from partita.families.poisson import Counts
 
-__all__ = ["n_rows", "take"]
+__all__ = ["n_rows", "put_rows", "take"]
 
 
 @singledispatch
@@ -58,3 +58,32 @@ def _(data, rows):
     picked = np.concatenate([*spans, np.zeros(0, np.int64)]).astype(np.int64)
     indptr = np.concatenate([[0], np.cumsum([len(span) for span in spans])]).astype(np.int64)
     return CountVectors(indptr, data.indices[picked], data.counts[picked])
+
+
+@singledispatch
+def put_rows(data: Any, source: Any, rows: np.ndarray, seen: np.ndarray) -> None:
+    """Write the objects ``rows`` of ``source`` into ``data``, in place; those that are not ``seen`` as missing.
+
+    Both are copies of the same table: only what is known of an object may differ.
+
+    Examples
+    --------
+    >>> source = np.array([[1.0], [2.0], [3.0]])
+    >>> data = source.copy()
+    >>> put_rows(data, source, np.array([0, 2]), np.array([True, False]))
+    >>> data.ravel()
+    array([ 1.,  2., nan])
+    """
+    data[rows] = np.where(seen[:, None], source[rows], np.nan if data.dtype.kind == "f" else -1)
+
+
+@put_rows.register(Counts)
+def _(data, source, rows, seen):
+    put_rows(data.X, source.X, rows, seen)
+
+
+@put_rows.register(CountVectors)
+def _(data, source, rows, seen):
+    for i, known in zip(rows, seen, strict=True):  # a vector without counts says nothing
+        span = slice(data.indptr[i], data.indptr[i + 1])
+        data.counts[span] = source.counts[span] if known else 0.0

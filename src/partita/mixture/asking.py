@@ -11,6 +11,7 @@ from partita.families.contract import is_conjugate
 from partita.labels import canonical
 from partita.mixture.blocks import count_objects
 from partita.mixture.inference import Request, bytes_needed, resolve_prior
+from partita.mixture.noise import check_noise
 from partita.mixture.sampling import bytes_of_chains, check_copies, resolve_sampling_prior
 from partita.table import Table
 
@@ -66,13 +67,17 @@ def make_request(model: Any, table: Table, blocks: Any) -> Request:
         burn_in=model.burn_in,
         thin=model.thin,
         limit=n_components if model.n_clusters or model.max_clusters else None,
+        precision=model.precision,
         partition=model.partition,
+        noise=model.noise,
     )
     _check(model, table, blocks, ask)
     return ask
 
 
 def _check(model: Any, table: Table, blocks: Any, ask: Request) -> None:
+    if ask.noise:
+        check_noise(model.inference, blocks)
     if model.inference in CHAINS:
         n_objects = len(check_copies(table.weights))
         check_memory(

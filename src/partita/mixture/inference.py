@@ -49,7 +49,9 @@ class Request(NamedTuple):
     burn_in: int = 0
     thin: int = 1
     limit: int | None = None  # most clusters that chains may have; None: any number
+    precision: str = "single"  # of the predictive cache
     partition: str = "votes"  # how draws become one partition
+    noise: bool = False  # whether rows may be outliers
 
 
 class Fitted(NamedTuple):
@@ -67,6 +69,8 @@ class Fitted(NamedTuple):
     object_rows: np.ndarray | None = None  # the row of each object
     labels: np.ndarray | None = None  # where they are an estimate rather than the most probable of each row
     confidence: np.ndarray | None = None
+    noise: Any = None  # Noise (partita.mixture.noise), where rows may be outliers
+    noise_probability: np.ndarray | None = None  # of each row, NaN where it took no part
 
 
 def resolve_prior(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClusterMixin, DensityMixin
@@ -20,6 +21,7 @@ from partita.mixture.asking import kinds_asked, make_request
 from partita.mixture.blocks import assemble, plan_families, reassemble
 from partita.mixture.inference import INFERENCES as DETERMINISTIC
 from partita.mixture.inference import Fitted
+from partita.mixture.noise import log_density, mixed, share_out
 from partita.mixture.profiles import sample_table
 from partita.mixture.sampling import fit_chains, fit_subclusters
 from partita.mixture.settling import settle
@@ -65,13 +67,23 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         Whether the hyper-parameters of the likelihood are learned: sampled in chains, by empirical Bayes elsewhere.
     n_chains : int, default 4
         Chains. Half of them start from one cluster, half from many.
-    n_draws, burn_in, thin : int, default 100, 100, 1
+    n_draws, burn_in, thin : int, default 200, 100, 1
         Draws that each chain keeps, iterations before the first, and iterations for each.
+    precision : {"single", "double"}, default "single"
+        Of the predictive cache that Gibbs sweeps read; statistics are always double.
     partition : {"votes", "vi", "binder", "nvi", "nid", "map"}, default "votes"
         How the draws of chains become one partition. "votes": the draws take each other's labels and each row goes
         where most of them put it; as many clusters as are most probable. "vi", "binder", "nvi", "nid": the partition
         of least expected loss (:func:`partita.posterior.point_estimate`); "vi" joins clusters that overlap. "map": the
         draw of the highest log joint.
+    noise : bool, default False
+        Whether a row may be an outlier, which belongs to no cluster and has the label -1 (``inference="gibbs"`` alone).
+        A row is one with probability rho, ``rho ~ Beta(1, 19)``, and then comes from a fixed, broad background, the
+        same for all rows. Real columns: a Student law with four degrees of freedom about the middle of the column's
+        range, a quarter of the range wide, so nearly flat inside it (full covariance: a multivariate one); codes: the
+        shares of the levels in the column; counts: a geometric law with the column's rate; durations: a Lomax law
+        whose median is the column's mean; count vectors: a Dirichlet-multinomial around the shares of the coordinates.
+        Missing cells do not count, and units do not matter.
     estimate : {"map", "ml"}, default "map"
         What EM maximises: the posterior density or the likelihood.
     order : {1, 2}, default 1
@@ -109,11 +121,16 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         Cluster of each row, the largest cluster first; ``fit_predict`` returns it. For chains it sums up all draws of
         all chains (``partition``); ``predict`` asks which of these clusters predicts a row best, which is a question to
         one partition rather than to all draws, and may differ on rows between clusters. For the other engines
-        ``predict`` on the training rows gives the same labels again.
+        ``predict`` on the training rows gives the same labels again. With ``noise`` a row is -1 if more than half of
+        the draws call it an outlier.
     n_clusters_ : int
         Number of clusters that have rows.
     n_clusters_posterior_ : dict
-        Chains: probability of each number of clusters.
+        Chains: probability of each number of clusters (outliers are none).
+    noise_probability_ : ndarray (n_rows,)
+        With ``noise``: share of the draws in which a row is an outlier; ``confidence_`` of those labelled -1.
+    noise_share_ : float
+        With ``noise``: probability that a further row is an outlier; ``weights_`` are the shares of the others.
     confidence_ : ndarray (n_rows,)
         Chains: mean probability that a row shares a cluster with the other rows of its own. Other engines: probability
         of each row's own label under the fitted model.
@@ -178,7 +195,9 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "burn_in": [Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
+        "precision": [StrOptions({"single", "double"})],
         "partition": [StrOptions({"votes", "vi", "binder", "nvi", "nid", "map"})],
+        "noise": ["boolean"],
         "estimate": [StrOptions({"map", "ml"})],
         "order": [Interval(Integral, 1, 2, closed="both")],
         "kinds": "no_validation",
@@ -196,6 +215,8 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         "verbose": ["verbose"],
     }
 
+    _noise: Any = None  # the background of outliers
+
     def __init__(
         self,
         family="auto",
@@ -207,10 +228,12 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         concentration=None,
         learn_hyper=True,
         n_chains=4,
-        n_draws=100,
+        n_draws=200,
         burn_in=100,
         thin=1,
+        precision="single",
         partition="votes",
+        noise=False,
         estimate="map",
         order=1,
         kinds=None,
@@ -238,7 +261,9 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         self.n_draws = n_draws
         self.burn_in = burn_in
         self.thin = thin
+        self.precision = precision
         self.partition = partition
+        self.noise = noise
         self.estimate = estimate
         self.order = order
         self.kinds = kinds
@@ -266,7 +291,8 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
             The table; see :func:`partita.table.read_table` for what is understood.
         y : ignored
         sample_weight : array of shape (n_rows,), optional
-            How many objects each row stands for. A row of weight 0 takes no part; fractions are allowed.
+            How many objects each row stands for. A row of weight 0 takes no part; fractions are allowed, except in
+            chains, where a row of weight w is w objects.
 
         Returns
         -------
@@ -348,7 +374,16 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         return self.inference == "em" or not all(is_conjugate(block.family) for block in self._blocks)
 
     def _assign(self, table: Table, blocks):
-        return assign_rows(self._scorer(blocks), table.n_rows, make_executor(self.n_jobs))
+        clusters = assign_rows(self._scorer(blocks), table.n_rows, make_executor(self.n_jobs))
+        return clusters if self._noise is None else mixed(self._noise, clusters, self._outside(blocks))
+
+    def _outside(self, blocks):
+        """Log density of each row as an outlier."""
+        return log_density(self._noise.laws, blocks)
+
+    def _noise_probabilities(self, table: Table, blocks):
+        inside = assign_rows(self._scorer(blocks), table.n_rows, make_executor(self.n_jobs)).log_likelihood
+        return share_out(self._noise, inside, self._outside(blocks))[1]
 
     def _densities(self, table: Table, blocks):
         """Log density of each row in the user's units."""
@@ -357,6 +392,8 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         else:
             score = predictive(blocks, self._statistics.S, self._log_weights)
         values = assign_rows(score, table.n_rows, make_executor(self.n_jobs)).log_likelihood
+        if self._noise is not None:
+            values = share_out(self._noise, values, self._outside(blocks))[0]
         return values + self._log_jacobian(table)
 
     def _log_jacobian(self, table: Table):
@@ -370,7 +407,8 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
     def predict_proba(self, X):
         """Probability of each cluster for each row.
 
-        A row without any observed cell gets the shares of the clusters.
+        A row without any observed cell gets the shares of the clusters. With ``noise``, what a row lacks to 1 is its
+        probability of being an outlier.
 
         Parameters
         ----------
@@ -381,11 +419,14 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         ndarray (n_rows, n_components)
         """
         table = self._read_new(X, self.handle_unknown)
-        score, K = self._scorer(self._with_data(table)), len(self._log_weights)
-        return label_rows(score, table.n_rows, K, make_executor(self.n_jobs))[0]
+        blocks, K = self._with_data(table), len(self._log_weights)
+        proba, inside = label_rows(self._scorer(blocks), table.n_rows, K, make_executor(self.n_jobs))
+        if self._noise is None:
+            return proba
+        return proba * (1.0 - share_out(self._noise, inside, self._outside(blocks))[1])[:, None]
 
     def predict(self, X):
-        """Most probable cluster of each row.
+        """Most probable cluster of each row; with ``noise``, -1 if it is an outlier with more than half.
 
         Parameters
         ----------
@@ -403,7 +444,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def score_samples(self, X):
-        """Log density of each row, in the user's units: posterior predictive for VB and CVB.
+        """Log density of each row, in the user's units: posterior predictive for chains, VB and CVB.
 
         Missing cells do not count, so rows with fewer observed cells have less to explain.
         """
@@ -423,7 +464,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         return perplexity(float(weights @ self._densities(table, self._with_data(table))), cells)
 
     def sample(self, n_samples=1):
-        """Draw new rows from the fitted mixture.
+        """Draw new rows from the clusters of the fitted mixture (no outliers).
 
         Returns
         -------

@@ -14,6 +14,7 @@ SHARED = (
 )  # fmt: skip
 RULES = {name: Mixture._parameter_constraints[name] for name in SHARED}
 INFERENCE = {"inference": [StrOptions({"gibbs", "subclusters", "vb", "cvb"})]}
+COVARIANCES = {"full": "gaussian_full", "diagonal": "gaussian"}
 
 
 class DPGaussian(Mixture):
@@ -58,7 +59,7 @@ time_limit, callback, keep_partial, random_state, n_jobs, verbose
         concentration=None,
         learn_hyper=True,
         n_chains=4,
-        n_draws=100,
+        n_draws=200,
         burn_in=100,
         thin=1,
         partition="votes",
@@ -71,9 +72,7 @@ time_limit, callback, keep_partial, random_state, n_jobs, verbose
         verbose=False,
     ):
         self.covariance = covariance
-        name = {"auto": "auto", "full": "gaussian_full", "diagonal": "gaussian"}.get(covariance, covariance)
         super().__init__(
-            family={"real": name} if name != "auto" else "auto",
             prior="dirichlet_process",
             inference=inference,
             n_clusters=n_clusters,
@@ -94,6 +93,15 @@ time_limit, callback, keep_partial, random_state, n_jobs, verbose
             n_jobs=n_jobs,
             verbose=verbose,
         )
+
+    @property
+    def family(self):
+        """The family of the covariance, which ``set_params`` may change."""
+        return {"real": COVARIANCES[self.covariance]} if self.covariance != "auto" else "auto"
+
+    @family.setter
+    def family(self, value):
+        pass  # the base class stores a parameter that this class does not have
 
 
 class DPMultinomial(Mixture):
@@ -132,7 +140,7 @@ time_limit, callback, keep_partial, random_state, n_jobs, verbose
         concentration=None,
         learn_hyper=True,
         n_chains=4,
-        n_draws=100,
+        n_draws=200,
         burn_in=100,
         thin=1,
         partition="votes",
@@ -165,3 +173,8 @@ time_limit, callback, keep_partial, random_state, n_jobs, verbose
             n_jobs=n_jobs,
             verbose=verbose,
         )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -9,8 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines import auxiliary, explicit, subcluster_chain
-from partita.engines.chains import COLLAPSED, ChainRun, Sampler, Schedule, average_families, run_chain
+from partita.engines import auxiliary, explicit, noise, subcluster_chain
+from partita.engines.chains import (
+    COLLAPSED,
+    ChainRun,
+    Sampler,
+    Schedule,
+    average_families,
+    collapsed_sampler,
+    run_chain,
+)
 from partita.engines.gibbs import MANY
 from partita.engines.passes import Parameters, Statistics, assign_rows, n_cache, n_stats, predictive
 from partita.engines.run import Progress, Run
@@ -21,6 +31,7 @@ from partita.families import FAMILIES, Block, entry_of, take
 from partita.families.contract import expect, is_conjugate, partly_seen
 from partita.labels import canonical
 from partita.mixture.inference import Fitted, Request
+from partita.mixture.noise import Noise, Verdict, fit_background, log_density, sum_up
 from partita.partitions import FiniteDirichlet, StickBreaking, bind, log_mass, specify, with_concentration
 from partita.posterior import confidence, map_draw, point_estimate, vote
 from partita.trace import Trace, join, trace_bytes
@@ -94,7 +105,11 @@ def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fi
     rows = check_copies(weights)
     whole = len(rows) == len(weights) and bool(np.all(weights == 1))
     objects = blocks if whole else [block._replace(data=take(block.data, rows)) for block in blocks]
-    sampler = auxiliary.sampler() if explicit.non_conjugate(blocks) else COLLAPSED
+    collapsed = collapsed_sampler(np.float64) if ask.precision == "double" else COLLAPSED
+    sampler = auxiliary.sampler() if explicit.non_conjugate(blocks) else collapsed
+    if ask.noise:
+        laws = fit_background(blocks, weights)
+        sampler = noise.sampler(log_density(laws, objects))
     return _fit(objects, blocks, rows, weights, ask, lambda: sampler)
 
 
@@ -122,42 +137,77 @@ def _fit(objects, blocks, rows, weights, ask, make_sampler: Callable[[], Sampler
         learn_likelihood=ask.learn_likelihood,
         limit=MANY if ask.limit is None else ask.limit,
     )
-    began, halt = time.perf_counter(), threading.Event()
+    began, halt, reasons = time.perf_counter(), threading.Event(), []
     seeds = [int(rng.integers(2**63)) for rng in ask.rngs]
 
     def one(index: int) -> ChainRun:
         start = _start(objects, rows, weights, ask, schedule, index, seeds[index], counts)
         started = time.perf_counter()
-        share = None if ask.time_limit is None else ask.time_limit / _rounds(ask)
+        share = math.inf if ask.time_limit is None else ask.time_limit / _rounds(ask)
 
         def after(iteration: int, n_clusters: int, log_joint: float) -> bool:
             seconds = time.perf_counter() - began
             progress = Progress(index, iteration, log_joint, n_clusters, seconds)
             if ask.callback is not None and ask.callback(progress):
+                reasons.append("stopped")
                 halt.set()
-            return halt.is_set() or (share is not None and time.perf_counter() - started > share)
+            late = time.perf_counter() - started > share
+            if late:
+                reasons.append("time_limit")
+            return halt.is_set() or late
 
         return run_chain(
             objects, start.prior, start.z, schedule, seed=seeds[index], index=index, families=start.families,
             callback=after, sampler=make_sampler(), keep_partial=ask.keep_partial,
         )  # fmt: skip
 
-    runs: list[ChainRun] = []
-    try:
-        for run in ask.executor.map(one, range(ask.n_chains)):
-            runs.append(run)
-            if run.reason == "interrupted":
+    runs = _run_all(one, ask, halt, reasons)
+    drawn = [run for run in runs if run.chain.iteration >= ask.burn_in + ask.thin]
+    return _summed_up(drawn or runs, blocks, rows, weights, ask, next(iter(reasons), "done"))
+
+
+def _run_all(one: Callable[[int], ChainRun], ask: Request, halt: threading.Event, reasons: list[str]):
+    """Run the chains. Once one has been stopped or interrupted no other begins, those in threads end after the
+    iteration they are in, and all of them are waited for.
+    """
+    done: dict[int, ChainRun] = {}
+    busy: set[int] = set()
+    change = threading.Condition()
+
+    def watched(index: int) -> None:
+        if halt.is_set() and done:
+            return
+        with change:
+            busy.add(index)
+        try:
+            done[index] = one(index)
+            if done[index].reason == "interrupted":
+                reasons.append("interrupted")
                 halt.set()
-    except KeyboardInterrupt:
-        halt.set()  # the other threads end after the iteration they are in
-        if not ask.keep_partial or not runs:
+        finally:
+            with change:
+                busy.discard(index)
+                change.notify_all()
+
+    try:
+        for _ in ask.executor.map(watched, range(ask.n_chains)):
+            pass
+    except BaseException as error:  # Ctrl-C reaches the main thread, whatever the others do
+        halt.set()
+        with change:
+            change.wait_for(lambda: not busy)
+        if not (isinstance(error, KeyboardInterrupt) and ask.keep_partial and done):
             raise
-    return _summed_up(runs, blocks, rows, weights, ask)
+        reasons.insert(0, "interrupted")
+    return [done[index] for index in sorted(done)]
 
 
 def _rounds(ask: Request) -> int:
     """How many chains run one after the other."""
-    return -(-ask.n_chains // max(min(getattr(ask.executor, "n_jobs", 1), ask.n_chains), 1))
+    n_jobs = getattr(ask.executor, "n_jobs", 1)
+    if n_jobs < 0:
+        n_jobs = (os.cpu_count() or 1) + 1 + n_jobs
+    return -(-ask.n_chains // max(min(n_jobs, ask.n_chains), 1))
 
 
 def _start(objects, rows, weights, ask: Request, schedule: Schedule, index: int, seed: int, counts) -> Start:
@@ -205,7 +255,7 @@ def _spread_labels(objects: Sequence[Block], z: np.ndarray) -> np.ndarray:
     return canonical(np.where(z < 0, found, z))
 
 
-def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request) -> Fitted:
+def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request, reason: str) -> Fitted:
     """One partition for all draws, the statistics and hyper-parameters that go with it."""
     copies = join([run.trace for run in runs])
     families = average_families([run.families for run in runs])
@@ -213,20 +263,21 @@ def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request) ->
     if ask.learn_concentration and np.isfinite(copies.concentration).all():
         prior = with_concentration(prior, float(np.exp(np.log(copies.concentration).mean())))
         prior = bind(prior, float(weights.sum()))
-    estimate = _estimate(copies, ask)
-    trust = confidence(copies.labels, estimate).objects
+    share = 0.0
+    if ask.noise:
+        verdict, share = sum_up(copies, lambda draws: _estimate(draws, ask))
+    else:
+        estimate = _estimate(copies, ask)
+        verdict = Verdict(estimate, confidence(copies.labels, estimate).objects, np.zeros(len(estimate)))
     first = np.searchsorted(rows, np.arange(len(weights)))  # a row speaks with the voice of its first copy
     present = weights > 0
     z = np.full(len(weights), -1)
-    z[present] = estimate[first[present]]
+    z[present] = verdict.labels[first[present]]
     shown = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
     statistics, parameters = _statistics(shown, weights, z, int(ask.rngs[0].integers(2**31)))
     log_weights = _log_shares(prior, statistics.n)
-    sure = np.full(len(weights), np.nan)
-    sure[present] = trust[first[present]]
-    reason = next((run.reason for run in runs if run.reason != "done"), "done")
-    if reason == "stopped" and ask.time_limit is not None:
-        reason = "time_limit"
+    sure, outlying = np.full(len(weights), np.nan), np.full(len(weights), np.nan)
+    sure[present], outlying[present] = verdict.confidence[first[present]], verdict.probability[first[present]]
     n_iter = max(int(run.chain.iteration) for run in runs)
     run = Run(None, copies.log_joint.tolist(), reason == "done", reason, 0.0)
     if parameters is not None:
@@ -234,6 +285,7 @@ def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request) ->
     return Fitted(
         families, prior, statistics, parameters, log_weights, run, [], n_iter,
         trace=copies, object_rows=rows, labels=z, confidence=sure,
+        noise=Noise(fit_background(blocks, weights), share) if ask.noise else None, noise_probability=outlying,
     )  # fmt: skip
 
 

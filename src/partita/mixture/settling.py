@@ -18,6 +18,7 @@ from partita.table import Table
 __all__ = ["settle"]
 
 ONLY_OF_SOME = ("lower_bound_", "trace_", "object_rows_", "n_clusters_posterior_", "diagnostics_", "_stream")
+ONLY_OF_NOISE = ("noise_probability_", "noise_share_")
 FEWEST_DRAWS = 8  # of each chain, for its mixing to be judged
 
 
@@ -25,15 +26,17 @@ def settle(model: Any, fitted: Fitted, blocks: Any, table: Table) -> None:
     """Labels, then everything in the order of the clusters' sizes; clusters without rows are dropped unless their
     number was given.
     """
-    for name in ONLY_OF_SOME:
+    for name in ONLY_OF_SOME + ONLY_OF_NOISE:
         model.__dict__.pop(name, None)
     model._blocks = tuple(
         Block(family, None, block.columns) for family, block in zip(fitted.families, blocks, strict=True)
     )
     blocks = [block._replace(family=family) for block, family in zip(blocks, fitted.families, strict=True)]
     _take(model, fitted, np.arange(len(fitted.statistics.n)))
+    model._noise = fitted.noise
     labels = _labels(model, fitted, table, blocks)
-    sizes = np.bincount(labels, weights=table.weights, minlength=len(model._log_weights))
+    seated = labels >= 0
+    sizes = np.bincount(labels[seated], table.weights[seated], minlength=len(model._log_weights))
     order = np.argsort(-sizes, kind="stable")
     keep_all = model.n_clusters is not None and fitted.labels is None
     order = order if keep_all else order[: max(np.count_nonzero(sizes), 1)]
@@ -41,10 +44,13 @@ def settle(model: Any, fitted: Fitted, blocks: Any, table: Table) -> None:
     assigned = model._assign(table, blocks)
     model.labels_, model.confidence_ = assigned.labels, assigned.confidence
     if fitted.labels is not None:
-        known = fitted.labels >= 0
-        model.labels_ = np.where(known, np.argsort(order)[labels], model.labels_)
+        known = _took_part(fitted)
+        names = np.append(np.argsort(order), -1)  # an outlier stays -1
+        model.labels_ = np.where(known, names[labels], model.labels_)
         model.confidence_ = np.where(known, fitted.confidence, model.confidence_)
-    model.n_clusters_ = len(np.unique(model.labels_[table.weights > 0]))
+    if fitted.noise is not None:
+        _note_noise(model, fitted, table, blocks)
+    model.n_clusters_ = len(np.unique(model.labels_[(table.weights > 0) & (model.labels_ >= 0)]))
     model.label_entropy_ = float(table.weights @ assigned.entropy)
     model.log_likelihood_ = float(table.weights @ model._densities(table, blocks))
     model.profiles_ = profile_columns(model._blocks, model._statistics, model.schema_)
@@ -57,10 +63,19 @@ def settle(model: Any, fitted: Fitted, blocks: Any, table: Table) -> None:
 
 
 def _labels(model: Any, fitted: Fitted, table: Table, blocks: Any) -> np.ndarray:
-    if fitted.labels is not None and fitted.labels.min() >= 0:
+    if fitted.labels is not None and _took_part(fitted).all():
         return fitted.labels
     found = model._assign(table, blocks).labels
-    return found if fitted.labels is None else np.where(fitted.labels >= 0, fitted.labels, found)
+    return found if fitted.labels is None else np.where(_took_part(fitted), fitted.labels, found)
+
+
+def _took_part(fitted: Fitted) -> np.ndarray:
+    """Rows whose labels the draws say: those of a cluster, and outliers."""
+    assert fitted.labels is not None
+    seated = fitted.labels >= 0
+    if fitted.noise is None or fitted.noise_probability is None:
+        return seated
+    return seated | np.isfinite(fitted.noise_probability)
 
 
 def _take(model: Any, fitted: Fitted, order: np.ndarray) -> None:
@@ -80,6 +95,18 @@ def _take(model: Any, fitted: Fitted, order: np.ndarray) -> None:
     if fitted.parameters is not None:
         thetas = tuple(np.ascontiguousarray(theta[:, order]) for theta in fitted.parameters.thetas)
         model._parameters = Parameters(fitted.parameters.log_weights[order], thetas)
+
+
+def _note_noise(model: Any, fitted: Fitted, table: Table, blocks: Any) -> None:
+    """Rows that took no part have the probability that the fitted model gives them."""
+    found, model.noise_share_ = fitted.noise_probability, fitted.noise.share
+    assert found is not None
+    if np.isnan(found).any():
+        found = np.where(np.isnan(found), model._noise_probabilities(table, blocks), found)
+    model.noise_probability_ = found
+    n_out = int(table.weights[model.labels_ < 0].sum())
+    if n_out:
+        model.fit_report_.add("outliers", f"{n_out} of {table.weights.sum():.0f} rows are outliers, label -1")
 
 
 def _note_model(model: Any, fitted: Fitted, table: Table) -> None:
@@ -124,12 +151,13 @@ def _note_chains(model: Any, fitted: Fitted) -> None:
         model.fit_report_.add(
             "few_draws",
             f"chains of {shortest} draws are too short to be judged: raise n_draws to trust the number of clusters",
+            level="warning",
         )
-        return
-    model.diagnostics_ = diagnose(trace)
-    model.converged_ = bool(reason == "done" and model.diagnostics_.trust_n_clusters)
-    if not model.diagnostics_.trust_n_clusters:
-        model.fit_report_.add("do_not_trust_k", model.diagnostics_.sentence, level="warning")
+    else:
+        model.diagnostics_ = diagnose(trace)
+        model.converged_ = bool(reason == "done" and model.diagnostics_.trust_n_clusters)
+        if not model.diagnostics_.trust_n_clusters:
+            model.fit_report_.add("do_not_trust_k", model.diagnostics_.sentence, level="warning")
     if model.max_clusters is not None and model.n_clusters is None:
         share = float(np.mean(trace.n_clusters >= model.max_clusters))
         if share > 0.05:

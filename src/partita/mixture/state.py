@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes import Parameters, Statistics
+from partita.engines.passes import Parameters, Statistics, n_stats
 from partita.estimator import FitReport
-from partita.families import Block, entry_of, family_entry
+from partita.families import Background, Block, entry_of, family_entry
+from partita.mixture.noise import Noise
 from partita.mixture.profiles import profile_columns
 from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
 from partita.posterior import diagnose
@@ -55,6 +56,7 @@ def saved_state(model: Any) -> dict[str, Any]:
         "trace": list(model.trace_) if hasattr(model, "trace_") else None,
         "object_rows": getattr(model, "object_rows_", None),
         "judged": hasattr(model, "diagnostics_"),
+        "noise": None if model._noise is None else _saved_noise(model),
     } | {name: getattr(model, name) for name in ARRAYS + NUMBERS}
 
 
@@ -70,6 +72,7 @@ def restore_state(model: Any, state: dict[str, Any]) -> None:
     model._log_weights = state["log_weights"]
     saved = state["parameters"]
     model._parameters = saved and Parameters(saved["log_weights"], tuple(saved["thetas"]))
+    _restore_noise(model, state.get("noise"))
     _check_shapes(model)
     if state["lower_bound"] is not None:
         model.lower_bound_ = state["lower_bound"]
@@ -84,6 +87,31 @@ def restore_state(model: Any, state: dict[str, Any]) -> None:
     model.profiles_ = profile_columns(model._blocks, model._statistics, model.schema_)
 
 
+def _saved_noise(model: Any) -> dict[str, Any]:
+    return {
+        "hyper": [list(law.family) for law in model._noise.laws],
+        "statistics": [law.S for law in model._noise.laws],
+        "share": model._noise.share,
+        "probability": model.noise_probability_,
+    }
+
+
+def _restore_noise(model: Any, saved: dict[str, Any] | None) -> None:
+    """The background has the families of the blocks, with other numbers."""
+    model._noise = None
+    if saved is None:
+        return
+    families = [
+        type(block.family)(*hyper) for block, hyper in zip(model._blocks, saved["hyper"], strict=True)
+    ]
+    for family, block, S in zip(families, model._blocks, saved["statistics"], strict=True):
+        _check_family(block._replace(family=family), model.schema_)
+        _check_array("statistics of the background", S, (n_stats(family), 1))
+    laws = tuple(Background(*law) for law in zip(families, saved["statistics"], strict=True))
+    model._noise = Noise(laws, float(saved["share"]))
+    model.noise_share_, model.noise_probability_ = model._noise.share, saved["probability"]
+
+
 def _checked_trace(fields: list[Any], n_objects: int) -> Trace:
     trace = Trace(*fields)
     B = len(trace.log_joint)
@@ -94,8 +122,6 @@ def _checked_trace(fields: list[Any], n_objects: int) -> Trace:
 
 def _check_shapes(model: Any) -> None:
     """A file whose parts do not fit together is refused here rather than read out of bounds in a kernel."""
-    from partita.engines.passes import n_stats
-
     K = len(model._log_weights)
     _check_array("log weights", model._log_weights, (K,))
     _check_array("sizes", model._statistics.n, (K,))

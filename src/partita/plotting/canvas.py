@@ -27,8 +27,8 @@ def open_axes(ax: Any = None) -> Any:
 
 
 def colour_of(cluster: int) -> str:
-    """The colour of a cluster, the same in every picture."""
-    return COLOURS[cluster % len(COLOURS)]
+    """The colour of a cluster, the same in every picture; outliers (-1) are black."""
+    return COLOURS[cluster % len(COLOURS)] if cluster >= 0 else "black"
 
 
 def mark_of(cluster: int) -> str:

@@ -125,7 +125,14 @@ def plot_scatter(
         rows = drawn[model.labels_[drawn] == k]
         style = {"marker": mark_of(k), "s": 26, "edgecolors": colour_of(k)}
         sure, unsure = rows[firm[rows]], rows[~firm[rows]]
-        ax.scatter(U[sure], V[sure], c=colour_of(k), alpha=0.75, label=f"cluster {k}", **style)
+        ax.scatter(
+            U[sure],
+            V[sure],
+            c=colour_of(k),
+            alpha=0.75,
+            label=f"cluster {k}" if k >= 0 else "outliers",
+            **style,
+        )
         ax.scatter(U[unsure], V[unsure], facecolors="none", linewidths=1.6, label=None, **style)
     if not firm[drawn].all():
         ax.scatter([], [], facecolors="none", edgecolors="0.3", s=26, linewidths=1.6, label="uncertain")

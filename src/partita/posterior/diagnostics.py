@@ -106,7 +106,7 @@ def diagnose(
         "entropy": size_entropy(trace.labels),
     }
     quantities = [
-        _measure(name, np.asarray(values, dtype=float)[chains])
+        _measure(name, _significant(np.asarray(values, dtype=float))[chains])
         for name, values in columns.items()
         if np.isfinite(np.asarray(values, dtype=float)).all()
     ]
@@ -148,10 +148,16 @@ def size_entropy(draws: Any) -> NDArray[np.float64]:
     labels = np.asarray(draws)
     out = np.empty(len(labels))
     for b, row in enumerate(labels):
-        p = np.bincount(row)
-        p = p[p > 0] / len(row)
+        p = np.bincount(row[row >= 0])  # outliers (-1) are in no cluster
+        p = p[p > 0] / p.sum()
         out[b] = float(p @ np.log2(1.0 / p))
     return out
+
+
+def _significant(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ten digits: equal sums of terms in another order differ in the last ones, and R-hat looks at ranks."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return values if largest == 0.0 else np.round(values, 10 - int(np.ceil(np.log10(largest))))
 
 
 def _measure(name: str, values: NDArray[np.float64]) -> Quantity:

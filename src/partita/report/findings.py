@@ -64,6 +64,8 @@ class Agreement(NamedTuple):
 def examine(model: Any, threshold: float = 0.8) -> Findings:
     """Sizes, uncertainty and the traits of each cluster."""
     K, labels, confidence = len(model.weights_), np.asarray(model.labels_), np.asarray(model.confidence_)
+    n_rows, seated = len(labels), labels >= 0
+    labels, confidence = labels[seated], confidence[seated]  # outliers (-1) are in no cluster
     sizes = np.bincount(labels, minlength=K)
     weights = np.maximum(model.weights_, 1e-300) / np.sum(model.weights_)
     possible = -np.log(weights)
@@ -80,7 +82,7 @@ def examine(model: Any, threshold: float = 0.8) -> Findings:
     for one in traits:
         one.sort(key=lambda trait: -trait.strength)
     return Findings(
-        n_rows=len(labels),
+        n_rows=n_rows,
         n_columns=len(model.profiles_),
         sizes=sizes,
         uncertain=np.bincount(labels[confidence < threshold], minlength=K),
@@ -92,13 +94,14 @@ def examine(model: Any, threshold: float = 0.8) -> Findings:
 
 
 def compare(model: Any, truth: Any) -> Agreement:
-    """The clusters beside known groups; objects without a known group are left out."""
+    """The clusters beside known groups; objects without a known group are left out, and outliers."""
     known = np.asarray(truth, dtype=object)
     if known.shape != (len(model.labels_),):
         raise ValueError(
             f"truth has shape {known.shape}: give one group for each of {len(model.labels_)} rows"
         )
     seen = np.array([value is not None and value == value for value in known])  # NaN is not itself
+    seen &= np.asarray(model.labels_) >= 0
     names, codes = np.unique([str(value) for value in known[seen]], return_inverse=True)
     labels = np.asarray(model.labels_)[seen]
     table = np.zeros((len(names), len(model.weights_)), np.int64)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 import os
-import platform
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita._version import __version__
-from partita.report import pictures
+from partita.report import pictures, sampled
 from partita.report.findings import Agreement, Findings, Trait, compare, examine
+from partita.report.recipe import recipe
 from partita.report.style import STYLE
 from partita.report.words import count, number, percent, safe
 from partita.table import Table, read_table
@@ -23,8 +20,7 @@ __all__ = ["write_report"]
 
 THRESHOLD = 0.8
 MAX_CARDS, MAX_TRAITS, MAX_GROUPS, MAX_ROWS = 40, 10, 30, 12
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
-NOTEWORTHY = ("missing", "constant", "not_converged", "bound_reached")  # besides all warnings
+NOTEWORTHY = ("missing", "constant", "not_converged", "bound_reached", "cut_short")  # besides all warnings
 ENGINES = {"vb": "variational Bayes", "em": "expectation maximisation", "cvb": "collapsed variational Bayes"}
 
 
@@ -81,7 +77,7 @@ def write_report(model: Any, path: Any, X: Any = None, title: str | None = None,
         *([] if agreement is None else [_truth(agreement)]),
         _course(model),
         _notes(model),
-        _recipe(model),
+        _section("To do it again", *recipe(model, _is_weighted(model, len(model.labels_)))),
     ]
     heading = safe(title or f"{type(model).__name__}: {count(model.n_clusters_, 'group')}", 120)
     page = (
@@ -112,9 +108,10 @@ def _answer(model: Any, found: Findings, agreement: Agreement | None) -> str:
     sizes = found.sizes[found.sizes > 0]
     given = getattr(model, "n_clusters", None) is not None
     lines = [
-        f"<strong>{count(model.n_clusters_, 'group')}</strong> "
-        + ("(the number that was asked for) " if given and model.n_clusters == model.n_clusters_ else "")
-        + f"in {count(found.n_rows, 'row')} and {count(found.n_columns, 'column')}"
+        f"<strong>{count(model.n_clusters_, 'group')}</strong>"
+        + (" (the number that was asked for)" if given and model.n_clusters == model.n_clusters_ else "")
+        + _how_many(model, given)
+        + f" in {count(found.n_rows, 'row')} and {count(found.n_columns, 'column')}"
         + (
             f"; the largest has {count(int(sizes.max()), 'row')} ({percent(sizes.max() / found.n_rows)}), "
             f"the smallest {int(sizes.min()):,} ({percent(sizes.min() / found.n_rows)})."
@@ -122,20 +119,19 @@ def _answer(model: Any, found: Findings, agreement: Agreement | None) -> str:
             else "."
         )
     ]
+    if found.n_rows > found.sizes.sum():
+        lines.append(f"{count(int(found.n_rows - found.sizes.sum()), 'row')} outside: outliers.")
     if given and model.n_clusters != model.n_clusters_:
         empty = model.n_clusters - model.n_clusters_
         lines.append(
             f"Of the {model.n_clusters} that were asked for, {empty} {'has' if empty == 1 else 'have'} no rows."
         )
-    unsure = found.n_uncertain
+    if (
+        sampled.is_sampled(model) and "do_not_trust_k" not in model.fit_report_
+    ):  # else among the warnings below
+        lines.append(sampled.verdict(model))
     if len(sizes) > 1:
-        lines.append(
-            f"<strong>{count(unsure, 'row')} ({percent(unsure / found.n_rows)}) "
-            f"{'is' if unsure == 1 else 'are'} uncertain</strong>: the model gives their own group a probability "
-            f"below {found.threshold:g}."
-            if unsure
-            else f"No row is uncertain: each has a probability of at least {found.threshold:g} for its group."
-        )
+        lines.append(_uncertain(model, found))
         lines.append("The columns that tell the groups apart best: " + _list(found.telling[:3]) + ".")
     if agreement is not None:
         lines.append(
@@ -143,6 +139,28 @@ def _answer(model: Any, found: Findings, agreement: Agreement | None) -> str:
             "(1 is the same grouping, 0 is chance)."
         )
     return f'<div class="answer">{"".join(f"<p>{line}</p>" for line in lines)}{_unusual(model)}</div>'
+
+
+def _how_many(model: Any, given: bool) -> str:
+    known = getattr(model, "n_clusters_posterior_", None)
+    return "" if given or not known else f", {sampled.counts_in_words(known)},"
+
+
+def _uncertain(model: Any, found: Findings) -> str:
+    unsure, drawn = found.n_uncertain, sampled.is_sampled(model)
+    if not unsure:
+        if drawn:
+            return f"No row is uncertain: each shares its group in at least {percent(found.threshold)} of the draws."
+        return f"No row is uncertain: each has a probability of at least {found.threshold:g} for its group."
+    why = (
+        f"they share a cluster with the other rows of their group in less than {percent(found.threshold)} of the draws"
+        if drawn
+        else f"the model gives their own group a probability below {found.threshold:g}"
+    )
+    return (
+        f"<strong>{count(unsure, 'row')} ({percent(unsure / found.n_rows)}) "
+        f"{'is' if unsure == 1 else 'are'} uncertain</strong>: {why}."
+    )
 
 
 def _list(telling: list[tuple[str, float]]) -> str:
@@ -240,12 +258,16 @@ def _trait(trait: Trait, k: int) -> str:
 
 
 def _certainty(model: Any, found: Findings, X: Any, table: Table | None) -> str:
-    confidence = np.asarray(model.confidence_)
+    confidence, drawn = np.asarray(model.confidence_), sampled.is_sampled(model)
+    below = "probability to sit with the rows of its cluster" if drawn else "probability of its own cluster"
     parts = [
-        pictures.histogram(confidence, found.threshold),
+        pictures.histogram(confidence, found.threshold, below),
         _note(
-            "Confidence is the probability of a row's own group under the fitted model. It does not include the doubt "
-            "about the model itself, nor about the number of groups."
+            "Confidence is the share of the draws in which a row is together with another row of its group, on average "
+            "over those rows. It includes the doubt about the number of groups, not the doubt about the kind of model."
+            if drawn
+            else "Confidence is the probability of a row's own group under the fitted model. It does not include the "
+            "doubt about the model itself, nor about the number of groups."
         ),
     ]
     if table is not None:
@@ -266,6 +288,8 @@ def _scatter(model: Any, found: Findings, table: Table) -> str:
     svg, drawn, seen = pictures.scatter(U, V, model.labels_, firm, (names[0], names[1]))
     absent = found.n_rows - seen
     text = "The two most telling numeric columns, coloured by group; uncertain rows are hollow."
+    if np.any(np.asarray(model.labels_) < 0):
+        text += " Outliers are black."
     if drawn < seen:
         text += f" {drawn:,} of {seen:,} rows are drawn, evenly spaced."
     if absent:
@@ -274,12 +298,14 @@ def _scatter(model: Any, found: Findings, table: Table) -> str:
 
 
 def _least_certain(model: Any, X: Any) -> str:
-    confidence = np.asarray(model.confidence_)
+    confidence, drawn = np.asarray(model.confidence_), sampled.is_sampled(model)
     if len(model.weights_) < 2 or len(confidence) * len(model.weights_) > 20_000_000:
         return ""
-    rows = np.argsort(confidence, kind="stable")[:MAX_ROWS]
+    rows = np.argsort(confidence, kind="stable")
+    rows = rows[np.asarray(model.labels_)[rows] >= 0][:MAX_ROWS]
     R = model.predict_proba(X)[rows]
-    second = np.argsort(-R, axis=1, kind="stable")[:, 1]
+    others = np.where(np.arange(R.shape[1]) == model.labels_[rows][:, None], -1.0, R)
+    second = others.argmax(axis=1)
     body = "".join(
         f'<tr><td class="n">{i}</td><td class="c">{_key(int(model.labels_[i]))}cluster {model.labels_[i]}</td>'
         f'<td class="n">{confidence[i]:.2f}</td><td class="c">{_key(int(s))}cluster {s}</td>'
@@ -287,12 +313,17 @@ def _least_certain(model: Any, X: Any) -> str:
         for i, s, r in zip(rows, second, R)
     )
     head = (
-        '<tr><th class="n">row</th><th>group</th><th class="n">probability</th><th>next</th>'
-        '<th class="n">probability</th></tr>'
+        f'<tr><th class="n">row</th><th>group</th><th class="n">{"confidence" if drawn else "probability"}</th>'
+        '<th>next</th><th class="n">probability</th></tr>'
     )
+    text = "Rows are counted from 0."
+    if drawn:
+        text += (
+            " The probability of the next group is that of the one partition shown here, not of all draws."
+        )
     return (
         f'<h3>The {len(rows)} least certain rows</h3><div class="scroll"><table>{head}{body}</table></div>'
-        + _note("Rows are counted from 0.")
+        + _note(text)
     )
 
 
@@ -314,6 +345,8 @@ def _truth(agreement: Agreement) -> str:
 
 
 def _course(model: Any) -> str:
+    if sampled.is_sampled(model):
+        return _section("How the fit went", *sampled.course(model), _criteria(model))
     trace = np.asarray(model.objective_trace_)
     svg, drawn = pictures.line(trace)
     engine = ENGINES.get(getattr(model, "inference", ""), "the engine")
@@ -352,39 +385,3 @@ def _notes(model: Any) -> str:
         f"<ul>{items}</ul>" if items else "<p>Nothing unusual.</p>",
         _note(f"{more} more notes are not shown.") if more > 0 else "",
     )
-
-
-def _recipe(model: Any) -> str:
-    call = safe(_call(model), 3000)
-    lines = [f"partita {__version__}, Python {platform.python_version()}, {platform.system()}"]
-    lines.append(", ".join(f"{name} {_version(name)}" for name in PACKAGES))
-    seed = getattr(model, "random_state", None)
-    weighted = _is_weighted(model, len(model.labels_))
-    fit = f"{call}.fit(X{', sample_weight=...' if weighted else ''})"
-    parts = [f"<pre>{fit}\n\n{chr(10).join(lines)}</pre>"]
-    if seed is None:
-        parts.append(_note("No random_state was given: another fit may differ a little."))
-    elif not isinstance(seed, (int, np.integer)):
-        parts.append(
-            _note("random_state was a generator: its state at the time of the fit is not recorded here.")
-        )
-    parts.append(_note(f"Written on {datetime.date.today().isoformat()}."))
-    return _section("To do it again", *parts)
-
-
-def _call(model: Any) -> str:
-    """The constructor with the parameters that differ from their defaults, whatever their length."""
-    defaults = type(model)().get_params(deep=False)
-    changed = {
-        name: value
-        for name, value in model.get_params(deep=False).items()
-        if not (value is defaults[name] or (np.isscalar(value) and value == defaults[name]))
-    }
-    return f"{type(model).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not found"

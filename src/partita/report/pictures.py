@@ -8,7 +8,7 @@ import numpy as np
 
 from partita.report.words import number, safe
 
-__all__ = ["bar", "histogram", "line", "scatter"]
+__all__ = ["bar", "chains", "histogram", "line", "scatter"]
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 240, 62, 52, 14
 MAX_POINTS = 2000
@@ -21,7 +21,7 @@ def bar(share: float, cluster: int | None = None) -> str:
     return f'<span class="bar"><span class="fill{colour}" style="width:{width:.1f}%"></span></span>'
 
 
-def histogram(values: np.ndarray, threshold: float) -> str:
+def histogram(values: np.ndarray, threshold: float, below: str = "probability of its own cluster") -> str:
     """How many objects have which confidence; those below the threshold stand out."""
     edges = np.linspace(0, 1, 21)
     low, high = (
@@ -39,7 +39,7 @@ def histogram(values: np.ndarray, threshold: float) -> str:
     parts.append(f'<path class="rule" d="M{x(threshold):.1f} {TOP}V{HEIGHT - BOTTOM}"/>')
     parts += [_tick_x(x(v), f"{v:g}") for v in (0, 0.2, 0.4, 0.6, 0.8, 1)]
     parts += [_tick_y(y(v), f"{v:,}") for v in sorted({0, top})]
-    return _svg(parts, "Histogram of confidence", "probability of its own cluster", "objects")
+    return _svg(parts, "Histogram of confidence", below, "objects")
 
 
 def line(values: Any) -> tuple[str, int]:
@@ -62,6 +62,27 @@ def line(values: Any) -> tuple[str, int]:
     return _svg(parts, "Objective by iteration", "iteration", ""), len(at)
 
 
+def chains(values: Any, chain: Any) -> tuple[str, int]:
+    """A curve for each chain over its draws; returns them and how many draws were drawn."""
+    every, of = np.asarray(values, float), np.asarray(chain)
+    curves = {int(name): every[of == name] for name in np.unique(of)}
+    low, high = float(every.min()), float(every.max())
+    longest = max(len(curve) for curve in curves.values())
+    x = _axis(1, max(longest, 2), LEFT + 30, WIDTH - 10)
+    y = _axis(low, high if high > low else low + 1, HEIGHT - BOTTOM, TOP)
+    most, drawn, parts = max(MAX_POINTS // len(curves), 2), 0, []
+    for name, curve in curves.items():
+        at = np.unique(np.linspace(0, len(curve) - 1, min(most, len(curve))).astype(int))
+        points = " ".join(f"{x(i + 1):.1f},{y(curve[i]):.1f}" for i in at)
+        parts.append(f'<polyline class="chain s{name % 10}" points="{points}"/>')
+        drawn += len(at)
+    parts += [_tick_x(x(v), f"{v:,}") for v in sorted({1, longest})]
+    parts += [
+        _tick_y(y(v), f"{v:,.0f}" if abs(v) > 100 else number(v), LEFT + 26) for v in sorted({low, high})
+    ]
+    return _svg(parts, "Log joint by draw, one line a chain", "draw", ""), drawn
+
+
 def scatter(
     U: np.ndarray, V: np.ndarray, labels: np.ndarray, firm: np.ndarray, names: tuple[str, str]
 ) -> tuple[str, int, int]:
@@ -77,7 +98,7 @@ def scatter(
     y = _axis(*_range(V[drawn]), height - BOTTOM - 8, TOP + 4)
     parts = []
     for i in drawn:
-        style = f"c{int(labels[i]) % 10}" + ("" if firm[i] else " hollow")
+        style = (f"c{int(labels[i]) % 10}" if labels[i] >= 0 else "out") + ("" if firm[i] else " hollow")
         parts.append(
             f'<circle class="{style}" cx="{x(U[i]):.0f}" cy="{y(V[i]):.0f}" r="{3.2 if firm[i] else 4.2}"/>'
         )

@@ -46,12 +46,16 @@ svg text{fill:var(--soft);font:13px system-ui,sans-serif}
 svg .label{fill:var(--ink)}
 .frame{stroke:var(--line);fill:none}.rule{stroke:var(--soft);stroke-dasharray:4 4;fill:none}
 .curve{fill:none;stroke:var(--c0);stroke-width:2}
+.chain{fill:none;stroke-width:1.3;stroke-opacity:.8}
+.chain.s0{stroke:var(--c0)}.chain.s1{stroke:var(--c1)}.chain.s2{stroke:var(--c2)}.chain.s3{stroke:var(--c3)}
+.chain.s4{stroke:var(--c4)}.chain.s5{stroke:var(--c5)}.chain.s6{stroke:var(--c6)}.chain.s7{stroke:var(--c7)}
+.chain.s8{stroke:var(--c8)}.chain.s9{stroke:var(--c9)}
 rect.warn{fill:var(--ink)}rect.calm{fill:var(--calm)}
 circle{fill-opacity:.7}
 circle.c0{fill:var(--c0)}circle.c1{fill:var(--c1)}circle.c2{fill:var(--c2)}circle.c3{fill:var(--c3)}
 circle.c4{fill:var(--c4)}circle.c5{fill:var(--c5)}circle.c6{fill:var(--c6)}circle.c7{fill:var(--c7)}
 circle.c8{fill:var(--c8)}circle.c9{fill:var(--c9)}
-circle.hollow{fill:none;stroke-width:1.6}
+circle.out{fill:var(--ink)}circle.hollow{fill:none;stroke-width:1.6}circle.hollow.out{stroke:var(--ink)}
 circle.hollow.c0{stroke:var(--c0)}circle.hollow.c1{stroke:var(--c1)}circle.hollow.c2{stroke:var(--c2)}
 circle.hollow.c3{stroke:var(--c3)}circle.hollow.c4{stroke:var(--c4)}circle.hollow.c5{stroke:var(--c5)}
 circle.hollow.c6{stroke:var(--c6)}circle.hollow.c7{stroke:var(--c7)}circle.hollow.c8{stroke:var(--c8)}

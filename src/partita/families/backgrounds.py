@@ -1,0 +1,132 @@
+"""Background: one broad law for rows that belong to no cluster, in terms of the families that are there.
+
+The background of a block is a cluster nobody sits in: a family with fixed hyper-parameters and fixed statistics, whose
+predictive is the density of a row. So it needs no formula of its own, and leaves missing cells and hidden coordinates
+out as its family does.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.families.bernoulli import Bernoulli
+from partita.families.categorical import Categorical
+from partita.families.contract import cache_start, n_columns, stats_start
+from partita.families.data import n_rows
+from partita.families.exponential import Exponential
+from partita.families.gaussian import GaussianDiagonal
+from partita.families.gaussian_full import GaussianFull
+from partita.families.multinomial import Multinomial
+from partita.families.poisson import Poisson
+from partita.families.rows import refresh_clusters, scatter_rows, score_rows
+
+__all__ = ["Background", "background", "log_background"]
+
+FREEDOM, SPREAD = 4.0, 0.5  # of the Student law of a real column, in halves of its range: nearly flat inside
+
+
+class Background(NamedTuple):
+    """A family and the statistics [statistic, 1] that its predictive is given."""
+
+    family: Any
+    S: np.ndarray
+
+
+@singledispatch
+def background(lik: Any, data: Any, weights: np.ndarray) -> Background:
+    """The broad law of a block whose family has its default hyper-parameters; derived: its prior predictive.
+
+    Real columns have a Student law with four degrees of freedom about the middle of their range, a quarter of the range
+    wide (vectors a multivariate one, without correlation): nearly flat where there are data, so that no broad cluster
+    describes scattered rows much better. Codes have the shares of their levels in the whole column, counts a geometric
+    law with the column's rate, durations a Lomax law whose median is the column's mean, and count vectors a
+    Dirichlet-multinomial around the shares of the coordinates.
+
+    Examples
+    --------
+    >>> law = background(Bernoulli.default(1), np.array([[1], [1], [1], [0]], np.int8), np.ones(4))
+    >>> np.exp(log_background(law, np.array([[1], [0], [-1]], np.int8)))
+    array([0.7, 0.3, 1. ])
+    """
+    return Background(lik, _no_statistics(lik))
+
+
+@background.register(Bernoulli)
+@background.register(Categorical)
+def _(lik, data, weights):
+    return Background(lik, _all_statistics(lik, data, weights))
+
+
+@background.register(GaussianDiagonal)
+def _(lik, data, weights):
+    middle, width = _range(data, weights)
+    a, k = 0.5 * FREEDOM, 1.0
+    law = GaussianDiagonal(
+        middle, np.full_like(middle, k), np.full_like(middle, a), a * width**2 * k / (k + 1.0)
+    )
+    return Background(law, _no_statistics(law))
+
+
+@background.register(GaussianFull)
+def _(lik, data, weights):
+    middle, width = _range(data, weights)
+    p, kappa = len(middle), 1.0
+    Psi = np.diag(FREEDOM * width**2 * kappa / (kappa + 1.0))
+    law = GaussianFull.of(middle, kappa, FREEDOM + p - 1.0, Psi)
+    return Background(law, _no_statistics(law))
+
+
+def _range(data: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The middle of each column's range, and the width of its Student law."""
+    seen = data[weights > 0]
+    low = np.where(np.isnan(seen), np.inf, seen).min(axis=0)
+    high = np.where(np.isnan(seen), -np.inf, seen).max(axis=0)
+    varies = high > low
+    half = np.where(varies, 0.5 * (high - low), 1.0)
+    return np.where(varies, 0.5 * (low + high), np.where(np.isfinite(low), low, 0.0)), SPREAD * half
+
+
+@background.register(Poisson)
+@background.register(Exponential)
+def _(lik, data, weights):
+    law = type(lik)(np.ones_like(lik.a), lik.b / lik.a)
+    return Background(law, _no_statistics(law))
+
+
+@background.register(Multinomial)
+def _(lik, data, weights):
+    counts = lik.alpha + _all_statistics(lik, data, weights)[2:, 0]
+    law = Multinomial.of(lik.total * counts / counts.sum())
+    return Background(law, _no_statistics(law))
+
+
+def _no_statistics(lik: Any) -> np.ndarray:
+    return np.zeros((int(stats_start(lik, n_columns(lik))), 1))
+
+
+def _all_statistics(lik: Any, data: Any, weights: np.ndarray) -> np.ndarray:
+    """Of all rows together; hidden counts of a vector add nothing."""
+    S = _no_statistics(lik)
+    theta = np.full_like(S, -np.inf)
+    scatter_rows(lik, data, np.arange(len(weights)), theta, weights[:, None].astype(float), S)
+    return S
+
+
+def log_background(law: Background, data: Any, rows: np.ndarray | None = None) -> np.ndarray:
+    """Log density of each row, or of the given ones.
+
+    Examples
+    --------
+    >>> X = np.array([[-2.0], [0.5], [2.0]])
+    >>> law = background(GaussianDiagonal.default(1), X, np.ones(3))
+    >>> np.exp(log_background(law, np.array([[0.0], [2.0], [np.nan]]))).round(4)
+    array([0.375 , 0.0663, 1.    ])
+    """
+    rows = np.arange(n_rows(data)) if rows is None else rows
+    C, L = np.zeros((int(cache_start(law.family, n_columns(law.family))), 1)), np.zeros((len(rows), 1))
+    refresh_clusters(law.family, law.S, C, 1)
+    score_rows(law.family, data, rows, C, L)
+    return L[:, 0]
