@@ -20,7 +20,11 @@ from benchmarks.processes import ROOT, in_own_process
 N_CLUSTERS, SEPARATION, DATA_SEED = 4, 4.0, 2
 N_DRAWS, BURN_IN, SHOWN = 200, 50, (50, 100, 200)
 NEAR = 5.0  # nats
-SAMPLERS = ("Dirichlet process", "finite, K = 4", "Dirichlet process, split-merge")
+SAMPLERS = {
+    "dp": "Dirichlet process",
+    "finite": "finite, K = 4",
+    "dp_split_merge": "Dirichlet process, split-merge",
+}
 
 
 def run(*, full: bool, repeats: int) -> dict:
@@ -34,8 +38,8 @@ def run(*, full: bool, repeats: int) -> dict:
         climb_from_starts, folder=str(folder), n_starts=100 if full else 20, n_sweeps=100 if full else 40
     )
     for name, found in climb["samplers"].items():
-        print(f"   {name}: {found['arrived']} of {climb['n_starts']} starts arrive", flush=True)
-    dp, finite = (climb["samplers"][name] for name in SAMPLERS[:2])
+        print(f"   {SAMPLERS[name]}: {found['arrived']} of {climb['n_starts']} starts arrive", flush=True)
+    dp, finite = (climb["samplers"][name] for name in ("dp", "finite"))
     last = climb["n_sweeps"] + 1  # stands for "never"
     bars = {
         "as many starts of the Dirichlet process arrive as of the finite mixture": dp["arrived"]
@@ -170,10 +174,10 @@ def draw_climb(curves: dict, path: str) -> None:
     from partita.plotting import plot_climb
 
     figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.0), layout="constrained", sharey=True)
-    pair = {name: curves[name][:20] for name in SAMPLERS[:2]}
+    pair = {SAMPLERS[name]: curves[name][:20] for name in ("dp", "finite")}
     plot_climb(pair, ax=axes[0]).set_title("20 starts", loc="left")
-    n_starts = len(curves[SAMPLERS[0]])
-    plot_climb(curves, quantiles=(0.05, 0.95), ax=axes[1]).set_title(
+    every, n_starts = {SAMPLERS[name]: curves[name] for name in SAMPLERS}, len(curves["dp"])
+    plot_climb(every, quantiles=(0.05, 0.95), ax=axes[1]).set_title(
         f"median and 5% to 95% of {n_starts} starts", loc="left"
     )
     axes[1].set_ylabel("")
