@@ -20,7 +20,11 @@ from benchmarks.processes import ROOT, in_own_process
 N_CLUSTERS, SEPARATION, DATA_SEED = 4, 4.0, 2
 N_DRAWS, BURN_IN, SHOWN = 200, 50, (50, 100, 200)
 NEAR = 5.0  # nats
-SAMPLERS = ("Dirichlet process", "finite, K = 4", "Dirichlet process, split-merge")
+SAMPLERS = {
+    "dp": "Dirichlet process",
+    "finite": "finite, K = 4",
+    "dp_split_merge": "Dirichlet process, split-merge",
+}
 
 
 def run(*, full: bool, repeats: int) -> dict:
@@ -34,8 +38,8 @@ def run(*, full: bool, repeats: int) -> dict:
         climb_from_starts, folder=str(folder), n_starts=100 if full else 20, n_sweeps=100 if full else 40
     )
     for name, found in climb["samplers"].items():
-        print(f"   {name}: {found['arrived']} of {climb['n_starts']} starts arrive", flush=True)
-    dp, finite = (climb["samplers"][name] for name in SAMPLERS[:2])
+        print(f"   {SAMPLERS[name]}: {found['arrived']} of {climb['n_starts']} starts arrive", flush=True)
+    dp, finite = (climb["samplers"][name] for name in ("dp", "finite"))
     last = climb["n_sweeps"] + 1  # stands for "never"
     bars = {
         "as many starts of the Dirichlet process arrive as of the finite mixture": dp["arrived"]
@@ -63,25 +67,21 @@ def sample_posterior(folder: str) -> dict:
 
     from partita import DPGaussian
     from partita.metrics import adjusted_rand
-    from partita.partitions import DirichletProcess
-    from partita.posterior import n_clusters_posterior
 
-    warnings.simplefilter(
-        "ignore"
-    )  # one chain that starts at its first draw is not to be trusted, and says so
+    warnings.simplefilter("ignore")  # one short chain is not to be trusted, and says so
     data = make_points(100)
-    model = DPGaussian(
-        n_chains=1, n_draws=N_DRAWS, burn_in=0, concentration=1.0, init=np.zeros(100, int), random_state=0
-    ).fit(data.X)
-    draws = model.trace_.labels
-    counts = n_clusters_posterior(draws[BURN_IN:], DirichletProcess(1.0))
+    options = {"n_chains": 1, "concentration": 1.0, "init": np.zeros(100, int), "random_state": 0}
+    draws = DPGaussian(burn_in=0, n_draws=N_DRAWS, **options).fit(data.X).trace_.labels
+    later = DPGaussian(burn_in=BURN_IN, n_draws=N_DRAWS - BURN_IN, **options).fit(data.X)
     if importlib.util.find_spec("matplotlib"):
-        draw_posterior(data.X, {t: draws[t - 1] for t in SHOWN}, counts, f"{folder}/murphy_25_7.png")
-    shares = {str(K): float(p) for K, p in zip(counts.n_clusters, counts.posterior, strict=True) if p > 0}
+        draw_posterior(data.X, {t: draws[t - 1] for t in SHOWN}, later, f"{folder}/murphy_25_7.png")
+    shares = later.n_clusters_posterior_
+    mode = max(shares, key=lambda K: shares[K])
     return {
-        "n_clusters_posterior": shares,
-        "mode": int(counts.n_clusters[counts.posterior.argmax()]),
-        "mode_share": float(counts.posterior.max()),
+        "n_clusters_posterior": {str(K): p for K, p in shares.items()},
+        "mode": mode,
+        "mode_share": shares[mode],
+        "planted_share": shares.get(N_CLUSTERS, 0.0),
         "rand": {str(t): adjusted_rand(draws[t - 1], data.labels) for t in SHOWN},
         "oracle_rand": adjusted_rand(data.oracle, data.labels),
     }
@@ -157,17 +157,15 @@ def arrivals(values, goal: float) -> dict:
 # ---- pictures --------------------------------------------------------------------------------------------------
 
 
-def draw_posterior(X, shown: dict, counts, path: str) -> None:
+def draw_posterior(X, shown: dict, later, path: str) -> None:
     plt = _pyplot()
-    from partita.plotting import plot_cluster_counts, plot_draw
+    from partita.plotting import plot_draw, plot_n_clusters
 
     figure, axes = plt.subplots(2, 2, figsize=(7.2, 6.4), layout="constrained")
     for ax, (iteration, labels) in zip(axes.flat, shown.items(), strict=False):
         plot_draw(X, labels, ax=ax)
         ax.set_title(f"draw {iteration}: {ax.get_title(loc='left')}", loc="left")
-    plot_cluster_counts(counts, ax=axes[1, 1]).set_title(
-        f"P(K), draws {BURN_IN + 1} to {N_DRAWS}", loc="left"
-    )
+    plot_n_clusters(later, ax=axes[1, 1]).set_title(f"P(K), draws {BURN_IN + 1} to {N_DRAWS}", loc="left")
     figure.savefig(path, dpi=110)
 
 
@@ -176,10 +174,10 @@ def draw_climb(curves: dict, path: str) -> None:
     from partita.plotting import plot_climb
 
     figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.0), layout="constrained", sharey=True)
-    pair = {name: curves[name][:20] for name in SAMPLERS[:2]}
+    pair = {SAMPLERS[name]: curves[name][:20] for name in ("dp", "finite")}
     plot_climb(pair, ax=axes[0]).set_title("20 starts", loc="left")
-    n_starts = len(curves[SAMPLERS[0]])
-    plot_climb(curves, quantiles=(0.05, 0.95), ax=axes[1]).set_title(
+    every, n_starts = {SAMPLERS[name]: curves[name] for name in SAMPLERS}, len(curves["dp"])
+    plot_climb(every, quantiles=(0.05, 0.95), ax=axes[1]).set_title(
         f"median and 5% to 95% of {n_starts} starts", loc="left"
     )
     axes[1].set_ylabel("")

@@ -5,9 +5,7 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from partita.partitions import DirichletProcess  # noqa: E402
-from partita.plotting import plot_climb, plot_cluster_counts, plot_draw  # noqa: E402
-from partita.posterior import n_clusters_posterior  # noqa: E402
+from partita.plotting import plot_climb, plot_draw  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -37,15 +35,6 @@ def test_an_ellipse_is_two_standard_deviations_away_in_every_direction(points):
 def test_a_draw_wants_two_columns_and_as_many_labels(points):
     with pytest.raises(ValueError, match="give two columns and a label a row"):
         plot_draw(points, np.zeros(29, int))
-
-
-def test_numbers_of_clusters_are_bars_with_the_prior_beside_them():
-    counts = n_clusters_posterior([[0, 0, 1], [0, 1, 1], [0, 0, 0]], DirichletProcess(1.0))
-    ax = plot_cluster_counts(counts)
-    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], counts.posterior)
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), counts.prior)
-    _, own = plt.subplots()
-    assert plot_cluster_counts({2: 1.0}, ax=own) is own and not own.lines
 
 
 def test_a_climb_draws_every_start_or_the_quantiles():

@@ -1,13 +1,12 @@
 """Pictures of fitted models. Every function draws what the model already holds, and returns matplotlib's Axes."""
 
 from partita.plotting.chains import plot_n_clusters, plot_trace
-from partita.plotting.draws import plot_climb, plot_cluster_counts, plot_draw
+from partita.plotting.draws import plot_climb, plot_draw
 from partita.plotting.fits import plot_confidence, plot_objective
 from partita.plotting.groups import plot_profiles, plot_scatter
 
 __all__ = [
     "plot_climb",
-    "plot_cluster_counts",
     "plot_confidence",
     "plot_draw",
     "plot_n_clusters",

@@ -1,4 +1,4 @@
-"""What chains did: one draw in the plane, how many clusters, and how the log probability climbed."""
+"""What chains did: one draw in the plane, and how the log probability climbed from several starts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from partita.plotting.canvas import colour_of, mark_of, open_axes
-from partita.posterior import ClusterCounts
 
-__all__ = ["plot_climb", "plot_cluster_counts", "plot_draw"]
+__all__ = ["plot_climb", "plot_draw"]
 
 TWO_DEVIATIONS = 2.0  # radius of the ellipses
 FEWEST_FOR_ELLIPSE = 4
@@ -62,41 +61,6 @@ def _ellipse(points: np.ndarray) -> np.ndarray:
     values, vectors = np.linalg.eigh(np.cov(points.T))
     circle = np.column_stack([np.cos(angle), np.sin(angle)]) * np.sqrt(np.maximum(values, 0.0))
     return points.mean(axis=0) + TWO_DEVIATIONS * circle @ vectors.T
-
-
-def plot_cluster_counts(probabilities: Mapping[int, float] | ClusterCounts, *, ax: Any = None) -> Any:
-    """P(K) as bars, with the prior P(K) as points where it is known.
-
-    Parameters
-    ----------
-    probabilities : mapping from K to its probability, or ClusterCounts
-        ``n_clusters_posterior_`` of a model, or what :func:`partita.posterior.n_clusters_posterior` returns.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> from partita.plotting import plot_cluster_counts
-    >>> [float(bar.get_height()) for bar in plot_cluster_counts({3: 0.75, 4: 0.25}).patches]
-    [0.75, 0.25]
-    """
-    ax = open_axes(ax)
-    if isinstance(probabilities, ClusterCounts):
-        K, after, before = probabilities
-    else:
-        K, after = np.array(list(probabilities)), np.array(list(probabilities.values()))
-        before = np.full(len(K), np.nan)
-    ax.bar(K, after, color="#0072b2", width=0.8, label="posterior")
-    if np.isfinite(before).any():
-        ax.plot(K, before, color="#e69f00", marker="o", markersize=4, linestyle="--", label="prior")
-        ax.legend(frameon=False)
-    ax.set_xticks(K if len(K) <= 15 else K[:: len(K) // 10])
-    ax.set_xlabel("number of clusters K")
-    ax.set_ylabel("probability")
-    return ax
 
 
 def plot_climb(
