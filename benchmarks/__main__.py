@@ -24,6 +24,7 @@ BENCHMARKS = {
     "stability": "benchmarks.quality.stability",
     "murphy": "benchmarks.papers.murphy",
 }
+NOT_KEPT = {"stability"}  # measured before the prior changed; its full run takes an hour and comes next
 
 
 def main(arguments: list[str] | None = None) -> int:
