@@ -31,7 +31,7 @@ from partita.testing import (
 PRIORS = {
     "dirichlet_process": DirichletProcess(1.3),
     "pitman_yor": PitmanYor(0.8, 0.3),
-    "mfm": specify("mfm"),
+    "mfm": specify("mfm", rate=0.1),
     "finite": FiniteDirichlet(1.5, 3),
     "stick_breaking": StickBreaking(1.2, 3),
 }

@@ -15,6 +15,7 @@ from partita import LatentClass, Mixture
 from partita.engines import cvb, em, vb
 from partita.engines.run import EngineError
 from partita.execution import memory
+from partita.mixture import model as model_module
 
 ENGINES = {"em": em, "vb": vb, "cvb": cvb}
 
@@ -107,8 +108,8 @@ def test_row_37_objective_falls(inference, two_groups, monkeypatch, one_warning)
 
 def test_row_37_is_an_error_in_debug(two_groups, monkeypatch):
     X, _ = two_groups
-    request = Mixture._request
-    monkeypatch.setattr(Mixture, "_request", lambda *a: request(*a)._replace(debug=True))
+    make_request = model_module.make_request
+    monkeypatch.setattr(model_module, "make_request", lambda *a: make_request(*a)._replace(debug=True))
     _broken(em, monkeypatch, lambda s: s._replace(objective=s.objective - 1e3), at=2)
     with pytest.raises(EngineError, match=r"fell by .* at iteration 2"):
         Mixture(n_clusters=2, inference="em", init="random", random_state=0).fit(X)
@@ -215,15 +216,16 @@ def test_row_45_ten_thousand_clusters():
 
 def test_row_45_estimate_covers_the_real_peak(two_groups):
     """The largest matrices of each engine are in the estimate."""
+    from partita.mixture.asking import make_request
     from partita.mixture.blocks import assemble, plan_families
     from partita.mixture.inference import bytes_needed
     from partita.table import read_table
 
     table = read_table(two_groups[0])
     blocks = assemble(table, plan_families("auto", None))
-    model = Mixture(inference="vb", random_state=0)
-    ask = model._request(50, table)
-    rows = model.fit(two_groups[0])._statistics.S[0].shape[0]
+    model = Mixture(inference="vb", max_clusters=50, random_state=0).fit(two_groups[0])
+    ask = make_request(model, table, blocks)
+    rows = model._statistics.S[0].shape[0]
     statistics = 8 * 50 * rows
     assert bytes_needed(blocks, 80, ask, "vb") > 4 * statistics
     assert bytes_needed(blocks, 10**6, ask, "cvb") > 2 * 8 * 50 * 10**6

@@ -177,8 +177,8 @@ def log_hyperprior(gap: Any) -> Any:
 
     Examples
     --------
-    >>> log_hyperprior(np.array([0.0, HYPER_SPREAD, 9.0]))
-    array([ 0. , -0.5, -inf])
+    >>> log_hyperprior(np.array([HYPER_SPREAD, 9.0]))
+    array([-0.5, -inf])
     """
     return np.where(np.abs(gap) <= CUT * HYPER_SPREAD, -0.5 * (gap / HYPER_SPREAD) ** 2, -np.inf)
 
