@@ -19,6 +19,7 @@ from partita.families.contract import is_conjugate
 from partita.metrics import perplexity
 from partita.mixture.asking import kinds_asked, make_request
 from partita.mixture.blocks import assemble, plan_families, reassemble
+from partita.mixture.checking import check_columns
 from partita.mixture.inference import INFERENCES as DETERMINISTIC
 from partita.mixture.inference import Fitted
 from partita.mixture.noise import log_density, mixed, share_out
@@ -477,10 +478,44 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
             raise ValueError(f"n_samples is {n_samples!r}: give a number of rows, 0 or more")
         rng = as_generator(self.random_state)
         z = rng.choice(len(self.weights_), size=n_samples, p=self.weights_ / self.weights_.sum())
-        # expected natural parameters are no parameters: variational fits draw theirs from the posterior
-        fixed = self._parameters if self._plugs_in() else None
-        thetas = None if fixed is None else fixed.thetas
-        return sample_table(self._blocks, self._statistics, thetas, z, self.schema_, rng), z
+        return sample_table(self._blocks, self._statistics, self._plugged_in(), z, self.schema_, rng), z
+
+    def _plugged_in(self):
+        """Parameters that new rows come from; None where they are drawn from their posterior.
+
+        Expected natural parameters are no parameters, so variational fits draw theirs.
+        """
+        return self._parameters.thetas if self._plugs_in() else None
+
+    def predictive_checks(self, X, n_tables=100):
+        """Compare each column of X with tables drawn from the fitted mixture.
+
+        A p-value near 0 says that the model does not produce columns like this one: look at its kind and family.
+        The rows that were fitted give a lenient check, new rows a strict one.
+
+        Parameters
+        ----------
+        X : array or data frame
+        n_tables : int, default 100
+            Tables to draw; 20 at least.
+
+        Returns
+        -------
+        dict of str to list of ColumnCheck
+            By column: mean, sd, skewness and extremes of numbers, levels and entropy of categories, each with its
+            value in X, its mean and standard deviation over the tables drawn, and the p-value.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from partita import Mixture
+        >>> X = np.random.default_rng(0).exponential(size=(300, 1))
+        >>> model = Mixture(n_clusters=1, inference="vb", random_state=0).fit(X)
+        >>> checks = {check.statistic: check.p_value for check in model.predictive_checks(X)["x0"]}
+        >>> checks["sd"] > 0.05, checks["skewness"] < 0.05
+        (True, True)
+        """
+        return check_columns(self, self._read_new(X, self.handle_unknown), n_tables)
 
     # ---- scikit-learn and storage ----------------------------------------------------------------------------
 

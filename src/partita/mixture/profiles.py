@@ -12,7 +12,7 @@ from partita.families import Block, Categorical, Counts, CountVectors, entry_of
 from partita.families.contract import draw, simulate, summarize
 from partita.table import Schema
 
-__all__ = ["profile_columns", "sample_table"]
+__all__ = ["profile_columns", "sample_columns", "sample_table"]
 
 
 def profile_columns(
@@ -68,11 +68,10 @@ def sample_table(
 
     Without ``thetas`` the parameters are drawn from their posterior.
     """
-    columns: dict[str, np.ndarray] = {}
-    for b, block in enumerate(blocks):
-        theta = draw(block.family, statistics.S[b], rng) if thetas is None else thetas[b]
-        data = simulate(block.family, theta, z, rng)
-        columns |= dict(zip(block.columns, _decoded(data, block, schema), strict=True))
+    columns = sample_columns(blocks, statistics, thetas, z, schema, rng)
+    for name, values in columns.items():
+        if schema.column(name).kind in ("categorical", "binary"):
+            columns[name] = _natural_type(schema.decode(name, values))
     numeric = all(columns[name].dtype.kind in "fiu" for name in columns)
     X = np.full((len(z), schema.n_features), np.nan, dtype=float if numeric else object)
     for j, name in enumerate(schema.names):
@@ -83,7 +82,24 @@ def sample_table(
     return X
 
 
-def _decoded(data: Any, block: Block, schema: Schema) -> list[np.ndarray]:
+def sample_columns(
+    blocks: Sequence[Block],
+    statistics: Statistics,
+    thetas: Sequence[np.ndarray] | None,
+    z: np.ndarray,
+    schema: Schema,
+    rng: np.random.Generator,
+) -> dict[str, np.ndarray]:
+    """Columns of rows with labels z: numbers in the user's units, levels as codes."""
+    columns: dict[str, np.ndarray] = {}
+    for b, block in enumerate(blocks):
+        theta = draw(block.family, statistics.S[b], rng) if thetas is None else thetas[b]
+        data = simulate(block.family, theta, z, rng)
+        columns |= dict(zip(block.columns, _in_user_units(data, block, schema), strict=True))
+    return columns
+
+
+def _in_user_units(data: Any, block: Block, schema: Schema) -> list[np.ndarray]:
     if isinstance(data, Counts):
         return list(data.X.T)
     if isinstance(data, CountVectors):
@@ -91,9 +107,8 @@ def _decoded(data: Any, block: Block, schema: Schema) -> list[np.ndarray]:
         rows = np.repeat(np.arange(len(dense)), np.diff(data.indptr))
         dense[rows, data.indices] = data.counts
         return list(dense.T)
-    if isinstance(block.family, Categorical) or entry_of(block.family).kind == "binary":
-        return [_natural_type(schema.decode(name, data[:, d])) for d, name in enumerate(block.columns)]
-    if entry_of(block.family).raw:
+    is_coded = isinstance(block.family, Categorical) or entry_of(block.family).kind == "binary"
+    if is_coded or entry_of(block.family).raw:
         return list(data.T)
     scaled = [(schema.column(name), data[:, d]) for d, name in enumerate(block.columns)]
     return [column.center + column.scale * values for column, values in scaled]
