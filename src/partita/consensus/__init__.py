@@ -1,6 +1,7 @@
 """Consensus: what do many clusterings of the same objects agree on?"""
 
 from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.laca import LACA
 from partita.consensus.labelings import Labelings
 
-__all__ = ["ConsensusEstimator", "Found", "Labelings"]
+__all__ = ["LACA", "ConsensusEstimator", "Found", "Labelings"]

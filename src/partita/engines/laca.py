@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from partita.engines.linkage import Tree, agglomerate, cut, label_leaves, pair_link
 from partita.engines.pair_agreement import (
+    CrossedMembers,
     PairCounts,
     Rates,
+    cross_members,
     fitted_rates,
     initial_rates,
     log_likelihood,
@@ -62,6 +64,7 @@ class LacaFit(NamedTuple):
     n_iter: int
     converged: bool
     cycle: int  # length of the cycle the search ended in, 0 if it did not
+    crossed: CrossedMembers
     kept_together: bool  # copies of a row were joined at the start though their members' rates do not warrant it
 
 
@@ -145,9 +148,12 @@ def laca(
     if len(rows) > max_leaves:
         sample = _sample(sizes, max_leaves, np.random.default_rng(0) if rng is None else rng)
     problem = _Problem(rows, n_levels, sizes, member_weights, sample, max_leaves, min_clusters, prior_pairs)
-    best, history, converged, cycle = _iterate(problem, max_iter, tol)
+    columns = [np.ascontiguousarray(column, dtype=np.int32) for column in rows.T]
+    crossed = cross_members(columns, sizes)
+    start = initial_rates(crossed, member_weights, prior_pairs)
+    best, history, converged, cycle = _iterate(problem, columns, start, max_iter, tol)
     if n_clusters is not None:
-        best = _recut(problem, best, min(n_clusters, len(best.leaf_labels)))
+        best = _recut(problem, columns, best, min(n_clusters, len(best.leaf_labels)))
     labels, leaves = best.labels, best.leaves
     if leaves.from_copies:
         labels = labels[np.unique(leaves.rows, return_index=True)[1]]
@@ -166,6 +172,7 @@ def laca(
         len(history),
         converged,
         cycle,
+        crossed,
         not leaves.from_copies and not _copies_join_first(problem, best.log_ratios),
     )
 
@@ -227,10 +234,10 @@ def average_links(
 # ---- the search ------------------------------------------------------------------------------------------------
 
 
-def _iterate(problem: _Problem, max_iter: int, tol: float) -> tuple[_Step, list[float], bool, int]:
+def _iterate(
+    problem: _Problem, columns: list[NDArray[np.int32]], rates: Rates, max_iter: int, tol: float
+) -> tuple[_Step, list[float], bool, int]:
     """Steps until the rates stay, a partition comes back or `max_iter`; the step to keep, and how it ended."""
-    columns = [np.ascontiguousarray(column, dtype=np.int32) for column in problem.rows.T]
-    rates = initial_rates(columns, problem.sizes, problem.member_weights, problem.prior_pairs)
     visited: dict[bytes, int] = {}
     history: list[float] = []
     best: _Step | None = None
@@ -272,10 +279,8 @@ def _step(problem: _Problem, columns: list[NDArray[np.int32]], rates: Rates) -> 
     negative = np.flatnonzero(tree.links < 0)
     n_merges = negative[0] if negative.size else tree.links.size
     K = max(len(leaves.rows) - n_merges, min(problem.min_clusters, len(leaves.rows)))
-    labels, leaf_labels, leaves = _partition(problem, leaves, tree, ratios, int(K))
-    if leaves.from_copies:
-        columns = [column[leaves.rows] for column in columns]
-    counts = pair_counts(labels, columns, leaves.sizes if leaves.from_copies else problem.sizes)
+    labels, leaf_labels = _partition(problem, leaves, tree, ratios, int(K))
+    counts = _count_pairs(problem, columns, leaves, labels)
     rates = fitted_rates(counts, problem.prior_pairs)
     value = log_likelihood(counts, rates, problem.member_weights)
     return _Step(labels, leaf_labels, leaves, tree, ratios, rates, counts, value)
@@ -283,11 +288,11 @@ def _step(problem: _Problem, columns: list[NDArray[np.int32]], rates: Rates) -> 
 
 def _partition(
     problem: _Problem, leaves: _Leaves, tree: Tree, ratios: LogRatios, K: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], _Leaves]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Labels of all rows (or copies) and of the leaves when the tree is cut into K clusters."""
     leaf_labels = cut(tree, K)
     if problem.sample is None:
-        return leaf_labels, leaf_labels, leaves
+        return leaf_labels, leaf_labels
     labels = np.empty(len(problem.rows), dtype=np.int64)
     step = max(1, BLOCK_ENTRIES // K)
     for start in range(0, len(labels), step):
@@ -301,17 +306,23 @@ def _partition(
             ratios,
         ).argmax(axis=1)
     labels[leaves.rows] = leaf_labels
-    return labels, leaf_labels, leaves
+    return labels, leaf_labels
 
 
-def _recut(problem: _Problem, step: _Step, K: int) -> _Step:
+def _recut(problem: _Problem, columns: list[NDArray[np.int32]], step: _Step, K: int) -> _Step:
     """The last tree at K clusters; rates stay those that the search converged to."""
-    labels, leaf_labels, leaves = _partition(problem, step.leaves, step.tree, step.log_ratios, K)
-    of_copies = leaves.from_copies
-    columns = list((problem.rows[leaves.rows] if of_copies else problem.rows).T)
-    counts = pair_counts(labels, columns, leaves.sizes if of_copies else problem.sizes)
+    labels, leaf_labels = _partition(problem, step.leaves, step.tree, step.log_ratios, K)
+    counts = _count_pairs(problem, columns, step.leaves, labels)
     value = log_likelihood(counts, step.rates, problem.member_weights)
     return step._replace(labels=labels, leaf_labels=leaf_labels, counts=counts, log_likelihood=value)
+
+
+def _count_pairs(
+    problem: _Problem, columns: list[NDArray[np.int32]], leaves: _Leaves, labels: NDArray[np.int64]
+) -> PairCounts:
+    if leaves.from_copies:
+        return pair_counts(labels, [column[leaves.rows] for column in columns], leaves.sizes)
+    return pair_counts(labels, columns, problem.sizes)
 
 
 # ---- leaves ----------------------------------------------------------------------------------------------------

@@ -14,7 +14,18 @@ from numpy.typing import NDArray
 from partita.dispatch import kernel
 from partita.labels import contingency
 
-__all__ = ["PairCounts", "Rates", "fitted_rates", "initial_rates", "log_likelihood", "pair_counts", "pair_information"]
+__all__ = [
+    "CrossedMembers",
+    "PairCounts",
+    "Rates",
+    "adjusted_agreement",
+    "cross_members",
+    "fitted_rates",
+    "initial_rates",
+    "log_likelihood",
+    "pair_counts",
+    "pair_information",
+]
 
 # Contingency tables above this many cells are mostly zeros and are counted sparsely.
 DENSE_CELLS = 4_000_000
@@ -36,6 +47,14 @@ class PairCounts(NamedTuple):
     apart_apart: NDArray[np.float64]
 
 
+class CrossedMembers(NamedTuple):
+    """Pairs of objects that members e and f both saw: together in both, together in e, and all of them [e, f]."""
+
+    both: NDArray[np.float64]
+    inside: NDArray[np.float64]
+    every: NDArray[np.float64]
+
+
 def pair_counts(z: NDArray[Any], columns: list[NDArray[Any]], weights: NDArray[np.float64]) -> PairCounts:
     """Pairs of objects by what the partition z and each member (a column of labels, -1 missing) say of them.
 
@@ -55,35 +74,57 @@ def pair_counts(z: NDArray[Any], columns: list[NDArray[Any]], weights: NDArray[n
     )
 
 
-def initial_rates(
-    columns: list[NDArray[Any]],
-    weights: NDArray[np.float64],
-    member_weights: NDArray[np.float64],
-    prior_pairs: float,
-) -> Rates:
+def cross_members(columns: list[NDArray[Any]], weights: NDArray[np.float64]) -> CrossedMembers:
+    """Count the pairs that every two members put together, from their contingency tables.
+
+    Examples
+    --------
+    >>> found = cross_members([np.array([0, 0, 1]), np.array([0, 0, -1])], np.ones(3))
+    >>> found.both.tolist(), found.inside.tolist(), found.every.tolist()
+    ([[1.0, 1.0], [1.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]], [[3.0, 1.0], [1.0, 1.0]])
+    """
+    M = len(columns)
+    both, inside, every = np.empty((3, M, M))
+    for e in range(M):
+        for f in range(e, M):
+            both[e, f], inside[e, f], inside[f, e], every[e, f] = _crossed(columns[e], columns[f], weights)
+            both[f, e], every[f, e] = both[e, f], every[e, f]
+    return CrossedMembers(both, inside, every)
+
+
+def initial_rates(crossed: CrossedMembers, member_weights: NDArray[np.float64], prior_pairs: float) -> Rates:
     """Rates when every member in turn plays the model, in proportion to its weight (LACA, 10 and 11).
 
     Examples
     --------
-    >>> rates = initial_rates([np.array([0, 0, 1]), np.array([0, 0, 1])], np.ones(3), np.ones(2), prior_pairs=1.0)
+    >>> crossed = cross_members([np.array([0, 0, 1]), np.array([0, 0, 1])], np.ones(3))
+    >>> rates = initial_rates(crossed, np.ones(2), prior_pairs=1.0)
     >>> rates.within.round(3).tolist(), rates.between.round(3).tolist()
     ([0.833, 0.833], [0.1, 0.1])
     """
-    M = len(columns)
-    both, in_model, only_member, apart = np.zeros((4, M))
-    for e in range(M):
-        for f in range(e, M):
-            n_both, n_e, n_f, n_all = _crossed(columns[e], columns[f], weights)
-            # member f is the model of member e, and the other way round
-            for member, model, in_member, in_its_model in ((e, f, n_e, n_f), (f, e, n_f, n_e))[: 1 + (e != f)]:
-                both[member] += member_weights[model] * n_both
-                in_model[member] += member_weights[model] * in_its_model
-                only_member[member] += member_weights[model] * (in_member - n_both)
-                apart[member] += member_weights[model] * (n_all - in_its_model)
+    both, inside, every = crossed
+    in_model = inside.T @ member_weights
     return Rates(
-        (both + 0.5 * prior_pairs) / (in_model + prior_pairs),
-        (only_member + 0.5 * prior_pairs) / (apart + prior_pairs),
+        (both @ member_weights + 0.5 * prior_pairs) / (in_model + prior_pairs),
+        ((inside - both) @ member_weights + 0.5 * prior_pairs)
+        / ((every - inside.T) @ member_weights + prior_pairs),
     )
+
+
+def adjusted_agreement(crossed: CrossedMembers) -> NDArray[np.float64]:
+    """Adjusted Rand index of every two members, on the objects that both saw; NaN where it means nothing.
+
+    Examples
+    --------
+    >>> crossed = cross_members([np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])], np.ones(4))
+    >>> adjusted_agreement(crossed).round(2).tolist()
+    [[1.0, 1.0, -0.5], [1.0, 1.0, -0.5], [-0.5, -0.5, 1.0]]
+    """
+    both, inside, every = crossed
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_chance = inside * inside.T / every
+        found: NDArray[np.float64] = (both - by_chance) / (0.5 * (inside + inside.T) - by_chance)
+    return np.where(np.isfinite(found), found, np.nan)
 
 
 def fitted_rates(counts: PairCounts, prior_pairs: float) -> Rates:
@@ -107,8 +148,8 @@ def log_likelihood(counts: PairCounts, rates: Rates, member_weights: NDArray[np.
     Examples
     --------
     >>> counts = PairCounts(*np.ones((4, 1)))
-    >>> round(log_likelihood(counts, Rates(np.array([0.5]), np.array([0.5])), np.ones(1)) / np.log(0.5), 6)
-    4.0
+    >>> round(log_likelihood(counts, Rates(np.array([0.5]), np.array([0.5])), np.ones(1)), 4)
+    -2.7726
     """
     within, between = rates
     per_member = (
