@@ -7,10 +7,19 @@ _EXPORTS = {
     "DPMultinomial": "partita.mixture",
     "LatentClass": "partita.mixture",
     "Mixture": "partita.mixture",
+    "MixtureConsensus": "partita.consensus",
     "load": "partita.estimator",
 }
 
-__all__ = ["DPGaussian", "DPMultinomial", "LatentClass", "Mixture", "__version__", "load"]
+__all__ = [
+    "DPGaussian",
+    "DPMultinomial",
+    "LatentClass",
+    "Mixture",
+    "MixtureConsensus",
+    "__version__",
+    "load",
+]
 
 
 def __getattr__(name):

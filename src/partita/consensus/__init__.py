@@ -2,5 +2,6 @@
 
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.labelings import Labelings
+from partita.consensus.mixture_consensus import MixtureConsensus
 
-__all__ = ["ConsensusEstimator", "Found", "Labelings"]
+__all__ = ["ConsensusEstimator", "Found", "Labelings", "MixtureConsensus"]
