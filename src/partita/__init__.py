@@ -8,10 +8,12 @@ _EXPORTS = {
     "LatentClass": "partita.mixture",
     "Mixture": "partita.mixture",
     "MixtureConsensus": "partita.consensus",
+    "NBCE": "partita.consensus",
     "load": "partita.estimator",
 }
 
 __all__ = [
+    "NBCE",
     "DPGaussian",
     "DPMultinomial",
     "LatentClass",

@@ -3,5 +3,6 @@
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.labelings import Labelings
 from partita.consensus.mixture_consensus import MixtureConsensus
+from partita.consensus.nbce import NBCE
 
-__all__ = ["ConsensusEstimator", "Found", "Labelings", "MixtureConsensus"]
+__all__ = ["NBCE", "ConsensusEstimator", "Found", "Labelings", "MixtureConsensus"]

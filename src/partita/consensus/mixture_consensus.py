@@ -45,10 +45,11 @@ class MixtureConsensus(LabelMixture):
     max_clusters : int, optional
         Up to how many clusters are tried where the number is not given; by default as many as the finest member has,
         30 at most.
-    criterion : {"mdl", "bic", "icl"}, default "mdl"
-        What chooses the number, the lowest value. "mdl": the message length of Figueiredo and Jain, where the labels
-        of a cluster are coded as exactly as its own objects allow; "bic"; "icl": BIC and twice the entropy of the
-        clusters of all objects. Numbers are tried upwards until four in a row are no better.
+    criterion : {"bic", "mdl", "icl"}, default "bic"
+        What chooses the number, the lowest value. "bic" (its half is the plain two-part code length); "mdl": the
+        message length of Figueiredo and Jain, where the labels of a cluster are coded only as exactly as its own
+        objects allow, so that small clusters cost less; "icl": BIC and twice the entropy of the clusters of all
+        objects. Numbers are tried upwards until four in a row are no better.
     stop : {"likelihood", "assignments"}, default "likelihood"
         When EM has converged: the likelihood rises no more, or no object changes its cluster.
     n_init : int, default 10
@@ -122,7 +123,7 @@ class MixtureConsensus(LabelMixture):
         n_clusters=None,
         *,
         max_clusters=None,
-        criterion="mdl",
+        criterion="bic",
         stop="likelihood",
         n_init=10,
         max_iter=500,
