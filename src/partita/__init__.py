@@ -8,10 +8,22 @@ _EXPORTS = {
     "LACA": "partita.consensus",
     "LatentClass": "partita.mixture",
     "Mixture": "partita.mixture",
+    "MixtureConsensus": "partita.consensus",
+    "NBCE": "partita.consensus",
     "load": "partita.estimator",
 }
 
-__all__ = ["DPGaussian", "DPMultinomial", "LACA", "LatentClass", "Mixture", "__version__", "load"]
+__all__ = [
+    "LACA",
+    "NBCE",
+    "DPGaussian",
+    "DPMultinomial",
+    "LatentClass",
+    "Mixture",
+    "MixtureConsensus",
+    "__version__",
+    "load",
+]
 
 
 def __getattr__(name):

@@ -1,7 +1,9 @@
 """Consensus: what do many clusterings of the same objects agree on?"""
 
 from partita.consensus.base import ConsensusEstimator, Found
-from partita.consensus.laca import LACA
 from partita.consensus.labelings import Labelings
+from partita.consensus.laca import LACA
+from partita.consensus.mixture_consensus import MixtureConsensus
+from partita.consensus.nbce import NBCE
 
-__all__ = ["LACA", "ConsensusEstimator", "Found", "Labelings"]
+__all__ = ["LACA", "NBCE", "ConsensusEstimator", "Found", "Labelings", "MixtureConsensus"]

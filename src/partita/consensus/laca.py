@@ -83,6 +83,9 @@ class LACA(ConsensusEstimator):
     converged_ : bool
         False if the search went in circles (the partition with the best likelihood is kept) or reached ``max_iter``.
     fit_report_ : FitReport
+        What was unusual about the labels and the search: cycles, sampling, members that say nothing, no agreement.
+    n_features_in_, feature_names_in_, schema_
+        Number, names and labels of the members.
 
     References
     ----------
@@ -265,7 +268,7 @@ class LACA(ConsensusEstimator):
                 ConvergenceWarning,
             )
             report.add("not_converged", f"not converged after {self.max_iter} trees")
-        if self.n_clusters is not None and K < self.n_clusters:
+        if self.n_clusters is not None and self.n_clusters > K:
             report.add(
                 "fewer_clusters",
                 f"n_clusters={self.n_clusters}, but there are only {K} distinct rows: they are the clusters",
@@ -295,9 +298,7 @@ def _informed_weights(fit: LacaFit, given: np.ndarray) -> np.ndarray:
     return informed * (given.sum() / informed.sum()) if informed.sum() > 0 else given
 
 
-def _of_objects(
-    fit: LacaFit, distinct: Signatures, labelings: Labelings
-) -> tuple[np.ndarray, np.ndarray]:
+def _of_objects(fit: LacaFit, distinct: Signatures, labelings: Labelings) -> tuple[np.ndarray, np.ndarray]:
     """Labels and leaves of the objects; where the leaves are copies, objects take theirs in turn."""
     if not fit.from_copies:
         leaf_of_row = np.full(len(distinct.rows), -1)

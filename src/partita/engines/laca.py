@@ -65,7 +65,9 @@ class LacaFit(NamedTuple):
     converged: bool
     cycle: int  # length of the cycle the search ended in, 0 if it did not
     crossed: CrossedMembers
-    kept_together: bool  # copies of a row were joined at the start though their members' rates do not warrant it
+    kept_together: (
+        bool  # copies of a row were joined at the start though their members' rates do not warrant it
+    )
 
 
 class _Leaves(NamedTuple):
@@ -352,7 +354,9 @@ def _copies_join_first(problem: _Problem, ratios: LogRatios) -> bool:
     holed = (problem.rows < 0).any(axis=0)
     itself = (problem.rows[repeated] >= 0) @ ratios.same
     return bool(
-        (ratios.same >= ratios.different)[varied].all() and (ratios.same[holed] >= 0).all() and itself.min() >= 0
+        (ratios.same >= ratios.different)[varied].all()
+        and (ratios.same[holed] >= 0).all()
+        and itself.min() >= 0
     )
 
 

@@ -116,7 +116,9 @@ def adjusted_agreement(crossed: CrossedMembers) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> crossed = cross_members([np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])], np.ones(4))
+    >>> crossed = cross_members(
+    ...     [np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])], np.ones(4)
+    ... )
     >>> adjusted_agreement(crossed).round(2).tolist()
     [[1.0, 1.0, -0.5], [1.0, 1.0, -0.5], [-0.5, -0.5, 1.0]]
     """
@@ -168,7 +170,9 @@ def pair_information(counts: PairCounts) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> pair_information(PairCounts(*np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))).round(3).tolist()
+    >>> pair_information(PairCounts(*np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))).round(
+    ...     3
+    ... ).tolist()
     [0.693, 0.0]
     """
     total = np.maximum(sum(counts), np.finfo(float).tiny)
