@@ -180,6 +180,8 @@ class LACA(ConsensusEstimator):
 
     def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
         super()._settle(found, labelings, codes)
+        # the last of equal rows counts where the base looks known rows up; of copies it shall be the first
+        self._known_rows, self._known = self._leaf_codes[::-1].copy(), self._leaf_labels()[::-1].copy()
         leaves = np.full(len(codes), -1)
         leaves[labelings.rows] = self._object_leaves
         self.leaves_ = leaves
@@ -225,15 +227,6 @@ class LACA(ConsensusEstimator):
         place = np.empty_like(self._tree_clusters)
         place[self._tree_clusters] = np.arange(len(place))
         return place[self._leaf_clusters]
-
-    # what the base looks known rows up in: the last of equal rows counts there, and here the first copy shall
-    @property
-    def _known_rows(self) -> np.ndarray:
-        return self._leaf_codes[::-1]
-
-    @property
-    def _known(self) -> np.ndarray:
-        return self._leaf_labels()[::-1]
 
     def _rates_of_members(self, rates: np.ndarray, labelings: Labelings) -> np.ndarray:
         """Of the user's members: a soft one has the mean of its columns."""
