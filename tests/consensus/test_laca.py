@@ -215,6 +215,11 @@ def test_copies_are_apart_only_where_agreement_counts_less_than_disagreement():
     assert model.agreement_within_[3] < model.agreement_between_[3]
     assert len(model.linkage_) == len(Y) - 1  # every object is a leaf
     assert_equal_fits(model, naive)
+    rows = [0, 1, 12, 13]
+    weighted = fit(Y[rows], sample_weight=[6, 6, 6, 6])
+    assert np.array_equal(weighted.linkage_, model.linkage_)
+    assert weighted.leaves_.tolist() == [0, 6, 12, 18]
+    assert same_partition(weighted.labels_, model.labels_[rows])
     few = fit(Y, max_signatures=10)  # too many objects for that
     assert len(few.linkage_) == 3
     assert "kept_together" in few.fit_report_
