@@ -5,6 +5,7 @@ from partita._version import __version__
 _EXPORTS = {
     "DPGaussian": "partita.mixture",
     "DPMultinomial": "partita.mixture",
+    "EvidenceAccumulation": "partita.consensus",
     "LACA": "partita.consensus",
     "LatentClass": "partita.mixture",
     "Mixture": "partita.mixture",
@@ -18,6 +19,7 @@ __all__ = [
     "NBCE",
     "DPGaussian",
     "DPMultinomial",
+    "EvidenceAccumulation",
     "LatentClass",
     "Mixture",
     "MixtureConsensus",
