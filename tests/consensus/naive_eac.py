@@ -16,7 +16,7 @@ def naive_eac(Y, link, member_weights=None):
     both = (Y[:, None] >= 0) & (Y[None, :] >= 0)
     agreed = (both & (Y[:, None] == Y[None, :])) @ power
     seen = both @ power
-    first = np.array([int(np.argmax((Y == row).all(axis=1))) for row in Y])
+    first = np.array([int(np.argmax((row == Y).all(axis=1))) for row in Y])
     if link == "single":
         merges, links = _single(_ratio(agreed, seen), first)
     else:

@@ -73,7 +73,9 @@ def test_equals_the_naive_one_on_small_ensembles_full_of_ties(seed, link):
     Y = np.where(rng.random((30, 4)) < 0.4, rng.integers(3, size=(30, 4)), rng.integers(3, size=(30, 1)))
     assert_equals_naive(Y, link)
     holes = np.where(rng.random(Y.shape) < 0.25, -1, Y)
-    holes[:, 3] = Y[:, 3]  # every two objects share a member: without one, ties of the pooled ratio are not ordered
+    holes[:, 3] = Y[
+        :, 3
+    ]  # every two objects share a member: without one, ties of the pooled ratio are not ordered
     assert_equals_naive(holes, link, member_weight=[1, 2, 0.5, 1])
 
 

@@ -246,26 +246,9 @@ def _chain(starts, leaf_columns, leaf_sizes, link, pooled, pairs, links):
             chain[0], place[alive[0]], length = alive[0], 0, 1
         while True:
             tip = chain[length - 1]
-            for p in range(begin[tip], end[tip]):
-                gain[columns[p]] = link.gain[columns[p]] * counts[p]
-                seen[columns[p]] = link.seen[columns[p]] * counts[p]
-            best, nearest = -np.inf, -1
-            for a in range(n_alive):  # in rising order, so that the smallest leaf wins a tie
-                v = alive[a]
-                if v == tip:
-                    continue
-                n_pairs = sizes[tip] * sizes[v]
-                row_columns, row_counts = columns[begin[v] : end[v]], counts[begin[v] : end[v]]
-                total = link.base * n_pairs + _overlap(gain, row_columns, row_counts)
-                both = link.seen_base * n_pairs
-                if pooled:
-                    both += _overlap(seen, row_columns, row_counts)
-                value = total / both if both > 0.0 else 0.0
-                if value > best:
-                    best, nearest = value, v
-            for p in range(begin[tip], end[tip]):
-                gain[columns[p]] = 0.0
-                seen[columns[p]] = 0.0
+            nearest, best = _nearest(
+                tip, alive[:n_alive], sizes, begin, end, columns, counts, link, pooled, gain, seen
+            )
             if place[nearest] >= 0:  # the one before the tip; an earlier one only where rounding made a tie
                 break
             chain[length], place[nearest] = nearest, length
@@ -296,6 +279,31 @@ def _chain(starts, leaf_columns, leaf_sizes, link, pooled, pairs, links):
             if after:
                 alive[a] = alive[a + 1]
         n_alive -= 1
+
+
+@kernel
+def _nearest(tip, alive, sizes, begin, end, columns, counts, link, pooled, gain, seen):
+    """The cluster with the best link to the tip; `gain` and `seen` are zero before and after."""
+    for p in range(begin[tip], end[tip]):
+        gain[columns[p]] = link.gain[columns[p]] * counts[p]
+        seen[columns[p]] = link.seen[columns[p]] * counts[p]
+    best, nearest = -np.inf, -1
+    for v in alive:  # in rising order, so that the smallest leaf wins a tie
+        if v == tip:
+            continue
+        n_pairs = sizes[tip] * sizes[v]
+        row_columns, row_counts = columns[begin[v] : end[v]], counts[begin[v] : end[v]]
+        total = link.base * n_pairs + _overlap(gain, row_columns, row_counts)
+        both = link.seen_base * n_pairs
+        if pooled:
+            both += _overlap(seen, row_columns, row_counts)
+        value = total / both if both > 0.0 else 0.0
+        if value > best:
+            best, nearest = value, v
+    for p in range(begin[tip], end[tip]):
+        gain[columns[p]] = 0.0
+        seen[columns[p]] = 0.0
+    return nearest, best
 
 
 @kernel
