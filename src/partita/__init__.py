@@ -5,12 +5,27 @@ from partita._version import __version__
 _EXPORTS = {
     "DPGaussian": "partita.mixture",
     "DPMultinomial": "partita.mixture",
+    "EvidenceAccumulation": "partita.consensus",
+    "LACA": "partita.consensus",
     "LatentClass": "partita.mixture",
     "Mixture": "partita.mixture",
+    "MixtureConsensus": "partita.consensus",
+    "NBCE": "partita.consensus",
     "load": "partita.estimator",
 }
 
-__all__ = ["DPGaussian", "DPMultinomial", "LatentClass", "Mixture", "__version__", "load"]
+__all__ = [
+    "LACA",
+    "NBCE",
+    "DPGaussian",
+    "DPMultinomial",
+    "EvidenceAccumulation",
+    "LatentClass",
+    "Mixture",
+    "MixtureConsensus",
+    "__version__",
+    "load",
+]
 
 
 def __getattr__(name):

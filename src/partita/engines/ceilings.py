@@ -49,8 +49,8 @@ def log_ceiling(lik, d, s, x, more):
 def _(lik, d, s, x, more):
     if x < 0:
         return 0.0
-    a, V = lik.alpha[d], s.shape[0] - 1
-    return math.log((a + s[1 + x] + more) / (a * V + s[0] + more))
+    a, V, h = lik.alpha[d], s.shape[0] - 1, lik.power[d]
+    return h * math.log((a + s[1 + x] + more) / (a * V + s[0] + more))
 
 
 @log_ceiling.register(Bernoulli)

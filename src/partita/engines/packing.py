@@ -92,6 +92,10 @@ def pack(blocks: Sequence[Block], n_rows: int) -> tuple[Any, ...]:
 def _is_worth_it(block: Any, n_rows: int) -> bool:
     if n_rows < FEWEST_ROWS or level_statistics(block.family, 0) is None:
         return False
+    if not np.all(
+        getattr(block.family, "power", 1.0) == 1.0
+    ):  # scored with another weight than it is counted
+        return False
     return len(_groups(block)) < len(block.columns)
 
 

@@ -1,0 +1,18 @@
+"""Consensus: what do many clusterings of the same objects agree on?"""
+
+from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.evidence_accumulation import EvidenceAccumulation
+from partita.consensus.labelings import Labelings
+from partita.consensus.laca import LACA
+from partita.consensus.mixture_consensus import MixtureConsensus
+from partita.consensus.nbce import NBCE
+
+__all__ = [
+    "LACA",
+    "NBCE",
+    "ConsensusEstimator",
+    "EvidenceAccumulation",
+    "Found",
+    "Labelings",
+    "MixtureConsensus",
+]
