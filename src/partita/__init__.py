@@ -5,12 +5,21 @@ from partita._version import __version__
 _EXPORTS = {
     "DPGaussian": "partita.mixture",
     "DPMultinomial": "partita.mixture",
+    "EnsembleClustering": "partita.consensus",
     "LatentClass": "partita.mixture",
     "Mixture": "partita.mixture",
     "load": "partita.estimator",
 }
 
-__all__ = ["DPGaussian", "DPMultinomial", "LatentClass", "Mixture", "__version__", "load"]
+__all__ = [
+    "DPGaussian",
+    "DPMultinomial",
+    "EnsembleClustering",
+    "LatentClass",
+    "Mixture",
+    "__version__",
+    "load",
+]
 
 
 def __getattr__(name):

@@ -22,6 +22,7 @@ from partita.ensembles.named import (
     subspace_ensemble,
 )
 from partita.ensembles.noise import add_label_noise, noisy_copies
+from partita.ensembles.saving import member_from_state, member_state
 
 __all__ = [
     "Description",
@@ -38,6 +39,8 @@ __all__ = [
     "kmeans_ensemble",
     "learn_scaling",
     "medoid_member",
+    "member_from_state",
+    "member_state",
     "mixed_ensemble",
     "noisy_copies",
     "pairwise_agreement",
