@@ -6,17 +6,23 @@ _EXPORTS = {
     "DPGaussian": "partita.mixture",
     "DPMultinomial": "partita.mixture",
     "EnsembleClustering": "partita.consensus",
+    "LACA": "partita.consensus",
     "LatentClass": "partita.mixture",
     "Mixture": "partita.mixture",
+    "MixtureConsensus": "partita.consensus",
+    "NBCE": "partita.consensus",
     "load": "partita.estimator",
 }
 
 __all__ = [
+    "LACA",
+    "NBCE",
     "DPGaussian",
     "DPMultinomial",
     "EnsembleClustering",
     "LatentClass",
     "Mixture",
+    "MixtureConsensus",
     "__version__",
     "load",
 ]

@@ -3,5 +3,16 @@
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.ensemble_clustering import EnsembleClustering
 from partita.consensus.labelings import Labelings
+from partita.consensus.laca import LACA
+from partita.consensus.mixture_consensus import MixtureConsensus
+from partita.consensus.nbce import NBCE
 
-__all__ = ["ConsensusEstimator", "EnsembleClustering", "Found", "Labelings"]
+__all__ = [
+    "LACA",
+    "NBCE",
+    "ConsensusEstimator",
+    "EnsembleClustering",
+    "Found",
+    "Labelings",
+    "MixtureConsensus",
+]
