@@ -28,6 +28,8 @@ def fit_alpha(alpha: np.ndarray, mean_log_theta: np.ndarray, *, symmetric: bool 
     array([2. , 0.5])
     """
     K = len(alpha)
+    if K == 1:
+        return alpha  # memberships of one cluster are 1, whatever alpha is
 
     def objective(a: np.ndarray) -> float:
         return float(gammaln(a.sum()) - gammaln(a).sum() + (a - 1.0) @ mean_log_theta)
@@ -85,19 +87,22 @@ def log_memberships(alpha: np.ndarray, counts: np.ndarray) -> float:
     return float((counts[:-1] * of_clusters).sum() + counts[-1] @ (gammaln(total) - gammaln(total + c)))
 
 
-def walk_alpha(alpha: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Random walks on each log alpha_k under Gamma(1, 1) priors, given the counts of ``log_memberships``."""
-    alpha = alpha.copy()
+def walk_alpha(
+    alpha: np.ndarray, counts: np.ndarray, rng: np.random.Generator, *, symmetric: bool = False
+) -> np.ndarray:
+    """Random walks on each log alpha_k (or the one they share) under Gamma(1, 1), given ``log_memberships``' counts."""
     now = log_memberships(alpha, counts)
     for _ in range(WALKS):
-        for k in range(len(alpha)):
-            old = alpha[k]
-            alpha[k] = old * np.exp(STRIDE * rng.standard_normal())
-            if SMALLEST <= alpha[k] <= LARGEST:
-                new = log_memberships(alpha, counts)
-                # the walk is on the log scale: its Jacobian is alpha_k
-                if np.log(rng.random()) < new - now - RATE * (alpha[k] - old) + np.log(alpha[k] / old):
-                    now = new
-                    continue
-            alpha[k] = old
+        for k in [slice(None)] if symmetric else range(len(alpha)):
+            factor = np.exp(STRIDE * rng.standard_normal())
+            level = np.log(rng.random())
+            there = alpha.copy()
+            there[k] *= factor
+            old, new = np.max(alpha[k]), np.max(there[k])
+            if not SMALLEST <= new <= LARGEST:
+                continue
+            value = log_memberships(there, counts)
+            # the walk is on the log scale: its Jacobian is alpha_k
+            if level < value - now - RATE * (new - old) + np.log(new / old):
+                alpha, now = there, value
     return alpha

@@ -12,8 +12,9 @@ aligned to the mean of those before them by optimal assignment. Griffiths and St
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -23,7 +24,19 @@ from partita.dispatch import kernel
 from partita.engines.cells import Cells, level_sums, nearest_seed
 from partita.engines.cells_concentration import log_memberships, walk_alpha
 
-__all__ = ["CellsChain", "Pool", "add_draw", "copies", "init", "log_joint", "new_pool", "run_chain", "step"]
+__all__ = [
+    "CellsChain",
+    "Pool",
+    "add_draw",
+    "check_counts",
+    "copies",
+    "init",
+    "log_joint",
+    "new_pool",
+    "run_chain",
+    "run_chains",
+    "step",
+]
 
 BLOCK = 2**14  # rows whose uniforms are drawn at once
 
@@ -52,6 +65,37 @@ class Pool(NamedTuple):
     n_draws: int
 
 
+def run_chains(
+    cells: Cells,
+    alpha: np.ndarray,
+    smoothing: float,
+    rngs: Sequence[np.random.Generator],
+    *,
+    n_draws: int,
+    watch: Callable[[int, int, float], bool | None],
+    **options: Any,
+) -> tuple[Pool, list[np.ndarray]]:
+    """Chains, one for each generator, pooled; memberships are those of the rows of ``cells``.
+
+    ``watch(chain, iteration, log joint)`` is called after each iteration; where it returns True, no chain goes on.
+    Also returns the log joint of the draws of each chain; ``options`` are those of ``run_chain``.
+    """
+    objects, row_of, members = copies(cells)
+    pool = new_pool(len(row_of), int(cells.starts[-1]), len(alpha))
+    traces: list[np.ndarray] = []
+    for number, rng in enumerate(rngs):
+        chain = init(objects, members, alpha, smoothing, rng)
+        pool, trace = run_chain(chain, pool, rng, n_draws=n_draws, watch=partial(watch, number), **options)
+        traces.append(trace)
+        if len(trace) < n_draws:
+            break
+    if len(row_of) > len(cells.weights):
+        first = np.searchsorted(row_of, np.arange(len(cells.weights)))
+        mean = np.add.reduceat(pool.memberships, first, axis=0) / cells.weights[:, None]
+        pool = pool._replace(memberships=mean)
+    return pool, traces
+
+
 def copies(cells: Cells) -> tuple[Cells, np.ndarray, np.ndarray]:
     """Objects and labels repeated by their whole weights; with the row of each object and the member of each label.
 
@@ -62,6 +106,15 @@ def copies(cells: Cells) -> tuple[Cells, np.ndarray, np.ndarray]:
     >>> repeated.positions.shape, rows, members
     ((3, 2), array([0, 1, 1]), array([0, 0]))
     """
+    check_counts(cells)
+    rows = np.repeat(np.arange(len(cells.weights)), cells.weights.astype(np.int64))
+    members = np.repeat(np.arange(len(cells.powers)), cells.powers.astype(np.int64))
+    positions = np.ascontiguousarray(cells.positions[rows][:, members])
+    return Cells(positions, cells.starts, np.ones(len(members)), np.ones(len(rows))), rows, members
+
+
+def check_counts(cells: Cells) -> None:
+    """Chains count objects and labels: weights must be whole numbers."""
     for what, remedy, values in (
         ("sample_weight", "inference='vb' takes any weight", cells.weights),
         ("member_weight", "inference='vb' takes any weight, and soft members", cells.powers),
@@ -72,10 +125,6 @@ def copies(cells: Cells) -> tuple[Cells, np.ndarray, np.ndarray]:
                 f"{what} has {values[wrong[0]]:g} at position {wrong[0]}: chains count objects and labels, so give "
                 f"whole numbers ({remedy})"
             )
-    rows = np.repeat(np.arange(len(cells.weights)), cells.weights.astype(np.int64))
-    members = np.repeat(np.arange(len(cells.powers)), cells.powers.astype(np.int64))
-    positions = np.ascontiguousarray(cells.positions[rows][:, members])
-    return Cells(positions, cells.starts, np.ones(len(members)), np.ones(len(rows))), rows, members
 
 
 def init(
@@ -105,7 +154,7 @@ def from_latent(
     )
 
 
-def step(chain: CellsChain, rng: np.random.Generator, *, learn_alpha: bool = False) -> CellsChain:
+def step(chain: CellsChain, rng: np.random.Generator, *, learn_alpha: str | bool = False) -> CellsChain:
     """One sweep over all labels (in place), then the concentration."""
     N, M = chain.positions.shape
     chain.counts[:-1] = 0.0
@@ -118,7 +167,10 @@ def step(chain: CellsChain, rng: np.random.Generator, *, learn_alpha: bool = Fal
             chain.positions[lo : lo + BLOCK], chain.members, chain.alpha, chain.smoothing, prior_sums,
             chain.z[lo : lo + BLOCK], chain.table, chain.sums, chain.counts, u,
         )  # fmt: skip
-    return chain._replace(alpha=walk_alpha(chain.alpha, chain.counts, rng)) if learn_alpha else chain
+    if not learn_alpha:
+        return chain
+    alpha = walk_alpha(chain.alpha, chain.counts, rng, symmetric=learn_alpha == "symmetric")
+    return chain._replace(alpha=alpha)
 
 
 @kernel
@@ -216,8 +268,8 @@ def run_chain(
     n_draws: int,
     burn_in: int,
     thin: int,
-    learn_alpha: bool,
-    watch: Callable[[int, float], bool] | None = None,
+    learn_alpha: str | bool,
+    watch: Callable[[int, float], bool | None] | None = None,
 ) -> tuple[Pool, np.ndarray]:
     """Burn in, then add every ``thin``-th state to the pool; also the log joint of each draw.
 

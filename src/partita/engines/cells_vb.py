@@ -12,7 +12,8 @@ Good for memberships of many objects at once. It understates their spread, as me
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -20,9 +21,12 @@ from scipy.special import digamma, gammaln
 from partita.dispatch import kernel
 from partita.engines.cells import Cells, level_sums, seed_table
 from partita.engines.cells_concentration import fit_alpha
+from partita.engines.run import Run, best_run, iterate
 from partita.families.special import log_gamma_and_digamma
 
-__all__ = ["CellsVBState", "Totals", "exp_expected_log", "init", "step"]
+__all__ = ["CellsVBState", "Totals", "climb", "exp_expected_log", "init", "step"]
+
+SAMPLE = 20_000  # rows on which starts are tried, where there are more
 
 
 class Totals(NamedTuple):
@@ -145,3 +149,48 @@ def sweep_rows(positions, powers, weights, alpha, B, n_passes, log_theta, S, n, 
             n[k] += w * (alpha[k] + a[k]) / total
             log_theta_sum[k] += w * log_theta[i, k]
     return out
+
+
+def climb(
+    cells: Cells,
+    alpha: np.ndarray,
+    smoothing: float,
+    rng: np.random.Generator,
+    *,
+    n_init: int,
+    learn_alpha: str | bool,
+    **options: Any,
+) -> tuple[Run, list[float]]:
+    """The best of ``n_init`` starts, and the bounds where they ended; ``options`` are those of ``iterate``.
+
+    Where there are many rows the starts climb on a sample of them, and only the best goes on with all.
+    """
+    update = partial(step, smoothing=smoothing, learn_alpha=learn_alpha)
+    tried = _sample(cells, rng)
+
+    def runs():
+        for restart, own in enumerate(rng.spawn(n_init)):
+            start = init(tried, alpha, smoothing, own)
+            weight = float(tried.weights.sum())
+            yield iterate(partial(update, cells=tried), start, weight=weight, restart=restart, **options)
+
+    best, finals = best_run(runs())
+    if tried is cells:
+        return best, finals
+    if not (best.converged or best.reason == "max_iter"):
+        options = options | {"max_iter": 1}  # told to stop
+    found = best.state
+    counts = found.table - smoothing
+    start = init(cells, found.alpha, smoothing, rng, counts * (cells.weights.sum() / tried.weights.sum()))
+    weight = float(cells.weights.sum())
+    run = iterate(partial(update, cells=cells), start, weight=weight, restart=n_init, **options)
+    return (run if best.converged or best.reason == "max_iter" else run._replace(reason=best.reason)), finals
+
+
+def _sample(cells: Cells, rng: np.random.Generator) -> Cells:
+    n = len(cells.weights)
+    if n <= 2 * SAMPLE:
+        return cells
+    rows = np.sort(rng.choice(n, size=SAMPLE, replace=False, p=cells.weights / cells.weights.sum()))
+    # heavy rows are more likely in the sample already
+    return cells._replace(positions=cells.positions[rows], weights=np.ones(SAMPLE))
