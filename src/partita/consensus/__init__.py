@@ -3,5 +3,7 @@
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.bce import BCE
 from partita.consensus.labelings import Labelings
+from partita.consensus.mixture_consensus import MixtureConsensus
+from partita.consensus.nbce import NBCE
 
-__all__ = ["BCE", "ConsensusEstimator", "Found", "Labelings"]
+__all__ = ["BCE", "NBCE", "ConsensusEstimator", "Found", "Labelings", "MixtureConsensus"]
