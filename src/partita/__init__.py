@@ -3,6 +3,7 @@
 from partita._version import __version__
 
 _EXPORTS = {
+    "BCE": "partita.consensus",
     "DPGaussian": "partita.mixture",
     "DPMultinomial": "partita.mixture",
     "EnsembleClustering": "partita.consensus",
@@ -15,6 +16,7 @@ _EXPORTS = {
 }
 
 __all__ = [
+    "BCE",
     "LACA",
     "NBCE",
     "DPGaussian",

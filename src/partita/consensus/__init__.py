@@ -1,6 +1,7 @@
 """Consensus: what do many clusterings of the same objects agree on?"""
 
 from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.bce import BCE
 from partita.consensus.ensemble_clustering import EnsembleClustering
 from partita.consensus.labelings import Labelings
 from partita.consensus.laca import LACA
@@ -8,6 +9,7 @@ from partita.consensus.mixture_consensus import MixtureConsensus
 from partita.consensus.nbce import NBCE
 
 __all__ = [
+    "BCE",
     "LACA",
     "NBCE",
     "ConsensusEstimator",
