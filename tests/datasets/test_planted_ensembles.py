@@ -18,7 +18,7 @@ def test_labels_are_redrawn_and_missing_as_often_as_asked():
     planted = make_planted_ensemble(5000, 4, 20, redrawn=0.2, missing=0.3, random_state=0)
     seen = planted.X >= 0
     assert abs(seen.mean() - 0.7) < 5 * np.sqrt(0.21 / 1e5)
-    right = planted.X == np.take_along_axis(planted.parameters["names"], planted.labels[:, None], axis=0)
+    right = np.take_along_axis(planted.parameters["names"], planted.labels[:, None], axis=0) == planted.X
     assert abs(right[seen].mean() - (0.8 + 0.2 / 4)) < 5 * np.sqrt(0.15 * 0.85 / seen.sum())
 
 

@@ -34,7 +34,7 @@ def test_members_that_share_no_object_cannot_be_compared():
     Y = np.array([[0, -1, 0], [1, -1, 1], [-1, 0, 0], [-1, 1, 1]])
     assert np.isnan(pairwise_agreement(Y)[0, 1])
     found = describe(Y)
-    assert found.medoid == 2 and found.quality.tolist() == [1.0, 1.0, 1.0] or found.quality[2] == 1.0
+    assert found.quality.tolist() == [1.0, 1.0, 1.0] and found.medoid == 0
     assert found.missing.tolist() == [0.5, 0.5, 0.0]
 
 
@@ -82,7 +82,7 @@ def test_no_matrix_of_pairs_of_objects():
 def test_label_noise_changes_as_many_labels_as_asked(share):
     labels = np.tile([0, 1, 2, 5], 25)
     Y = noisy_copies(labels, 6, share, random_state=0)
-    assert ((Y != labels[:, None]).sum(axis=0) == round(100 * share)).all()
+    assert ((labels[:, None] != Y).sum(axis=0) == round(100 * share)).all()
     assert set(Y.ravel()) == {0, 1, 2, 5}
     assert (Y[:, 0] != Y[:, 1]).any()
 
