@@ -69,7 +69,7 @@ def _(lik, d, S, theta, x, R, j):
 
 @singledispatch
 def level_statistics(lik: Any, d: int) -> list[list[int]] | None:
-    """Rows of the statistics that a datum of column d adds one to: for missing, then for each level."""
+    """Rows of the statistics that a datum of column d adds its power to: for missing, then for each level."""
     return None
 
 
@@ -110,6 +110,11 @@ def _groups(block: Block) -> list[list[int]]:
     return groups
 
 
+def row_powers(lik: Any, n_rows: int) -> np.ndarray:
+    """What a datum adds to each row of the statistics."""
+    return np.repeat(lik.power, np.diff(lik.offsets)) if isinstance(lik, Categorical) else np.ones(n_rows)
+
+
 def _packed(block: Block) -> PackedBlock:
     groups = _groups(block)
     sizes, rows, states = [0], [], []
@@ -128,5 +133,6 @@ def _packed(block: Block) -> PackedBlock:
             states += [sizes[-1] + state] * len(meaning)
         sizes.append(sizes[-1] + len(meanings))
     shape = (int(stats_start(block.family, n_columns(block.family))), sizes[-1])
-    levels = csr_array((np.ones(len(rows)), (rows, states)), shape=shape)
+    powers = row_powers(block.family, shape[0])
+    levels = csr_array((powers[rows], (rows, states)), shape=shape)
     return PackedBlock(*block, States(np.array(sizes)), codes, levels)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from partita.engines.passes import Parameters, Statistics, collect, rounding_error
-from partita.families.contract import expect, learn, n_columns, widened
+from partita.families.contract import expect, learn, n_columns, unconstrained, widened
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.partitions import Gamma, StickBreaking, expect_log_weights, log_labelled, with_concentration
@@ -118,13 +118,18 @@ def fit_concentration(prior: Any, n: np.ndarray) -> Any:
 
 
 def learn_hyper(lik: Any, S: np.ndarray, n: np.ndarray) -> Any:
-    """The family with the hyper-parameters of its proposal, wherever they raise the evidence of a column."""
+    """The family with the hyper-parameters of its proposal, wherever they raise the evidence of a column (of all
+    columns, where these share a hyper-parameter).
+    """
     proposal = lik
     for _ in range(LEARN_STEPS):
         proposal = learn(proposal, widened(proposal, S)[0], n)
-    better = evidence(proposal, S).sum(axis=1) >= evidence(lik, S).sum(axis=1)
+    then, now = evidence(proposal, S).sum(axis=1), evidence(lik, S).sum(axis=1)
+    better = then >= now
     if better.all():
         return proposal
+    if any(len(values) != n_columns(lik) for values in unconstrained(lik).values()):  # shared by the columns
+        return proposal if then.sum() >= now.sum() else lik
     if n_columns(lik) == 1 or not better.any():
         return lik
 

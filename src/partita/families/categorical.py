@@ -1,4 +1,8 @@
-"""Categorical columns under symmetric Dirichlet priors; columns may differ in their number of levels."""
+"""Categorical columns under symmetric Dirichlet priors; columns may differ in their number of levels.
+
+A column may count more or less than once: its likelihood is raised to a power. Under a Dirichlet prior that integrates
+exactly, as if each datum were so many data of its level, so that the statistics are counts times the power.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from scipy.special import digamma, gammaln, polygamma
 
 from partita.families.contract import (
     cache_start,
+    constrained,
     curvature,
     draw,
     expect,
@@ -34,9 +39,11 @@ from partita.families.contract import (
     stats_start,
     summarize,
     touch,
+    unconstrained,
 )
 from partita.families.hyper import newton_root
 from partita.families.registry import Block, register_family
+from partita.families.special import log_rise, trigamma
 
 __all__ = ["Categorical"]
 
@@ -44,8 +51,10 @@ __all__ = ["Categorical"]
 class Categorical(NamedTuple):
     """Categorical-Dirichlet family: level codes 0, 1, ... and -1 for missing.
 
-    Statistics of a column with V levels: the number of observed codes, then the count of each level. The
-    natural parameter of the first is zero, of the others the log probability.
+    Statistics of a column with V levels: the number of observed codes, then the count of each level, both times the
+    power of the column. The natural parameter of the first is zero, of the others the log probability. With a power
+    other than 1 the likelihood is no density of the codes (its sum over the levels is not 1), only a way to count
+    the evidence of a column for less, or more.
 
     Good for survey items, label matrices, any nominal column. Not for ordered codes whose distance matters.
 
@@ -58,14 +67,16 @@ class Categorical(NamedTuple):
 
     alpha: np.ndarray  # pseudo-count of every level, one a column
     offsets: np.ndarray  # where the statistics of each column start
+    power: np.ndarray  # of the likelihood, one a column
+    tied: bool  # whether all columns have one pseudo-count, learned from all of them
 
     @classmethod
-    def default(cls, n_levels, *, alpha: float = 0.5) -> Categorical:
+    def default(cls, n_levels, *, alpha: float = 0.5, power=1.0, tied: bool = False) -> Categorical:
         """Half a count a level (Jeffreys)."""
         sizes = np.asarray(n_levels, np.int64) + 1
-        return cls(
-            np.full(len(sizes), float(alpha)), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        )
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        ones = np.ones(len(sizes))
+        return cls(alpha * ones, offsets, power * ones, bool(tied))
 
     @property
     def n_levels(self) -> np.ndarray:
@@ -90,8 +101,8 @@ def _(lik, d):
 @observe.register(Categorical)
 def _(lik, d, s, x, w):
     if x >= 0:
-        s[0] += w
-        s[1 + x] += w
+        s[0] += w * lik.power[d]
+        s[1 + x] += w * lik.power[d]
 
 
 @log_marginal.register(Categorical, inline=False)
@@ -105,18 +116,18 @@ def _(lik, d, s):
 
 @refresh.register(Categorical, inline=False)
 def _(lik, d, s, c, k):
-    a, V = lik.alpha[d], s.shape[0] - 1
-    c[0, k] = math.log(a * V + s[0])
+    a, V, h = lik.alpha[d], s.shape[0] - 1, lik.power[d]
+    c[0, k] = log_rise(a * V + s[0], h)
     for v in range(V):
-        c[1 + v, k] = math.log(a + s[1 + v])
+        c[1 + v, k] = log_rise(a + s[1 + v], h)
 
 
 @touch.register(Categorical)
 def _(lik, d, s, c, k, x):
     if x >= 0:
-        a, V = lik.alpha[d], s.shape[0] - 1
-        c[0, k] = math.log(a * V + s[0])
-        c[1 + x, k] = math.log(a + s[1 + x])
+        a, V, h = lik.alpha[d], s.shape[0] - 1, lik.power[d]
+        c[0, k] = log_rise(a * V + s[0], h)
+        c[1 + x, k] = log_rise(a + s[1 + x], h)
 
 
 @ready.register(Categorical)
@@ -136,24 +147,27 @@ def _(lik, d, c, x, K, out):
 @score_own.register(Categorical)
 def _(lik, d, s, c, k, x, acc):
     if x >= 0:
-        a, V = lik.alpha[d], s.shape[0] - 1
-        acc[0] *= a + s[1 + x] - 1.0
-        acc[1] *= a * V + s[0] - 1.0
+        a, V, h = lik.alpha[d], s.shape[0] - 1, lik.power[d]
+        if h == 1.0:
+            acc[0] *= a + s[1 + x] - 1.0
+            acc[1] *= a * V + s[0] - 1.0
+        else:
+            acc[2] += log_rise(a + s[1 + x] - h, h) - log_rise(a * V + s[0] - h, h)
 
 
 @project.register(Categorical)
 def _(lik, d, theta, x, L, j):
     if x >= 0:
         for k in range(L.shape[1]):
-            L[j, k] += theta[1 + x, k]
+            L[j, k] += lik.power[d] * theta[1 + x, k]
 
 
 @scatter.register(Categorical)
 def _(lik, d, S, theta, x, R, j):
     if x >= 0:
         for k in range(R.shape[1]):
-            S[0, k] += R[j, k]
-            S[1 + x, k] += R[j, k]
+            S[0, k] += lik.power[d] * R[j, k]
+            S[1 + x, k] += lik.power[d] * R[j, k]
     return 0.0
 
 
@@ -165,16 +179,20 @@ def _(lik, d):
 @spread.register(Categorical)
 def _(lik, d, v, x, w):
     if x >= 0:
-        v[0] += w
-        v[1 + x] += w
+        v[0] += w * lik.power[d] ** 2
+        v[1 + x] += w * lik.power[d] ** 2
 
 
 @curvature.register(Categorical)
 def _(lik, d, s, v, x):
     if x < 0:
         return 0.0
-    a, V = lik.alpha[d], s.shape[0] - 1
-    return 0.5 * (v[0] / (a * V + s[0]) ** 2 - v[1 + x] / (a + s[1 + x]) ** 2)
+    a, V, h = lik.alpha[d], s.shape[0] - 1, lik.power[d]
+    level, total = a + s[1 + x], a * V + s[0]
+    if h == 1.0:
+        return 0.5 * (v[0] / total**2 - v[1 + x] / level**2)
+    bent = trigamma(level + h) - trigamma(level)
+    return 0.5 * (v[1 + x] * bent - v[0] * (trigamma(total + h) - trigamma(total)))
 
 
 def _spread_out(lik: Categorical, per_column: np.ndarray) -> np.ndarray:
@@ -252,7 +270,7 @@ def _(lik, theta, z, rng):
 
 @learn.register(Categorical)
 def _(lik, S, n):
-    """Newton on the Dirichlet-multinomial evidence of each column, in the log of its pseudo-count."""
+    """Newton on the Dirichlet-multinomial evidence of each column, or of all, in the log of the pseudo-count."""
     S = S[:, n >= 1.0]
     V = lik.n_levels
     head = lik.offsets[:-1]
@@ -269,9 +287,21 @@ def _(lik, S, n):
         aV = (a * V)[:, None]
         first = level_sum(digamma) - V * (digamma(t + aV) - digamma(aV)).sum(axis=1)
         second = level_sum(_trigamma) - V**2 * (_trigamma(t + aV) - _trigamma(aV)).sum(axis=1)
+        if lik.tied:
+            first, second = np.full_like(a, first.sum()), np.full_like(a, second.sum())
         return a * first, a * first + a * a * second
 
     return lik._replace(alpha=np.exp(newton_root(slope, np.log(lik.alpha), np.log(1e-3), np.log(1e2))))
+
+
+@unconstrained.register(Categorical)
+def _(lik):
+    return {"alpha": np.log(lik.alpha[:1] if lik.tied else lik.alpha)}
+
+
+@constrained.register(Categorical)
+def _(lik, name, value):
+    return lik._replace(**{name: np.exp(value) * np.ones_like(lik.alpha)})
 
 
 def _trigamma(x: np.ndarray) -> np.ndarray:
@@ -291,18 +321,19 @@ def _(lik):
     return int(np.sum(lik.n_levels - 1))
 
 
-def block(X, columns, weights, *, n_levels, alpha: float = 0.5, **_) -> Block:
+def block(X, columns, weights, *, n_levels, alpha: float = 0.5, power=1.0, **_) -> Block:
     """Codes, and the number of levels of each column."""
-    return Block(Categorical.default(n_levels, alpha=alpha), X, tuple(columns))
+    return Block(Categorical.default(n_levels, alpha=alpha, power=power), X, tuple(columns))
 
 
 def examples(rng):
-    """Columns of two, three and five levels."""
+    """Columns of two, three and five levels; the last of them with powers, which are no densities."""
     levels = [2, 3, 5]
     lik = Categorical.default(levels)._replace(alpha=np.array([0.5, 1.2, 0.3]))
     uniform = Categorical.default(levels, alpha=1.0)
     X = np.column_stack([rng.integers(v, size=8) for v in levels]).astype(np.int8)
-    return [(lik, X), (uniform, X)]
+    powered = Categorical.default(levels, alpha=0.7, power=[0.3, 1.0, 2.2], tied=True)
+    return [(lik, X), (uniform, X), (powered, X)]
 
 
 register_family("categorical", Categorical, kind="categorical", block=block, examples=examples)

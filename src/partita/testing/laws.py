@@ -46,6 +46,9 @@ def complete(lik: Any, data: Any) -> bool:
 
 
 def measurable(lik: Any, data: Any) -> bool:
+    """Whether all values of a datum are known, and its likelihood is a density rather than a power of one."""
+    if not np.all(getattr(lik, "power", 1.0) == 1.0):
+        return False
     return type(lik) in grid.registry or any(cls in grid.registry for cls in type(lik).__mro__[1:-1])
 
 

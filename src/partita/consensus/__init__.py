@@ -1,0 +1,6 @@
+"""Consensus: what do many clusterings of the same objects agree on?"""
+
+from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.labelings import Labelings
+
+__all__ = ["ConsensusEstimator", "Found", "Labelings"]

@@ -1,0 +1,216 @@
+"""A label matrix as consensus methods read it: coded columns, what takes part, and what the user should know."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.consensus.soft_members import Expanded, expand_members, holds_memberships
+from partita.estimator import FitReport
+from partita.table import Note, Schema, Table
+from partita.table.levels import code_dtype
+from partita.table.notes import list_names
+
+__all__ = ["NOISE", "Labelings", "Members", "code_members", "gather", "open_members", "reading_options"]
+
+NOISE = ("missing", "cluster", "singletons")
+# what a table says of its columns, and a label matrix says otherwise
+REPLACED = ("constant", "identifier")
+
+
+class Labelings(NamedTuple):
+    """The part of a label matrix that a consensus is made from.
+
+    Every row has a positive weight and at least one label; every member has a positive weight. Members that say
+    nothing (one cluster for all, or every object alone) are left out while others remain. The rest of the
+    rows get their labels afterwards, as new rows would.
+
+    Examples
+    --------
+    >>> from partita.consensus.labelings import Labelings
+    >>> Labelings.of([[0, 1], [0, -1], [1, 0]]).n_levels
+    array([2, 2])
+    """
+
+    codes: np.ndarray  # (N, M) 0..n_levels-1, -1 missing, the smallest signed dtype that fits
+    n_levels: np.ndarray  # (M,)
+    weights: np.ndarray  # (N,) how many objects each row stands for
+    member_weights: np.ndarray  # (M,)
+    owners: (
+        np.ndarray
+    )  # (M,) the user's member that each column belongs to (a soft member is several columns)
+    rows: np.ndarray  # (N,) the row of X
+
+    @classmethod
+    def of(cls, codes: Any, *, weights: Any = None, member_weights: Any = None) -> Labelings:
+        """From codes that are in order already: for engines' tests and for labelings made by programs."""
+        codes = np.asarray(codes)
+        N, M = codes.shape
+        n_levels = codes.max(axis=0).astype(np.int64) + 1
+        codes = np.ascontiguousarray(codes, dtype=code_dtype(int(n_levels.max(initial=1))))
+        weights = np.ones(N) if weights is None else np.asarray(weights, dtype=np.float64)
+        given = np.ones(M) if member_weights is None else np.asarray(member_weights, dtype=np.float64)
+        return cls(codes, n_levels, weights, given, np.arange(M), np.arange(N))
+
+
+class Members(NamedTuple):
+    """What ``read_table`` reads, and whose columns they are."""
+
+    X: Any
+    owners: np.ndarray | None  # None: every column is a member of its own
+    names: tuple[str, ...] | None  # the user's members, where they are soft
+
+
+def open_members(X: Any, rng: np.random.Generator) -> Members:
+    """A label matrix as it is; soft members as the hard ones that stand for them.
+
+    Examples
+    --------
+    >>> open_members([np.eye(2)], np.random.default_rng(0)).owners
+    array([0, 0, 0, 0, 0])
+    """
+    if not holds_memberships(X):
+        return Members(X, None, None)
+    found: Expanded = expand_members(X, rng)
+    return Members(found.columns, found.owners, found.names)
+
+
+def reading_options(noise: str) -> dict[str, Any]:
+    """How ``read_table`` treats -1 under a policy for noise."""
+    return {"missing_code": -1} if noise == "missing" else {"negative": "level"}
+
+
+def other_negatives(schema: Schema) -> bool:
+    """Whether some member has negative numbers other than -1 as labels."""
+    return any(
+        column.family in ("int", "float") and column.levels[0] < -1
+        for column in schema.of_kind("categorical")
+    )
+
+
+def code_members(table: Table, noise: str, *, fitting: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Codes and numbers of levels, with the noise of each member as its policy says.
+
+    Parameters
+    ----------
+    table : Table
+        All columns categorical.
+    noise : {"missing", "cluster", "singletons"}
+        With "singletons" every object that a member calls -1 gets a level of its own in ``fit``; new objects that are
+        noise are none of these, so that their label is missing.
+    fitting : bool
+
+    Examples
+    --------
+    >>> from partita.table import read_table
+    >>> table = read_table([[5], [-1], [-1]], "categorical", negative="level")
+    >>> code_members(table, "singletons", fitting=True)[0].T
+    array([[0, 1, 2]], dtype=int8)
+    """
+    values, _, n_levels = table.block("categorical")
+    if noise != "singletons":
+        return values, n_levels
+    codes, n_levels = values.astype(np.int64), n_levels.copy()
+    for m, column in enumerate(table.schema.of_kind("categorical")):
+        if column.family not in ("int", "float") or column.levels[0] != -1:
+            continue
+        alone = codes[:, m] == 0
+        codes[:, m] -= codes[:, m] >= 0
+        n_levels[m] -= 1
+        if fitting:
+            alone &= table.weights > 0
+            codes[alone, m] = n_levels[m] + np.arange(np.count_nonzero(alone))
+            n_levels[m] += np.count_nonzero(alone)
+    return codes.astype(code_dtype(int(n_levels.max(initial=1)))), n_levels
+
+
+def gather(
+    table: Table, members: Members, noise: str, member_weight: Any, report: FitReport
+) -> tuple[Labelings, np.ndarray, np.ndarray]:
+    """What takes part in a fit, which of the table's modelled columns these members are, and the codes of all rows
+    in these columns.
+    """
+    codes, n_levels = code_members(table, noise, fitting=True)
+    modelled = np.array([column.kind != "ignore" for column in table.schema.columns])
+    owners = np.arange(len(modelled)) if members.owners is None else members.owners
+    n_members = len(modelled) if members.names is None else len(members.names)
+    names = members.names or table.schema.names
+    given = check_member_weights(member_weight, n_members)
+    shares = (given / np.bincount(owners, minlength=n_members))[owners][modelled]
+    owners = owners[modelled]
+    if not shares.any():
+        raise ValueError("every member with labels has weight 0: give at least one of them a positive weight")
+
+    active = table.weights > 0
+    n_seen = (codes[active] >= 0).sum(axis=0)
+    silent = {"one_cluster": n_levels == 1, "all_alone": (n_levels == n_seen) & (n_levels > 2)}
+    use = (shares > 0) & ~silent["one_cluster"] & ~silent["all_alone"]
+    if use.any():
+        _note_silent(silent, owners, names, report)
+    else:
+        use = shares > 0
+    rows = np.flatnonzero(active & (codes[:, use] >= 0).any(axis=1))
+    columns = np.flatnonzero(use)
+    taken = np.ascontiguousarray(codes[np.ix_(rows, columns)])
+    labelings = Labelings(taken, n_levels[use], table.weights[rows], shares[use], owners[use], rows)
+    return labelings, columns, codes[:, columns]
+
+
+def check_member_weights(member_weight: Any, n_members: int) -> np.ndarray:
+    """One finite weight a member, none negative, not all zero; None is ones.
+
+    Examples
+    --------
+    >>> check_member_weights([1, -1], 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: member_weight of member 1 is -1.0: weights are finite and at least 0
+    """
+    if member_weight is None:
+        return np.ones(n_members)
+    try:
+        weights = np.array(member_weight, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"member_weight must be numbers, one a member: {problem}") from problem
+    if weights.shape != (n_members,):
+        raise ValueError(
+            f"member_weight has the shape {weights.shape}, and there are {n_members} members: give one number for each"
+        )
+    bad = ~np.isfinite(weights) | (weights < 0)
+    if bad.any():
+        m = int(np.argmax(bad))
+        raise ValueError(f"member_weight of member {m} is {weights[m]}: weights are finite and at least 0")
+    if not weights.any():
+        raise ValueError("member_weight is zero for every member: give at least one a positive weight")
+    return weights
+
+
+def open_report(table: Table, noise: str) -> FitReport:
+    """The notes of the table in the words of label matrices."""
+    report = FitReport(note for note in table.notes if note.code not in REPLACED)
+    if noise == "missing":
+        return report
+    words = {
+        "cluster": "labels of -1 are read as one further cluster of the member",
+        "singletons": "objects labelled -1 are read as clusters of one",
+    }
+    noisy = [
+        column.name
+        for column in table.schema.of_kind("categorical")
+        if column.family in ("int", "float") and column.levels[0] == -1
+    ]
+    if noisy:
+        report.notes.append(Note("noise", f"{words[noise]}: {list_names(noisy)}", tuple(noisy)))
+    return report
+
+
+def _note_silent(silent: dict[str, np.ndarray], owners: np.ndarray, names: Any, report: FitReport) -> None:
+    words = {
+        "one_cluster": "members that put all objects into one cluster say nothing and have weight 0",
+        "all_alone": "members that leave every object alone say nothing and have weight 0",
+    }
+    for code, which in silent.items():
+        if which.any():
+            listed = tuple(names[m] for m in dict.fromkeys(owners[which].tolist()))
+            report.add(code, f"{words[code]}: {list_names(listed)}", listed)
