@@ -3,6 +3,7 @@
 from partita._version import __version__
 
 _EXPORTS = {
+    "Consensus": "partita.consensus",
     "DPGaussian": "partita.mixture",
     "DPMultinomial": "partita.mixture",
     "LatentClass": "partita.mixture",
@@ -10,7 +11,7 @@ _EXPORTS = {
     "load": "partita.estimator",
 }
 
-__all__ = ["DPGaussian", "DPMultinomial", "LatentClass", "Mixture", "__version__", "load"]
+__all__ = ["Consensus", "DPGaussian", "DPMultinomial", "LatentClass", "Mixture", "__version__", "load"]
 
 
 def __getattr__(name):

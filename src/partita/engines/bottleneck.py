@@ -163,7 +163,9 @@ def _gain(a, b, table):
 
 
 @kernel
-def _losses(node, alive, start, length, levels, counts, n, N, offsets, v, table, complete, histogram, above, out):
+def _losses(
+    node, alive, start, length, levels, counts, n, N, offsets, v, table, complete, histogram, above, out
+):
     """out[j] = loss of merging ``node`` with each living node j (j > node only, where ``above``)."""
     s, M = N.shape
     for e in range(start[node], start[node] + length[node]):
@@ -246,7 +248,9 @@ def _nearest(loss, alive, i):
 
 
 @kernel
-def _merge_all(codes, weights, offsets, v, table, loss, levels, counts, complete, left, right, height, together, inside):
+def _merge_all(
+    codes, weights, offsets, v, table, loss, levels, counts, complete, left, right, height, together, inside
+):
     """Greedy merging with the nearest neighbour of every node kept; slot i holds the cluster named ``name[i]``."""
     s, M = codes.shape
     n, N = weights.copy(), np.zeros((s, M))
@@ -263,7 +267,23 @@ def _merge_all(codes, weights, offsets, v, table, loss, levels, counts, complete
                 end += 1
         length[i] = end - start[i]
     for i in range(s):
-        _losses(i, alive, start, length, levels, counts, n, N, offsets, v, table, complete, histogram, True, loss[i])
+        _losses(
+            i,
+            alive,
+            start,
+            length,
+            levels,
+            counts,
+            n,
+            N,
+            offsets,
+            v,
+            table,
+            complete,
+            histogram,
+            True,
+            loss[i],
+        )
     near = np.empty(s, np.int64)
     for i in range(s):
         near[i] = _nearest(loss, alive, i)
@@ -286,7 +306,9 @@ def _merge_all(codes, weights, offsets, v, table, loss, levels, counts, complete
         for m in range(M):
             N[a, m] += N[b, m]
         name[a] = s + t
-        _losses(a, alive, start, length, levels, counts, n, N, offsets, v, table, complete, histogram, False, row)
+        _losses(
+            a, alive, start, length, levels, counts, n, N, offsets, v, table, complete, histogram, False, row
+        )
         for j in range(s):
             if not alive[j] or j == a:
                 continue

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita.engines.bottleneck import LabelTree, cut_tree, grow_tree, sample_signatures
+from partita.engines.bottleneck import cut_tree, grow_tree, sample_signatures
 from partita.engines.pair_information import Curve, cut_curve, resampled_cuts, scores
 from partita.engines.tempered import Softened, agreement, independent_evidence, soften
 
@@ -156,7 +156,9 @@ def _several(found, z, leaves: Leaves, codes, weights, n_levels, member_weights,
 def _one_cluster(found: Answer, codes, weights, n_levels, member_weights) -> Answer:
     z = np.zeros(len(codes), np.int64)
     own = agreement(z, codes, weights, n_levels, member_weights)
-    return found._replace(confidence=own, evidence=independent_evidence(z, codes, weights, n_levels, member_weights))
+    return found._replace(
+        confidence=own, evidence=independent_evidence(z, codes, weights, n_levels, member_weights)
+    )
 
 
 def _neighbours(codes: np.ndarray, n_levels: np.ndarray, weights: np.ndarray) -> np.ndarray:

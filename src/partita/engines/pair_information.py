@@ -82,7 +82,12 @@ def member_pairs(codes: np.ndarray, weights: np.ndarray, n_levels: np.ndarray):
 
 
 def cut_curve(
-    tree: LabelTree, codes: np.ndarray, weights: np.ndarray, n_levels: np.ndarray, member_weights, largest: int
+    tree: LabelTree,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    n_levels: np.ndarray,
+    member_weights,
+    largest: int,
 ) -> Curve:
     """Information and margins of the cuts of a tree into 2, ..., ``largest`` clusters.
 
@@ -105,7 +110,9 @@ def cut_curve(
         offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
         sums = [np.zeros((rows, int(K[-1]))) for rows in (int(offsets[-1]), codes.shape[1], s, s)]
         v = np.asarray(member_weights, float)
-        _margins(cuts, np.ascontiguousarray(codes, np.int64), weights.astype(float), offsets, v, *sums, margin)
+        _margins(
+            cuts, np.ascontiguousarray(codes, np.int64), weights.astype(float), offsets, v, *sums, margin
+        )
     return Curve(K, information, margin, _entropy(joined / np.maximum(pairs, TINY)))
 
 

@@ -110,14 +110,26 @@ def soften(
     counts = _counts(start, codes[start_rows], weights[start_rows], offsets, K)
     sizes = np.bincount(start, weights[start_rows], minlength=K)
     labels, certainty = np.zeros(len(codes), np.int64), np.zeros(len(codes))
-    for n_iter in range(1, max_passes + 1):
+    n_iter, moved = 0, np.inf
+    while n_iter < max_passes and moved > MOVED:
+        n_iter += 1
         log_shares, log_theta = _log_shares(sizes), _log_theta(counts, offsets)
         new, new_sizes = np.zeros_like(counts), np.zeros(K)
-        _pass(codes, weights, offsets, powers, evidence, log_shares, log_theta, new, new_sizes, labels, certainty)
+        _pass(
+            codes,
+            weights,
+            offsets,
+            powers,
+            evidence,
+            log_shares,
+            log_theta,
+            new,
+            new_sizes,
+            labels,
+            certainty,
+        )
         moved = np.abs(new / new.sum() - counts / counts.sum()).sum() / 2.0
         counts, sizes = new, new_sizes
-        if moved <= MOVED:
-            break
     return Softened(
         log_shares, log_theta, offsets, powers, evidence, labels, certainty, counts, sizes, n_iter,
         bool(moved <= MOVED),
@@ -143,7 +155,9 @@ def agreement(z: np.ndarray, codes: np.ndarray, weights, n_levels, member_weight
 
     Examples
     --------
-    >>> agreement(np.array([0, 0, 1]), np.array([[0, 0], [0, 1], [1, 2]]), np.ones(3), np.array([2, 3]), np.ones(2))
+    >>> agreement(
+    ...     np.array([0, 0, 1]), np.array([[0, 0], [0, 1], [1, 2]]), np.ones(3), np.array([2, 3]), np.ones(2)
+    ... )
     array([0.5, 0.5, 0. ])
     """
     offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
@@ -152,7 +166,9 @@ def agreement(z: np.ndarray, codes: np.ndarray, weights, n_levels, member_weight
     same, seen_by = np.zeros(len(z)), np.zeros(len(z))
     for m in range(codes.shape[1]):
         seen = codes[:, m] >= 0
-        same[seen] += member_weights[m] * (counts[offsets[m] + codes[seen, m].astype(np.int64), z[seen]] - 1.0)
+        same[seen] += member_weights[m] * (
+            counts[offsets[m] + codes[seen, m].astype(np.int64), z[seen]] - 1.0
+        )
         seen_by[seen] += member_weights[m] * (totals[m, z[seen]] - 1.0)
     return np.clip(np.divide(same, seen_by, out=np.zeros(len(z)), where=seen_by > 1e-9), 0.0, 1.0)
 
