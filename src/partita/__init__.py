@@ -4,6 +4,7 @@ from partita._version import __version__
 
 _EXPORTS = {
     "BCE": "partita.consensus",
+    "Consensus": "partita.consensus",
     "DPGaussian": "partita.mixture",
     "DPMultinomial": "partita.mixture",
     "EnsembleClustering": "partita.consensus",
@@ -28,6 +29,7 @@ __all__ = [
     "__version__",
     "load",
 ]
+__all__ = ["Consensus", "DPGaussian", "DPMultinomial", "LatentClass", "Mixture", "__version__", "load"]
 
 
 def __getattr__(name):

@@ -3,6 +3,7 @@
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.bce import BCE
 from partita.consensus.ensemble_clustering import EnsembleClustering
+from partita.consensus.front_door import Consensus
 from partita.consensus.labelings import Labelings
 from partita.consensus.laca import LACA
 from partita.consensus.mixture_consensus import MixtureConsensus
@@ -12,6 +13,7 @@ __all__ = [
     "BCE",
     "LACA",
     "NBCE",
+    "Consensus",
     "ConsensusEstimator",
     "EnsembleClustering",
     "Found",
