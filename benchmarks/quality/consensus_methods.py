@@ -74,9 +74,13 @@ def mixture(Y: np.ndarray, K: int, seed: int) -> Outcome:
 
 
 def eac_lifetime(Y: np.ndarray, K: int, seed: int) -> Outcome:
-    """Average link on the co-association matrix, cut where the number of clusters lives longest."""
+    """Average link on the co-association matrix, cut where the number of clusters lives longest.
+
+    With ten members the heights are tenths, and the longest life is often that of hundreds of clusters: as for
+    the others, numbers above twice the square root of the objects are left out.
+    """
     tree = _average_link(Y)
-    lifetimes = np.diff(tree[:, 2])[::-1]  # of 2, 3, ... clusters
+    lifetimes = np.diff(tree[:, 2])[::-1][: int(2 * np.sqrt(len(Y)))]  # of 2, 3, ... clusters
     return Outcome(_cut(tree, 2 + int(lifetimes.argmax()) if lifetimes.size else 1), coassociation(Y))
 
 

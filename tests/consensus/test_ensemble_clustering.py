@@ -81,6 +81,14 @@ def test_new_rows_go_where_the_old_ones_are(base):
     assert proba.shape == (150, model.n_clusters_)
 
 
+@pytest.mark.filterwarnings("error")
+def test_holes_of_our_own_making_are_no_news_and_notes_of_the_consensus_are():
+    assert "missing_code" not in make(rows="bootstrap").fit(PLANTED.X).fit_report_
+    noise = np.random.default_rng(0).normal(size=(40, 3))
+    model = EnsembleClustering(n_members=1, random_state=0).fit(noise)
+    assert "one_labeling" in model.fit_report_
+
+
 def test_an_object_that_no_member_drew_is_labelled_all_the_same():
     model = make(rows=0.2, n_members=2).fit(PLANTED.X)
     assert (model.label_matrix_ >= 0).any(axis=1).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,11 +23,14 @@ from partita.ensembles import (
     member_state,
     scaled,
 )
-from partita.estimator import FitReport, TableEstimator, as_generator
+from partita.estimator import DataWarning, FitReport, TableEstimator, as_generator
 from partita.estimator.storage import part_state, restore_part
 from partita.table import Schema
 
 __all__ = ["EnsembleClustering"]
+
+# notes on the label matrix that say nothing about the user's table: holes are objects that a member did not draw
+OF_OUR_MAKING = ("missing_code", "missing", "kinds", "constant")
 
 
 def _has_proba(estimator: Any) -> bool:
@@ -193,8 +197,12 @@ class EnsembleClustering(ClusterMixin, TableEstimator):
                 features, recipe, self.n_members, rng, self.n_jobs, self.callback, self.verbose
             )
             self.label_matrix_ = self._labels_of_members(features.values)
-            self.consensus_ = self._new_consensus(rng).fit(self.label_matrix_)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataWarning)  # what it has to say comes with our own report
+                self.consensus_ = self._new_consensus(rng).fit(self.label_matrix_)
             self._take_over()
+            notes = getattr(self.consensus_, "fit_report_", ())
+            self.fit_report_.notes += [note for note in notes if note.code not in OF_OUR_MAKING]
         self.fit_report_.warn()
         return self
 
