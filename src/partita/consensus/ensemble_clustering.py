@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from partita.ensembles import (
     Features,
-    Member,
     Recipe,
     Scaling,
     fit_members,
@@ -305,7 +304,7 @@ class EnsembleClustering(ClusterMixin, TableEstimator):
         self._remember(Schema.from_dict(state["schema"]))
         self.fit_report_ = FitReport.from_list(state["report"])
         self._scaling = Scaling(**state["scaling"])
-        self.members_: list[Member] = [member_from_state(saved) for saved in state["members"]]
+        self.members_ = [member_from_state(saved) for saved in state["members"]]
         self.consensus_ = restore_part(state["consensus"])
         self.label_matrix_ = state["label_matrix"]
         if self.label_matrix_.shape[1] != len(self.members_):
