@@ -23,6 +23,7 @@ BENCHMARKS = {
     "right_k": "benchmarks.quality.right_k",
     "stability": "benchmarks.quality.stability",
     "murphy": "benchmarks.papers.murphy",
+    "nbce": "benchmarks.papers.nbce",
 }
 NOT_KEPT = {"stability"}  # measured before the prior changed; its full run takes an hour and comes next
 
