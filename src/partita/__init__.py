@@ -3,8 +3,12 @@
 from partita._version import __version__
 
 _EXPORTS = {
+    "BCE": "partita.consensus",
+    "Consensus": "partita.consensus",
     "DPGaussian": "partita.mixture",
     "DPMultinomial": "partita.mixture",
+    "EnsembleClustering": "partita.consensus",
+    "LACA": "partita.consensus",
     "LatentClass": "partita.mixture",
     "Mixture": "partita.mixture",
     "MixtureConsensus": "partita.consensus",
@@ -13,15 +17,19 @@ _EXPORTS = {
 }
 
 __all__ = [
+    "BCE",
+    "LACA",
     "NBCE",
     "DPGaussian",
     "DPMultinomial",
+    "EnsembleClustering",
     "LatentClass",
     "Mixture",
     "MixtureConsensus",
     "__version__",
     "load",
 ]
+__all__ = ["Consensus", "DPGaussian", "DPMultinomial", "LatentClass", "Mixture", "__version__", "load"]
 
 
 def __getattr__(name):

@@ -1,8 +1,22 @@
 """Consensus: what do many clusterings of the same objects agree on?"""
 
 from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.bce import BCE
+from partita.consensus.ensemble_clustering import EnsembleClustering
+from partita.consensus.front_door import Consensus
 from partita.consensus.labelings import Labelings
+from partita.consensus.laca import LACA
 from partita.consensus.mixture_consensus import MixtureConsensus
 from partita.consensus.nbce import NBCE
 
-__all__ = ["NBCE", "ConsensusEstimator", "Found", "Labelings", "MixtureConsensus"]
+__all__ = [
+    "BCE",
+    "LACA",
+    "NBCE",
+    "Consensus",
+    "ConsensusEstimator",
+    "EnsembleClustering",
+    "Found",
+    "Labelings",
+    "MixtureConsensus",
+]

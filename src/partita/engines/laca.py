@@ -1,0 +1,385 @@
+"""Latent cluster analysis (Xie et al. 2013): a partition, and for every member two rates of putting pairs together.
+
+The search goes to and fro: given the rates, average-link agglomeration of the pairs' log-likelihood ratios, cut where
+they turn negative; given the partition, the rates from contingency tables. Everything is exact on weighted signatures
+(`linkage`, `pair_agreement`); no matrix of pairs is formed.
+
+Log ratios are rounded to a grid on which the sums over pairs are exact as long as the objects are not too many: pairs
+on which the same members agree tie as they should, whatever the order of summation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partita.engines.linkage import Tree, agglomerate, cut, label_leaves, pair_link
+from partita.engines.pair_agreement import (
+    CrossedMembers,
+    PairCounts,
+    Rates,
+    cross_members,
+    fitted_rates,
+    initial_rates,
+    log_likelihood,
+    pair_counts,
+)
+from partita.labels import canonical, label_histograms
+
+__all__ = ["LacaFit", "LogRatios", "average_links", "laca", "log_ratios"]
+
+FINEST, COARSEST = 40, 20  # binary digits of the log ratios
+BLOCK_ENTRIES = 2**22
+
+
+class LogRatios(NamedTuple):
+    """What a pair adds to the log-likelihood ratio of "one cluster": with one label in a member, with two."""
+
+    same: NDArray[np.float64]
+    different: NDArray[np.float64]
+
+
+class LacaFit(NamedTuple):
+    """The partition that was kept, and the tree it was cut from.
+
+    The tree's leaves are the distinct rows `leaf_rows` (indices), each `leaf_sizes` times; with `from_copies` they are
+    single objects, rows in order and every row as often as its size says. `labels` are those of the distinct rows
+    (where the copies of a row are apart: of its first copy), `leaf_labels` those of the leaves.
+    """
+
+    labels: NDArray[np.int64]
+    leaf_labels: NDArray[np.int64]
+    leaf_rows: NDArray[np.int64]
+    leaf_sizes: NDArray[np.float64]
+    from_copies: bool
+    tree: Tree
+    log_ratios: LogRatios  # of the tree
+    rates: Rates
+    counts: PairCounts
+    log_likelihood: float
+    history: list[float]  # log-likelihood of every partition on the way
+    n_iter: int
+    converged: bool
+    cycle: int  # length of the cycle the search ended in, 0 if it did not
+    crossed: CrossedMembers
+    kept_together: (
+        bool  # copies of a row were joined at the start though their members' rates do not warrant it
+    )
+
+
+class _Leaves(NamedTuple):
+    rows: NDArray[np.int64]
+    sizes: NDArray[np.float64]
+    from_copies: bool = False
+
+
+class _Step(NamedTuple):
+    labels: NDArray[np.int64]  # of all rows, or of all copies
+    leaf_labels: NDArray[np.int64]
+    leaves: _Leaves
+    tree: Tree
+    log_ratios: LogRatios
+    rates: Rates
+    counts: PairCounts
+    log_likelihood: float
+
+
+class _Problem(NamedTuple):
+    rows: NDArray[Any]
+    n_levels: NDArray[Any]
+    sizes: NDArray[np.float64]
+    member_weights: NDArray[np.float64]
+    sample: _Leaves | None  # the leaves where the rows are too many
+    max_leaves: int
+    min_clusters: int
+    prior_pairs: float
+
+
+def laca(
+    rows: NDArray[Any],
+    n_levels: NDArray[Any],
+    sizes: NDArray[np.float64],
+    member_weights: NDArray[np.float64],
+    *,
+    n_clusters: int | None = None,
+    min_clusters: int = 2,
+    prior_pairs: float = 30.0,
+    max_iter: int = 100,
+    tol: float = 1e-6,
+    max_leaves: int = 4000,
+    rng: np.random.Generator | None = None,
+) -> LacaFit:
+    """Fit the model to distinct rows of labels in lexicographic order, `sizes` copies of each.
+
+    Parameters
+    ----------
+    rows : (S, M) array of int
+        Labels, -1 missing, at least one label a row.
+    n_levels, member_weights : (M,)
+        Levels of each member; power on its likelihood.
+    sizes : (S,)
+    n_clusters : int, optional
+        Cut the last tree here (k-LACA); the search itself always finds its own number.
+    min_clusters : int
+        The search never leaves fewer clusters (the paper has 2).
+    prior_pairs : float
+        Pairs at one half that every rate starts with.
+    max_iter, tol : int, float
+        Largest number of trees; the search ends when the rates move by less than `tol` in sum.
+    max_leaves : int
+        With more rows, the tree is built on a systematic sample of the objects with at most so many distinct rows;
+        all other rows join the cluster with the best average link, and the rates come from all rows.
+    rng : Generator, optional
+        For that sample only.
+
+    Returns
+    -------
+    LacaFit
+
+    Examples
+    --------
+    >>> rows = np.array([[0, 0, 0], [0, 1, 0], [1, 2, 1], [1, 2, 2]])
+    >>> fit = laca(rows, np.array([2, 3, 3]), np.array([9.0, 8.0, 9.0, 8.0]), np.ones(3))
+    >>> fit.labels.tolist(), fit.converged
+    ([0, 0, 1, 1], True)
+    """
+    sample = None
+    if len(rows) > max_leaves:
+        sample = _sample(sizes, max_leaves, np.random.default_rng(0) if rng is None else rng)
+    problem = _Problem(rows, n_levels, sizes, member_weights, sample, max_leaves, min_clusters, prior_pairs)
+    columns = [np.ascontiguousarray(column, dtype=np.int32) for column in rows.T]
+    crossed = cross_members(columns, sizes)
+    start = initial_rates(crossed, member_weights, prior_pairs)
+    best, history, converged, cycle = _iterate(problem, columns, start, max_iter, tol)
+    if n_clusters is not None:
+        best = _recut(problem, columns, best, min(n_clusters, len(best.leaf_labels)))
+    labels, leaves = best.labels, best.leaves
+    if leaves.from_copies:
+        labels = labels[np.unique(leaves.rows, return_index=True)[1]]
+    return LacaFit(
+        labels,
+        best.leaf_labels,
+        leaves.rows,
+        leaves.sizes,
+        leaves.from_copies,
+        best.tree,
+        best.log_ratios,
+        best.rates,
+        best.counts,
+        best.log_likelihood,
+        history,
+        len(history),
+        converged,
+        cycle,
+        crossed,
+        not leaves.from_copies and not _copies_join_first(problem, best.log_ratios),
+    )
+
+
+def log_ratios(rates: Rates, member_weights: NDArray[np.float64], total: float) -> LogRatios:
+    """Log-likelihood ratios of a pair, each member's to the power of its weight, rounded (see the module).
+
+    Examples
+    --------
+    >>> found = log_ratios(Rates(np.array([0.5]), np.array([0.25])), np.ones(1), total=100.0)
+    >>> np.exp(found.same).round(6), np.exp(found.different).round(6)
+    (array([2.]), array([0.666667]))
+    """
+    same = member_weights * (np.log(rates.within) - np.log(rates.between))
+    different = member_weights * (np.log1p(-rates.within) - np.log1p(-rates.between))
+    largest = np.abs(same - different).sum() + np.abs(different).sum()
+    needed = int(np.ceil(np.log2(max(largest * total * total / 4, 1.0))))
+    grid = 2.0 ** min(max(52 - needed, COARSEST), FINEST)
+    return LogRatios(np.rint(same * grid) / grid, np.rint(different * grid) / grid)
+
+
+def average_links(
+    codes: NDArray[Any],
+    leaf_codes: NDArray[Any],
+    leaf_sizes: NDArray[np.float64],
+    leaf_labels: NDArray[np.int64],
+    n_levels: NDArray[Any],
+    ratios: LogRatios,
+) -> NDArray[np.float64]:
+    """Average link of each row of labels with each cluster of leaves.
+
+    Examples
+    --------
+    >>> ratios = LogRatios(np.array([1.0]), np.array([-1.0]))
+    >>> leaves = np.array([[0], [1], [1]]), np.ones(3), np.array([0, 0, 1])
+    >>> average_links(np.array([[1], [0], [-1]]), *leaves, np.array([2]), ratios).tolist()
+    [[0.0, 1.0], [0.0, -1.0], [0.0, 0.0]]
+    """
+    counts, offsets = label_histograms(leaf_labels, leaf_codes, n_levels, weights=leaf_sizes)
+    K = len(counts)
+    totals = np.bincount(leaf_labels, leaf_sizes, minlength=K)
+    seen = np.add.reduceat(counts, offsets[:-1], axis=1)
+    table = counts * np.repeat(ratios.same - ratios.different, n_levels)
+    table += np.repeat(seen * ratios.different, n_levels, axis=1)
+    # one more row of zeros, which missing labels add
+    by_level = np.concatenate([(table / totals[:, None]).T, np.zeros((1, K))])
+    links = np.empty((len(codes), K))
+    step = max(1, BLOCK_ENTRIES // K)
+    for start in range(0, len(codes), step):
+        block = codes[start : start + step]
+        columns = np.where(block >= 0, block + offsets[:-1], len(by_level) - 1)
+        out = by_level[columns[:, 0]]
+        for m in range(1, columns.shape[1]):
+            out += by_level[columns[:, m]]
+        links[start : start + step] = out
+    return links
+
+
+# ---- the search ------------------------------------------------------------------------------------------------
+
+
+def _iterate(
+    problem: _Problem, columns: list[NDArray[np.int32]], rates: Rates, max_iter: int, tol: float
+) -> tuple[_Step, list[float], bool, int]:
+    """Steps until the rates stay, a partition comes back or `max_iter`; the step to keep, and how it ended."""
+    visited: dict[bytes, int] = {}
+    history: list[float] = []
+    best: _Step | None = None
+    for t in range(max_iter):
+        step = _step(problem, columns, rates)
+        history.append(step.log_likelihood)
+        moved = sum(float(np.abs(new - old).sum()) for new, old in zip(step.rates, rates, strict=True))
+        if moved < tol:
+            return step, history, True, 0
+        partition = _fingerprint(step)
+        if partition in visited:
+            assert best is not None
+            return best, history, False, t - visited[partition]
+        visited[partition] = t
+        if best is None or step.log_likelihood > best.log_likelihood:
+            best = step
+        rates = step.rates
+    assert best is not None
+    return best, history, False, 0
+
+
+def _fingerprint(step: _Step) -> bytes:
+    """Equal for equal partitions, whether of rows or of their copies."""
+    labels = step.labels
+    if step.leaves.from_copies:
+        _, first, inverse = np.unique(step.leaves.rows, return_index=True, return_inverse=True)
+        if np.array_equal(labels, labels[first][inverse]):
+            labels = labels[first]
+    return hashlib.blake2b(canonical(labels).tobytes()).digest()
+
+
+def _step(problem: _Problem, columns: list[NDArray[np.int32]], rates: Rates) -> _Step:
+    """One tree, its automatic cut, and the rates that follow from it."""
+    total = float(problem.sizes.sum() if problem.sample is None else problem.sample.sizes.sum())
+    ratios = log_ratios(rates, problem.member_weights, total)
+    leaves = _leaves(problem, ratios)
+    histograms = label_leaves(problem.rows[leaves.rows], problem.n_levels, leaves.sizes)
+    tree = agglomerate(histograms, pair_link(histograms, ratios.same, ratios.different))
+    negative = np.flatnonzero(tree.links < 0)
+    n_merges = negative[0] if negative.size else tree.links.size
+    K = max(len(leaves.rows) - n_merges, min(problem.min_clusters, len(leaves.rows)))
+    labels, leaf_labels = _partition(problem, leaves, tree, ratios, int(K))
+    counts = _count_pairs(problem, columns, leaves, labels)
+    rates = fitted_rates(counts, problem.prior_pairs)
+    value = log_likelihood(counts, rates, problem.member_weights)
+    return _Step(labels, leaf_labels, leaves, tree, ratios, rates, counts, value)
+
+
+def _partition(
+    problem: _Problem, leaves: _Leaves, tree: Tree, ratios: LogRatios, K: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Labels of all rows (or copies) and of the leaves when the tree is cut into K clusters."""
+    leaf_labels = cut(tree, K)
+    if problem.sample is None:
+        return leaf_labels, leaf_labels
+    labels = np.empty(len(problem.rows), dtype=np.int64)
+    step = max(1, BLOCK_ENTRIES // K)
+    for start in range(0, len(labels), step):
+        block = slice(start, start + step)
+        labels[block] = average_links(
+            problem.rows[block],
+            problem.rows[leaves.rows],
+            leaves.sizes,
+            leaf_labels,
+            problem.n_levels,
+            ratios,
+        ).argmax(axis=1)
+    labels[leaves.rows] = leaf_labels
+    return labels, leaf_labels
+
+
+def _recut(problem: _Problem, columns: list[NDArray[np.int32]], step: _Step, K: int) -> _Step:
+    """The last tree at K clusters; rates stay those that the search converged to."""
+    labels, leaf_labels = _partition(problem, step.leaves, step.tree, step.log_ratios, K)
+    counts = _count_pairs(problem, columns, step.leaves, labels)
+    value = log_likelihood(counts, step.rates, problem.member_weights)
+    return step._replace(labels=labels, leaf_labels=leaf_labels, counts=counts, log_likelihood=value)
+
+
+def _count_pairs(
+    problem: _Problem, columns: list[NDArray[np.int32]], leaves: _Leaves, labels: NDArray[np.int64]
+) -> PairCounts:
+    if leaves.from_copies:
+        return pair_counts(labels, [column[leaves.rows] for column in columns], leaves.sizes)
+    return pair_counts(labels, columns, problem.sizes)
+
+
+# ---- leaves ----------------------------------------------------------------------------------------------------
+
+
+def _leaves(problem: _Problem, ratios: LogRatios) -> _Leaves:
+    """Distinct rows where that is exact; else every copy by itself, if the sizes are whole and not too many."""
+    if problem.sample is not None:
+        return problem.sample
+    S, sizes = len(problem.rows), problem.sizes
+    if not _copies_join_first(problem, ratios) and _are_counts(sizes) and sizes.sum() <= problem.max_leaves:
+        copies = np.repeat(np.arange(S), sizes.astype(np.int64))
+        return _Leaves(copies, np.ones(copies.size), True)
+    return _Leaves(np.arange(S), sizes)
+
+
+def _copies_join_first(problem: _Problem, ratios: LogRatios) -> bool:
+    """Whether no row is closer to an identical row than to any other, so that copies are joined before all else.
+
+    Agreement must count for no less than disagreement wherever two rows may differ, and for no less than a hole
+    where there are holes; and copies must be joined at all.
+    """
+    repeated = problem.sizes > 1
+    if not repeated.any():
+        return True
+    varied = problem.n_levels > 1
+    holed = (problem.rows < 0).any(axis=0)
+    itself = (problem.rows[repeated] >= 0) @ ratios.same
+    return bool(
+        (ratios.same >= ratios.different)[varied].all()
+        and (ratios.same[holed] >= 0).all()
+        and itself.min() >= 0
+    )
+
+
+def _are_counts(sizes: NDArray[np.float64]) -> bool:
+    return bool((sizes == np.rint(sizes)).all())
+
+
+def _sample(sizes: NDArray[np.float64], max_leaves: int, rng: np.random.Generator) -> _Leaves:
+    """Objects at equal steps through the sorted rows, as many as have at most `max_leaves` distinct rows."""
+    ends = np.cumsum(sizes) / sizes.sum()
+    u = rng.random()
+
+    def draws(n: int) -> NDArray[np.float64]:
+        return np.diff(np.floor(ends * n + u), prepend=0.0)
+
+    # n draws have at most n distinct rows; more draws than objects would only repeat them
+    low, high = max_leaves, max(max_leaves, int(min(sizes.sum(), 2.0**40)))
+    while low < high:
+        n = (low + high + 1) // 2
+        if np.count_nonzero(draws(n)) <= max_leaves:
+            low = n
+        else:
+            high = n - 1
+    found = draws(low)
+    rows = np.flatnonzero(found > 0)[:max_leaves]
+    return _Leaves(rows, found[rows])

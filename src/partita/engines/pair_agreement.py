@@ -1,0 +1,225 @@
+"""How often the members of an ensemble agree about pairs of objects: counts of pairs from contingency tables.
+
+All pairs are unordered. An object of weight w stands for w copies, so that a cell of weight W holds W (W - 1) / 2
+pairs; with fractional weights a cell below one object holds none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partita.dispatch import kernel
+from partita.labels import contingency
+
+__all__ = [
+    "CrossedMembers",
+    "PairCounts",
+    "Rates",
+    "adjusted_agreement",
+    "cross_members",
+    "fitted_rates",
+    "initial_rates",
+    "log_likelihood",
+    "pair_counts",
+    "pair_information",
+]
+
+# Contingency tables above this many cells are mostly zeros and are counted sparsely.
+DENSE_CELLS = 4_000_000
+
+
+class Rates(NamedTuple):
+    """Chance that a member puts a pair together: within a cluster of the model (rho) and between two (r)."""
+
+    within: NDArray[np.float64]
+    between: NDArray[np.float64]
+
+
+class PairCounts(NamedTuple):
+    """Pairs by model (together, apart) and member (together, apart), for every member; holes leave their member."""
+
+    together_together: NDArray[np.float64]
+    together_apart: NDArray[np.float64]
+    apart_together: NDArray[np.float64]
+    apart_apart: NDArray[np.float64]
+
+
+class CrossedMembers(NamedTuple):
+    """Pairs of objects that members e and f both saw: together in both, together in e, and all of them [e, f]."""
+
+    both: NDArray[np.float64]
+    inside: NDArray[np.float64]
+    every: NDArray[np.float64]
+
+
+def pair_counts(z: NDArray[Any], columns: list[NDArray[Any]], weights: NDArray[np.float64]) -> PairCounts:
+    """Pairs of objects by what the partition z and each member (a column of labels, -1 missing) say of them.
+
+    Examples
+    --------
+    >>> found = pair_counts(np.array([0, 0, 1]), [np.array([0, 1, 1])], np.ones(3))
+    >>> [int(count[0]) for count in found]
+    [0, 1, 1, 1]
+    """
+    rows = [_crossed(z, column, weights) for column in columns]
+    both, in_z, in_member, every = np.array(rows, dtype=np.float64).reshape(-1, 4).T
+    return PairCounts(
+        both,
+        np.maximum(in_z - both, 0.0),
+        np.maximum(in_member - both, 0.0),
+        np.maximum(every - in_z - in_member + both, 0.0),
+    )
+
+
+def cross_members(columns: list[NDArray[Any]], weights: NDArray[np.float64]) -> CrossedMembers:
+    """Count the pairs that every two members put together, from their contingency tables.
+
+    Examples
+    --------
+    >>> found = cross_members([np.array([0, 0, 1]), np.array([0, 0, -1])], np.ones(3))
+    >>> found.both.tolist(), found.inside.tolist(), found.every.tolist()
+    ([[1.0, 1.0], [1.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]], [[3.0, 1.0], [1.0, 1.0]])
+    """
+    M = len(columns)
+    both, inside, every = np.empty((3, M, M))
+    for e in range(M):
+        for f in range(e, M):
+            both[e, f], inside[e, f], inside[f, e], every[e, f] = _crossed(columns[e], columns[f], weights)
+            both[f, e], every[f, e] = both[e, f], every[e, f]
+    return CrossedMembers(both, inside, every)
+
+
+def initial_rates(crossed: CrossedMembers, member_weights: NDArray[np.float64], prior_pairs: float) -> Rates:
+    """Rates when every member in turn plays the model, in proportion to its weight (LACA, 10 and 11).
+
+    Examples
+    --------
+    >>> crossed = cross_members([np.array([0, 0, 1]), np.array([0, 0, 1])], np.ones(3))
+    >>> rates = initial_rates(crossed, np.ones(2), prior_pairs=1.0)
+    >>> rates.within.round(3).tolist(), rates.between.round(3).tolist()
+    ([0.833, 0.833], [0.1, 0.1])
+    """
+    both, inside, every = crossed
+    in_model = inside.T @ member_weights
+    return Rates(
+        (both @ member_weights + 0.5 * prior_pairs) / (in_model + prior_pairs),
+        ((inside - both) @ member_weights + 0.5 * prior_pairs)
+        / ((every - inside.T) @ member_weights + prior_pairs),
+    )
+
+
+def adjusted_agreement(crossed: CrossedMembers) -> NDArray[np.float64]:
+    """Adjusted Rand index of every two members, on the objects that both saw; NaN where it means nothing.
+
+    Examples
+    --------
+    >>> crossed = cross_members(
+    ...     [np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])], np.ones(4)
+    ... )
+    >>> adjusted_agreement(crossed).round(2).tolist()
+    [[1.0, 1.0, -0.5], [1.0, 1.0, -0.5], [-0.5, -0.5, 1.0]]
+    """
+    both, inside, every = crossed
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_chance = inside * inside.T / every
+        found: NDArray[np.float64] = (both - by_chance) / (0.5 * (inside + inside.T) - by_chance)
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def fitted_rates(counts: PairCounts, prior_pairs: float) -> Rates:
+    """Rates given the model, with `prior_pairs` pairs at one half (LACA, 21 and 22).
+
+    Examples
+    --------
+    >>> fitted_rates(PairCounts(*np.array([[8.0], [2.0], [1.0], [9.0]])), prior_pairs=2.0)
+    Rates(within=array([0.75]), between=array([0.16666667]))
+    """
+    same, apart, other_same, other_apart = counts
+    return Rates(
+        (same + 0.5 * prior_pairs) / (same + apart + prior_pairs),
+        (other_same + 0.5 * prior_pairs) / (other_same + other_apart + prior_pairs),
+    )
+
+
+def log_likelihood(counts: PairCounts, rates: Rates, member_weights: NDArray[np.float64]) -> float:
+    """Log-likelihood of all members' pairs, each to the power of its weight (LACA, 6 and 7).
+
+    Examples
+    --------
+    >>> counts = PairCounts(*np.ones((4, 1)))
+    >>> round(log_likelihood(counts, Rates(np.array([0.5]), np.array([0.5])), np.ones(1)), 4)
+    -2.7726
+    """
+    within, between = rates
+    per_member = (
+        counts.together_together * np.log(within)
+        + counts.together_apart * np.log1p(-within)
+        + counts.apart_together * np.log(between)
+        + counts.apart_apart * np.log1p(-between)
+    )
+    return float(per_member @ member_weights)
+
+
+def pair_information(counts: PairCounts) -> NDArray[np.float64]:
+    """Mutual information of "together in the model" and "together in the member", in nats a pair.
+
+    It is 0 for a member that tells nothing: one cluster, all singletons, or labels at random.
+
+    Examples
+    --------
+    >>> pair_information(PairCounts(*np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))).round(
+    ...     3
+    ... ).tolist()
+    [0.693, 0.0]
+    """
+    total = np.maximum(sum(counts), np.finfo(float).tiny)
+    a, b, c, d = (count / total for count in counts)
+    information = sum(
+        _x_log_ratio(cell, row * column)
+        for cell, row, column in ((a, a + b, a + c), (b, a + b, b + d), (c, c + d, a + c), (d, c + d, b + d))
+    )
+    return np.maximum(information, 0.0)
+
+
+def _x_log_ratio(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    seen = x > 0
+    return np.where(seen, x * np.log(np.where(seen, x, 1.0) / np.where(seen, y, 1.0)), 0.0)
+
+
+def _crossed(
+    a: NDArray[Any], b: NDArray[Any], weights: NDArray[np.float64]
+) -> tuple[float, float, float, float]:
+    """Pairs together in both labelings, in a, in b, and all of them, among the objects that both have seen."""
+    shape = int(a.max(initial=-1)) + 1, int(b.max(initial=-1)) + 1
+    if shape[0] * shape[1] <= DENSE_CELLS:
+        return _dense_pairs(a.astype(np.int32, copy=False), b.astype(np.int32, copy=False), weights, *shape)
+    table = contingency(a, b, weights, sparse=True)
+    cells = (table.data, table.sum(axis=1), table.sum(axis=0), np.array([table.sum()]))
+    both, in_a, in_b, every = (float(np.maximum(0.5 * W * (W - 1.0), 0.0).sum()) for W in cells)
+    return both, in_a, in_b, every
+
+
+@kernel
+def _dense_pairs(a, b, weights, n_a, n_b):
+    table = np.zeros((n_a, n_b))
+    for i in range(a.size):
+        if a[i] >= 0 and b[i] >= 0:
+            table[a[i], b[i]] += weights[i]
+    both, in_a, every = 0.0, 0.0, 0.0
+    sums = np.zeros(n_b)
+    for j in range(n_a):
+        row = 0.0
+        for k in range(n_b):
+            cell = table[j, k]
+            both += max(0.5 * cell * (cell - 1.0), 0.0)
+            row += cell
+            sums[k] += cell
+        in_a += max(0.5 * row * (row - 1.0), 0.0)
+        every += row
+    in_b = 0.0
+    for k in range(n_b):
+        in_b += max(0.5 * sums[k] * (sums[k] - 1.0), 0.0)
+    return both, in_a, in_b, max(0.5 * every * (every - 1.0), 0.0)
