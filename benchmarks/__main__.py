@@ -25,6 +25,7 @@ BENCHMARKS = {
     "consensus": "benchmarks.quality.consensus",
     "consensus_speed": "benchmarks.speed.consensus",
     "murphy": "benchmarks.papers.murphy",
+    "nbce": "benchmarks.papers.nbce",
 }
 # stability: measured before the prior changed, its full run takes an hour and comes next; the consensus ones: not run
 # to the end yet
