@@ -281,7 +281,7 @@ def _evidence_words(evidence: float, M: int) -> str:
 
 def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings) -> Found:
     K, M = found.n_clusters, len(labelings.n_levels)
-    scores = dict(zip(found.curve.n_clusters.tolist(), found.scores.tolist(), strict=True))
+    scores = dict(zip(found.curve.n_clusters.tolist(), found.curve.scores.tolist(), strict=True))
     posterior = {1: 1.0}
     if K > 1:
         posterior = {
