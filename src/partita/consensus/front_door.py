@@ -193,6 +193,8 @@ class Consensus(ConsensusEstimator):
         distinct = signatures(codes)
         self._rows, self._row_of = distinct.rows, distinct.inverse.astype(np.int32)
         self._pair_weights = labelings.member_weights
+        present = float(((labelings.codes >= 0) @ labelings.member_weights).mean() / labelings.member_weights.mean())
+        self._trust = min(1.0, found.attributes["evidence_"] / max(present, 1.0))
         super()._settle(found, labelings, codes)
         quality = self.member_weights_ / np.maximum(_given(labelings, self.n_features_in_), 1e-300)
         poor = [m for m in np.unique(labelings.owners) if quality[m] < POOR]
@@ -220,9 +222,10 @@ class Consensus(ConsensusEstimator):
     def coclustering(self, i=None, j=None):
         """Probability that two objects of the fit belong together.
 
-        Half the share of members that put them together, of those that saw both, and half the fitted clusters'.
-        Against known classes no model did better than the plain share of members, and this is close to it; on
-        planted groups it is the better calibrated one.
+        The share of members that put them together, of those that saw both, mixed with the probability of the fitted
+        clusters. The clusters have the weight ``evidence_`` / members: where members are independent given the
+        clusters the model of the clusters holds, and where they repeat each other their plain votes are the better
+        guide to real classes.
 
         Parameters
         ----------
@@ -246,9 +249,10 @@ class Consensus(ConsensusEstimator):
             raise ValueError("give both i and j, or neither for the operator of all pairs")
         if i is not None:
             return self._some_pairs(*np.broadcast_arrays(np.asarray(i), np.asarray(j)))
-        return PairProbabilities(
-            self._rows, self._probabilities(self._rows), self._row_of, self._pair_weights
-        )
+        return self._pair_probabilities(self._rows, self._row_of)
+
+    def _pair_probabilities(self, rows: np.ndarray, row_of: np.ndarray) -> PairProbabilities:
+        return PairProbabilities(rows, self._probabilities(rows), row_of, self._pair_weights, self._trust)
 
     def _some_pairs(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """The same for some objects, with no more rows scored than are asked for."""
@@ -258,7 +262,7 @@ class Consensus(ConsensusEstimator):
                 raise ValueError(f"{name} must hold integers from 0 to {last}, the objects of the fit")
         used, local = np.unique(self._row_of[np.stack([i.ravel(), j.ravel()])], return_inverse=True)
         rows = self._rows[used]
-        some = PairProbabilities(rows, self._probabilities(rows), np.arange(len(used)), self._pair_weights)
+        some = self._pair_probabilities(rows, np.arange(len(used)))
         left, right = local.reshape(2, -1)
         return some.pairs(left, right).reshape(i.shape)
 
