@@ -8,10 +8,22 @@ _EXPORTS = {
     "DPMultinomial": "partita.mixture",
     "LatentClass": "partita.mixture",
     "Mixture": "partita.mixture",
+    "MixtureConsensus": "partita.consensus",
+    "NBCE": "partita.consensus",
     "load": "partita.estimator",
 }
 
-__all__ = ["Consensus", "DPGaussian", "DPMultinomial", "LatentClass", "Mixture", "__version__", "load"]
+__all__ = [
+    "NBCE",
+    "Consensus",
+    "DPGaussian",
+    "DPMultinomial",
+    "LatentClass",
+    "Mixture",
+    "MixtureConsensus",
+    "__version__",
+    "load",
+]
 
 
 def __getattr__(name):

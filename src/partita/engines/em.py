@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.passes import Parameters, Statistics, collect, rounding_error
+from partita.engines.passes import Parameters, Statistics, assign_rows, collect, plug_in, rounding_error
 from partita.families.contract import flat, log_prior, mode
 from partita.families.registry import Block
 from partita.partitions import log_prior_weights, mode_log_weights
 
-__all__ = ["EMState", "init", "parameters", "step"]
+__all__ = ["EMState", "Labelled", "init", "parameters", "step", "step_labels"]
 
 
 class EMState(NamedTuple):
@@ -54,3 +54,30 @@ def step(state: EMState, blocks: Sequence[Block], weights: np.ndarray, executor:
         )
         objective += log_prior_weights(state.prior, at.log_weights)
     return state._replace(statistics=statistics, objective=objective, rounding=rounding_error(at, statistics))
+
+
+class Labelled(NamedTuple):
+    """A state, the most probable label of each row, and the share of the objects that the last step relabelled."""
+
+    em: EMState
+    labels: np.ndarray | None = None
+    change: float = np.inf
+
+    @property
+    def statistics(self) -> Statistics:
+        return self.em.statistics
+
+    @property
+    def objective(self) -> float:
+        return self.em.objective
+
+
+def step_labels(
+    state: Labelled, blocks: Sequence[Block], weights: np.ndarray, executor: Any = None
+) -> Labelled:
+    """A step that also watches the labels, for runs that end when no row changes its own any more."""
+    new = step(state.em, blocks, weights, executor)
+    labels = assign_rows(plug_in(blocks, parameters(new)), len(weights), executor).labels
+    if state.labels is None:
+        return Labelled(new, labels)
+    return Labelled(new, labels, float(weights @ (labels != state.labels)) / float(weights.sum()))

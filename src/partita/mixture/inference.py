@@ -52,6 +52,9 @@ class Request(NamedTuple):
     precision: str = "single"  # of the predictive cache
     partition: str = "votes"  # how draws become one partition
     noise: bool = False  # whether rows may be outliers
+    stop: str = (
+        "objective"  # when EM has converged: "objective" (it rises no more) or "assignments" (labels stay)
+    )
 
 
 class Fitted(NamedTuple):
@@ -121,7 +124,10 @@ def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted
     if not ask.maximum_likelihood:
         blocks = [block._replace(family=interior(block.family)) for block in blocks]
     blocks = pack(blocks, len(weights))
-    step = partial(em.step, blocks=blocks, weights=weights, executor=ask.executor)
+    watched = ask.stop == "assignments"
+    stepping = em.step_labels if watched else em.step
+    step = partial(stepping, blocks=blocks, weights=weights, executor=ask.executor)
+    options: dict[str, Any] = {"monotone": False, "tol": 0.0} if watched else {}
 
     def runs() -> Iterator[Run]:
         for restart, run in _starts(blocks, weights, ask):
@@ -131,10 +137,10 @@ def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted
                 _start(blocks, weights, ask, restart),
                 maximum_likelihood=ask.maximum_likelihood,
             )
-            yield run(step, state)
+            yield run(step, em.Labelled(state) if watched else state, **options)
 
     best, finals = best_run(runs())
-    state = best.state
+    state = best.state.em if watched else best.state
     at = em.parameters(state)
     return Fitted(
         state.families, state.prior, state.statistics, at, at.log_weights, best, finals, len(best.objectives)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from partita.posterior import diagnose
 from partita.table import Schema
 from partita.trace import Trace
 
-__all__ = ["restore_state", "saved_state"]
+__all__ = ["checked_trace", "restore_state", "saved_state"]
 
 ARRAYS = ("labels_", "confidence_", "weights_", "objective_trace_")
 NUMBERS = (
@@ -80,7 +81,7 @@ def restore_state(model: Any, state: dict[str, Any]) -> None:
         setattr(model, name, state[name])
     if state["trace"] is not None:
         model.object_rows_ = state["object_rows"]
-        model.trace_ = _checked_trace(state["trace"], len(model.object_rows_))
+        model.trace_ = checked_trace(state["trace"], len(model.object_rows_))
         model.n_clusters_posterior_ = model.trace_.n_clusters_posterior
         if state["judged"]:
             model.diagnostics_ = diagnose(model.trace_)
@@ -112,7 +113,8 @@ def _restore_noise(model: Any, saved: dict[str, Any] | None) -> None:
     model.noise_share_, model.noise_probability_ = model._noise.share, saved["probability"]
 
 
-def _checked_trace(fields: list[Any], n_objects: int) -> Trace:
+def checked_trace(fields: Sequence[Any], n_objects: int) -> Trace:
+    """The trace that a file holds, if its parts fit together."""
     trace = Trace(*fields)
     B = len(trace.log_joint)
     if trace.labels.shape != (B, n_objects) or any(np.shape(field) != (B,) for field in trace[1:]):

@@ -1,0 +1,227 @@
+"""Topchy's mixture model of clusterings (MM): EM over product-multinomials of labels."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from partita.consensus.base import Found
+from partita.consensus.criteria import CRITERIA
+from partita.consensus.label_mixtures import LabelMixture, label_block
+from partita.consensus.labelings import Labelings
+from partita.engines.passes import Assignment, assign_rows, plug_in
+from partita.estimator import warn_user
+from partita.families import Block
+from partita.families.contract import n_parameters
+from partita.labels import signatures
+from partita.mixture.inference import Fitted, fit_em
+from partita.partitions import FiniteDirichlet
+
+__all__ = ["MixtureConsensus"]
+
+MOST = 30  # clusters that are tried, if nobody says how many
+PATIENCE = 4  # numbers of clusters that are tried after the best one
+
+
+class MixtureConsensus(LabelMixture):
+    """Consensus by a finite mixture of label vectors (MM), fitted by expectation maximisation.
+
+    The labels that the members give to an object are independent given its cluster, which has a distribution over the
+    labels of each member; labels that are missing do not count. Fitted on the distinct rows of the label matrix with
+    their weights, which is exact.
+
+    Good for: a known number of clusters, any number of objects, members that saw different objects. Not for:
+    members that are copies of each other (every member counts as independent evidence: give it a weight), and the
+    spread of the answer.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        The number of clusters. Left out, ``criterion`` chooses it.
+    max_clusters : int, optional
+        Up to how many clusters are tried where the number is not given; by default as many as the finest member has,
+        30 at most.
+    criterion : {"bic", "mdl", "icl"}, default "bic"
+        What chooses the number, the lowest value. "bic"; "mdl": the length of the shortest code of clusters and
+        labels, by normalised maximum likelihood; "icl": BIC and twice the entropy of the clusters of all objects.
+        Numbers are tried upwards until four in a row are no better.
+    stop : {"likelihood", "assignments"}, default "likelihood"
+        When EM has converged: the likelihood rises no more, or no object changes its cluster.
+    n_init : int, default 10
+        Starts; the best likelihood wins.
+    max_iter : int, default 500
+        Iterations of one start.
+    tol : float, default 1e-7
+        Stop when an iteration raises the log likelihood by less than this an object.
+    noise : {"missing", "cluster", "singletons"}, default "missing"
+        What a label of -1 means: not seen, one further cluster of its member, or a cluster of its own for each object.
+    handle_unknown : {"missing", "error"}, default "missing"
+        What ``predict`` does with labels that were not there in ``fit``.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Source of randomness; the global generator is never touched.
+    n_jobs : int, optional
+        Threads; the answer does not depend on their number.
+
+    Attributes
+    ----------
+    labels_ : ndarray (n_objects,)
+        Cluster of each object, the largest first.
+    n_clusters_ : int
+        Number of clusters that have objects.
+    confidence_ : ndarray (n_objects,)
+        Probability of each object's own cluster under the fitted mixture: how well the members agree on it, not the
+        chance of being right.
+    member_weights_ : ndarray (n_members,)
+        Powers on the likelihoods of the members, as given; 0 for members that say nothing.
+    weights_ : ndarray (n_components,)
+        Share of each cluster.
+    criterion_curve_ : dict
+        Number of clusters -> value of the criterion; of the given number alone where one was given.
+    log_likelihood_ : float
+        Log likelihood of the labels, weights counted.
+    n_parameters_ : int
+        Free parameters of the mixture.
+    n_iter_, converged_, objective_trace_
+        How the best start went.
+    fit_report_ : FitReport
+        What was unusual about the labels and the fit.
+    n_features_in_, feature_names_in_, schema_
+        The members.
+
+    References
+    ----------
+    Topchy, Jain and Punch (2004), A mixture model for clustering ensembles, SDM; Kontkanen, Myllymaki, Buntine,
+    Rissanen and Tirri (2005), An MDL framework for data clustering; Biernacki, Celeux and Govaert (2000), PAMI 22(7).
+
+    Examples
+    --------
+    >>> from partita import MixtureConsensus
+    >>> Y = [["a", 1, "x"], ["a", 1, "x"], ["b", 2, "y"], ["b", 2, "x"], ["b", None, "y"]] * 5
+    >>> MixtureConsensus(n_clusters=2, random_state=0).fit(Y).labels_[:5]
+    array([1, 1, 0, 0, 0])
+    """
+
+    _parameter_constraints = {
+        **LabelMixture._parameter_constraints,
+        "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
+        "max_clusters": [None, Interval(Integral, 1, None, closed="left")],
+        "criterion": [StrOptions({"mdl", "bic", "icl"})],
+        "stop": [StrOptions({"likelihood", "assignments"})],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self,
+        n_clusters=None,
+        *,
+        max_clusters=None,
+        criterion="bic",
+        stop="likelihood",
+        n_init=10,
+        max_iter=500,
+        tol=1e-7,
+        noise="missing",
+        handle_unknown="missing",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
+        self.criterion = criterion
+        self.stop = stop
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.noise = noise
+        self.handle_unknown = handle_unknown
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+        if len(labelings.n_levels) == 1 and self.n_clusters in (None, int(labelings.n_levels[0])):
+            return self._one_labeling(labelings)
+        distinct = signatures(labelings.codes, labelings.weights)
+        block = label_block(distinct.rows, labelings.n_levels, labelings.member_weights)
+        fitted, assigned, curve = self._choose(block, distinct.weights, labelings, rng)
+        clusters, attributes = self._kept(fitted, block.family)
+        if fitted.run.reason == "max_iter":
+            self._say_not_converged()
+        K = len(fitted.log_weights)
+        return Found(
+            labels=assigned.labels[distinct.inverse],
+            confidence=assigned.confidence[distinct.inverse],
+            n_iter=fitted.n_iter,
+            converged=fitted.run.converged,
+            n_components=K,
+            clusters=clusters,
+            attributes=attributes
+            | {
+                "criterion_curve_": curve,
+                "log_likelihood_": float(distinct.weights @ assigned.log_likelihood),
+                "n_parameters_": K - 1 + K * n_parameters(block.family),
+                "objective_trace_": np.array(fitted.run.objectives),
+            },
+        )
+
+    def _choose(self, block: Block, weights: np.ndarray, labelings: Labelings, rng: Any):
+        """The fit with the lowest criterion, its assignments, and the curve of the criterion."""
+        curve: dict[int, float] = {}
+        best: tuple[Fitted, Assignment] | None = None
+        for K in self._numbers(len(weights), labelings):
+            fitted = fit_em([block], weights, self._ask(K, rng))
+            assert fitted.parameters is not None
+            assigned = assign_rows(plug_in([block], fitted.parameters), len(weights))
+            curve[K] = CRITERIA[self.criterion](block, weights, assigned, K)
+            if best is None or curve[K] < min(list(curve.values())[:-1]):
+                best = fitted, assigned
+            if K - min(curve, key=curve.__getitem__) >= PATIENCE:
+                break
+        assert best is not None
+        lowest = min(curve, key=curve.__getitem__)
+        if self.n_clusters is None and lowest == max(curve) and len(curve) > 1 and lowest < len(weights):
+            self.fit_report_.add(
+                "bound_reached",
+                f"{lowest} clusters, the most that were tried, are the best by {self.criterion}: raise max_clusters",
+                level="warning" if self.max_clusters is not None else "info",
+            )
+        return *best, curve
+
+    def _numbers(self, n_distinct: int, labelings: Labelings) -> range:
+        """The numbers of clusters that are tried."""
+        if self.n_clusters is None:
+            most = self.max_clusters or min(max(int(labelings.n_levels.max()), 2), MOST)
+            return range(1, min(int(most), n_distinct) + 1)
+        if self.n_clusters > n_distinct:
+            self.fit_report_.add(
+                "few_rows",
+                f"{self.n_clusters} clusters were asked for, and there are only {n_distinct} different rows of labels: "
+                "at most that many are found",
+                level="warning",
+            )
+        K = min(int(self.n_clusters), n_distinct)
+        return range(K, K + 1)
+
+    def _ask(self, K: int, rng: np.random.Generator):
+        return self._request(
+            rng.spawn(self.n_init),
+            n_components=K,
+            prior=FiniteDirichlet(float(K), K),
+            maximum_likelihood=True,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            stop="objective" if self.stop == "likelihood" else "assignments",
+        )
+
+    def _say_not_converged(self) -> None:
+        self.fit_report_.add("not_converged", "the best start ended by max_iter, not by convergence")
+        warn_user(
+            f"{type(self).__name__} did not converge in {self.max_iter} iterations: raise max_iter or tol",
+            ConvergenceWarning,
+        )

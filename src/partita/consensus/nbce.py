@@ -1,0 +1,436 @@
+"""Nonparametric Bayesian clustering ensembles (NBCE): a mixture of label vectors with any number of clusters."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from partita.consensus.base import Found
+from partita.consensus.evidence import independent_votes, relative_weights
+from partita.consensus.label_mixtures import PSEUDO_COUNT, LabelMixture, label_block
+from partita.consensus.labelings import Labelings
+from partita.engines.passes import Assignment, assign_rows, plug_in, predictive
+from partita.engines.vb import bound
+from partita.estimator import warn_user
+from partita.families import Block
+from partita.labels import signatures
+from partita.mixture.inference import Fitted, fit_cvb, fit_vb, resolve_prior
+from partita.mixture.sampling import check_copies, fit_chains, resolve_sampling_prior
+from partita.mixture.state import checked_trace
+from partita.posterior import diagnose
+from partita.trace import Trace
+
+__all__ = ["NBCE"]
+
+BOUND = 30  # clusters of truncated priors, or twice as many as the finest member has
+FEWEST_DRAWS = 8  # of each chain, for its mixing to be judged
+FIRST_VOTES = 3.5  # independent votes that the first partition is found with, where their number is estimated
+ROUNDS = 2  # of estimating them
+LEAST_AGREEMENT = 0.5  # mean confidence below which draws have no clusters in common
+
+
+class Rows(NamedTuple):
+    """What an engine walks over: label vectors, how often each occurs, and which of them each object has."""
+
+    codes: np.ndarray
+    weights: np.ndarray
+    inverse: np.ndarray
+
+
+class NBCE(LabelMixture):
+    """Consensus by a Bayesian mixture of label vectors that finds its own number of clusters.
+
+    Each cluster has a distribution over the labels of every member, with a symmetric Dirichlet prior whose pseudo-count
+    is shared by all members, as in the paper: before they are seen, members of an ensemble are alike, and one number
+    is learned from all of them. Who sits with whom has a nonparametric prior. Missing labels do not count.
+
+    The likelihood counts every member as independent evidence, and real members are not: they split the same clusters
+    in the same places, and the posterior follows them with great certainty into too many clusters. ``evidence``
+    corrects for it.
+
+    Good for: the posterior of the number of clusters and of who sits with whom, members with holes. Not for: an
+    ensemble of hundreds of thousands of objects in a second (see ``inference="vb"``).
+
+    Parameters
+    ----------
+    prior : str or prior, default "dirichlet_process"
+        Who sits with whom: "dirichlet_process", "stick_breaking" (truncated, TSB), "finite" (symmetric Dirichlet, FSD),
+        "pitman_yor", "mfm", or a prior of :mod:`partita.partitions`. Variational engines take the first three, and read
+        the first as the second.
+    inference : {"gibbs", "vb", "cvb"}, default "gibbs"
+        "gibbs": chains of collapsed Gibbs sweeps and split-merge moves; the posterior. "vb": variational Bayes on the
+        distinct rows. "cvb": its collapsed form.
+    evidence : "independent", "estimated" or float, default "independent"
+        Power on the marginal likelihood of every member (its label probabilities integrated out, so that ten copies of
+        a member with the power 1/10 are exactly one member). "independent": 1, as in the paper. A number in (0, 1]
+        counts each member as that much of a vote. "estimated": as much as makes the members' joint surprise what
+        independent members' would be, given a first partition
+        (:func:`partita.consensus.evidence.independent_votes`).
+    n_clusters : int, optional
+        The number of clusters, where it is known (some of them may stay empty).
+    max_clusters : int, optional
+        Upper bound where the number is not given. By default none for chains with an untruncated prior; for the
+        rest 30, or twice as many as the finest member has.
+    concentration : float, optional
+        Concentration of the prior (the paper's alpha_0); left out, it is learned.
+    pseudo_count : float, optional
+        Pseudo-count of every label (the paper's beta); left out, it is learned: sampled in chains, by Newton's method
+        on the bound elsewhere.
+    order : {1, 2}, default 1
+        Order of collapsed variational Bayes (1 is known as CVB0).
+    n_chains : int, default 4
+        Chains. Half of them start from one cluster, half from many.
+    n_draws, burn_in, thin : int, default 200, 100, 1
+        Draws that each chain keeps, iterations before the first, and iterations for each.
+    partition : {"votes", "vi", "binder", "nvi", "nid", "map"}, default "votes"
+        How the draws of chains become one partition; see :class:`Mixture`.
+    n_init : int, default 3
+        Starts of variational engines; the best bound wins.
+    max_iter : int, default 500
+        Iterations of one such start.
+    tol : float, default 1e-5
+        Stop when an iteration raises the bound by less than this an object.
+    noise : {"missing", "cluster", "singletons"}, default "missing"
+        What a label of -1 means: not seen, one further cluster of its member, or a cluster of its own for each object.
+    handle_unknown : {"missing", "error"}, default "missing"
+        What ``predict`` does with labels that were not there in ``fit``.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Source of randomness; the global generator is never touched.
+    n_jobs : int, optional
+        Threads; the answer does not depend on their number.
+
+    Attributes
+    ----------
+    labels_ : ndarray (n_objects,)
+        Cluster of each object, the largest first. For chains it sums up all draws (``partition``); ``predict`` asks
+        which of these clusters predicts a row best, and may differ on rows between clusters.
+    n_clusters_ : int
+        Number of clusters that have objects.
+    n_clusters_posterior_ : dict
+        Chains: probability of each number of clusters.
+    confidence_ : ndarray (n_objects,)
+        Chains: mean probability that an object shares a cluster with the others of its own. Other engines: probability
+        of its own label. It is agreement under the model, not the chance of being right.
+    singleton_share_ : float
+        Share of the objects that are a cluster of their own: mean over the draws, or of ``labels_``.
+    member_weights_ : ndarray (n_members,)
+        Power on the likelihood of each member: its weight times the evidence; 0 for members that say nothing.
+    evidence_ : float
+        Power on the likelihood of a member of weight 1.
+    trace_ : Trace
+        Chains: the draws (labels, log joint, number of clusters, concentration, chain). Labels are of objects: a row
+        of weight w is w objects.
+    object_rows_ : ndarray
+        Chains: the row of each object (rows without any label are none).
+    diagnostics_ : Diagnostics
+        Chains: R-hat and effective sample sizes, and in a sentence whether to trust the number of clusters.
+    lower_bound_ : float
+        VB and CVB: lower bound of the log evidence.
+    weights_ : ndarray (n_components,)
+        Share of each cluster.
+    prior_ : prior
+        The prior, with the concentration that was learned.
+    pseudo_count_ : float
+        The pseudo-count of a label that was learned.
+    n_iter_, converged_, objective_trace_
+        How the run went.
+    fit_report_ : FitReport
+        What was unusual about the labels and the fit.
+    n_features_in_, feature_names_in_, schema_
+        The members.
+
+    References
+    ----------
+    Wang, Domeniconi and Laskey (2010), Nonparametric Bayesian clustering ensembles, ECML PKDD.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partita import NBCE
+    >>> z = np.repeat([0, 1, 2], 20)
+    >>> Y = np.column_stack([z, z // 2, np.minimum(z, 1), z])
+    >>> NBCE(n_chains=2, n_draws=20, burn_in=20, random_state=0).fit(Y).n_clusters_
+    3
+    """
+
+    _parameter_constraints = {
+        **LabelMixture._parameter_constraints,
+        "prior": "no_validation",
+        "inference": [StrOptions({"gibbs", "vb", "cvb"})],
+        "evidence": [StrOptions({"independent", "estimated"}), Interval(Real, 0, 1, closed="right")],
+        "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
+        "max_clusters": [None, Interval(Integral, 1, None, closed="left")],
+        "concentration": [None, Interval(Real, 0, None, closed="neither")],
+        "pseudo_count": [None, Interval(Real, 0, None, closed="neither")],
+        "order": [Interval(Integral, 1, 2, closed="both")],
+        "n_chains": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "burn_in": [Interval(Integral, 0, None, closed="left")],
+        "thin": [Interval(Integral, 1, None, closed="left")],
+        "partition": [StrOptions({"votes", "vi", "binder", "nvi", "nid", "map"})],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self,
+        prior="dirichlet_process",
+        inference="gibbs",
+        *,
+        evidence="independent",
+        n_clusters=None,
+        max_clusters=None,
+        concentration=None,
+        pseudo_count=None,
+        order=1,
+        n_chains=4,
+        n_draws=200,
+        burn_in=100,
+        thin=1,
+        partition="votes",
+        n_init=3,
+        max_iter=500,
+        tol=1e-5,
+        noise="missing",
+        handle_unknown="missing",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.prior = prior
+        self.inference = inference
+        self.evidence = evidence
+        self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
+        self.concentration = concentration
+        self.pseudo_count = pseudo_count
+        self.order = order
+        self.n_chains = n_chains
+        self.n_draws = n_draws
+        self.burn_in = burn_in
+        self.thin = thin
+        self.partition = partition
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.noise = noise
+        self.handle_unknown = handle_unknown
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # ---- fitting -------------------------------------------------------------------------------------------
+
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+        if len(labelings.n_levels) == 1 and self.n_clusters in (None, int(labelings.n_levels[0])):
+            evidence = self.evidence if isinstance(self.evidence, Real) else 1.0
+            alone = _singleton_share(None, labelings.codes[:, 0], labelings.weights)
+            return self._one_labeling(labelings, evidence_=float(evidence), singleton_share_=alone)
+        powers, evidence = self._powers(labelings, rng)
+        rows = self._rows(labelings, self.inference)
+        block = self._block(rows.codes, labelings, powers)
+        fitted = self._run(self.inference, block, rows, labelings, rng)
+        block = block._replace(family=fitted.families[0])
+        clusters, attributes = self._kept(fitted, block.family)
+        assigned = _assign(fitted, block, len(rows.weights))
+        labels, sure = (assigned.labels, assigned.confidence) if fitted.labels is None else _drawn(fitted)
+        attributes |= {
+            "evidence_": evidence,
+            "prior_": fitted.prior,
+            "pseudo_count_": float(block.family.alpha[0]),
+            "objective_trace_": np.array(fitted.run.objectives),
+        }
+        converged = self._note_run(fitted, labelings, attributes)
+        self._note_consensus(fitted, sure, rows.weights)
+        labels = labels[rows.inverse]
+        attributes["singleton_share_"] = _singleton_share(fitted.trace, labels, labelings.weights)
+        return Found(
+            labels=labels,
+            confidence=sure[rows.inverse],
+            member_weights=powers,
+            n_clusters_posterior=None if fitted.trace is None else fitted.trace.n_clusters_posterior,
+            n_iter=fitted.n_iter,
+            converged=converged,
+            n_components=self._n_kept(fitted),
+            clusters=clusters,
+            attributes=attributes,
+        )
+
+    def _powers(self, labelings: Labelings, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+        """Power on the likelihood of each column, and what a member of weight 1 has."""
+        if self.evidence != "estimated":
+            evidence = 1.0 if self.evidence == "independent" else float(self.evidence)
+            return evidence * labelings.member_weights, evidence
+        rows = self._rows(labelings, "vb")
+        weights = relative_weights(labelings.member_weights, labelings.owners)
+        scale = labelings.member_weights / weights
+        labels = float(rows.weights @ ((rows.codes >= 0) @ weights)) / float(rows.weights.sum())
+        power = min(1.0, FIRST_VOTES / labels)
+        for _ in range(ROUNDS):
+            block = self._block(rows.codes, labelings, power * weights)
+            fitted = self._run("vb", block, rows, labelings, rng, n_init=1)
+            z = _assign(fitted, block._replace(family=fitted.families[0]), len(rows.weights)).labels
+            votes = independent_votes(z, rows.codes, labelings.n_levels, rows.weights, weights)
+            power = votes / labels
+        self.fit_report_.add(
+            "independent_votes",
+            f"the {labels:.3g} labels that an object has are worth {votes:.3g} independent votes: each counts "
+            f"{power:.3g}",
+        )
+        return power * weights, power / float(scale[0])
+
+    def _rows(self, labelings: Labelings, inference: str) -> Rows:
+        if inference == "vb":
+            distinct = signatures(labelings.codes, labelings.weights)
+            return Rows(distinct.rows, distinct.weights, distinct.inverse)
+        return Rows(labelings.codes, labelings.weights, np.arange(len(labelings.codes)))
+
+    def _block(self, codes: np.ndarray, labelings: Labelings, powers: np.ndarray) -> Block:
+        alpha = PSEUDO_COUNT if self.pseudo_count is None else float(self.pseudo_count)
+        return label_block(codes, labelings.n_levels, powers, alpha)
+
+    def _run(
+        self,
+        inference: str,
+        block: Block,
+        rows: Rows,
+        labelings: Labelings,
+        rng: Any,
+        n_init: int | None = None,
+    ) -> Fitted:
+        """One engine on these rows."""
+        chains = inference == "gibbs"
+        if chains:
+            copies = np.zeros(int(labelings.rows[-1]) + 1)
+            copies[labelings.rows] = labelings.weights
+            check_copies(copies)  # an error names the user's row
+        n_objects = max(len(rows.weights), int(labelings.weights.sum()))
+        most = min(n_objects, self.max_clusters or max(BOUND, 2 * int(labelings.n_levels.max())))
+        n_components = min(self.n_clusters or most, n_objects)
+        if self.n_clusters is not None and self.n_clusters > n_objects:
+            self._say_few(n_objects)
+        ask = self._request(
+            rng.spawn(self.n_chains if chains else n_init or self.n_init),
+            n_components=n_components,
+            exact=self.n_clusters is not None,
+            prior=self._prior(chains, most, n_components),
+            learn_concentration=self.n_clusters is None and self.concentration is None,
+            learn_likelihood=self.pseudo_count is None,
+            order=self.order,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_chains=self.n_chains,
+            n_draws=self.n_draws,
+            burn_in=self.burn_in,
+            thin=self.thin,
+            limit=n_components if self.n_clusters or self.max_clusters else None,
+            partition=self.partition,
+        )
+        engine = {"gibbs": fit_chains, "vb": fit_vb, "cvb": fit_cvb}[inference]
+        try:
+            return engine([block], rows.weights, ask)
+        except FloatingPointError as error:
+            raise ValueError(str(error)) from error
+
+    def _prior(self, chains: bool, most: int, n_components: int) -> Any:
+        n_clusters = None if self.n_clusters is None else n_components
+        if chains:
+            return resolve_sampling_prior(self.prior, n_clusters, most, self.concentration)
+        exact = self.n_clusters is not None
+        return resolve_prior(self.prior, self.inference, n_components, exact, self.concentration)
+
+    def _n_kept(self, fitted: Fitted) -> int | None:
+        """A given number of clusters is kept, objects or not; chains keep those that their partition has."""
+        if self.n_clusters is None or fitted.labels is not None:
+            return None
+        return len(fitted.log_weights)
+
+    # ---- what the user is told -------------------------------------------------------------------------------
+
+    def _say_few(self, n_objects: int) -> None:
+        if "few_rows" not in self.fit_report_:
+            self.fit_report_.add(
+                "few_rows",
+                f"{self.n_clusters} clusters were asked for, and there are only {n_objects} objects with labels: at "
+                "most that many are found",
+                level="warning",
+            )
+
+    def _note_run(self, fitted: Fitted, labelings: Labelings, attributes: dict[str, Any]) -> bool:
+        """Diagnostics of chains, or the bound; returns whether the run has converged."""
+        if fitted.trace is not None:
+            attributes["object_rows_"] = labelings.rows[fitted.object_rows]
+            attributes["trace_"] = fitted.trace
+            return self._judge(fitted.trace, attributes)
+        attributes["lower_bound_"] = bound(fitted.families, fitted.prior, fitted.statistics)
+        if fitted.run.reason == "max_iter":
+            self.fit_report_.add("not_converged", "the best start ended by max_iter, not by convergence")
+            warn_user(
+                f"{type(self).__name__} did not converge in {self.max_iter} iterations: raise max_iter or tol",
+                ConvergenceWarning,
+            )
+        return bool(fitted.run.converged)
+
+    def _note_consensus(self, fitted: Fitted, sure: np.ndarray, weights: np.ndarray) -> None:
+        """Say so where the draws have nothing in common: their clusters are the prior's, not the members'."""
+        agreement = float(weights @ sure) / float(weights.sum())
+        if fitted.trace is not None and agreement < LEAST_AGREEMENT:
+            self.fit_report_.add(
+                "no_consensus",
+                f"no consensus: two objects of one cluster share it in only {agreement:.0%} of the draws on average; "
+                "the members have little in common",
+                level="warning",
+            )
+
+    def _judge(self, trace: Trace, attributes: dict[str, Any]) -> bool:
+        if self.n_draws < FEWEST_DRAWS:
+            self.fit_report_.add(
+                "few_draws",
+                f"chains of {self.n_draws} draws are too short to be judged: raise n_draws to trust the number of "
+                "clusters",
+                level="warning",
+            )
+            return False
+        found = attributes["diagnostics_"] = diagnose(trace)
+        if not found.trust_n_clusters:
+            self.fit_report_.add("do_not_trust_k", found.sentence, level="warning")
+        return bool(found.trust_n_clusters)
+
+    # ---- storage ---------------------------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        state = super()._state()
+        state["fitted"].pop("diagnostics_", None)
+        return state
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        if "trace_" in state["fitted"]:
+            self.trace_ = checked_trace(state["fitted"]["trace_"], len(self.object_rows_))
+            if self.n_draws >= FEWEST_DRAWS:
+                self.diagnostics_ = diagnose(self.trace_)
+
+
+def _assign(fitted: Fitted, block: Block, n_rows: int) -> Assignment:
+    if fitted.parameters is not None:
+        return assign_rows(plug_in([block], fitted.parameters), n_rows)
+    return assign_rows(predictive([block], fitted.statistics.S, fitted.log_weights), n_rows)
+
+
+def _drawn(fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and confidence of chains; every row that is here took part."""
+    assert fitted.labels is not None and fitted.confidence is not None
+    return fitted.labels, fitted.confidence
+
+
+def _singleton_share(trace: Trace | None, labels: np.ndarray, weights: np.ndarray) -> float:
+    """Share of the objects that are a cluster of their own."""
+    if trace is None:
+        sizes = np.bincount(labels, weights)
+        return float(np.count_nonzero(sizes == 1.0) / weights.sum())
+    alone = [np.count_nonzero(np.bincount(z) == 1) for z in trace.labels]
+    return float(np.mean(alone) / trace.labels.shape[1])
