@@ -10,9 +10,9 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.finding import CHANCE, Answer, find_consensus
 from partita.consensus.labelings import Labelings
 from partita.consensus.pair_probabilities import PairProbabilities
-from partita.engines.door import CHANCE, Answer, find_consensus
 from partita.engines.tempered import log_joint
 from partita.labels import signatures
 
@@ -140,10 +140,10 @@ class Consensus(ConsensusEstimator):
         if bool((labelings.n_levels == n_distinct).all()) and self.n_clusters in (None, n_distinct):
             return self._one_partition(distinct, M)
         found = find_consensus(
-            distinct.rows, distinct.weights, labelings.n_levels, labelings.member_weights, rng,
+            distinct.rows, distinct.weights, labelings.n_levels, _relative(labelings), rng,
             n_clusters=self.n_clusters, max_clusters=self.max_clusters,
         )  # fmt: skip
-        self._note(found, M)
+        self._note(found, len(np.unique(labelings.owners)))
         return _as_found(found, distinct.inverse, labelings)
 
     def _one_partition(self, distinct: Any, M: int) -> Found:
@@ -192,8 +192,8 @@ class Consensus(ConsensusEstimator):
     def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
         distinct = signatures(codes)
         self._rows, self._row_of = distinct.rows, distinct.inverse.astype(np.int32)
-        self._pair_weights = labelings.member_weights
-        present = float(((labelings.codes >= 0) @ labelings.member_weights).mean() / labelings.member_weights.mean())
+        self._pair_weights = _relative(labelings)
+        present = float(((labelings.codes >= 0) @ self._pair_weights).mean())
         self._trust = min(1.0, found.attributes["evidence_"] / max(present, 1.0))
         super()._settle(found, labelings, codes)
         quality = self.member_weights_ / np.maximum(_given(labelings, self.n_features_in_), 1e-300)
@@ -274,6 +274,10 @@ def _as_counts(weights: np.ndarray) -> np.ndarray:
     return weights * (len(weights) / weights.sum())
 
 
+def _relative(labelings: Labelings) -> np.ndarray:
+    return relative_weights(labelings.member_weights, labelings.owners)
+
+
 def _given(labelings: Labelings, n_members: int) -> np.ndarray:
     return np.bincount(labelings.owners, labelings.member_weights, minlength=n_members)
 
@@ -284,7 +288,7 @@ def _evidence_words(evidence: float, M: int) -> str:
 
 
 def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings) -> Found:
-    K, M = found.n_clusters, len(labelings.n_levels)
+    K, M = found.n_clusters, len(np.unique(labelings.owners))
     scores = dict(zip(found.curve.n_clusters.tolist(), found.curve.scores.tolist(), strict=True))
     posterior = {1: 1.0}
     if K > 1:

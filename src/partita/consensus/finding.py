@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from partita.consensus.evidence import independent_votes
 from partita.engines.bottleneck import cut_tree, grow_tree, sample_signatures
 from partita.engines.pair_information import Curve, cut_curve, resampled_cuts
-from partita.engines.tempered import Softened, agreement, independent_evidence, soften
+from partita.engines.tempered import Softened, agreement, soften
 
 __all__ = ["Answer", "Leaves", "chance_share", "find_consensus", "pick_leaves"]
 
@@ -155,7 +156,7 @@ def _mean_share(curve: Curve, n_clusters: int, member_weights: np.ndarray) -> fl
 
 def _several(found: Answer, at_least, z, leaves: Leaves, codes, weights, n_levels, v, rng) -> Answer:
     """Memberships of all rows from the cut of the leaves; the cut itself where EM leaves too few clusters."""
-    evidence = independent_evidence(z, leaves.codes, leaves.weights, n_levels, v)
+    evidence = independent_votes(z, leaves.codes, n_levels, leaves.weights, v)
     model = soften(z, leaves.rows, codes, weights, n_levels, v, evidence)
     labels, certainty = model.labels, model.certainty
     if len(np.unique(labels)) < at_least:
@@ -175,7 +176,7 @@ def _one_cluster(found: Answer, codes, weights, n_levels, member_weights) -> Ans
     z = np.zeros(len(codes), np.int64)
     own = agreement(z, codes, weights, n_levels, member_weights)
     return found._replace(
-        confidence=own, evidence=independent_evidence(z, codes, weights, n_levels, member_weights)
+        confidence=own, evidence=independent_votes(z, codes, n_levels, weights, member_weights)
     )
 
 
