@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.evidence import relative_weights
 from partita.consensus.finding import CHANCE, Answer, find_consensus
 from partita.consensus.labelings import Labelings
 from partita.consensus.pair_probabilities import PairProbabilities
