@@ -20,6 +20,7 @@ __all__ = [
     "BCE",
     "LACA",
     "NBCE",
+    "Consensus",
     "DPGaussian",
     "DPMultinomial",
     "EnsembleClustering",

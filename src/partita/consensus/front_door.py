@@ -10,9 +10,10 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.evidence import relative_weights
+from partita.consensus.finding import CHANCE, Answer, find_consensus
 from partita.consensus.labelings import Labelings
 from partita.consensus.pair_probabilities import PairProbabilities
-from partita.engines.door import CHANCE, Answer, find_consensus
 from partita.engines.tempered import log_joint
 from partita.labels import signatures
 
@@ -140,10 +141,10 @@ class Consensus(ConsensusEstimator):
         if bool((labelings.n_levels == n_distinct).all()) and self.n_clusters in (None, n_distinct):
             return self._one_partition(distinct, M)
         found = find_consensus(
-            distinct.rows, distinct.weights, labelings.n_levels, labelings.member_weights, rng,
+            distinct.rows, distinct.weights, labelings.n_levels, _relative(labelings), rng,
             n_clusters=self.n_clusters, max_clusters=self.max_clusters,
         )  # fmt: skip
-        self._note(found, M)
+        self._note(found, len(np.unique(labelings.owners)))
         return _as_found(found, distinct.inverse, labelings)
 
     def _one_partition(self, distinct: Any, M: int) -> Found:
@@ -192,7 +193,9 @@ class Consensus(ConsensusEstimator):
     def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
         distinct = signatures(codes)
         self._rows, self._row_of = distinct.rows, distinct.inverse.astype(np.int32)
-        self._pair_weights = labelings.member_weights
+        self._pair_weights = _relative(labelings)
+        present = float(((labelings.codes >= 0) @ self._pair_weights).mean())
+        self._trust = min(1.0, found.attributes["evidence_"] / max(present, 1.0))
         super()._settle(found, labelings, codes)
         quality = self.member_weights_ / np.maximum(_given(labelings, self.n_features_in_), 1e-300)
         poor = [m for m in np.unique(labelings.owners) if quality[m] < POOR]
@@ -220,9 +223,10 @@ class Consensus(ConsensusEstimator):
     def coclustering(self, i=None, j=None):
         """Probability that two objects of the fit belong together.
 
-        Half the share of members that put them together, of those that saw both, and half the fitted clusters'.
-        Against known classes no model did better than the plain share of members, and this is close to it; on
-        planted groups it is the better calibrated one.
+        The share of members that put them together, of those that saw both, mixed with the probability of the fitted
+        clusters. The clusters have the weight ``evidence_`` / members: where members are independent given the
+        clusters the model of the clusters holds, and where they repeat each other their plain votes are the better
+        guide to real classes.
 
         Parameters
         ----------
@@ -246,9 +250,10 @@ class Consensus(ConsensusEstimator):
             raise ValueError("give both i and j, or neither for the operator of all pairs")
         if i is not None:
             return self._some_pairs(*np.broadcast_arrays(np.asarray(i), np.asarray(j)))
-        return PairProbabilities(
-            self._rows, self._probabilities(self._rows), self._row_of, self._pair_weights
-        )
+        return self._pair_probabilities(self._rows, self._row_of)
+
+    def _pair_probabilities(self, rows: np.ndarray, row_of: np.ndarray) -> PairProbabilities:
+        return PairProbabilities(rows, self._probabilities(rows), row_of, self._pair_weights, self._trust)
 
     def _some_pairs(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """The same for some objects, with no more rows scored than are asked for."""
@@ -258,7 +263,7 @@ class Consensus(ConsensusEstimator):
                 raise ValueError(f"{name} must hold integers from 0 to {last}, the objects of the fit")
         used, local = np.unique(self._row_of[np.stack([i.ravel(), j.ravel()])], return_inverse=True)
         rows = self._rows[used]
-        some = PairProbabilities(rows, self._probabilities(rows), np.arange(len(used)), self._pair_weights)
+        some = self._pair_probabilities(rows, np.arange(len(used)))
         left, right = local.reshape(2, -1)
         return some.pairs(left, right).reshape(i.shape)
 
@@ -268,6 +273,10 @@ def _as_counts(weights: np.ndarray) -> np.ndarray:
     if (weights == np.floor(weights)).all():
         return weights
     return weights * (len(weights) / weights.sum())
+
+
+def _relative(labelings: Labelings) -> np.ndarray:
+    return relative_weights(labelings.member_weights, labelings.owners)
 
 
 def _given(labelings: Labelings, n_members: int) -> np.ndarray:
@@ -280,8 +289,8 @@ def _evidence_words(evidence: float, M: int) -> str:
 
 
 def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings) -> Found:
-    K, M = found.n_clusters, len(labelings.n_levels)
-    scores = dict(zip(found.curve.n_clusters.tolist(), found.scores.tolist(), strict=True))
+    K, M = found.n_clusters, len(np.unique(labelings.owners))
+    scores = dict(zip(found.curve.n_clusters.tolist(), found.curve.scores.tolist(), strict=True))
     posterior = {1: 1.0}
     if K > 1:
         posterior = {

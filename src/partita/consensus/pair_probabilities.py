@@ -1,4 +1,4 @@
-"""Probabilities that two objects belong together, as an operator: half votes of the members, half the model."""
+"""Probabilities that two objects belong together, as an operator: votes of the members mixed with the model."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from partita.labels import Coassociation
 
 __all__ = ["PairProbabilities"]
 
-MODEL = 0.5  # share of the model; the rest are the members' votes
 BLOCK_ENTRIES = 1 << 22
 
 
 class PairProbabilities(LinearOperator):
     """Co-clustering probabilities of N objects as a symmetric linear operator.
 
-    Entry (i, j) is the mean of two numbers: the share of the members that put i and j together, of those that saw
-    both, and the probability of the fitted clusters that they are in the same one. Objects with the same labels share
-    one row of ``codes``; memory is O(rows x members + rows x clusters + objects).
+    Entry (i, j) mixes two numbers: the share of the members that put i and j together, of those that saw both, and
+    the probability of the fitted clusters that they are in the same one, which has the weight ``trust``. Objects with
+    the same labels share one row of ``codes``; memory is O(rows x members + rows x clusters + objects).
 
     In products (``P @ v``) the members' share is that of *all* members, as in :class:`partita.labels.Coassociation`,
     which differs where labels are missing; `pairs` and `dense` divide by the members that saw both.
@@ -36,6 +35,8 @@ class PairProbabilities(LinearOperator):
     rows : array of int, shape (N,)
         The distinct row of each object.
     member_weights : array, shape (M,), optional
+    trust : float, default 0.5
+        Between 0 (votes alone) and 1 (the clusters alone).
 
     Examples
     --------
@@ -48,7 +49,8 @@ class PairProbabilities(LinearOperator):
     array([2.3 , 2.33, 2.33])
     """
 
-    def __init__(self, codes, proba, rows, member_weights=None):
+    def __init__(self, codes, proba, rows, member_weights=None, trust=0.5):
+        self.trust = float(trust)
         self.votes = Coassociation(codes, member_weights)
         self.proba, self.rows = np.asarray(proba, dtype=np.float64), np.asarray(rows)
         super().__init__(dtype=np.dtype(np.float64), shape=(len(self.rows), len(self.rows)))
@@ -56,7 +58,8 @@ class PairProbabilities(LinearOperator):
     def _matmat(self, V: NDArray[Any]) -> NDArray[np.float64]:
         total = np.zeros((len(self.proba), V.shape[1]))
         np.add.at(total, self.rows, V)
-        product = MODEL * (self.proba @ (self.proba.T @ total)) + (1.0 - MODEL) * (self.votes @ total)
+        model, votes = self.proba @ (self.proba.T @ total), self.votes @ total
+        product = self.trust * model + (1.0 - self.trust) * votes
         out: NDArray[np.float64] = product[self.rows]
         return out
 
@@ -95,7 +98,7 @@ class PairProbabilities(LinearOperator):
             block = slice(start, start + step)
             model[block] = (self.proba[a[block]] * self.proba[b[block]]).sum(axis=1)
         votes = self.votes.pairs(a, b)
-        mixed = np.where(np.isnan(votes), model, MODEL * model + (1.0 - MODEL) * votes)
+        mixed = np.where(np.isnan(votes), model, self.trust * model + (1.0 - self.trust) * votes)
         out: NDArray[np.float64] = mixed.reshape(left.shape)
         return out
 

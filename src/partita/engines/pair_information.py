@@ -1,12 +1,13 @@
-"""Where to cut a tree of label rows: what the clusters tell about the pairs that members put together.
+"""Where to cut a tree of label rows: how much the clusters tell about pairs, and how far apart they are.
 
-For a partition z and a member Y, ask of every pair of objects that Y saw: are they together in z, and in Y? The mutual
-information of the two answers is 0 for a partition that knows nothing and the entropy of Y's answer for Y itself. It
-has an optimum over the number of clusters because too fine a partition keeps apart what members join. Maximising its
-sum over members is maximising LACA's likelihood over its rates (a noisy channel for every pair).
+*Information.* For a partition z and a member Y, ask of every pair of objects that Y saw: are they together in z, and in
+Y? The mutual information of the two answers is 0 for a partition that knows nothing and the entropy of Y's answer for Y
+itself. Its best cut (maximising it is maximising LACA's likelihood over its rates) says how much of each member is
+shared by all: the *quality* of the member.
 
-The *margin* asks for each object how much more often members put it with its own cluster than with the next best. It
-is high where clusters are apart, and low where a cut runs through a crowd, however well it is reproduced.
+*Margin.* How much more often do members put an object with its own cluster than with the next best one? The mean over
+objects has a sharp optimum over the number of clusters: merging two clusters that are apart lowers the first term,
+and a cut through a crowd raises the second, however well the cut is reproduced.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from scipy.special import entr, xlogy
 from partita.dispatch import kernel
 from partita.engines.bottleneck import LabelTree, cut_tree
 
-__all__ = ["Curve", "cut_curve", "member_pairs", "pair_information", "resampled_cuts", "scores"]
+__all__ = ["Curve", "cut_curve", "member_pairs", "pair_information", "resampled_cuts"]
 
 GRANULARITY = 0.5  # members count by information / entropy ** this: 0 favours coarse members, 1 fine ones
 TINY = 1e-9
@@ -28,18 +29,25 @@ TINY = 1e-9
 class Curve(NamedTuple):
     """For cuts at K = 2, 3, ... (rows) and members (columns): information of pairs, and margins.
 
-    ``entropy`` is that of each member's own answer, the most that ``information`` can be.
+    ``entropy`` is that of each member's own answer, the most that ``information`` can be; ``weights`` those of the
+    members: as given, times the root of their quality.
     """
 
     n_clusters: np.ndarray  # [C]
     information: np.ndarray  # [C, M]
     margin: np.ndarray  # [C, M]
     entropy: np.ndarray  # [M]
+    weights: np.ndarray  # [M]
 
     @property
     def share(self) -> np.ndarray:
         """Share of each member's pair entropy that each cut explains, [C, M]."""
         return self.information / np.maximum(self.entropy, TINY)
+
+    @property
+    def scores(self) -> np.ndarray:
+        """The mean margin of each cut, [C]."""
+        return self.margin @ (self.weights / self.weights.sum())
 
 
 def pair_information(together: np.ndarray, inside: np.ndarray, joined: np.ndarray, pairs: np.ndarray):
@@ -97,44 +105,38 @@ def cut_curve(
     >>> codes, J = np.array([[0, 0], [1, 1], [2, 2]]), np.array([3, 3])
     >>> tree = grow_tree(codes, np.full(3, 4.0), J, np.ones(2))
     >>> curve = cut_curve(tree, codes, np.full(3, 4.0), J, np.ones(2), 3)
-    >>> curve.n_clusters, curve.share.mean(axis=1).round(3), curve.margin[1]
-    (array([2, 3]), array([0.392, 1.   ]), array([1., 1.]))
+    >>> curve.n_clusters, curve.share.mean(axis=1).round(3), curve.scores.round(3)
+    (array([2, 3]), array([0.392, 1.   ]), array([0.619, 1.   ]))
     """
-    s = len(codes)
+    s, M = codes.shape
     K = np.arange(2, min(largest, s) + 1)
     joined, pairs = member_pairs(codes, weights, n_levels)
+    entropy = _entropy(joined / np.maximum(pairs, TINY))
     information = pair_information(tree.together[s - K], tree.inside[s - K], joined, pairs)
-    margin = np.zeros((len(K), codes.shape[1]))
+    v = _weights_by_quality(information, entropy, np.asarray(member_weights, dtype=float))
+    margin = np.zeros((len(K), M))
     if len(K):
         cuts = np.stack([cut_tree(tree, int(k)) for k in K])
         offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
-        sums = [np.zeros((rows, int(K[-1]))) for rows in (int(offsets[-1]), codes.shape[1], s, s)]
-        v = np.asarray(member_weights, float)
+        sums = [np.zeros((rows, int(K[-1]))) for rows in (int(offsets[-1]), M, s, s)]
         _margins(
             cuts, np.ascontiguousarray(codes, np.int64), weights.astype(float), offsets, v, *sums, margin
         )
-    return Curve(K, information, margin, _entropy(joined / np.maximum(pairs, TINY)))
+    return Curve(K, information, margin, entropy, v)
 
 
-def scores(curve: Curve, member_weights: np.ndarray) -> np.ndarray:
-    """The score of each cut: mean information of pairs times mean margin.
-
-    Examples
-    --------
-    >>> curve = Curve(np.array([2, 3]), np.array([[0.1], [0.2]]), np.array([[0.5], [0.4]]), np.array([0.25]))
-    >>> scores(curve, np.ones(1)).round(3)
-    array([0.1 , 0.16])
-    """
-    tells = curve.entropy > TINY
-    v = np.where(tells, member_weights, 0.0)
-    v = v / max(v.sum(), TINY)
-    evened = np.maximum(curve.entropy, TINY) ** GRANULARITY
-    return (curve.information @ (v / evened)) * np.maximum(curve.margin @ v, 0.0)
+def _weights_by_quality(information, entropy, member_weights) -> np.ndarray:
+    """Given weights times the root of the share of each member that the most informative cut explains."""
+    tells = entropy > TINY
+    if not len(information) or not tells.any():
+        return member_weights
+    evened = np.where(tells, member_weights / np.maximum(entropy, TINY) ** GRANULARITY, 0.0)
+    best = information[int(np.argmax(information @ evened))]
+    v = member_weights * np.sqrt(np.where(tells, best / np.maximum(entropy, TINY), 0.0)).clip(TINY)
+    return v * (member_weights.sum() / v.sum())
 
 
-def resampled_cuts(
-    curve: Curve, member_weights: np.ndarray, evidence: float, rng: np.random.Generator, n_draws: int = 400
-) -> np.ndarray:
+def resampled_cuts(curve: Curve, evidence: float, rng: np.random.Generator, n_draws: int = 400) -> np.ndarray:
     """How often each cut is the best one when the members are drawn anew (Bayesian bootstrap).
 
     Each draw gives every member a random weight, so that all of them together vary as ``evidence`` independent
@@ -142,16 +144,14 @@ def resampled_cuts(
 
     Examples
     --------
-    >>> curve = Curve(np.array([2, 3]), np.array([[0.1], [0.2]]), np.array([[0.5], [0.4]]), np.array([0.25]))
-    >>> resampled_cuts(curve, np.ones(1), 1.0, np.random.default_rng(0))
-    array([0., 1.])
+    >>> curve = Curve(np.arange(2, 4), np.ones((2, 1)), np.array([[0.5], [0.4]]), np.ones(1), np.ones(1))
+    >>> resampled_cuts(curve, 1.0, np.random.default_rng(0))
+    array([1., 0.])
     """
-    share = member_weights / member_weights.sum()
-    best = np.zeros(len(curve.n_clusters))
-    for _ in range(n_draws):
-        drawn = rng.gamma(np.maximum(evidence * share, TINY))
-        best[int(np.argmax(scores(curve, drawn + TINY * share)))] += 1.0
-    return best / n_draws
+    share = curve.weights / curve.weights.sum()
+    drawn = rng.gamma(np.maximum(evidence * share, TINY), size=(n_draws, len(share))) + TINY * share
+    best = np.argmax(curve.margin @ drawn.T, axis=0)
+    return np.bincount(best, minlength=len(curve.n_clusters)) / n_draws
 
 
 def _within(counts):

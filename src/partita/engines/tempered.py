@@ -1,8 +1,9 @@
 """Memberships from members that repeat each other: EM in which all labels together count as a few.
 
 A mixture of label rows takes every member for fresh evidence. Members of an ensemble are not: given the clusters their
-labels still move together. The *design effect* measures it, and the likelihood of a row is taken to the power that
-leaves it the evidence of W independent labels. With W = M this is Topchy, Jain and Punch's mixture (2004).
+labels still move together. So the likelihood of a row is taken to the power that leaves it the evidence of W
+independent labels, W being what the members are worth (:func:`partita.consensus.evidence.independent_votes`).
+With W = M this is Topchy, Jain and Punch's mixture (2004).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from partita.dispatch import kernel
 
-__all__ = ["Softened", "agreement", "independent_evidence", "log_joint", "soften"]
+__all__ = ["Softened", "agreement", "log_joint", "soften"]
 
 SMOOTHING = 0.05  # pseudo-count of a label
 MAX_PASSES = 30
@@ -26,7 +27,7 @@ class Softened(NamedTuple):
     log_shares: np.ndarray
     log_theta: np.ndarray
     offsets: np.ndarray
-    powers: np.ndarray  # [M] how much each member counts, 1 on average
+    powers: np.ndarray  # [M] how much each member counts, 1 on average (of the user's members)
     evidence: float
     labels: np.ndarray
     certainty: np.ndarray  # probability of the label
@@ -34,43 +35,6 @@ class Softened(NamedTuple):
     sizes: np.ndarray
     n_iter: int
     converged: bool
-
-
-def independent_evidence(
-    z: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_levels: np.ndarray, member_weights: np.ndarray
-) -> float:
-    """How many independent clusterings hold as much evidence as these members (Kish's design effect).
-
-    Let l be the log probability of a label in its cluster, less its mean there. Independent members make the variance
-    of the sum of l over the members the sum of their variances; dependent ones make it larger, by the factor that the
-    number of members is divided by.
-
-    Examples
-    --------
-    >>> z = np.repeat([0, 1], 50)
-    >>> one = np.where(np.arange(100) % 5 == 0, 1 - z, z)[:, None]
-    >>> same = np.repeat(one, 6, axis=1)
-    >>> round(independent_evidence(z, same, np.ones(100), np.full(6, 2), np.ones(6)), 3)
-    1.0
-    """
-    offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
-    K = int(z.max()) + 1
-    log_theta = _log_theta(_counts(z, codes, weights, offsets, K), offsets)
-    v = member_weights / member_weights.mean()
-    alone, total, labels = 0.0, np.zeros(len(z)), np.zeros(len(z))
-    for m in range(codes.shape[1]):
-        seen = codes[:, m] >= 0
-        l, w = log_theta[offsets[m] + codes[seen, m], z[seen]], weights[seen]
-        n = np.bincount(z[seen], w, minlength=K)
-        mean = np.bincount(z[seen], w * l, minlength=K) / np.maximum(n, 1e-300)
-        l = v[m] * (l - mean[z[seen]])
-        alone += float(w @ l**2)
-        total[seen] += l
-        labels[seen] += v[m]
-    together, present = float(weights @ total**2), float(weights @ labels) / float(weights.sum())
-    if together <= 1e-12 * max(float(weights.sum()), 1.0):
-        return 1.0
-    return float(np.clip(present * alone / together, 1.0, max(present, 1.0)))
 
 
 def soften(
@@ -106,7 +70,7 @@ def soften(
     offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
     K = int(start.max()) + 1
     codes, weights = np.ascontiguousarray(codes), weights.astype(float)
-    powers = member_weights / member_weights.mean()
+    powers = member_weights.astype(float)
     counts = _counts(start, codes[start_rows], weights[start_rows], offsets, K)
     sizes = np.bincount(start, weights[start_rows], minlength=K)
     labels, certainty = np.zeros(len(codes), np.int64), np.zeros(len(codes))

@@ -10,18 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from partita.consensus.evidence import independent_votes
 from partita.engines.bottleneck import cut_tree, grow_tree, sample_signatures
-from partita.engines.pair_information import Curve, cut_curve, resampled_cuts, scores
-from partita.engines.tempered import Softened, agreement, independent_evidence, soften
+from partita.engines.pair_information import Curve, cut_curve, resampled_cuts
+from partita.engines.tempered import Softened, agreement, soften
 
 __all__ = ["Answer", "Leaves", "chance_share", "find_consensus", "pick_leaves"]
 
 LEAVES = 2000  # distinct rows of the tree, at most
 MANY_CELLS = 400_000  # rows x members of the tree, above this fewer rows
-NOTHING = 0.02  # share of the pair entropy below which nothing was found
-PLENTY = 0.2  # share above which chance need not be asked
+NOTHING = 0.005  # share of the pair entropy below which nothing was found
+PLENTY = 0.3  # share above which chance need not be asked
 CHANCE = 1.5  # times the share of shuffled members
 SHUFFLES = 3
+SHUFFLES_OF_FEW = 9
+FEW = 300
 
 
 class Leaves(NamedTuple):
@@ -39,7 +42,6 @@ class Answer(NamedTuple):
     confidence: np.ndarray
     model: Softened | None  # None: one cluster
     curve: Curve
-    scores: np.ndarray
     posterior: np.ndarray  # how often each cut was best
     quality: np.ndarray  # [M] share of each member's pairs that the clusters explain
     evidence: float
@@ -97,36 +99,53 @@ def find_consensus(
     largest = max_clusters or int(2.0 * np.sqrt(leaves.weights.sum()))
     largest = min(max(largest, n_clusters or 0, 2), len(leaves.codes))
     curve = cut_curve(tree, leaves.codes, leaves.weights, n_levels, member_weights, largest)
-    score = scores(curve, member_weights)
-    best = n_clusters or (int(curve.n_clusters[np.argmax(score)]) if len(score) else 1)
+    best = n_clusters or _best(curve)
     chance = 0.0
     share = _mean_share(curve, best, member_weights)
     if n_clusters is None and share <= PLENTY:
-        chance = max(chance_share(leaves, n_levels, member_weights, largest, rng) for _ in range(SHUFFLES))
+        n_shuffles = SHUFFLES if len(leaves.codes) > FEW else SHUFFLES_OF_FEW
+        chance = max(chance_share(leaves, n_levels, member_weights, largest, rng) for _ in range(n_shuffles))
         if share <= max(NOTHING, CHANCE * chance):
             best = 1
     quality = curve.share[best - 2] if best > 1 else np.zeros(len(n_levels))
     z = cut_tree(tree, best)
     found = Answer(
-        np.zeros(len(codes), np.int64), np.zeros(len(codes)), None, curve, score, np.zeros(len(score)), quality,
-        1.0, share, chance, best, bool(best == largest < len(leaves.codes)),
-    )  # fmt: skip
-    return _one_cluster(found, codes, weights, n_levels, member_weights) if best == 1 else _several(
-        found, z, leaves, codes, weights, n_levels, member_weights, rng
-    )  # fmt: skip
+        labels=np.zeros(len(codes), np.int64),
+        confidence=np.zeros(len(codes)),
+        model=None,
+        curve=curve,
+        posterior=np.zeros(len(curve.n_clusters)),
+        quality=quality,
+        evidence=1.0,
+        share=share,
+        chance=chance,
+        n_clusters=best,
+        at_bound=bool(best == largest < len(leaves.codes)),
+    )
+    if best == 1:
+        return _one_cluster(found, codes, weights, n_levels, member_weights)
+    return _several(found, n_clusters or 2, z, leaves, codes, weights, n_levels, member_weights, rng)
 
 
 def chance_share(
     leaves: Leaves, n_levels: np.ndarray, member_weights: np.ndarray, largest: int, rng: np.random.Generator
 ) -> float:
     """The share of the pair entropy that the best cut explains when every member's labels are shuffled."""
-    objects = np.repeat(leaves.codes, leaves.weights.astype(int).clip(1), axis=0)[: 2 * LEAVES]
+    total = float(leaves.weights.sum())
+    size = int(max(2, min(total, LEAVES, MANY_CELLS // len(n_levels))))
+    if size == total:
+        objects = np.repeat(leaves.codes, leaves.weights.astype(int), axis=0)
+    else:
+        objects = leaves.codes[rng.choice(len(leaves.codes), size, p=leaves.weights / total)]
     shuffled = np.stack([rng.permutation(column) for column in objects.T], axis=1)
     ones = np.ones(len(shuffled))
     tree = grow_tree(shuffled, ones, n_levels, member_weights)
     curve = cut_curve(tree, shuffled, ones, n_levels, member_weights, min(largest, len(shuffled)))
-    best = int(np.argmax(scores(curve, member_weights))) + 2 if len(curve.n_clusters) else 1
-    return _mean_share(curve, best, member_weights)
+    return _mean_share(curve, _best(curve), member_weights)
+
+
+def _best(curve: Curve) -> int:
+    return int(curve.n_clusters[np.argmax(curve.scores)]) if len(curve.n_clusters) else 1
 
 
 def _mean_share(curve: Curve, n_clusters: int, member_weights: np.ndarray) -> float:
@@ -135,20 +154,20 @@ def _mean_share(curve: Curve, n_clusters: int, member_weights: np.ndarray) -> fl
     return float(np.average(curve.share[n_clusters - 2], weights=member_weights))
 
 
-def _several(found, z, leaves: Leaves, codes, weights, n_levels, member_weights, rng) -> Answer:
-    evidence = independent_evidence(z, leaves.codes, leaves.weights, n_levels, member_weights)
-    model = soften(z, leaves.rows, codes, weights, n_levels, member_weights, evidence)
+def _several(found: Answer, at_least, z, leaves: Leaves, codes, weights, n_levels, v, rng) -> Answer:
+    """Memberships of all rows from the cut of the leaves; the cut itself where EM leaves too few clusters."""
+    evidence = independent_votes(z, leaves.codes, n_levels, leaves.weights, v)
+    model = soften(z, leaves.rows, codes, weights, n_levels, v, evidence)
     labels, certainty = model.labels, model.certainty
-    kept = len(np.unique(labels))
-    if kept < min(2, found.n_clusters) or (kept < found.n_clusters):
+    if len(np.unique(labels)) < at_least:
         labels = labels.copy()
         labels[leaves.rows] = z
-    own = agreement(labels, codes, weights, n_levels, member_weights)
+    own = agreement(labels, codes, weights, n_levels, v)
     return found._replace(
         labels=labels,
         confidence=(certainty + own) / 2.0,
         model=model,
-        posterior=resampled_cuts(found.curve, member_weights, evidence, rng),
+        posterior=resampled_cuts(found.curve, evidence, rng),
         evidence=evidence,
     )
 
@@ -157,7 +176,7 @@ def _one_cluster(found: Answer, codes, weights, n_levels, member_weights) -> Ans
     z = np.zeros(len(codes), np.int64)
     own = agreement(z, codes, weights, n_levels, member_weights)
     return found._replace(
-        confidence=own, evidence=independent_evidence(z, codes, weights, n_levels, member_weights)
+        confidence=own, evidence=independent_votes(z, codes, n_levels, weights, member_weights)
     )
 
 
