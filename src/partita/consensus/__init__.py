@@ -3,6 +3,7 @@
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.bce import BCE
 from partita.consensus.ensemble_clustering import EnsembleClustering
+from partita.consensus.evidence_accumulation import EvidenceAccumulation
 from partita.consensus.front_door import Consensus
 from partita.consensus.labelings import Labelings
 from partita.consensus.laca import LACA
@@ -16,6 +17,7 @@ __all__ = [
     "Consensus",
     "ConsensusEstimator",
     "EnsembleClustering",
+    "EvidenceAccumulation",
     "Found",
     "Labelings",
     "MixtureConsensus",

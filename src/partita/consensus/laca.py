@@ -9,11 +9,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.base import Found
 from partita.consensus.labelings import Labelings
 from partita.consensus.own_agreement import own_agreement
-from partita.engines.laca import LacaFit, LogRatios, average_links, laca
+from partita.consensus.tree_consensus import TREE_CLUSTERS, TreeConsensus, leaf_attributes
+from partita.engines.laca import LacaFit, laca
 from partita.engines.linkage import scipy_linkage
+from partita.engines.linkage_joining import average_links
 from partita.engines.pair_agreement import adjusted_agreement, pair_information
 from partita.estimator import warn_user
 from partita.labels import Signatures, signatures
@@ -24,7 +26,7 @@ __all__ = ["LACA"]
 CHANCE = 0.01
 
 
-class LACA(ConsensusEstimator):
+class LACA(TreeConsensus):
     """Latent cluster analysis: a partition that makes the members' pairs of objects most likely.
 
     Every member e puts two objects together with probability rho_e if they share a cluster of the consensus, and r_e
@@ -104,7 +106,7 @@ class LACA(ConsensusEstimator):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        **ConsensusEstimator._parameter_constraints,
+        **TreeConsensus._parameter_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "min_clusters": [Interval(Integral, 1, None, closed="left")],
         "prior_pairs": [Interval(Real, 0, None, closed="neither")],
@@ -162,7 +164,7 @@ class LACA(ConsensusEstimator):
             n_iter=fit.n_iter,
             converged=fit.converged,
             n_components=n_clusters,
-            clusters={"_tree_clusters": np.arange(n_clusters)},
+            clusters={TREE_CLUSTERS: np.arange(n_clusters)},
             attributes={
                 "log_likelihood_": fit.log_likelihood,
                 "linkage_": scipy_linkage(fit.tree, ceiling),
@@ -170,70 +172,15 @@ class LACA(ConsensusEstimator):
                 "agreement_within_": self._rates_of_members(fit.rates.within, labelings),
                 "agreement_between_": self._rates_of_members(fit.rates.between, labelings),
                 "_log_ratios": np.stack(fit.log_ratios),
-                "_n_levels": np.asarray(labelings.n_levels),
-                "_leaf_codes": distinct.rows[fit.leaf_rows],
-                "_leaf_sizes": fit.leaf_sizes,
-                "_leaf_clusters": fit.leaf_labels,
-                "_object_leaves": leaves,
+                **leaf_attributes(
+                    distinct.rows[fit.leaf_rows], fit.leaf_sizes, fit.leaf_labels, leaves, labelings.n_levels
+                ),
             },
         )
 
-    def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
-        super()._settle(found, labelings, codes)
-        leaves = np.full(len(codes), -1)
-        leaves[labelings.rows] = self._object_leaves
-        self.leaves_ = leaves
-        del self._object_leaves
-        if len(labelings.rows) < len(codes):
-            others = np.setdiff1d(np.arange(len(codes)), labelings.rows)
-            self.labels_[others] = self._labels_of(codes[others])
-
-    def predict(self, X):
-        """The cluster of each row of new labels: that of the same row in ``fit``, else the best average link.
-
-        Parameters
-        ----------
-        X : as in ``fit``, with the same members
-
-        Returns
-        -------
-        ndarray (n_rows,)
-        """
-        return self._labels_of(self._new_codes(X))
-
-    def _labels_of(self, codes: np.ndarray) -> np.ndarray:
-        labels = self._probabilities(codes).argmax(axis=1)
-        known = self._known_labels(codes)
-        return np.where(known >= 0, known, labels)
-
-    def _log_scores(self, codes: np.ndarray) -> np.ndarray:
-        """Average log-likelihood ratio of a pair with an object of each cluster; shares for a row without labels."""
-        links = average_links(
-            codes,
-            self._leaf_codes,
-            self._leaf_sizes,
-            self._leaf_labels(),
-            self._n_levels,
-            LogRatios(*self._log_ratios),
-        )
-        empty = (codes < 0).all(axis=1)
-        sizes = np.bincount(self._leaf_labels(), self._leaf_sizes)
-        links[empty] = np.log(sizes / sizes.sum())
-        return links
-
-    def _leaf_labels(self) -> np.ndarray:
-        place = np.empty_like(self._tree_clusters)
-        place[self._tree_clusters] = np.arange(len(place))
-        return place[self._leaf_clusters]
-
-    # what the base looks known rows up in: the last of equal rows counts there, and here the first copy shall
-    @property
-    def _known_rows(self) -> np.ndarray:
-        return self._leaf_codes[::-1]
-
-    @property
-    def _known(self) -> np.ndarray:
-        return self._leaf_labels()[::-1]
+    def _links(self, codes: np.ndarray) -> np.ndarray:
+        """Average log-likelihood ratio of a pair with an object of each cluster."""
+        return average_links(codes, *self._clusters_of_leaves(), *self._log_ratios)
 
     def _rates_of_members(self, rates: np.ndarray, labelings: Labelings) -> np.ndarray:
         """Of the user's members: a soft one has the mean of its columns."""

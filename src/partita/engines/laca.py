@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partita.engines.linkage import Tree, agglomerate, cut, label_leaves, pair_link
+from partita.engines.linkage_joining import average_links, join, sample_leaves
 from partita.engines.pair_agreement import (
     CrossedMembers,
     PairCounts,
@@ -27,12 +28,11 @@ from partita.engines.pair_agreement import (
     log_likelihood,
     pair_counts,
 )
-from partita.labels import canonical, label_histograms
+from partita.labels import canonical
 
-__all__ = ["LacaFit", "LogRatios", "average_links", "laca", "log_ratios"]
+__all__ = ["LacaFit", "LogRatios", "laca", "log_ratios"]
 
 FINEST, COARSEST = 40, 20  # binary digits of the log ratios
-BLOCK_ENTRIES = 2**22
 
 
 class LogRatios(NamedTuple):
@@ -148,7 +148,7 @@ def laca(
     """
     sample = None
     if len(rows) > max_leaves:
-        sample = _sample(sizes, max_leaves, np.random.default_rng(0) if rng is None else rng)
+        sample = _Leaves(*sample_leaves(sizes, max_leaves, np.random.default_rng(0) if rng is None else rng))
     problem = _Problem(rows, n_levels, sizes, member_weights, sample, max_leaves, min_clusters, prior_pairs)
     columns = [np.ascontiguousarray(column, dtype=np.int32) for column in rows.T]
     crossed = cross_members(columns, sizes)
@@ -194,43 +194,6 @@ def log_ratios(rates: Rates, member_weights: NDArray[np.float64], total: float) 
     needed = int(np.ceil(np.log2(max(largest * total * total / 4, 1.0))))
     grid = 2.0 ** min(max(52 - needed, COARSEST), FINEST)
     return LogRatios(np.rint(same * grid) / grid, np.rint(different * grid) / grid)
-
-
-def average_links(
-    codes: NDArray[Any],
-    leaf_codes: NDArray[Any],
-    leaf_sizes: NDArray[np.float64],
-    leaf_labels: NDArray[np.int64],
-    n_levels: NDArray[Any],
-    ratios: LogRatios,
-) -> NDArray[np.float64]:
-    """Average link of each row of labels with each cluster of leaves.
-
-    Examples
-    --------
-    >>> ratios = LogRatios(np.array([1.0]), np.array([-1.0]))
-    >>> leaves = np.array([[0], [1], [1]]), np.ones(3), np.array([0, 0, 1])
-    >>> average_links(np.array([[1], [0], [-1]]), *leaves, np.array([2]), ratios).tolist()
-    [[0.0, 1.0], [0.0, -1.0], [0.0, 0.0]]
-    """
-    counts, offsets = label_histograms(leaf_labels, leaf_codes, n_levels, weights=leaf_sizes)
-    K = len(counts)
-    totals = np.bincount(leaf_labels, leaf_sizes, minlength=K)
-    seen = np.add.reduceat(counts, offsets[:-1], axis=1)
-    table = counts * np.repeat(ratios.same - ratios.different, n_levels)
-    table += np.repeat(seen * ratios.different, n_levels, axis=1)
-    # one more row of zeros, which missing labels add
-    by_level = np.concatenate([(table / totals[:, None]).T, np.zeros((1, K))])
-    links = np.empty((len(codes), K))
-    step = max(1, BLOCK_ENTRIES // K)
-    for start in range(0, len(codes), step):
-        block = codes[start : start + step]
-        columns = np.where(block >= 0, block + offsets[:-1], len(by_level) - 1)
-        out = by_level[columns[:, 0]]
-        for m in range(1, columns.shape[1]):
-            out += by_level[columns[:, m]]
-        links[start : start + step] = out
-    return links
 
 
 # ---- the search ------------------------------------------------------------------------------------------------
@@ -295,19 +258,10 @@ def _partition(
     leaf_labels = cut(tree, K)
     if problem.sample is None:
         return leaf_labels, leaf_labels
-    labels = np.empty(len(problem.rows), dtype=np.int64)
-    step = max(1, BLOCK_ENTRIES // K)
-    for start in range(0, len(labels), step):
-        block = slice(start, start + step)
-        labels[block] = average_links(
-            problem.rows[block],
-            problem.rows[leaves.rows],
-            leaves.sizes,
-            leaf_labels,
-            problem.n_levels,
-            ratios,
-        ).argmax(axis=1)
-    labels[leaves.rows] = leaf_labels
+    clusters = (problem.rows[leaves.rows], leaves.sizes, leaf_labels, problem.n_levels)
+    labels = join(
+        problem.rows, leaf_labels, leaves.rows, lambda block: average_links(block, *clusters, *ratios)
+    )
     return labels, leaf_labels
 
 
@@ -362,24 +316,3 @@ def _copies_join_first(problem: _Problem, ratios: LogRatios) -> bool:
 
 def _are_counts(sizes: NDArray[np.float64]) -> bool:
     return bool((sizes == np.rint(sizes)).all())
-
-
-def _sample(sizes: NDArray[np.float64], max_leaves: int, rng: np.random.Generator) -> _Leaves:
-    """Objects at equal steps through the sorted rows, as many as have at most `max_leaves` distinct rows."""
-    ends = np.cumsum(sizes) / sizes.sum()
-    u = rng.random()
-
-    def draws(n: int) -> NDArray[np.float64]:
-        return np.diff(np.floor(ends * n + u), prepend=0.0)
-
-    # n draws have at most n distinct rows; more draws than objects would only repeat them
-    low, high = max_leaves, max(max_leaves, int(min(sizes.sum(), 2.0**40)))
-    while low < high:
-        n = (low + high + 1) // 2
-        if np.count_nonzero(draws(n)) <= max_leaves:
-            low = n
-        else:
-            high = n - 1
-    found = draws(low)
-    rows = np.flatnonzero(found > 0)[:max_leaves]
-    return _Leaves(rows, found[rows])

@@ -9,7 +9,8 @@ where c runs over the levels of all members, and over one more column a member w
 saw. With seen_base = 1 and seen = 0 that is the average link; otherwise it is a pooled ratio. Both are reducible (the
 link of a union is never above the better link of its parts), so that a nearest-neighbour chain finds the merges of the
 greedy algorithm. Ties go to the cluster that holds the smallest leaf: leaves in lexicographic order make the tree
-independent of the order of the rows.
+independent of the order of the rows. (Where clusters share no member a pooled ratio is 0 / 0, read as 0; only there may
+the chain settle a tie in another order than the greedy algorithm.)
 """
 
 from __future__ import annotations
@@ -22,7 +23,17 @@ from numpy.typing import NDArray
 
 from partita.dispatch import kernel
 
-__all__ = ["Leaves", "Link", "Tree", "agglomerate", "cut", "label_leaves", "pair_link", "scipy_linkage"]
+__all__ = [
+    "Leaves",
+    "Link",
+    "Tree",
+    "agglomerate",
+    "cut",
+    "greedy_order",
+    "label_leaves",
+    "pair_link",
+    "scipy_linkage",
+]
 
 
 class Leaves(NamedTuple):
@@ -134,7 +145,7 @@ def agglomerate(leaves: Leaves, link: Link) -> Tree:
     links = np.empty(max(n - 1, 0))
     if n > 1:
         _chain(leaves.starts, leaves.columns, leaves.sizes, link, bool(link.seen.any()), pairs, links)
-    return _in_greedy_order(pairs, links)
+    return greedy_order(pairs, links)
 
 
 def cut(tree: Tree, n_clusters: int) -> NDArray[np.int64]:
@@ -176,10 +187,15 @@ def scipy_linkage(tree: Tree, top: float) -> NDArray[np.float64]:
     return np.column_stack([tree.children, distances, counts[n:]]).astype(np.float64)
 
 
-def _in_greedy_order(pairs: NDArray[np.int64], links: NDArray[np.float64]) -> Tree:
+def greedy_order(pairs: NDArray[np.int64], links: NDArray[np.float64]) -> Tree:
     """Merges of a chain (named by the smallest leaves of both sides) in the order of their links.
 
     A merge may come only after those of its parts, whatever rounding does to the links.
+
+    Examples
+    --------
+    >>> greedy_order(np.array([[0, 1], [2, 3], [0, 2]]), np.array([0.5, 0.9, 0.1])).children.tolist()
+    [[2, 3], [0, 1], [4, 5]]
     """
     n = len(links) + 1
     latest: dict[int, int] = {}  # the chain's last merge that a smallest leaf stands for

@@ -1,0 +1,183 @@
+"""EvidenceAccumulation: a tree on the share of the members that put two objects together."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from partita.consensus.base import Found
+from partita.consensus.labelings import Labelings
+from partita.consensus.own_agreement import own_agreement
+from partita.consensus.tree_consensus import TREE_CLUSTERS, TreeConsensus, leaf_attributes
+from partita.engines.linkage import Tree, agglomerate, cut, label_leaves, pair_link, scipy_linkage
+from partita.engines.linkage_joining import LeafSample, average_links, join, sample_leaves
+from partita.engines.linkage_pairs import complete_link, single_link
+from partita.labels import signatures
+
+__all__ = ["EvidenceAccumulation"]
+
+Clusters = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # codes, sizes, labels of leaves; levels
+
+
+class EvidenceAccumulation(TreeConsensus):
+    """Evidence accumulation: hierarchical clustering of objects by how many members put them together.
+
+    The likeness of two objects is their co-association: the weight of the members that give them one label, over the
+    weight of those that saw both. Nothing of size N x N is formed: average link works on label histograms of the
+    distinct rows, single link on a spanning tree of them; only complete link holds a matrix of the distinct rows.
+
+    Good for: a familiar baseline, a tree to look at. Not for: members of different quality (all count the same), or a
+    stable number of clusters (the lifetime criterion is a rule of thumb).
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        Cut the tree here. None: the number of clusters, 2 or more, that lasts longest as the threshold moves (the
+        lifetime criterion; of equal ones the smallest).
+    link : {"average", "single", "complete"}, default="average"
+        With holes, "average" is the pooled ratio: agreements over members that saw both, each summed over all pairs.
+    max_signatures : int, default=4000
+        With more distinct rows, the tree is built on a sample of the objects with at most so many distinct rows, and
+        all other rows join the cluster with which the members agree most.
+    noise : {"missing", "cluster", "singletons"}, default="missing"
+        What the label -1 means.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What ``predict`` does with labels that were not there in ``fit``.
+    random_state : int, RandomState, Generator, SeedSequence or None
+        For the sample of ``max_signatures`` (and for soft members) only.
+
+    Attributes
+    ----------
+    labels_ : ndarray (n_objects,)
+        The largest cluster is 0.
+    n_clusters_ : int
+    confidence_ : ndarray (n_objects,)
+        How far the members agree that the object belongs with the others of its cluster: a share, not the chance of
+        being right.
+    member_weights_ : ndarray (n_members,)
+        As given; 0 for members that took no part.
+    linkage_ : ndarray (n_leaves - 1, 4)
+        The tree in scipy's format; the distance is 1 minus the co-association.
+    leaves_ : ndarray (n_objects,)
+        The leaf of each object: its distinct row. -1 for objects that were not in the tree.
+    lifetimes_ : ndarray (n_leaves,)
+        How long K = 1, 2, ... clusters last as the distance grows. That of K = 1 ends at 1.
+    fit_report_ : FitReport
+        What was unusual about the labels.
+    n_features_in_, feature_names_in_, schema_
+        Number, names and labels of the members.
+
+    References
+    ----------
+    Fred and Jain (2005), Combining multiple clusterings using evidence accumulation, IEEE TPAMI 27(6).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partita import EvidenceAccumulation
+    >>> Y = np.repeat([[0, 0, 1], [0, 0, 1], [1, 1, 0], [1, 2, 0]], 10, axis=0)
+    >>> EvidenceAccumulation().fit(Y).n_clusters_
+    2
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **TreeConsensus._parameter_constraints,
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "link": [StrOptions({"average", "single", "complete"})],
+        "max_signatures": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_clusters=None,
+        *,
+        link="average",
+        max_signatures=4000,
+        noise="missing",
+        handle_unknown="missing",
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.link = link
+        self.max_signatures = max_signatures
+        self.noise = noise
+        self.handle_unknown = handle_unknown
+        self.random_state = random_state
+
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+        distinct = signatures(labelings.codes, labelings.weights)
+        rows, n_levels, power = distinct.rows, labelings.n_levels, labelings.member_weights
+        leaves = LeafSample(np.arange(len(rows)), distinct.weights)
+        if len(rows) > self.max_signatures:
+            leaves = sample_leaves(distinct.weights, self.max_signatures, rng)
+            self.fit_report_.add(
+                "reduced",
+                f"{len(rows)} distinct rows: the tree is built on {len(leaves.rows)} of them, the others joined the "
+                f"cluster with which the members agree most; max_signatures={len(rows)} would be exact",
+            )
+        leaf_codes = rows[leaves.rows]
+        tree = _tree(self.link, leaf_codes, n_levels, leaves.sizes, power)
+        lifetimes = _lifetimes(tree)
+        K = self._n_clusters(lifetimes)
+        leaf_labels = cut(tree, K)
+        labels = leaf_labels
+        if len(leaves.rows) < len(rows):
+            clusters = (leaf_codes, leaves.sizes, leaf_labels, n_levels)
+            labels = join(rows, leaf_labels, leaves.rows, lambda block: _agreement(block, clusters, power))
+        leaf_of_row = np.full(len(rows), -1)
+        leaf_of_row[leaves.rows] = np.arange(len(leaves.rows))
+        return Found(
+            labels[distinct.inverse],
+            own_agreement(labels[distinct.inverse], labelings),
+            n_components=K,
+            clusters={TREE_CLUSTERS: np.arange(K)},
+            attributes={
+                "linkage_": scipy_linkage(tree, 1.0),
+                "lifetimes_": lifetimes,
+                "_powers": power,
+                **leaf_attributes(
+                    leaf_codes, leaves.sizes, leaf_labels, leaf_of_row[distinct.inverse], n_levels
+                ),
+            },
+        )
+
+    def _n_clusters(self, lifetimes: np.ndarray) -> int:
+        n_leaves = len(lifetimes)
+        if self.n_clusters is None:
+            return 2 + int(np.argmax(lifetimes[1:])) if n_leaves > 1 else 1
+        if self.n_clusters > n_leaves:
+            self.fit_report_.add(
+                "fewer_clusters",
+                f"n_clusters={self.n_clusters}, but there are only {n_leaves} distinct rows: they are the clusters",
+                level="warning",
+            )
+        return min(self.n_clusters, n_leaves)
+
+    def _links(self, codes: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(_agreement(codes, self._clusters_of_leaves(), self._powers))
+
+
+def _tree(link: str, rows: np.ndarray, n_levels: np.ndarray, sizes: np.ndarray, power: np.ndarray) -> Tree:
+    if link == "single":
+        return single_link(rows, power)
+    if link == "complete":
+        return complete_link(rows, power)
+    leaves = label_leaves(rows, n_levels, sizes)
+    return agglomerate(leaves, pair_link(leaves, power, np.zeros_like(power), power))
+
+
+def _lifetimes(tree: Tree) -> np.ndarray:
+    """How long each number of clusters lasts; K = number of leaves begins at distance 0, K = 1 ends at 1."""
+    distances = np.concatenate([[0.0], np.maximum.accumulate(1.0 - tree.links), [1.0]])
+    return np.round(np.diff(distances)[::-1], 12)  # equal lifetimes shall be equal
+
+
+def _agreement(codes: np.ndarray, clusters: Clusters, power: np.ndarray) -> np.ndarray:
+    """Members that agree over members that saw both, summed over the objects of each cluster."""
+    agreed = average_links(codes, *clusters, power, np.zeros_like(power))
+    seen = average_links(codes, *clusters, power, power)
+    return np.divide(np.maximum(agreed, 0.0), seen, out=np.zeros_like(seen), where=seen > 0)

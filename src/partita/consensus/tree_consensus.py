@@ -1,0 +1,90 @@
+"""What consensus methods that cut a tree of distinct rows share: leaves, known rows, and new ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.labelings import Labelings
+
+__all__ = ["TREE_CLUSTERS", "TreeConsensus", "leaf_attributes"]
+
+TREE_CLUSTERS = "_tree_clusters"  # the cluster of the tree that each cluster of the answer is
+
+
+def leaf_attributes(
+    leaf_codes: np.ndarray,
+    leaf_sizes: np.ndarray,
+    leaf_clusters: np.ndarray,
+    object_leaves: np.ndarray,
+    n_levels: np.ndarray,
+) -> dict[str, Any]:
+    """What ``Found.attributes`` must hold for a :class:`TreeConsensus`."""
+    return {
+        "_leaf_codes": leaf_codes,
+        "_leaf_sizes": leaf_sizes,
+        "_leaf_clusters": leaf_clusters,
+        "_object_leaves": object_leaves,
+        "_n_levels": np.asarray(n_levels),
+    }
+
+
+class TreeConsensus(ConsensusEstimator):
+    """Base of the methods that cut a tree.
+
+    A subclass puts ``leaf_attributes(...)`` into ``Found.attributes`` and ``{TREE_CLUSTERS: arange(K)}`` into
+    ``Found.clusters``, and writes ``_links(codes)``: how well each row fits each cluster, as a log weight.
+    """
+
+    def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
+        super()._settle(found, labelings, codes)
+        # the last of equal rows counts where the base looks known rows up; of copies it shall be the first
+        self._known_rows, self._known = self._leaf_codes[::-1].copy(), self._leaf_labels()[::-1].copy()
+        leaves = np.full(len(codes), -1)
+        leaves[labelings.rows] = self._object_leaves
+        self.leaves_ = leaves
+        del self._object_leaves
+        if len(labelings.rows) < len(codes):
+            others = np.setdiff1d(np.arange(len(codes)), labelings.rows)
+            self.labels_[others] = self._labels_of(codes[others])
+
+    def predict(self, X):
+        """The cluster of each row of new labels: that of the same row in ``fit``, else the best link.
+
+        Parameters
+        ----------
+        X : as in ``fit``, with the same members
+
+        Returns
+        -------
+        ndarray (n_rows,)
+        """
+        return self._labels_of(self._new_codes(X))
+
+    def _links(self, codes: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _labels_of(self, codes: np.ndarray) -> np.ndarray:
+        labels = self._probabilities(codes).argmax(axis=1)
+        known = self._known_labels(codes)
+        return np.where(known >= 0, known, labels)
+
+    def _log_scores(self, codes: np.ndarray) -> np.ndarray:
+        scores = self._links(codes)
+        # nothing speaks for any cluster: their shares do
+        silent = (codes < 0).all(axis=1) | ~np.isfinite(scores).any(axis=1)
+        sizes = np.bincount(self._leaf_labels(), self._leaf_sizes)
+        scores[silent] = np.log(sizes / sizes.sum())
+        return scores
+
+    def _clusters_of_leaves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Codes, sizes and labels of the leaves, and the levels of the members."""
+        return self._leaf_codes, self._leaf_sizes, self._leaf_labels(), self._n_levels
+
+    def _leaf_labels(self) -> np.ndarray:
+        tree_clusters = getattr(self, TREE_CLUSTERS)
+        place = np.empty_like(tree_clusters)
+        place[tree_clusters] = np.arange(len(place))
+        return place[self._leaf_clusters]

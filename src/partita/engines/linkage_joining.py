@@ -1,0 +1,108 @@
+"""Rows that have no leaf in a tree: which ones get a leaf, and which cluster the others join."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partita.labels import label_histograms
+
+__all__ = ["LeafSample", "average_links", "join", "sample_leaves"]
+
+BLOCK_ENTRIES = 2**22
+
+
+class LeafSample(NamedTuple):
+    """Distinct rows that are leaves, by index, and how many objects each stands for."""
+
+    rows: NDArray[np.int64]
+    sizes: NDArray[np.float64]
+
+
+def sample_leaves(sizes: NDArray[np.float64], max_leaves: int, rng: np.random.Generator) -> LeafSample:
+    """Objects at equal steps through the sorted rows, as many as have at most `max_leaves` distinct rows.
+
+    Rows in lexicographic order make it a sample that is spread over the first members' clusters, and independent of
+    the order of the objects.
+
+    Examples
+    --------
+    >>> len(sample_leaves(np.array([6.0, 1.0, 1.0]), 2, np.random.default_rng(0)).rows) <= 2
+    True
+    """
+    ends = np.cumsum(sizes) / sizes.sum()
+    u = rng.random()
+
+    def draws(n: int) -> NDArray[np.float64]:
+        return np.diff(np.floor(ends * n + u), prepend=0.0)
+
+    # n draws have at most n distinct rows; more draws than objects would only repeat them
+    low, high = max_leaves, max(max_leaves, int(min(sizes.sum(), 2.0**40)))
+    while low < high:
+        n = (low + high + 1) // 2
+        if np.count_nonzero(draws(n)) <= max_leaves:
+            low = n
+        else:
+            high = n - 1
+    found = draws(low)
+    rows = np.flatnonzero(found > 0)[:max_leaves]
+    return LeafSample(rows, found[rows])
+
+
+def average_links(
+    codes: NDArray[Any],
+    leaf_codes: NDArray[Any],
+    leaf_sizes: NDArray[np.float64],
+    leaf_labels: NDArray[np.int64],
+    n_levels: NDArray[Any],
+    same: NDArray[np.float64],
+    different: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Average link of each row of labels with each cluster of leaves (see `linkage.pair_link`).
+
+    Examples
+    --------
+    >>> leaves = np.array([[0], [1], [1]]), np.ones(3), np.array([0, 0, 1])
+    >>> average_links(np.array([[1], [0], [-1]]), *leaves, np.array([2]), np.ones(1), -np.ones(1)).tolist()
+    [[0.0, 1.0], [0.0, -1.0], [0.0, 0.0]]
+    """
+    counts, offsets = label_histograms(leaf_labels, leaf_codes, n_levels, weights=leaf_sizes)
+    K = len(counts)
+    totals = np.bincount(leaf_labels, leaf_sizes, minlength=K)
+    seen = np.add.reduceat(counts, offsets[:-1], axis=1)
+    table = counts * np.repeat(same - different, n_levels)
+    table += np.repeat(seen * different, n_levels, axis=1)
+    # one more row of zeros, which missing labels add
+    by_level = np.concatenate([(table / totals[:, None]).T, np.zeros((1, K))])
+    links = np.empty((len(codes), K))
+    step = max(1, BLOCK_ENTRIES // K)
+    for start in range(0, len(codes), step):
+        block = codes[start : start + step]
+        columns = np.where(block >= 0, block + offsets[:-1], len(by_level) - 1)
+        out = by_level[columns[:, 0]]
+        for m in range(1, columns.shape[1]):
+            out += by_level[columns[:, m]]
+        links[start : start + step] = out
+    return links
+
+
+def join(
+    rows: NDArray[Any], leaf_labels: NDArray[np.int64], leaf_rows: NDArray[np.int64], score: Any
+) -> NDArray[np.int64]:
+    """Labels of all rows: leaves have theirs, every other row that of the cluster with the best `score(rows)`.
+
+    Examples
+    --------
+    >>> join(
+    ...     np.array([[0], [1], [1]]), np.array([0, 1]), np.array([0, 2]), lambda rows: np.eye(2)[rows[:, 0]]
+    ... ).tolist()
+    [0, 1, 1]
+    """
+    labels = np.empty(len(rows), dtype=np.int64)
+    step = max(1, BLOCK_ENTRIES // (int(leaf_labels.max()) + 1))
+    for start in range(0, len(rows), step):
+        labels[start : start + step] = score(rows[start : start + step]).argmax(axis=1)
+    labels[leaf_rows] = leaf_labels
+    return labels
