@@ -98,9 +98,13 @@ class BCE(ConsensusEstimator):
     bounds_ : dict
         Where the number of clusters was chosen: for each number, the score that was compared.
     log_joint_ : ndarray (n_chains, n_draws)
-        Gibbs: log joint probability of labels and latent clusters in each draw; ``rhat_`` is its R-hat.
-    n_iter_, converged_, fit_report_
+        Gibbs: log joint probability of labels and latent clusters in each draw.
+    rhat_ : float
+        Gibbs: R-hat of the log joint over the chains.
+    n_iter_, converged_, objective_trace_, fit_report_
         How the run went.
+    n_features_in_, feature_names_in_, schema_
+        The members.
 
     Notes
     -----
@@ -113,7 +117,7 @@ class BCE(ConsensusEstimator):
 
     Examples
     --------
-    Two members disagree about the last two objects; their memberships say so.
+    Half of the members put the last two objects with the first group, half with the second.
 
     >>> import numpy as np
     >>> from partita.consensus import BCE
