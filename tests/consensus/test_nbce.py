@@ -1,0 +1,230 @@
+"""NBCE as users meet it: what it finds, evidence, holes, weights, faults, storage."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import partita
+from partita import NBCE
+from partita.consensus.evidence import independent_votes
+from partita.estimator import DataWarning
+from partita.metrics import adjusted_rand
+
+QUICK = {"n_chains": 2, "n_draws": 30, "burn_in": 30, "random_state": 0}
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        yield
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{}, {"inference": "vb"}, {"inference": "cvb"}, {"inference": "cvb", "order": 2}, {"prior": "stick_breaking"},
+     {"prior": "finite"}, {"n_clusters": 3}, {"inference": "vb", "n_clusters": 3}],
+    ids=str,
+)  # fmt: skip
+def test_planted_groups_are_found(ensemble, how):
+    z, Y = ensemble
+    model = NBCE(**(QUICK | how)).fit(Y)
+    assert model.n_clusters_ == 3
+    assert adjusted_rand(model.labels_, z) > 0.95
+    assert np.all(np.diff(np.bincount(model.labels_)) <= 0)
+    assert model.confidence_.min() >= 0 and model.confidence_.max() <= 1
+    assert np.mean(model.predict(Y) == model.labels_) > 0.95
+    assert np.allclose(model.predict_proba(Y).sum(axis=1), 1)
+    assert 1.0 < model.perplexity(Y) < 3.0
+    assert 0.0 <= model.singleton_share_ < 0.05
+    if how.get("inference") is None:
+        assert sum(model.n_clusters_posterior_.values()) == pytest.approx(1.0)
+        assert model.trace_.labels.shape == (60, len(Y))
+    else:
+        assert np.array_equal(model.predict(Y), model.labels_)
+        assert model.converged_
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prior", ["pitman_yor", "mfm"])
+def test_other_priors(ensemble, prior):
+    z, Y = ensemble
+    assert adjusted_rand(NBCE(prior, **QUICK).fit(Y).labels_, z) > 0.95
+
+
+def test_priors_that_an_engine_cannot_take_are_named(ensemble):
+    with pytest.raises(ValueError, match=r"inference='vb' works with .*not with PitmanYor"):
+        NBCE("pitman_yor", "vb").fit(ensemble[1])
+
+
+def test_both_hyper_parameters_are_learned(ensemble):
+    """Sharp members have a small pseudo-count, random ones a large one; given ones stay."""
+    _, Y = ensemble
+    noise = np.random.default_rng(0).integers(3, size=Y.shape)
+    for inference in ("vb", "gibbs"):
+        sharp, blunt = (NBCE(inference=inference, **QUICK).fit(X).pseudo_count_ for X in (Y, noise))
+        assert sharp < 0.5 < blunt
+    given = NBCE(inference="vb", pseudo_count=0.7, concentration=2.0).fit(Y)
+    assert given.pseudo_count_ == 0.7 and given.prior_.concentration == 2.0
+
+
+# ---- evidence ------------------------------------------------------------------------------------------------
+
+
+def copies_of_few(seed=0):
+    """Three groups; five members that err on 30% of the objects, each of them ten times over."""
+    rng = np.random.default_rng(seed)
+    z = np.repeat([0, 1, 2], 60)
+    few = np.where(rng.random((180, 5)) < 0.3, rng.integers(3, size=(180, 5)), z[:, None])
+    return z, np.repeat(few, 10, axis=1)
+
+
+def test_votes_of_copies_are_those_of_the_originals():
+    z, Y = copies_of_few()
+    ones = np.ones(len(Y))
+    votes = independent_votes(z, Y, np.full(50, 3), ones, np.ones(50))
+    assert 3.5 < votes < 6.5
+    weighted = independent_votes(z, Y[:, ::10], np.full(5, 3), ones, np.ones(5))
+    assert votes == pytest.approx(weighted, rel=1e-6)
+    # ten columns of weight 1/10 are one member
+    tenth = independent_votes(z, Y, np.full(50, 3), ones, np.full(50, 0.1))
+    assert tenth == pytest.approx(weighted, rel=1e-6)
+
+
+def test_estimated_evidence_does_not_follow_copies():
+    z, Y = copies_of_few()
+    literal = NBCE(inference="vb", random_state=0).fit(Y)
+    honest = NBCE(inference="vb", evidence="estimated", random_state=0).fit(Y)
+    assert honest.evidence_ < 0.25
+    assert abs(honest.n_clusters_ - 3) < abs(literal.n_clusters_ - 3)
+    assert adjusted_rand(honest.labels_, z) > adjusted_rand(literal.labels_, z)
+    assert "independent_votes" in honest.fit_report_
+    assert np.allclose(honest.member_weights_, honest.evidence_)
+
+
+def test_scale_of_member_weights_does_not_matter_to_estimated_evidence():
+    _, Y = copies_of_few()
+    one, ten = (
+        NBCE(inference="vb", evidence="estimated", random_state=0).fit(Y, member_weight=np.full(50, w))
+        for w in (1.0, 10.0)
+    )
+    assert np.allclose(one.member_weights_, ten.member_weights_)
+    assert one.evidence_ == pytest.approx(10 * ten.evidence_)
+
+
+def test_a_number_is_the_power_of_every_member(ensemble):
+    _, Y = ensemble
+    model = NBCE(inference="vb", evidence=0.25, random_state=0).fit(Y, member_weight=[1, 2, 0, 1, 1, 1])
+    assert np.array_equal(model.member_weights_, [0.25, 0.5, 0, 0.25, 0.25, 0.25])
+    for bad in (0.0, 1.5, "half"):
+        with pytest.raises(ValueError, match="evidence"):
+            NBCE(evidence=bad).fit(Y)
+
+
+# ---- faults 12-16, 47-50 -------------------------------------------------------------------------------------
+
+
+def test_one_labeling_is_its_own_consensus():
+    z = np.repeat(["x", "y", "z"], [30, 20, 10])[:, None]
+    for inference in ("gibbs", "vb"):
+        model = NBCE(inference=inference, **QUICK).fit(z)
+        assert adjusted_rand(model.labels_, np.repeat([0, 1, 2], [30, 20, 10])) == 1.0
+
+
+def test_identical_labelings_are_their_consensus():
+    z = np.repeat([0, 1, 2, 3], [20, 15, 10, 5])
+    model = NBCE(**QUICK).fit(np.repeat(z[:, None], 8, axis=1))
+    assert adjusted_rand(model.labels_, z) == 1.0
+    assert model.confidence_.min() > 0.99
+
+
+def test_pure_noise_has_no_consensus():
+    """Independent labels: one cluster, for literal evidence too."""
+    Y = np.random.default_rng(0).integers(3, size=(200, 10))
+    for inference in ("gibbs", "vb"):
+        assert NBCE(inference=inference, **QUICK).fit(Y).n_clusters_ == 1
+
+
+def test_members_that_saw_different_objects(ensemble):
+    z, Y = ensemble
+    rng = np.random.default_rng(3)
+    partial = np.where(rng.random((len(Y), 30)) < 0.5, -1, Y[:, rng.integers(6, size=30)])
+    assert adjusted_rand(NBCE(inference="vb", random_state=0).fit(partial).labels_, z) > 0.9
+
+
+def test_a_row_without_labels_and_a_row_of_weight_zero(ensemble):
+    _, Y = ensemble
+    X = np.vstack([Y, np.full((1, 6), -1)])
+    weights = np.ones(len(X))
+    weights[3] = 0
+    model = NBCE(**QUICK).fit(X, sample_weight=weights)
+    without = NBCE(**QUICK).fit(np.delete(Y, 3, axis=0))
+    assert np.array_equal(np.delete(model.labels_, [3, 90]), without.labels_)
+    assert model.labels_[90] == 0 and model.confidence_[90] == pytest.approx(model.weights_[0])
+    assert model.labels_[3] == without.predict(Y[3:4])[0]
+    assert np.array_equal(model.object_rows_, np.delete(np.arange(90), 3))
+
+
+def test_weights_are_copies(ensemble):
+    _, Y = ensemble
+    w = np.random.default_rng(1).integers(1, 4, size=len(Y))
+    with pytest.raises(ValueError, match=r"sample_weight is 0.5 in row 2"):
+        NBCE(**QUICK).fit(Y, sample_weight=np.where(np.arange(len(Y)) == 2, 0.5, 1.0))
+    model = NBCE(**QUICK).fit(Y, sample_weight=w)
+    assert model.trace_.labels.shape[1] == w.sum()
+    vb, repeated = (
+        NBCE(inference="vb", random_state=0).fit(Y, sample_weight=w),
+        NBCE(inference="vb", random_state=0).fit(np.repeat(Y, w, axis=0)),
+    )
+    assert vb.lower_bound_ == pytest.approx(repeated.lower_bound_, abs=1e-3)
+    assert np.array_equal(np.repeat(vb.labels_, w), repeated.labels_)
+
+
+def test_soft_members(ensemble):
+    z, Y = ensemble
+    P = np.where(Y[:, :1] < 0, np.nan, 0.9 * np.eye(3)[Y[:, 0]] + 0.1 / 3)
+    soft = NBCE(inference="vb", random_state=0).fit([P, *Y.T[1:]])
+    assert adjusted_rand(soft.labels_, z) > 0.95
+    assert np.allclose(soft.member_weights_, 1.0)
+    assert np.array_equal(soft.predict([P, *Y.T[1:]]).shape, z.shape)
+
+
+# ---- the rest --------------------------------------------------------------------------------------------------
+
+
+def test_same_seed_same_answer_whatever_the_threads(ensemble):
+    _, Y = ensemble
+    one, two = (NBCE(**QUICK, n_jobs=jobs).fit(Y) for jobs in (1, 2))
+    assert np.array_equal(one.trace_.labels, two.trace_.labels)
+    assert np.array_equal(one.labels_, two.labels_)
+
+
+def test_held_out_perplexity_prefers_the_right_number(ensemble):
+    _, Y = ensemble
+    rows = np.random.default_rng(0).permutation(len(Y))
+    train, test = Y[rows[:68]], Y[rows[68:]]
+    free = NBCE(**QUICK).fit(train).perplexity(test)
+    assert free < NBCE(**QUICK, n_clusters=1).fit(train).perplexity(test)
+
+
+@pytest.mark.parametrize("inference", ["gibbs", "vb"])
+def test_save_and_load(ensemble, tmp_path, inference):
+    _, Y = ensemble
+    model = NBCE(inference=inference, **QUICK).fit(Y)
+    model.save(tmp_path / "model.npz")
+    loaded = partita.load(tmp_path / "model.npz")
+    assert np.array_equal(loaded.predict_proba(Y), model.predict_proba(Y))
+    assert loaded.prior_ == model.prior_
+    if inference == "gibbs":
+        assert np.array_equal(loaded.trace_.labels, model.trace_.labels)
+        assert loaded.diagnostics_.sentence == model.diagnostics_.sentence
+        assert loaded.n_clusters_posterior_ == model.n_clusters_posterior_
+
+
+def test_short_chains_and_bounds_are_reported(ensemble):
+    _, Y = ensemble
+    few = NBCE(n_chains=1, n_draws=3, burn_in=3, random_state=0).fit(Y)
+    assert "few_draws" in few.fit_report_ and not few.converged_
+    with pytest.warns(DataWarning, match="only 90 objects"):
+        NBCE(inference="vb", n_clusters=200, random_state=0, max_iter=2000).fit(Y)
