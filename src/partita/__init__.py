@@ -10,17 +10,21 @@ _EXPORTS = {
     "Mixture": "partita.mixture",
     "MixtureConsensus": "partita.consensus",
     "NBCE": "partita.consensus",
+    "QMI": "partita.consensus",
+    "Voting": "partita.consensus",
     "load": "partita.estimator",
 }
 
 __all__ = [
     "BCE",
     "NBCE",
+    "QMI",
     "DPGaussian",
     "DPMultinomial",
     "LatentClass",
     "Mixture",
     "MixtureConsensus",
+    "Voting",
     "__version__",
     "load",
 ]

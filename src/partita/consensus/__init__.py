@@ -5,5 +5,7 @@ from partita.consensus.bce import BCE
 from partita.consensus.labelings import Labelings
 from partita.consensus.mixture_consensus import MixtureConsensus
 from partita.consensus.nbce import NBCE
+from partita.consensus.qmi import QMI
+from partita.consensus.voting import Voting
 
-__all__ = ["BCE", "NBCE", "ConsensusEstimator", "Found", "Labelings", "MixtureConsensus"]
+__all__ = ["BCE", "NBCE", "QMI", "ConsensusEstimator", "Found", "Labelings", "MixtureConsensus", "Voting"]
