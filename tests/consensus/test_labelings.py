@@ -295,15 +295,10 @@ def test_no_hidden_state(fit, first_labels):
         again.predict(Y)
     for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert np.array_equal(copied.predict(Y), model.labels_)
-    model.left_over_ = 1
     with pytest.raises(ValueError, match="negative"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(Y - 5)
     assert np.array_equal(model.predict(Y), model.labels_)  # a fit that fails changes nothing
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(Y[:, :2])
-    assert not hasattr(model, "left_over_")
     with pytest.raises(ValueError, match="random_state is -1"):
         first_labels(random_state=-1).fit(Y)
 

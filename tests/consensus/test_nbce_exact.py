@@ -21,14 +21,14 @@ lgamma = math.lgamma
 
 
 def log_likelihood(z, Y, powers):
-    """Equation (4) of the paper, observed labels only, each counted as its power says."""
+    """Equation (4) of the paper, observed labels only, each member to its power."""
     total = 0.0
     for m, w in enumerate(powers):
         J = Y[:, m].max() + 1
         for k in set(z):
             seen = [Y[i, m] for i in range(len(z)) if z[i] == k and Y[i, m] >= 0]
-            total += lgamma(J * BETA) - lgamma(J * BETA + w * len(seen))
-            total += sum(lgamma(BETA + w * seen.count(j)) - lgamma(BETA) for j in range(J))
+            total += w * (lgamma(J * BETA) - lgamma(J * BETA + len(seen)))
+            total += w * sum(lgamma(BETA + seen.count(j)) - lgamma(BETA) for j in range(J))
     return total
 
 
@@ -155,3 +155,16 @@ def test_bounds_are_below_the_evidence(inference, order):
         model.fit(Y[:5], member_weight=WEIGHTS)
     log_evidence = np.logaddexp.reduce(exact.log_joint)
     assert log_evidence - 5.0 < model.lower_bound_ < log_evidence
+
+
+def test_copies_share_the_power_of_one():
+    """Ten copies that count a tenth each say exactly what the member says: bound, labels, learned hyper-parameters."""
+    rng = np.random.default_rng(0)
+    labels = np.where(
+        rng.random((60, 4)) < 0.2, rng.integers(3, size=(60, 4)), np.repeat([0, 1, 2], 20)[:, None]
+    )
+    one = NBCE(inference="vb", random_state=0).fit(labels)
+    ten = NBCE(inference="vb", evidence=0.1, random_state=0).fit(np.repeat(labels, 10, axis=1))
+    assert ten.lower_bound_ == pytest.approx(one.lower_bound_, abs=1e-3)
+    assert np.array_equal(ten.labels_, one.labels_)
+    assert ten.pseudo_count_ == pytest.approx(one.pseudo_count_, rel=1e-2)

@@ -80,6 +80,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     noise: str
     handle_unknown: str
+    _fitted_names: list[str]
 
     # ---- fitting -------------------------------------------------------------------------------------------
 
@@ -104,10 +105,12 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         self._validate_params()
         with self._whole_or_not_at_all():
             self._forget()
+            before = set(self.__dict__)
             rng = as_generator(getattr(self, "random_state", 0))
             labelings, codes = self._read_members(X, sample_weight, member_weight, rng)
             found = self._fit_labelings(labelings, rng)
             self._settle(found, labelings, codes)
+            self._fitted_names = sorted(set(self.__dict__) - before)
         self.fit_report_.warn()
         return self
 
@@ -115,9 +118,9 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         raise NotImplementedError
 
     def _forget(self) -> None:
-        parameters = self.get_params(deep=False)
-        for name in [name for name in self.__dict__ if name not in parameters]:
-            del self.__dict__[name]
+        for name in getattr(self, "_fitted_names", ()):
+            self.__dict__.pop(name, None)
+        self._fitted_names = []
 
     def _read_members(self, X, sample_weight, member_weight, rng) -> tuple[Labelings, np.ndarray]:
         """What takes part, and the codes of all rows in the same columns."""
@@ -275,12 +278,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         return tags
 
     def _state(self) -> dict[str, Any]:
-        parameters = self.get_params(deep=False)
-        kept = {
-            name: value
-            for name, value in self.__dict__.items()
-            if name not in parameters and name not in NOT_SAVED
-        }
+        kept = {name: getattr(self, name) for name in self._fitted_names if name not in NOT_SAVED}
         return {"schema": self.schema_.to_dict(), "report": self.fit_report_.to_list(), "fitted": kept}
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -289,6 +287,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         self.fit_report_ = FitReport.from_list(state["report"])
         for name, value in fitted.items():
             setattr(self, name, value)
+        self._fitted_names = [*fitted, *(name for name in NOT_SAVED if hasattr(self, name))]
         n_modelled = len(self.schema_.of_kind("categorical"))
         columns = self._columns
         if columns.dtype.kind != "i" or not ((columns >= 0) & (columns < n_modelled)).all():

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from partita.consensus.base import ConsensusEstimator
+from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.labelings import Labelings
 from partita.engines.passes import Parameters, assign_rows, log_joint_rows, plug_in, predictive
+from partita.engines.seeding import label_statistics
 from partita.execution import make_executor
 from partita.families import Block, Categorical
 from partita.metrics import perplexity
@@ -37,7 +39,7 @@ def label_block(
 class LabelMixture(ConsensusEstimator):
     """A consensus whose clusters are distributions over the labels of every member.
 
-    Fitted: ``_family`` (the fields of a :class:`Categorical`), ``_counts`` (clusters x statistics, powers counted),
+    Fitted: ``_family`` (the fields of a :class:`Categorical`), ``_counts`` (clusters x statistics),
     ``_log_weights`` and, where clusters are scored at their parameters rather than by their data, ``_theta``.
     """
 
@@ -63,6 +65,26 @@ class LabelMixture(ConsensusEstimator):
         if fitted.parameters is not None:
             clusters["_theta"] = fitted.parameters.thetas[0].T
         return clusters | {"weights_": np.exp(fitted.log_weights)}, {"_family": tuple(family)}
+
+    def _one_labeling(self, labelings: Labelings, **attributes: Any) -> Found:
+        """Of one member alone no mixture can tell the clusters from its labels: they are the consensus."""
+        self.fit_report_.add(
+            "one_labeling", "there is one labeling alone, and it is returned: nothing supports it"
+        )
+        block = label_block(labelings.codes, labelings.n_levels, labelings.member_weights)
+        z, K = labelings.codes[:, 0].astype(np.int64), int(labelings.n_levels[0])
+        statistics = label_statistics([block], labelings.weights, z, K)
+        shares = statistics.n / statistics.n.sum()
+        clusters = {"_counts": statistics.S[0].T, "_log_weights": np.log(shares), "weights_": shares}
+        sure = np.ones(len(z))
+        return Found(
+            z,
+            sure,
+            n_iter=0,
+            converged=True,
+            clusters=clusters,
+            attributes={"_family": tuple(block.family)} | attributes,
+        )
 
     def _new_block(self, codes: np.ndarray) -> Block:
         return Block(Categorical(*self._family), np.ascontiguousarray(codes), tuple(range(codes.shape[1])))

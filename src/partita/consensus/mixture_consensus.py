@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import Found
+from partita.consensus.criteria import CRITERIA
 from partita.consensus.label_mixtures import LabelMixture, label_block
 from partita.consensus.labelings import Labelings
 from partita.engines.passes import Assignment, assign_rows, plug_in
@@ -46,10 +46,9 @@ class MixtureConsensus(LabelMixture):
         Up to how many clusters are tried where the number is not given; by default as many as the finest member has,
         30 at most.
     criterion : {"bic", "mdl", "icl"}, default "bic"
-        What chooses the number, the lowest value. "bic" (its half is the plain two-part code length); "mdl": the
-        message length of Figueiredo and Jain, where the labels of a cluster are coded only as exactly as its own
-        objects allow, so that small clusters cost less; "icl": BIC and twice the entropy of the clusters of all
-        objects. Numbers are tried upwards until four in a row are no better.
+        What chooses the number, the lowest value. "bic"; "mdl": the length of the shortest code of clusters and
+        labels, by normalised maximum likelihood; "icl": BIC and twice the entropy of the clusters of all objects.
+        Numbers are tried upwards until four in a row are no better.
     stop : {"likelihood", "assignments"}, default "likelihood"
         When EM has converged: the likelihood rises no more, or no object changes its cluster.
     n_init : int, default 10
@@ -95,15 +94,15 @@ class MixtureConsensus(LabelMixture):
 
     References
     ----------
-    Topchy, Jain and Punch (2004), A mixture model for clustering ensembles, SDM; Figueiredo and Jain (2002),
-    PAMI 24(3).
+    Topchy, Jain and Punch (2004), A mixture model for clustering ensembles, SDM; Kontkanen, Myllymaki, Buntine,
+    Rissanen and Tirri (2005), An MDL framework for data clustering; Biernacki, Celeux and Govaert (2000), PAMI 22(7).
 
     Examples
     --------
     >>> from partita import MixtureConsensus
-    >>> Y = [["a", 1], ["a", 1], ["a", 2], ["b", 2], ["b", 2], ["b", None]] * 5
-    >>> MixtureConsensus(n_clusters=2, random_state=0).fit(Y).labels_[:6]
-    array([1, 1, 0, 0, 0, 0])
+    >>> Y = [["a", 1, "x"], ["a", 1, "x"], ["b", 2, "y"], ["b", 2, "x"], ["b", None, "y"]] * 5
+    >>> MixtureConsensus(n_clusters=2, random_state=0).fit(Y).labels_[:5]
+    array([1, 1, 0, 0, 0])
     """
 
     _parameter_constraints = {
@@ -146,6 +145,8 @@ class MixtureConsensus(LabelMixture):
         self.n_jobs = n_jobs
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+        if len(labelings.n_levels) == 1 and self.n_clusters in (None, int(labelings.n_levels[0])):
+            return self._one_labeling(labelings)
         distinct = signatures(labelings.codes, labelings.weights)
         block = label_block(distinct.rows, labelings.n_levels, labelings.member_weights)
         fitted, assigned, curve = self._choose(block, distinct.weights, labelings, rng)
@@ -177,7 +178,7 @@ class MixtureConsensus(LabelMixture):
             fitted = fit_em([block], weights, self._ask(K, rng))
             assert fitted.parameters is not None
             assigned = assign_rows(plug_in([block], fitted.parameters), len(weights))
-            curve[K] = CRITERIA[self.criterion](fitted, assigned, weights, n_parameters(block.family))
+            curve[K] = CRITERIA[self.criterion](block, weights, assigned, K)
             if best is None or curve[K] < min(list(curve.values())[:-1]):
                 best = fitted, assigned
             if K - min(curve, key=curve.__getitem__) >= PATIENCE:
@@ -224,26 +225,3 @@ class MixtureConsensus(LabelMixture):
             f"{type(self).__name__} did not converge in {self.max_iter} iterations: raise max_iter or tol",
             ConvergenceWarning,
         )
-
-
-def _bic(fitted: Fitted, assigned: Assignment, weights: np.ndarray, n_each: int) -> float:
-    K = len(fitted.log_weights)
-    deviance = -2.0 * float(weights @ assigned.log_likelihood)
-    return deviance + (K - 1 + K * n_each) * math.log(weights.sum())
-
-
-def _icl(fitted: Fitted, assigned: Assignment, weights: np.ndarray, n_each: int) -> float:
-    return _bic(fitted, assigned, weights, n_each) + 2.0 * float(weights @ assigned.entropy)
-
-
-def _mdl(fitted: Fitted, assigned: Assignment, weights: np.ndarray, n_each: int) -> float:
-    """Code length of the labels and of the parameters, those of a cluster by the objects it has."""
-    n = float(weights.sum())
-    shares = np.exp(fitted.log_weights[np.isfinite(fitted.log_weights)])
-    shares = shares[shares > 0]
-    K = len(shares)
-    own = 0.5 * n_each * float(np.log(n * shares / 12.0).sum())
-    return own + 0.5 * K * (math.log(n / 12.0) + n_each + 1) - float(weights @ assigned.log_likelihood)
-
-
-CRITERIA = {"bic": _bic, "icl": _icl, "mdl": _mdl}

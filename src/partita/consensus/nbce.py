@@ -30,6 +30,7 @@ BOUND = 30  # clusters of truncated priors, or twice as many as the finest membe
 FEWEST_DRAWS = 8  # of each chain, for its mixing to be judged
 FIRST_VOTES = 3.5  # independent votes that the first partition is found with, where their number is estimated
 ROUNDS = 2  # of estimating them
+LEAST_AGREEMENT = 0.5  # mean confidence below which draws have no clusters in common
 
 
 class Rows(NamedTuple):
@@ -64,9 +65,11 @@ class NBCE(LabelMixture):
         "gibbs": chains of collapsed Gibbs sweeps and split-merge moves; the posterior. "vb": variational Bayes on the
         distinct rows. "cvb": its collapsed form.
     evidence : "independent", "estimated" or float, default "independent"
-        Power on the likelihood of every member. "independent": 1, as in the paper. A number in (0, 1] counts
-        each member as that much of a vote. "estimated": as much as makes the members' joint surprise what independent
-        members' would be, given a first partition (:func:`partita.consensus.evidence.independent_votes`).
+        Power on the marginal likelihood of every member (its label probabilities integrated out, so that ten copies of
+        a member with the power 1/10 are exactly one member). "independent": 1, as in the paper. A number in (0, 1]
+        counts each member as that much of a vote. "estimated": as much as makes the members' joint surprise what
+        independent members' would be, given a first partition
+        (:func:`partita.consensus.evidence.independent_votes`).
     n_clusters : int, optional
         The number of clusters, where it is known (some of them may stay empty).
     max_clusters : int, optional
@@ -223,6 +226,10 @@ class NBCE(LabelMixture):
     # ---- fitting -------------------------------------------------------------------------------------------
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+        if len(labelings.n_levels) == 1 and self.n_clusters in (None, int(labelings.n_levels[0])):
+            evidence = self.evidence if isinstance(self.evidence, Real) else 1.0
+            alone = _singleton_share(None, labelings.codes[:, 0], labelings.weights)
+            return self._one_labeling(labelings, evidence_=float(evidence), singleton_share_=alone)
         powers, evidence = self._powers(labelings, rng)
         rows = self._rows(labelings, self.inference)
         block = self._block(rows.codes, labelings, powers)
@@ -238,6 +245,7 @@ class NBCE(LabelMixture):
             "objective_trace_": np.array(fitted.run.objectives),
         }
         converged = self._note_run(fitted, labelings, attributes)
+        self._note_consensus(fitted, sure, rows.weights)
         labels = labels[rows.inverse]
         attributes["singleton_share_"] = _singleton_share(fitted.trace, labels, labelings.weights)
         return Found(
@@ -264,7 +272,7 @@ class NBCE(LabelMixture):
         power = min(1.0, FIRST_VOTES / labels)
         for _ in range(ROUNDS):
             block = self._block(rows.codes, labelings, power * weights)
-            fitted = self._run("vb", block, rows, labelings, rng)
+            fitted = self._run("vb", block, rows, labelings, rng, n_init=1)
             z = _assign(fitted, block._replace(family=fitted.families[0]), len(rows.weights)).labels
             votes = independent_votes(z, rows.codes, labelings.n_levels, rows.weights, weights)
             power = votes / labels
@@ -285,7 +293,15 @@ class NBCE(LabelMixture):
         alpha = PSEUDO_COUNT if self.pseudo_count is None else float(self.pseudo_count)
         return label_block(codes, labelings.n_levels, powers, alpha)
 
-    def _run(self, inference: str, block: Block, rows: Rows, labelings: Labelings, rng) -> Fitted:
+    def _run(
+        self,
+        inference: str,
+        block: Block,
+        rows: Rows,
+        labelings: Labelings,
+        rng: Any,
+        n_init: int | None = None,
+    ) -> Fitted:
         """One engine on these rows."""
         chains = inference == "gibbs"
         if chains:
@@ -298,7 +314,7 @@ class NBCE(LabelMixture):
         if self.n_clusters is not None and self.n_clusters > n_objects:
             self._say_few(n_objects)
         ask = self._request(
-            rng.spawn(self.n_chains if chains else self.n_init),
+            rng.spawn(self.n_chains if chains else n_init or self.n_init),
             n_components=n_components,
             exact=self.n_clusters is not None,
             prior=self._prior(chains, most, n_components),
@@ -358,6 +374,17 @@ class NBCE(LabelMixture):
                 ConvergenceWarning,
             )
         return bool(fitted.run.converged)
+
+    def _note_consensus(self, fitted: Fitted, sure: np.ndarray, weights: np.ndarray) -> None:
+        """Say so where the draws have nothing in common: their clusters are the prior's, not the members'."""
+        agreement = float(weights @ sure) / float(weights.sum())
+        if fitted.trace is not None and agreement < LEAST_AGREEMENT:
+            self.fit_report_.add(
+                "no_consensus",
+                f"no consensus: two objects of one cluster share it in only {agreement:.0%} of the draws on average; "
+                "the members have little in common",
+                level="warning",
+            )
 
     def _judge(self, trace: Trace, attributes: dict[str, Any]) -> bool:
         if self.n_draws < FEWEST_DRAWS:

@@ -20,7 +20,6 @@ from partita.families.cholesky import log_determinant
 from partita.families.contract import observe
 from partita.families.gaussian import posterior
 from partita.families.gaussian_full import posterior_factor
-from partita.families.special import log_rise
 from partita.partitions import (
     DirichletProcess,
     FiniteDirichlet,
@@ -37,8 +36,7 @@ __all__ = ["log_ceiling", "log_open_ceiling", "log_seat_ceiling"]
 def log_ceiling(lik, d, s, x, more):
     """An upper bound of ``log p(x | the data in s and up to`` ``more`` ``further objects, whatever they are)``.
 
-    Proofs. *Counts of a level*: ``(a + s_v + r) / (A + s + r)`` grows with r, and other levels only lower it
-    (so does the ratio of rises under a power, since a rise grows the slower the larger its argument is).
+    Proofs. *Counts of a level*: ``(a + s_v + r) / (A + s + r)`` grows with r, and other levels only lower it.
     *Likelihoods with a largest value* (Poisson, multinomial, exponential): a predictive is an average of
     likelihoods, hence at most the likelihood at its best parameter. *Gaussians*: the predictive is
     ``G(nu) (k / (k + 1))^(p/2) |B|^(nu/2) |B'|^(-(nu+1)/2)`` with scale B before and B' after x. G and k / (k + 1)
@@ -52,7 +50,7 @@ def _(lik, d, s, x, more):
     if x < 0:
         return 0.0
     a, V, h = lik.alpha[d], s.shape[0] - 1, lik.power[d]
-    return log_rise(a + s[1 + x] + h * more, h) - log_rise(a * V + s[0] + h * more, h)
+    return h * math.log((a + s[1 + x] + more) / (a * V + s[0] + more))
 
 
 @log_ceiling.register(Bernoulli)

@@ -69,7 +69,7 @@ def _(lik, d, S, theta, x, R, j):
 
 @singledispatch
 def level_statistics(lik: Any, d: int) -> list[list[int]] | None:
-    """Rows of the statistics that a datum of column d adds its power to: for missing, then for each level."""
+    """Rows of the statistics that a datum of column d adds one to: for missing, then for each level."""
     return None
 
 
@@ -92,6 +92,10 @@ def pack(blocks: Sequence[Block], n_rows: int) -> tuple[Any, ...]:
 def _is_worth_it(block: Any, n_rows: int) -> bool:
     if n_rows < FEWEST_ROWS or level_statistics(block.family, 0) is None:
         return False
+    if not np.all(
+        getattr(block.family, "power", 1.0) == 1.0
+    ):  # scored with another weight than it is counted
+        return False
     return len(_groups(block)) < len(block.columns)
 
 
@@ -108,11 +112,6 @@ def _groups(block: Block) -> list[list[int]]:
             groups.append([d])
             size = states
     return groups
-
-
-def row_powers(lik: Any, n_rows: int) -> np.ndarray:
-    """What a datum adds to each row of the statistics."""
-    return np.repeat(lik.power, np.diff(lik.offsets)) if isinstance(lik, Categorical) else np.ones(n_rows)
 
 
 def _packed(block: Block) -> PackedBlock:
@@ -133,6 +132,5 @@ def _packed(block: Block) -> PackedBlock:
             states += [sizes[-1] + state] * len(meaning)
         sizes.append(sizes[-1] + len(meanings))
     shape = (int(stats_start(block.family, n_columns(block.family))), sizes[-1])
-    powers = row_powers(block.family, shape[0])
-    levels = csr_array((powers[rows], (rows, states)), shape=shape)
+    levels = csr_array((np.ones(len(rows)), (rows, states)), shape=shape)
     return PackedBlock(*block, States(np.array(sizes)), codes, levels)

@@ -1,7 +1,8 @@
 """Categorical columns under symmetric Dirichlet priors; columns may differ in their number of levels.
 
-A column may count more or less than once: its likelihood is raised to a power. Under a Dirichlet prior that integrates
-exactly, as if each datum were so many data of its level, so that the statistics are counts times the power.
+A column may count more or less than once: its marginal likelihood, parameters integrated out, is raised to a power. So
+ten copies of a column with the power 1/10 say exactly what one of them says, which would not be so if the likelihood
+itself were raised (each copy would still pay for parameters of its own).
 """
 
 from __future__ import annotations
@@ -43,7 +44,6 @@ from partita.families.contract import (
 )
 from partita.families.hyper import newton_root
 from partita.families.registry import Block, register_family
-from partita.families.special import log_rise, trigamma
 
 __all__ = ["Categorical"]
 
@@ -51,10 +51,10 @@ __all__ = ["Categorical"]
 class Categorical(NamedTuple):
     """Categorical-Dirichlet family: level codes 0, 1, ... and -1 for missing.
 
-    Statistics of a column with V levels: the number of observed codes, then the count of each level, both times the
-    power of the column. The natural parameter of the first is zero, of the others the log probability. With a power
-    other than 1 the likelihood is no density of the codes (its sum over the levels is not 1), only a way to count
-    the evidence of a column for less, or more.
+    Statistics of a column with V levels: the number of observed codes, then the count of each level. The
+    natural parameter of the first is zero, of the others the log probability. With a power other than 1 marginals and
+    predictives are no densities of the codes, and ``project`` adds so many times ``<theta, t(x)>``: a way to count the
+    evidence of a column for less, or more, in engines that integrate parameters out, and in EM and VB.
 
     Good for survey items, label matrices, any nominal column. Not for ordered codes whose distance matters.
 
@@ -67,7 +67,7 @@ class Categorical(NamedTuple):
 
     alpha: np.ndarray  # pseudo-count of every level, one a column
     offsets: np.ndarray  # where the statistics of each column start
-    power: np.ndarray  # of the likelihood, one a column
+    power: np.ndarray  # of the marginal likelihood, one a column
     tied: bool  # whether all columns have one pseudo-count, learned from all of them
 
     @classmethod
@@ -101,8 +101,8 @@ def _(lik, d):
 @observe.register(Categorical)
 def _(lik, d, s, x, w):
     if x >= 0:
-        s[0] += w * lik.power[d]
-        s[1 + x] += w * lik.power[d]
+        s[0] += w
+        s[1 + x] += w
 
 
 @log_marginal.register(Categorical, inline=False)
@@ -111,23 +111,23 @@ def _(lik, d, s):
     out = math.lgamma(a * V) - math.lgamma(a * V + s[0]) - V * math.lgamma(a)
     for v in range(V):
         out += math.lgamma(a + s[1 + v])
-    return out
+    return lik.power[d] * out
 
 
 @refresh.register(Categorical, inline=False)
 def _(lik, d, s, c, k):
     a, V, h = lik.alpha[d], s.shape[0] - 1, lik.power[d]
-    c[0, k] = log_rise(a * V + s[0], h)
+    c[0, k] = h * math.log(a * V + s[0])
     for v in range(V):
-        c[1 + v, k] = log_rise(a + s[1 + v], h)
+        c[1 + v, k] = h * math.log(a + s[1 + v])
 
 
 @touch.register(Categorical)
 def _(lik, d, s, c, k, x):
     if x >= 0:
         a, V, h = lik.alpha[d], s.shape[0] - 1, lik.power[d]
-        c[0, k] = log_rise(a * V + s[0], h)
-        c[1 + x, k] = log_rise(a + s[1 + x], h)
+        c[0, k] = h * math.log(a * V + s[0])
+        c[1 + x, k] = h * math.log(a + s[1 + x])
 
 
 @ready.register(Categorical)
@@ -152,7 +152,7 @@ def _(lik, d, s, c, k, x, acc):
             acc[0] *= a + s[1 + x] - 1.0
             acc[1] *= a * V + s[0] - 1.0
         else:
-            acc[2] += log_rise(a + s[1 + x] - h, h) - log_rise(a * V + s[0] - h, h)
+            acc[2] += h * math.log((a + s[1 + x] - 1.0) / (a * V + s[0] - 1.0))
 
 
 @project.register(Categorical)
@@ -166,8 +166,8 @@ def _(lik, d, theta, x, L, j):
 def _(lik, d, S, theta, x, R, j):
     if x >= 0:
         for k in range(R.shape[1]):
-            S[0, k] += lik.power[d] * R[j, k]
-            S[1 + x, k] += lik.power[d] * R[j, k]
+            S[0, k] += R[j, k]
+            S[1 + x, k] += R[j, k]
     return 0.0
 
 
@@ -179,20 +179,16 @@ def _(lik, d):
 @spread.register(Categorical)
 def _(lik, d, v, x, w):
     if x >= 0:
-        v[0] += w * lik.power[d] ** 2
-        v[1 + x] += w * lik.power[d] ** 2
+        v[0] += w
+        v[1 + x] += w
 
 
 @curvature.register(Categorical)
 def _(lik, d, s, v, x):
     if x < 0:
         return 0.0
-    a, V, h = lik.alpha[d], s.shape[0] - 1, lik.power[d]
-    level, total = a + s[1 + x], a * V + s[0]
-    if h == 1.0:
-        return 0.5 * (v[0] / total**2 - v[1 + x] / level**2)
-    bent = trigamma(level + h) - trigamma(level)
-    return 0.5 * (v[1 + x] * bent - v[0] * (trigamma(total + h) - trigamma(total)))
+    a, V = lik.alpha[d], s.shape[0] - 1
+    return lik.power[d] * 0.5 * (v[0] / (a * V + s[0]) ** 2 - v[1 + x] / (a + s[1 + x]) ** 2)
 
 
 def _spread_out(lik: Categorical, per_column: np.ndarray) -> np.ndarray:
@@ -288,7 +284,7 @@ def _(lik, S, n):
         first = level_sum(digamma) - V * (digamma(t + aV) - digamma(aV)).sum(axis=1)
         second = level_sum(_trigamma) - V**2 * (_trigamma(t + aV) - _trigamma(aV)).sum(axis=1)
         if lik.tied:
-            first, second = np.full_like(a, first.sum()), np.full_like(a, second.sum())
+            first, second = (np.full_like(a, lik.power @ slopes) for slopes in (first, second))
         return a * first, a * first + a * a * second
 
     return lik._replace(alpha=np.exp(newton_root(slope, np.log(lik.alpha), np.log(1e-3), np.log(1e2))))
@@ -321,9 +317,9 @@ def _(lik):
     return int(np.sum(lik.n_levels - 1))
 
 
-def block(X, columns, weights, *, n_levels, alpha: float = 0.5, power=1.0, **_) -> Block:
+def block(X, columns, weights, *, n_levels, alpha: float = 0.5, **_) -> Block:
     """Codes, and the number of levels of each column."""
-    return Block(Categorical.default(n_levels, alpha=alpha, power=power), X, tuple(columns))
+    return Block(Categorical.default(n_levels, alpha=alpha), X, tuple(columns))
 
 
 def examples(rng):

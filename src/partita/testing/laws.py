@@ -45,9 +45,18 @@ def complete(lik: Any, data: Any) -> bool:
     return not partly_seen(lik, data)
 
 
+def plain(lik: Any, data: Any) -> bool:
+    """Whether nothing is hidden, and likelihoods are densities rather than powers of them."""
+    return complete(lik, data) and not powered(lik)
+
+
+def powered(lik: Any) -> bool:
+    return not np.all(getattr(lik, "power", 1.0) == 1.0)
+
+
 def measurable(lik: Any, data: Any) -> bool:
     """Whether all values of a datum are known, and its likelihood is a density rather than a power of one."""
-    if not np.all(getattr(lik, "power", 1.0) == 1.0):
+    if powered(lik):
         return False
     return type(lik) in grid.registry or any(cls in grid.registry for cls in type(lik).__mro__[1:-1])
 

@@ -34,6 +34,7 @@ from partita.testing.laws import (
     law,
     measurable,
     nested_statistics,
+    plain,
     predictives,
     rows_statistics,
     slices,
@@ -56,7 +57,7 @@ def _(lik, data, rng):
         agree("likelihood is a density", lik, np.exp(total), 1.0, 1e-5, where=f"column {d}")
 
 
-@law("project", "project(x) = <theta, t(x)>")
+@law("project", "project(x) = <theta, t(x)>", plain)
 def _(lik, data, rng):
     S = nested_statistics(lik, data)
     theta = draw(lik, S, rng)
@@ -82,7 +83,7 @@ def _(lik, data, rng):
         agree("expect", lik, draws.mean(axis=1), right, error, where=f"cluster {k}")
 
 
-@law("draw", "mean over draws of exp <theta, t(x)> = p(x | data)")
+@law("draw", "mean over draws of exp <theta, t(x)> = p(x | data)", plain)
 def _(lik, data, rng):
     S, T = nested_statistics(lik, data), rows_statistics(lik, data)
     for s in S.T[1:]:
