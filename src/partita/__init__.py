@@ -14,6 +14,8 @@ _EXPORTS = {
     "Mixture": "partita.mixture",
     "MixtureConsensus": "partita.consensus",
     "NBCE": "partita.consensus",
+    "QMI": "partita.consensus",
+    "Voting": "partita.consensus",
     "load": "partita.estimator",
 }
 
@@ -21,6 +23,7 @@ __all__ = [
     "BCE",
     "LACA",
     "NBCE",
+    "QMI",
     "Consensus",
     "DPGaussian",
     "DPMultinomial",
@@ -29,6 +32,7 @@ __all__ = [
     "LatentClass",
     "Mixture",
     "MixtureConsensus",
+    "Voting",
     "__version__",
     "load",
 ]

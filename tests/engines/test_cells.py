@@ -284,6 +284,18 @@ def test_members_that_say_nothing_are_left_out():
     assert (laid_out(powers=[1, 0, 1]).positions[:, 1] == -1).all()
 
 
+def test_folding_in_is_the_fixed_point_of_the_update():
+    rng = np.random.default_rng(6)
+    B = rng.random((7, 2))
+    powers = np.array([1.0, 0.5, 2.0])
+    found = cells.fold_in(laid_out(powers=powers), ALPHA, B)
+    for row, shares in zip(laid_out().positions, found, strict=True):
+        total = ALPHA.sum() + powers[row >= 0].sum()
+        weights = np.exp(digamma(total * shares))
+        counts = sum(powers[m] * weights * B[l] / (weights @ B[l]) for m, l in enumerate(row) if l >= 0)
+        np.testing.assert_allclose((ALPHA + counts) / total, shares, atol=1e-5)
+
+
 def rows_of(n_levels):
     return np.array(list(itertools.product(*[range(J) for J in n_levels])))
 

@@ -9,11 +9,14 @@ from partita.consensus.labelings import Labelings
 from partita.consensus.laca import LACA
 from partita.consensus.mixture_consensus import MixtureConsensus
 from partita.consensus.nbce import NBCE
+from partita.consensus.qmi import QMI
+from partita.consensus.voting import Voting
 
 __all__ = [
     "BCE",
     "LACA",
     "NBCE",
+    "QMI",
     "Consensus",
     "ConsensusEstimator",
     "EnsembleClustering",
@@ -21,4 +24,5 @@ __all__ = [
     "Found",
     "Labelings",
     "MixtureConsensus",
+    "Voting",
 ]

@@ -97,13 +97,16 @@ class BCE(ConsensusEstimator):
         VB: lower bound of the log evidence (at the learned alpha).
     bounds_ : dict
         Where the number of clusters was chosen: for each number, the score that was compared.
-    log_joint_ : ndarray (n_chains, n_draws)
-        Gibbs: log joint probability of labels and latent clusters in each draw; ``rhat_`` is its R-hat.
-    n_iter_, converged_, fit_report_
+    n_iter_, converged_, objective_trace_, fit_report_
         How the run went.
+    n_features_in_, feature_names_in_, schema_
+        The members.
 
     Notes
     -----
+    Chains leave ``log_joint_`` (n_chains, n_draws), the log joint probability of labels and latent clusters in each
+    draw, and ``rhat_``, its R-hat over the chains, in place of ``lower_bound_`` and ``objective_trace_``.
+
     A member's weight is a power on its likelihood with the latent cluster summed out: weight 2 is the label twice, each
     time with a latent cluster of its own.
 
@@ -113,13 +116,13 @@ class BCE(ConsensusEstimator):
 
     Examples
     --------
-    Two members disagree about the last two objects; their memberships say so.
+    Half of the members put the last two objects with the first group, half with the second.
 
     >>> import numpy as np
     >>> from partita.consensus import BCE
-    >>> Y = np.repeat([[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]], [20, 20, 2], axis=0)
+    >>> Y = np.repeat([[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]], [22, 18, 2], axis=0)
     >>> model = BCE(n_clusters=2, random_state=0).fit(Y)
-    >>> model.memberships_[[0, 20, 41]].round(1)
+    >>> model.memberships_[[0, 30, 41]].round(1)
     array([[1. , 0. ],
            [0. , 1. ],
            [0.5, 0.5]])

@@ -22,7 +22,16 @@ import numpy as np
 from partita.dispatch import kernel
 from partita.families.special import log_gamma_and_digamma
 
-__all__ = ["Cells", "fold_in", "lay_out", "level_sums", "log_predictive_rows", "nearest_seed", "seed_table"]
+__all__ = [
+    "Cells",
+    "count_table",
+    "fold_in",
+    "lay_out",
+    "level_sums",
+    "log_predictive_rows",
+    "nearest_seed",
+    "seed_table",
+]
 
 SEED_SAMPLE = 1000  # rows among which seeds are chosen
 FOLD_PASSES, FOLD_TOL = 200, 1e-6
@@ -66,7 +75,7 @@ def level_sums(table: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 def seed_table(cells: Cells, K: int, rng: np.random.Generator) -> np.ndarray:
     """Counts of levels [level, cluster] of objects put with the nearest of K seeds."""
-    return _count_table(cells, nearest_seed(cells, K, rng), K)
+    return count_table(cells, nearest_seed(cells, K, rng), K)
 
 
 def nearest_seed(cells: Cells, K: int, rng: np.random.Generator) -> np.ndarray:
@@ -99,11 +108,14 @@ def _disagreement(positions: np.ndarray, one: np.ndarray, powers: np.ndarray) ->
     return np.where(both > 0, apart / np.maximum(both, 1e-300), 0.5) ** 2
 
 
-def _count_table(cells: Cells, z: np.ndarray, K: int) -> np.ndarray:
+def count_table(cells: Cells, z: np.ndarray, K: int) -> np.ndarray:
+    """Counts of levels [level, cluster] of objects with labels z, weighted by object and member."""
     table = np.zeros((int(cells.starts[-1]), K))
     for m, power in enumerate(cells.powers):
         seen = np.flatnonzero(cells.positions[:, m] >= 0)
-        np.add.at(table, (cells.positions[seen, m], z[seen]), power * cells.weights[seen])
+        block = table[cells.starts[m] : cells.starts[m + 1]]
+        cell = (cells.positions[seen, m] - cells.starts[m]) * K + z[seen]
+        block += power * np.bincount(cell, cells.weights[seen], minlength=block.size).reshape(block.shape)
     return table
 
 
