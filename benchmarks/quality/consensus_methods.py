@@ -105,6 +105,14 @@ def bce_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
     return Outcome(model.labels_, lambda i, j: (model.memberships_[i] * model.memberships_[j]).sum(axis=1))
 
 
+def qmi_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    return Outcome(estimator("QMI")(K, random_state=seed).fit(Y).labels_)
+
+
+def voting_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    return Outcome(estimator("Voting")(K, random_state=seed).fit(Y).labels_)
+
+
 def eac_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
     return Outcome(_cut(_average_link(Y), K), coassociation(Y))
 
@@ -149,6 +157,8 @@ TOLD: dict[str, Callable[[np.ndarray, int, int], Outcome]] = {
     "k-LACA": laca_told,
     "MixtureConsensus told K": mixture_told,
     "BCE told K": bce_told,
+    "QMI told K": qmi_told,
+    "Voting told K": voting_told,
     "EAC told K": eac_told,
 }
 METHODS = {**FREE, **TOLD}
@@ -162,6 +172,8 @@ NEEDS = {
     "MixtureConsensus": "MixtureConsensus",
     "MixtureConsensus told K": "MixtureConsensus",
     "BCE told K": "BCE",
+    "QMI told K": "QMI",
+    "Voting told K": "Voting",
 }
 
 
