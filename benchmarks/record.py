@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.processes import ROOT
 
-PACKAGES = ("partita", "numpy", "scipy", "scikit-learn", "numba", "stepmix")
+PACKAGES = ("partita", "numpy", "scipy", "scikit-learn", "numba", "stepmix", "igraph")
 
 
 def spread(values: list[float], digits: int = 4) -> dict[str, float]:

@@ -3,29 +3,40 @@
 from partita._version import __version__
 
 _EXPORTS = {
+    "BCE": "partita.consensus",
+    "Consensus": "partita.consensus",
     "DPGaussian": "partita.mixture",
     "DPMultinomial": "partita.mixture",
+    "EnsembleClustering": "partita.consensus",
     "EvidenceAccumulation": "partita.consensus",
     "LACA": "partita.consensus",
     "LatentClass": "partita.mixture",
     "Mixture": "partita.mixture",
     "MixtureConsensus": "partita.consensus",
     "NBCE": "partita.consensus",
+    "QMI": "partita.consensus",
+    "Voting": "partita.consensus",
     "load": "partita.estimator",
 }
 
 __all__ = [
+    "BCE",
     "LACA",
     "NBCE",
+    "QMI",
+    "Consensus",
     "DPGaussian",
     "DPMultinomial",
+    "EnsembleClustering",
     "EvidenceAccumulation",
     "LatentClass",
     "Mixture",
     "MixtureConsensus",
+    "Voting",
     "__version__",
     "load",
 ]
+__all__ = ["Consensus", "DPGaussian", "DPMultinomial", "LatentClass", "Mixture", "__version__", "load"]
 
 
 def __getattr__(name):

@@ -1,18 +1,28 @@
 """Consensus: what do many clusterings of the same objects agree on?"""
 
 from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.bce import BCE
+from partita.consensus.ensemble_clustering import EnsembleClustering
 from partita.consensus.evidence_accumulation import EvidenceAccumulation
+from partita.consensus.front_door import Consensus
 from partita.consensus.labelings import Labelings
 from partita.consensus.laca import LACA
 from partita.consensus.mixture_consensus import MixtureConsensus
 from partita.consensus.nbce import NBCE
+from partita.consensus.qmi import QMI
+from partita.consensus.voting import Voting
 
 __all__ = [
+    "BCE",
     "LACA",
     "NBCE",
+    "QMI",
+    "Consensus",
     "ConsensusEstimator",
+    "EnsembleClustering",
     "EvidenceAccumulation",
     "Found",
     "Labelings",
     "MixtureConsensus",
+    "Voting",
 ]

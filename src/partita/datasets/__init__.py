@@ -1,6 +1,7 @@
 """Data to try things on: a bundled table, planted clusters with their oracle, a folder of benchmarks."""
 
 from partita.datasets.bundled import Dataset, load_visitors
+from partita.datasets.ensembles import make_planted_ensemble, make_two_clusters_with_outliers
 from partita.datasets.folder import Benchmark, load_benchmark
 from partita.datasets.planted import (
     Planted,
@@ -18,4 +19,6 @@ __all__ = [
     "make_categorical_clusters",
     "make_gaussian_clusters",
     "make_mixed_clusters",
+    "make_planted_ensemble",
+    "make_two_clusters_with_outliers",
 ]

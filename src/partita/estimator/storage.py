@@ -17,7 +17,7 @@ from partita._version import __version__
 from partita.estimator.report import warn_user
 from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
 
-__all__ = ["ModelFileError", "load", "save"]
+__all__ = ["ModelFileError", "load", "part_state", "restore_part", "save"]
 
 FORMAT = 1
 MAX_BYTES = 1 << 36  # no honest model is larger; a forged header may say so
@@ -36,16 +36,14 @@ class ModelFileError(ValueError):
 def save(estimator: Any, path: Any) -> None:
     """Write ``estimator`` to ``path``, whole or not at all."""
     path = pathlib.Path(path)
-    name = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
-    _class_of(name)  # what cannot be loaded is not saved
     arrays: dict[str, np.ndarray] = {}
-    state = _pack(estimator._state(), arrays, "state")
-    params = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+    part = part_state(estimator)
+    state = _pack(part["state"], arrays, "state")
     document = {
         "format": FORMAT,
         "partita": __version__,
-        "class": name,
-        "params": _pack(params, arrays, "params"),
+        "class": part["class"],
+        "params": _pack(part["params"], arrays, "params"),
         "state": state,
         "arrays": {name: [str(a.dtype), list(a.shape)] for name, a in arrays.items()},
     }
@@ -62,6 +60,29 @@ def save(estimator: Any, path: Any) -> None:
     except BaseException:
         pathlib.Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def part_state(estimator: Any) -> dict[str, Any]:
+    """A fitted estimator as class, parameters and state: what a model that holds it puts into its own state.
+
+    Examples
+    --------
+    >>> from partita import Mixture
+    >>> model = Mixture(n_clusters=2, inference="em", random_state=0).fit(np.arange(10.0)[:, None])
+    >>> restore_part(part_state(model)).n_clusters_
+    2
+    """
+    name = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
+    _class_of(name)  # what cannot be loaded is not saved
+    params = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+    return {"class": name, "params": params, "state": estimator._state()}
+
+
+def restore_part(part: dict[str, Any]) -> Any:
+    """The inverse of ``part_state``."""
+    estimator = _class_of(part["class"])(**part["params"])
+    estimator._restore(part["state"])
+    return estimator
 
 
 def _umask() -> int:
@@ -97,8 +118,8 @@ def load(path: Any) -> Any:
     except Exception as error:  # a damaged archive fails in many ways: zlib, struct, unicode, recursion, ...
         raise ModelFileError(f"{path} is not a complete partita model ({error}): {REMEDY}") from error
     try:
-        estimator = _class_of(document["class"])(**_unpack(document["params"], arrays))
-        estimator._restore(_unpack(document["state"], arrays))
+        unpacked = {key: _unpack(document[key], arrays) for key in ("params", "state")}
+        estimator = restore_part({"class": document["class"], **unpacked})
     except Exception as error:
         raise ModelFileError(
             f"{path} does not describe a model of the class {document.get('class')!r} ({error!r}): {REMEDY}"

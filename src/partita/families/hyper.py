@@ -9,6 +9,8 @@ from scipy.special import digamma, polygamma
 
 __all__ = ["gamma_shape", "newton_root"]
 
+SETTLED = 1e-7  # a step this small ends the climb
+
 
 def newton_root(
     slope: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
@@ -30,7 +32,9 @@ def newton_root(
     for _ in range(n_iter):
         first, second = slope(x)
         step = np.where(second < 0, -first / np.where(second < 0, second, 1.0), np.sign(first))
-        x = np.clip(x + np.clip(np.nan_to_num(step), -1.0, 1.0), lo, hi)
+        x, before = np.clip(x + np.clip(np.nan_to_num(step), -1.0, 1.0), lo, hi), x
+        if np.abs(x - before).max(initial=0.0) < SETTLED:
+            break
     return x
 
 

@@ -6,7 +6,7 @@ import math
 
 from partita.dispatch import kernel
 
-__all__ = ["log_gamma_ratio", "log_multigamma", "trigamma"]
+__all__ = ["log_gamma_and_digamma", "log_gamma_ratio", "log_multigamma", "trigamma"]
 
 
 @kernel
@@ -19,6 +19,22 @@ def trigamma(x):
     y = 1.0 / (x * x)
     series = 1.0 / 6 - y * (1.0 / 30 - y * (1.0 / 42 - y * (1.0 / 30 - y * (5.0 / 66))))
     return out + 1.0 / x + 0.5 * y + y / x * series
+
+
+@kernel
+def log_gamma_and_digamma(x):
+    """Log gamma and its derivative, for x > 0, in one go (recurrence, then the asymptotic series)."""
+    product, slope = 1.0, 0.0  # of x (x + 1) ..., and the derivative of that product
+    while x < 10.0:
+        slope = slope * x + product
+        product *= x
+        x += 1.0
+    log_x, r = math.log(x), 1.0 / x
+    y = r * r
+    tail = r * (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y * (1.0 / 1680 - y / 1188))))
+    bend = y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y / 132))))
+    log_gamma = (x - 0.5) * log_x - x + 0.9189385332046727 + tail - math.log(product)
+    return log_gamma, log_x - 0.5 * r - bend - slope / product
 
 
 @kernel

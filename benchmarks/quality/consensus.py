@@ -1,0 +1,220 @@
+"""Consensus on labelled sets: every method, five kinds of ensembles, and what its probabilities are worth.
+
+Sets and ensembles are those of `labelled_ensembles`; figures are means over sets of means over kinds and seeds, and
+differences between methods are paired over sets. Sets that took part in no choice are reported apart. Brier scores are
+those of "these two objects have one class" over all pairs of objects. Planted ensembles (equal groups, 20 members,
+10% of the labels redrawn) ask whether such probabilities are calibrated where members do err independently, ensembles
+of pure noise whether a method can say that there is no consensus.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from benchmarks.processes import in_own_process, stopwatch
+from benchmarks.quality import consensus_tables as tables
+
+N_SEEDS = 2
+PROCESSES = 2
+QUICK_SETS = {"iris", "wine", "dpmm_2d_100_generated", "seeds"}
+QUICK_KINDS = ("a", "c")
+PLANTED = {"n_samples": 500, "n_members": 20, "redrawn": 0.1}
+PLANTED_GROUPS, PLANTED_SEEDS = (5, 10), 5
+NOISE = {"n_samples": 300, "n_members": 20, "redrawn": 1.0}
+NOISE_GROUPS, NOISE_SEEDS = (2, 5), 20
+N_BINS = 10
+
+
+def run(*, full: bool, repeats: int) -> dict:
+    from benchmarks.quality.consensus_methods import FREE, TOLD, present
+    from benchmarks.quality.labelled_ensembles import HELD_OUT, KINDS, TUNED_ON, default_folder
+
+    there, missing = present()
+    for name in missing:
+        print(f"   {name} is not in this tree: skipped")
+    kinds, n_seeds = (KINDS, N_SEEDS) if full else (QUICK_KINDS, 1)
+    sets = [name for name in {**TUNED_ON, **HELD_OUT} if full or name in QUICK_SETS]
+    asked = {"methods": there, "kinds": list(kinds), "n_seeds": n_seeds, "folder": default_folder()}
+
+    def one_set(name):
+        found = in_own_process(compare, name=name, **asked)
+        print(f"   {name:25} {_in_words(found)}", flush=True)
+        return name, found
+
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        found = dict(pool.map(one_set, sets))
+        skipped = {name: result["skipped"] for name, result in found.items() if "skipped" in result}
+        runs = {name: result for name, result in found.items() if name not in skipped}
+        planted = list(
+            pool.map(lambda k: in_own_process(calibrate, methods=there, n_groups=k), PLANTED_GROUPS)
+        )
+        alone = [name for name in there if name in FREE]
+        noise = list(
+            pool.map(
+                lambda k: in_own_process(
+                    meet_noise, methods=alone, n_groups=k, n_seeds=NOISE_SEEDS if full else 3
+                ),
+                NOISE_GROUPS,
+            )
+        )
+    summary = {
+        "tuned_on": tables.summarize({name: runs[name] for name in runs if name in TUNED_ON}, kinds),
+        "held_out": tables.summarize({name: runs[name] for name in runs if name in HELD_OUT}, kinds),
+        "planted": tables.by_method(planted, PLANTED_GROUPS, "ece"),
+        "noise": tables.by_method(noise, NOISE_GROUPS, "share_of_one_cluster"),
+        "cpu_minutes": round(sum(one["cpu_s"] for one in [*runs.values(), *planted, *noise]) / 60, 1),
+    }
+    bars = {}
+    for part in ("tuned_on", "held_out"):
+        if summary[part]:
+            print(f"\n   {part.replace('_', ' ')}: {summary[part]['n_sets']} sets")
+            tables.show(summary[part], kinds, list(FREE), list(TOLD))
+            judged = tables.bars_of(summary[part], kinds, list(FREE), list(TOLD))
+            bars.update({f"{part.replace('_', ' ')}: {bar}": met for bar, met in judged.items()})
+    bars.update(tables.bars_of_planted(summary["planted"], summary["noise"]))
+    tables.show_planted(summary["planted"], summary["noise"])
+    for bar, met in bars.items():
+        print(f"   {'met    ' if met else 'NOT MET'} {bar}")
+    kept = {bar: met for bar, met in bars.items() if not bar.startswith("held out")}
+    return {
+        "sets": {"tuned_on": list(TUNED_ON), "held_out": list(HELD_OUT), "skipped": skipped},
+        "kinds": list(kinds),
+        "n_seeds": n_seeds,
+        "planted": {**PLANTED, "n_groups": PLANTED_GROUPS, "n_seeds": PLANTED_SEEDS},
+        "noise": {**NOISE, "n_groups": NOISE_GROUPS},
+        "methods_not_there": missing,
+        "runs": {name: result["runs"] for name, result in runs.items()},
+        "summary": summary,
+        "bars_held_out": {bar: met for bar, met in bars.items() if bar not in kept},
+        "bars": kept if full else {},
+    }
+
+
+def _in_words(found: dict) -> str:
+    if "skipped" in found:
+        return f"skipped: {found['skipped']}"
+    means = tables.means_over_ensembles(found["runs"], "ari")
+    named = [f"{name} {means[name]:.3f}" for name in ("Consensus", "LACA", "EAC told K") if name in means]
+    return f"{', '.join(named)}; {found['cpu_s']:.0f} s of CPU"
+
+
+# ---- in processes of their own ---------------------------------------------------------------------------------
+
+
+def compare(name: str, methods: list[str], kinds: list[str], n_seeds: int, folder: str) -> dict:
+    """All methods on all ensembles of one set."""
+    import warnings
+
+    from benchmarks.quality.consensus_methods import METHODS
+    from benchmarks.quality.labelled_ensembles import ensemble, labelled_set
+
+    warnings.simplefilter("ignore")
+    try:
+        data = labelled_set(name)
+    except FileNotFoundError as error:
+        return {"skipped": str(error)}
+    runs: dict[str, dict[str, list[dict]]] = {}
+    with stopwatch() as watch:
+        for kind in kinds:
+            for seed in range(n_seeds):
+                Y = ensemble(name, kind, seed, folder)
+                runs.setdefault("members", {}).setdefault(kind, []).append(_judge_members(Y, data.classes))
+                for method in methods:
+                    with stopwatch() as fit:
+                        outcome = METHODS[method](Y, data.n_classes, seed)
+                    scores = _judge(outcome, data.classes) | {"cpu_s": round(fit["cpu_s"], 3)}
+                    runs.setdefault(method, {}).setdefault(kind, []).append(scores)
+    return {"runs": runs, "cpu_s": round(watch["cpu_s"], 1)}
+
+
+def _judge(outcome, classes) -> dict:
+    import numpy as np
+
+    from partita.metrics import adjusted_rand, normalized_mutual_info
+
+    i, j = np.triu_indices(len(classes), 1)
+    errors = outcome.probabilities(i, j) - (classes[i] == classes[j])
+    K = np.unique(outcome.labels).size
+    return {
+        "ari": round(adjusted_rand(classes, outcome.labels), 4),
+        "nmi": round(normalized_mutual_info(classes, outcome.labels), 4),
+        "K": int(K),
+        "off": int(abs(K - np.unique(classes).size)),
+        "brier": round(float(np.mean(errors**2)), 4),
+    }
+
+
+def _judge_members(Y, classes) -> dict:
+    """The best and the mean member, and the Brier score of the plain co-association."""
+    import numpy as np
+
+    from benchmarks.quality.consensus_methods import Outcome, coassociation
+    from partita.metrics import adjusted_rand
+
+    scores = [adjusted_rand(classes, member, missing="drop") for member in Y.T]
+    plain = _judge(Outcome(np.zeros(len(Y), int), coassociation(Y)), classes)
+    return {
+        "best": round(max(scores), 4),
+        "mean": round(float(np.mean(scores)), 4),
+        "brier": plain["brier"],
+        "missing": round(float((Y < 0).mean()), 3),
+    }
+
+
+def calibrate(methods: list[str], n_groups: int) -> dict:
+    """Expected calibration error of the pair probabilities of each method on planted ensembles."""
+    import warnings
+
+    import numpy as np
+
+    from benchmarks.quality.consensus_methods import METHODS, Outcome, coassociation
+    from partita.datasets import make_planted_ensemble
+    from partita.metrics import adjusted_rand
+
+    warnings.simplefilter("ignore")
+    found: dict[str, list[float]] = {}
+    with stopwatch() as watch:
+        for seed in range(PLANTED_SEEDS):
+            planted = make_planted_ensemble(n_clusters=n_groups, random_state=seed, **PLANTED)
+            i, j = np.triu_indices(len(planted.labels), 1)
+            same = planted.labels[i] == planted.labels[j]
+            plain = Outcome(planted.labels, coassociation(planted.X))
+            for name, outcome in [("co-association", plain)] + [
+                (method, METHODS[method](planted.X, n_groups, seed)) for method in methods
+            ]:
+                found.setdefault(name, []).append(calibration_error(outcome.probabilities(i, j), same))
+                ari = adjusted_rand(planted.labels, outcome.labels)
+                found.setdefault(f"{name}: ARI", []).append(ari)
+    means = {name: round(float(np.mean(values)), 4) for name, values in found.items()}
+    return {"found": means, "cpu_s": round(watch["cpu_s"], 1)}
+
+
+def calibration_error(probabilities, truth) -> float:
+    """Mean over pairs of the distance between the mean probability of their bin and the share that is true."""
+    import numpy as np
+
+    bins = np.minimum((probabilities * N_BINS).astype(int), N_BINS - 1)
+    gaps = np.bincount(bins, probabilities - truth, minlength=N_BINS)
+    return float(np.abs(gaps).sum() / len(bins))
+
+
+def meet_noise(methods: list[str], n_groups: int, n_seeds: int) -> dict:
+    """How often each method finds one cluster, that is no consensus, in members that have nothing in common."""
+    import warnings
+
+    import numpy as np
+
+    from benchmarks.quality.consensus_methods import METHODS
+    from partita.datasets import make_planted_ensemble
+
+    warnings.simplefilter("ignore")
+    found: dict[str, list[bool]] = {name: [] for name in methods}
+    with stopwatch() as watch:
+        for seed in range(n_seeds):
+            Y = make_planted_ensemble(n_clusters=n_groups, random_state=1000 + seed, **NOISE).X
+            for name in methods:
+                found[name].append(np.unique(METHODS[name](Y, n_groups, seed).labels).size == 1)
+    return {
+        "found": {name: float(np.mean(one)) for name, one in found.items()},
+        "cpu_s": round(watch["cpu_s"], 1),
+    }

@@ -1,0 +1,185 @@
+"""The methods that the consensus benchmark compares, by name. A method that the tree does not have is skipped.
+
+Each takes a label matrix (objects x members, -1 missing), the number of classes (which only those told use) and a
+seed, and gives labels and, where it has them, probabilities that two objects belong together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+SWEEPS = 100  # of the literal sampler from one cluster
+SHORT = {"n_chains": 2, "n_draws": 40, "burn_in": 40}
+
+
+class Outcome(NamedTuple):
+    labels: np.ndarray
+    pairs: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None  # None: those of the hard partition
+
+    def probabilities(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return (self.labels[i] == self.labels[j]).astype(float) if self.pairs is None else self.pairs(i, j)
+
+
+def estimator(name: str) -> Any:
+    """A class of partita; AttributeError where it is not there (yet)."""
+    import partita
+
+    return getattr(partita, name)
+
+
+# ---- methods that find their number of clusters ------------------------------------------------------------------
+
+
+def consensus(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    model = estimator("Consensus")(random_state=seed).fit(Y)
+    return Outcome(model.labels_, model.coclustering)
+
+
+def laca(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    return Outcome(estimator("LACA")(random_state=seed).fit(Y).labels_)
+
+
+def nbce(Y: np.ndarray, K: int, seed: int, **options: Any) -> Outcome:
+    model = estimator("NBCE")(random_state=seed, **SHORT, **options).fit(Y)
+    if len(getattr(model, "object_rows_", Y)) != len(Y):  # an object without any label is in no draw
+        return Outcome(model.labels_)
+    return Outcome(model.labels_, coassociation(model.trace_.labels.T))
+
+
+def nbce_estimated(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    return nbce(Y, K, seed, evidence="estimated")
+
+
+def nbce_from_one(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    """The paper's sampler as it stands: single-site sweeps from one cluster, hyper-parameters fixed, last sweep."""
+    from partita.engines import chains, gibbs
+    from partita.families import Block, Categorical
+    from partita.partitions import DirichletProcess
+
+    Y = np.ascontiguousarray(Y[:, Y.max(axis=0) > 0], dtype=np.int16)
+    n_levels = (Y.max(axis=0) + 1).tolist()
+    block = Block(Categorical.default(n_levels), Y, tuple(range(Y.shape[1])))
+    chain = chains.start([block], DirichletProcess(1.0), np.zeros(len(Y), np.int64), seed)
+    schedule = chains.Schedule(n_moves=0, learn_concentration=False, learn_likelihood=False)
+    for _ in range(SWEEPS):
+        chain = chains.step(chain, schedule)
+    return Outcome(gibbs.labels(chain.seating))
+
+
+def mixture(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    return _soft(estimator("MixtureConsensus")(n_init=3, random_state=seed).fit(Y), Y)
+
+
+def eac_lifetime(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    """Average link on the co-association matrix, cut where the number of clusters lives longest.
+
+    With ten members the heights are tenths, and the longest life is often that of hundreds of clusters: as for
+    the others, numbers above twice the square root of the objects are left out.
+    """
+    tree = _average_link(Y)
+    lifetimes = np.diff(tree[:, 2])[::-1][: int(2 * np.sqrt(len(Y)))]  # of 2, 3, ... clusters
+    return Outcome(_cut(tree, 2 + int(lifetimes.argmax()) if lifetimes.size else 1), coassociation(Y))
+
+
+# ---- methods that are told the number of classes -----------------------------------------------------------------
+
+
+def consensus_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    model = estimator("Consensus")(n_clusters=K, random_state=seed).fit(Y)
+    return Outcome(model.labels_, model.coclustering)
+
+
+def laca_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    return Outcome(estimator("LACA")(n_clusters=K, random_state=seed).fit(Y).labels_)
+
+
+def mixture_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    return _soft(estimator("MixtureConsensus")(K, n_init=5, random_state=seed).fit(Y), Y)
+
+
+def bce_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    model = estimator("BCE")(K, n_init=3, random_state=seed).fit(Y)
+    return Outcome(model.labels_, lambda i, j: (model.memberships_[i] * model.memberships_[j]).sum(axis=1))
+
+
+def qmi_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    return Outcome(estimator("QMI")(K, random_state=seed).fit(Y).labels_)
+
+
+def voting_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    return Outcome(estimator("Voting")(K, random_state=seed).fit(Y).labels_)
+
+
+def eac_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    return Outcome(_cut(_average_link(Y), K), coassociation(Y))
+
+
+def _soft(model: Any, Y: np.ndarray) -> Outcome:
+    R = model.predict_proba(Y)
+    return Outcome(model.labels_, lambda i, j: (R[i] * R[j]).sum(axis=1))
+
+
+def coassociation(Y: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Share of members that put two objects together, of those that saw both; 0 where none did."""
+    from partita.labels import Coassociation
+
+    operator = Coassociation(Y)
+    return lambda i, j: np.nan_to_num(operator.pairs(i, j))
+
+
+def _average_link(Y: np.ndarray) -> np.ndarray:
+    from scipy.cluster.hierarchy import linkage
+
+    i, j = np.triu_indices(len(Y), 1)
+    return linkage(1.0 - coassociation(Y)(i, j), "average")
+
+
+def _cut(tree: np.ndarray, K: int) -> np.ndarray:
+    from scipy.cluster.hierarchy import cut_tree
+
+    return cut_tree(tree, K).ravel()
+
+
+FREE: dict[str, Callable[[np.ndarray, int, int], Outcome]] = {
+    "Consensus": consensus,
+    "LACA": laca,
+    "NBCE from one cluster": nbce_from_one,
+    "NBCE": nbce,
+    "NBCE evidence=estimated": nbce_estimated,
+    "MixtureConsensus": mixture,
+    "EAC lifetime": eac_lifetime,
+}
+TOLD: dict[str, Callable[[np.ndarray, int, int], Outcome]] = {
+    "Consensus told K": consensus_told,
+    "k-LACA": laca_told,
+    "MixtureConsensus told K": mixture_told,
+    "BCE told K": bce_told,
+    "QMI told K": qmi_told,
+    "Voting told K": voting_told,
+    "EAC told K": eac_told,
+}
+METHODS = {**FREE, **TOLD}
+NEEDS = {
+    "Consensus": "Consensus",
+    "Consensus told K": "Consensus",
+    "LACA": "LACA",
+    "k-LACA": "LACA",
+    "NBCE": "NBCE",
+    "NBCE evidence=estimated": "NBCE",
+    "MixtureConsensus": "MixtureConsensus",
+    "MixtureConsensus told K": "MixtureConsensus",
+    "BCE told K": "BCE",
+    "QMI told K": "QMI",
+    "Voting told K": "Voting",
+}
+
+
+def present() -> tuple[list[str], list[str]]:
+    """Names of the methods that are there, and of those that are not."""
+    import partita
+
+    missing = [name for name in METHODS if name in NEEDS and not hasattr(partita, NEEDS[name])]
+    return [name for name in METHODS if name not in missing], missing

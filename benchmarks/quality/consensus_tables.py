@@ -1,0 +1,161 @@
+"""What the runs of the consensus benchmark come to: means, ranks, paired differences, bars."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+OURS, OURS_TOLD = "Consensus", "Consensus told K"
+BRIER_SLACK, MOST_ECE, LEAST_NOISE = 0.005, 0.05, 0.95
+MEMBERS = ("best member", "mean member")
+
+
+def means_over_ensembles(runs: dict, key: str, kinds=None) -> dict[str, float]:
+    """For one set: method -> mean over kinds and seeds."""
+    out = {}
+    for method, by_kind in runs.items():
+        values = [one[key] for kind in kinds or by_kind for one in by_kind[kind] if key in one]
+        if values:
+            out[method] = statistics.fmean(values)
+    return out
+
+
+def summarize(sets: dict[str, dict], kinds) -> dict:
+    """Everything the documentation quotes, for a group of sets."""
+    if not sets:
+        return {}
+    runs = {name: found["runs"] for name, found in sets.items()}
+    methods = [method for method in next(iter(runs.values())) if method != "members"]
+    ari = {name: means_over_ensembles(one, "ari") for name, one in runs.items()}
+    table = {}
+    for method in methods:
+        row = {f"ari_{kind}": _mean(runs, method, "ari", (kind,)) for kind in kinds}
+        for key in ("ari", "nmi", "off", "brier", "cpu_s"):
+            row[key] = _mean(runs, method, key)
+        row["k_right"] = _share_right(runs, method)
+        if OURS in methods and method != OURS:
+            row["behind"] = _paired([one[OURS] - one[method] for one in ari.values()])
+        if OURS_TOLD in methods and method != OURS_TOLD:
+            row["behind_told"] = _paired([one[OURS_TOLD] - one[method] for one in ari.values()])
+        table[method] = row
+    for name, key in zip(MEMBERS, ("best", "mean")):
+        row = {f"ari_{kind}": _mean(runs, "members", key, (kind,)) for kind in kinds}
+        table[name] = {**row, "ari": _mean(runs, "members", key)}
+    return {
+        "n_sets": len(runs),
+        "methods": table,
+        "ranks": _ranks(ari, methods),
+        "brier_of_coassociation": _mean(runs, "members", "brier"),
+        "by_set": {name: {method: round(v, 4) for method, v in one.items()} for name, one in ari.items()},
+    }
+
+
+def _mean(runs: dict, method: str, key: str, kinds=None) -> float:
+    return round(statistics.fmean(means_over_ensembles(one, key, kinds)[method] for one in runs.values()), 4)
+
+
+def _share_right(runs: dict, method: str) -> float:
+    found = [one["off"] == 0 for name in runs for of_kind in runs[name][method].values() for one in of_kind]
+    return round(statistics.fmean(found), 3)
+
+
+def _paired(differences: list[float]) -> dict[str, float]:
+    """Mean difference over sets, its standard error, wins and losses."""
+    n = len(differences)
+    return {
+        "mean": round(statistics.fmean(differences), 4),
+        "se": round(statistics.stdev(differences) / math.sqrt(n), 4) if n > 1 else math.nan,
+        "wins": sum(d > 0.001 for d in differences),
+        "losses": sum(d < -0.001 for d in differences),
+    }
+
+
+def _ranks(ari: dict[str, dict[str, float]], methods: list[str]) -> dict[str, float]:
+    """Mean rank over sets, 1 the best, ties shared: among methods that find K, and among those told."""
+    from benchmarks.quality.consensus_methods import FREE, TOLD
+
+    out = {}
+    for group in (FREE, TOLD):
+        names = [method for method in methods if method in group]
+        for method in names:
+            places = [
+                1
+                + sum(one[other] > one[method] for other in names)
+                + 0.5 * sum(one[other] == one[method] for other in names if other != method)
+                for one in ari.values()
+            ]
+            out[method] = round(statistics.fmean(places), 2)
+    return out
+
+
+def by_method(found: list[dict], groups, key: str) -> dict:
+    """method -> number of groups -> value."""
+    names = found[0]["found"]
+    return {name: {str(k): one["found"][name] for k, one in zip(groups, found)} for name in names} | {
+        "of": key
+    }
+
+
+# ---- bars ------------------------------------------------------------------------------------------------------
+
+
+def bars_of(summary: dict, kinds, free: list[str], told: list[str]) -> dict[str, bool]:
+    """The bars of the issue on a group of sets, as far as their methods are there."""
+    table, bars = summary["methods"], {}
+    if OURS in table:
+        ours = table[OURS]
+        for rival in ("NBCE from one cluster", "NBCE", "EAC lifetime"):
+            if rival in table:
+                ahead = all(ours[f"ari_{kind}"] > table[rival][f"ari_{kind}"] for kind in kinds)
+                bars[f"ahead of {rival} on every kind"] = ahead
+        if "LACA" in table:
+            bars["ahead of LACA on average"] = ours["ari"] > table["LACA"]["ari"]
+        gap = table["EAC told K"]["behind"]
+        bars["level with EAC told K on average (one paired standard error)"] = gap["mean"] >= -gap["se"]
+        limit = summary["brier_of_coassociation"] + BRIER_SLACK
+        bars[f"Brier score within {BRIER_SLACK} of plain co-association"] = ours["brier"] <= limit
+    rivals = [name for name in told if name in table and name != OURS_TOLD]
+    if OURS_TOLD in table and rivals:
+        best = max(rivals, key=lambda name: table[name]["ari"])
+        gap = table[best]["behind_told"]
+        bars[f"told K, level with the best method told K ({best})"] = gap["mean"] >= -gap["se"]
+    return bars
+
+
+def bars_of_planted(planted: dict, noise: dict) -> dict[str, bool]:
+    bars = {}
+    for k, error in planted.get(OURS, {}).items():
+        bars[f"planted, {k} groups: calibration error below {MOST_ECE}"] = error < MOST_ECE
+    for k, share in noise.get(OURS, {}).items():
+        bars[f"pure noise, {k} labels: one cluster in {LEAST_NOISE:.0%} of ensembles"] = share >= LEAST_NOISE
+    return bars
+
+
+# ---- on the terminal -------------------------------------------------------------------------------------------
+
+
+def show(summary: dict, kinds, free: list[str], told: list[str]) -> None:
+    head = "".join(f"{kind:>7}" for kind in kinds)
+    print(f"   {'':25}{head}    ARI    NMI  |K-C| right   rank  Brier  cpu s   Consensus minus it (se)  w/l")
+    for name in [*free, *told, *MEMBERS]:
+        row = summary["methods"].get(name)
+        if row is None:
+            continue
+        line = "".join(f"{row[f'ari_{kind}']:7.3f}" for kind in kinds) + f"{row['ari']:7.3f}"
+        if "nmi" in row:
+            line += f"{row['nmi']:7.3f}{row['off']:7.2f}{row['k_right']:6.0%}{summary['ranks'][name]:7.2f}"
+            line += f"{row['brier']:7.3f}{row['cpu_s']:7.2f}"
+        gap = row.get("behind_told" if name in told else "behind")
+        if gap:
+            line += f"   {gap['mean']:+.3f} ({gap['se']:.3f})  {gap['wins']}/{gap['losses']}"
+        print(f"   {name:25}{line}")
+    print(f"   Brier score of plain co-association: {summary['brier_of_coassociation']:.4f}")
+
+
+def show_planted(planted: dict, noise: dict) -> None:
+    print("\n   planted ensembles, calibration error by number of groups; pure noise, share of one cluster")
+    for name, values in planted.items():
+        if isinstance(values, dict) and not name.endswith(": ARI"):
+            errors = ", ".join(f"{k}: {v:.4f}" for k, v in values.items())
+            shares = ", ".join(f"{k}: {v:.2f}" for k, v in noise.get(name, {}).items())
+            print(f"   {name:25} ECE {errors}" + (f"   one cluster {shares}" if shares else ""))

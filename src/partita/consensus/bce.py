@@ -1,0 +1,417 @@
+"""Bayesian cluster ensembles: objects with mixed memberships, and a latent cluster for every label."""
+
+from __future__ import annotations
+
+import math
+import time
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.labelings import Labelings
+from partita.engines import cells_gibbs, cells_vb
+from partita.engines.cells import Cells, fold_in, lay_out, level_sums, log_predictive_rows
+from partita.engines.cells_concentration import LARGEST, SMALLEST
+from partita.engines.run import Progress, Run, print_progress
+from partita.estimator import warn_user
+from partita.labels import signatures
+from partita.metrics import perplexity
+from partita.posterior import rhat
+
+__all__ = ["BCE"]
+
+FEWEST_DRAWS = 8  # of each chain, for its mixing to be judged
+WORST_RHAT = 1.05
+
+
+class BCE(ConsensusEstimator):
+    """Bayesian cluster ensembles: a consensus in which objects may belong to several clusters.
+
+    Object i has memberships ``theta_i ~ Dirichlet(alpha)``; each of its labels has a latent cluster drawn from them,
+    and is then drawn from that cluster's own distribution over the labels of the member, ``Dirichlet(smoothing)``
+    before the data are seen. Missing labels leave the likelihood.
+
+    Good for soft consensus with a known number of clusters, where objects lie between groups. Where every object
+    belongs to one group, a mixture (``MixtureConsensus``, ``NBCE``) says the same with fewer parameters.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        Number of consensus clusters. Left out, it is the number from 1 to ``max_clusters`` with the highest
+        variational bound (plus the log of the number of ways to name the clusters), for both kinds of inference.
+    inference : {"vb", "gibbs"}, default "vb"
+        "vb": variational Bayes on the distinct rows; any weights, any size. "gibbs": chains of collapsed Gibbs sweeps
+        on rows; weights of rows and of members must be whole numbers, and members may not be soft.
+    max_clusters : int, default 10
+        Largest number that is tried where ``n_clusters`` is left out.
+    concentration : float or array of shape (n_clusters,), optional
+        The Dirichlet parameter alpha of the memberships, or where its learning starts; by default 1 / n_clusters. Small
+        values make objects belong to one cluster.
+    learn_concentration : bool or "symmetric", default True
+        Whether alpha is learned: by Newton on the bound for VB, by random walks under Gamma(1, 1) priors in chains.
+        With "symmetric" all clusters share one value.
+    smoothing : float, default 0.5
+        Dirichlet parameter of every label of a member in a cluster.
+    n_init : int, default 5
+        Starts of VB; the best bound wins. With more than 40,000 distinct rows they climb on a sample of 20,000, and the
+        best goes on with all.
+    max_iter, tol : int, default 500; float, default 1e-5
+        Iterations of one start, and the rise of the bound an object at which it stops.
+    n_chains, n_draws, burn_in, thin : int, default 2, 200, 100, 1
+        Chains, draws that each keeps, iterations before the first, and iterations for each.
+    noise : {"missing", "cluster", "singletons"}, default "missing"
+        What a label of -1 means.
+    handle_unknown : {"missing", "error"}, default "missing"
+        What new rows do with labels that were not seen in ``fit``.
+    time_limit : float, optional
+        Seconds after which no further iteration of VB begins.
+    callback : callable, optional
+        Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops.
+    random_state : None, int, RandomState, Generator or SeedSequence
+    verbose : bool, default False
+        Print a line an iteration to standard error.
+
+    Attributes
+    ----------
+    memberships_ : ndarray (n_objects, n_clusters)
+        Expected memberships. VB: equal to ``predict_proba`` of the training rows. Gibbs: mean over the draws, clusters
+        aligned by optimal assignment; ``predict_proba`` folds rows into the mean of the draws and may differ. An object
+        without labels has the prior's.
+    labels_ : ndarray (n_objects,)
+        The cluster of the largest membership; the largest cluster is 0.
+    confidence_ : ndarray (n_objects,)
+        The largest membership: how much of an object's labels speak for its cluster, not the chance of being right.
+    n_clusters_ : int
+        Clusters that are some object's largest membership.
+    member_weights_ : ndarray (n_members,)
+        As given; 0 for members that say nothing.
+    concentration_ : ndarray (n_clusters,)
+        The alpha of the memberships, given or learned.
+    lower_bound_ : float
+        VB: lower bound of the log evidence (at the learned alpha).
+    bounds_ : dict
+        Where the number of clusters was chosen: for each number, the score that was compared.
+    n_iter_, converged_, objective_trace_, fit_report_
+        How the run went.
+    n_features_in_, feature_names_in_, schema_
+        The members.
+
+    Notes
+    -----
+    Chains leave ``log_joint_`` (n_chains, n_draws), the log joint probability of labels and latent clusters in each
+    draw, and ``rhat_``, its R-hat over the chains, in place of ``lower_bound_`` and ``objective_trace_``.
+
+    A member's weight is a power on its likelihood with the latent cluster summed out: weight 2 is the label twice, each
+    time with a latent cluster of its own.
+
+    References
+    ----------
+    Wang, Shan and Banerjee (2011), Bayesian cluster ensembles, Statistical Analysis and Data Mining 4(1).
+
+    Examples
+    --------
+    Half of the members put the last two objects with the first group, half with the second.
+
+    >>> import numpy as np
+    >>> from partita.consensus import BCE
+    >>> Y = np.repeat([[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]], [22, 18, 2], axis=0)
+    >>> model = BCE(n_clusters=2, random_state=0).fit(Y)
+    >>> model.memberships_[[0, 30, 41]].round(1)
+    array([[1. , 0. ],
+           [0. , 1. ],
+           [0.5, 0.5]])
+    """
+
+    _parameter_constraints = {
+        **ConsensusEstimator._parameter_constraints,
+        "n_clusters": [None, Interval(Integral, 1, 32_000, closed="both")],
+        "inference": [StrOptions({"vb", "gibbs"})],
+        "max_clusters": [Interval(Integral, 1, 32_000, closed="both")],
+        "concentration": [None, Interval(Real, 0, None, closed="neither"), "array-like"],
+        "learn_concentration": ["boolean", StrOptions({"symmetric"})],
+        "smoothing": [Interval(Real, SMALLEST, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_chains": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "burn_in": [Interval(Integral, 0, None, closed="left")],
+        "thin": [Interval(Integral, 1, None, closed="left")],
+        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
+        "callback": [None, callable],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_clusters=None,
+        *,
+        inference="vb",
+        max_clusters=10,
+        concentration=None,
+        learn_concentration=True,
+        smoothing=0.5,
+        n_init=5,
+        max_iter=500,
+        tol=1e-5,
+        n_chains=2,
+        n_draws=200,
+        burn_in=100,
+        thin=1,
+        noise="missing",
+        handle_unknown="missing",
+        time_limit=None,
+        callback=None,
+        random_state=None,
+        verbose=False,
+    ):
+        self.n_clusters = n_clusters
+        self.inference = inference
+        self.max_clusters = max_clusters
+        self.concentration = concentration
+        self.learn_concentration = learn_concentration
+        self.smoothing = smoothing
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_chains = n_chains
+        self.n_draws = n_draws
+        self.burn_in = burn_in
+        self.thin = thin
+        self.noise = noise
+        self.handle_unknown = handle_unknown
+        self.time_limit = time_limit
+        self.callback = callback
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ---- fitting -------------------------------------------------------------------------------------------
+
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+        self._n_levels, self._powers = labelings.n_levels, labelings.member_weights
+        rows = lay_out(labelings.codes, labelings.n_levels, labelings.weights, labelings.member_weights)
+        if self.inference == "gibbs":
+            cells_gibbs.check_counts(rows)  # before VB spends its time
+        if self.inference == "vb" or self.n_clusters is None:
+            run = self._climb(labelings, rng)
+            if self.inference == "vb":
+                return self._found_by_vb(run, rows)
+        return self._draw(rows, rng)
+
+    def _climb(self, labelings: Labelings, rng: np.random.Generator) -> Run:
+        """VB at the number of clusters that was given, or at the best one."""
+        distinct = signatures(labelings.codes, labelings.weights)
+        cells = lay_out(distinct.rows, labelings.n_levels, distinct.weights, labelings.member_weights)
+        climb = partial(
+            cells_vb.climb,
+            cells,
+            smoothing=float(self.smoothing),
+            n_init=self.n_init,
+            learn_alpha=self.learn_concentration,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            deadline=math.inf if self.time_limit is None else time.perf_counter() + self.time_limit,
+            callback=self._watch,
+        )
+        if self.n_clusters is not None:
+            K = self._at_most(len(labelings.weights))
+            return climb(alpha=self._alpha(K), rng=rng)[0]
+        best, self.bounds_ = None, {}
+        for K in range(1, min(self.max_clusters, len(labelings.weights)) + 1):
+            run, _ = climb(alpha=self._alpha(K), rng=rng.spawn(1)[0])
+            self.bounds_[K] = run.objective + float(gammaln(K + 1))
+            if best is None or self.bounds_[K] > self.bounds_[len(best.state.alpha)]:
+                best = run
+            if run.reason in ("callback", "time_limit"):
+                break
+        assert best is not None
+        if len(best.state.alpha) == self.max_clusters < len(labelings.weights) and self.max_clusters > 1:
+            self.fit_report_.add(
+                "bound_reached",
+                f"all {self.max_clusters} clusters that were allowed are in use: raise max_clusters",
+                level="warning",
+            )
+        return best
+
+    def _at_most(self, n_rows: int) -> int:
+        if self.n_clusters > n_rows:
+            message = f"n_clusters is {self.n_clusters}, and only {n_rows} objects have labels: one cluster for each"
+            self.fit_report_.add("fewer_objects", message, level="warning")
+        return min(self.n_clusters, n_rows)
+
+    def _alpha(self, K: int) -> np.ndarray:
+        given = 1.0 / K if self.concentration is None else self.concentration
+        alpha = np.array(given, dtype=float)
+        if alpha.ndim and alpha.shape != (K,):
+            raise ValueError(
+                f"concentration has the shape {alpha.shape}, and there are {K} clusters: give one number, or one each"
+            )
+        alpha = np.full(K, alpha) if not alpha.ndim else alpha
+        if not ((alpha >= SMALLEST) & (alpha <= LARGEST)).all():
+            raise ValueError(f"concentration is {given}: give numbers from {SMALLEST} to {LARGEST:g}")
+        return np.full(K, alpha.mean()) if self.learn_concentration == "symmetric" else alpha
+
+    def _watch(self, progress: Progress) -> bool | None:
+        if self.verbose:
+            print_progress(progress)
+        return None if self.callback is None else self.callback(progress)
+
+    def _found_by_vb(self, run: Run, rows: Cells) -> Found:
+        state = run.state
+        folding = cells_vb.exp_expected_log(state.table, rows.starts)
+        beta = state.table / np.repeat(level_sums(state.table, rows.starts), self._n_levels, axis=0)
+        memberships = fold_in(rows, state.alpha, folding)
+        if run.reason == "max_iter":
+            warn_user(
+                f"BCE did not converge in {self.max_iter} iterations: raise max_iter or tol",
+                ConvergenceWarning,
+            )
+        elif not run.converged:
+            self.fit_report_.add("not_converged", f"VB ended by {run.reason}, not by convergence")
+        if run.worst_fall > 0:
+            self.fit_report_.add("objective_fell", f"the bound fell by {run.worst_fall:.3g}", level="warning")
+        return Found(
+            memberships.argmax(axis=1),
+            memberships.max(axis=1),
+            n_iter=len(run.objectives),
+            converged=run.converged,
+            n_components=len(state.alpha),
+            clusters={"concentration_": state.alpha, "_beta": beta.T, "_folding": folding.T},
+            attributes={"lower_bound_": run.objective, "objective_trace_": np.array(run.objectives)},
+        )
+
+    def _draw(self, rows: Cells, rng: np.random.Generator) -> Found:
+        """Chains, pooled."""
+        n_rows, begin = len(rows.weights), time.perf_counter()
+        K = (
+            self._at_most(n_rows)
+            if self.n_clusters is not None
+            else max(self.bounds_, key=self.bounds_.__getitem__)
+        )
+        pool, traces = cells_gibbs.run_chains(
+            rows, self._alpha(K), float(self.smoothing), rng.spawn(self.n_chains), n_draws=self.n_draws,
+            burn_in=self.burn_in, thin=self.thin, learn_alpha=self.learn_concentration,
+            watch=lambda chain, iteration, log_joint: self._watch(
+                Progress(chain, iteration, log_joint, K, time.perf_counter() - begin)
+            ),
+        )  # fmt: skip
+        if not pool.n_draws:
+            raise ValueError(
+                "the callback stopped the chains before the first draw: let them run past burn_in"
+            )
+        beta, alpha, drawn = (
+            np.ascontiguousarray((total / pool.n_draws).T)
+            for total in (pool.beta, pool.alpha, pool.memberships)
+        )
+        return Found(
+            drawn.argmax(axis=0),
+            drawn.max(axis=0),
+            n_iter=self.burn_in + self.n_draws * self.thin,
+            converged=self._judge(traces),
+            n_components=K,
+            clusters={"concentration_": alpha, "_beta": beta, "_folding": beta, "_drawn": drawn},
+        )
+
+    def _judge(self, traces: list[np.ndarray]) -> bool:
+        """Whether the chains agree; notes what speaks against it."""
+        n_draws = min(len(trace) for trace in traces)
+        stopped = n_draws < self.n_draws
+        self.log_joint_ = np.stack([trace[:n_draws] for trace in traces])
+        if stopped:
+            self.fit_report_.add("cut_short", "the chains were cut short by the callback")
+        if n_draws < FEWEST_DRAWS:
+            self.fit_report_.add(
+                "few_draws",
+                f"chains of {n_draws} draws are too short to be judged: raise n_draws",
+                level="warning",
+            )
+            return False
+        self.rhat_ = float(rhat(self.log_joint_))
+        if self.rhat_ > WORST_RHAT:
+            self.fit_report_.add(
+                "chains_disagree",
+                f"the chains have not met (R-hat of the log joint is {self.rhat_:.2f}): raise burn_in and n_draws, and "
+                "do not trust memberships to the second digit",
+                level="warning",
+            )
+        return not stopped and self.rhat_ <= WORST_RHAT
+
+    def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
+        super()._settle(found, labelings, codes)
+        drawn = self.__dict__.pop("_drawn", None)
+        if drawn is None:
+            self.memberships_ = self._probabilities(codes)
+        else:
+            self.memberships_ = np.empty((len(codes), len(drawn)))
+            others = np.setdiff1d(np.arange(len(codes)), labelings.rows)
+            if len(others):
+                self.memberships_[others] = self._probabilities(codes[others])
+            self.memberships_[labelings.rows] = drawn.T
+        # equal memberships go to the larger cluster, here and in predict
+        self.labels_, self.confidence_ = self.memberships_.argmax(axis=1), self.memberships_.max(axis=1)
+        self.n_clusters_ = len(np.unique(self.labels_[labelings.rows]))
+
+    # ---- new rows ------------------------------------------------------------------------------------------
+
+    def _log_scores(self, codes: np.ndarray) -> np.ndarray:
+        return np.log(
+            fold_in(self._laid_out(codes), self.concentration_, np.ascontiguousarray(self._folding.T))
+        )
+
+    def _laid_out(self, codes: np.ndarray) -> Cells:
+        return lay_out(codes, self._n_levels, np.ones(len(codes)), self._powers)
+
+    def score_samples(self, X):
+        """Log probability of each row of labels, memberships folded in label by label.
+
+        Each label is predicted from what the row's labels before it say of its memberships (members in the order of
+        the columns), at the mean label distributions of the clusters. A label never helps to predict itself, and the
+        probabilities of all possible rows sum to one; labels that ``fit`` did not see count as missing.
+
+        Parameters
+        ----------
+        X : as in ``fit``, with the same members
+
+        Returns
+        -------
+        ndarray (n_rows,)
+        """
+        return self._log_probabilities(self._laid_out(self._new_codes(X)))
+
+    def perplexity(self, X):
+        """Inverse of the geometric mean probability of an observed label, by ``score_samples``; at least 1.
+
+        Members that say nothing (one cluster for all, or every object alone) take no part.
+
+        Parameters
+        ----------
+        X : as in ``fit``, with the same members
+
+        Returns
+        -------
+        float
+        """
+        cells = self._laid_out(self._new_codes(X))
+        return perplexity(self._log_probabilities(cells), int((cells.positions >= 0).sum()))
+
+    def _log_probabilities(self, cells: Cells) -> np.ndarray:
+        return log_predictive_rows(cells, self.concentration_, np.ascontiguousarray(self._beta.T))
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        K, L = len(self.concentration_), int(np.sum(self._n_levels))
+        shapes = {
+            "_beta": (K, L), "_folding": (K, L), "_powers": (len(self._columns),), "_n_levels": (len(self._columns),),
+            "memberships_": (len(self.labels_), K),
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            if np.shape(getattr(self, name)) != shape:
+                raise ValueError(
+                    f"{name} has the shape {np.shape(getattr(self, name))} where {shape} belongs"
+                )

@@ -1,0 +1,235 @@
+"""How much the members of an ensemble agree, which of them is the middle, and which ones to keep."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from partita.labels import one_hot
+from partita.labels.checks import integer_labels
+
+__all__ = ["Description", "describe", "medoid_member", "pairwise_agreement", "select_members"]
+
+Matrix = NDArray[np.float64]
+
+
+class Description(NamedTuple):
+    """What an ensemble is like.
+
+    Attributes
+    ----------
+    n_clusters : ndarray (n_members,)
+        Clusters of every member.
+    missing : ndarray (n_members,)
+        Share of the objects that a member did not see.
+    agreement : ndarray (n_members, n_members)
+        Agreement of every pair of members.
+    quality : ndarray (n_members,)
+        Mean agreement of a member with the others.
+    diversity : float
+        One minus the mean agreement of two members.
+    medoid : int
+        The member that agrees best with the others.
+    """
+
+    n_clusters: NDArray[np.int64]
+    missing: Matrix
+    agreement: Matrix
+    quality: Matrix
+    diversity: float
+    medoid: int
+
+
+def pairwise_agreement(Y: ArrayLike, score: str = "ari") -> Matrix:
+    """Agreement of every pair of members, from contingency tables.
+
+    Two members are compared on the objects that both have seen; a pair without a common object gets NaN.
+
+    Parameters
+    ----------
+    Y : array-like of int, shape (n_objects, n_members)
+        Label matrix, -1 missing.
+    score : {"ari", "nmi"}
+        Adjusted Rand index, or mutual information over the arithmetic mean of the entropies.
+
+    Returns
+    -------
+    ndarray, shape (n_members, n_members)
+        Symmetric, with ones on the diagonal.
+
+    Examples
+    --------
+    >>> pairwise_agreement([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]])
+    array([[ 1. ,  1. , -0.5],
+           [ 1. ,  1. , -0.5],
+           [-0.5, -0.5,  1. ]])
+    """
+    if score not in SCORES:
+        raise ValueError(f"score is {score!r}: choose 'ari' or 'nmi'")
+    Y = integer_labels(Y, "Y", ndim=2)
+    A, offsets = one_hot(Y)
+    n_members = Y.shape[1]
+    out = np.ones((n_members, n_members))
+    starts = offsets[:-1]
+    for m in range(n_members):
+        tables = np.asarray((A[:, starts[m] : offsets[m + 1]].T @ A[:, starts[m] :]).toarray())
+        later = starts[m:] - starts[m]
+        if tables.shape[0] == 0 or (np.diff(offsets[m:]) == 0).any():
+            raise ValueError("a member has no label at all: drop it before the members are compared")
+        out[m, m:] = out[m:, m] = SCORES[score](tables, later)
+        out[m, m] = 1.0
+    return out
+
+
+def _adjusted_rand(tables: Matrix, starts: NDArray[np.int64]) -> Matrix:
+    """Adjusted Rand index of one member with others, whose contingency tables stand side by side."""
+    rows = np.add.reduceat(
+        tables, starts, axis=1
+    )  # sizes of the first member's clusters where both have seen
+    total = rows.sum(axis=0)
+    both = np.add.reduceat(_pairs(tables).sum(axis=0), starts)
+    first, second = _pairs(rows).sum(axis=0), np.add.reduceat(_pairs(tables.sum(axis=0)), starts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        chance = first * second / _pairs(total)
+        most = (first + second) / 2
+        index = (both - chance) / (most - chance)
+    # both one cluster, both singletons, or one common object: they say the same
+    index[(most - chance == 0) | (total == 1)] = 1.0
+    index[total == 0] = np.nan
+    return index
+
+
+def _normalized_information(tables: Matrix, starts: NDArray[np.int64]) -> Matrix:
+    rows = np.add.reduceat(tables, starts, axis=1)
+    total = rows.sum(axis=0)
+    joint = np.add.reduceat(_x_log_x(tables).sum(axis=0), starts)
+    first, second = _x_log_x(rows).sum(axis=0), np.add.reduceat(_x_log_x(tables.sum(axis=0)), starts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        entropies = 2 * np.log(total) - (first + second) / total
+        information = np.maximum(np.log(total) + (joint - first - second) / total, 0.0)
+        index = 2 * information / entropies
+    index[entropies <= 1e-15] = 1.0
+    index[total == 0] = np.nan
+    return index
+
+
+def _pairs(n: Matrix) -> Matrix:
+    return n * (n - 1) / 2
+
+
+def _x_log_x(x: Matrix) -> Matrix:
+    return x * np.log(np.where(x > 0, x, 1.0))
+
+
+SCORES = {"ari": _adjusted_rand, "nmi": _normalized_information}
+
+
+def describe(Y: ArrayLike, score: str = "ari") -> Description:
+    """Diversity and quality of an ensemble.
+
+    Parameters
+    ----------
+    Y : array-like of int, shape (n_objects, n_members)
+        Label matrix, -1 missing.
+    score : {"ari", "nmi"}
+        How agreement is measured; see :func:`pairwise_agreement`.
+
+    Returns
+    -------
+    Description
+
+    Examples
+    --------
+    >>> found = describe([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]])
+    >>> found.quality, found.diversity, found.medoid
+    (array([ 0.25,  0.25, -0.5 ]), 1.0, 0)
+    """
+    Y = integer_labels(Y, "Y", ndim=2)
+    agreement = pairwise_agreement(Y, score)
+    quality = _mean_with_others(agreement)
+    return Description(
+        n_clusters=np.array([np.unique(member[member >= 0]).size for member in Y.T]),
+        missing=(Y < 0).mean(axis=0),
+        agreement=agreement,
+        quality=quality,
+        diversity=float(1.0 - np.nanmean(quality)),
+        medoid=int(np.nanargmax(quality)),
+    )
+
+
+def _mean_with_others(agreement: Matrix) -> Matrix:
+    if len(agreement) == 1:
+        return np.ones(1)
+    others = agreement.copy()
+    np.fill_diagonal(others, np.nan)
+    counts = (~np.isnan(others)).sum(axis=1)
+    # a member that shares objects with nobody has no quality to speak of
+    return np.divide(np.nansum(others, axis=1), counts, out=np.zeros(len(others)), where=counts > 0)
+
+
+def medoid_member(Y: ArrayLike, score: str = "ari") -> int:
+    """The member that agrees best with the others on average (the first of equals).
+
+    Parameters
+    ----------
+    Y : array-like of int, shape (n_objects, n_members)
+        Label matrix, -1 missing.
+    score : {"ari", "nmi"}
+        How agreement is measured.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> medoid_member([[0, 0, 0], [1, 0, 0], [0, 1, 1], [1, 1, 1]])
+    1
+    """
+    return describe(Y, score).medoid
+
+
+def select_members(
+    Y: ArrayLike, n_members: int, *, diversity: float = 0.5, score: str = "ari"
+) -> NDArray[np.int64]:
+    """Choose members that are good and not all alike (greedy, after Fern and Lin 2008).
+
+    The first is the medoid; each next one has the largest ``(1 - diversity) * quality - diversity * agreement with
+    those chosen``, where quality is the mean agreement with the whole ensemble.
+
+    Parameters
+    ----------
+    Y : array-like of int, shape (n_objects, n_members)
+        Label matrix, -1 missing.
+    n_members : int
+        How many to keep.
+    diversity : float, default 0.5
+        0: the members of best quality; 1: the members that differ most.
+    score : {"ari", "nmi"}
+        How agreement is measured.
+
+    Returns
+    -------
+    ndarray of int
+        Columns of `Y`, in the order of the matrix.
+
+    Examples
+    --------
+    >>> Y = np.array([[0, 0, 0, 0], [0, 0, 0, 1], [1, 1, 1, 1], [1, 1, 1, 0], [1, 1, 1, 0]])
+    >>> select_members(Y, 2, diversity=0.0), select_members(Y, 2, diversity=1.0)
+    (array([0, 1]), array([0, 3]))
+    """
+    found = describe(Y, score)
+    if not 1 <= n_members <= len(found.quality):
+        raise ValueError(f"n_members is {n_members}: there are {len(found.quality)} to choose from")
+    if not 0 <= diversity <= 1:
+        raise ValueError(f"diversity is {diversity}: it must lie between 0 and 1")
+    agreement = np.nan_to_num(found.agreement)
+    chosen = [found.medoid]
+    while len(chosen) < n_members:
+        merit = (1 - diversity) * found.quality - diversity * agreement[:, chosen].mean(axis=1)
+        merit[chosen] = -np.inf
+        chosen.append(int(merit.argmax()))
+    return np.sort(chosen)

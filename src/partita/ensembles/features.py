@@ -1,0 +1,128 @@
+"""From a table of any columns to the numbers that base clusterers measure distances on.
+
+Every column of the table counts the same: real and count columns are centred and divided by their standard
+deviation, categories become one-hot columns divided by one common number, so that together they have variance 1. A
+missing cell gets the mean of its column: it says nothing, and every algorithm can go on.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partita.table import Schema, Table, read_table
+
+__all__ = ["Features", "Scaling", "learn_scaling", "read_features", "scaled"]
+
+
+class Scaling(NamedTuple):
+    """How the columns of a table become features: one entry a feature."""
+
+    center: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    source: NDArray[np.int64]  # position of the feature's column among the modelled ones
+
+
+class Features(NamedTuple):
+    """Features of all rows (no missing values), and how they came about."""
+
+    values: NDArray[np.float64]
+    scaling: Scaling
+    schema: Schema
+
+
+def read_features(X: Any, kinds: Any = None, *, standardize: bool = True) -> Features:
+    """Read anything that holds a table into features.
+
+    Parameters
+    ----------
+    X : array or data frame
+        As for :func:`partita.table.read_table`.
+    kinds : None, str, mapping or sequence, optional
+        Kinds of columns; what is left out is inferred.
+    standardize : bool, default True
+        False leaves real and count columns in their own units.
+
+    Returns
+    -------
+    Features
+
+    Examples
+    --------
+    >>> features = read_features([[1.0, "a"], [3.0, "b"], [None, "a"]])
+    >>> features.values.round(2)
+    array([[-1.  , -0.71],
+           [ 1.  ,  1.41],
+           [ 0.  , -0.71]])
+    >>> features.scaling.source
+    array([0, 1])
+    """
+    table = read_table(X, kinds, estimator_name="an ensemble")
+    scaling = learn_scaling(table, standardize=standardize)
+    return Features(scaled(table, scaling), scaling, table.schema)
+
+
+def learn_scaling(table: Table, *, standardize: bool = True) -> Scaling:
+    """Learn centres and scales from a table.
+
+    Examples
+    --------
+    >>> from partita.table import read_table
+    >>> learn_scaling(read_table([[1.0], [3.0]])).scale
+    array([1.])
+    """
+    _refuse_sparse(table)
+    center, scale, source = [], [], []
+    for position, column in enumerate(table.columns):
+        values = _numbers(table, position)
+        middle, spread = np.nanmean(values, axis=0), math.sqrt(np.nanvar(values, axis=0).sum())
+        if not standardize and column.kind in ("real", "count"):
+            spread = 1.0 / table.schema.column(column.name).scale if column.kind == "real" else 1.0
+        center.append(middle)
+        scale.append(np.full(middle.size, spread if spread > 0 else 1.0))
+        source.append(np.full(middle.size, position))
+    return Scaling(np.concatenate(center), np.concatenate(scale), np.concatenate(source))
+
+
+def scaled(table: Table, scaling: Scaling) -> NDArray[np.float64]:
+    """Features of a table under a scaling that was learned before.
+
+    Examples
+    --------
+    >>> from partita.table import read_table
+    >>> table = read_table([[1.0], [3.0]])
+    >>> scaled(table, learn_scaling(table)).ravel()
+    array([-1.,  1.])
+    """
+    _refuse_sparse(table)
+    values = np.empty((table.n_rows, scaling.source.size))
+    for position in range(len(table.columns)):
+        values[:, scaling.source == position] = _numbers(table, position)
+    values -= scaling.center
+    values /= scaling.scale
+    values[np.isnan(values)] = 0.0
+    return values
+
+
+def _numbers(table: Table, position: int) -> NDArray[np.float64]:
+    """One column of the table as numbers, (rows, features), NaN where missing; real ones standardised."""
+    column = table.columns[position]
+    if column.kind == "real":
+        return table.standardized(column.name)[:, None]
+    if column.kind == "count":
+        return column.values[:, None].astype(np.float64)
+    n_levels = table.schema.column(column.name).n_levels
+    # two levels need one feature: the second would only repeat it
+    levels = np.arange(1, 2) if n_levels <= 2 else np.arange(n_levels)
+    return np.where(column.values[:, None] < 0, np.nan, column.values[:, None] == levels)
+
+
+def _refuse_sparse(table: Table) -> None:
+    if table.sparse is not None:
+        raise TypeError(
+            "an ensemble cannot be made from a sparse matrix: reduce it first (for example with "
+            "sklearn.decomposition.TruncatedSVD), or pass X.toarray()"
+        )

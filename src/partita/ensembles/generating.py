@@ -1,0 +1,326 @@
+"""Generators of ensembles: many clusterings of one table, as a label matrix."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partita.ensembles.features import Features, read_features
+from partita.ensembles.members import ALGORITHMS, QUADRATIC, Fit, Rows, fit_algorithm
+from partita.ensembles.noise import add_label_noise
+from partita.ensembles.seeds import member_seeds
+from partita.execution import make_executor, one_thread_each
+
+__all__ = ["Member", "MemberProgress", "Recipe", "fit_members", "generate"]
+
+SPACES = ("all", "subspace", "projection")
+LEAST_SUBSPACE = 3  # features, as in the LACA paper
+
+
+class Recipe(NamedTuple):
+    """How the members of an ensemble are made; see :func:`generate` for the fields."""
+
+    base: Any = "kmeans"
+    n_clusters: Any = None
+    space: str = "all"
+    rows: str | float = "all"
+    left_out: str = "missing"
+    label_noise: float = 0.0
+    max_rows: int = 2000
+
+
+class Member(NamedTuple):
+    """One clustering of all objects, and how it labels new ones."""
+
+    labels: NDArray[np.int64]
+    columns: NDArray[np.int64] | None  # features that it saw; None: all
+    projection: NDArray[np.float64] | None
+    predictor: Any
+
+    def predict(self, features: Rows) -> NDArray[np.int64]:
+        """Labels of new rows of features."""
+        return self.predictor.predict(_seen_by(features, self.columns, self.projection))
+
+
+class MemberProgress(NamedTuple):
+    """What a callback sees after each member; returning True stops with the members so far."""
+
+    member: int
+    n_members: int
+    n_clusters: int
+    seconds: float
+
+
+def generate(
+    X: Any,
+    base: Any = "kmeans",
+    *,
+    n_members: int = 20,
+    n_clusters: Any = None,
+    space: str = "all",
+    rows: str | float = "all",
+    left_out: str = "missing",
+    label_noise: float = 0.0,
+    max_rows: int = 2000,
+    kinds: Any = None,
+    standardize: bool = True,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    callback: Callable[[MemberProgress], bool | None] | None = None,
+    verbose: bool = False,
+) -> NDArray[np.int64]:
+    """Cluster a table many times over, each time a little differently.
+
+    Parameters
+    ----------
+    X : array or data frame
+        The table; see :func:`partita.table.read_table`. Real and count columns are standardised, categories become
+        one-hot columns that together weigh as much as one real column, missing cells get the mean of their column.
+    base : str, clusterer, or a sequence of them, default "kmeans"
+        What clusters: "kmeans", "minibatch_kmeans" (large tables), "ward", "gmm" (diagonal Gaussian mixture),
+        "spectral", or a scikit-learn clusterer (each member fits a copy; its -1 labels are missing). A sequence is
+        taken in turn.
+    n_members : int, default 20
+        Number of clusterings.
+    n_clusters : int, pair, list or None
+        Clusters of a member: a number; a pair ``(low, high)``, from which each member draws; a list, taken in turn.
+        None draws from 2 to the square root of the rows (and leaves a clusterer of yours as it is).
+    space : {"all", "subspace", "projection"}, default "all"
+        What a member sees of the columns: all; a random subset of 3 or more; a random projection of all features onto
+        as many dimensions as the square root of their number (at least 2).
+    rows : {"all", "bootstrap"} or float, default "all"
+        Which objects a member sees: all; a bootstrap sample (about 63% of them); a share, drawn without replacement.
+    left_out : {"missing", "predict"}, default "missing"
+        What label the others get: -1, or the one that the member predicts.
+    label_noise : float, default 0
+        Share of the labels of each member that are changed at random (:func:`add_label_noise`).
+    max_rows : int, default 2000
+        "ward" and "spectral" grow with the square of the rows: of a larger table they see a random sample of this
+        size, and the other objects get the label of the nearest row in it.
+    kinds, standardize
+        As for :func:`partita.ensembles.read_features`.
+    random_state : int, RandomState, Generator, SeedSequence or None
+        Source of randomness. The answer does not depend on `n_jobs`, and a larger ensemble starts with the
+        members of a smaller one.
+    n_jobs : int, optional
+        Members at a time (threads; -1: one a core).
+    callback : callable, optional
+        Called after each member with a :class:`MemberProgress`; returning True stops.
+    verbose : bool, default False
+        Print a line a member to standard error.
+
+    Returns
+    -------
+    ndarray of int, shape (n_objects, n_members)
+        Labels 0, 1, ... in every column; -1 is missing.
+
+    Examples
+    --------
+    >>> from partita.datasets import make_gaussian_clusters
+    >>> X = make_gaussian_clusters(100, n_clusters=3, separation=8.0, random_state=0).X
+    >>> Y = generate(X, n_members=5, n_clusters=(2, 6), rows="bootstrap", random_state=0)
+    >>> Y.shape, bool((Y == -1).any())
+    ((100, 5), True)
+    """
+    recipe = Recipe(base, n_clusters, space, rows, left_out, label_noise, max_rows)
+    features = read_features(X, kinds, standardize=standardize)
+    members = fit_members(features, recipe, n_members, random_state, n_jobs, callback, verbose)
+    return np.column_stack([member.labels for member in members])
+
+
+def fit_members(
+    features: Features,
+    recipe: Recipe,
+    n_members: int,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    callback: Callable[[MemberProgress], bool | None] | None = None,
+    verbose: bool = False,
+) -> list[Member]:
+    """Fit the members of an ensemble, each with what it needs to label new rows.
+
+    Examples
+    --------
+    >>> features = read_features([[0.0], [0.1], [5.0], [5.1]])
+    >>> members = fit_members(features, Recipe(n_clusters=2), 3, random_state=0)
+    >>> members[0].predict(features.values)
+    array([0, 0, 1, 1])
+    """
+    check_recipe(recipe, n_members)
+    seeds = member_seeds(random_state, n_members)
+
+    def make(m: int) -> tuple[Member, float]:
+        start = time.perf_counter()
+        with one_thread_each():
+            member = _fit_member(features, recipe, m, np.random.default_rng(seeds[m]))
+        return member, time.perf_counter() - start
+
+    members: list[Member] = []
+    for member, seconds in make_executor(n_jobs).map(make, range(n_members)):
+        members.append(member)
+        n_found = int(member.labels.max(initial=-1)) + 1
+        progress = MemberProgress(len(members) - 1, n_members, n_found, seconds)
+        if verbose:
+            print_member(progress)
+        if callback is not None and callback(progress):
+            break
+    return members
+
+
+def print_member(progress: MemberProgress) -> None:
+    """One line to standard error, overwritten."""
+    print(
+        f"member {progress.member + 1:4d} of {progress.n_members}  clusters {progress.n_clusters:3d}  "
+        f"{progress.seconds:.1f} s",
+        end="\r" if sys.stderr.isatty() and progress.member + 1 < progress.n_members else "\n",
+        file=sys.stderr,
+    )
+
+
+# ---- one member ------------------------------------------------------------------------------------------------
+
+
+def _fit_member(features: Features, recipe: Recipe, m: int, rng: np.random.Generator) -> Member:
+    bases = _in_turn(recipe.base)
+    base, n_rows = bases[m % len(bases)], len(features.values)
+    n_clusters = _draw_n_clusters(recipe.n_clusters, base, n_rows, m, rng)
+    columns, projection = _draw_space(recipe.space, features.scaling.source, rng)
+    view = _seen_by(features.values, columns, projection)
+    seen = _draw_rows(recipe.rows, n_rows, rng)
+    fitted_on = _shortened(seen, base, recipe.max_rows, n_rows, rng)
+    fit = fit_algorithm(base, view if fitted_on is None else view[fitted_on], n_clusters, rng)
+    labels = _spread(fit, view, fitted_on, seen, recipe.left_out)
+    if recipe.label_noise:
+        labels = add_label_noise(labels, recipe.label_noise, random_state=rng)
+    return Member(labels, columns, projection, fit.predictor)
+
+
+def _draw_n_clusters(asked: Any, base: Any, n_rows: int, m: int, rng: np.random.Generator) -> int | None:
+    if asked is None:
+        if not isinstance(base, str):
+            return None
+        asked = (2, max(2, math.isqrt(n_rows)))
+    if isinstance(asked, tuple):
+        return int(rng.integers(asked[0], asked[1], endpoint=True))
+    return int(asked[m % len(asked)]) if isinstance(asked, (list, np.ndarray)) else int(asked)
+
+
+def _draw_space(
+    space: str, source: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
+    if space == "subspace":
+        n_columns = int(source.max()) + 1
+        size = rng.integers(min(LEAST_SUBSPACE, n_columns), n_columns, endpoint=True)
+        chosen = rng.choice(n_columns, size=int(size), replace=False)
+        return np.flatnonzero(np.isin(source, chosen)), None  # the levels of a category stay together
+    if space == "projection":
+        n_dimensions = min(source.size, max(2, math.isqrt(source.size)))
+        return None, rng.standard_normal((source.size, n_dimensions)) / math.sqrt(n_dimensions)
+    return None, None
+
+
+def _draw_rows(rows: str | float, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64] | None:
+    """Rows that a member sees, repeated as often as they were drawn; None: all."""
+    if rows == "all":
+        return None
+    if rows == "bootstrap":
+        return np.sort(rng.integers(n_rows, size=n_rows))
+    size = max(1, round(float(rows) * n_rows))
+    return np.sort(rng.choice(n_rows, size=size, replace=False))
+
+
+def _shortened(
+    seen: NDArray[np.int64] | None, base: Any, max_rows: int, n_rows: int, rng: np.random.Generator
+) -> NDArray[np.int64] | None:
+    """Rows that the algorithm is run on: a sample where its cost is quadratic."""
+    n_seen = n_rows if seen is None else len(seen)
+    if not (isinstance(base, str) and base in QUADRATIC and n_seen > max_rows):
+        return seen
+    sample = np.sort(rng.choice(n_seen, size=max_rows, replace=False))
+    return sample if seen is None else seen[sample]
+
+
+def _seen_by(
+    features: Rows, columns: NDArray[np.int64] | None, projection: NDArray[np.float64] | None
+) -> Rows:
+    view = features if columns is None else features[:, columns]
+    return view if projection is None else view @ projection
+
+
+def _spread(
+    fit: Fit,
+    view: Rows,
+    fitted_on: NDArray[np.int64] | None,
+    seen: NDArray[np.int64] | None,
+    left_out: str,
+) -> NDArray[np.int64]:
+    """Labels of all objects from the labels of those that the algorithm was run on."""
+    if fitted_on is None:
+        return fit.labels
+    labels = np.full(len(view), -2, np.int64)
+    labels[fitted_on[::-1]] = fit.labels[::-1]  # of several copies the first counts
+    wanted = labels == -2
+    if left_out == "missing" and seen is not None:
+        unseen = np.ones(len(view), bool)
+        unseen[seen] = False
+        labels[unseen] = -1
+        wanted &= ~unseen
+    if wanted.any():
+        labels[wanted] = fit.predictor.predict(view[wanted])
+    return labels
+
+
+# ---- checks ----------------------------------------------------------------------------------------------------
+
+
+def _in_turn(base: Any) -> Sequence[Any]:
+    return list(base) if isinstance(base, (list, tuple)) else [base]
+
+
+def check_recipe(recipe: Recipe, n_members: int) -> None:
+    """Refuse what no ensemble can be made from, before any work."""
+    if n_members < 1:
+        raise ValueError(f"n_members is {n_members}: an ensemble needs at least one member")
+    for problem in _problems(recipe):
+        raise ValueError(problem)
+
+
+def _problems(recipe: Recipe) -> Iterator[str]:
+    bases = _in_turn(recipe.base)
+    if not bases:
+        yield "base is empty: name at least one algorithm"
+    for base in bases:
+        if isinstance(base, str) and base not in ALGORITHMS:
+            yield f"base {base!r} is unknown: choose from {', '.join(ALGORITHMS)}, or give a scikit-learn clusterer"
+        if not isinstance(base, str) and not hasattr(base, "fit_predict"):
+            yield f"base {base!r} has no fit_predict: give a scikit-learn clusterer, or one of {', '.join(ALGORITHMS)}"
+    yield from _problems_of_n_clusters(recipe.n_clusters)
+    if recipe.space not in SPACES:
+        yield f"space is {recipe.space!r}: choose from {', '.join(SPACES)}"
+    if isinstance(recipe.rows, str):
+        if recipe.rows not in ("all", "bootstrap"):
+            yield f"rows is {recipe.rows!r}: give 'all', 'bootstrap' or a share between 0 and 1"
+    elif not 0 < recipe.rows <= 1:
+        yield f"rows is {recipe.rows}: the share of rows that a member sees must be above 0 and at most 1"
+    if recipe.left_out not in ("missing", "predict"):
+        yield f"left_out is {recipe.left_out!r}: choose 'missing' or 'predict'"
+    if not 0 <= recipe.label_noise <= 1:
+        yield f"label_noise is {recipe.label_noise}: a share must lie between 0 and 1"
+    if recipe.max_rows < 2:
+        yield f"max_rows is {recipe.max_rows}: at least 2 rows must be seen"
+
+
+def _problems_of_n_clusters(asked: Any) -> Iterator[str]:
+    if asked is None:
+        return
+    numbers = [asked] if np.ndim(asked) == 0 else list(asked)
+    if not numbers or any(int(number) != number or number < 1 for number in numbers):
+        yield f"n_clusters is {asked!r}: give whole numbers from 1 up"
+    elif isinstance(asked, tuple) and (len(asked) != 2 or asked[0] > asked[1]):
+        yield f"n_clusters is {asked!r}: a pair (low, high) with low <= high; a list is taken in turn"

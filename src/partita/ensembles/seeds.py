@@ -1,0 +1,34 @@
+"""Randomness of ensembles: every member has a stream of its own, whoever runs it and when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["as_generator", "member_seeds"]
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """A generator from None, an int, a RandomState, a Generator or a SeedSequence.
+
+    Examples
+    --------
+    >>> float(as_generator(0).random()) == float(as_generator(np.random.SeedSequence(0)).random())
+    True
+    """
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
+    return np.random.default_rng(random_state)
+
+
+def member_seeds(random_state: Any, n_members: int) -> list[np.random.SeedSequence]:
+    """One seed a member; a longer ensemble starts with the members of a shorter one.
+
+    Examples
+    --------
+    >>> [seed.spawn_key for seed in member_seeds(0, 2)]
+    [(0,), (1,)]
+    """
+    entropy = as_generator(random_state).integers(2**32, size=4)
+    return np.random.SeedSequence(entropy.tolist()).spawn(n_members)
