@@ -37,8 +37,8 @@ PRINTED = {
 
 
 def run(*, full: bool, repeats: int) -> dict:
-    seeds = list(range(6 if full else 2))
-    chains = {"n_chains": 2, "n_draws": 200 if full else 60, "burn_in": 100 if full else 40}
+    seeds = list(range(4 if full else 2))
+    chains = {"n_chains": 2, "n_draws": 100 if full else 60, "burn_in": 60 if full else 40}
     real = in_own_process(measure_sets, seeds=seeds, chains=chains)
     noisy = in_own_process(measure_noise, seeds=seeds, chains=chains)
     summary = {
