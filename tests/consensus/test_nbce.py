@@ -239,6 +239,12 @@ def test_a_second_fit_leaves_nothing_of_the_first(ensemble):
 
 def test_short_chains_and_bounds_are_reported(ensemble):
     _, Y = ensemble
+    for inference in ("vb", "gibbs"):
+        bounded = NBCE(inference=inference, max_clusters=2, **QUICK).fit(Y)
+        assert bounded.n_clusters_ <= 2 and "bound_reached" in bounded.fit_report_
+    assert "bound_reached" not in NBCE(inference="vb", random_state=0).fit(Y).fit_report_
+    with pytest.raises(ValueError, match="n_clusters"):
+        NBCE(inference="vb", n_clusters=10**9, random_state=0).fit(Y, sample_weight=np.full(len(Y), 10**8))
     few = NBCE(n_chains=1, n_draws=3, burn_in=3, random_state=0).fit(Y)
     assert "few_draws" in few.fit_report_ and not few.converged_
     with pytest.warns(DataWarning, match="only 90 objects"):

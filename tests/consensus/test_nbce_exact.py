@@ -10,6 +10,8 @@ from partita import NBCE
 from partita.consensus.label_mixtures import label_block
 from partita.dispatch import interpreted
 from partita.engines import gibbs
+from partita.engines.seeding import label_statistics
+from partita.engines.vb import evidence, learn_hyper
 from partita.labels import set_partitions
 from partita.partitions import DirichletProcess, FiniteDirichlet, StickBreaking
 from partita.testing import FALSE_ALARM, Exact, enumerate_labels, enumerate_partitions, posterior_p_value
@@ -155,6 +157,28 @@ def test_bounds_are_below_the_evidence(inference, order):
         model.fit(Y[:5], member_weight=WEIGHTS)
     log_evidence = np.logaddexp.reduce(exact.log_joint)
     assert log_evidence - 5.0 < model.lower_bound_ < log_evidence
+
+
+def test_one_pseudo_count_is_learned_from_all_members_by_their_powers():
+    """Newton's answer is the best on a grid of the powered evidence, which differs from the plain one's."""
+    rng = np.random.default_rng(0)
+    z = np.repeat([0, 1], 100)
+    sharp = np.where(rng.random(200) < 0.05, 1 - z, z)
+    codes = np.column_stack([sharp, rng.integers(2, size=200)]).astype(np.int8)
+    best = []
+    for powers in (np.array([1.0, 1.0]), np.array([3.0, 0.1])):
+        block = label_block(codes, [2, 2], powers)
+        with interpreted():
+            statistics = label_statistics([block], np.ones(200), z, 2)
+            family = block.family
+            for _ in range(5):
+                family = learn_hyper(family, statistics.S[0], statistics.n)
+            grid = np.exp(np.linspace(np.log(1e-2), np.log(50), 400))
+            heights = [evidence(family._replace(alpha=np.full(2, a)), statistics.S[0]).sum() for a in grid]
+        assert np.ptp(family.alpha) == 0.0
+        assert family.alpha[0] == pytest.approx(grid[np.argmax(heights)], rel=0.03)
+        best.append(family.alpha[0])
+    assert best[1] < 0.7 * best[0]
 
 
 def test_copies_share_the_power_of_one():

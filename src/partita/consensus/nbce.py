@@ -6,31 +6,34 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import Found
 from partita.consensus.evidence import independent_votes, relative_weights
 from partita.consensus.label_mixtures import PSEUDO_COUNT, LabelMixture, label_block
 from partita.consensus.labelings import Labelings
+from partita.consensus.nbce_notes import (
+    FEWEST_DRAWS,
+    note_agreement,
+    note_bound,
+    note_few,
+    note_run,
+    singleton_share,
+)
 from partita.engines.passes import Assignment, assign_rows, plug_in, predictive
-from partita.engines.vb import bound
-from partita.estimator import warn_user
+from partita.execution import check_memory
 from partita.families import Block
 from partita.labels import signatures
-from partita.mixture.inference import Fitted, fit_cvb, fit_vb, resolve_prior
-from partita.mixture.sampling import check_copies, fit_chains, resolve_sampling_prior
+from partita.mixture.inference import Fitted, Request, bytes_needed, fit_cvb, fit_vb, resolve_prior
+from partita.mixture.sampling import bytes_of_chains, check_copies, fit_chains, resolve_sampling_prior
 from partita.mixture.state import checked_trace
 from partita.posterior import diagnose
-from partita.trace import Trace
 
 __all__ = ["NBCE"]
 
 BOUND = 30  # clusters of truncated priors, or twice as many as the finest member has
-FEWEST_DRAWS = 8  # of each chain, for its mixing to be judged
 FIRST_VOTES = 3.5  # independent votes that the first partition is found with, where their number is estimated
 ROUNDS = 2  # of estimating them
-LEAST_AGREEMENT = 0.5  # mean confidence below which draws have no clusters in common
 
 
 class Rows(NamedTuple):
@@ -228,7 +231,7 @@ class NBCE(LabelMixture):
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
         if len(labelings.n_levels) == 1 and self.n_clusters in (None, int(labelings.n_levels[0])):
             evidence = self.evidence if isinstance(self.evidence, Real) else 1.0
-            alone = _singleton_share(None, labelings.codes[:, 0], labelings.weights)
+            alone = singleton_share(None, labelings.codes[:, 0], labelings.weights)
             return self._one_labeling(labelings, evidence_=float(evidence), singleton_share_=alone)
         powers, evidence = self._powers(labelings, rng)
         rows = self._rows(labelings, self.inference)
@@ -244,10 +247,11 @@ class NBCE(LabelMixture):
             "pseudo_count_": float(block.family.alpha[0]),
             "objective_trace_": np.array(fitted.run.objectives),
         }
-        converged = self._note_run(fitted, labelings, attributes)
-        self._note_consensus(fitted, sure, rows.weights)
+        converged = note_run(self, fitted, labelings, attributes)
+        note_bound(self, fitted, labels)
+        note_agreement(self, fitted, sure, rows.weights)
         labels = labels[rows.inverse]
-        attributes["singleton_share_"] = _singleton_share(fitted.trace, labels, labelings.weights)
+        attributes["singleton_share_"] = singleton_share(fitted.trace, labels, labelings.weights)
         return Found(
             labels=labels,
             confidence=sure[rows.inverse],
@@ -312,7 +316,7 @@ class NBCE(LabelMixture):
         most = min(n_objects, self.max_clusters or max(BOUND, 2 * int(labelings.n_levels.max())))
         n_components = min(self.n_clusters or most, n_objects)
         if self.n_clusters is not None and self.n_clusters > n_objects:
-            self._say_few(n_objects)
+            note_few(self, n_objects)
         ask = self._request(
             rng.spawn(self.n_chains if chains else n_init or self.n_init),
             n_components=n_components,
@@ -330,11 +334,23 @@ class NBCE(LabelMixture):
             limit=n_components if self.n_clusters or self.max_clusters else None,
             partition=self.partition,
         )
+        self._check_memory(inference, block, rows, ask)
         engine = {"gibbs": fit_chains, "vb": fit_vb, "cvb": fit_cvb}[inference]
         try:
             return engine([block], rows.weights, ask)
         except FloatingPointError as error:
             raise ValueError(str(error)) from error
+
+    def _check_memory(self, inference: str, block: Block, rows: Rows, ask: Request) -> None:
+        if inference == "gibbs":
+            needed, remedy = (
+                bytes_of_chains([block], rows.weights, ask),
+                "ask for fewer draws (n_draws, n_chains)",
+            )
+        else:
+            needed = bytes_needed([block], len(rows.weights), ask, inference)
+            remedy = "ask for fewer clusters (n_clusters, max_clusters)"
+        check_memory(needed, f"NBCE by {inference} over {rows.weights.sum():,.0f} objects", remedy)
 
     def _prior(self, chains: bool, most: int, n_components: int) -> Any:
         n_clusters = None if self.n_clusters is None else n_components
@@ -348,57 +364,6 @@ class NBCE(LabelMixture):
         if self.n_clusters is None or fitted.labels is not None:
             return None
         return len(fitted.log_weights)
-
-    # ---- what the user is told -------------------------------------------------------------------------------
-
-    def _say_few(self, n_objects: int) -> None:
-        if "few_rows" not in self.fit_report_:
-            self.fit_report_.add(
-                "few_rows",
-                f"{self.n_clusters} clusters were asked for, and there are only {n_objects} objects with labels: at "
-                "most that many are found",
-                level="warning",
-            )
-
-    def _note_run(self, fitted: Fitted, labelings: Labelings, attributes: dict[str, Any]) -> bool:
-        """Diagnostics of chains, or the bound; returns whether the run has converged."""
-        if fitted.trace is not None:
-            attributes["object_rows_"] = labelings.rows[fitted.object_rows]
-            attributes["trace_"] = fitted.trace
-            return self._judge(fitted.trace, attributes)
-        attributes["lower_bound_"] = bound(fitted.families, fitted.prior, fitted.statistics)
-        if fitted.run.reason == "max_iter":
-            self.fit_report_.add("not_converged", "the best start ended by max_iter, not by convergence")
-            warn_user(
-                f"{type(self).__name__} did not converge in {self.max_iter} iterations: raise max_iter or tol",
-                ConvergenceWarning,
-            )
-        return bool(fitted.run.converged)
-
-    def _note_consensus(self, fitted: Fitted, sure: np.ndarray, weights: np.ndarray) -> None:
-        """Say so where the draws have nothing in common: their clusters are the prior's, not the members'."""
-        agreement = float(weights @ sure) / float(weights.sum())
-        if fitted.trace is not None and agreement < LEAST_AGREEMENT:
-            self.fit_report_.add(
-                "no_consensus",
-                f"no consensus: two objects of one cluster share it in only {agreement:.0%} of the draws on average; "
-                "the members have little in common",
-                level="warning",
-            )
-
-    def _judge(self, trace: Trace, attributes: dict[str, Any]) -> bool:
-        if self.n_draws < FEWEST_DRAWS:
-            self.fit_report_.add(
-                "few_draws",
-                f"chains of {self.n_draws} draws are too short to be judged: raise n_draws to trust the number of "
-                "clusters",
-                level="warning",
-            )
-            return False
-        found = attributes["diagnostics_"] = diagnose(trace)
-        if not found.trust_n_clusters:
-            self.fit_report_.add("do_not_trust_k", found.sentence, level="warning")
-        return bool(found.trust_n_clusters)
 
     # ---- storage ---------------------------------------------------------------------------------------------
 
@@ -425,12 +390,3 @@ def _drawn(fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:
     """Labels and confidence of chains; every row that is here took part."""
     assert fitted.labels is not None and fitted.confidence is not None
     return fitted.labels, fitted.confidence
-
-
-def _singleton_share(trace: Trace | None, labels: np.ndarray, weights: np.ndarray) -> float:
-    """Share of the objects that are a cluster of their own."""
-    if trace is None:
-        sizes = np.bincount(labels, weights)
-        return float(np.count_nonzero(sizes == 1.0) / weights.sum())
-    alone = [np.count_nonzero(np.bincount(z) == 1) for z in trace.labels]
-    return float(np.mean(alone) / trace.labels.shape[1])

@@ -1,0 +1,98 @@
+"""What NBCE tells its user about a run: diagnostics, bounds, agreement, singletons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from partita.consensus.labelings import Labelings
+from partita.engines.vb import bound
+from partita.estimator import warn_user
+from partita.mixture.inference import Fitted
+from partita.posterior import diagnose
+from partita.trace import Trace
+
+__all__ = ["FEWEST_DRAWS", "note_agreement", "note_bound", "note_few", "note_run", "singleton_share"]
+
+FEWEST_DRAWS = 8  # of each chain, for its mixing to be judged
+LEAST_AGREEMENT = 0.5  # mean confidence below which draws have no clusters in common
+
+
+def note_few(model: Any, n_objects: int) -> None:
+    """Fewer objects than the clusters that were asked for."""
+    if "few_rows" not in model.fit_report_:
+        model.fit_report_.add(
+            "few_rows",
+            f"{model.n_clusters} clusters were asked for, and there are only {n_objects} objects with labels: at "
+            "most that many are found",
+            level="warning",
+        )
+
+
+def note_run(model: Any, fitted: Fitted, labelings: Labelings, attributes: dict[str, Any]) -> bool:
+    """Diagnostics of chains, or the bound; returns whether the run has converged."""
+    if fitted.trace is not None:
+        attributes["object_rows_"] = labelings.rows[fitted.object_rows]
+        attributes["trace_"] = fitted.trace
+        return _judge(model, fitted.trace, attributes)
+    attributes["lower_bound_"] = bound(fitted.families, fitted.prior, fitted.statistics)
+    if fitted.run.reason == "max_iter":
+        model.fit_report_.add("not_converged", "the best start ended by max_iter, not by convergence")
+        warn_user(
+            f"{type(model).__name__} did not converge in {model.max_iter} iterations: raise max_iter or tol",
+            ConvergenceWarning,
+        )
+    return bool(fitted.run.converged)
+
+
+def note_bound(model: Any, fitted: Fitted, labels: np.ndarray) -> None:
+    """Warn where a truncation or a bound may have cut the number of clusters short."""
+    most = model.max_clusters or getattr(fitted.prior, "n_components", None)
+    if model.n_clusters is not None or most is None or most >= len(labels):
+        return
+    found = np.array([len(np.unique(labels))]) if fitted.trace is None else fitted.trace.n_clusters
+    share = float(np.mean(found >= most))
+    if share > 0.05:
+        model.fit_report_.add(
+            "bound_reached",
+            f"all {most} clusters that were allowed are in use ({share:.0%} of the draws): raise max_clusters",
+            level="warning",
+        )
+
+
+def note_agreement(model: Any, fitted: Fitted, sure: np.ndarray, weights: np.ndarray) -> None:
+    """Say so where the draws have nothing in common: their clusters are the prior's, not the members'."""
+    agreement = float(weights @ sure) / float(weights.sum())
+    if fitted.trace is not None and agreement < LEAST_AGREEMENT:
+        model.fit_report_.add(
+            "no_consensus",
+            f"no consensus: two objects of one cluster share it in only {agreement:.0%} of the draws on average; "
+            "the members have little in common",
+            level="warning",
+        )
+
+
+def _judge(model: Any, trace: Trace, attributes: dict[str, Any]) -> bool:
+    if model.n_draws < FEWEST_DRAWS:
+        model.fit_report_.add(
+            "few_draws",
+            f"chains of {model.n_draws} draws are too short to be judged: raise n_draws to trust the number of "
+            "clusters",
+            level="warning",
+        )
+        return False
+    found = attributes["diagnostics_"] = diagnose(trace)
+    if not found.trust_n_clusters:
+        model.fit_report_.add("do_not_trust_k", found.sentence, level="warning")
+    return bool(found.trust_n_clusters)
+
+
+def singleton_share(trace: Trace | None, labels: np.ndarray, weights: np.ndarray) -> float:
+    """Share of the objects that are a cluster of their own."""
+    if trace is None:
+        sizes = np.bincount(labels, weights)
+        return float(np.count_nonzero(sizes == 1.0) / weights.sum())
+    alone = [np.count_nonzero(np.bincount(z) == 1) for z in trace.labels]
+    return float(np.mean(alone) / trace.labels.shape[1])
