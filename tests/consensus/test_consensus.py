@@ -138,7 +138,7 @@ def test_a_sample_of_rows_finds_what_all_rows_do(monkeypatch):
 
 def test_pair_probabilities_as_operator_pairs_and_matrix(fitted):
     z, Y, model = fitted
-    P, dense = model.coclustering(), model.coclustering().dense()
+    dense = model.coclustering().dense()
     i, j = np.triu_indices(len(Y))
     np.testing.assert_allclose(dense[i, j], model.coclustering(i, j), atol=1e-12)
     np.testing.assert_allclose(dense, dense.T, atol=1e-12)
