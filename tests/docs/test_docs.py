@@ -32,7 +32,7 @@ def test_the_example_of_the_readme_prints_what_it_says():
     assert out.getvalue().splitlines() == re.findall(r"# prints: (.*)", code)
 
 
-@pytest.mark.parametrize("page", ["docs/mixture.md", "docs/posterior.md"])
+@pytest.mark.parametrize("page", ["docs/mixture.md", "docs/posterior.md", "docs/consensus.md"])
 def test_the_examples_of_the_guide_run(page):
     space = {}
     with contextlib.redirect_stdout(io.StringIO()):
