@@ -23,8 +23,8 @@ def blocks(page):
     )
 
 
-def test_the_example_of_the_readme_prints_what_it_says():
-    (code,) = blocks("README.md")
+@pytest.mark.parametrize("code", blocks("README.md"))
+def test_the_examples_of_the_readme_print_what_they_say(code):
     assert len([line for line in code.splitlines() if line.strip()]) <= 10
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
