@@ -2,9 +2,11 @@
 
 Two ensembles. `k-means`: k-means on ten overlapping Gaussian clusters in eight dimensions, k being 50, 75, 100, 150 and
 200% of ten in turn, each member on 20,000 objects of its own, from which it labels all; it splits some clusters and
-joins others, as it does on real data. `noise`: ten equal groups, every label redrawn with probability 0.2. Every fit has one thread and a process of its own, after a small fit that
-loads the compiled code. Methods told the number of groups say so. A method whose last fit says that ten times
-the objects would take longer than `MOST_S` is not asked for more.
+joins others, as it does on real data. `noise`: ten equal groups, every label redrawn with probability 0.2.
+
+Every fit has one thread and a process of its own, after a small fit that loads the compiled code. Methods told the
+number of groups say so. A method whose last fit says that ten times the objects would take longer than `MOST_S` is not
+asked for more.
 """
 
 from __future__ import annotations

@@ -70,3 +70,50 @@ def test_an_unknown_benchmark_is_refused(capsys):
     with pytest.raises(SystemExit):
         command.main(["nothing"])
     assert "em_latent_class" in capsys.readouterr().err
+
+
+def test_calibration_error_is_the_gap_of_each_bin():
+    import numpy as np
+
+    from benchmarks.quality.consensus import calibration_error
+
+    p = np.array([0.05, 0.05, 0.95, 0.95])
+    assert calibration_error(p, np.array([0, 0, 1, 1])) == pytest.approx(0.05)
+    assert calibration_error(p, np.array([1, 1, 0, 0])) == pytest.approx(0.95)
+
+
+def test_bars_of_consensus_are_those_of_the_table():
+    from benchmarks.quality import consensus_tables as tables
+
+    def scores(ari):
+        return {"a": [{"ari": ari, "nmi": ari, "off": 0, "brier": 0.1, "cpu_s": 1.0}]}
+
+    members = {"a": [{"best": 0.9, "mean": 0.2, "brier": 0.1}]}
+    ours = {"Consensus": 0.5, "Consensus told K": 0.6, "EAC told K": 0.55, "LACA": 0.4, "NBCE": 0.6}
+    sets = {}
+    for n, shift in enumerate((0.0, 0.1, 0.3)):
+        runs = {name: scores(ari + shift * (name == "EAC told K")) for name, ari in ours.items()}
+        sets[f"set {n}"] = {"runs": {"members": members, **runs}}
+    found = tables.summarize(sets, ("a",))
+    assert found["ranks"]["NBCE"] == 1.0 and found["ranks"]["LACA"] == 3.0
+    assert found["methods"]["LACA"]["behind"] == {"mean": 0.1, "se": 0.0, "wins": 3, "losses": 0}
+    bars = tables.bars_of(found, ("a",), ["Consensus", "LACA", "NBCE"], ["Consensus told K", "EAC told K"])
+    assert bars["ahead of LACA on average"] and not bars["ahead of NBCE on every kind"]
+    assert not bars["level with EAC told K on average (one paired standard error)"]
+    assert bars["told K, level with the best method told K (EAC told K)"]  # 0.083 behind, and 0.088 the error
+    assert bars["Brier score within 0.005 of plain co-association"]
+
+
+def test_labelled_ensembles_are_made_once(tmp_path):
+    import numpy as np
+
+    from benchmarks.quality.labelled_ensembles import HELD_OUT, TUNED_ON, ensemble, labelled_set
+
+    assert len(TUNED_ON) >= 14 and len(HELD_OUT) >= 4 and not set(TUNED_ON) & set(HELD_OUT)
+    data = labelled_set("wine")
+    assert data.n_classes == 3 and np.allclose(data.X.std(axis=0), 1.0)
+    Y = ensemble("wine", "c", 0, str(tmp_path))
+    assert Y.shape == (178, 30) and abs((Y < 0).mean() - 0.37) < 0.03
+    (path,) = tmp_path.iterdir()
+    np.save(path, Y[:, :2])
+    assert ensemble("wine", "c", 0, str(tmp_path)).shape == (178, 2)
