@@ -84,13 +84,7 @@ def align_draws(draws: ArrayLike, reference: ArrayLike) -> Alignment:
     overlap, membership, assignment = np.zeros(K), np.zeros((N, K)), []
     for b, row in enumerate(canonical):
         table = contingency(z, row.astype(np.int64), sparse=False)
-        mine, theirs = linear_sum_assignment(table, maximize=True)
-        met = table[mine, theirs] > 0
-        mine, theirs = mine[met], theirs[met]
-        names = np.full(table.shape[1], -1, dtype=np.int64)
-        names[theirs] = mine
-        left = np.flatnonzero(names < 0)
-        names[left] = K + np.arange(len(left))
+        names, mine, theirs = best_names(table)
         labels[b] = names[row]
         overlap[mine] += 2.0 * table[mine, theirs] / (table.sum(axis=1)[mine] + table.sum(axis=0)[theirs])
         known = labels[b] < K
@@ -100,6 +94,28 @@ def align_draws(draws: ArrayLike, reference: ArrayLike) -> Alignment:
         assignment.append(by_input)
     quality = (labels == z).mean(axis=1)
     return Alignment(labels, z, tuple(assignment), quality, overlap / T, membership / T)
+
+
+def best_names(
+    table: NDArray[np.integer],
+) -> tuple[NDArray[np.int64], NDArray[np.integer], NDArray[np.integer]]:
+    """Names of a draw's clusters in a reference, by optimal assignment on their contingency table.
+
+    Returns the name of each column, those without a partner numbered after the rows, and the pairs that met.
+
+    Examples
+    --------
+    >>> best_names(np.array([[0, 5, 1], [4, 0, 0]]))[0]
+    array([1, 0, 2])
+    """
+    mine, theirs = linear_sum_assignment(table, maximize=True)
+    met = table[mine, theirs] > 0
+    mine, theirs = mine[met], theirs[met]
+    names = np.full(table.shape[1], -1, dtype=np.int64)
+    names[theirs] = mine
+    left = np.flatnonzero(names < 0)
+    names[left] = len(table) + np.arange(len(left))
+    return names, mine, theirs
 
 
 def summarise_aligned(

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from partita.posterior.alignment import align_draws
+from partita.labels import contingency
+from partita.posterior.alignment import best_names
 from partita.posterior.draws import canonical_draws
 from partita.posterior.estimates import PointEstimate
 from partita.posterior.losses import expected_loss, loss_matrix
@@ -19,6 +20,7 @@ __all__ = ["vote"]
 
 N_CANDIDATES, N_JUDGES = 40, 80  # pivots that are tried, and draws that judge them
 N_ROUNDS = 3
+BLOCK_ROWS = 1 << 14
 
 
 def vote(draws: ArrayLike) -> PointEstimate:
@@ -47,13 +49,28 @@ def vote(draws: ArrayLike) -> PointEstimate:
     labels = canonical_draws(draws)
     pivot = _pivot(labels)
     for _ in range(N_ROUNDS):
-        won = align_draws(labels, pivot).membership.argmax(axis=1)
-        won = canonical_draws(won[None])[0].astype(np.int64)
+        won = canonical_draws(_winners(labels, pivot)[None])[0].astype(np.int64)
         if np.array_equal(won, pivot):
             break
         pivot = won
     loss = float(expected_loss(pivot, labels))
     return PointEstimate(pivot, loss, int(pivot.max()) + 1, "vi", 1.0, 1, 1, None)
+
+
+def _winners(labels: NDArray[np.integer], pivot: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The cluster of the pivot that most draws give to each object; votes are held for a block of objects."""
+    K, N = int(pivot.max()) + 1, len(pivot)
+    names = [best_names(contingency(pivot, row.astype(np.int64), sparse=False))[0] for row in labels]
+    winners = np.empty(N, np.int64)
+    for start in range(0, N, BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
+        votes = np.zeros((len(winners[block]), K), np.int32)
+        for row, name in zip(labels, names, strict=True):
+            voted = name[row[block]]
+            known = np.flatnonzero(voted < K)
+            votes[known, voted[known]] += 1
+        winners[block] = votes.argmax(axis=1)
+    return winners
 
 
 def _pivot(labels: NDArray[np.integer]) -> NDArray[np.int64]:
