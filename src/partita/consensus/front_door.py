@@ -109,7 +109,7 @@ class Consensus(ConsensusEstimator):
     _parameter_constraints = {
         **ConsensusEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
-        "max_clusters": [None, Interval(Integral, 1, None, closed="left")],
+        "max_clusters": [None, Interval(Integral, 2, None, closed="left")],
     }
 
     def __init__(
@@ -145,7 +145,7 @@ class Consensus(ConsensusEstimator):
             n_clusters=self.n_clusters, max_clusters=self.max_clusters,
         )  # fmt: skip
         self._note(found, len(np.unique(labelings.owners)))
-        return _as_found(found, distinct.inverse, labelings)
+        return _as_found(found, distinct.inverse, labelings, asked=self.n_clusters is not None)
 
     def _one_partition(self, distinct: Any, M: int) -> Found:
         """One member, or members that are all the same: there is nothing to find."""
@@ -288,7 +288,7 @@ def _evidence_words(evidence: float, M: int) -> str:
     return f"the {M} members hold the evidence of about {independent}"
 
 
-def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings) -> Found:
+def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings, asked: bool) -> Found:
     K, M = found.n_clusters, len(np.unique(labelings.owners))
     scores = dict(zip(found.curve.n_clusters.tolist(), found.curve.scores.tolist(), strict=True))
     posterior = {1: 1.0}
@@ -300,7 +300,7 @@ def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings) -> Found
         "evidence_": found.evidence,
         "explained_": found.share,
         "k_scores_": scores,
-        "summary_": _summary(found, M, posterior),
+        "summary_": _summary(found, M, posterior, asked),
     }
     model = found.model
     if model is None:
@@ -320,7 +320,9 @@ def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings) -> Found
     )
 
 
-def _summary(found: Answer, M: int, posterior: dict[int, float]) -> str:
+def _summary(found: Answer, M: int, posterior: dict[int, float], asked: bool) -> str:
+    if found.n_clusters == 1 and asked:
+        return f"1 cluster, as asked; {_evidence_words(found.evidence, M)}"
     if found.n_clusters == 1:
         return f"no consensus: the {M} members agree no more than chance; all objects are in one cluster"
     K = len(np.unique(found.labels))
