@@ -57,20 +57,20 @@ def pick_leaves(
     """All distinct rows or a sample of them, in an order that depends neither on names nor on the order of objects.
 
     Ties of the tree go to the first row; so rows are put in the order of their weight, then of the number of objects
-    that share their labels, then of how popular those objects are.
+    that share their labels, then of how popular those objects are, the rarest first.
 
     Examples
     --------
     >>> codes = np.array([[0, 0], [1, 0], [1, 1]])
     >>> pick_leaves(codes, np.array([1.0, 1.0, 3.0]), np.array([2, 2]), np.random.default_rng(0)).rows
-    array([2, 1, 0])
+    array([0, 1, 2])
     """
     size = int(min(size, max(200, MANY_CELLS // codes.shape[1])))
     drawn = sample_signatures(weights, size, rng)
     rows = np.flatnonzero(drawn > 0)
     codes, drawn = codes[rows].astype(np.int64), drawn[rows]
     popular = _neighbours(codes, n_levels, drawn)
-    order = np.lexsort((-_neighbours(codes, n_levels, drawn * popular), -popular, -drawn))
+    order = np.lexsort((_neighbours(codes, n_levels, drawn * popular), popular, drawn))
     return Leaves(rows[order], codes[order], drawn[order])
 
 
