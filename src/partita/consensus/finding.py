@@ -20,7 +20,7 @@ __all__ = ["Answer", "Leaves", "chance_share", "find_consensus", "pick_leaves"]
 LEAVES = 2000  # distinct rows of the tree, at most
 MANY_CELLS = 400_000  # rows x members of the tree, above this fewer rows
 NOTHING = 0.005  # share of the pair entropy below which nothing was found
-PLENTY = 0.3  # share above which chance need not be asked
+PLENTY = 0.3  # share above which chance need not be asked, for few rows; less for many
 CHANCE = 1.5  # times the share of shuffled members
 SHUFFLES = 3
 SHUFFLES_OF_FEW = 9
@@ -102,7 +102,7 @@ def find_consensus(
     best = n_clusters or _best(curve)
     chance = 0.0
     share = _mean_share(curve, best, member_weights)
-    if n_clusters is None and share <= PLENTY:
+    if n_clusters is None and share <= PLENTY * np.sqrt(FEW / max(len(leaves.codes), FEW)):
         n_shuffles = SHUFFLES if len(leaves.codes) > FEW else SHUFFLES_OF_FEW
         chance = max(chance_share(leaves, n_levels, member_weights, largest, rng) for _ in range(n_shuffles))
         if share <= max(NOTHING, CHANCE * chance):
