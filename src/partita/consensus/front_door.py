@@ -78,7 +78,9 @@ class Consensus(ConsensusEstimator):
     fit_report_ : FitReport
         What was unusual: `"no_consensus"`, `"one_labeling"`, `"identical"`, `"poor_members"`, `"bound_reached"`, ...
     n_iter_, converged_
-        Of the last step.
+        Of the last step; 0 and True where there is none (one labeling, identical members, one cluster).
+    schema_, n_features_in_, feature_names_in_
+        What was learned about the columns; the number of members; their names, where they have some.
 
     See Also
     --------
@@ -166,6 +168,8 @@ class Consensus(ConsensusEstimator):
             labels=distinct.inverse,
             confidence=confidence,
             n_clusters_posterior={K: 1.0},
+            n_iter=0,
+            converged=True,
             clusters={"_log_shares": shares, "_levels": distinct.rows.astype(np.int64)},
             attributes={"evidence_": 1.0, "explained_": 1.0, "k_scores_": {K: 1.0}, "summary_": text},
         )
@@ -175,8 +179,8 @@ class Consensus(ConsensusEstimator):
         if found.n_clusters == 1 and self.n_clusters is None:
             add(
                 "no_consensus",
-                f"no consensus: the best clusters explain {found.share:.1%} of what the members say about pairs, "
-                f"shuffled members reach {found.chance:.1%}, and {CHANCE:g} times that is asked for; all "
+                f"no consensus: beside one member, the best clusters explain {found.common:.1%} of what members say "
+                f"about pairs, shuffled members reach {found.chance:.1%}, and {CHANCE:g} times that is asked for; all "
                 "objects are in one cluster (n_clusters= gives the best cut)",
                 level="warning",
             )
@@ -313,8 +317,8 @@ def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings, asked: b
         confidence=found.confidence[inverse],
         member_weights=labelings.member_weights * found.quality,
         n_clusters_posterior=posterior,
-        n_iter=None if model is None else model.n_iter,
-        converged=None if model is None else model.converged,
+        n_iter=0 if model is None else model.n_iter,
+        converged=True if model is None else model.converged,
         clusters=clusters,
         attributes=attributes,
     )
