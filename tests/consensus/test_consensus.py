@@ -87,6 +87,13 @@ def test_a_chance_result_is_said_to_be_one():
         assert 0.0 <= model.coclustering(0, 1) <= 1.0
 
 
+def test_a_copy_of_one_member_is_no_consensus():
+    """Few members of noise: the best cut is one of them. Sized: a chance of 1/10 a fit, so 5 of 12 once in 200 runs."""
+    rng = np.random.default_rng(1)
+    found = [Consensus(random_state=s).fit(rng.integers(0, 2, (60, 3))).n_clusters_ for s in range(12)]
+    assert sum(K > 1 for K in found) < 5
+
+
 def test_weak_agreement_is_not_noise():
     z, Y = planted(4, n=300, groups=3, members=15, redrawn=0.6)
     assert Consensus(random_state=0).fit(Y).n_clusters_ > 1

@@ -20,7 +20,7 @@ __all__ = ["Answer", "Leaves", "chance_share", "find_consensus", "pick_leaves"]
 LEAVES = 2000  # distinct rows of the tree, at most
 MANY_CELLS = 400_000  # rows x members of the tree, above this fewer rows
 NOTHING = 0.005  # share of the pair entropy below which nothing was found
-PLENTY = 0.3  # share above which chance need not be asked
+PLENTY = 0.3  # share above which chance need not be asked, for few rows; less for many
 CHANCE = 1.5  # times the share of shuffled members
 SHUFFLES = 3
 SHUFFLES_OF_FEW = 9
@@ -45,8 +45,9 @@ class Answer(NamedTuple):
     posterior: np.ndarray  # how often each cut was best
     quality: np.ndarray  # [M] share of each member's pairs that the clusters explain
     evidence: float
-    share: float
-    chance: float  # the largest share with shuffled members; 0 where it was not asked
+    share: float  # the mean quality
+    common: float  # the same without the member that is explained best
+    chance: float  # the largest such share with shuffled members; 0 where it was not asked
     n_clusters: int
     at_bound: bool
 
@@ -57,20 +58,20 @@ def pick_leaves(
     """All distinct rows or a sample of them, in an order that depends neither on names nor on the order of objects.
 
     Ties of the tree go to the first row; so rows are put in the order of their weight, then of the number of objects
-    that share their labels, then of how popular those objects are.
+    that share their labels, then of how popular those objects are, the rarest first.
 
     Examples
     --------
     >>> codes = np.array([[0, 0], [1, 0], [1, 1]])
     >>> pick_leaves(codes, np.array([1.0, 1.0, 3.0]), np.array([2, 2]), np.random.default_rng(0)).rows
-    array([2, 1, 0])
+    array([0, 1, 2])
     """
     size = int(min(size, max(200, MANY_CELLS // codes.shape[1])))
     drawn = sample_signatures(weights, size, rng)
     rows = np.flatnonzero(drawn > 0)
     codes, drawn = codes[rows].astype(np.int64), drawn[rows]
     popular = _neighbours(codes, n_levels, drawn)
-    order = np.lexsort((-_neighbours(codes, n_levels, drawn * popular), -popular, -drawn))
+    order = np.lexsort((_neighbours(codes, n_levels, drawn * popular), popular, drawn))
     return Leaves(rows[order], codes[order], drawn[order])
 
 
@@ -102,10 +103,11 @@ def find_consensus(
     best = n_clusters or _best(curve)
     chance = 0.0
     share = _mean_share(curve, best, member_weights)
-    if n_clusters is None and share <= PLENTY:
+    common = _common_share(curve, best, member_weights)
+    if n_clusters is None and common <= PLENTY * np.sqrt(FEW / max(len(leaves.codes), FEW)):
         n_shuffles = SHUFFLES if len(leaves.codes) > FEW else SHUFFLES_OF_FEW
         chance = max(chance_share(leaves, n_levels, member_weights, largest, rng) for _ in range(n_shuffles))
-        if share <= max(NOTHING, CHANCE * chance):
+        if common <= max(NOTHING, CHANCE * chance):
             best = 1
     quality = curve.share[best - 2] if best > 1 else np.zeros(len(n_levels))
     z = cut_tree(tree, best)
@@ -118,6 +120,7 @@ def find_consensus(
         quality=quality,
         evidence=1.0,
         share=share,
+        common=common,
         chance=chance,
         n_clusters=best,
         at_bound=bool(best == largest < len(leaves.codes)),
@@ -130,7 +133,7 @@ def find_consensus(
 def chance_share(
     leaves: Leaves, n_levels: np.ndarray, member_weights: np.ndarray, largest: int, rng: np.random.Generator
 ) -> float:
-    """The share of the pair entropy that the best cut explains when every member's labels are shuffled."""
+    """The share of the pair entropy of members that the best cut explains when every member's labels are shuffled."""
     total = float(leaves.weights.sum())
     size = int(max(2, min(total, LEAVES, MANY_CELLS // len(n_levels))))
     if size == total:
@@ -141,7 +144,7 @@ def chance_share(
     ones = np.ones(len(shuffled))
     tree = grow_tree(shuffled, ones, n_levels, member_weights)
     curve = cut_curve(tree, shuffled, ones, n_levels, member_weights, min(largest, len(shuffled)))
-    return _mean_share(curve, _best(curve), member_weights)
+    return _common_share(curve, _best(curve), member_weights)
 
 
 def _best(curve: Curve) -> int:
@@ -152,6 +155,15 @@ def _mean_share(curve: Curve, n_clusters: int, member_weights: np.ndarray) -> fl
     if n_clusters < 2 or not len(curve.n_clusters):
         return 0.0
     return float(np.average(curve.share[n_clusters - 2], weights=member_weights))
+
+
+def _common_share(curve: Curve, n_clusters: int, member_weights: np.ndarray) -> float:
+    """The same without the member that is explained best: clusters may be a copy of one member."""
+    if n_clusters < 2 or not len(curve.n_clusters) or len(member_weights) < 2:
+        return 0.0
+    share = curve.share[n_clusters - 2]
+    others = np.arange(len(share)) != np.argmax(share)
+    return float(np.average(share[others], weights=member_weights[others]))
 
 
 def _several(found: Answer, at_least, z, leaves: Leaves, codes, weights, n_levels, v, rng) -> Answer:

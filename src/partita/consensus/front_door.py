@@ -78,7 +78,9 @@ class Consensus(ConsensusEstimator):
     fit_report_ : FitReport
         What was unusual: `"no_consensus"`, `"one_labeling"`, `"identical"`, `"poor_members"`, `"bound_reached"`, ...
     n_iter_, converged_
-        Of the last step.
+        Of the last step; 0 and True where there is none (one labeling, identical members, one cluster).
+    schema_, n_features_in_, feature_names_in_
+        What was learned about the columns; the number of members; their names, where they have some.
 
     See Also
     --------
@@ -109,7 +111,7 @@ class Consensus(ConsensusEstimator):
     _parameter_constraints = {
         **ConsensusEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
-        "max_clusters": [None, Interval(Integral, 1, None, closed="left")],
+        "max_clusters": [None, Interval(Integral, 2, None, closed="left")],
     }
 
     def __init__(
@@ -145,7 +147,7 @@ class Consensus(ConsensusEstimator):
             n_clusters=self.n_clusters, max_clusters=self.max_clusters,
         )  # fmt: skip
         self._note(found, len(np.unique(labelings.owners)))
-        return _as_found(found, distinct.inverse, labelings)
+        return _as_found(found, distinct.inverse, labelings, asked=self.n_clusters is not None)
 
     def _one_partition(self, distinct: Any, M: int) -> Found:
         """One member, or members that are all the same: there is nothing to find."""
@@ -166,6 +168,8 @@ class Consensus(ConsensusEstimator):
             labels=distinct.inverse,
             confidence=confidence,
             n_clusters_posterior={K: 1.0},
+            n_iter=0,
+            converged=True,
             clusters={"_log_shares": shares, "_levels": distinct.rows.astype(np.int64)},
             attributes={"evidence_": 1.0, "explained_": 1.0, "k_scores_": {K: 1.0}, "summary_": text},
         )
@@ -175,8 +179,8 @@ class Consensus(ConsensusEstimator):
         if found.n_clusters == 1 and self.n_clusters is None:
             add(
                 "no_consensus",
-                f"no consensus: the best clusters explain {found.share:.1%} of what the members say about pairs, "
-                f"shuffled members reach {found.chance:.1%}, and {CHANCE:g} times that is asked for; all "
+                f"no consensus: beside one member, the best clusters explain {found.common:.1%} of what members say "
+                f"about pairs, shuffled members reach {found.chance:.1%}, and {CHANCE:g} times that is asked for; all "
                 "objects are in one cluster (n_clusters= gives the best cut)",
                 level="warning",
             )
@@ -288,7 +292,7 @@ def _evidence_words(evidence: float, M: int) -> str:
     return f"the {M} members hold the evidence of about {independent}"
 
 
-def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings) -> Found:
+def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings, asked: bool) -> Found:
     K, M = found.n_clusters, len(np.unique(labelings.owners))
     scores = dict(zip(found.curve.n_clusters.tolist(), found.curve.scores.tolist(), strict=True))
     posterior = {1: 1.0}
@@ -300,7 +304,7 @@ def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings) -> Found
         "evidence_": found.evidence,
         "explained_": found.share,
         "k_scores_": scores,
-        "summary_": _summary(found, M, posterior),
+        "summary_": _summary(found, M, posterior, asked),
     }
     model = found.model
     if model is None:
@@ -313,14 +317,16 @@ def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings) -> Found
         confidence=found.confidence[inverse],
         member_weights=labelings.member_weights * found.quality,
         n_clusters_posterior=posterior,
-        n_iter=None if model is None else model.n_iter,
-        converged=None if model is None else model.converged,
+        n_iter=0 if model is None else model.n_iter,
+        converged=True if model is None else model.converged,
         clusters=clusters,
         attributes=attributes,
     )
 
 
-def _summary(found: Answer, M: int, posterior: dict[int, float]) -> str:
+def _summary(found: Answer, M: int, posterior: dict[int, float], asked: bool) -> str:
+    if found.n_clusters == 1 and asked:
+        return f"1 cluster, as asked; {_evidence_words(found.evidence, M)}"
     if found.n_clusters == 1:
         return f"no consensus: the {M} members agree no more than chance; all objects are in one cluster"
     K = len(np.unique(found.labels))

@@ -45,5 +45,5 @@ def plot_k_scores(model: Any, *, ax: Any = None) -> Any:
     ax.axvline(chosen, color="0.35", linewidth=1, linestyle="--")
     ax.set_xlabel("number of clusters")
     ax.set_ylabel("score (mean margin)")
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, loc="center right")
     return ax
