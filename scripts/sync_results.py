@@ -36,9 +36,12 @@ def fill(page: str, results: Path) -> str:
 
 
 def look_up(document: Any, path: str) -> Any:
-    """The value at a path such as ``summary.points.0.n_rows``."""
+    """The value at a path such as ``summary.points.0.n_rows``; a space in a key is written as an underscore."""
     for step in path.split("."):
-        document = document[int(step)] if isinstance(document, list) else document[step]
+        if isinstance(document, list):
+            document = document[int(step)]
+        else:
+            document = {key.replace(" ", "_"): value for key, value in document.items()}[step]
     return document
 
 
