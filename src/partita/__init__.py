@@ -4,13 +4,16 @@ from partita._version import __version__
 
 _EXPORTS = {
     "BCE": "partita.consensus",
+    "CSPA": "partita.consensus",
     "Consensus": "partita.consensus",
     "DPGaussian": "partita.mixture",
     "DPMultinomial": "partita.mixture",
     "EnsembleClustering": "partita.consensus",
     "EvidenceAccumulation": "partita.consensus",
+    "HGPA": "partita.consensus",
     "LACA": "partita.consensus",
     "LatentClass": "partita.mixture",
+    "MCLA": "partita.consensus",
     "Mixture": "partita.mixture",
     "MixtureConsensus": "partita.consensus",
     "NBCE": "partita.consensus",
@@ -21,7 +24,10 @@ _EXPORTS = {
 
 __all__ = [
     "BCE",
+    "CSPA",
+    "HGPA",
     "LACA",
+    "MCLA",
     "NBCE",
     "QMI",
     "Consensus",
@@ -36,7 +42,6 @@ __all__ = [
     "__version__",
     "load",
 ]
-__all__ = ["Consensus", "DPGaussian", "DPMultinomial", "LatentClass", "Mixture", "__version__", "load"]
 
 
 def __getattr__(name):

@@ -2,11 +2,14 @@
 
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.bce import BCE
+from partita.consensus.cspa import CSPA
 from partita.consensus.ensemble_clustering import EnsembleClustering
 from partita.consensus.evidence_accumulation import EvidenceAccumulation
 from partita.consensus.front_door import Consensus
+from partita.consensus.hgpa import HGPA
 from partita.consensus.labelings import Labelings
 from partita.consensus.laca import LACA
+from partita.consensus.mcla import MCLA
 from partita.consensus.mixture_consensus import MixtureConsensus
 from partita.consensus.nbce import NBCE
 from partita.consensus.qmi import QMI
@@ -14,7 +17,10 @@ from partita.consensus.voting import Voting
 
 __all__ = [
     "BCE",
+    "CSPA",
+    "HGPA",
     "LACA",
+    "MCLA",
     "NBCE",
     "QMI",
     "Consensus",
