@@ -6,9 +6,11 @@ from partita.consensus.cspa import CSPA
 from partita.consensus.ensemble_clustering import EnsembleClustering
 from partita.consensus.evidence_accumulation import EvidenceAccumulation
 from partita.consensus.front_door import Consensus
+from partita.consensus.hbgf import HBGF
 from partita.consensus.hgpa import HGPA
 from partita.consensus.labelings import Labelings
 from partita.consensus.laca import LACA
+from partita.consensus.lwea import LWEA
 from partita.consensus.mcla import MCLA
 from partita.consensus.mixture_consensus import MixtureConsensus
 from partita.consensus.nbce import NBCE
@@ -18,8 +20,10 @@ from partita.consensus.voting import Voting
 __all__ = [
     "BCE",
     "CSPA",
+    "HBGF",
     "HGPA",
     "LACA",
+    "LWEA",
     "MCLA",
     "NBCE",
     "QMI",

@@ -34,8 +34,8 @@ class CSPA(GraphCut):
     ----------
     n_clusters : int, default=2
     balance : "auto" or float, default="auto"
-        How much heavier than its share a cluster may be: 0.05 is the 5% of the paper. "auto" tries several, first with
-        equal shares and then with those of the best cut, and keeps the cut of the highest mean NMI with the members.
+        How much heavier than its share a cluster may be: 0.05 is the 5% of the paper. "auto" tries
+        several imbalances, with equal and unequal shares, and keeps the cut of the highest mean NMI with the members.
     n_neighbors : int, "auto" or None, default="auto"
         Edges that each distinct row keeps, to the rows most like it. None keeps all pairs, which is refused before it
         would need more than 4 GiB. "auto" keeps all pairs of up to 2000 distinct rows, and 100 neighbours of more.

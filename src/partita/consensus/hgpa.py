@@ -26,8 +26,8 @@ class HGPA(GraphCut):
     ----------
     n_clusters : int, default=2
     balance : "auto" or float, default="auto"
-        How much heavier than its share a cluster may be: 0.05 is the 5% of the paper. "auto" tries several, first with
-        equal shares and then with those of the best cut, and keeps the cut of the highest mean NMI with the members.
+        How much heavier than its share a cluster may be: 0.05 is the 5% of the paper. "auto" tries
+        several imbalances, with equal and unequal shares, and keeps the cut of the highest mean NMI with the members.
     noise : {"missing", "cluster", "singletons"}, default="missing"
         What the label -1 means.
     handle_unknown : {"missing", "error"}, default="missing"

@@ -31,8 +31,8 @@ class MCLA(GraphCut):
     ----------
     n_clusters : int, default=2
     balance : "auto" or float, default="auto"
-        How much heavier than its share a meta-cluster may be, counted in clusters: 0.05 is the 5% of the paper. "auto" tries several, first with
-        equal shares and then with those of the best cut, and keeps the cut of the highest mean NMI with the members.
+        How much larger than its share a meta-cluster may be, counted in clusters of the members: 0.05 is 5%.
+        "auto" tries several imbalances, with equal and unequal shares, and keeps the cut of the highest mean NMI with the members.
     noise : {"missing", "cluster", "singletons"}, default="missing"
         What the label -1 means.
     handle_unknown : {"missing", "error"}, default="missing"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,8 @@ from partita.labels import label_histograms
 __all__ = ["BalancedCut", "Cut", "choose_balance", "mean_nmi"]
 
 FIRST = (0.05, 0.25, 0.5, 1.0, 2.0, 4.0)  # imbalances that are tried with equal shares
-AGAIN = (0.05, 0.25, 0.5)  # and once the shares are those of the best cut so far
+FALLING = (0.8, 0.65, 0.5)  # ratios of one share to the one before, for shares that differ from the start
+AGAIN = (0.05, 0.25, 0.5)  # imbalances with such shares, or with those of the best cut so far
 MAX_ROUNDS = 8
 
 
@@ -42,7 +43,8 @@ def choose_balance(
     """The cut with the allowed imbalance `balance`, or with "auto" the one of the best score.
 
     An unconstrained cut isolates points, and an even one breaks uneven clusters. So "auto" first tries some
-    imbalances with equal shares; then the shares of the best cut so far become the goal, while the score rises.
+    imbalances with equal shares and with shares that fall geometrically; then the shares of the best cut so far
+    become the goal, while the score rises.
 
     Examples
     --------
@@ -55,11 +57,15 @@ def choose_balance(
     """
     if balance != "auto":
         return _scored(cut(float(balance), None), score, n_parts)
-    tried = [imbalance for imbalance in FIRST if imbalance <= max(n_parts - 1, 0.5)]
-    best = _best([_scored(cut(imbalance, None), score, n_parts) for imbalance in tried])
+
+    def try_all(imbalances: Sequence[float], goals: Sequence[NDArray[np.float64] | None]) -> BalancedCut:
+        return _best([_scored(cut(b, shares), score, n_parts) for shares in goals for b in imbalances])
+
+    falling = [ratio ** np.arange(n_parts) for ratio in FALLING] if n_parts > 1 else []
+    even = try_all([b for b in FIRST if b <= max(n_parts - 1, 0.5)], [None])
+    best = _best([even, *(try_all(AGAIN, [goal / goal.sum()]) for goal in falling)])
     for _ in range(MAX_ROUNDS):
-        shares = best.cut.shares
-        after = _best([_scored(cut(imbalance, shares), score, n_parts) for imbalance in AGAIN])
+        after = try_all(AGAIN, [best.cut.shares])
         if after.score <= best.score + 1e-9:
             break
         best = after

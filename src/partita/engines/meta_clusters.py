@@ -14,7 +14,10 @@ __all__ = ["association_weights", "associations", "jaccard_graph"]
 
 
 def jaccard_graph(
-    rows: NDArray[Any], n_levels: NDArray[Any], sizes: NDArray[np.float64], cluster_weights: NDArray[np.float64]
+    rows: NDArray[Any],
+    n_levels: NDArray[Any],
+    sizes: NDArray[np.float64],
+    cluster_weights: NDArray[np.float64],
 ) -> Any:
     """Edges between the clusters of all members: objects in both over objects in one of them.
 

@@ -94,7 +94,7 @@ def cut_hypergraph(
     if not linking:
         return _fill(np.asarray(vertex_weights, float), _shares(shares, n_parts))
     library.set_seed(int(seed))
-    context = session.context_from_preset(library.PresetType.DETERMINISTIC_QUALITY)
+    context = session.context_from_preset(library.PresetType.DETERMINISTIC)
     context.logging = False
     context.set_partitioning_parameters(n_parts, float(imbalance), library.Objective.CUT)
     weights = whole_weights(vertex_weights)
