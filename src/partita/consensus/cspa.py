@@ -111,7 +111,7 @@ class CSPA(GraphCut):
         )
         seed = int(rng.integers(2**31))
 
-        def partition(imbalance: float, shares: np.ndarray | None) -> np.ndarray:
+        def partition(imbalance: float, shares: np.ndarray | None) -> list[np.ndarray]:
             return cut_graph(graph, distinct.weights, K, imbalance=imbalance, shares=shares, seed=seed)
 
         return partition

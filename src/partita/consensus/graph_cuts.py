@@ -17,7 +17,8 @@ from partita.labels import Signatures, signatures
 
 __all__ = ["GraphCut", "Partition", "cut_attributes"]
 
-Partition = Callable[[float, np.ndarray | None], np.ndarray]  # allowed imbalance, shares -> part of each row
+# allowed imbalance, shares -> part of each row, in one or several ways
+Partition = Callable[[float, np.ndarray | None], list[np.ndarray]]
 
 
 class GraphCut(ConsensusEstimator):
@@ -46,18 +47,20 @@ class GraphCut(ConsensusEstimator):
         K = self._possible(len(distinct.rows), "distinct rows")
         partition = self._partition(distinct, labelings, K, rng)
 
-        def cut(imbalance: float, shares: np.ndarray | None) -> Cut:
-            parts = partition(imbalance, shares)
-            sizes = np.bincount(parts, distinct.weights, minlength=K)
-            return Cut(parts, parts, sizes / sizes.sum())
+        def cuts(imbalance: float, shares: np.ndarray | None) -> list[Cut]:
+            found = []
+            for parts in partition(imbalance, shares):
+                sizes = np.bincount(parts, distinct.weights, minlength=K)
+                found.append(Cut(parts, parts, sizes / sizes.sum()))
+            return found
 
-        found = self._balanced(cut, distinct, labelings, K)
+        found = self._balanced(cuts, distinct, labelings, K)
         labels = found.cut.labels[distinct.inverse]
         return Found(labels, own_agreement(labels, labelings), attributes=cut_attributes(found))
 
     def _balanced(
         self,
-        cut: Callable[[float, np.ndarray | None], Cut],
+        cuts: Callable[[float, np.ndarray | None], list[Cut]],
         distinct: Signatures,
         labelings: Labelings,
         K: int,
@@ -69,7 +72,7 @@ class GraphCut(ConsensusEstimator):
                 labels, distinct.rows, labelings.n_levels, distinct.weights, labelings.member_weights
             )
 
-        found = choose_balance(cut, score, K, self.balance)
+        found = choose_balance(cuts, score, K, self.balance)
         n_found = len(np.unique(found.cut.labels))
         if n_found < K:
             self.fit_report_.add(

@@ -110,16 +110,19 @@ class HBGF(GraphCut):
         seed = int(rng.integers(2**31))
         if self.cut == "spectral":
             parts = self._spectral_parts(graph, K, seed)
-            return lambda imbalance, shares: parts
+            return lambda imbalance, shares: [parts]
         edges = bipartite_graph(*graph)
         weights = np.concatenate([distinct.weights, np.ones(int(n_levels.sum()))])
 
-        def partition(imbalance: float, shares: np.ndarray | None) -> np.ndarray:
-            return cut_graph(edges, weights, K, imbalance=imbalance, shares=shares, seed=seed)[: len(rows)]
+        def partition(imbalance: float, shares: np.ndarray | None) -> list[np.ndarray]:
+            found = cut_graph(edges, weights, K, imbalance=imbalance, shares=shares, seed=seed)
+            return [parts[: len(rows)] for parts in found]
 
         return partition
 
-    def _spectral_parts(self, graph: tuple[np.ndarray, ...], K: int, seed: int) -> np.ndarray:
+    def _spectral_parts(
+        self, graph: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], K: int, seed: int
+    ) -> np.ndarray:
         found = spectral_embedding(*graph, K)
         points = np.concatenate([found.rows, found.clusters])
         weights = np.concatenate([graph[2], np.ones(len(found.clusters))])

@@ -90,9 +90,10 @@ class HGPA(GraphCut):
         costs = np.repeat(labelings.member_weights, labelings.n_levels)
         seed = int(rng.integers(2**31))
 
-        def partition(imbalance: float, shares: np.ndarray | None) -> np.ndarray:
-            return cut_hypergraph(
+        def partition(imbalance: float, shares: np.ndarray | None) -> list[np.ndarray]:
+            found = cut_hypergraph(
                 hyperedges, costs, distinct.weights, K, imbalance=imbalance, shares=shares, seed=seed
             )
+            return [found]
 
         return partition

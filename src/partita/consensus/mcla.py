@@ -32,7 +32,8 @@ class MCLA(GraphCut):
     n_clusters : int, default=2
     balance : "auto" or float, default="auto"
         How much larger than its share a meta-cluster may be, counted in clusters of the members: 0.05 is 5%.
-        "auto" tries several imbalances, with equal and unequal shares, and keeps the cut of the highest mean NMI with the members.
+        "auto" tries several imbalances, with equal and unequal shares, and keeps the cut of the highest mean NMI
+        with the members.
     noise : {"missing", "cluster", "singletons"}, default="missing"
         What the label -1 means.
     handle_unknown : {"missing", "error"}, default="missing"
@@ -96,17 +97,19 @@ class MCLA(GraphCut):
         rows, n_levels = distinct.rows, labelings.n_levels
         counts = one_hot(rows, n_levels).matrix.T @ distinct.weights
         powers = np.repeat(labelings.member_weights, n_levels) * (counts > 0)
-        K = self._possible(min(len(rows), np.count_nonzero(counts)), "distinct rows or clusters")
+        K = self._possible(min(len(rows), int((counts > 0).sum())), "distinct rows or clusters")
         graph = jaccard_graph(rows, n_levels, distinct.weights, powers)
         seed = int(rng.integers(2**31))
 
-        def cut(imbalance: float, shares: np.ndarray | None) -> Cut:
-            meta = cut_graph(graph, powers, K, imbalance=imbalance, shares=shares, seed=seed)
-            association = associations(rows, n_levels, association_weights(meta, K, powers))
-            labels = _log_weights(association, np.arange(K)).argmax(axis=1)
-            return Cut(labels, meta, np.bincount(meta, powers, minlength=K) / powers.sum())
+        def cuts(imbalance: float, shares: np.ndarray | None) -> list[Cut]:
+            found = []
+            for meta in cut_graph(graph, powers, K, imbalance=imbalance, shares=shares, seed=seed):
+                association = associations(rows, n_levels, association_weights(meta, K, powers))
+                labels = _log_weights(association, np.arange(K)).argmax(axis=1)
+                found.append(Cut(labels, meta, np.bincount(meta, powers, minlength=K) / powers.sum()))
+            return found
 
-        found = self._balanced(cut, distinct, labelings, K)
+        found = self._balanced(cuts, distinct, labelings, K)
         labels = found.cut.labels
         won = np.unique(labels)  # the others take no object away, and none from new rows either
         weights = association_weights(found.cut.parts, K, powers)[won]

@@ -35,12 +35,12 @@ class BalancedCut(NamedTuple):
 
 
 def choose_balance(
-    cut: Callable[[float, NDArray[np.float64] | None], Cut],
+    cut: Callable[[float, NDArray[np.float64] | None], list[Cut]],
     score: Callable[[NDArray[np.int64]], float],
     n_parts: int,
     balance: float | str,
 ) -> BalancedCut:
-    """The cut with the allowed imbalance `balance`, or with "auto" the one of the best score.
+    """The first cut with the allowed imbalance `balance`, or with "auto" the one of the best score.
 
     An unconstrained cut isolates points, and an even one breaks uneven clusters. So "auto" first tries some
     imbalances with equal shares and with shares that fall geometrically; then the shares of the best cut so far
@@ -50,20 +50,22 @@ def choose_balance(
     --------
     >>> def cut(imbalance, shares):
     ...     labels = (np.arange(10) >= (5 if imbalance < 0.25 else 7)).astype(int)
-    ...     return Cut(labels, labels, np.array([1 - labels.mean(), labels.mean()]))
+    ...     return [Cut(labels, labels, np.array([1 - labels.mean(), labels.mean()]))]
     >>> found = choose_balance(cut, lambda labels: -abs(labels.sum() - 3), 2, "auto")
     >>> found.cut.labels.tolist(), round(found.imbalance, 2)
     ([0, 0, 0, 0, 0, 0, 0, 1, 1, 1], 0.4)
     """
-    if balance != "auto":
-        return _scored(cut(float(balance), None), score, n_parts)
+    if balance != "auto" or n_parts == 1:
+        balance = 0.0 if balance == "auto" else balance
+        return _scored(cut(float(balance), None)[0], score, n_parts)
 
     def try_all(imbalances: Sequence[float], goals: Sequence[NDArray[np.float64] | None]) -> BalancedCut:
-        return _best([_scored(cut(b, shares), score, n_parts) for shares in goals for b in imbalances])
+        cuts = [found for shares in goals for b in imbalances for found in cut(b, shares)]
+        return _best([_scored(found, score, n_parts) for found in cuts])
 
-    falling = [ratio ** np.arange(n_parts) for ratio in FALLING] if n_parts > 1 else []
+    falling = [ratio ** np.arange(n_parts) for ratio in FALLING]
     even = try_all([b for b in FIRST if b <= max(n_parts - 1, 0.5)], [None])
-    best = _best([even, *(try_all(AGAIN, [goal / goal.sum()]) for goal in falling)])
+    best = _best([even, try_all(AGAIN, [goal / goal.sum() for goal in falling])])
     for _ in range(MAX_ROUNDS):
         after = try_all(AGAIN, [best.cut.shares])
         if after.score <= best.score + 1e-9:
