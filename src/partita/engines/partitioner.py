@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 __all__ = ["cut_graph", "cut_hypergraph", "edge_cut", "whole_weights"]
 
+SMALLEST_SHARE = 0.02  # that a part is given as its goal; it may come out smaller
 LARGEST_SUM = 2**29  # METIS may have been built with 32-bit integers
 
 
@@ -51,7 +52,7 @@ def cut_graph(
     if n_parts == 1 or n_parts >= n:
         return [np.arange(n) if n_parts > 1 else np.zeros(n, np.int64)]
     if graph.nnz == 0:
-        return [_fill(np.asarray(vertex_weights, float), _shares(shares, n_parts))]
+        return [_fill(np.asarray(vertex_weights, float), _shares(shares, n_parts, n))]
     index = pymetis.zero_copy_dtype()
     adjacency = pymetis.CSRAdjacency(graph.indptr.astype(index), graph.indices.astype(index))
     found = [
@@ -60,7 +61,7 @@ def cut_graph(
             adjacency,
             vweights=whole_weights(vertex_weights).astype(index),
             eweights=whole_weights(graph.data).astype(index),
-            tpwgts=None if shares is None else _shares(shares, n_parts).tolist(),
+            tpwgts=None if shares is None else _shares(shares, n_parts, n).tolist(),
             recursive=recursive,
             options=pymetis.Options(ufactor=max(1, round(1000 * imbalance)), seed=int(seed)),
         )
@@ -97,7 +98,7 @@ def cut_hypergraph(
         return np.arange(n) if n_parts > 1 else np.zeros(n, np.int64)
     linking = [e for e, vertices in enumerate(hyperedges) if len(vertices) > 1]
     if not linking:
-        return _fill(np.asarray(vertex_weights, float), _shares(shares, n_parts))
+        return _fill(np.asarray(vertex_weights, float), _shares(shares, n_parts, n))
     library.set_seed(int(seed))
     context = session.context_from_preset(library.PresetType.DETERMINISTIC)
     context.logging = False
@@ -105,7 +106,7 @@ def cut_hypergraph(
     weights = whole_weights(vertex_weights)
     if shares is not None:
         # the shares bound a part only where the heaviest vertex fits, and all of them hold the total
-        allowed = np.ceil((1 + imbalance) * _shares(shares, n_parts) * weights.sum()).astype(np.int64)
+        allowed = np.ceil((1 + imbalance) * _shares(shares, n_parts, n) * weights.sum()).astype(np.int64)
         context.set_individual_target_block_weights(np.maximum(allowed, weights.max()).tolist())
     graph = session.create_hypergraph(
         context,
@@ -148,8 +149,11 @@ def whole_weights(weights: Any) -> NDArray[np.int64]:
     return np.maximum(np.rint(weights), 1).astype(np.int64)
 
 
-def _shares(shares: NDArray[np.float64] | None, n_parts: int) -> NDArray[np.float64]:
-    shares = np.full(n_parts, 1.0) if shares is None else np.maximum(shares, 1e-6)
+def _shares(shares: NDArray[np.float64] | None, n_parts: int, n: int) -> NDArray[np.float64]:
+    """Shares that sum to 1, none so small that METIS would be left with no vertex for a part (it complains aloud)."""
+    if shares is None:
+        return np.full(n_parts, 1 / n_parts)
+    shares = np.maximum(shares, min(max(SMALLEST_SHARE, 3 / n), 1 / n_parts))
     return shares / shares.sum()
 
 
