@@ -11,7 +11,8 @@ import partita
 NAMES = [name for name in partita.__all__ if not name.startswith("__")]
 ESTIMATORS = [name for name in NAMES if isinstance(getattr(partita, name), type)]
 
-EXTRAS = {"CSPA": "pymetis", "MCLA": "pymetis", "HGPA": "mtkahypar"}  # what a model cannot be fitted without
+# what a model cannot be fitted without
+EXTRAS = {"CSPA": "pymetis", "MCLA": "pymetis", "HGPA": "mtkahypar", "BipartiteModularity": "leidenalg"}
 
 
 def sections(doc):

@@ -4,6 +4,7 @@ from partita._version import __version__
 
 _EXPORTS = {
     "BCE": "partita.consensus",
+    "BipartiteModularity": "partita.consensus",
     "CSPA": "partita.consensus",
     "Consensus": "partita.consensus",
     "DPGaussian": "partita.mixture",
@@ -34,6 +35,7 @@ __all__ = [
     "MCLA",
     "NBCE",
     "QMI",
+    "BipartiteModularity",
     "Consensus",
     "DPGaussian",
     "DPMultinomial",

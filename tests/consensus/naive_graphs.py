@@ -88,3 +88,17 @@ def naive_locally_weighted(Y, theta):
 
 def pooled(agreed, seen):
     return agreed.sum() / seen.sum() if seen.sum() else 0.0
+
+
+def naive_modularity(A, rows, columns):
+    """Barber (2007): the sum over pairs of one part of the edges less what is expected of their degrees."""
+    m = A.sum()
+    return (
+        sum(
+            A[i, j] - A[i].sum() * A[:, j].sum() / m
+            for i in range(len(A))
+            for j in range(A.shape[1])
+            if rows[i] == columns[j]
+        )
+        / m
+    )

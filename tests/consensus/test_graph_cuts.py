@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
@@ -15,14 +16,15 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
-from partita.consensus import CSPA, HBGF, HGPA, LWEA, MCLA
+from partita.consensus import CSPA, HBGF, HGPA, LWEA, MCLA, BipartiteModularity
 from partita.engines.bipartite import spectral_embedding
+from partita.engines.communities import bipartite_communities, bipartite_modularity
 from partita.engines.cut_balance import mean_nmi
 from partita.engines.meta_clusters import jaccard_graph
 from partita.engines.partitioner import cut_graph, cut_hypergraph, edge_cut
 from partita.engines.similarity_graph import coassociation_graph
 from partita.estimator import DataWarning
-from partita.labels import canonical, signatures
+from partita.labels import canonical, one_hot, set_partitions, signatures
 
 sys.path.insert(0, str(Path(__file__).parent))
 import naive_graphs as naive
@@ -30,6 +32,7 @@ from subspaces import subspace_kmeans
 
 needs_metis = pytest.mark.skipif(find_spec("pymetis") is None, reason="no pymetis")
 needs_kahypar = pytest.mark.skipif(find_spec("mtkahypar") is None, reason="no mtkahypar")
+needs_leiden = pytest.mark.skipif(find_spec("leidenalg") is None, reason="no leidenalg")
 
 MODELS = {
     "cspa": (lambda K=3: CSPA(K, random_state=0), needs_metis),
@@ -37,6 +40,7 @@ MODELS = {
     "mcla": (lambda K=3: MCLA(K, random_state=0), needs_metis),
     "spectral": (lambda K=3: HBGF(K, random_state=0), ()),
     "metis": (lambda K=3: HBGF(K, cut="metis", random_state=0), needs_metis),
+    "modularity": (lambda K=3: BipartiteModularity(random_state=0), needs_leiden),
     "lwea": (lambda K=3: LWEA(K), ()),
 }
 
@@ -212,6 +216,21 @@ def test_lwea_is_average_link_on_the_weighted_coassociation(holes):
             assert adjusted_rand_score(labels, model.labels_) == 1.0
 
 
+@needs_leiden
+def test_modularity_is_the_highest_of_a_tiny_graph():
+    for seed in range(4):
+        Y = tiny(holes=True, n=4, seed=seed)[:, :2]
+        A = one_hot(Y).matrix.toarray()
+        A = A[A.sum(axis=1) > 0][:, A.sum(axis=0) > 0]
+        edges, N = csr_array(A), len(A)
+        best = max(naive.naive_modularity(A, z[:N], z[N:]) for z in set_partitions(sum(A.shape)))
+        rows, columns = bipartite_communities(edges, n_init=3)
+        found = bipartite_modularity(edges, rows, columns)
+        print(f"modularity {found:.4f}, the highest {best:.4f}")
+        assert found == pytest.approx(naive.naive_modularity(A, rows, columns))
+        assert found == pytest.approx(best)
+
+
 def test_mean_nmi_is_that_of_scikit_learn():
     Y = iris_ensemble(True)
     z = np.arange(150) % 3
@@ -243,6 +262,16 @@ def test_automatic_balance_on_unbalanced_groups():
         assert even.imbalance_ < 0.07 and auto.mean_nmi_ > even.mean_nmi_
         gains.append(aris[1] - aris[0])
     assert np.mean(gains) > 0.15
+
+
+@needs_metis
+def test_metis_does_not_complain(capfd):
+    rng = np.random.default_rng(0)
+    for n, K in ((12, 5), (40, 9), (200, 12)):
+        Y = rng.integers(4, size=(n, 5))
+        for model in (CSPA(K, random_state=0), MCLA(K, random_state=0), HBGF(K, cut="metis", random_state=0)):
+            fitted(model, Y)
+    assert "***" not in capfd.readouterr().out
 
 
 @needs_metis
@@ -300,6 +329,8 @@ def test_faults_of_label_matrices(make, ensemble):
     Y = Y.copy()
     Y[4] = -1
     assert fitted(make(), Y).labels_[4] == 0  # nobody saw it: with the largest
+    if isinstance(make(), BipartiteModularity):
+        return
     with pytest.warns(DataWarning, match="only 2 distinct rows"):
         assert make(5).fit([[0, 0], [1, 1], [1, 1]]).n_clusters_ == 2
     assert fitted(make(1), Y).n_clusters_ == 1
@@ -331,11 +362,13 @@ def test_message_without_the_extra(monkeypatch, ensemble):
     from partita.engines import partitioner
 
     partitioner._mtkahypar.cache_clear()
-    for package in ("pymetis", "mtkahypar"):
+    for package in ("pymetis", "mtkahypar", "leidenalg"):
         monkeypatch.setitem(sys.modules, package, None)
     for model in (CSPA(3), HGPA(3), MCLA(3), HBGF(3, cut="metis")):
         with pytest.raises(ImportError, match=r'pip install "partita\[graph\]"'):
             fitted(model, ensemble[1])
+    with pytest.raises(ImportError, match=r'pip install "partita\[community\]"'):
+        fitted(BipartiteModularity(), ensemble[1])
 
 
 EXPECTED = dict.fromkeys(

@@ -2,6 +2,7 @@
 
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.bce import BCE
+from partita.consensus.bipartite_modularity import BipartiteModularity
 from partita.consensus.cspa import CSPA
 from partita.consensus.ensemble_clustering import EnsembleClustering
 from partita.consensus.evidence_accumulation import EvidenceAccumulation
@@ -27,6 +28,7 @@ __all__ = [
     "MCLA",
     "NBCE",
     "QMI",
+    "BipartiteModularity",
     "Consensus",
     "ConsensusEstimator",
     "EnsembleClustering",

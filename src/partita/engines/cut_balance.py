@@ -12,7 +12,7 @@ from partita.labels import label_histograms
 
 __all__ = ["BalancedCut", "Cut", "choose_balance", "mean_nmi"]
 
-FIRST = (0.05, 0.25, 0.5, 1.0, 2.0, 4.0)  # imbalances that are tried with equal shares
+FIRST = (0.05, 0.25, 0.5, 1.0, 2.0)  # imbalances that are tried with equal shares
 FALLING = (0.8, 0.65, 0.5)  # ratios of one share to the one before, for shares that differ from the start
 AGAIN = (0.05, 0.25, 0.5)  # imbalances with such shares, or with those of the best cut so far
 MAX_ROUNDS = 8

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 __all__ = ["cut_graph", "cut_hypergraph", "edge_cut", "whole_weights"]
 
 SMALLEST_SHARE = 0.02  # that a part is given as its goal; it may come out smaller
+LOOSE = 0.5
 LARGEST_SUM = 2**29  # METIS may have been built with 32-bit integers
 
 
@@ -25,7 +26,8 @@ def cut_graph(
 ) -> list[NDArray[np.int64]]:
     """Part of each vertex in two cuts by METIS, by bisections and all parts at once; first the one that cuts less.
 
-    Bisection is better on small graphs, and isolates vertices sooner where it is allowed to.
+    Bisection is better on small graphs. Allowed an imbalance above 0.5 it isolates vertices, or runs out of them: there
+    the cut into all parts at once is the only one.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ def cut_graph(
             recursive=recursive,
             options=pymetis.Options(ufactor=max(1, round(1000 * imbalance)), seed=int(seed)),
         )
-        for recursive in (True, False)
+        for recursive in ((True, False) if imbalance <= LOOSE else (False,))
     ]
     found.sort(key=lambda cut: cut.edge_cuts)
     return [np.array(cut.vertex_part, dtype=np.int64) for cut in found]
