@@ -118,7 +118,7 @@ def test_nearest_rows_are_kept():
 def test_too_many_pairs_are_refused_before_they_are_made():
     Y = np.random.default_rng(0).integers(9, size=(12000, 6))
     with pytest.raises(MemoryError, match="smaller n_neighbors"):
-        CSPA(3, n_neighbors=None).fit(Y)
+        CSPA(3, n_neighbors=None, max_signatures=20000).fit(Y)
 
 
 @needs_metis
@@ -265,6 +265,19 @@ def test_automatic_balance_on_unbalanced_groups():
 
 
 @needs_metis
+def test_a_sample_of_rows_gives_nearly_the_exact_answer():
+    rng = np.random.default_rng(0)
+    z = rng.integers(5, size=1500)
+    Y = np.where(rng.random((1500, 10)) < 0.25, rng.integers(6, size=(1500, 10)), z[:, None])
+    exact, reduced = (CSPA(5, max_signatures=n, random_state=0).fit(Y) for n in (10000, 300))
+    assert "reduced" in reduced.fit_report_ and "reduced" not in exact.fit_report_
+    ari = adjusted_rand_score(exact.labels_, reduced.labels_)
+    print(f"CSPA: ARI of the reduced run to the exact one {ari:.3f}")
+    assert ari > 0.9
+    assert np.array_equal(reduced.predict(Y), reduced.labels_)
+
+
+@needs_metis
 def test_metis_does_not_complain(capfd):
     rng = np.random.default_rng(0)
     for n, K in ((12, 5), (40, 9), (200, 12)):
@@ -389,9 +402,10 @@ def test_scikit_learn_check(estimator, check):
 
 @needs_metis
 @needs_kahypar
+@needs_leiden
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [CSPA(balance=0.05), HGPA(balance=0.05), MCLA(balance=0.05)],
+    [CSPA(balance=0.05), HGPA(balance=0.05), MCLA(balance=0.05), BipartiteModularity(n_init=1)],
     expected_failed_checks=lambda model: EXPECTED,
 )
 def test_scikit_learn_check_with_the_extra(estimator, check):

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.graph_cuts import GraphCut, Partition
 from partita.consensus.labelings import Labelings
+from partita.engines.linkage_joining import LeafSample, join, pooled_links, sample_leaves
 from partita.engines.partitioner import cut_graph
 from partita.engines.similarity_graph import coassociation_graph
 from partita.labels import Signatures
@@ -39,6 +40,9 @@ class CSPA(GraphCut):
     n_neighbors : int, "auto" or None, default="auto"
         Edges that each distinct row keeps, to the rows most like it. None keeps all pairs, which is refused before it
         would need more than 4 GiB. "auto" keeps all pairs of up to 2000 distinct rows, and 100 neighbours of more.
+    max_signatures : int, default=10000
+        With more distinct rows, the graph is made of a sample of the objects with at most so many distinct rows, and
+        all other rows join the cluster with which the members agree most.
     noise : {"missing", "cluster", "singletons"}, default="missing"
         What the label -1 means.
     handle_unknown : {"missing", "error"}, default="missing"
@@ -81,6 +85,7 @@ class CSPA(GraphCut):
     _parameter_constraints: dict[str, Any] = {
         **GraphCut._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
+        "max_signatures": [Interval(Integral, 2, None, closed="left")],
     }
 
     def __init__(
@@ -89,6 +94,7 @@ class CSPA(GraphCut):
         *,
         balance="auto",
         n_neighbors="auto",
+        max_signatures=10000,
         noise="missing",
         handle_unknown="missing",
         random_state=None,
@@ -96,6 +102,7 @@ class CSPA(GraphCut):
         self.n_clusters = n_clusters
         self.balance = balance
         self.n_neighbors = n_neighbors
+        self.max_signatures = max_signatures
         self.noise = noise
         self.handle_unknown = handle_unknown
         self.random_state = random_state
@@ -103,15 +110,33 @@ class CSPA(GraphCut):
     def _partition(
         self, distinct: Signatures, labelings: Labelings, K: int, rng: np.random.Generator
     ) -> Partition:
-        n_neighbors = self.n_neighbors
-        if n_neighbors == "auto":
-            n_neighbors = None if len(distinct.rows) <= ALL_PAIRS else NEIGHBORS
-        graph = coassociation_graph(
-            distinct.rows, labelings.n_levels, distinct.weights, labelings.member_weights, n_neighbors
-        )
-        seed = int(rng.integers(2**31))
+        rows, n_levels, power = distinct.rows, labelings.n_levels, labelings.member_weights
+        leaves = LeafSample(np.arange(len(rows)), distinct.weights)
+        if len(rows) > self.max_signatures:
+            leaves = sample_leaves(distinct.weights, max(K, self.max_signatures), rng)
+            self.fit_report_.add(
+                "reduced",
+                f"{len(rows)} distinct rows: the graph has {len(leaves.rows)} of them, the others joined the cluster "
+                f"with which the members agree most; max_signatures={len(rows)} would be exact",
+            )
+        codes = rows[leaves.rows]
+        graph = coassociation_graph(codes, n_levels, leaves.sizes, power, self._n_neighbors(len(codes)))
+        seed, gains = int(rng.integers(2**31)), np.repeat(power, n_levels)
 
         def partition(imbalance: float, shares: np.ndarray | None) -> list[np.ndarray]:
-            return cut_graph(graph, distinct.weights, K, imbalance=imbalance, shares=shares, seed=seed)
+            cuts = cut_graph(graph, leaves.sizes, K, imbalance=imbalance, shares=shares, seed=seed)
+            return cuts if len(codes) == len(rows) else [joined(parts) for parts in cuts]
+
+        def joined(parts: np.ndarray) -> np.ndarray:
+            used, parts = np.unique(parts, return_inverse=True)  # a part may be empty
+            clusters = (codes, leaves.sizes, parts, n_levels)
+            return used[
+                join(rows, parts, leaves.rows, lambda block: pooled_links(block, *clusters, gains, power))
+            ]
 
         return partition
+
+    def _n_neighbors(self, n_rows: int) -> int | None:
+        if self.n_neighbors == "auto":
+            return None if n_rows <= ALL_PAIRS else NEIGHBORS
+        return self.n_neighbors
