@@ -4,6 +4,7 @@ import pickle
 import sys
 import warnings
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import partita
 from partita.consensus import CSPA, HBGF, HGPA, LWEA, MCLA, BipartiteModularity
 from partita.engines.bipartite import spectral_embedding
+from partita.engines.cluster_uncertainty import cluster_uncertainty
 from partita.engines.communities import bipartite_communities, bipartite_modularity
 from partita.engines.cut_balance import mean_nmi
+from partita.engines.linkage_joining import pooled_links
 from partita.engines.meta_clusters import jaccard_graph
 from partita.engines.partitioner import cut_graph, cut_hypergraph, edge_cut
 from partita.engines.similarity_graph import coassociation_graph
@@ -231,7 +234,37 @@ def test_modularity_is_the_highest_of_a_tiny_graph():
         assert found == pytest.approx(best)
 
 
-def test_mean_nmi_is_that_of_scikit_learn():
+@needs_leiden
+def test_no_single_move_raises_the_modularity():
+    Y = np.random.default_rng(0).integers(-1, 4, size=(60, 6))  # no structure: every term counts
+    A = one_hot(Y).matrix.toarray()
+    rows, columns = bipartite_communities(csr_array(A))
+    expected = A - np.outer(A.sum(axis=1), A.sum(axis=0)) / A.sum()
+    for gains, parts, others in ((expected, rows, columns), (expected.T, columns, rows)):
+        by_part = np.stack([gains[:, others == k].sum(axis=1) for k in range(others.max() + 1)], axis=1)
+        assert (by_part[np.arange(len(parts)), parts] > by_part.max(axis=1) - 1e-9).all()
+
+
+def test_members_that_never_met_leave_the_entropy():
+    rows = np.array([[0, -1, 0], [0, -1, 1], [-1, 0, 1], [-1, 0, 1]])
+    found = cluster_uncertainty(rows, np.array([1, 1, 2]), np.ones(4), np.array([1.0, 1.0, 2.0]))
+    # the first cluster is torn in half by a member of weight 2 out of 3, as the second member never saw it
+    np.testing.assert_allclose(found, [2 / 3, 0, 0, 0])
+
+
+def test_pooled_links_are_those_of_the_pairs():
+    Y, power = tiny(holes=True), np.array([1.0, 2.0, 0.5, 1.0])
+    z, n_levels = np.arange(10) % 3, levels(Y)
+    gains = np.random.default_rng(0).random(n_levels.sum())
+    offsets = np.cumsum(n_levels) - n_levels
+    found = pooled_links(Y, Y, np.ones(10), z, n_levels, gains, power)
+    for i, k in product(range(10), range(3)):
+        met = [(y, m) for y in Y[z == k] for m in range(4) if y[m] >= 0 and Y[i, m] >= 0]
+        agreed = sum(gains[offsets[m] + y[m]] for y, m in met if y[m] == Y[i, m])
+        assert found[i, k] == pytest.approx(agreed / max(sum(power[m] for _, m in met), 1e-300))
+
+
+def test_mean_nmi_is_that_of_other_programs():
     Y = iris_ensemble(True)
     z = np.arange(150) % 3
     expected = [normalized_mutual_info_score(z[y >= 0], y[y >= 0], average_method="geometric") for y in Y.T]
