@@ -236,8 +236,12 @@ def test_modularity_is_the_highest_of_a_tiny_graph():
 
 @needs_leiden
 def test_no_single_move_raises_the_modularity():
-    Y = np.random.default_rng(0).integers(-1, 4, size=(60, 6))  # no structure: every term counts
-    A = one_hot(Y).matrix.toarray()
+    rng = np.random.default_rng(0)
+    Y = np.column_stack(
+        [rng.integers(-1, n, size=60) for n in (2, 3, 4, 6, 8, 8)]
+    )  # no structure: every term counts
+    A = one_hot(Y).matrix.toarray() * rng.random(60)[:, None] ** 2
+    A = A * rng.random(A.shape[1]) ** 2
     rows, columns = bipartite_communities(csr_array(A))
     expected = A - np.outer(A.sum(axis=1), A.sum(axis=0)) / A.sum()
     for gains, parts, others in ((expected, rows, columns), (expected.T, columns, rows)):
