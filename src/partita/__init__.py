@@ -4,13 +4,19 @@ from partita._version import __version__
 
 _EXPORTS = {
     "BCE": "partita.consensus",
+    "BipartiteModularity": "partita.consensus",
+    "CSPA": "partita.consensus",
     "Consensus": "partita.consensus",
     "DPGaussian": "partita.mixture",
     "DPMultinomial": "partita.mixture",
     "EnsembleClustering": "partita.consensus",
     "EvidenceAccumulation": "partita.consensus",
+    "HBGF": "partita.consensus",
+    "HGPA": "partita.consensus",
     "LACA": "partita.consensus",
+    "LWEA": "partita.consensus",
     "LatentClass": "partita.mixture",
+    "MCLA": "partita.consensus",
     "Mixture": "partita.mixture",
     "MixtureConsensus": "partita.consensus",
     "NBCE": "partita.consensus",
@@ -21,9 +27,15 @@ _EXPORTS = {
 
 __all__ = [
     "BCE",
+    "CSPA",
+    "HBGF",
+    "HGPA",
     "LACA",
+    "LWEA",
+    "MCLA",
     "NBCE",
     "QMI",
+    "BipartiteModularity",
     "Consensus",
     "DPGaussian",
     "DPMultinomial",
@@ -36,7 +48,6 @@ __all__ = [
     "__version__",
     "load",
 ]
-__all__ = ["Consensus", "DPGaussian", "DPMultinomial", "LatentClass", "Mixture", "__version__", "load"]
 
 
 def __getattr__(name):

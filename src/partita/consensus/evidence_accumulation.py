@@ -13,13 +13,11 @@ from partita.consensus.labelings import Labelings
 from partita.consensus.own_agreement import own_agreement
 from partita.consensus.tree_consensus import TREE_CLUSTERS, TreeConsensus, leaf_attributes
 from partita.engines.linkage import Tree, agglomerate, cut, label_leaves, pair_link, scipy_linkage
-from partita.engines.linkage_joining import LeafSample, average_links, join, sample_leaves
+from partita.engines.linkage_joining import LeafSample, join, pooled_links, sample_leaves
 from partita.engines.linkage_pairs import complete_link, single_link
 from partita.labels import signatures
 
 __all__ = ["EvidenceAccumulation"]
-
-Clusters = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # codes, sizes, labels of leaves; levels
 
 
 class EvidenceAccumulation(TreeConsensus):
@@ -119,14 +117,17 @@ class EvidenceAccumulation(TreeConsensus):
                 f"cluster with which the members agree most; max_signatures={len(rows)} would be exact",
             )
         leaf_codes = rows[leaves.rows]
-        tree = _tree(self.link, leaf_codes, n_levels, leaves.sizes, power)
+        gains = self._gains(labelings)
+        tree = _tree(self.link, leaf_codes, n_levels, leaves.sizes, gains, power)
         lifetimes = _lifetimes(tree)
         K = self._n_clusters(lifetimes)
         leaf_labels = cut(tree, K)
         labels = leaf_labels
         if len(leaves.rows) < len(rows):
             clusters = (leaf_codes, leaves.sizes, leaf_labels, n_levels)
-            labels = join(rows, leaf_labels, leaves.rows, lambda block: _agreement(block, clusters, power))
+            labels = join(
+                rows, leaf_labels, leaves.rows, lambda block: pooled_links(block, *clusters, gains, power)
+            )
         leaf_of_row = np.full(len(rows), -1)
         leaf_of_row[leaves.rows] = np.arange(len(leaves.rows))
         return Found(
@@ -138,11 +139,16 @@ class EvidenceAccumulation(TreeConsensus):
                 "linkage_": scipy_linkage(tree, 1.0),
                 "lifetimes_": lifetimes,
                 "_powers": power,
+                "_column_gains": gains,
                 **leaf_attributes(
                     leaf_codes, leaves.sizes, leaf_labels, leaf_of_row[distinct.inverse], n_levels
                 ),
             },
         )
+
+    def _gains(self, labelings: Labelings) -> np.ndarray:
+        """What a pair gains from one label in common, for each level of each member."""
+        return np.repeat(labelings.member_weights, labelings.n_levels)
 
     def _n_clusters(self, lifetimes: np.ndarray) -> int:
         n_leaves = len(lifetimes)
@@ -158,26 +164,28 @@ class EvidenceAccumulation(TreeConsensus):
 
     def _links(self, codes: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
-            return np.log(_agreement(codes, self._clusters_of_leaves(), self._powers))
+            return np.log(pooled_links(codes, *self._clusters_of_leaves(), self._column_gains, self._powers))
 
 
-def _tree(link: str, rows: np.ndarray, n_levels: np.ndarray, sizes: np.ndarray, power: np.ndarray) -> Tree:
+def _tree(
+    link: str,
+    rows: np.ndarray,
+    n_levels: np.ndarray,
+    sizes: np.ndarray,
+    gains: np.ndarray,
+    power: np.ndarray,
+) -> Tree:
     if link == "single":
         return single_link(rows, power)
     if link == "complete":
         return complete_link(rows, power)
     leaves = label_leaves(rows, n_levels, sizes)
-    return agglomerate(leaves, pair_link(leaves, power, np.zeros_like(power), power))
+    pooled = pair_link(leaves, power, np.zeros_like(power), power)
+    pooled.gain[: len(gains)] = gains  # a level's own, where levels differ
+    return agglomerate(leaves, pooled)
 
 
 def _lifetimes(tree: Tree) -> np.ndarray:
     """How long each number of clusters lasts; K = number of leaves begins at distance 0, K = 1 ends at 1."""
     distances = np.concatenate([[0.0], np.maximum.accumulate(1.0 - tree.links), [1.0]])
     return np.round(np.diff(distances)[::-1], 12)  # equal lifetimes shall be equal
-
-
-def _agreement(codes: np.ndarray, clusters: Clusters, power: np.ndarray) -> np.ndarray:
-    """Members that agree over members that saw both, summed over the objects of each cluster."""
-    agreed = average_links(codes, *clusters, power, np.zeros_like(power))
-    seen = average_links(codes, *clusters, power, power)
-    return np.divide(np.maximum(agreed, 0.0), seen, out=np.zeros_like(seen), where=seen > 0)

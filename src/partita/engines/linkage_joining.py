@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from partita.labels import label_histograms
 
-__all__ = ["LeafSample", "average_links", "join", "sample_leaves"]
+__all__ = ["LeafSample", "average_links", "join", "pooled_links", "sample_leaves"]
 
 BLOCK_ENTRIES = 2**22
 
@@ -74,9 +74,42 @@ def average_links(
     seen = np.add.reduceat(counts, offsets[:-1], axis=1)
     table = counts * np.repeat(same - different, n_levels)
     table += np.repeat(seen * different, n_levels, axis=1)
+    return _sum_over_members(codes, (table / totals[:, None]).T, offsets)
+
+
+def pooled_links(
+    codes: NDArray[Any],
+    leaf_codes: NDArray[Any],
+    leaf_sizes: NDArray[np.float64],
+    leaf_labels: NDArray[np.int64],
+    n_levels: NDArray[Any],
+    gains: NDArray[np.float64],
+    member_weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Pooled ratio of each row of labels with each cluster of leaves: gains of equal labels over members in common.
+
+    `gains` has one number for each level of each member. A row that shares no member with a cluster has ratio 0.
+
+    Examples
+    --------
+    >>> leaves = np.array([[0], [1], [1]]), np.ones(3), np.array([0, 0, 1])
+    >>> pooled_links(np.array([[1], [0], [-1]]), *leaves, np.array([2]), np.ones(2), np.ones(1)).tolist()
+    [[0.5, 1.0], [0.5, 0.0], [0.0, 0.0]]
+    """
+    counts, offsets = label_histograms(leaf_labels, leaf_codes, n_levels, weights=leaf_sizes)
+    agreed = _sum_over_members(codes, (counts * gains).T, offsets)
+    seen = (codes >= 0) * member_weights @ np.add.reduceat(counts, offsets[:-1], axis=1).T
+    return np.divide(agreed, seen, out=np.zeros_like(seen), where=seen > 0)
+
+
+def _sum_over_members(
+    codes: NDArray[Any], table: NDArray[np.float64], offsets: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Sum of the rows of the table that the labels of each row of codes point at."""
+    K = table.shape[1]
     # one more row of zeros, which missing labels add
-    by_level = np.concatenate([(table / totals[:, None]).T, np.zeros((1, K))])
-    links = np.empty((len(codes), K))
+    by_level = np.concatenate([table, np.zeros((1, K))])
+    sums = np.empty((len(codes), K))
     step = max(1, BLOCK_ENTRIES // K)
     for start in range(0, len(codes), step):
         block = codes[start : start + step]
@@ -84,8 +117,8 @@ def average_links(
         out = by_level[columns[:, 0]]
         for m in range(1, columns.shape[1]):
             out += by_level[columns[:, m]]
-        links[start : start + step] = out
-    return links
+        sums[start : start + step] = out
+    return sums
 
 
 def join(

@@ -1,0 +1,11 @@
+"""Which modules' examples are left out: those that need an extra that is not installed."""
+
+from importlib.util import find_spec
+
+NEEDS_GRAPH = ["consensus/cspa.py", "consensus/hgpa.py", "consensus/mcla.py", "engines/partitioner.py"]
+
+collect_ignore = []
+if find_spec("leidenalg") is None:
+    collect_ignore += ["src/partita/consensus/bipartite_modularity.py", "src/partita/engines/communities.py"]
+if find_spec("pymetis") is None or find_spec("mtkahypar") is None:
+    collect_ignore += [f"src/partita/{module}" for module in NEEDS_GRAPH]

@@ -1,0 +1,141 @@
+"""MCLA: the members' clusters are clustered, and objects join the meta-cluster that has most of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partita.consensus.base import Found
+from partita.consensus.graph_cuts import GraphCut, cut_attributes
+from partita.consensus.labelings import Labelings
+from partita.engines.cut_balance import Cut
+from partita.engines.meta_clusters import association_weights, associations, jaccard_graph
+from partita.engines.partitioner import cut_graph
+from partita.labels import one_hot, signatures
+
+__all__ = ["MCLA"]
+
+TIE = 1e-9  # by so much the log weight falls with the rank of a meta-cluster
+
+
+class MCLA(GraphCut):
+    """Meta-clustering: clusters of all members are grouped by overlap, and each group becomes a consensus cluster.
+
+    The graph of the members' clusters, with Jaccard similarities as edges, is cut by METIS into ``n_clusters``
+    meta-clusters. The association of an object with a meta-cluster is the share of its clusters that hold the object;
+    the object goes where it is largest. Needs the extra: ``pip install "partita[graph]"``.
+
+    Good for: members with about the right number of clusters; soft memberships; many objects (linear time). Not for:
+    members much finer than the answer: their clusters overlap little, and tell the cut little.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+    balance : "auto" or float, default="auto"
+        How much larger than its share a meta-cluster may be, counted in clusters of the members: 0.05 is 5%.
+        "auto" tries several imbalances, with equal and unequal shares, and keeps the cut of the highest mean NMI
+        with the members.
+    noise : {"missing", "cluster", "singletons"}, default="missing"
+        What the label -1 means.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What ``predict`` does with labels that were not there in ``fit``.
+    random_state : int, RandomState, Generator, SeedSequence or None
+
+    Attributes
+    ----------
+    labels_ : ndarray (n_objects,)
+        The largest cluster is 0.
+    n_clusters_ : int
+        Clusters that have objects.
+    confidence_ : ndarray (n_objects,)
+        Association with the object's own meta-cluster over the sum of all associations.
+    member_weights_ : ndarray (n_members,)
+        As given; 0 for members that took no part.
+    mean_nmi_ : float
+        Mean NMI of the cut with the members.
+    imbalance_ : float
+        The largest meta-cluster over the mean one, in clusters of the members, less 1.
+    meta_clusters_ : ndarray of bool (n_clusters, clusters of all members that took part)
+        Which clusters of the members, member by member, each consensus cluster is made of.
+    fit_report_ : FitReport
+        What was unusual about the labels.
+    n_features_in_, feature_names_in_, schema_
+        Number, names and labels of the members.
+
+    References
+    ----------
+    Strehl and Ghosh (2002), Cluster ensembles: a knowledge reuse framework for combining multiple partitions, JMLR 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partita import MCLA
+    >>> Y = np.repeat([[0, 0, 1], [0, 0, 1], [1, 1, 0], [1, 0, 0]], 10, axis=0)
+    >>> model = MCLA(2, random_state=0).fit(Y)
+    >>> np.bincount(model.labels_)
+    array([20, 20])
+    >>> model.predict_proba([[1, 0, 0]]).max().round(2)
+    np.float64(0.67)
+    """
+
+    def __init__(
+        self,
+        n_clusters=2,
+        *,
+        balance="auto",
+        noise="missing",
+        handle_unknown="missing",
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.balance = balance
+        self.noise = noise
+        self.handle_unknown = handle_unknown
+        self.random_state = random_state
+
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+        distinct = signatures(labelings.codes, labelings.weights)
+        rows, n_levels = distinct.rows, labelings.n_levels
+        counts = one_hot(rows, n_levels).matrix.T @ distinct.weights
+        powers = np.repeat(labelings.member_weights, n_levels) * (counts > 0)
+        K = self._possible(min(len(rows), int((counts > 0).sum())), "distinct rows or clusters")
+        graph = jaccard_graph(rows, n_levels, distinct.weights, powers)
+        seed = int(rng.integers(2**31))
+
+        def cuts(imbalance: float, shares: np.ndarray | None) -> list[Cut]:
+            found = []
+            for meta in cut_graph(graph, powers, K, imbalance=imbalance, shares=shares, seed=seed):
+                association = associations(rows, n_levels, association_weights(meta, K, powers))
+                labels = _log_weights(association, np.arange(K)).argmax(axis=1)
+                found.append(Cut(labels, meta, np.bincount(meta, powers, minlength=K) / powers.sum()))
+            return found
+
+        found = self._balanced(cuts, distinct, labelings, K)
+        labels = found.cut.labels
+        won = np.unique(labels)  # the others take no object away, and none from new rows either
+        weights = association_weights(found.cut.parts, K, powers)[won]
+        association = associations(rows, n_levels, weights)
+        confidence = association.max(axis=1) / association.sum(axis=1)
+        place = np.searchsorted(won, labels)
+        return Found(
+            place[distinct.inverse],
+            confidence[distinct.inverse],
+            clusters={
+                "meta_clusters_": weights > 0,
+                "_association": weights,
+                "_tie_ranks": np.arange(len(won)),
+                "_shares": np.bincount(place, distinct.weights) / distinct.weights.sum(),
+            },
+            attributes={**cut_attributes(found), "_n_levels": n_levels},
+        )
+
+    def _log_scores(self, codes: np.ndarray) -> np.ndarray:
+        association = associations(codes, self._n_levels, self._association)
+        scores = _log_weights(association, self._tie_ranks)
+        scores[association.sum(axis=1) == 0] = np.log(self._shares)  # nothing speaks for any cluster
+        return scores
+
+
+def _log_weights(association: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """Log associations, with a tie (to rounding) broken by rank: in ``fit`` and for new rows alike."""
+    with np.errstate(divide="ignore"):
+        return np.log(association) - TIE * ranks
