@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import partita
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md"))]
 
@@ -38,6 +40,11 @@ def test_the_examples_of_the_guide_run(page):
     with contextlib.redirect_stdout(io.StringIO()):
         for code in blocks(page):
             exec(compile(code, page, "exec"), space)
+
+
+def test_every_estimator_is_in_the_reference():
+    listed = set(re.findall(r"^::: partita\.\w+\.(\w+)$", (ROOT / "docs/api.md").read_text(), re.MULTILINE))
+    assert {name for name in partita.__all__ if not name.startswith("_")} <= listed
 
 
 def test_every_marked_figure_is_the_measured_one(capsys):
