@@ -99,7 +99,7 @@ def by_method(found: list[dict], groups, key: str) -> dict:
 # ---- bars ------------------------------------------------------------------------------------------------------
 
 
-def bars_of(summary: dict, kinds, free: list[str], told: list[str]) -> dict[str, bool]:
+def bars_of(summary: dict, kinds, told: list[str]) -> dict[str, bool]:
     """The bars of the issue on a group of sets, as far as their methods are there."""
     table, bars = summary["methods"], {}
     if OURS in table:
