@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from partita.posterior.draws import check_partition
-from partita.posterior.similarity import coclustering_with_clusters
+from partita.labels import contingency
+from partita.posterior.draws import check_partition, gather
+from partita.posterior.similarity import mean_with_others
 
 __all__ = ["Confidence", "confidence"]
 
@@ -49,13 +50,19 @@ def confidence(draws: ArrayLike, partition: ArrayLike, *, weights: ArrayLike | N
     >>> found.objects, found.separation
     (array([1. , 1. , 0.5, 0.5]), array([0.75, 0.25]))
     """
-    mean = coclustering_with_clusters(draws, partition, weights=weights)
-    z = check_partition(partition, len(mean)).astype(np.int64)
-    n_clusters = mean.shape[1]
-    objects = mean[np.arange(len(z)), z]
+    found = gather(draws, weights)
+    z = check_partition(partition, found.n_objects).astype(np.int64)
     sizes = np.bincount(z).astype(float)
+    n_clusters = len(sizes)
+    # pairs are counted cluster by cluster, so that no (objects x clusters) matrix is held
+    together, across = np.zeros(len(z)), np.zeros((n_clusters, n_clusters))
+    for row, weight in zip(found.labels, found.weights, strict=True):
+        counts = contingency(row.astype(np.int64), z, sparse=False).astype(float)
+        together += weight * counts[row, z]
+        across += weight * (counts.T @ counts)
+    objects = mean_with_others(together, z, found)
     within = np.bincount(z, weights=objects) / sizes
-    across = np.stack([np.bincount(z, weights=column) for column in mean.T], axis=1) / sizes[:, None]
+    across /= np.outer(sizes, sizes)
     np.fill_diagonal(across, -1.0)
     nearest = across.argmax(axis=1) if n_clusters > 1 else np.array([-1])
     between = across.max(axis=1).clip(0.0)

@@ -14,7 +14,7 @@ from partita.dispatch import kernel
 from partita.execution import check_memory
 from partita.labels import Coassociation
 from partita.labels.checks import row_weights
-from partita.posterior.draws import check_partition, gather
+from partita.posterior.draws import Draws, check_partition, gather
 
 __all__ = ["coclustering", "coclustering_matrix", "coclustering_pairs", "coclustering_with_clusters"]
 
@@ -157,13 +157,24 @@ def coclustering_with_clusters(
     out = np.zeros((len(z), len(sizes)))
     _add_counts(found.labels, found.weights, z, out, np.zeros((int(found.n_clusters.max()), len(sizes))))
     own = (np.arange(len(z)), z)
-    pairs = np.broadcast_to(sizes.astype(float), out.shape).copy()
-    pairs[own] -= 1.0
-    out[own] -= 1.0
-    np.divide(out, pairs, out=out, where=pairs > 0)
-    single = np.flatnonzero(sizes[z] == 1)
-    out[single, z[single]] = _probability_alone(found.labels, found.weights)[single]
-    return out.clip(0.0, 1.0)
+    with_own = mean_with_others(out[own], z, found)
+    out /= sizes
+    out[own] = with_own
+    return np.clip(out, 0.0, 1.0, out=out)
+
+
+def mean_with_others(
+    together: NDArray[np.float64], z: NDArray[np.int64], found: Draws
+) -> NDArray[np.float64]:
+    """Mean co-clustering of each object with the other members of its cluster, or the probability of being alone.
+
+    `together` is the expected number of members of the object's cluster, itself included, that have its label.
+    """
+    others = np.bincount(z)[z] - 1
+    mean = (together - 1.0) / np.maximum(others, 1)
+    if not others.all():
+        mean = np.where(others > 0, mean, _probability_alone(found.labels, found.weights))
+    return mean.clip(0.0, 1.0)
 
 
 def _probability_alone(labels: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.float64]:
