@@ -21,7 +21,7 @@ SIZES = (10_000, 100_000, 1_000_000)
 N_MEMBERS, N_GROUPS = 20, 10
 ENSEMBLES = ("k-means", "noise")
 KMEANS_ROWS = 20_000
-MOST_S = 300.0
+MOST_S = 150.0
 SMALL = 1000  # objects of the fit that loads compiled code
 # orientation: a sketch of `Consensus` took 3.4 s and 0.8 GB, NBCE by Gibbs 13 s; twice that is the limit
 LIMITS = {"Consensus": {"cpu_s": 6.8, "fit_peak_mb": 1600.0}, "NBCE, Gibbs": {"cpu_s": 26.0}}
