@@ -51,7 +51,7 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
     prior : str or prior, default "auto"
         Who sits with whom before the data are seen: "mfm" (mixture of finite mixtures), "dirichlet_process",
         "pitman_yor", "finite" (symmetric Dirichlet), "stick_breaking", or a prior of :mod:`partita.partitions`. "auto"
-        is "mfm" for chains, because it finds the right number of clusters most often, and "stick_breaking" for
+        is "mfm" for chains, the prior that is about the number of clusters itself, and "stick_breaking" for
         variational engines, which read a Dirichlet process as sticks truncated at ``max_clusters``. Not used where
         ``n_clusters`` is given.
     inference : {"gibbs", "vb", "em", "cvb", "subclusters"}, default "gibbs"
