@@ -39,11 +39,11 @@ def plot_k_scores(model: Any, *, ax: Any = None) -> Any:
         list(wins),
         [top * p for p in wins.values()],
         color="0.85",
-        label="wins with members drawn anew (share)",
+        label="wins, members redrawn",
     )
     ax.plot(list(model.k_scores_), list(model.k_scores_.values()), color="#0072b2", marker=".", label="score")
     ax.axvline(chosen, color="0.35", linewidth=1, linestyle="--")
     ax.set_xlabel("number of clusters")
     ax.set_ylabel("score (mean margin)")
-    ax.legend(frameon=False, loc="center right")
+    ax.legend(frameon=False, loc="best")
     return ax
