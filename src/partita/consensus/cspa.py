@@ -25,8 +25,9 @@ class CSPA(GraphCut):
     """Cluster-based similarity partitioning: the graph of co-associations is cut into parts of bounded size.
 
     The vertices are the distinct rows of labels, each with the weight of its objects, so that objects with the same
-    labels stay together (a restriction on the paper, whose even cut may part them), and the edges their co-association
-    (members that agree over members that saw both). METIS cuts it. Needs the extra: ``pip install "partita[graph]"``.
+    labels stay together (``identical="apart"`` parts them where an even cut needs it, as in the paper), and the edges
+    their co-association (members that agree over members that saw both). METIS cuts it. Needs the extra:
+    ``pip install "partita[graph]"``.
 
     Good for: a strong baseline where the number of clusters is known. Not for: very many distinct rows, as all of them
     are compared with each other (HGPA, MCLA, HBGF and QMI are linear in the rows).
@@ -37,6 +38,10 @@ class CSPA(GraphCut):
     balance : "auto" or float, default="auto"
         How much heavier than its share a cluster may be: 0.05 is the 5% of the paper. "auto" tries
         several imbalances, with equal and unequal shares, and keeps the cut of the highest mean NMI with the members.
+    identical : {"together", "apart"}, default="together"
+        Objects with the same labels: together, the distinct rows are the vertices, which is fast. Apart, every object
+        is one, as in the paper, and a small `balance` may part what no member tells apart (``predict`` then gives
+        such rows the label of the first of them).
     n_neighbors : int, "auto" or None, default="auto"
         Edges that each distinct row keeps, to the rows most like it. None keeps all pairs, which is refused before it
         would need more than 4 GiB. "auto" keeps all pairs of up to 2000 distinct rows, and 100 neighbours of more.
@@ -84,6 +89,7 @@ class CSPA(GraphCut):
 
     _parameter_constraints: dict[str, Any] = {
         **GraphCut._parameter_constraints,
+        "identical": [StrOptions({"together", "apart"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
         "max_signatures": [Interval(Integral, 2, None, closed="left")],
     }
@@ -93,6 +99,7 @@ class CSPA(GraphCut):
         n_clusters=2,
         *,
         balance="auto",
+        identical="together",
         n_neighbors="auto",
         max_signatures=10000,
         noise="missing",
@@ -101,6 +108,7 @@ class CSPA(GraphCut):
     ):
         self.n_clusters = n_clusters
         self.balance = balance
+        self.identical = identical
         self.n_neighbors = n_neighbors
         self.max_signatures = max_signatures
         self.noise = noise

@@ -17,12 +17,13 @@ from partita.labels import Signatures, signatures
 
 __all__ = ["GraphCut", "Partition", "cut_attributes"]
 
+SLACK = 0.1  # that a cut may exceed the allowed imbalance by without a word
 # allowed imbalance, shares -> part of each row, in one or several ways
 Partition = Callable[[float, np.ndarray | None], list[np.ndarray]]
 
 
 class GraphCut(ConsensusEstimator):
-    """Base of the methods that cut a graph of the distinct rows.
+    """Base of the methods that cut a graph of the distinct rows, or of the objects.
 
     A subclass has the parameters ``n_clusters`` and ``balance`` and writes ``_partition(distinct, labelings, K, rng)``,
     which returns a :data:`Partition` of the distinct rows.
@@ -36,6 +37,7 @@ class GraphCut(ConsensusEstimator):
 
     n_clusters: int
     balance: float | str
+    identical = "together"  # a parameter of the methods whose vertices may be objects
 
     def _partition(
         self, distinct: Signatures, labelings: Labelings, K: int, rng: np.random.Generator
@@ -43,7 +45,7 @@ class GraphCut(ConsensusEstimator):
         raise NotImplementedError
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
-        distinct = signatures(labelings.codes, labelings.weights)
+        distinct = self._vertices(labelings)
         K = self._possible(len(distinct.rows), "distinct rows")
         partition = self._partition(distinct, labelings, K, rng)
 
@@ -57,6 +59,12 @@ class GraphCut(ConsensusEstimator):
         found = self._balanced(cuts, distinct, labelings, K)
         labels = found.cut.labels[distinct.inverse]
         return Found(labels, own_agreement(labels, labelings), attributes=cut_attributes(found))
+
+    def _vertices(self, labelings: Labelings) -> Signatures:
+        if self.identical == "together":
+            return signatures(labelings.codes, labelings.weights)
+        objects = np.arange(len(labelings.codes))
+        return Signatures(labelings.codes, labelings.weights, objects, objects)
 
     def _balanced(
         self,
@@ -77,6 +85,15 @@ class GraphCut(ConsensusEstimator):
         if n_found < K:
             self.fit_report_.add(
                 "fewer_clusters", f"{K} clusters were asked for, and the best cut has objects in {n_found}"
+            )
+        if self.balance != "auto" and found.imbalance > max(2 * self.balance, self.balance + SLACK):
+            self.fit_report_.add(
+                "unbalanced",
+                f"the largest part is {found.imbalance:.0%} above the mean, and balance={self.balance:g} allows "
+                f"{self.balance:.0%}: objects with the same labels stay together, and are too many for an even cut. "
+                + ('identical="apart" parts them; ' if "identical" in self.get_params() else "")
+                + 'balance="auto" lets the parts differ',
+                level="warning",
             )
         return found
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
 from partita.consensus.graph_cuts import GraphCut, Partition
 from partita.consensus.labelings import Labelings
@@ -16,8 +19,8 @@ class HGPA(GraphCut):
     """Hypergraph partitioning: parts of bounded size that break as few of the members' clusters as possible.
 
     Each cluster of a member is a hyperedge over its objects; a broken one costs the weight of its member, however it is
-    broken. Objects with the same labels stay together. Mt-KaHyPar cuts the hypergraph (the paper used HMETIS), with one
-    thread and reproducibly. Needs the extra: ``pip install "partita[graph]"``.
+    broken. Objects with the same labels stay together by default. Mt-KaHyPar cuts the hypergraph (the paper used
+    HMETIS), with one thread and reproducibly. Needs the extra: ``pip install "partita[graph]"``.
 
     Good for: the tables of the paper; time and memory are linear in the labels. Not for: noisy members, as a cluster
     with one object astray counts like one that is torn in two. CSPA and MCLA are nearly always better.
@@ -28,6 +31,10 @@ class HGPA(GraphCut):
     balance : "auto" or float, default="auto"
         How much heavier than its share a cluster may be: 0.05 is the 5% of the paper. "auto" tries
         several imbalances, with equal and unequal shares, and keeps the cut of the highest mean NMI with the members.
+    identical : {"together", "apart"}, default="together"
+        Objects with the same labels: together, the distinct rows are the vertices, which is fast. Apart, every object
+        is one, as in the paper, and a small `balance` may part what no member tells apart (``predict`` then gives
+        such rows the label of the first of them).
     noise : {"missing", "cluster", "singletons"}, default="missing"
         What the label -1 means.
     handle_unknown : {"missing", "error"}, default="missing"
@@ -67,17 +74,24 @@ class HGPA(GraphCut):
     array([20, 20])
     """
 
+    _parameter_constraints: dict[str, Any] = {
+        **GraphCut._parameter_constraints,
+        "identical": [StrOptions({"together", "apart"})],
+    }
+
     def __init__(
         self,
         n_clusters=2,
         *,
         balance="auto",
+        identical="together",
         noise="missing",
         handle_unknown="missing",
         random_state=None,
     ):
         self.n_clusters = n_clusters
         self.balance = balance
+        self.identical = identical
         self.noise = noise
         self.handle_unknown = handle_unknown
         self.random_state = random_state
