@@ -3,8 +3,8 @@
 Ensembles as in the paper: 200 k-means clusterings of random subsets of the columns (3 to all of them), k from 2 to
 n / 15, 30 ensembles of each set; pendigits is 100 objects of each class. Columns are raw, not standardised: the paper
 does not say, and raw ones come nearer to its figures on iris. EAC-AL is average link on the co-associations, cut at the
-longest lifetime. Tables 2 and 3: the numbers of clusters that LACA and EAC-AL find, pairwise F and NMI (by the geometric
-mean) with the classes. Figures 2 and 3: F and NMI when told k, from the number of classes to three times that, for
+longest lifetime. Tables 2 and 3: numbers of clusters of LACA and EAC-AL, pairwise F and NMI (by the geometric mean)
+with the classes. Figures 2 and 3: F and NMI when told k, from the number of classes to three times that, for
 k-LACA, average link, CSPA, HGPA and MCLA with the 5% of imbalance of Strehl and Ghosh.
 
 The figures have no printed numbers, only curves: the paper says that k-LACA is better or at least competitive on

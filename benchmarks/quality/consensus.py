@@ -32,7 +32,7 @@ def run(*, full: bool, repeats: int) -> dict:
 
     there, missing = present()
     for name in missing:
-        print(f"   {name} is not in this tree: skipped")
+        print(f"   {name}: its extra is not installed, skipped")
     kinds, n_seeds = (KINDS, N_SEEDS) if full else (QUICK_KINDS, 1)
     sets = [name for name in {**TUNED_ON, **HELD_OUT} if full or name in QUICK_SETS]
     asked = {"methods": there, "kinds": list(kinds), "n_seeds": n_seeds, "folder": default_folder()}

@@ -1,4 +1,4 @@
-"""The methods that the consensus benchmark compares, by name. A method that the tree does not have is skipped.
+"""The methods that the consensus benchmark compares, by name. A method whose extra is not installed is skipped.
 
 Each takes a label matrix (objects x members, -1 missing), the number of classes (which only those told use) and a
 seed, and gives labels and, where it has them, probabilities that two objects belong together.
@@ -69,6 +69,10 @@ def mixture(Y: np.ndarray, K: int, seed: int) -> Outcome:
     return _soft(estimator("MixtureConsensus")(n_init=2, random_state=seed).fit(Y), Y)
 
 
+def modularity(Y: np.ndarray, K: int, seed: int) -> Outcome:
+    return Outcome(estimator("BipartiteModularity")(random_state=seed).fit(Y).labels_)
+
+
 def eac_lifetime(Y: np.ndarray, K: int, seed: int) -> Outcome:
     """Average link on the co-association matrix, cut where the number of clusters lives longest.
 
@@ -101,12 +105,13 @@ def bce_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
     return Outcome(model.labels_, lambda i, j: (model.memberships_[i] * model.memberships_[j]).sum(axis=1))
 
 
-def qmi_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
-    return Outcome(estimator("QMI")(K, random_state=seed).fit(Y).labels_)
+def told(name: str, **options: Any) -> Callable[[np.ndarray, int, int], Outcome]:
+    """A method that only needs the number of classes."""
 
+    def labels(Y: np.ndarray, K: int, seed: int) -> Outcome:
+        return Outcome(estimator(name)(K, random_state=seed, **options).fit(Y).labels_)
 
-def voting_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
-    return Outcome(estimator("Voting")(K, random_state=seed).fit(Y).labels_)
+    return labels
 
 
 def eac_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
@@ -146,35 +151,36 @@ FREE: dict[str, Callable[[np.ndarray, int, int], Outcome]] = {
     "NBCE": nbce,
     "MixtureConsensus": mixture,
     "EAC lifetime": eac_lifetime,
+    "modularity": modularity,
 }
 TOLD: dict[str, Callable[[np.ndarray, int, int], Outcome]] = {
     "Consensus told K": consensus_told,
     "k-LACA": laca_told,
     "MixtureConsensus told K": mixture_told,
     "BCE told K": bce_told,
-    "QMI told K": qmi_told,
-    "Voting told K": voting_told,
+    "QMI told K": told("QMI"),
+    "Voting told K": told("Voting"),
     "EAC told K": eac_told,
+    "LWEA told K": told("LWEA"),
+    "HBGF told K": told("HBGF"),
+    "CSPA told K": told("CSPA"),
+    "MCLA told K": told("MCLA"),
+    "HGPA told K": told("HGPA", balance=0.05, identical="apart"),
 }
 METHODS = {**FREE, **TOLD}
-ONE_SEED = {"NBCE", "MixtureConsensus"}  # most of the time of all the others together
-NEEDS = {
-    "Consensus": "Consensus",
-    "Consensus told K": "Consensus",
-    "LACA": "LACA",
-    "k-LACA": "LACA",
-    "NBCE": "NBCE",
-    "MixtureConsensus": "MixtureConsensus",
-    "MixtureConsensus told K": "MixtureConsensus",
-    "BCE told K": "BCE",
-    "QMI told K": "QMI",
-    "Voting told K": "Voting",
+# most of the time of all the others together
+ONE_SEED = {"NBCE", "MixtureConsensus", "modularity", "HBGF told K", "MCLA told K", "HGPA told K"}
+NEEDS = {  # what a method needs that may not be installed
+    "modularity": ("leidenalg", "igraph"),
+    "CSPA told K": ("pymetis",),
+    "MCLA told K": ("pymetis",),
+    "HGPA told K": ("mtkahypar",),
 }
 
 
 def present() -> tuple[list[str], list[str]]:
-    """Names of the methods that are there, and of those that are not."""
-    import partita
+    """Names of the methods that can run here, and of those that cannot."""
+    from importlib.util import find_spec
 
-    missing = [name for name in METHODS if name in NEEDS and not hasattr(partita, NEEDS[name])]
+    missing = [name for name in METHODS if any(find_spec(package) is None for package in NEEDS.get(name, ()))]
     return [name for name in METHODS if name not in missing], missing

@@ -86,7 +86,7 @@ class GraphCut(ConsensusEstimator):
             self.fit_report_.add(
                 "fewer_clusters", f"{K} clusters were asked for, and the best cut has objects in {n_found}"
             )
-        if self.balance != "auto" and found.imbalance > max(2 * self.balance, self.balance + SLACK):
+        if not isinstance(self.balance, str) and found.imbalance > self.balance + SLACK:
             self.fit_report_.add(
                 "unbalanced",
                 f"the largest part is {found.imbalance:.0%} above the mean, and balance={self.balance:g} allows "
