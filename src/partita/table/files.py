@@ -7,6 +7,7 @@ import gzip
 import re
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -169,11 +170,10 @@ def _separator(path: Path) -> str:
     """The separator with which the first lines have the same number of cells, and the most."""
     best, most = ",", 1
     for separator in SEPARATORS:
-        widths = []
-        for _, row in _lines(path, separator):
-            widths.append(len(row))
-            if len(widths) == SAMPLED_LINES:
-                break
+        try:
+            widths = [len(row) for _, row in islice(_lines(path, separator), SAMPLED_LINES)]
+        except FileError:  # quotes that make no sense with this one
+            continue
         if widths and min(widths) == max(widths) and widths[0] > most:
             best, most = separator, widths[0]
     return best
