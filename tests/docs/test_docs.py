@@ -1,4 +1,5 @@
 import contextlib
+import importlib
 import importlib.util
 import io
 import re
@@ -49,6 +50,14 @@ def test_the_examples_of_the_guide_run(page):
 def test_every_estimator_is_in_the_reference():
     listed = set(re.findall(r"^::: partita\.\w+\.(\w+)$", (ROOT / "docs/api.md").read_text(), re.MULTILINE))
     assert {name for name in partita.__all__ if not name.startswith("_")} <= listed
+
+
+def test_names_on_the_page_of_the_papers_can_be_imported():
+    names = re.findall(r"`(partita(?:\.\w+)+)`", (ROOT / "docs/papers.md").read_text())
+    assert len(names) > 30
+    for name in set(names):
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), attribute), name
 
 
 def test_every_marked_figure_is_the_measured_one(capsys):
