@@ -21,6 +21,7 @@ _EXPORTS = {
     "MixtureConsensus": "partita.consensus",
     "NBCE": "partita.consensus",
     "QMI": "partita.consensus",
+    "RelationalBlocks": "partita.blocks",
     "Voting": "partita.consensus",
     "load": "partita.estimator",
 }
@@ -44,6 +45,7 @@ __all__ = [
     "LatentClass",
     "Mixture",
     "MixtureConsensus",
+    "RelationalBlocks",
     "Voting",
     "__version__",
     "load",

@@ -46,7 +46,7 @@ class GridRun(NamedTuple):
     traces: tuple[Trace, ...]
     families: list[Any]
     chain: GridChain
-    reason: str  # "done", "stopped" (by the callback) or "interrupted"
+    reason: str  # "done" or "stopped" (by the callback)
 
 
 def start_grid(
@@ -128,30 +128,23 @@ def run_grid(
     *,
     index: int = 0,
     callback: Callable[[int, int, float], Any] | None = None,
-    keep_partial: bool = False,
 ) -> GridRun:
     """Burn in, then draw; ``callback(iteration, n_row_clusters, log_joint)`` after each iteration, True stops.
 
-    A chain that is stopped before its first draw leaves the state it is in. So does one that is interrupted (Ctrl-C),
-    with ``keep_partial``; without it the interrupt goes on to the caller.
+    A chain that is stopped before its first draw leaves the state it is in.
     """
     draws: list[tuple[Trace, ...]] = []
     families: list[Any] = []
     total, reason = schedule.burn_in + schedule.n_draws * schedule.thin, "done"
-    try:
-        for iteration in range(total):
-            chain = step_grid(chain, schedule)
-            value = log_joint(chain.grid, chain.priors)
-            if iteration >= schedule.burn_in and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
-                draws.append(_draw(chain, value, index))
-                families.append(chain.grid.family)
-            if callback is not None and callback(iteration + 1, int(chain.grid.sides[0].K[0]), value):
-                reason = "stopped"
-                break
-    except KeyboardInterrupt:
-        if not keep_partial:
-            raise
-        reason = "interrupted"
+    for iteration in range(total):
+        chain = step_grid(chain, schedule)
+        value = log_joint(chain.grid, chain.priors)
+        if iteration >= schedule.burn_in and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
+            draws.append(_draw(chain, value, index))
+            families.append(chain.grid.family)
+        if callback is not None and callback(iteration + 1, int(chain.grid.sides[0].K[0]), value):
+            reason = "stopped"
+            break
     if not draws:
         draws.append(_draw(chain, log_joint(chain.grid, chain.priors), index))
         families.append(chain.grid.family)

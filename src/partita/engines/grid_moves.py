@@ -1,9 +1,10 @@
 """Split-merge moves on one side of a grid, the other side held.
 
 Two objects are drawn, the anchors: half of the time from one cluster, which is then to be split between them, else from
-two, which are to be joined. A split is built member by member, in random order, each drawing its side given those before
-it (sequential allocation, Dahl 2003); those who are not there yet are absent, their cells too. The merge asks how
-likely its own undoing would have been. Both probabilities enter the acceptance, which leaves the posterior invariant.
+two, which are to be joined. A split is built member by member, in random order, each drawing its side given those
+before it (sequential allocation, Dahl 2003); those who are not there yet are absent, their cells too. The merge asks
+how likely its own undoing would have been. Both probabilities enter the acceptance, which leaves the posterior
+invariant.
 """
 
 from __future__ import annotations
