@@ -220,7 +220,9 @@ def test_callback_and_time_limit(blocks, planted):
 def test_priors(blocks, planted):
     X, _, _ = planted
     with interpreted():
-        model = blocks(prior="pitman_yor", partition="map", n_chains=1, n_draws=5, burn_in=3, n_moves=1).fit(X[::2, ::2])
+        model = blocks(prior="pitman_yor", partition="map", n_chains=1, n_draws=5, burn_in=3, n_moves=1).fit(
+            X[::2, ::2]
+        )
     assert np.isfinite(model.row_trace_.discount).all()
     with pytest.raises(ValueError, match=r"stick_breaking.*exchangeable"):
         blocks(prior="stick_breaking").fit(X)

@@ -148,7 +148,8 @@ class LinkPrediction:
         return where
 
     def _cell_values(self, cells, relation) -> np.ndarray:
-        return average_cells(self._drawn, self._cells(cells, relation), relation, self._kind)
+        where = self._cells(cells, relation)
+        return average_cells(self._drawn, where, relation, self._kind)
 
     def _in_units(self, values: np.ndarray, relation: int) -> np.ndarray:
         if self._kind != "real" or family_entry(self.family_name_).raw:

@@ -103,6 +103,7 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
     family_, family_name_ : the likelihood with its hyper-parameters averaged over the draws, and its name
     concentration_ : tuple of float
         Of rows and columns, averaged over the draws.
+    prior_ : the prior of the rows, at that concentration
     accepted_ : dict
         How often split-merge moves were accepted or rejected.
     fit_report_ : FitReport
@@ -298,6 +299,11 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
         self.n_row_clusters_posterior_ = self.row_trace_.n_clusters_posterior
         self.n_column_clusters_posterior_ = self.column_trace_.n_clusters_posterior
         self.n_clusters_posterior_ = self.n_row_clusters_posterior_
+        prior = with_concentration(self._prior(), self.concentration_[0])
+        if hasattr(prior, "discount"):
+            prior = prior._replace(discount=float(self.row_trace_.discount.mean()))
+        self.weight_total_ = float(len(self.row_labels_))
+        self.prior_ = bind(prior, self.weight_total_)
         shortest = int(np.unique(self.row_trace_.chain, return_counts=True)[1].min())
         if shortest >= FEWEST_DRAWS:
             self.row_diagnostics_ = diagnose(self.row_trace_)
@@ -346,9 +352,8 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
         relations = read_again(X, self._schemas, type(self).__name__, self.handle_unknown)
         FitReport(note for note in relations.notes if note.code == "unknown_levels").warn()
         n = np.bincount(self.row_labels_).astype(float)
-        prior = bind(with_concentration(self._prior(), self.concentration_[0]), float(n.sum()))
         log_weights = np.empty(len(n))
-        log_mass(prior, n, len(n), log_weights)
+        log_mass(self.prior_, n, len(n), log_weights)
         log_weights -= np.logaddexp.reduce(log_weights)
         data = self._data(cells_of(relations, family_entry(self.family_name_)))
         return score_new_rows(

@@ -14,6 +14,7 @@ import numpy as np
 
 from partita.families import Block, Entry, family_entry
 from partita.table import ColumnSchema, Note, Schema, Table, read_table
+from partita.table.kinds import MAX_INFERRED_LEVELS
 from partita.table.levels import code_dtype
 from partita.table.scaling import center_and_scale, standardize
 
@@ -60,6 +61,8 @@ def read_relations(X: Any, kind: str | None, name: str) -> Relations:
     """Read X; the kind is that of the family, or None to infer one for all cells."""
     matrices = split_relations(X)
     tables = [read_table(x, kind, estimator_name=name) for x in matrices]
+    if any(table.sparse is not None for table in tables):
+        raise ValueError(f"{name} reads dense relations only, where 0 is a value: pass X.toarray()")
     _check_alike(tables)
     kind = kind or _common_kind(tables)
     schemas, values, notes = [], [], []
@@ -168,12 +171,13 @@ def _common_kind(tables: Sequence[Table]) -> str:
             f"column {text[0]!r} holds text and column {other!r} numbers: the cells of a relation must be of one sort; "
             "leave columns out, or use Mixture, which gives each column its own parameters"
         )
-    if len(kinds) == 1:
-        return kinds.pop()
-    if kinds <= {"binary", "categorical"}:
+    levels = {level for c in columns for level in c.levels}
+    if text or kinds in ({"binary"}, {"count"}, {"real"}):
+        return "categorical" if text else kinds.pop()
+    # what is few in a column may be many in all of them
+    if kinds <= {"binary", "categorical"} and len(levels) <= MAX_INFERRED_LEVELS:
         return "categorical"
-    whole = all(level >= 0 for c in columns for level in c.levels)
-    return "count" if "real" not in kinds and whole else "real"
+    return "count" if "real" not in kinds and min(levels, default=0) >= 0 else "real"
 
 
 def _common_schema(table: Table, kind: str) -> Schema:
