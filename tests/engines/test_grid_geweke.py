@@ -66,10 +66,10 @@ def draw_all(mode):
     return from_prior
 
 
-def step(joint, rng):
+def step(joint, rng, centre=CENTRE):
     seed = int(rng.integers(2**62))
     chain = start_grid(joint.mode, joint.family, joint.data, joint.labels, joint.priors, seed)
-    chain = step_grid(chain._replace(reference=CENTRE), SCHEDULE)
+    chain = step_grid(chain._replace(reference=centre), SCHEDULE)
     labels = tuple(side.z.copy() for side in chain.grid.sides)
     return redraw(joint._replace(priors=chain.priors, family=chain.grid.family, labels=labels), rng)
 
@@ -89,3 +89,11 @@ def traits(joint):
 @pytest.mark.parametrize("mode", SHAPES, ids=["table", "directed", "undirected"])
 def test_the_chain_agrees_with_the_prior(mode):
     check_geweke(draw_all(mode), step, traits, seed=1, n_draws=4000)
+
+
+def test_a_wrong_hyperprior_is_noticed():
+    def wrong(joint, rng):
+        return step(joint, rng, Bernoulli.default(1, a=3.0, b=1.5))
+
+    with pytest.raises(AssertionError, match="has another distribution in the chain"):
+        check_geweke(draw_all(DIRECTED), wrong, traits, seed=1, n_draws=1500, more=2)
