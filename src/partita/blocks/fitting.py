@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +19,7 @@ from partita.families import Block
 from partita.posterior import confidence, map_draw, point_estimate
 from partita.trace import Trace, join
 
-__all__ = ["DrawnBlocks", "Sampled", "ordered_by_size", "sample_blocks"]
+__all__ = ["DrawnBlocks", "Request", "Sampled", "objects_of", "ordered_by_size", "sample_blocks"]
 
 KEPT = 100  # draws whose blocks are kept for predictions of cells
 MOST_LABELS = 50_000_000  # labels of draws that the search for one partition looks at
@@ -64,10 +66,12 @@ class Request(NamedTuple):
 def sample_blocks(block: Block, ask: Request) -> Sampled:
     """Run the chains and sum them up."""
     began, halt, reasons = time.perf_counter(), threading.Event(), []
+    share = math.inf if ask.time_limit is None else ask.time_limit / _rounds(ask)
 
     def one(index: int) -> GridRun | None:
         if halt.is_set():
             return None
+        started = time.perf_counter()
         chain = sequential_start(
             ask.mode, block.family, block.data, ask.shape, ask.priors, ask.seeds[index],
             first=index % len(ask.shape),
@@ -80,10 +84,10 @@ def sample_blocks(block: Block, ask: Request) -> Sampled:
             ):
                 reasons.append("stopped")
                 halt.set()
-            if ask.time_limit is not None and seconds > ask.time_limit:
+            late = time.perf_counter() - started > share
+            if late:
                 reasons.append("time_limit")
-                halt.set()
-            return halt.is_set()
+            return halt.is_set() or late
 
         try:
             return run_grid(chain, ask.schedule, index=index, callback=after)
@@ -95,6 +99,14 @@ def sample_blocks(block: Block, ask: Request) -> Sampled:
     first = ask.schedule.burn_in + ask.schedule.thin
     drawn = [run for run in runs if run.chain.iteration >= first]
     return _summed_up(drawn or runs, block, ask, next(iter(reasons), "done"))
+
+
+def _rounds(ask: Request) -> int:
+    """How many chains run one after the other: each has its share of the time limit."""
+    n_jobs = getattr(ask.executor, "n_jobs", 1)
+    if n_jobs < 0:
+        n_jobs = (os.cpu_count() or 1) + 1 + n_jobs
+    return -(-len(ask.seeds) // max(min(n_jobs, len(ask.seeds)), 1))
 
 
 def _summed_up(runs: Sequence[GridRun], block: Block, ask: Request, reason: str) -> Sampled:

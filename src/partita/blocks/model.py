@@ -85,25 +85,29 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
     Attributes
     ----------
     row_labels_, column_labels_ : ndarray
-        Clusters of rows and columns, the largest first; equal for a square relation. ``labels_`` is ``row_labels_``.
+        Clusters of rows and columns, the largest first; equal for a square relation.
     row_confidence_, column_confidence_ : ndarray
         Mean posterior probability of sharing a cluster with the others of one's own.
     n_row_clusters_, n_column_clusters_ : int
     n_row_clusters_posterior_, n_column_clusters_posterior_ : dict
         Posterior probability of each number of clusters.
     row_trace_, column_trace_ : Trace
-        All draws. ``trace_`` is ``row_trace_``.
+        All draws.
     row_diagnostics_, column_diagnostics_ : Diagnostics
         Split R-hat and effective sample sizes (absent if the chains are too short).
+    labels_, confidence_, n_clusters_, n_clusters_posterior_, trace_
+        Those of the rows, under the names that all clusterings have.
     block_values_ : ndarray (relations, row clusters, column clusters, values)
-        What each block predicts of a cell: the probabilities of the levels, or one mean in the user's units. With
-        several categorical relations, a list of arrays.
+        What each block predicts of a cell: the probabilities of the levels, or one mean in the user's units. A list of
+        arrays, if the relations differ in their number of levels.
     levels_ : list of tuple
         Levels of each relation; empty where cells are numbers.
-    family_, family_name_ : the likelihood with its hyper-parameters averaged over the draws, and its name
+    family_, family_name_
+        The likelihood with its hyper-parameters averaged over the draws, and its name.
     concentration_ : tuple of float
         Of rows and columns, averaged over the draws.
-    prior_ : the prior of the rows, at that concentration
+    prior_, weight_total_
+        The prior of the rows at that concentration, and how many rows there are.
     accepted_ : dict
         How often split-merge moves were accepted or rejected.
     fit_report_ : FitReport
@@ -111,6 +115,9 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
     converged_ : bool
         Whether the diagnostics give no reason to doubt the numbers of clusters.
     n_iter_ : int
+        Iterations of the longest chain.
+    schema_, n_features_in_, feature_names_in_
+        The columns, as they were read.
 
     References
     ----------

@@ -18,7 +18,15 @@ from partita.table.kinds import MAX_INFERRED_LEVELS
 from partita.table.levels import code_dtype
 from partita.table.scaling import center_and_scale, standardize
 
-__all__ = ["Relations", "cells_of", "make_family", "read_again", "read_relations", "split_relations"]
+__all__ = [
+    "Relations",
+    "cells_of",
+    "kind_of_family",
+    "make_family",
+    "read_again",
+    "read_relations",
+    "split_relations",
+]
 
 AUTOMATIC = {"real": "gaussian", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
 OF_COLUMNS = ("constant", "identifier", "empty_columns")  # what such a note says is not so of a relation
