@@ -110,6 +110,18 @@ def plot_side_clusters(
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from partita import RelationalBlocks
+    >>> from partita.plotting import plot_side_clusters
+    >>> X = np.kron(np.eye(2), np.ones((4, 3)))
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # chains this short are not to be trusted
+    ...     model = RelationalBlocks(n_chains=1, n_draws=20, burn_in=20, random_state=0).fit(X)
+    >>> plot_side_clusters(model, "columns").get_xlabel()
+    'clusters of columns'
     """
     check_is_fitted(model, "row_labels_")
     if side not in ("rows", "columns"):
