@@ -29,6 +29,7 @@ BENCHMARKS = {
     "nbce": "benchmarks.papers.nbce",
     "topchy": "benchmarks.papers.topchy",
     "laca": "benchmarks.papers.laca",
+    "irm": "benchmarks.papers.irm",
 }
 # not run to the end yet
 NOT_KEPT = {"stability", "consensus_speed", "topchy", "laca", "tree_reduction"}

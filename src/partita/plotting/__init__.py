@@ -1,5 +1,6 @@
 """Pictures of fitted models. Every function draws what the model already holds, and returns matplotlib's Axes."""
 
+from partita.plotting.blocks import plot_blocks, plot_side_clusters
 from partita.plotting.chains import plot_n_clusters, plot_trace
 from partita.plotting.consensus import plot_k_scores
 from partita.plotting.draws import plot_climb, plot_draw
@@ -7,6 +8,7 @@ from partita.plotting.fits import plot_confidence, plot_objective
 from partita.plotting.groups import plot_profiles, plot_scatter
 
 __all__ = [
+    "plot_blocks",
     "plot_climb",
     "plot_confidence",
     "plot_draw",
@@ -15,5 +17,6 @@ __all__ = [
     "plot_objective",
     "plot_profiles",
     "plot_scatter",
+    "plot_side_clusters",
     "plot_trace",
 ]
