@@ -32,7 +32,7 @@ BENCHMARKS = {
     "irm": "benchmarks.papers.irm",
 }
 # not run to the end yet
-NOT_KEPT = {"consensus_speed", "topchy", "laca", "tree_reduction"}
+NOT_KEPT = {"consensus_speed", "laca", "tree_reduction"}
 
 
 def main(arguments: list[str] | None = None) -> int:
