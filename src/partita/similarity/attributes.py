@@ -127,11 +127,12 @@ def _learn_group(
         return _in_common_units(table, group)
     if metric != "hamming" and standardized:
         known = [table.schema.column(column) for column in columns]
-        raw = coordinates(table, group) if any(column.kind == "count" for column in known) else None
+        if any(column.kind == "count" for column in known):
+            raw = coordinates(table, group)
+            units = [center_and_scale(raw[:, j], table.weights) for j in range(D)]
         for j, column in enumerate(known):
-            group.centers[j], group.scales[j] = (column.center, column.scale)
-            if column.kind == "count":
-                group.centers[j], group.scales[j] = center_and_scale(raw[:, j])
+            unit = units[j] if column.kind == "count" else (column.center, column.scale)
+            group.centers[j], group.scales[j] = unit
     return _with_means(table, group)
 
 

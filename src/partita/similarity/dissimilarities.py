@@ -82,11 +82,11 @@ def dissimilarity(
     table = X if isinstance(X, Table) else read_table(X, kinds, estimator_name="dissimilarity")
     _check_size(table.n_rows, Y, condensed)
     comparison = learn_comparison(table, metric, weights, orders, standardize)
-    rows = Rows(table, comparison)
+    rows = Rows.of(table, comparison)
     if Y is not None:
         other = Y if isinstance(Y, Table) else read_table(Y, schema=table.schema)
         _check_cells(table.n_rows * other.n_rows, table.n_rows, other.n_rows)
-        out = rows.against(Rows(other, comparison))
+        out = rows.against(Rows.of(other, comparison))
     else:
         out = _condensed(rows) if condensed else _square(rows)
     if rows.has_strangers:
@@ -105,17 +105,26 @@ class Rows:
     --------
     >>> from partita.table import read_table
     >>> table = read_table([[0.0], [1.0], [3.0]], "real")
-    >>> rows = Rows(table, learn_comparison(table, "city_block", standardized=False))
+    >>> rows = Rows.of(table, learn_comparison(table, "city_block", standardized=False))
     >>> rows.between(slice(0, 1), rows, slice(1, 3))
     array([[1., 3.]])
     """
 
-    def __init__(self, table: Table, comparison: Comparison):
+    def __init__(self, comparison: Comparison, values: list[np.ndarray]):
         self.comparison = comparison
-        self.n_rows = table.n_rows
-        self.values = [coordinates(table, group) for group in comparison.groups]
+        self.values = values  # of every group: rows x columns, NaN where missing
+        self.n_rows = len(values[0])
         self.holes = [np.isnan(values).any(axis=0) for values in self.values]
         self.has_strangers = False  # whether pairs without a column in common were met so far
+
+    @classmethod
+    def of(cls, table: Table, comparison: Comparison) -> Rows:
+        """The rows of a table."""
+        return cls(comparison, [coordinates(table, group) for group in comparison.groups])
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """Some of the rows."""
+        return Rows(self.comparison, [values[rows] for values in self.values])
 
     def between(self, here: slice, other: Rows, there: slice) -> np.ndarray:
         """Dissimilarities of some rows here to some rows of the other table."""
