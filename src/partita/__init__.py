@@ -3,6 +3,7 @@
 from partita._version import __version__
 
 _EXPORTS = {
+    "AffinityPropagation": "partita.similarity",
     "BCE": "partita.consensus",
     "BipartiteModularity": "partita.consensus",
     "CSPA": "partita.consensus",
@@ -21,6 +22,7 @@ _EXPORTS = {
     "MixtureConsensus": "partita.consensus",
     "NBCE": "partita.consensus",
     "QMI": "partita.consensus",
+    "SpectralClustering": "partita.similarity",
     "Voting": "partita.consensus",
     "load": "partita.estimator",
 }
@@ -35,6 +37,7 @@ __all__ = [
     "MCLA",
     "NBCE",
     "QMI",
+    "AffinityPropagation",
     "BipartiteModularity",
     "Consensus",
     "DPGaussian",
@@ -44,6 +47,7 @@ __all__ = [
     "LatentClass",
     "Mixture",
     "MixtureConsensus",
+    "SpectralClustering",
     "Voting",
     "__version__",
     "load",

@@ -16,6 +16,7 @@ from partita.table import Table, read_table
 __all__ = ["Nearest", "distinct_rows", "join_graph", "match_rows", "nearest", "neighbour_graph"]
 
 SQUARED = ("squared_euclidean", "ordinal", "hamming")
+FEW_ROWS = 500  # an index over fewer is not worth its while
 MOST_INDICATORS = 200  # columns of zeros and ones that stand for levels; beyond, pairs are compared in blocks
 
 
@@ -97,9 +98,12 @@ def nearest(rows: Rows, k: int, of: Rows | None = None) -> Nearest:
         return Nearest(np.empty((asked.n_rows, 0), np.intp), np.empty((asked.n_rows, 0)))
     points, power = _as_points(rows)
     others, _ = (points, power) if of is None else _as_points(of, rows)
-    if points is None or others is None:
+    # matrix products round by the shape of the question: an answer about one row may not depend on the rest
+    if points is None or others is None or (of is not None and rows.n_rows <= FEW_ROWS):
         return _by_blocks(rows, asked, k, of is None)
-    index = NearestNeighbors(n_neighbors=k, p=power).fit(points)
+    index = NearestNeighbors(n_neighbors=k, p=power, algorithm="auto" if of is None else "kd_tree").fit(
+        points
+    )
     far, found = index.kneighbors(None if of is None else others)
     return Nearest(found, far**2 if power == 2 else far)
 
