@@ -2,6 +2,16 @@
 
 from partita.similarity.affinity_propagation import AffinityPropagation
 from partita.similarity.dissimilarities import dissimilarity
+from partita.similarity.laplacians import cut, laplacian_matrix, normalized_cut
 from partita.similarity.neighbours import neighbour_graph
+from partita.similarity.spectral import SpectralClustering
 
-__all__ = ["AffinityPropagation", "dissimilarity", "neighbour_graph"]
+__all__ = [
+    "AffinityPropagation",
+    "SpectralClustering",
+    "cut",
+    "dissimilarity",
+    "laplacian_matrix",
+    "neighbour_graph",
+    "normalized_cut",
+]
