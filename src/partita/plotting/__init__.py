@@ -5,15 +5,20 @@ from partita.plotting.consensus import plot_k_scores
 from partita.plotting.draws import plot_climb, plot_draw
 from partita.plotting.fits import plot_confidence, plot_objective
 from partita.plotting.groups import plot_profiles, plot_scatter
+from partita.plotting.priors import plot_mixture_draw, plot_stick, plot_stick_weights, plot_table_growth
 
 __all__ = [
     "plot_climb",
     "plot_confidence",
     "plot_draw",
     "plot_k_scores",
+    "plot_mixture_draw",
     "plot_n_clusters",
     "plot_objective",
     "plot_profiles",
     "plot_scatter",
+    "plot_stick",
+    "plot_stick_weights",
+    "plot_table_growth",
     "plot_trace",
 ]
