@@ -15,6 +15,7 @@ __all__ = ["Edges", "Passed", "edges_of", "net_similarity", "pass_messages", "re
 BYTES_PER_EDGE = 80  # similarities, two messages, row and column numbers, and what one round needs besides
 PATIENCE = 50  # rounds without rest before the automatic damping rises
 LOOK_EVERY = 20  # rounds after which the exemplars of the moment are judged, in case there is no rest
+CHECK_EVERY = 10  # rounds after which it is asked whether the damping should rise
 FIRST_DAMPING, MOST_DAMPING = 0.5, 0.95
 
 
@@ -95,8 +96,8 @@ def pass_messages(
         if exemplars.any() and (iteration == max_iter or iteration % LOOK_EVERY == 0):
             value = net_similarity(edges, _most_similar(edges, exemplars))
             best, most = (exemplars, value) if value > most else (best, most)
-        if damping is None and iteration % PATIENCE == 0:
-            due = _around(edges, restless & (iteration - risen >= slowness * PATIENCE)) & (
+        if damping is None and iteration % CHECK_EVERY == 0:
+            due = _around(edges, restless & (iteration - risen >= np.sqrt(slowness) * PATIENCE)) & (
                 strength < MOST_DAMPING
             )
             strength = np.where(due, np.minimum((1.0 + strength) / 2.0, MOST_DAMPING), strength)
