@@ -15,6 +15,7 @@ from partita.execution.threads import one_thread_each
 from partita.similarity.base import SimilarityEstimator, largest_first, read_matrix
 from partita.similarity.graphs import local_scales, self_tuning_graph, weights_to
 from partita.similarity.laplacians import (
+    CLEAR_GAP,
     LAPLACIANS,
     Spectrum,
     cut,
@@ -29,6 +30,9 @@ __all__ = ["SpectralClustering"]
 
 # neighbours, and the share of an edge that only one end asks for: the usual graph, and a sparer one for thin clusters
 GRAPHS = ((10, 1.0), (6, 0.1))
+FAIR_SHARE = (
+    0.5  # of an equal share: what each cluster of the sparer graph must have, or it cuts off fragments
+)
 BLOCK_ROWS = 1 << 14  # new rows at a time
 
 
@@ -52,8 +56,8 @@ class SpectralClustering(SimilarityEstimator):
         weights of a graph, symmetric and not negative, dense or sparse.
     n_neighbors : int or "auto", default "auto"
         For tables: the neighbours of a row in the graph. "auto" is 10. Where ``n_clusters`` is given, it may also be 6
-        with weak one-sided edges, if that shows so many clusters more clearly (thin ones of few rows), and more than
-        10, if the graph falls into too many parts.
+        with weak one-sided edges, if 10 do not show so many clusters and these do (thin ones of few rows), and more
+        than 10, if the graph falls into too many parts.
     max_clusters : int, default 20
         Most clusters that the eigengap may choose.
     n_init : int, default 10
@@ -212,11 +216,14 @@ class SpectralClustering(SimilarityEstimator):
             return self._use_graph(self.n_neighbors, 1.0, rng)
         if self.n_clusters is None:  # sparse graphs show gaps in single chains too
             return self._use_graph(*GRAPHS[0], rng)
-        spectra = []
-        for k, one_sided in GRAPHS[::-1]:
-            spectra.append((self._clearness(self._use_graph(k, one_sided, rng)), k, one_sided))
-        clearness, k, one_sided = max(spectra)
-        spectrum = self._use_graph(k, one_sided, rng)
+        spectrum = self._use_graph(*GRAPHS[0], rng)
+        clearness = self._clearness(spectrum)
+        if 0 <= clearness < CLEAR_GAP:
+            sparer = self._use_graph(*GRAPHS[1], rng)
+            if self._clearness(sparer) > 1.25 * clearness and self._is_balanced(sparer, rng):
+                return sparer
+            return self._use_graph(*GRAPHS[0], rng)
+        k = GRAPHS[0][0]
         while (
             clearness < 0 and k < self._rows.n_rows - 1
         ):  # more parts than clusters: look for more neighbours
@@ -232,6 +239,12 @@ class SpectralClustering(SimilarityEstimator):
         if n_parts > K:
             return -1.0
         return np.inf if n_parts == K or len(values) <= K else float(values[K] / values[K - 1])
+
+    def _is_balanced(self, spectrum: Spectrum, rng: np.random.Generator) -> bool:
+        K = self.n_clusters
+        self.n_parts_ = int(spectrum.parts.max()) + 1
+        labels, _ = self._k_means(_rows_to_cluster(spectrum.vectors[:, :K], self.laplacian), spectrum, K, rng)
+        return bool(np.bincount(labels, minlength=K).min() * K >= FAIR_SHARE * len(labels))
 
     def _use_graph(self, k: int, one_sided: float, rng: np.random.Generator) -> Spectrum:
         n = self._rows.n_rows
