@@ -13,7 +13,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from partita import AffinityPropagation, load
 from partita.metrics import adjusted_rand
 from partita.similarity import dissimilarity, neighbour_graph
-from partita.similarity.messages import edges_of, net_similarity, pass_messages, read_exemplars
+from partita.similarity.messages import (
+    _availabilities,
+    _responsibilities,
+    edges_of,
+    net_similarity,
+    pass_messages,
+    read_exemplars,
+)
 
 
 def blobs(seed, n=120):
@@ -104,8 +111,13 @@ def test_sparse_messages_entry_by_entry(monkeypatch):
     edges = edges_of(csr_array((S[rows, columns], (rows, columns)), shape=S.shape), np.full(12, -1.0))
     monkeypatch.setattr("partita.similarity.messages._without_ties", lambda s, rng: s)
     R = A = np.zeros((12, 12))
+    r = a = np.zeros(len(rows))
     for n_rounds in range(1, 9):
         R, A = naive_round(S, R, A, 0.6)
+        r = 0.6 * r + 0.4 * _responsibilities(edges, edges.similarities, a)
+        a = 0.6 * a + 0.4 * _availabilities(edges, r)
+        np.testing.assert_allclose(r, R[rows, columns], atol=1e-12)
+        np.testing.assert_allclose(a, A[rows, columns], atol=1e-12)
         passed = pass_messages(edges, 0.6, n_rounds, 100, rng)
         expected = np.diag(R) + np.diag(A) > 0
         if expected.any():
@@ -157,6 +169,8 @@ def test_weights_are_repetitions():
     repeated = AffinityPropagation(**options).fit(np.repeat(X, w, axis=0))
     np.testing.assert_array_equal(weighted.labels_[w > 0], repeated.predict(X[w > 0]))
     assert weighted.net_similarity_ == pytest.approx(repeated.net_similarity_)
+    to_exemplar = ((X - X[weighted.exemplars_[weighted.labels_]]) ** 2).sum(axis=1)
+    assert weighted.net_similarity_ == pytest.approx(-w @ to_exemplar - 5.0 * weighted.n_clusters_)
     fewer = AffinityPropagation(**options).fit(X[w > 0], sample_weight=w[w > 0])
     np.testing.assert_array_equal(weighted.labels_, fewer.predict(X))
 
