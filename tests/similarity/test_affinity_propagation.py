@@ -102,13 +102,14 @@ def naive_round(S, R, A, damping):
     return R, damping * A + (1 - damping) * new
 
 
-def test_sparse_messages_entry_by_entry(monkeypatch):
+@pytest.mark.parametrize("preference", [-1.0, -0.1])
+def test_sparse_messages_entry_by_entry(preference, monkeypatch):
     rng = np.random.default_rng(2)
     S = np.where(rng.random((12, 12)) < 0.4, -rng.exponential(size=(12, 12)), -np.inf)
-    np.fill_diagonal(S, -1.0)
+    np.fill_diagonal(S, preference)
     S[0, 1] = S[1, 0] = -0.5  # nobody is alone
     rows, columns = np.nonzero(np.isfinite(S))
-    edges = edges_of(csr_array((S[rows, columns], (rows, columns)), shape=S.shape), np.full(12, -1.0))
+    edges = edges_of(csr_array((S[rows, columns], (rows, columns)), shape=S.shape), np.full(12, preference))
     monkeypatch.setattr("partita.similarity.messages._without_ties", lambda s, rng: s)
     R = A = np.zeros((12, 12))
     r = a = np.zeros(len(rows))
