@@ -6,6 +6,7 @@ from partita.plotting.consensus import plot_k_scores
 from partita.plotting.draws import plot_climb, plot_draw
 from partita.plotting.fits import plot_confidence, plot_objective
 from partita.plotting.groups import plot_profiles, plot_scatter
+from partita.plotting.priors import plot_mixture_draw, plot_stick, plot_stick_weights, plot_table_growth
 
 __all__ = [
     "plot_blocks",
@@ -13,10 +14,14 @@ __all__ = [
     "plot_confidence",
     "plot_draw",
     "plot_k_scores",
+    "plot_mixture_draw",
     "plot_n_clusters",
     "plot_objective",
     "plot_profiles",
     "plot_scatter",
     "plot_side_clusters",
+    "plot_stick",
+    "plot_stick_weights",
+    "plot_table_growth",
     "plot_trace",
 ]
