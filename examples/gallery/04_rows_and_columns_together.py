@@ -18,4 +18,4 @@ model = RelationalBlocks(n_chains=2, n_draws=100, burn_in=100, random_state=0).f
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", width_ratios=[1.4, 1])
 plot_blocks(model, answers, ax=axes[0])
-plot_side_clusters(model, "columns", reference=3, ax=axes[1])
+plot_side_clusters(model, "columns", ax=axes[1])
