@@ -8,9 +8,9 @@ import pytest
 from partita import LatentClass, Mixture
 from partita.dispatch import interpreted
 from partita.report import write_report
-from partita.report.findings import compare, examine
+from partita.findings import compare, examine
 from partita.report.pictures import MAX_POINTS, line, scatter
-from partita.report.words import number, safe, shown
+from partita.findings.words import number, safe, shown
 
 NASTY = "<script>alert('x')</script>"
 LONG = "b" * 10_000

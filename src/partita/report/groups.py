@@ -1,0 +1,176 @@
+"""How large the groups are, and what makes each of them different."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partita.findings import Findings, Trait, examine
+from partita.findings.words import count, number, percent, safe
+from partita.report.markup import bar, cluster, key, note, section, table, tip
+from partita.report.subject import Subject
+
+__all__ = ["cards", "known_groups", "sizes", "weight_is_uneven"]
+
+MAX_CARDS, MAX_TRAITS, MAX_GROUPS = 40, 10, 30
+MAX_MAP_ROWS, MAX_MAP_COLUMNS = 25, 30
+
+
+def sizes(subject: Subject) -> str:
+    """One line a group: rows, share, uncertain ones, confidence."""
+    found, rows, shown = subject.found, [], np.flatnonzero(subject.found.sizes)
+    if not len(shown):
+        return ""
+    largest = max(int(found.sizes.max()), 1)
+    whole = found.doubt is not None and found.doubt.complete
+    unsure, sure = found.doubt is not None, bool(np.isfinite(found.confidence[shown]).any())
+    for k in shown[: 3 * MAX_CARDS].tolist():
+        cells = f'<td class="w">{bar(found.sizes[k] / largest, k)}</td><td class="n">{found.sizes[k]:,}</td>'
+        cells += f'<td class="n">{percent(found.sizes[k] / found.n_rows)}</td>'
+        if unsure:
+            share = found.uncertain[k] / max(int(found.looked_at[k]), 1)
+            text = f"{found.uncertain[k]:,}" if whole else percent(share) if found.looked_at[k] else ""
+            cells += f'<td class="n">{text}</td>'
+        if sure:
+            cells += f'<td class="n">{found.confidence[k]:.2f}</td>'
+        rows.append(f"<tr>{cluster(k)}{cells}</tr>")
+    head = ["group", "", f"{subject.noun}s", "share"]
+    head += (["uncertain"] if unsure else []) + (["confidence"] if sure else [])
+    notes = []
+    if len(shown) > 3 * MAX_CARDS:
+        notes.append(note(f"The {3 * MAX_CARDS} largest of {len(shown)} are shown."))
+    if weight_is_uneven(subject):
+        total = number(subject.model.weight_total_)
+        notes.append(note(f"Rows are counted here; with their weights they stand for {total} objects."))
+    return section(
+        "How large the groups are", table(head, rows, numeric=range(2, len(head)), tall=len(shown) > 20), *notes
+    )
+
+
+def weight_is_uneven(subject: Subject) -> bool:
+    """Whether rows stand for more or less than one object."""
+    n_rows = subject.found.n_rows
+    total = getattr(subject.model, "weight_total_", n_rows)
+    return abs(total - n_rows) > 1e-9 * max(total, 1)
+
+
+def cards(subject: Subject) -> str:
+    """The columns that set each group apart, as a map of all groups and as a card for each."""
+    if subject.views is not None and isinstance(getattr(subject.given, "profiles_", None), (list, tuple)):
+        return _cards_of_views(subject)
+    if not subject.found.telling:
+        return ""
+    return section("What makes each group different", *_described(subject.found))
+
+
+def _cards_of_views(subject: Subject) -> str:
+    """For each view the cards of its clusters."""
+    model, parts = subject.given, []
+    for v, profiles in enumerate(model.profiles_[:8]):
+        labels = np.asarray(model.view_labels_)[:, v]
+        weights = np.bincount(labels[labels >= 0])
+        if len(weights) < 2 or not profiles:
+            continue
+        view = _OneView(labels, profiles, weights / weights.sum(), model.schema_)
+        parts += [f"<h3>View {v + 1}</h3>", *_described(examine(view))]
+    return section("What makes each group different", *parts)
+
+
+class _OneView:
+    """What `examine` reads of one view."""
+
+    def __init__(self, labels, profiles, weights, schema):
+        self.labels_, self.profiles_, self.weights_, self.schema_ = labels, profiles, weights, schema
+
+
+def _described(found: Findings) -> list[str]:
+    shown = np.flatnonzero(found.sizes)
+    inside = [_card(k, found) for k in shown[:MAX_CARDS].tolist()]
+    notes = [
+        note(
+            "The columns that set a group apart most come first. Numbers are means (± standard deviation); a "
+            "percentage is the share of the value that differs most. The bar says how far the cell of this one column, "
+            "on average, tells a member of the group from the other rows: empty is not at all, full is completely."
+        )
+    ]
+    if len(shown) > MAX_CARDS:
+        notes.append(note(f"The {MAX_CARDS} largest of {len(shown)} groups are shown."))
+    if found.n_columns > MAX_TRAITS:
+        notes.append(note(f"The {MAX_TRAITS} most telling of {found.n_columns} columns are shown for each group."))
+    return [_map(found), *notes, f'<div class="cards">{"".join(inside)}</div>']
+
+
+def _map(found: Findings) -> str:
+    """All groups by the most telling columns: how far each cell of the map is told by its column."""
+    shown = np.flatnonzero(found.sizes)[:MAX_MAP_COLUMNS].tolist()
+    if len(shown) < 2 or found.n_columns < 2:
+        return ""
+    by_name = [{trait.column: trait for trait in found.traits[k]} for k in shown]
+    step, left, high = min(46.0, 460 / len(shown)), 170, 20
+    parts = []
+    names = [name for name, _ in found.telling[:MAX_MAP_ROWS]]
+    for r, name in enumerate(names):
+        y = 26 + r * high
+        parts.append(f'<text class="small" x="{left - 8}" y="{y + 14}" text-anchor="end">{safe(name, 22)}</text>')
+        for c, k in enumerate(shown):
+            trait = by_name[c][name]
+            told = tip(f"{trait.column} in cluster {k}: {trait.here} (all: {trait.whole})")
+            parts.append(
+                f'<rect class="group pick k{k % 10}" data-k="{k}" x="{left + c * step:.1f}" y="{y}" '
+                f'width="{step - 1.5:.1f}" height="{high - 1.5}" style="fill-opacity:{0.06 + 0.94 * trait.strength:.3f}"'
+                f"{told}/>"
+            )
+    for c, k in enumerate(shown):
+        if c % max(1, round(20 / step)) == 0:
+            parts.append(
+                f'<text class="small" x="{left + (c + 0.5) * step:.1f}" y="18" text-anchor="middle">{k}</text>'
+            )
+    height = 30 + len(names) * high
+    cut = []
+    if len(names) < found.n_columns:
+        cut.append(f"the {len(names)} most telling of {found.n_columns} columns")
+    if len(shown) < np.count_nonzero(found.sizes):
+        cut.append(f"the {len(shown)} largest groups")
+    text = "Columns by groups: the stronger the colour, the more the column says about who is in the group."
+    text += f" Shown are {' and '.join(cut)}." if cut else ""
+    picture = f'<svg viewBox="0 0 640 {height}" role="img" aria-label="Columns by groups">{"".join(parts)}</svg>'
+    return picture + note(text)
+
+
+def _card(k: int, found: Findings) -> str:
+    rows = [_trait(trait, k) for trait in found.traits[k][:MAX_TRAITS]]
+    inside = table(["column", "this group", "all rows", ""], rows, kind="traits")
+    return (
+        f'<div class="card k{k % 10}" data-k="{k}"><h3 class="pick" data-k="{k}">cluster {k}: '
+        f"{count(int(found.sizes[k]), 'row')}</h3>{inside}</div>"
+    )
+
+
+def _trait(trait: Trait, k: int) -> str:
+    return (
+        f"<tr><td>{safe(trait.column, 40).replace('_', '_<wbr>')}</td>"
+        f"<td>{safe(trait.here)}</td><td>{safe(trait.whole)}</td>"
+        f'<td class="w">{bar(trait.strength, k)}</td></tr>'
+    )
+
+
+def known_groups(subject: Subject) -> str:
+    """The clusters beside groups that are known."""
+    agreement = subject.agreement
+    if agreement is None:
+        return ""
+    used = np.flatnonzero(agreement.table.sum(axis=0))[:MAX_GROUPS].tolist()
+    head = ["known group", *(f"{key(k)}{k}" for k in used)]
+    body = [
+        f"<tr><td>{safe(name, 40)}</td>"
+        + "".join(f'<td class="n" data-k="{k}">{row[k]:,}</td>' for k in used)
+        + "</tr>"
+        for name, row in list(zip(agreement.names, agreement.table))[:MAX_GROUPS]
+    ]
+    cut = len(agreement.names) > MAX_GROUPS or np.count_nonzero(agreement.table.sum(axis=0)) > MAX_GROUPS
+    text = (
+        f"Adjusted Rand index {agreement.adjusted_rand:.3f}, normalised mutual information "
+        f"{agreement.normalized_mutual_info:.3f}."
+    ) + (f" The first {MAX_GROUPS} rows and columns are shown." if cut else "")
+    return section(
+        "Beside the known groups", table(head, body, numeric=range(1, len(head))), note(text)
+    )
