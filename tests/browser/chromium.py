@@ -102,7 +102,11 @@ class Chromium:
         """Load a file at a window size and wait until it has been drawn."""
         phone = width < 600
         self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=phone,
         )
         scheme = "dark" if dark else "light"
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
@@ -123,7 +127,9 @@ class Chromium:
         """Scroll an element into view; the middle of it in the window."""
         quoted = json.dumps(selector)
         return self.run(
-            f"(() => {{const e = document.querySelector({quoted}); e.scrollIntoView({{block: 'center', behavior: 'instant'}});"
+            f"(async () => {{const e = document.querySelector({quoted});"
+            "e.scrollIntoView({block: 'center', behavior: 'instant'});"
+            "for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);"  # let the scrolling be over
             "const b = e.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2];})()"
         )
 
@@ -142,7 +148,9 @@ class Chromium:
 
     def requests(self):
         """Addresses that the page asked for, the page itself left out."""
-        sent = [e["params"]["request"]["url"] for e in self.events if e["method"] == "Network.requestWillBeSent"]
+        sent = [
+            e["params"]["request"]["url"] for e in self.events if e["method"] == "Network.requestWillBeSent"
+        ]
         return [url for url in sent[1:] if not url.startswith("data:")]
 
     def complaints(self):

@@ -16,6 +16,7 @@ from scipy import stats
 from scipy.special import logsumexp, rel_entr
 
 from partita.findings.doubt import Doubt, doubts
+from partita.findings.pairs import spread
 from partita.findings.words import number, percent, shown
 from partita.metrics import adjusted_rand, normalized_mutual_info
 from partita.table import Table
@@ -23,8 +24,8 @@ from partita.table import Table
 __all__ = ["Agreement", "Findings", "Trait", "compare", "describe_groups", "examine"]
 
 
-QUANTILES, FEWEST_QUANTILES = 60, 6  # where densities are compared
-MOST_DENSITIES = 2_000_000  # quantiles x clusters x clusters: fewer quantiles for many clusters
+QUANTILES = 60  # where densities are compared
+MOST_DENSITIES, FEWEST_POINTS = 250_000, 500  # points x clusters
 MOST_LEVELS = 2000
 
 
@@ -143,7 +144,7 @@ def _traits(
     return traits, sorted(telling, key=lambda item: -item[1])
 
 
-def describe_groups(labels: np.ndarray, table: Table, n_clusters: int) -> dict[str, dict[str, np.ndarray]]:
+def describe_groups(labels: np.ndarray, table: Table, n_clusters: int) -> dict[str, dict[str, Any]]:
     """What each column of a table looks like in each cluster, in the form of ``profiles_``.
 
     Real and count columns have mean and standard deviation, the others shares of their levels; missing cells and
@@ -157,7 +158,7 @@ def describe_groups(labels: np.ndarray, table: Table, n_clusters: int) -> dict[s
     (array([[0.5, 0.5],
            [1. , 0. ]]), array([2. , 8.5]))
     """
-    profiles = {}
+    profiles: dict[str, dict[str, Any]] = {}
     for column in table.columns:
         values, levels = np.asarray(column.values), table.schema.column(column.name).levels
         seen = (labels >= 0) & ~(np.isnan(values) if values.dtype.kind == "f" else values < 0)
@@ -221,8 +222,8 @@ def _describe(
         mean, deviation = np.asarray(profile["mean"]), np.asarray(profile["sd"])
         whole = weights @ mean
         whole_deviation = np.sqrt(weights @ (deviation**2 + (mean - whole) ** 2))
-        texts = [f"{number(a)} ± {number(b)}" for a, b in zip(mean, deviation)]
-        beside = f"{number(whole)} ± {number(whole_deviation)}"
+        texts = [f"{number(a)} ± {number(b, 2)}" for a, b in zip(mean, deviation)]
+        beside = f"{number(whole)} ± {number(whole_deviation, 2)}"
         least = max(1e-9 * float(whole_deviation), 1e-300)  # a cluster of equal values
         law = stats.norm(mean, np.maximum(deviation, least))
         return _information(law, weights), texts, [beside] * len(mean)
@@ -232,13 +233,17 @@ def _describe(
 
 
 def _information(law: Any, weights: np.ndarray) -> np.ndarray:
-    """Mean of ``log p_k(x) - log p(x)`` over evenly spaced quantiles of each cluster's law."""
-    Q = int(np.clip(MOST_DENSITIES // len(weights) ** 2, FEWEST_QUANTILES, QUANTILES))
-    x = law.ppf((np.arange(Q)[:, None] + 0.5) / Q)
+    """Mean of ``log p_k(x) - log p(x)`` over evenly spaced quantiles of each cluster's law.
+
+    The density p of the whole table is a sum over all clusters: for many clusters it is found at some of the points, and
+    interpolated at the others.
+    """
+    x = law.ppf((np.arange(QUANTILES)[:, None] + 0.5) / QUANTILES)  # [quantile, cluster]
     log_p = law.logpmf if law.dist.name == "poisson" else law.logpdf
-    L = log_p(x[:, :, None])  # the quantiles of cluster k under cluster j: [quantile, k, j]
-    log_whole = logsumexp(L + np.log(weights), axis=2)
-    return (np.diagonal(L, axis1=1, axis2=2) - log_whole).mean(axis=0)
+    points = np.unique(x)
+    points = points[spread(len(points), max(FEWEST_POINTS, MOST_DENSITIES // len(weights)))]
+    log_whole = logsumexp(log_p(points[:, None]) + np.log(weights), axis=1)
+    return (log_p(x) - np.interp(x, points, log_whole)).mean(axis=0)
 
 
 def _describe_levels(

@@ -59,7 +59,9 @@ def flow(a: ArrayLike, b: ArrayLike) -> Flow:
 def _codes(labels: Any) -> tuple[NDArray[np.str_], NDArray[np.bool_]]:
     """Names of the groups as text, and which objects have one."""
     values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
-    seen = np.array([not (v is None or v != v or (not isinstance(v, str) and v == -1)) for v in values], dtype=bool)
+    seen = np.array(
+        [not (v is None or v != v or (not isinstance(v, str) and v == -1)) for v in values], dtype=bool
+    )
     return np.array([str(v) for v in values], dtype=str), seen
 
 

@@ -14,7 +14,7 @@ __all__ = ["Counts", "cluster_counts"]
 LEAST_PRIOR = 0.005  # prior mass that is worth a place
 MAX_OBJECTS = 20_000  # the prior P(K) of more takes long
 SCORES = {
-    "k_scores_": "score (mean margin)",
+    "k_scores_": "mean margin",
     "criterion_curve_": "criterion",
     "bounds_": "score",
 }
@@ -40,7 +40,7 @@ def cluster_counts(model: Any) -> Counts | None:
     >>> Y = [[0, 0, 1], [0, 0, 1], [1, 1, 1], [1, 1, 0]]
     >>> found = cluster_counts(Consensus(random_state=0).fit(Y))
     >>> found.meaning, float(found.posterior.sum().round(6)), found.score_name
-    ('members', 1.0, 'score (mean margin)')
+    ('members', 1.0, 'mean margin')
     """
     model = getattr(model, "consensus_", model)
     after = getattr(model, "n_clusters_posterior_", None)

@@ -19,7 +19,7 @@ class Doubt(NamedTuple):
 
     objects: NDArray[np.int64]
     uncertain: NDArray[np.bool_]
-    rule: str  # "draws", "probability" or "rival"
+    rule: str  # "draws", "probability", "rival", or "confidence" where its meaning is not known
     n_objects: int
 
     @property
@@ -64,7 +64,10 @@ def doubts(model: Any, pairs: PairMap | None, threshold: float) -> Doubt | None:
         confidence = getattr(model, "confidence_", None)
         if confidence is None or np.isnan(np.asarray(confidence, float)).all():
             return None
-        rule = "draws" if hasattr(model, "trace_") else "probability"
+        rule = (
+            "probability" if hasattr(model, "weights_") or hasattr(model, "predict_proba") else "confidence"
+        )
+        rule = "draws" if hasattr(model, "trace_") else rule
         low = (np.asarray(confidence, float) < threshold) & (labels >= 0)
         return Doubt(np.arange(len(labels)), low, rule, len(labels))
     if pairs is None:

@@ -84,7 +84,11 @@ def _similarity(codes: np.ndarray) -> tuple[NDArray[np.int64] | None, NDArray[np
 
 def _names(model: Any, M: int) -> list[str]:
     names = getattr(model, "_soft_names", None) or getattr(getattr(model, "schema_", None), "names", None)
-    return [str(name) for name in names] if names is not None and len(names) == M else [f"member {m}" for m in range(M)]
+    return (
+        [str(name) for name in names]
+        if names is not None and len(names) == M
+        else [f"member {m}" for m in range(M)]
+    )
 
 
 def _agreement(labels: np.ndarray, member: np.ndarray) -> float:

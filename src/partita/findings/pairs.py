@@ -103,7 +103,7 @@ def pair_map(model: Any, X: Any = None, *, size: int = 1000) -> PairMap | None:
 
 def _source(model: Any, X: Any) -> tuple[str, int, Pairs] | None:
     """Where the numbers come from, how much work a pair is, and the function that gives those of some objects."""
-    if hasattr(model, "trace_") and np.ndim(getattr(model.trace_, "labels", None)) == 2:
+    if hasattr(model, "trace_") and np.ndim(getattr(model.trace_, "labels", ())) == 2:
         return _of_draws(model)
     if hasattr(model, "consensus_"):
         inner = _source(model.consensus_, None)

@@ -75,7 +75,10 @@ def view_map(model: Any) -> ViewMap | None:
 
 
 def _column_names(model: Any, D: int) -> list[str]:
-    for names in (getattr(getattr(model, "schema_", None), "names", None), getattr(model, "feature_names_in_", None)):
+    for names in (
+        getattr(getattr(model, "schema_", None), "names", None),
+        getattr(model, "feature_names_in_", None),
+    ):
         if names is not None and len(names) == D:
             return [str(name) for name in names]
     return [f"x{d}" for d in range(D)]

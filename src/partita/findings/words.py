@@ -38,8 +38,8 @@ def safe(text: Any, limit: int = MAX_LABEL) -> str:
     return html.escape(shown(text, limit), quote=True)
 
 
-def number(value: float) -> str:
-    """Three significant digits, powers of ten only where they help.
+def number(value: float, digits: int = 3) -> str:
+    """Three significant digits, or as many as asked for; powers of ten only where they help.
 
     Examples
     --------
@@ -50,9 +50,9 @@ def number(value: float) -> str:
         return str(value)
     size = abs(value)
     if size >= 1e6 or 0 < size < 1e-4:
-        return f"{value:.3g}"
-    digits = 3 if size == 0 else max(0, 2 - math.floor(math.log10(size)))
-    text = f"{value:,.{digits}f}"
+        return f"{value:.{digits}g}"
+    places = 0 if size == 0 else max(0, digits - 1 - math.floor(math.log10(size)))
+    text = f"{value:,.{places}f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
 
 

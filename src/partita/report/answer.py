@@ -39,7 +39,9 @@ def answer(subject: Subject) -> str:
 def legend(subject: Subject) -> str:
     """A button for each cluster: it highlights the cluster in every figure and table."""
     shown = np.flatnonzero(subject.found.sizes)
-    if len(shown) < 2:
+    if (
+        len(shown) < 2 or subject.views is not None
+    ):  # clusters of different views have nothing to do with each other
         return ""
     chips = "".join(
         f'<button class="chip pick k{k % 10}" data-k="{k}" aria-pressed="false">{key(k)}cluster {k}</button>'
@@ -116,7 +118,9 @@ def _ensemble(subject: Subject) -> list[str]:
         f"(it has {count(len(subject.members.weights), 'member')})"
     ]
     if inner.n_clusters_ > 1:
-        lines[0] += f"; the groups explain {percent(float(inner.explained_))} of what the members say about pairs"
+        lines[0] += (
+            f"; the groups explain {percent(float(inner.explained_))} of what the members say about pairs"
+        )
     lines[0] += "."
     return lines
 
@@ -137,13 +141,15 @@ def _views(subject: Subject) -> list[str]:
         )
     ]
     for v, view in enumerate(found.views[:6]):
-        names = ", ".join(f"<em>{safe(name, 40)}</em>" for name, _ in view.columns[:5])
-        more = len(view.columns) - 5
-        lines.append(
-            f"View {v + 1}: {count(len(view.sizes), 'group')} by {names or 'no column for sure'}"
-            + (f" and {count(more, 'further column')}" if more > 0 else "")
-            + "."
+        names = (
+            ", ".join(f"<em>{safe(name, 40)}</em>" for name, _ in view.columns[:5]) or "no column for sure"
         )
+        more = len(view.columns) - 5
+        names += f" and {count(more, 'further column')}" if more > 0 else ""
+        if len(view.sizes) > 1:
+            lines.append(f"View {v + 1}: {count(len(view.sizes), 'group')} by {names}.")
+        else:
+            lines.append(f"On their own: {names}.")
     if len(found.views) > 6:
         lines.append(f"{len(found.views) - 6} further views are listed below.")
     return lines
@@ -159,13 +165,16 @@ def _uncertain(subject: Subject) -> list[str]:
         none = {
             "draws": f"each shares its group in at least {percent(found.threshold)} of the draws",
             "probability": f"each has a probability of at least {found.threshold:g} for its group",
+            "confidence": f"each has a confidence of at least {found.threshold:g}",
             "rival": f"none is with another group more than {percent(RIVAL)} as often as with its own",
         }[rule]
         seen = "" if whole else f" of the {n:,} looked at"
         return [f"No {noun}{seen} is uncertain: {none}."]
     why = {
-        "draws": f"together with the other {noun}s of the same group in less than {percent(found.threshold)} of the draws",
+        "draws": f"together with the other {noun}s of the same group in less than {percent(found.threshold)} of the "
+        "draws",
         "probability": f"the model gives their own group a probability below {found.threshold:g}",
+        "confidence": f"their confidence is below {found.threshold:g}",
         "rival": "the members put them with another group at least half as often as with their own",
     }[rule]
     verb = "is" if unsure == 1 else "are"
@@ -173,8 +182,8 @@ def _uncertain(subject: Subject) -> list[str]:
         text = f"<strong>{unsure:,} of {count(n, noun)} ({percent(unsure / n)}) {verb} uncertain</strong>: {why}."
     else:
         text = (
-            f"<strong>About {percent(unsure / n)} of the {noun}s are uncertain</strong> ({unsure:,} of an even sample of "
-            f"{n:,}): {why}."
+            f"<strong>About {percent(unsure / n)} of the {noun}s are uncertain</strong> ({unsure:,} of an even sample "
+            f"of {n:,}): {why}."
         )
     return [text]
 

@@ -8,7 +8,7 @@ from partita.findings.doubt import rivalry
 from partita.findings.pairs import order_objects
 from partita.findings.words import count, safe
 from partita.report import maps, pictures
-from partita.report.markup import cluster, note, section, table
+from partita.report.markup import called, cluster, note, section, table
 from partita.report.subject import Subject, is_sampled
 
 __all__ = ["certainty", "together"]
@@ -30,7 +30,7 @@ MEANING = {
         "Confidence is agreement: how far the members put an object with the others of its group. It ranks objects; it "
         "is not the chance that the label is right, and members with many clusters make it small everywhere.",
     ),
-    "unknown": ("confidence", "Confidence as the estimator defines it: see its documentation."),
+    "confidence": ("confidence", "Confidence as the estimator defines it: see its documentation."),
 }
 SOURCES = {
     "draws": "the share of the draws in which two {noun}s share a group",
@@ -46,13 +46,13 @@ def together(subject: Subject) -> str:
     if subject.pairs is None or len(subject.pairs.objects) < 2:
         return ""
     found = subject.pairs.take(MAX_HEAT)
-    names = [f"{subject.name(int(i))} (cluster {k})" for i, k in zip(found.objects, found.labels)]
+    names = [f"{subject.name(int(i))} ({called(int(k))})" for i, k in zip(found.objects, found.labels)]
     picture = maps.heat(
         found.values, names, what="together", title="Co-clustering", percent=True, labels=found.labels
     )
     source = SOURCES[found.source].format(noun=subject.noun)
-    text = f"The stronger the colour, the larger {source}. {subject.noun.capitalize()}s are in the order of the groups, "
-    text += "the surest of a group first; point at a cell to read it."
+    text = f"The stronger the colour, the larger {source}. {subject.noun.capitalize()}s are in the order of the groups"
+    text += ", the surest of a group first; point at a cell to read it."
     if len(found.objects) < found.n_objects:
         text += f" An even sample of {len(found.objects)} of {found.n_objects:,} is drawn."
     return section("Who belongs together", picture, note(text))
@@ -66,9 +66,11 @@ def certainty(subject: Subject) -> str:
     confidence = np.asarray(confidence, float)
     rule = _rule(subject)
     below, meaning = MEANING[rule]
-    threshold = subject.found.threshold if rule in ("draws", "probability") else None
+    threshold = None if rule == "rival" else subject.found.threshold
     order = order_objects(subject.model.labels_, confidence)
-    by_object, drawn = pictures.objects(order, np.asarray(subject.model.labels_), confidence, threshold, subject.name)
+    by_object, drawn = pictures.objects(
+        order, np.asarray(subject.model.labels_), confidence, threshold, subject.name
+    )
     text = f"One bar {'an object' if subject.noun == 'object' else 'a row'}, coloured by group."
     if drawn < len(confidence):
         text += f" An even sample of {drawn} of {len(confidence):,} is drawn."
@@ -86,7 +88,7 @@ def certainty(subject: Subject) -> str:
 def _rule(subject: Subject) -> str:
     if subject.found.doubt is not None:
         return subject.found.doubt.rule
-    return "rival" if subject.members is not None else "unknown"
+    return "rival" if subject.members is not None else "confidence"
 
 
 def _scatter(subject: Subject) -> str:
@@ -141,7 +143,9 @@ def _least_certain(subject: Subject, confidence: np.ndarray, rule: str) -> str:
         if not subject.found.doubt.complete:  # type: ignore[union-attr]
             text += " Those of the sample."
     elif rule == "draws" and nexts is not None:
-        text += " The probability of the next group is that of the one partition shown here, not of all draws."
+        text += (
+            " The probability of the next group is that of the one partition shown here, not of all draws."
+        )
     shown = table(head, [f"<tr>{line}</tr>" for line in lines], numeric=(2, 4))
     return f"<h3>The {len(rows)} least certain {subject.noun}s</h3>{shown}" + (note(text) if text else "")
 

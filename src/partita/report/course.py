@@ -61,7 +61,9 @@ def _without_trace(model: Any) -> str:
         ))  # fmt: skip
     n_iter = getattr(model, "n_iter_", None)
     if isinstance(n_iter, (int, np.integer)) and n_iter > 0 and not parts:
-        end = "and converged" if getattr(model, "converged_", True) else "and <strong>did not converge</strong>"
+        end = (
+            "and converged" if getattr(model, "converged_", True) else "and <strong>did not converge</strong>"
+        )
         parts.append(f"<p>It took {count(int(n_iter), 'iteration')} {end}.</p>")
     return "".join(parts)
 
@@ -69,9 +71,9 @@ def _without_trace(model: Any) -> str:
 def _criteria(model: Any) -> str:
     rows = []
     for name, words in CRITERIA.items():
-        value = getattr(model, name, None)
+        value: Any = getattr(model, name, None)
         if isinstance(value, (int, float, np.integer, np.floating)):
-            text = f"{value:,.2f}" if abs(value) >= 10 else number(float(value))
+            text = f"{value:,.2f}" if abs(float(value)) >= 10 else number(float(value))
             rows.append(f'<tr><td>{words}</td><td class="n">{text}</td></tr>')
     return table(["", ""], rows, kind="plain") if rows else ""
 

@@ -42,7 +42,9 @@ def sizes(subject: Subject) -> str:
         total = number(subject.model.weight_total_)
         notes.append(note(f"Rows are counted here; with their weights they stand for {total} objects."))
     return section(
-        "How large the groups are", table(head, rows, numeric=range(2, len(head)), tall=len(shown) > 20), *notes
+        "How large the groups are",
+        table(head, rows, numeric=range(2, len(head)), tall=len(shown) > 20),
+        *notes,
     )
 
 
@@ -59,7 +61,7 @@ def cards(subject: Subject) -> str:
         return _cards_of_views(subject)
     if not subject.found.telling:
         return ""
-    return section("What makes each group different", *_described(subject.found))
+    return section("What makes each group different", *_described(subject.found, subject.noun))
 
 
 def _cards_of_views(subject: Subject) -> str:
@@ -71,7 +73,7 @@ def _cards_of_views(subject: Subject) -> str:
         if len(weights) < 2 or not profiles:
             continue
         view = _OneView(labels, profiles, weights / weights.sum(), model.schema_)
-        parts += [f"<h3>View {v + 1}</h3>", *_described(examine(view))]
+        parts += [f"<h3>View {v + 1}</h3>", *_described(examine(view), "row", f"{v}-")]
     return section("What makes each group different", *parts)
 
 
@@ -82,9 +84,10 @@ class _OneView:
         self.labels_, self.profiles_, self.weights_, self.schema_ = labels, profiles, weights, schema
 
 
-def _described(found: Findings) -> list[str]:
+def _described(found: Findings, noun: str, view: str = "") -> list[str]:
+    """Map, explanation and cards; `view` keeps the clusters of several views apart."""
     shown = np.flatnonzero(found.sizes)
-    inside = [_card(k, found) for k in shown[:MAX_CARDS].tolist()]
+    inside = [_card(k, found, noun, view) for k in shown[:MAX_CARDS].tolist()]
     notes = [
         note(
             "The columns that set a group apart most come first. Numbers are means (± standard deviation); a "
@@ -95,29 +98,33 @@ def _described(found: Findings) -> list[str]:
     if len(shown) > MAX_CARDS:
         notes.append(note(f"The {MAX_CARDS} largest of {len(shown)} groups are shown."))
     if found.n_columns > MAX_TRAITS:
-        notes.append(note(f"The {MAX_TRAITS} most telling of {found.n_columns} columns are shown for each group."))
-    return [_map(found), *notes, f'<div class="cards">{"".join(inside)}</div>']
+        notes.append(
+            note(f"The {MAX_TRAITS} most telling of {found.n_columns} columns are shown for each group.")
+        )
+    return [_map(found, view), *notes, f'<div class="cards">{"".join(inside)}</div>']
 
 
-def _map(found: Findings) -> str:
+def _map(found: Findings, view: str) -> str:
     """All groups by the most telling columns: how far each cell of the map is told by its column."""
     shown = np.flatnonzero(found.sizes)[:MAX_MAP_COLUMNS].tolist()
     if len(shown) < 2 or found.n_columns < 2:
         return ""
     by_name = [{trait.column: trait for trait in found.traits[k]} for k in shown]
-    step, left, high = min(46.0, 460 / len(shown)), 170, 20
+    step, left, high = min(46.0, 440 / len(shown)), 190, 20
     parts = []
     names = [name for name, _ in found.telling[:MAX_MAP_ROWS]]
     for r, name in enumerate(names):
         y = 26 + r * high
-        parts.append(f'<text class="small" x="{left - 8}" y="{y + 14}" text-anchor="end">{safe(name, 22)}</text>')
+        parts.append(
+            f'<text class="small" x="{left - 8}" y="{y + 14}" text-anchor="end">{safe(name, 22)}</text>'
+        )
         for c, k in enumerate(shown):
             trait = by_name[c][name]
             told = tip(f"{trait.column} in cluster {k}: {trait.here} (all: {trait.whole})")
             parts.append(
-                f'<rect class="group pick k{k % 10}" data-k="{k}" x="{left + c * step:.1f}" y="{y}" '
-                f'width="{step - 1.5:.1f}" height="{high - 1.5}" style="fill-opacity:{0.06 + 0.94 * trait.strength:.3f}"'
-                f"{told}/>"
+                f'<rect class="group pick k{k % 10}" data-k="{view}{k}" x="{left + c * step:.1f}" y="{y}" '
+                f'width="{step - 1.5:.1f}" height="{high - 1.5}" '
+                f'style="fill-opacity:{0.06 + 0.94 * trait.strength:.3f}"{told}/>'
             )
     for c, k in enumerate(shown):
         if c % max(1, round(20 / step)) == 0:
@@ -132,25 +139,32 @@ def _map(found: Findings) -> str:
         cut.append(f"the {len(shown)} largest groups")
     text = "Columns by groups: the stronger the colour, the more the column says about who is in the group."
     text += f" Shown are {' and '.join(cut)}." if cut else ""
-    picture = f'<svg viewBox="0 0 640 {height}" role="img" aria-label="Columns by groups">{"".join(parts)}</svg>'
+    picture = (
+        f'<svg viewBox="0 0 640 {height}" role="img" aria-label="Columns by groups">{"".join(parts)}</svg>'
+    )
     return picture + note(text)
 
 
-def _card(k: int, found: Findings) -> str:
+def _card(k: int, found: Findings, noun: str, view: str) -> str:
     rows = [_trait(trait, k) for trait in found.traits[k][:MAX_TRAITS]]
-    inside = table(["column", "this group", "all rows", ""], rows, kind="traits")
+    inside = table(["column", "this group", "all", ""], rows, kind="traits")
     return (
-        f'<div class="card k{k % 10}" data-k="{k}"><h3 class="pick" data-k="{k}">cluster {k}: '
-        f"{count(int(found.sizes[k]), 'row')}</h3>{inside}</div>"
+        f'<div class="card k{k % 10}" data-k="{view}{k}"><h3 class="pick" data-k="{view}{k}">cluster {k}: '
+        f"{count(int(found.sizes[k]), noun)}</h3>{inside}</div>"
     )
 
 
 def _trait(trait: Trait, k: int) -> str:
     return (
         f"<tr><td>{safe(trait.column, 40).replace('_', '_<wbr>')}</td>"
-        f"<td>{safe(trait.here)}</td><td>{safe(trait.whole)}</td>"
+        f"<td>{_unbroken(trait.here)}</td><td>{_unbroken(trait.whole)}</td>"
         f'<td class="w">{bar(trait.strength, k)}</td></tr>'
     )
+
+
+def _unbroken(text: str) -> str:
+    """A number and its deviation stay on one line."""
+    return safe(text).replace(" ± ", "\u00a0±\u00a0")
 
 
 def known_groups(subject: Subject) -> str:
@@ -171,6 +185,4 @@ def known_groups(subject: Subject) -> str:
         f"Adjusted Rand index {agreement.adjusted_rand:.3f}, normalised mutual information "
         f"{agreement.normalized_mutual_info:.3f}."
     ) + (f" The first {MAX_GROUPS} rows and columns are shown." if cut else "")
-    return section(
-        "Beside the known groups", table(head, body, numeric=range(1, len(head))), note(text)
-    )
+    return section("Beside the known groups", table(head, body, numeric=range(1, len(head))), note(text))

@@ -1,7 +1,7 @@
 """Larger drawings: heat maps as an image inside an SVG, trees and blocks.
 
-A heat map is one PNG, a palette of a single colour that fades into the page, so that it suits light, dark and paper; its
-numbers travel with it as one byte a cell for the tooltip.
+A heat map is one PNG, a palette of a single colour that fades into the page, so that it suits light, dark and paper;
+its numbers travel with it as one byte a cell for the tooltip.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from partita.findings import BlockMap, TreeTop
 from partita.findings.words import number, safe, shown
-from partita.report.markup import colour, tip
+from partita.report.markup import called, colour, tip
 
 __all__ = ["blocks", "heat", "png", "tree"]
 
@@ -72,7 +72,7 @@ def heat(
         scaled = np.clip((np.asarray(values, float) - low) / max(high - low, 1e-300), 0, 1) * 254
     levels = np.where(np.isnan(scaled), UNKNOWN, np.nan_to_num(scaled)).round().astype(np.uint8)
     named = names and len(rows) <= MOST_NAMES
-    left = 150 if named else STRIP + 6
+    left = 168 if named else STRIP + 6
     side_x = WIDTH - left - 8
     n_rows, n_columns = levels.shape
     side_y = side_x * n_rows / n_columns if n_rows != n_columns else side_x
@@ -93,14 +93,17 @@ def heat(
         step = side_y / n_rows
         parts += [
             f'<text class="small" x="{left - STRIP - 8}" y="{top + (r + 0.5) * step + 4:.1f}" text-anchor="end">'
-            f"{safe(name, 19)}</text>"
+            f"{safe(name, 17)}</text>"
             for r, name in enumerate(rows)
         ]
     height = top + side_y + 8
-    return f'<svg class="square" viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{title}">{"".join(parts)}</svg>'
+    size = f'viewBox="0 0 {WIDTH} {height:.0f}"'
+    return f'<svg class="square" {size} role="img" aria-label="{title}">{"".join(parts)}</svg>'
 
 
-def _runs(labels: np.ndarray, left: float, top: float, side_x: float, side_y: float, picks: bool) -> list[str]:
+def _runs(
+    labels: np.ndarray, left: float, top: float, side_x: float, side_y: float, picks: bool
+) -> list[str]:
     """Strips along two sides and a box on the diagonal for each run of equal labels."""
     edges = np.flatnonzero(np.diff(labels)) + 1
     starts, ends = np.concatenate([[0], edges]), np.concatenate([edges, [len(labels)]])
@@ -108,11 +111,13 @@ def _runs(labels: np.ndarray, left: float, top: float, side_x: float, side_y: fl
     for a, b in zip(starts.tolist(), ends.tolist()):
         k = int(labels[a])
         style = f'class="strip {"pick " if picks else ""}{colour(k)}"' + (f' data-k="{k}"' if picks else "")
-        told = tip((f"cluster {k}" if k >= 0 else "outliers") if picks else f"view {k + 1}")
+        told = tip(called(k) if picks else f"view {k + 1}")
         x, w = left + side_x * a / n, side_x * (b - a) / n
         y, h = top + side_y * a / n, side_y * (b - a) / n
         parts.append(f'<rect {style} x="{x:.1f}" y="1" width="{w:.1f}" height="{STRIP}"{told}/>')
-        parts.append(f'<rect {style} x="{left - STRIP - 5}" y="{y:.1f}" width="{STRIP}" height="{h:.1f}"{told}/>')
+        parts.append(
+            f'<rect {style} x="{left - STRIP - 5}" y="{y:.1f}" width="{STRIP}" height="{h:.1f}"{told}/>'
+        )
         mark = f' data-k="{k}"' if picks else ""
         parts.append(
             f'<rect class="box {colour(k)}"{mark} x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" '
@@ -143,20 +148,34 @@ def tree(top: TreeTop) -> str:
         told = f"merged at {number(float(h))}" + ("" if odds is None else f"; log odds {odds:+.2f}")
         weak = " weak" if odds is not None and odds < 0 else ""
         parts.append(
-            f'<path class="link{weak}" d="M{x(a):.1f} {y(foot_a):.1f}V{y(h):.1f}H{x(b):.1f}V{y(foot_b):.1f}"{tip(told)}/>'
+            f'<path class="link{weak}" d="M{x(a):.1f} {y(foot_a):.1f}V{y(h):.1f}H{x(b):.1f}V{y(foot_b):.1f}"'
+            f"{tip(told)}/>"
         )
     for at, size in enumerate(top.leaf_sizes):
         k = -1 if top.leaf_labels is None else int(top.leaf_labels[at])
         mark = f'class="pick {colour(k)}" data-k="{k}"' if k >= 0 else 'class="out"'
         told = tip(f"{size:,} in this branch" + (f", cluster {k}" if k >= 0 else ""))
-        parts.append(f'<circle {mark} cx="{x(at):.1f}" cy="{floor + 7}" r="{min(4.5, step / 2.2):.1f}"{told}/>')
+        parts.append(
+            f'<circle {mark} cx="{x(at):.1f}" cy="{floor + 7}" r="{min(4.5, step / 2.2):.1f}"{told}/>'
+        )
         if step >= 22:
-            parts.append(f'<text class="small" x="{x(at):.1f}" y="{floor + 26}" text-anchor="middle">{size:,}</text>')
+            parts.append(
+                f'<text class="small" x="{x(at):.1f}" y="{floor + 26}" text-anchor="middle">{size:,}</text>'
+            )
     parts += [
         f'<text x="{left - 6}" y="{y(v) + 4:.1f}" text-anchor="end">{number(v)}</text>' for v in (low, high)
     ]
-    parts.append(f'<text class="label" x="{(left + WIDTH) / 2}" y="{height - 8}" text-anchor="middle">objects in each branch</text>')
-    return f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Tree of merges">{"".join(parts)}</svg>'
+    parts.append(
+        f'<text class="label" x="14" y="{floor / 2}" text-anchor="middle" '
+        f'transform="rotate(-90 14 {floor / 2})">height</text>'
+    )
+    parts.append(
+        f'<text class="label" x="{(left + WIDTH) / 2}" y="{height - 8}" text-anchor="middle">'
+        "objects in each branch</text>"
+    )
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Tree of merges">{"".join(parts)}</svg>'
+    )
 
 
 def blocks(found: BlockMap, most: int = 60) -> str:
@@ -166,7 +185,7 @@ def blocks(found: BlockMap, most: int = 60) -> str:
     values = found.values[:K, :J]
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-    if 0 <= low and high <= 1:
+    if low >= 0 and high <= 1:
         low, high = 0.0, 1.0
     left, top, side, tall = 30, 24, WIDTH - 40, 420
     x = left + side * np.concatenate([[0], np.cumsum(columns)]) / columns.sum()
@@ -193,7 +212,9 @@ def blocks(found: BlockMap, most: int = 60) -> str:
         for j in range(J)
     ]
     parts.append(f'<rect class="frame" x="{left}" y="{top}" width="{side}" height="{tall}"/>')
-    return f'<svg viewBox="0 0 {WIDTH} {top + tall + 8}" role="img" aria-label="Blocks">{"".join(parts)}</svg>'
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {top + tall + 8}" role="img" aria-label="Blocks">{"".join(parts)}</svg>'
+    )
 
 
 def _text(data: bytes) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from partita.findings.words import safe
 
-__all__ = ["bar", "cluster", "colour", "key", "note", "section", "table", "tip"]
+__all__ = ["bar", "called", "cluster", "colour", "key", "note", "section", "table", "tip"]
 
 
 def section(title: str, *parts: str) -> str:
@@ -36,10 +36,14 @@ def key(cluster: int) -> str:
     return f'<span class="key {colour(cluster)}"></span>'
 
 
+def called(k: int) -> str:
+    """The name of a cluster; -1 is none."""
+    return f"cluster {k}" if k >= 0 else "outliers"
+
+
 def cluster(k: int) -> str:
     """A cell that names a cluster; a click highlights it everywhere."""
-    name = f"cluster {k}" if k >= 0 else "outliers"
-    return f'<td class="c pick" data-k="{k}" data-v="{k}">{key(k)}{name}</td>'
+    return f'<td class="c pick" data-k="{k}" data-v="{k}">{key(k)}{called(k)}</td>'
 
 
 def bar(share: float, cluster: int | None = None) -> str:
@@ -50,9 +54,17 @@ def bar(share: float, cluster: int | None = None) -> str:
 
 
 def table(
-    head: Sequence[str], rows: Iterable[str], *, numeric: Sequence[int] = (), kind: str = "sort", tall: bool = False
+    head: Sequence[str],
+    rows: Iterable[str],
+    *,
+    numeric: Sequence[int] = (),
+    kind: str = "sort",
+    tall: bool = False,
 ) -> str:
     """A table that scrolls on a narrow screen; a click on a heading sorts it. `numeric` are right-aligned columns."""
-    cells = "".join(f"<th{' class=n' if j in numeric else ''}>{text}</th>" for j, text in enumerate(head))
+    kinds = ["n" if j in numeric else "" if text else "w" for j, text in enumerate(head)]
+    cells = "".join(f'<th class="{one}">{text}</th>' for one, text in zip(kinds, head)).replace(
+        ' class=""', ""
+    )
     wrap = "scroll tall" if tall else "scroll"
     return f'<div class="{wrap}"><table class="{kind}"><tr>{cells}</tr>{"".join(rows)}</table></div>'

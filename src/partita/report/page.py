@@ -35,11 +35,11 @@ def write_report(
 ) -> Path:
     """Write a fitted model as one HTML file that opens anywhere, offline.
 
-    The page begins with the answer in plain words; then, as far as the model has them: sizes, how many groups, who belongs
-    together, what sets each cluster apart, how sure the model is, members, views, tree, blocks, how the fit went, what
-    was unusual, and how to repeat it. Figures show numbers at the pointer, a click on a cluster highlights it
-    everywhere, and tables sort; without JavaScript it is the same page at rest. Text from the data is escaped and
-    shortened; large things are drawn from an even sample, and the page says so.
+    The page begins with the answer in plain words; then, as far as the model has them: sizes, how many groups, who
+    belongs together, what sets each cluster apart, how sure the model is, members, views, tree, blocks, how the fit
+    went, what was unusual, and how to repeat it. Figures show numbers at the pointer, a click on a cluster
+    highlights it everywhere, and tables sort; without JavaScript it is the same page at rest. Text from the data is
+    escaped and shortened; large things are drawn from an even sample, and the page says so.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _heading(model: Any, subject: Subject, title: str | None) -> str:
     if title:
         return safe(title, 120)
     if subject.views is not None:
-        return f"{type(model).__name__}: {count(len(subject.views.views), 'view')}"
+        return f"{type(model).__name__}: {count(sum(len(view.sizes) > 1 for view in subject.views.views), 'view')}"
     return f"{type(model).__name__}: {count(int(model.n_clusters_), 'group')}"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from partita.findings.counts import Counts
 from partita.findings.pairs import spread
 from partita.findings.words import number, percent, safe
-from partita.report.markup import colour, tip
+from partita.report.markup import called, colour, tip
 
 __all__ = ["axis", "chains", "counts", "curve", "histogram", "line", "objects", "ranked", "scatter", "svg"]
 
@@ -19,7 +19,9 @@ MAX_POINTS = 2000
 MAX_BARS = 300
 
 
-def histogram(values: np.ndarray, threshold: float | None, below: str = "probability of its own cluster") -> str:
+def histogram(
+    values: np.ndarray, threshold: float | None, below: str = "probability of its own cluster"
+) -> str:
     """How many objects have which confidence; those below the threshold stand out."""
     edges = np.linspace(0, 1, 21)
     values = values[np.isfinite(values)]
@@ -45,7 +47,11 @@ def histogram(values: np.ndarray, threshold: float | None, below: str = "probabi
 
 
 def objects(
-    order: np.ndarray, labels: np.ndarray, confidence: np.ndarray, threshold: float | None, name: Callable[[int], str]
+    order: np.ndarray,
+    labels: np.ndarray,
+    confidence: np.ndarray,
+    threshold: float | None,
+    name: Callable[[int], str],
 ) -> tuple[str, int]:
     """Confidence of each object as a bar, cluster by cluster; returns the drawing and how many bars it has."""
     shown = order[spread(len(order), MAX_BARS)]
@@ -57,7 +63,7 @@ def objects(
         k, c = int(labels[i]), float(confidence[i])
         parts.append(
             f'<rect class="group pick {colour(k)}" data-k="{k}" x="{x(at):.2f}" width="{width:.2f}" y="{y(c):.1f}" '
-            f'height="{y(0) - y(c):.1f}"{tip(f"{name(int(i))}, cluster {k}: {c:.2f}")}/>'
+            f'height="{y(0) - y(c):.1f}"{tip(f"{name(int(i))}, {called(k)}: {c:.2f}")}/>'
         )
     if threshold is not None:
         parts.append(f'<path class="rule" d="M{LEFT} {y(threshold):.1f}H{WIDTH - 10}"/>')
@@ -70,6 +76,12 @@ def counts(found: Counts, most: int = 40) -> tuple[str, int]:
     likely = np.argsort(-(found.posterior + np.nan_to_num(found.prior)), kind="stable")[:most]
     shown = np.sort(likely)
     K, after, before = found.n_clusters[shown], found.posterior[shown], found.prior[shown]
+    if K[-1] - K[0] < most:  # no gaps
+        every = np.arange(K[0], K[-1] + 1)
+        filled, at = np.zeros((2, len(every))), np.searchsorted(every, K)
+        filled[:, at] = after, before
+        filled[1] = np.where(np.isnan(before).all(), np.nan, filled[1])
+        K, (after, before) = every, filled
     top = max(float(after.max(initial=0.0)), float(np.nan_to_num(before).max(initial=0.0)), 1e-9)
     x = axis(-0.6, max(len(K), 4) - 0.4, LEFT, WIDTH - 10)
     y = axis(0, top, HEIGHT - BOTTOM, TOP)
@@ -86,7 +98,8 @@ def counts(found: Counts, most: int = 40) -> tuple[str, int]:
     step = max(1, -(-len(K) // 14))
     parts += [tick_x(x(at), f"{n}") for at, n in enumerate(K) if at % step == 0]
     parts += [tick_y(y(v), percent(v)) for v in (0, top)]
-    return svg(parts, "Probability of each number of groups", "number of groups", "probability"), len(found.n_clusters) - len(K)
+    picture = svg(parts, "Probability of each number of groups", "number of groups", "probability")
+    return picture, len(found.n_clusters) - len(shown)
 
 
 def curve(values: dict[int, float], chosen: int, below: str, beside: str) -> str:
@@ -104,10 +117,14 @@ def curve(values: dict[int, float], chosen: int, below: str, beside: str) -> str
     if K[0] <= chosen <= K[-1]:
         parts.append(f'<path class="rule" d="M{x(chosen):.1f} {TOP}V{HEIGHT - BOTTOM}"/>')
     parts += [
-        f'<circle class="dot" cx="{x(k):.1f}" cy="{y(s):.1f}" r="{5 if k == chosen else 3}"{tip(f"{k} groups: {number(s)}")}/>'
+        f'<circle class="dot" cx="{x(k):.1f}" cy="{y(s):.1f}" r="{5 if k == chosen else 3}"'
+        f"{tip(f'{k} groups: {number(s)}')}/>"
         for k, s in zip(shown.tolist(), v.tolist())
     ]
-    parts += [tick_x(x(k), f"{k:,}") for k in sorted({int(K[0]), int(K[-1]), *([chosen] if chosen in values else [])})]
+    parts += [
+        tick_x(x(k), f"{k:,}")
+        for k in sorted({int(K[0]), int(K[-1]), *([chosen] if chosen in values else [])})
+    ]
     parts += [tick_y(y(s), number(s), LEFT + 26) for s in sorted({float(v.min()), float(v.max())})]
     return svg(parts, "Score of each number of groups", below, beside)
 
@@ -183,7 +200,7 @@ def scatter(
     for i in drawn:
         k = int(labels[i])
         style = f"pick {colour(k)}" + ("" if firm[i] else " hollow")
-        told = tip(f"row {i}, " + (f"cluster {k}" if k >= 0 else "outlier") + ("" if firm[i] else ", uncertain"))
+        told = tip(f"row {i}, {called(k)}{'' if firm[i] else ', uncertain'}")
         parts.append(
             f'<circle class="{style}" data-k="{k}" cx="{x(U[i]):.0f}" cy="{y(V[i]):.0f}" '
             f'r="{3.2 if firm[i] else 4.2}"{told}/>'

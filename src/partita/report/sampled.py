@@ -37,7 +37,7 @@ def counts_in_words(probabilities: dict[int, float], always: str | None = None) 
 
 def verdict(model: Any) -> str:
     """Whether the number of groups can be trusted, in the words of the diagnostics."""
-    found = getattr(model, "diagnostics_", None)
+    found = getattr(model, "diagnostics_", getattr(model, "row_diagnostics_", None))
     if found is None:
         return "The chains are too short to say whether the number of groups can be trusted."
     return safe(found.sentence.replace("n_clusters", "K").replace("log_joint", "log joint"), 800)
@@ -49,7 +49,8 @@ def course(model: Any) -> list[str]:
     sizes = np.unique(trace.chain, return_counts=True)[1]
     draws = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes[0]}"
     text = (
-        f"{SAMPLERS.get(getattr(model, 'inference', ''), 'Sampling')}: {count(len(sizes), 'chain')}, {draws} draws of each"
+        f"{SAMPLERS.get(getattr(model, 'inference', ''), 'Sampling')}: {count(len(sizes), 'chain')}, {draws} draws of "
+        "each"
         + (f" after {count(int(model.burn_in), 'iteration')} of burn-in" if hasattr(model, "burn_in") else "")
         + (f", every {model.thin}th iteration" if getattr(model, "thin", 1) > 1 else "")
         + f". {verdict(model)}"

@@ -31,12 +31,17 @@ def how_many(subject: Subject) -> str:
             text = "The share of the draws with each number of groups."
             text += " Before the data: the prior at the concentration that was learned." if prior else ""
         else:
-            text = "How often each number is the best one when the members are drawn anew (Bayesian bootstrap)."
+            text = (
+                "How often each number is the best one when the members are drawn anew (Bayesian bootstrap)."
+            )
         parts.append(note(text + (f" {cut} less probable numbers are not shown." if cut > 0 else "")))
     inner = getattr(subject.model, "consensus_", subject.model)
     svg = pictures.curve(found.scores, int(inner.n_clusters_), "number of groups", found.score_name)
     if svg:
-        parts += [svg, note("The score of each number of groups that was looked at; the line is the one chosen.")]
+        parts += [
+            svg,
+            note("The score of each number of groups that was looked at; the line is the one chosen."),
+        ]
     return section("How many groups", *parts)
 
 
@@ -49,7 +54,9 @@ def member_section(subject: Subject) -> str:
     order = np.argsort(-found.weights, kind="stable")
     parts, top = [], max(float(found.weights.max(initial=0.0)), 1e-12)
     if M > MOST_MEMBERS:
-        svg, drawn = pictures.ranked(found.weights, found.names, "Weights of members", "members by weight", "weight")
+        svg, drawn = pictures.ranked(
+            found.weights, found.names, "Weights of members", "members by weight", "weight"
+        )
         cut = f" {drawn} of {M:,} are drawn, evenly spaced." if drawn < M else ""
         parts += [svg, note(f"The weight of every member, the heaviest first.{cut}")]
     head, numeric = ["member", "", "weight"], [2]
@@ -57,19 +64,21 @@ def member_section(subject: Subject) -> str:
         head, numeric = [*head, "clusters", "not seen", "agreement"], [2, 3, 4, 5]
     rows = []
     for m in order[:MOST_MEMBERS].tolist():
-        cells = f"<td>{safe(found.names[m], 40)}</td>" f'<td class="w">{bar(found.weights[m] / top)}</td>'
+        cells = f'<td>{safe(found.names[m], 40)}</td><td class="w">{bar(found.weights[m] / top)}</td>'
         cells += f'<td class="n">{number(float(found.weights[m]))}</td>'
         if found.n_clusters is not None:
             cells += f'<td class="n">{found.n_clusters[m]:,}</td><td class="n">{percent(float(found.missing[m]))}</td>'  # type: ignore[index]
             cells += f'<td class="n">{found.agreement[m]:.2f}</td>'  # type: ignore[index]
         rows.append(f"<tr>{cells}</tr>")
-    text = _weight_words(subject)
+    text = _weight_words(subject) + (" Scroll the table for the rest." if M > 15 else "")
     if found.n_clusters is not None:
         text += " Agreement is the adjusted Rand index with the answer (1 is the same grouping, 0 is chance)."
     if M > MOST_MEMBERS:
         rest = float(found.weights[order[MOST_MEMBERS:]].sum() / max(found.weights.sum(), 1e-300))
         text += f" The {MOST_MEMBERS} heaviest of {M:,} are listed; the others hold {percent(rest)} of the weight."
-    return section("The members", *parts, table(head, rows, numeric=numeric, tall=True), note(text), _repeats(subject))
+    return section(
+        "The members", *parts, table(head, rows, numeric=numeric, tall=True), note(text), _repeats(subject)
+    )
 
 
 def _weight_words(subject: Subject) -> str:
@@ -79,7 +88,9 @@ def _weight_words(subject: Subject) -> str:
             "The weight is the given one times the share of what the member says about pairs that the groups explain: "
             "near 0 for noise."
         )
-    return "Weights as the estimator found or was given them." if subject.members.learned else "All members weigh the same."  # type: ignore[union-attr]
+    if subject.members is not None and subject.members.learned:
+        return "Weights as the estimator found or was given them."
+    return "All members that take part weigh the same."
 
 
 def _repeats(subject: Subject) -> str:
@@ -90,7 +101,9 @@ def _repeats(subject: Subject) -> str:
     picture = maps.heat(
         found.similarity, names, what="adjusted Rand index", title="Agreement of members", names=True
     )
-    text = "Members against members, those alike side by side: dark blocks are members that repeat each other."
+    text = (
+        "Members against members, those alike side by side: dark blocks are members that repeat each other."
+    )
     if len(names) < len(found.weights):
         text += f" {len(names)} of {len(found.weights):,} are drawn, evenly spaced."
     return "<h3>Which members repeat each other</h3>" + picture + note(text)
@@ -135,7 +148,8 @@ def view_section(subject: Subject) -> str:
 
 def _view(v: int, view: View) -> str:
     listed = ", ".join(
-        f"<span{tip(f'{name}: {percent(p)}')}>{safe(name, 40)}</span>" + (f" ({percent(p)})" if p < 0.95 else "")
+        f"<span{tip(f'{name}: {percent(p)}')}>{safe(name, 40)}</span>"
+        + (f" ({percent(p)})" if p < 0.95 else "")
         for name, p in view.columns[:MOST_LISTED]
     )
     more = len(view.columns) - MOST_LISTED
@@ -172,7 +186,9 @@ def block_section(subject: Subject) -> str:
     if found is None:
         return ""
     most = 60
-    text = f"Groups of rows by groups of columns, as large as they are; the colour is the {safe(found.meaning)}."
+    text = (
+        f"Groups of rows by groups of columns, as large as they are; the colour is the {safe(found.meaning)}."
+    )
     if max(len(found.row_sizes), len(found.column_sizes)) > most:
         text += f" The {most} largest of each are drawn."
     return section("The blocks", maps.blocks(found, most), note(text))

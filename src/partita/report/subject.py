@@ -70,7 +70,9 @@ def gather(model: Any, X: Any, table: Any, truth: Any, names: Any) -> Subject:
     n = len(model.labels_)
     members = members_of(model, X)
     blocks = block_map(model, X) if views is None else None
-    described = _described(model, X, table, n, is_table=blocks is None and not hasattr(model, "member_weights_"))
+    described = _described(
+        model, X, table, n, is_table=blocks is None and not hasattr(model, "member_weights_")
+    )
     pairs = pair_map(model, X)
     return Subject(
         given=given,
