@@ -235,8 +235,8 @@ def _describe(
 def _information(law: Any, weights: np.ndarray) -> np.ndarray:
     """Mean of ``log p_k(x) - log p(x)`` over evenly spaced quantiles of each cluster's law.
 
-    The density p of the whole table is a sum over all clusters: for many clusters it is found at some of the points, and
-    interpolated at the others.
+    The density p of the whole table is a sum over all clusters: for many clusters it is found at some of the points,
+    and interpolated at the others.
     """
     x = law.ppf((np.arange(QUANTILES)[:, None] + 0.5) / QUANTILES)  # [quantile, cluster]
     log_p = law.logpmf if law.dist.name == "poisson" else law.logpdf
