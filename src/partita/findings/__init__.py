@@ -12,7 +12,7 @@ from partita.findings.dendrograms import TreeTop, tree_top
 from partita.findings.doubt import Doubt, doubts
 from partita.findings.members import Members, members_of
 from partita.findings.pairs import PairMap, pair_map
-from partita.findings.views import View, ViewMap, view_map
+from partita.findings.views import View, ViewMap, view_cells, view_map
 
 __all__ = [
     "Agreement",
@@ -37,5 +37,6 @@ __all__ = [
     "members_of",
     "pair_map",
     "tree_top",
+    "view_cells",
     "view_map",
 ]

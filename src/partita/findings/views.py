@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-__all__ = ["View", "ViewMap", "view_map"]
+from partita.findings.pairs import order_objects, spread
+from partita.table import Table
+
+__all__ = ["View", "ViewMap", "view_cells", "view_map"]
 
 SHARE = 0.5  # probability of a view that lists a column
 
@@ -72,6 +77,41 @@ def view_map(model: Any) -> ViewMap | None:
         None if dependence is None else np.asarray(dependence, float),
         dict(n_views) if isinstance(n_views, dict) else {},
     )  # fmt: skip
+
+
+def view_cells(
+    model: Any, table: Table, names: Sequence[str], v: int, size: int = 200
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str], NDArray[np.float64]]:
+    """The cells of one view: rows by cluster (an even sample of many), its clusters, columns, values from 0 to 1.
+
+    Numbers become their rank among all rows, categories their place in the list of levels; missing cells are NaN.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from partita.table import read_table
+    >>> model = SimpleNamespace(view_labels_=np.array([[1], [0], [1]]))
+    >>> view_cells(model, read_table([[5.5, 1.5], [7.5, 2.5], [6.5, 0.5]]), ["x0"], 0)
+    (array([1, 0, 2]), array([0, 1, 1]), ['x0'], array([[1. ],
+           [0. ],
+           [0.5]]))
+    """
+    labels = np.asarray(model.view_labels_)[:, v]
+    order = order_objects(labels)
+    rows = order[spread(len(order), size)]
+    there = {column.name: column for column in table.columns}
+    shown = [name for name in names if name in there]
+    values = np.full((len(rows), len(shown)), np.nan)
+    for d, name in enumerate(shown):
+        cells = np.asarray(there[name].values)
+        seen = ~np.isnan(cells) if cells.dtype.kind == "f" else cells >= 0
+        scaled = np.full(len(cells), np.nan)
+        if cells.dtype.kind == "f":
+            scaled[seen] = (rankdata(cells[seen]) - 1) / max(int(seen.sum()) - 1, 1)
+        else:
+            scaled[seen] = cells[seen] / max(int(cells.max(initial=0)), 1)
+        values[:, d] = scaled[rows]
+    return rows, labels[rows], shown, values
 
 
 def _column_names(model: Any, D: int) -> list[str]:

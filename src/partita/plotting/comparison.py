@@ -87,7 +87,8 @@ def plot_alluvial(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str] = ("a", 
     found = flow(a, b)
     ax = open_axes(ax)
     total = float(found.counts.sum())
-    left, right = _bases(found.counts.sum(axis=1) / total), _bases(found.counts.sum(axis=0) / total)
+    gaps = GAP * (max(found.counts.shape) - 1)
+    left, right = (_bases(found.counts.sum(axis=side) / total, gaps) for side in (1, 0))
     bend = np.linspace(0.0, 1.0, 40)
     s = 3 * bend**2 - 2 * bend**3  # level at both ends
     x = 0.06 + 0.88 * bend
@@ -103,7 +104,7 @@ def plot_alluvial(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str] = ("a", 
     _pillars(ax, 0.0, left, found.counts.sum(axis=1) / total, found.row_names, "right", colours=True)
     _pillars(ax, 0.95, right, found.counts.sum(axis=0) / total, found.column_names, "left", colours=False)
     ax.set_xlim(-0.35, 1.35)
-    ax.set_ylim(1.0 + GAP * max(found.counts.shape) + 0.02, -0.02)
+    ax.set_ylim(1.02 + gaps, -0.02)
     ax.set_xticks([0.03, 0.97], [shorten(name, 30) for name in names])
     ax.set_yticks([])
     for side in ax.spines.values():
@@ -112,9 +113,10 @@ def plot_alluvial(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str] = ("a", 
     return ax
 
 
-def _bases(shares: np.ndarray) -> np.ndarray:
-    """Where each group of one side begins."""
-    return np.concatenate([[0.0], np.cumsum(shares)[:-1]]) + GAP * np.arange(len(shares))
+def _bases(shares: np.ndarray, gaps: float) -> np.ndarray:
+    """Where each group of one side begins; both sides share out the same gaps."""
+    between = gaps / max(len(shares) - 1, 1)
+    return np.concatenate([[0.0], np.cumsum(shares)[:-1]]) + between * np.arange(len(shares))
 
 
 def _pillars(ax, x, bases, shares, names, side, *, colours) -> None:
@@ -126,4 +128,4 @@ def _pillars(ax, x, bases, shares, names, side, *, colours) -> None:
 
 def _title(found: Flow) -> str:
     text = f"adjusted Rand index {found.adjusted_rand:.2f}"
-    return text + (f" ({found.n_left_out} objects left out)" if found.n_left_out else "")
+    return text + (f" ({found.n_left_out} left out)" if found.n_left_out else "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from partita.findings import Findings, Trait, examine
@@ -12,7 +14,7 @@ from partita.report.subject import Subject
 __all__ = ["cards", "known_groups", "sizes", "weight_is_uneven"]
 
 MAX_CARDS, MAX_TRAITS, MAX_GROUPS = 40, 10, 30
-MAX_MAP_ROWS, MAX_MAP_COLUMNS = 25, 30
+MAX_MAP_ROWS, MAX_MAP_COLUMNS, MAX_VIEWS = 25, 30, 8
 
 
 def sizes(subject: Subject) -> str:
@@ -57,35 +59,38 @@ def weight_is_uneven(subject: Subject) -> bool:
 
 def cards(subject: Subject) -> str:
     """The columns that set each group apart, as a map of all groups and as a card for each."""
-    if subject.views is not None and isinstance(getattr(subject.given, "profiles_", None), (list, tuple)):
+    if subject.views is not None:
         return _cards_of_views(subject)
-    if not subject.found.telling:
-        return ""
     return section("What makes each group different", *_described(subject.found, subject.noun))
 
 
 def _cards_of_views(subject: Subject) -> str:
     """For each view the cards of its clusters."""
     model, parts = subject.given, []
-    for v, profiles in enumerate(model.profiles_[:8]):
-        labels = np.asarray(model.view_labels_)[:, v]
-        weights = np.bincount(labels[labels >= 0])
-        if len(weights) < 2 or not profiles:
-            continue
-        view = _OneView(labels, profiles, weights / weights.sum(), model.schema_)
-        parts += [f"<h3>View {v + 1}</h3>", *_described(examine(view), "row", f"{v}-")]
+    profiles = getattr(model, "profiles_", None)
+    for v in range(min(np.shape(model.view_labels_)[1], MAX_VIEWS)):
+        view = _OneView(model, v, profiles[v] if isinstance(profiles, (list, tuple)) else None)
+        if view.n_clusters_ > 1:
+            described = _described(examine(view, table=subject.table), "row", f"{v}-")
+            parts += [f"<h3>View {v + 1}</h3>", *described] if described else []
     return section("What makes each group different", *parts)
 
 
 class _OneView:
     """What `examine` reads of one view."""
 
-    def __init__(self, labels, profiles, weights, schema):
-        self.labels_, self.profiles_, self.weights_, self.schema_ = labels, profiles, weights, schema
+    def __init__(self, model: Any, v: int, profiles: dict[str, Any] | None) -> None:
+        self.labels_ = np.asarray(model.view_labels_)[:, v]
+        sizes = np.bincount(self.labels_[self.labels_ >= 0])
+        self.n_clusters_ = int(np.count_nonzero(sizes))
+        if profiles is not None:
+            self.profiles_, self.weights_, self.schema_ = profiles, sizes / max(sizes.sum(), 1), model.schema_
 
 
 def _described(found: Findings, noun: str, view: str = "") -> list[str]:
     """Map, explanation and cards; `view` keeps the clusters of several views apart."""
+    if not found.telling:
+        return []
     shown = np.flatnonzero(found.sizes)
     inside = [_card(k, found, noun, view) for k in shown[:MAX_CARDS].tolist()]
     notes = [

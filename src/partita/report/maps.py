@@ -67,7 +67,7 @@ def heat(
     picks: bool = True,
     names: bool = False,
 ) -> str:
-    """A heat map; `labels` draw a coloured strip and a box round each run of equal labels (square maps)."""
+    """A heat map; `labels` draw a coloured strip beside the rows; a square map (without `columns`) has boxes, too."""
     with np.errstate(invalid="ignore"):
         scaled = np.clip((np.asarray(values, float) - low) / max(high - low, 1e-300), 0, 1) * 254
     levels = np.where(np.isnan(scaled), UNKNOWN, np.nan_to_num(scaled)).round().astype(np.uint8)
@@ -75,8 +75,7 @@ def heat(
     left = 168 if named else STRIP + 6
     side_x = WIDTH - left - 8
     n_rows, n_columns = levels.shape
-    side_y = side_x * n_rows / n_columns if n_rows != n_columns else side_x
-    side_y = min(max(side_y, 40.0), 1.6 * side_x)
+    side_y = side_x if columns is None else min(max(side_x * n_rows / n_columns, 40.0), 0.6 * side_x)
     top = STRIP + 6
     parts = [
         f'<image href="data:image/png;base64,{_text(png(levels))}" x="{left}" y="{top}" width="{side_x}" '
@@ -88,7 +87,7 @@ def heat(
         + f' data-low="{low:g}" data-high="{high:g}" data-what="{safe(what)}"{" data-percent" if percent else ""}/>',
     ]
     if labels is not None:
-        parts += _runs(labels, left, top, side_x, side_y, picks)
+        parts += _runs(labels, left, top, side_x, side_y, picks, square=columns is None)
     if named:
         step = side_y / n_rows
         parts += [
@@ -102,22 +101,25 @@ def heat(
 
 
 def _runs(
-    labels: np.ndarray, left: float, top: float, side_x: float, side_y: float, picks: bool
+    labels: np.ndarray, left: float, top: float, side_x: float, side_y: float, picks: bool, square: bool
 ) -> list[str]:
-    """Strips along two sides and a box on the diagonal for each run of equal labels."""
+    """Strips along two sides and a box on the diagonal for each run of equal labels; one strip if not square."""
     edges = np.flatnonzero(np.diff(labels)) + 1
     starts, ends = np.concatenate([[0], edges]), np.concatenate([edges, [len(labels)]])
     n, parts = len(labels), []
     for a, b in zip(starts.tolist(), ends.tolist()):
         k = int(labels[a])
         style = f'class="strip {"pick " if picks else ""}{colour(k)}"' + (f' data-k="{k}"' if picks else "")
-        told = tip(called(k) if picks else f"view {k + 1}")
+        told = tip(called(k) if picks or not square else f"view {k + 1}")
         x, w = left + side_x * a / n, side_x * (b - a) / n
         y, h = top + side_y * a / n, side_y * (b - a) / n
-        parts.append(f'<rect {style} x="{x:.1f}" y="1" width="{w:.1f}" height="{STRIP}"{told}/>')
+        if square:
+            parts.append(f'<rect {style} x="{x:.1f}" y="1" width="{w:.1f}" height="{STRIP}"{told}/>')
         parts.append(
             f'<rect {style} x="{left - STRIP - 5}" y="{y:.1f}" width="{STRIP}" height="{h:.1f}"{told}/>'
         )
+        if not square:
+            continue
         mark = f' data-k="{k}"' if picks else ""
         parts.append(
             f'<rect class="box {colour(k)}"{mark} x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" '

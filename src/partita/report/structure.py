@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partita.findings import View
+from partita.findings import View, view_cells
 from partita.findings.pairs import spread
 from partita.findings.words import count, number, percent, safe
 from partita.report import maps, pictures
@@ -14,6 +14,7 @@ from partita.report.subject import Subject, is_sampled
 __all__ = ["block_section", "how_many", "member_section", "tree_section", "view_section"]
 
 MOST_MEMBERS, MOST_COLUMNS, MOST_VIEWS, MOST_LISTED = 60, 200, 20, 12
+MOST_MAPS, MOST_CELL_COLUMNS = 6, 40
 
 
 def how_many(subject: Subject) -> str:
@@ -140,10 +141,51 @@ def view_section(subject: Subject) -> str:
         if len(order) < len(found.order):
             text += f" {len(order)} of {len(found.order):,} columns are drawn, evenly spaced."
         parts.append(note(text))
+    parts += _cells(subject)
     sentence = getattr(getattr(subject.model, "diagnostics_", None), "sentence", None)
     if sentence and not is_sampled(subject.model):
         parts.append(f"<p>{safe(sentence, 800)}</p>")
     return section("The views", *parts)
+
+
+def _cells(subject: Subject) -> list[str]:
+    """The table itself, view by view: its columns, and the rows in the order of its groups."""
+    found = subject.views
+    parts: list[str] = []
+    if found is None or subject.table is None or subject.table.sparse is not None:
+        return []
+    for v, view in enumerate(found.views):
+        names = [name for name, _ in view.columns[:MOST_CELL_COLUMNS]]
+        if len(view.sizes) < 2 or len(parts) >= MOST_MAPS:
+            continue
+        rows, labels, columns, values = view_cells(subject.given, subject.table, names, v)
+        if columns:
+            told = [f"{subject.name(int(i))} (cluster {k})" for i, k in zip(rows, labels)]
+            title = f"Cells of view {v + 1}"
+            picture = maps.heat(
+                values,
+                told,
+                columns=columns,
+                what="rank",
+                title=title,
+                percent=True,
+                labels=labels,
+                picks=False,
+            )
+            parts.append(
+                f"<h3>View {v + 1}: {', '.join(safe(name, 24) for name in columns[:8])}</h3>{picture}"
+            )
+    if parts:
+        cut = (
+            f" At most {MOST_MAPS} views, {MOST_CELL_COLUMNS} columns and 200 rows (evenly spaced) are drawn."
+        )
+        parts.append(
+            note(
+                "Columns of a view by rows in the order of its groups; the colour is the rank (or level) in its column."
+                + cut
+            )
+        )
+    return parts
 
 
 def _view(v: int, view: View) -> str:

@@ -99,13 +99,16 @@ class FirstView:
         self._model = model
         self.labels_ = np.asarray(model.view_labels_)[:, 0]
         self.n_clusters_ = len(np.unique(self.labels_[self.labels_ >= 0]))
-        profiles = getattr(model, "profiles_", None)
-        if isinstance(profiles, (list, tuple)) and profiles:
-            sizes = np.bincount(self.labels_[self.labels_ >= 0])
-            self.profiles_, self.weights_ = profiles[0], sizes / max(sizes.sum(), 1)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("confidence_", "n_clusters_posterior_", "trace_", "predict_proba", "coclustering"):
+        if name in (
+            "confidence_",
+            "profiles_",
+            "n_clusters_posterior_",
+            "trace_",
+            "predict_proba",
+            "coclustering",
+        ):
             raise AttributeError(name)  # of all views, not of the first
         return getattr(self.__dict__["_model"], name)
 
