@@ -9,3 +9,5 @@ if find_spec("leidenalg") is None:
     collect_ignore += ["src/partita/consensus/bipartite_modularity.py", "src/partita/engines/communities.py"]
 if find_spec("pymetis") is None or find_spec("mtkahypar") is None:
     collect_ignore += [f"src/partita/{module}" for module in NEEDS_GRAPH]
+if find_spec("anndata") is None:
+    collect_ignore += ["src/partita/estimator/annotated.py"]

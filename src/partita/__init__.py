@@ -22,6 +22,7 @@ _EXPORTS = {
     "NBCE": "partita.consensus",
     "QMI": "partita.consensus",
     "Voting": "partita.consensus",
+    "annotate": "partita.estimator",
     "load": "partita.estimator",
 }
 
@@ -46,6 +47,7 @@ __all__ = [
     "MixtureConsensus",
     "Voting",
     "__version__",
+    "annotate",
     "load",
 ]
 

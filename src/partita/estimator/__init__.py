@@ -1,5 +1,6 @@
 """What all estimators share: reading and checking tables, the report of a fit, random states, save and load."""
 
+from partita.estimator.annotated import annotate
 from partita.estimator.base import TableEstimator
 from partita.estimator.randomness import as_generator
 from partita.estimator.report import DataWarning, FitReport, warn_user
@@ -10,6 +11,7 @@ __all__ = [
     "FitReport",
     "ModelFileError",
     "TableEstimator",
+    "annotate",
     "as_generator",
     "load",
     "warn_user",

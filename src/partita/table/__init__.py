@@ -4,6 +4,7 @@
 needed to read new data in the same way and to turn codes back into the user's values.
 """
 
+from partita.table.files import FileError, FileTable, read_file
 from partita.table.kinds import KINDS
 from partita.table.notes import Note
 from partita.table.reading import read_table
@@ -16,9 +17,12 @@ __all__ = [
     "Block",
     "Column",
     "ColumnSchema",
+    "FileError",
+    "FileTable",
     "Note",
     "Schema",
     "Table",
     "check_weights",
+    "read_file",
     "read_table",
 ]

@@ -1,0 +1,229 @@
+"""The commands as people run them: in a process of their own, on good files and bad ones."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from partita import load
+from partita.cli import main
+from partita.table import read_file
+
+COMMAND = [sys.executable, "-c", "from partita.cli.start import script; script()"]
+SHORT = ["--chains", "2", "--draws", "20", "--burn-in", "20", "-q"]
+
+
+def partita(*arguments, folder):
+    """A command in a process of its own."""
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
+    print(done.stdout, done.stderr)
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table of two clear groups, and six clusterings of it, one with holes."""
+    folder = tmp_path_factory.mktemp("cli")
+    rng = np.random.default_rng(0)
+    z = np.repeat([0, 1], 30)
+    X = rng.normal(size=(60, 2)) + 8 * z[:, None]
+    Y = np.where(rng.random((60, 6)) < 0.05, 1 - z[:, None], z[:, None]).astype(object)
+    Y[::7, 2] = ""
+    names = [f"row{i}" for i in range(60)]
+    with open(folder / "table.csv", "w") as file:
+        file.write("id,x,y,kind\n")
+        file.writelines(f"{n},{a:.4f},{b:.4f},{'ab'[k]}\n" for n, (a, b), k in zip(names, X, z))
+    with open(folder / "labels.csv", "w") as file:
+        file.write(",".join(f"m{m}" for m in range(6)) + "\n")
+        file.writelines(",".join(map(str, row)) + "\n" for row in Y)
+    return folder
+
+
+def test_cluster(folder):
+    done = partita(
+        "cluster",
+        "table.csv",
+        "--id",
+        "id",
+        "--truth",
+        "kind",
+        "--json",
+        "-o",
+        "found",
+        *SHORT,
+        folder=folder,
+    )
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["n_clusters"] == 2 and sorted(found["sizes"]) == [30, 30]
+    assert found["adjusted_rand"] == 1.0 and found["kinds"] == "real: x, y"
+    labels = read_file(folder / "found" / "labels.csv").columns
+    assert list(labels) == ["row", "cluster", "confidence"] and labels["row"][0] == "row0"
+    assert (load(folder / "found" / "model.npz").labels_ == labels["cluster"]).all()
+    page = (folder / "found" / "report.html").read_text()
+    assert "2 groups" in page and "table.csv" in page
+
+
+def test_report_of_a_saved_model(folder):
+    done = partita(
+        "cluster", "table.csv", "--ignore", "kind", "--ignore", "id", "--inference", "vb", folder=folder
+    )
+    assert done.returncode == 0 and "groups" in done.stdout and "report.html" in done.stdout
+    again = partita("report", "table-partita", "-o", "again.html", "--title", "Once more", folder=folder)
+    assert again.returncode == 0 and "Once more" in (folder / "again.html").read_text()
+    (folder / "not_a_model").mkdir()
+    (folder / "not_a_model" / "model.npz").write_bytes(b"no")
+    for name in ("not_a_model", "nowhere", "table.csv"):
+        wrong = partita("report", name, folder=folder)
+        assert (
+            wrong.returncode == 2 and wrong.stderr.count("\n") == 1 and wrong.stderr.startswith("partita: ")
+        )
+
+
+def test_consensus(folder):
+    done = partita("consensus", "labels.csv", "--json", "-q", folder=folder)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["method"] == "Consensus" and found["n_clusters"] == 2
+    assert (folder / "labels-partita" / "report.html").exists()
+    told = partita("consensus", "labels.csv", "--method", "qmi", "-K", "3", "-o", "told", folder=folder)
+    assert told.returncode == 0 and "3 groups" in told.stdout
+    compared = partita("compare", "labels-partita/labels.csv", "told/labels.csv", "--json", folder=folder)
+    assert json.loads(compared.stdout)["n_clusters"] == [2, 3]
+
+
+def test_ensemble_then_consensus(folder):
+    done = partita(
+        "ensemble",
+        "table.csv",
+        "--ignore",
+        "kind",
+        "--id",
+        "id",
+        "-m",
+        "5",
+        "-o",
+        "five.parquet",
+        folder=folder,
+    )
+    assert done.returncode == 0 and "5 clusterings of 60 rows" in done.stdout
+    members = read_file(folder / "five.parquet").columns
+    assert list(members)[0] == "id" and len(members) == 6
+    assert (
+        main(["consensus", str(folder / "five.parquet"), "--id", "id", "-q", "-o", str(folder / "five")]) == 0
+    )
+    assert read_file(folder / "five" / "labels.csv").columns["object"][0] == "row0"
+
+
+def test_demo(tmp_path):
+    done = partita("demo", "-q", folder=tmp_path)
+    assert done.returncode == 0 and "4 groups" in done.stdout
+    assert (tmp_path / "partita-demo" / "report.html").exists()
+
+
+def test_warm(tmp_path):
+    done = partita("warm", "--json", folder=tmp_path)
+    assert done.returncode == 0 and json.loads(done.stdout)["cpu_s"] > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "the file is empty"),
+        ("x,y\n1,2\n1\n", "line 3"),
+        ("x;y\n1;2\n", "no column 'x,y'"),
+    ],
+)
+def test_files_at_fault_are_told_in_one_line(tmp_path, capsys, text, words):
+    (tmp_path / "bad.csv").write_text(text)
+    assert main(["cluster", str(tmp_path / "bad.csv"), "--column", "x,y" if ";" in text else "x"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("partita: ") and told.count("\n") == 1 and words in told
+
+
+def test_commands_at_fault(folder, capsys):
+    table = str(folder / "table.csv")
+    for arguments, words in (
+        (["cluster", table, "--kind", "x=colour"], "write --kind column=kind"),
+        (["cluster", table, "--kind", "z=real"], "no column 'z'"),
+        (["cluster", table, "--ignore", "z"], "no column 'z'"),
+        (["cluster", table, "--inference", "magic"], "magic"),
+        (["consensus", table, "--ignore", "id"], "use `partita cluster`"),
+        (["consensus", str(folder / "labels.csv"), "--method", "guess"], "no method 'guess'"),
+        (["consensus", str(folder / "labels.csv"), "--method", "modularity", "-K", "2"], "its own number"),
+        (["ensemble", table, "-o", str(folder / "x.doc")], "write to .csv"),
+        (["ensemble", table, "-o", str(folder / "x.csv"), "--kind", "odd"], "no ensemble 'odd'"),
+        (["compare", table, str(folder / "labels.csv"), "--column", "z"], "no column 'z'"),
+        (["clutser", table], "clutser"),
+    ):
+        assert main(arguments) == 2
+        told = capsys.readouterr().err
+        assert words in told, told
+    assert not list(folder.glob(".*"))  # nothing half-written
+
+
+def test_version_and_help(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.strip()[0].isdigit()
+    assert main(["cluster", "--help"]) == 0
+    assert "--kind" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_an_interrupt_keeps_what_was_found(folder):
+    command = [
+        "cluster",
+        "table.csv",
+        "--ignore",
+        "kind",
+        "--ignore",
+        "id",
+        "--draws",
+        "1000000",
+        "-o",
+        "cut",
+    ]
+    running = subprocess.Popen(
+        [*COMMAND, *command, "-q", "--json"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(1.0)
+    code = None
+    for _ in range(
+        60
+    ):  # the handler is there once the fit runs; an earlier signal ends the process with nothing
+        time.sleep(2.0)
+        if (folder / "cut").exists() or running.poll() is not None:
+            break
+        if _is_busy(running.pid):
+            running.send_signal(signal.SIGINT)
+            break
+    out, err = running.communicate(timeout=200)
+    code = running.returncode
+    print(out, err)
+    assert code == 130
+    if out:
+        assert json.loads(out)["interrupted"] and (folder / "cut" / "labels.csv").exists()
+        assert load(folder / "cut" / "model.npz").trace_ is not None
+    else:
+        assert "interrupted before" in err
+
+
+def _is_busy(pid):
+    """Whether the process has used some seconds of CPU: it is past its imports then."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return True
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > 8.0

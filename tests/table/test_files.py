@@ -1,0 +1,128 @@
+"""Tables in files: what can be read, and what is said of the rest."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from partita.table import FileError, read_file, read_table
+
+
+def written(tmp_path, text, name="table.csv", encoding="utf-8"):
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def columns(tmp_path, text, name="table.csv", **options):
+    return read_file(written(tmp_path, text, name), **options).columns
+
+
+def test_numbers_text_and_holes(tmp_path):
+    found = columns(tmp_path, 'size,name\n1.5,"a, b"\n,NA\n3e2,\n')
+    np.testing.assert_array_equal(found["size"], [1.5, np.nan, 300.0])
+    assert found["name"].tolist() == ["a, b", None, None]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_is_found(tmp_path, separator):
+    text = "\n".join(separator.join(row) for row in (("a", "b", "c"), ("1", "x", "2"), ("3", "y", "4")))
+    found = columns(tmp_path, text)
+    assert list(found) == ["a", "b", "c"] and found["c"].tolist() == [2.0, 4.0]
+
+
+def test_byte_order_mark_and_windows_line_ends(tmp_path):
+    found = columns(tmp_path, "\ufeffa,b\r\n1,2\r\n")
+    assert list(found) == ["a", "b"]
+
+
+def test_decimal_commas_only_with_semicolons(tmp_path):
+    found = columns(tmp_path, "a;b\n1,5;x\n2;y\n")
+    assert found["a"].tolist() == [1.5, 2.0]
+    quoted = columns(tmp_path, 'a,b\n"1,5",2\n')
+    assert quoted["a"].tolist() == ["1,5"]
+
+
+def test_a_first_line_of_numbers_is_no_header(tmp_path):
+    found = columns(tmp_path, "1,2\n3,4\n")
+    assert list(found) == ["column_1", "column_2"] and found["column_1"].tolist() == [1.0, 3.0]
+    assert list(columns(tmp_path, "1,2\n3,4\n", header=True)) == ["1", "2"]
+
+
+def test_one_column_and_compressed_text(tmp_path):
+    assert columns(tmp_path, "a\n1\n2\n")["a"].tolist() == [1.0, 2.0]
+    path = tmp_path / "table.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n1,2\n"))
+    assert list(read_file(path).columns) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "the file is empty"),
+        ("a,b\n", "there are no rows"),
+        ("a,b\n1,2\n1,2,3\n", "line 3: 3 cells where the first line has 2"),
+        ("a,a\n1,2\n", "a names more than one column"),
+        ('a,b\n"1,2\n3,4\n', "quotes"),
+    ],
+)
+def test_text_that_is_no_table(tmp_path, text, words):
+    with pytest.raises(FileError, match=words):
+        read_file(written(tmp_path, text), separator=",")
+
+
+def test_files_that_are_no_tables(tmp_path):
+    for path, words in (
+        (tmp_path / "nothing.csv", "no such file"),
+        (tmp_path, "is a folder"),
+        (written(tmp_path, "x", "table.doc"), "ending .doc"),
+        (written(tmp_path, "x", "table.parquet"), "damaged or of another format"),
+        (written(tmp_path, "x", "table.npy"), "table.npy"),
+        (written(tmp_path, "a,b\né,1\n", "latin.csv", "latin-1"), "not UTF-8"),
+    ):
+        with pytest.raises(FileError, match=words):
+            read_file(path)
+    with pytest.raises(FileError, match="no column 'z'; there are a, b"):
+        read_file(written(tmp_path, "a,b\n1,2\n")).take(["z"], "table.csv")
+
+
+def test_arrow_formats_and_arrays(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import feather, parquet
+
+    table = pyarrow.table({"a": [1, None, 3], "b": ["x", None, "y"], "c": [True, False, None]})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    feather.write_feather(table, tmp_path / "t.feather")
+    for name in ("t.parquet", "t.feather"):
+        found = read_file(tmp_path / name).columns
+        np.testing.assert_array_equal(found["a"], [1.0, np.nan, 3.0])
+        np.testing.assert_array_equal(found["c"], [1.0, 0.0, np.nan])
+        assert found["b"].tolist() == ["x", None, "y"]
+    np.save(tmp_path / "t.npy", np.arange(6).reshape(3, 2))
+    assert read_file(tmp_path / "t.npy").columns["column_2"].tolist() == [1.0, 3.0, 5.0]
+    np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2)))
+    with pytest.raises(FileError, match="3 dimensions"):
+        read_file(tmp_path / "cube.npy")
+
+
+def test_annotated_data(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    import pandas as pd
+
+    obs = pd.DataFrame(
+        {"leiden": pd.Categorical(["0", "1", None]), "depth": [1.0, 2.0, 3.0]}, index=list("abc")
+    )
+    data = anndata.AnnData(np.eye(3), obs=obs, obsm={"X_pca": np.ones((3, 2))})
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    path = tmp_path / "cells.h5ad"
+    assert read_file(path).n_rows == 3 and len(read_file(path).columns) == 3
+    assert read_file(path, key="obs").columns["leiden"].tolist() == ["0", "1", None]
+    assert len(read_file(path, key="X_pca").columns) == 2
+    with pytest.raises(FileError, match="no 'X_umap'; there are obs, X_pca"):
+        read_file(path, key="X_umap")
+
+
+def test_what_is_read_becomes_a_typed_table(tmp_path):
+    found = read_file(written(tmp_path, "a,b,c\n1.5,x,0\n2.5,y,1\n,x,1\n"))
+    table = read_table(found.columns)
+    assert [column.kind for column in table.schema.columns] == ["real", "categorical", "binary"]
