@@ -158,7 +158,8 @@ def test_views_come_with_their_columns_and_dependence(tmp_path):
     from partita.table import read_table
 
     model = SimpleNamespace(
-        view_labels_=np.stack([a, b, 0 * a], axis=1), feature_views_=P, dependence_=P @ P.T, schema_=read_table(X).schema,
+        view_labels_=np.stack([a, b, 0 * a], axis=1), feature_views_=P, dependence_=P @ P.T,
+        schema_=read_table(X).schema,
         n_views_posterior_={2: 0.9, 3: 0.1}, n_clusters_posterior_=[{3: 0.7, 4: 0.3}, {3: 1.0}, {1: 1.0}],
     )  # fmt: skip
     path = write_report(model, tmp_path / "v.html", X=X)
@@ -252,3 +253,11 @@ def test_unfitted_models_are_refused(tmp_path):
     with pytest.raises(Exception, match="Consensus is not fitted"):
         write_report(Consensus(), tmp_path / "x.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_members_may_come_as_a_mapping(labels, tmp_path):
+    _, Y = labels
+    members = {f"run {m}": column for m, column in enumerate(Y.T)}
+    model = Consensus(random_state=0).fit(members)
+    text = text_of(write_report(model, tmp_path / "m.html", X=members))
+    assert "run 3" in text and "Which members repeat each other" in text

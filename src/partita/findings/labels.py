@@ -11,9 +11,11 @@ from partita.table import read_table
 
 __all__ = ["label_codes"]
 
+MOST_CELLS = 50_000_000  # objects x members that are read again
+
 
 def label_codes(model: Any, X: Any = None) -> NDArray[np.int64] | None:
-    """Codes (objects x members), -1 missing; None where the model keeps no labels and none (or soft ones) were given.
+    """Codes (objects x members), -1 missing; None where they are not known, or too many.
 
     Examples
     --------
@@ -25,14 +27,12 @@ def label_codes(model: Any, X: Any = None) -> NDArray[np.int64] | None:
     kept = getattr(model, "label_matrix_", None)
     if kept is not None:
         return np.asarray(kept)
-    if X is None or not hasattr(model, "schema_") or _is_soft(model, X):
+    soft = getattr(model, "_soft_names", None) is not None  # memberships are no codes
+    if X is None or soft or not hasattr(model, "schema_"):
+        return None
+    if len(model.labels_) * model.n_features_in_ > MOST_CELLS:
         return None
     table = read_table(X, schema=model.schema_)
     if table.n_rows != len(model.labels_) or len(table.columns) != model.n_features_in_:
         return None
     return np.column_stack([np.asarray(column.values, np.int64) for column in table.columns])
-
-
-def _is_soft(model: Any, X: Any) -> bool:
-    """Whether memberships were fitted, or members come in a form that is no table."""
-    return getattr(model, "_soft_names", None) is not None or isinstance(X, dict)
