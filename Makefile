@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all:
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint bench docs clean
+.PHONY: help demo test test-slow lint bench docs gallery clean
 
 help:
 	@echo "make demo        run the tour in examples/demo.py"
@@ -21,6 +21,7 @@ help:
 	@echo "make test-slow   the statistical tests that take long"
 	@echo "make lint        ruff, mypy and the import contract"
 	@echo "make bench       the benchmarks (PARTITA_DATA names the folder of data sets)"
+	@echo "make gallery     run examples/gallery and write docs/gallery.md"
 	@echo "make docs        build the documentation into site/"
 	@echo "make clean       remove the environment and everything built"
 
@@ -58,6 +59,9 @@ lint: $(VENV)/.stamp-dev
 
 bench: $(VENV)/.stamp-bench
 	$(BIN)/python -m benchmarks
+
+gallery: $(VENV)/.stamp-dev
+	$(BIN)/python scripts/build_gallery.py
 
 docs: $(VENV)/.stamp-docs
 	$(BIN)/mkdocs build --strict

@@ -29,9 +29,10 @@ BENCHMARKS = {
     "nbce": "benchmarks.papers.nbce",
     "topchy": "benchmarks.papers.topchy",
     "laca": "benchmarks.papers.laca",
+    "irm": "benchmarks.papers.irm",
 }
 # not run to the end yet
-NOT_KEPT = {"stability", "consensus_speed", "topchy", "laca", "tree_reduction"}
+NOT_KEPT = {"consensus_speed", "laca", "tree_reduction"}
 
 
 def main(arguments: list[str] | None = None) -> int:

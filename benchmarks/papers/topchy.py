@@ -161,8 +161,8 @@ def draw(summary: dict, folder) -> None:
             shares = [100 * float(share) for share in by_share]
             right.plot(shares, [found["mean"] for found in by_share.values()], "o-", label=f"{name}, {shape}")
     right.set(xlabel="labels deleted (%)", ylabel="error of EM (%)", ylim=(0, None), title="Labels deleted")
-    for axes in (left, right):
-        axes.legend(frameon=False, fontsize=8)
+    left.legend(frameon=False, fontsize=8)
+    right.legend(frameon=False, fontsize=8, ncols=2, loc=(0.02, 0.52))
     figure.savefig(folder / "topchy_3_4.png", dpi=110)
     plt.close(figure)
 

@@ -45,6 +45,20 @@ def test_a_pointer_on_the_heat_map_reads_the_pair(browser, page):
     assert not browser.run("document.querySelector('#tip').hidden")
     browser.hover("h1")
     assert browser.run("document.querySelector('#tip').hidden")
+    assert browser.complaints() == []
+
+
+def test_the_heat_map_reads_the_cell_that_is_pointed_at(browser, page):
+    sense = "svg[aria-label=Co-clustering] .sense"
+    half = browser.open(page).run(f"document.querySelector('{sense}').getBoundingClientRect().width / 2 - 1")
+    read = "document.querySelector('#tip').textContent"
+    for sign in (-1, 1):  # the first and the last object with themselves
+        browser.hover(sense, dx=sign * half, dy=sign * half)
+        first, second, value = browser.run(read).split("\n")
+        assert first == second and value == "together: 100%"
+    browser.hover(sense, dx=half, dy=-half)  # the first with the last: another cluster
+    first, second, value = browser.run(read).split("\n")
+    assert "cluster 0" in first and "cluster 2" in second and int(value[10:-1]) < 30
 
 
 def test_a_pointer_on_a_bar_reads_its_number(browser, page):
@@ -77,6 +91,7 @@ def test_a_click_highlights_a_cluster_everywhere(browser, page):
     assert browser.run("document.querySelectorAll('.on').length") == 0
     browser.click("svg[aria-label='Co-clustering'] rect.strip[data-k='2']")  # pictures are buttons, too
     assert browser.run("document.querySelector('button.pick[aria-pressed=true]').dataset.k") == "2"
+    assert browser.complaints() == []
 
 
 def test_a_click_on_a_heading_sorts(browser, page):

@@ -227,3 +227,17 @@ def _is_busy(pid):
     except OSError:
         return True
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > 8.0
+
+
+def test_blocks(folder):
+    rng = np.random.default_rng(1)
+    P = np.array([[0.9, 0.1], [0.1, 0.9]])
+    X = (rng.random((24, 16)) < P[np.repeat([0, 1], 12)][:, np.repeat([0, 1], 8)]).astype(int)
+    with open(folder / "matrix.csv", "w") as file:
+        file.write(",".join(f"c{j}" for j in range(16)) + "\n")
+        file.writelines(",".join(map(str, row)) + "\n" for row in X)
+    done = partita("blocks", "matrix.csv", "--json", "-q", folder=folder)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["n_row_clusters"] >= 2 and found["n_column_clusters"] >= 2
+    assert len(read_file(folder / "matrix-partita" / "columns.csv").columns["group"]) == 16

@@ -112,3 +112,23 @@ def test_links_between_pages_lead_somewhere():
 def test_pictures_are_small():
     for picture in (ROOT / "docs" / "images").iterdir():
         assert picture.stat().st_size < 200_000
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples/gallery").glob("*.py")), ids=lambda path: path.stem)
+def test_scripts_of_the_gallery_draw(path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure = script("build_gallery").run(path)
+    assert figure.get_axes()
+    plt.close("all")
+
+
+def test_the_gallery_shows_its_scripts(capsys):
+    assert script("build_gallery").main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_the_papers_tables_are_those_of_the_results(capsys):
+    assert script("write_tables").main(["--check"]) == 0, capsys.readouterr().err

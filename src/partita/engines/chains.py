@@ -33,6 +33,8 @@ __all__ = [
     "after_sweep",
     "average_families",
     "collapsed_sampler",
+    "generator",
+    "learn_cells",
     "log_joint",
     "run_chain",
     "start",
@@ -159,15 +161,20 @@ def learn_likelihood(seating: Seating, reference: Sequence[Any], rng: np.random.
     K = len(seating.n) if seating.K[0] == len(seating.n) else int(seating.K[0])
     blocks = []
     for live, centre in zip(seating.blocks, reference, strict=True):
-        family, S = live.family, np.ascontiguousarray(live.S[:, :K])
-        for name, mean in unconstrained(centre).items():
-            if n_columns(family) > 1 and len(mean) == n_columns(family):
-                family = _walk_columns(family, name, mean, S, rng)
-            else:
-                family = _slice_entries(family, name, mean, S, rng)
+        family = learn_cells(live.family, centre, np.ascontiguousarray(live.S[:, :K]), rng)
         refresh_clusters(family, live.S, live.C, len(seating.n))
         blocks.append(live._replace(family=family))
     return seating._replace(blocks=tuple(blocks))
+
+
+def learn_cells(family: Any, centre: Any, S: np.ndarray, rng: np.random.Generator) -> Any:
+    """The family with hyper-parameters drawn given the statistics ``S`` of all cells, [statistic, cluster]."""
+    for name, mean in unconstrained(centre).items():
+        if n_columns(family) > 1 and len(mean) == n_columns(family):
+            family = _walk_columns(family, name, mean, S, rng)
+        else:
+            family = _slice_entries(family, name, mean, S, rng)
+    return family
 
 
 def log_hyperprior(gap: Any) -> Any:

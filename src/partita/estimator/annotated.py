@@ -14,8 +14,8 @@ def annotate(data: Any, model: Any, key_added: str = "partita") -> Any:
     """Write labels, confidence and what else a model knows into an AnnData object, in place.
 
     ``obs[key]`` holds the labels as categories, ``obs[key + "_confidence"]`` how sure they are,
-    ``obsm[key + "_proba"]`` memberships where the model keeps them, and ``uns[key]`` the method, its parameters, P(K), the members' weights and
-    the answer in words.
+    ``obsm[key + "_proba"]`` memberships where the model keeps them, and ``uns[key]`` the method, its parameters, P(K),
+    the members' weights and the answer in words.
 
     Parameters
     ----------

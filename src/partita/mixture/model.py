@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClusterMixin, DensityMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -35,7 +35,7 @@ __all__ = ["Mixture"]
 INFERENCES = {**DETERMINISTIC, "gibbs": fit_chains, "subclusters": fit_subclusters}
 
 
-class Mixture(ClusterMixin, DensityMixin, TableEstimator):
+class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, TableEstimator):
     """Mixture model over a table of any columns, with missing values.
 
     Which groups are there, and how many? Columns may be real, count, binary or categorical, in any mixture, with
@@ -425,6 +425,25 @@ class Mixture(ClusterMixin, DensityMixin, TableEstimator):
         if self._noise is None:
             return proba
         return proba * (1.0 - share_out(self._noise, inside, self._outside(blocks))[1])[:, None]
+
+    def transform(self, X):
+        """``predict_proba`` by another name: memberships as features for the next step of a pipeline.
+
+        ``set_output(transform="pandas")`` (or "polars") makes it a data frame with columns mixture0, mixture1, ...
+
+        Parameters
+        ----------
+        X : array, data frame or sparse count matrix
+
+        Returns
+        -------
+        ndarray or data frame (n_rows, n_components)
+        """
+        return self.predict_proba(X)
+
+    @property
+    def _n_features_out(self):
+        return len(self._log_weights)
 
     def predict(self, X):
         """Most probable cluster of each row; with ``noise``, -1 if it is an outlier with more than half.

@@ -1,5 +1,6 @@
 """Pictures of fitted models. Every function draws what the model already holds, and returns matplotlib's Axes."""
 
+from partita.plotting.blocks import plot_blocks, plot_side_clusters
 from partita.plotting.chains import plot_n_clusters, plot_trace
 from partita.plotting.coclustering import plot_coclustering, plot_member_agreement, plot_members
 from partita.plotting.comparison import plot_alluvial, plot_contingency
@@ -10,6 +11,7 @@ from partita.plotting.groups import plot_profiles, plot_scatter, plot_traits
 
 __all__ = [
     "plot_alluvial",
+    "plot_blocks",
     "plot_climb",
     "plot_coclustering",
     "plot_confidence",
@@ -23,6 +25,7 @@ __all__ = [
     "plot_objective",
     "plot_profiles",
     "plot_scatter",
+    "plot_side_clusters",
     "plot_trace",
     "plot_traits",
 ]

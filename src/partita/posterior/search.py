@@ -123,7 +123,8 @@ def additive_costs(target, board, i, n_slots, out):
         else:
             heap = counts[row]
             for k in range(n_slots):
-                out[k] += share * (table[heap[k] + w] - table[heap[k]])
+                if k != k_now:  # its own place is counted below, and with itself twice it would be off the table
+                    out[k] += share * (table[heap[k] + w] - table[heap[k]])
         if k_now >= 0:
             count = counts[row, k_now]
             own += share * (table[count] - table[count - w])

@@ -121,7 +121,7 @@ def _map(found: Findings, view: str) -> str:
     for r, name in enumerate(names):
         y = 26 + r * high
         parts.append(
-            f'<text class="small" x="{left - 8}" y="{y + 14}" text-anchor="end">{safe(name, 22)}</text>'
+            f'<text class="small" x="{left - 8}" y="{y + 14}" text-anchor="end">{safe(name, 20)}</text>'
         )
         for c, k in enumerate(shown):
             trait = by_name[c][name]
@@ -144,9 +144,9 @@ def _map(found: Findings, view: str) -> str:
         cut.append(f"the {len(shown)} largest groups")
     text = "Columns by groups: the stronger the colour, the more the column says about who is in the group."
     text += f" Shown are {' and '.join(cut)}." if cut else ""
-    picture = (
-        f'<svg viewBox="0 0 640 {height}" role="img" aria-label="Columns by groups">{"".join(parts)}</svg>'
-    )
+    width = left + len(shown) * step + 10
+    size = f'viewBox="0 0 {width:.0f} {height}" style="max-width:{1.15 * width:.0f}px"'
+    picture = f'<svg {size} role="img" aria-label="Columns by groups">{"".join(parts)}</svg>'
     return picture + note(text)
 
 

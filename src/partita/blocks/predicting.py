@@ -1,0 +1,99 @@
+"""What fitted blocks say: of cells that were not seen, and of new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from partita.blocks.fitting import DrawnBlocks
+from partita.engines.passes import n_stats
+from partita.execution import row_blocks
+from partita.families.contract import n_columns, stats_start, summarize
+from partita.families.data import n_rows, take
+from partita.families.rows import add_statistics, log_marginals
+
+__all__ = ["average_cells", "block_values", "cell_statistics", "log_score_cells", "score_new_rows"]
+
+
+def block_values(family: Any, S: np.ndarray, relation: int, kind: str) -> np.ndarray:
+    """What each block of one relation predicts of a cell, [block, value]: probabilities of the levels, or one mean.
+
+    ``S`` holds the statistics of the blocks, [block, statistic].
+    """
+    found = summarize(family, np.ascontiguousarray(S.T))
+    if kind == "binary":
+        ones = found["probabilities"][:, relation]
+        return np.column_stack([1.0 - ones, ones])
+    if kind == "categorical":
+        starts = np.concatenate([[0], np.cumsum(family.n_levels)])
+        return found["probabilities"][:, starts[relation] : starts[relation + 1]]
+    if kind == "count":
+        return found["rates"][:, relation, None]
+    if "means" in found:
+        return found["means"][:, relation, None]
+    return 1.0 / found["rates"][:, relation, None]  # durations
+
+
+def cell_blocks(drawn: DrawnBlocks, t: int, cells: np.ndarray) -> np.ndarray:
+    """Statistics of the block that each cell is in, in one draw: [cell, statistic]."""
+    rows, columns = drawn.labels[0][t], drawn.labels[-1][t]
+    return drawn.statistics[t][rows[cells[:, 0]], columns[cells[:, 1]]]
+
+
+def average_cells(drawn: DrawnBlocks, cells: np.ndarray, relation: int, kind: str) -> np.ndarray:
+    """What the draws predict of each cell on average, [cell, value]."""
+    total: Any = 0.0
+    for t, family in enumerate(drawn.families):
+        S = drawn.statistics[t]
+        values = block_values(family, S.reshape(-1, S.shape[2]), relation, kind)
+        rows, columns = drawn.labels[0][t].astype(np.intp), drawn.labels[-1][t].astype(np.intp)
+        total = total + values[rows[cells[:, 0]] * S.shape[1] + columns[cells[:, 1]]]
+    return total / len(drawn.families)
+
+
+def cell_statistics(family: Any, data: Any) -> np.ndarray:
+    """``t(x)`` of each row of a table of cells, [cell, statistic]."""
+    n = n_rows(data)
+    T: np.ndarray = np.zeros((n_stats(family), n))
+    add_statistics(family, data, np.arange(n), T)
+    return np.ascontiguousarray(T.T)
+
+
+def log_score_cells(drawn: DrawnBlocks, cells: np.ndarray, data: Any) -> np.ndarray:
+    """Log of the average predictive density of the data of each cell; cells that are missing in ``data`` score 0."""
+    out = np.full(len(cells), -np.inf)
+    for t, family in enumerate(drawn.families):
+        S, T = cell_blocks(drawn, t, cells), cell_statistics(family, data)
+        after = log_marginals(family, np.ascontiguousarray((S + T).T)).sum(axis=0)
+        before = log_marginals(family, np.ascontiguousarray(S.T)).sum(axis=0)
+        out = np.logaddexp(out, after - before)
+    return out - np.log(len(drawn.families))
+
+
+def score_new_rows(
+    family: Any, S: np.ndarray, log_weights: np.ndarray, columns: np.ndarray, data: Any, n_new: int
+) -> np.ndarray:
+    """Log joint of each new row and row cluster, given the clusters of the columns: [row, row cluster]."""
+    K, J, P = S.shape
+    D = len(columns)
+    before = log_marginals(family, np.ascontiguousarray(S.reshape(-1, P).T)).sum(axis=0).reshape(K, J)
+    out = np.empty((n_new, K))
+    for rows in row_blocks(n_new):
+        where = ((rows - rows[0])[:, None] * J + columns).ravel()
+        cells = take(data, (rows[:, None] * D + np.arange(D)).ravel())
+        T: np.ndarray = np.zeros((P, len(rows) * J))
+        add_statistics(family, cells, where, T)
+        sums = T.T.reshape(len(rows), J, P)
+        for a in range(K):
+            after = log_marginals(family, np.ascontiguousarray((sums + S[a]).reshape(-1, P).T)).sum(axis=0)
+            out[rows, a] = log_weights[a] + (after.reshape(len(rows), J) - before[a]).sum(axis=1)
+    return out
+
+
+def check_family(family: Any, S: Sequence[np.ndarray], n_relations: int) -> None:
+    """Refuse statistics that do not fit the family: a kernel would read beyond them."""
+    P = int(stats_start(family, n_columns(family)))
+    if int(n_columns(family)) != n_relations or any(s.ndim != 3 or s.shape[2] != P for s in S):
+        raise ValueError("the statistics of the blocks do not fit the family")

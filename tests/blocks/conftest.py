@@ -1,0 +1,56 @@
+"""Planted blocks, and what warnings are allowed."""
+
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from partita import RelationalBlocks
+from partita.estimator import DataWarning
+
+SHORT = {"n_chains": 2, "n_draws": 40, "burn_in": 40, "n_moves": 5, "random_state": 0}
+
+
+@pytest.fixture
+def blocks():
+    """A model with short chains; whether they mixed is not asked."""
+
+    def make(**options):
+        return RelationalBlocks(**{**SHORT, **options})
+
+    return make
+
+
+@pytest.fixture
+def planted():
+    """Binary cells in 2 x 3 clear blocks: the table, its row and its column clusters."""
+    rng = np.random.default_rng(5)
+    rows, columns = np.repeat([0, 1], 8), np.repeat([0, 1, 2], 6)
+    p = np.array([[0.99, 0.01, 0.99], [0.01, 0.01, 0.99]])[rows][:, columns]
+    return (rng.random(p.shape) < p).astype(float), rows, columns
+
+
+@pytest.fixture
+def same_partition():
+    def check(a, b):
+        pairs = set(zip(np.asarray(a).tolist(), np.asarray(b).tolist(), strict=True))
+        assert len(pairs) == len(set(np.asarray(a).tolist())) == len(set(np.asarray(b).tolist()))
+
+    return check
+
+
+@pytest.fixture
+def quiet():
+    """Short chains may say that they are short; anything else is a failure."""
+
+    @contextmanager
+    def check():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        for warning in caught:
+            assert issubclass(warning.category, DataWarning), warning
+            assert str(warning.message).startswith(("rows: Do not", "columns: Do not", "chains of")), warning
+
+    return check
