@@ -261,3 +261,39 @@ def test_members_may_come_as_a_mapping(labels, tmp_path):
     model = Consensus(random_state=0).fit(members)
     text = text_of(write_report(model, tmp_path / "m.html", X=members))
     assert "run 3" in text and "Which members repeat each other" in text
+
+
+def test_views_without_columns_of_their_own(tmp_path):
+    rng = np.random.default_rng(0)
+    Y = rng.integers(3, size=(40, 2))
+    model = SimpleNamespace(
+        view_labels_=Y, objective_trace_=np.array([3.0, 2.0]), confidence_=np.ones((40, 2))
+    )
+    text = text_of(write_report(model, tmp_path / "v.html", table=Y * 3.0 + rng.normal(size=(40, 2))))
+    assert (
+        "2 views in 40 rows: groupings of the same rows that say different things. View 1: 3 groups." in text
+    )
+    assert "View 2 Columns by groups" in re.sub(r"View 2( [0-9x]+)+", "View 2", text)
+
+
+def test_p_of_k_is_called_what_it_is(tmp_path):
+    model = SimpleNamespace(labels_=np.array([0, 1]), n_clusters_=2, n_clusters_posterior_={2: 0.7, 3: 0.3})
+    text = text_of(write_report(model, tmp_path / "m.html"))
+    assert (
+        "most likely 2 (70%) or 3 (30%)" in text and "as the model gives it" in text and "members" not in text
+    )
+    model.n_clusters_posterior_ = {2: 1.0}
+    assert "the only number that the model thinks possible" in text_of(
+        write_report(model, tmp_path / "m.html")
+    )
+
+
+def test_a_chain_without_trace_does_not_rise_to_an_objective(tmp_path):
+    model = SimpleNamespace(
+        labels_=np.array([0, 1]),
+        n_clusters_=2,
+        inference="gibbs",
+        objective_trace_=np.array([-5.0, -4.0, -4.5]),
+    )
+    text = text_of(write_report(model, tmp_path / "g.html"))
+    assert "the log joint of a chain by iteration, -4.50 at the end" in text and "rose" not in text

@@ -17,6 +17,7 @@ SCORES = {
     "k_scores_": "mean margin",
     "criterion_curve_": "criterion",
     "bounds_": "score",
+    "lifetimes_": "lifetime in the tree",
 }
 
 
@@ -26,7 +27,7 @@ class Counts(NamedTuple):
     n_clusters: NDArray[np.int64]
     posterior: NDArray[np.float64]
     prior: NDArray[np.float64]
-    meaning: str  # "draws" or "members"
+    meaning: str  # "draws", "members" (drawn anew) or "model"
     scores: dict[int, float]  # of each number that was looked at
     score_name: str
 
@@ -45,8 +46,8 @@ def cluster_counts(model: Any) -> Counts | None:
     model = getattr(model, "consensus_", model)
     after = getattr(model, "n_clusters_posterior_", None)
     after = after if isinstance(after, dict) else {}
-    name = next((name for name in SCORES if isinstance(getattr(model, name, None), dict)), None)
-    curve = {} if name is None else {int(K): float(v) for K, v in getattr(model, name).items()}
+    name = next((name for name in SCORES if getattr(model, name, None) is not None), None)
+    curve = {} if name is None else _curve(getattr(model, name))
     if not after and len(curve) < 2:
         return None
     drawn = hasattr(model, "trace_")
@@ -59,8 +60,14 @@ def cluster_counts(model: Any) -> Counts | None:
     prior = np.full(len(values), np.nan)
     if before is not None:
         prior = np.array([before[K] if len(before) > K else 0.0 for K in values])
-    meaning = "draws" if drawn else "members"
+    meaning = "draws" if drawn else "members" if hasattr(model, "member_weights_") else "model"
     return Counts(values, posterior, prior, meaning, curve, SCORES[name] if name else "")
+
+
+def _curve(scores: Any) -> dict[int, float]:
+    """Scores by number of clusters; an array begins with one cluster."""
+    pairs = scores.items() if isinstance(scores, dict) else enumerate(np.asarray(scores).tolist(), start=1)
+    return {int(K): float(v) for K, v in pairs}
 
 
 def _prior(model: Any) -> NDArray[np.float64] | None:

@@ -26,7 +26,10 @@ class View(NamedTuple):
 
 
 class ViewMap(NamedTuple):
-    """All views; `order` puts the columns of a view side by side, for `dependence`."""
+    """All views; `order` puts the columns of a view side by side, for `dependence`.
+
+    Without `names` the model does not say which columns a view is about: all are about all.
+    """
 
     views: list[View]
     names: list[str]
@@ -50,11 +53,11 @@ def view_map(model: Any) -> ViewMap | None:
     >>> [view.columns for view in found.views], found.order
     ([[('x0', 0.9), ('x2', 0.8)], [('x1', 1.0)]], array([0, 2, 1]))
     """
-    labels = getattr(model, "view_labels_", None)
-    probabilities = getattr(model, "feature_views_", None)
-    if labels is None or probabilities is None:
+    found = getattr(model, "view_labels_", None)
+    if found is None:
         return None
-    labels, P = np.asarray(labels), np.asarray(probabilities, float)
+    labels = np.asarray(found)
+    P = np.asarray(getattr(model, "feature_views_", np.zeros((0, labels.shape[-1]))), float)
     if labels.ndim != 2 or P.ndim != 2 or labels.shape[1] != P.shape[1]:
         return None
     names = _column_names(model, len(P))

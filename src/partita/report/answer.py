@@ -89,9 +89,10 @@ def _how_many(subject: Subject, given: bool) -> str:
         known = dict(zip(subject.counts.n_clusters.tolist(), subject.counts.posterior.tolist()))
     if given or not isinstance(known, dict) or not known:
         return ""
-    if is_sampled(subject.model):
-        return f", {sampled.counts_in_words(known)},"
-    always = "the same whenever the members are drawn anew"
+    always = {
+        "members": "the same whenever the members are drawn anew",
+        "model": "the only number that the model thinks possible",
+    }.get("draws" if subject.counts is None else subject.counts.meaning)
     return f", {sampled.counts_in_words(known, always)},"
 
 
@@ -133,9 +134,12 @@ def _views(subject: Subject) -> list[str]:
     lines = [
         f"<strong>{count(len(telling), 'view')}</strong>"
         + (f", {sampled.counts_in_words(known)}," if known else "")
-        + f" in {count(subject.found.n_rows, 'row')} and {count(len(found.names), 'column')}: "
+        + f" in {count(subject.found.n_rows, 'row')}"
+        + (f" and {count(len(found.names), 'column')}: " if found.names else ": ")
         + (
-            "the columns of a view agree on one grouping of the rows, and those of different views do not."
+            "groupings of the same rows that say different things."
+            if not found.names
+            else "the columns of a view agree on one grouping of the rows, and those of different views do not."
             if len(telling) > 1
             else "columns that agree on one grouping of the rows."
         )
@@ -147,7 +151,8 @@ def _views(subject: Subject) -> list[str]:
         more = len(view.columns) - 5
         names += f" and {count(more, 'further column')}" if more > 0 else ""
         if len(view.sizes) > 1:
-            lines.append(f"View {v + 1}: {count(len(view.sizes), 'group')} by {names}.")
+            by = f" by {names}" if found.names else ""
+            lines.append(f"View {v + 1}: {count(len(view.sizes), 'group')}{by}.")
         else:
             lines.append(f"On their own: {names}.")
     if len(found.views) > 6:

@@ -39,6 +39,8 @@ def course(model: Any) -> str:
         return section("How the fit went", _without_trace(inner), _criteria(inner))
     values = np.asarray(trace, float)
     svg, drawn = pictures.line(values)
+    if getattr(inner, "inference", "") in sampled.SAMPLERS:
+        return section("How the fit went", _one_chain(inner, values, drawn), svg, _criteria(inner))
     engine = ENGINES.get(getattr(inner, "inference", ""), "the engine")
     end = "converged" if getattr(inner, "converged_", True) else "<strong>did not converge</strong>"
     text = f"The best start of {engine} {end} after {count(len(values), 'iteration')}"
@@ -46,6 +48,15 @@ def course(model: Any) -> str:
     if drawn < len(values):
         text += f" {drawn} of {len(values)} iterations are drawn."
     return section("How the fit went", f"<p>{text}</p>", svg, _criteria(inner))
+
+
+def _one_chain(model: Any, values: np.ndarray, drawn: int) -> str:
+    """Words for samplers that keep the log joint of a chain, and no trace."""
+    text = f"{sampled.SAMPLERS[model.inference]}: the log joint of a chain by iteration"
+    text += f", {values[-1]:,.2f} at the end." if len(values) else "."
+    if drawn < len(values):
+        text += f" {drawn} of {len(values)} iterations are drawn."
+    return f"<p>{text}</p>"
 
 
 def _without_trace(model: Any) -> str:

@@ -17,6 +17,13 @@ MAX_CARDS, MAX_TRAITS, MAX_GROUPS = 40, 10, 30
 MAX_MAP_ROWS, MAX_MAP_COLUMNS, MAX_VIEWS = 25, 30, 8
 
 
+EXPLAINED = (
+    "The columns that set a group apart most come first. Numbers are means (± standard deviation); a percentage is the "
+    "share of the value that differs most. The bar says how far the cell of this one column, on average, tells a "
+    "member of the group from the others: empty is not at all, full is completely."
+)
+
+
 def sizes(subject: Subject) -> str:
     """One line a group: rows, share, uncertain ones, confidence."""
     found, rows, shown = subject.found, [], np.flatnonzero(subject.found.sizes)
@@ -66,12 +73,13 @@ def cards(subject: Subject) -> str:
 
 def _cards_of_views(subject: Subject) -> str:
     """For each view the cards of its clusters."""
-    model, parts = subject.given, []
+    model = subject.given
+    parts: list[str] = []
     profiles = getattr(model, "profiles_", None)
     for v in range(min(np.shape(model.view_labels_)[1], MAX_VIEWS)):
         view = _OneView(model, v, profiles[v] if isinstance(profiles, (list, tuple)) else None)
         if view.n_clusters_ > 1:
-            described = _described(examine(view, table=subject.table), "row", f"{v}-")
+            described = _described(examine(view, table=subject.table), "row", f"{v}-", explain=not parts)
             parts += [f"<h3>View {v + 1}</h3>", *described] if described else []
     return section("What makes each group different", *parts)
 
@@ -87,19 +95,13 @@ class _OneView:
             self.profiles_, self.weights_, self.schema_ = profiles, sizes / max(sizes.sum(), 1), model.schema_
 
 
-def _described(found: Findings, noun: str, view: str = "") -> list[str]:
+def _described(found: Findings, noun: str, view: str = "", explain: bool = True) -> list[str]:
     """Map, explanation and cards; `view` keeps the clusters of several views apart."""
     if not found.telling:
         return []
     shown = np.flatnonzero(found.sizes)
     inside = [_card(k, found, noun, view) for k in shown[:MAX_CARDS].tolist()]
-    notes = [
-        note(
-            "The columns that set a group apart most come first. Numbers are means (± standard deviation); a "
-            "percentage is the share of the value that differs most. The bar says how far the cell of this one column, "
-            "on average, tells a member of the group from the other rows: empty is not at all, full is completely."
-        )
-    ]
+    notes = [note(EXPLAINED)] if explain else []
     if len(shown) > MAX_CARDS:
         notes.append(note(f"The {MAX_CARDS} largest of {len(shown)} groups are shown."))
     if found.n_columns > MAX_TRAITS:

@@ -31,6 +31,8 @@ def how_many(subject: Subject) -> str:
         if found.meaning == "draws":
             text = "The share of the draws with each number of groups."
             text += " Before the data: the prior at the concentration that was learned." if prior else ""
+        elif found.meaning == "model":
+            text = "The probability of each number of groups, as the model gives it."
         else:
             text = (
                 "How often each number is the best one when the members are drawn anew (Bayesian bootstrap)."
@@ -117,7 +119,9 @@ def view_section(subject: Subject) -> str:
         return ""
     rows = [_view(v, view) for v, view in enumerate(found.views[:MOST_VIEWS])]
     parts = [table(["view", "columns", "groups of rows", "numbers of groups"], rows, kind="views")]
-    text = "A column is listed where its probability to be in the view is at least one half; the bar shows the sizes."
+    text = "The bar shows the sizes of the groups."
+    if found.names:
+        text += " A column is listed where its probability to be in the view is at least one half."
     if len(found.views) > MOST_VIEWS:
         text += f" The first {MOST_VIEWS} of {len(found.views)} views are listed."
     parts.append(note(text))
@@ -204,7 +208,7 @@ def _view(v: int, view: View) -> str:
     likely = sorted(view.n_clusters_posterior.items(), key=lambda item: -item[1])[:3]
     numbers = ", ".join(f"{K} ({percent(p)})" for K, p in likely)
     return (
-        f'<tr><td class="c"><span class="key k{v % 10}"></span>view {v + 1}</td><td>{listed or "none for sure"}</td>'
+        f'<tr><td class="c"><span class="key k{v % 10}"></span>view {v + 1}</td><td>{listed}</td>'
         f'<td class="w">{count(len(view.sizes), "group")}<span class="bar">{fills}</span></td><td>{numbers}</td></tr>'
     )
 
