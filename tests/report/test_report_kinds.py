@@ -204,6 +204,7 @@ def test_a_stranger_with_labels_has_a_page(tmp_path):
     X = np.random.default_rng(0).normal(size=(30, 2))
     model = KMeans(2, n_init=1, random_state=0).fit(X)
     model.n_clusters_ = 2
+    assert "What makes each group different" in text_of(write_report(model, tmp_path / "k.html", X=X))
     text = text_of(write_report(model, tmp_path / "k.html"))
     assert "2 groups (the number that was asked for) in 30 rows and 2 columns" in text
     assert "KMeans(n_clusters=2, n_init=1, random_state=0).fit(X)" in text
