@@ -20,14 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (
-    "README.md",
-    "docs/index.md",
-    "docs/mixture.md",
-    "docs/benchmarks.md",
-    "docs/answers.md",
-    "docs/blocks.md",
-)
+PAGES = ("README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md")))
 FIGURE = re.compile(r"(<!-- result: (\S+) (\S+) (\S+) -->)(.*?)(<!-- /result -->)", re.DOTALL)
 
 

@@ -3,6 +3,7 @@
 from partita._version import __version__
 
 _EXPORTS = {
+    "AffinityPropagation": "partita.similarity",
     "BCE": "partita.consensus",
     "BipartiteModularity": "partita.consensus",
     "CSPA": "partita.consensus",
@@ -22,6 +23,7 @@ _EXPORTS = {
     "NBCE": "partita.consensus",
     "QMI": "partita.consensus",
     "RelationalBlocks": "partita.blocks",
+    "SpectralClustering": "partita.similarity",
     "Voting": "partita.consensus",
     "annotate": "partita.estimator",
     "load": "partita.estimator",
@@ -37,6 +39,7 @@ __all__ = [
     "MCLA",
     "NBCE",
     "QMI",
+    "AffinityPropagation",
     "BipartiteModularity",
     "Consensus",
     "DPGaussian",
@@ -47,6 +50,7 @@ __all__ = [
     "Mixture",
     "MixtureConsensus",
     "RelationalBlocks",
+    "SpectralClustering",
     "Voting",
     "__version__",
     "annotate",

@@ -9,10 +9,18 @@ from partita.datasets.planted import (
     make_gaussian_clusters,
     make_mixed_clusters,
 )
+from partita.datasets.priors import (
+    MixtureDraw,
+    sample_dp_mixture,
+    sample_restaurant,
+    sample_stick_breaking,
+    table_growth,
+)
 
 __all__ = [
     "Benchmark",
     "Dataset",
+    "MixtureDraw",
     "Planted",
     "load_benchmark",
     "load_visitors",
@@ -21,4 +29,8 @@ __all__ = [
     "make_mixed_clusters",
     "make_planted_ensemble",
     "make_two_clusters_with_outliers",
+    "sample_dp_mixture",
+    "sample_restaurant",
+    "sample_stick_breaking",
+    "table_growth",
 ]

@@ -8,6 +8,7 @@ from partita.plotting.consensus import plot_k_scores
 from partita.plotting.draws import plot_climb, plot_draw
 from partita.plotting.fits import plot_confidence, plot_confidence_by_object, plot_objective
 from partita.plotting.groups import plot_profiles, plot_scatter, plot_traits
+from partita.plotting.priors import plot_mixture_draw, plot_stick, plot_stick_weights, plot_table_growth
 
 __all__ = [
     "plot_alluvial",
@@ -21,11 +22,15 @@ __all__ = [
     "plot_k_scores",
     "plot_member_agreement",
     "plot_members",
+    "plot_mixture_draw",
     "plot_n_clusters",
     "plot_objective",
     "plot_profiles",
     "plot_scatter",
     "plot_side_clusters",
+    "plot_stick",
+    "plot_stick_weights",
+    "plot_table_growth",
     "plot_trace",
     "plot_traits",
 ]

@@ -1,0 +1,180 @@
+"""Nearest neighbours of rows under any comparison, and the graphs they make."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse as sp
+from sklearn.neighbors import NearestNeighbors
+
+from partita.execution.memory import check_memory
+from partita.similarity.attributes import learn_comparison
+from partita.similarity.dissimilarities import Rows, blocks_of_rows
+from partita.table import Table, read_table
+
+__all__ = ["Nearest", "distinct_rows", "join_graph", "match_rows", "nearest", "neighbour_graph"]
+
+SQUARED = ("squared_euclidean", "ordinal", "hamming")
+FEW_ROWS = 500  # an index over fewer is not worth its while
+MOST_INDICATORS = 200  # columns of zeros and ones that stand for levels; beyond, pairs are compared in blocks
+
+
+class Nearest(NamedTuple):
+    """The nearest others of each row, the nearest first: their numbers and dissimilarities."""
+
+    rows: np.ndarray
+    dissimilarities: np.ndarray
+
+
+def neighbour_graph(
+    X: Any,
+    n_neighbors: int = 20,
+    metric: Any = "auto",
+    *,
+    weights: Any = None,
+    orders: Any = None,
+    kinds: Any = None,
+    standardize: bool = True,
+) -> Any:
+    """The dissimilarities of each row to its nearest others, as a sparse graph.
+
+    An edge stays where one end is among the nearest of the other. Memory grows with the number of edges; so does time,
+    up to a logarithm, where no cell is missing and there are few columns. Otherwise all pairs are looked at, in blocks.
+
+    Parameters
+    ----------
+    X : array, data frame or partita.table.Table
+    n_neighbors : int, default 20
+    metric, weights, orders, kinds, standardize
+        As in :func:`dissimilarity`.
+
+    Returns
+    -------
+    scipy.sparse.csr_array (n_rows, n_rows)
+        Symmetric. A stored 0 is an edge between equal rows.
+
+    Examples
+    --------
+    >>> graph = neighbour_graph([[0.0], [1.0], [5.0]], 1, "city_block", kinds="real", standardize=False)
+    >>> graph.toarray()
+    array([[0., 1., 0.],
+           [1., 0., 4.],
+           [0., 4., 0.]])
+    """
+    table = X if isinstance(X, Table) else read_table(X, kinds, estimator_name="neighbour_graph")
+    rows = Rows.of(table, learn_comparison(table, metric, weights, orders, standardize))
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, (int, np.integer)) or n_neighbors < 1:
+        raise ValueError(f"n_neighbors is {n_neighbors!r}: give a number of neighbours, 1 or more")
+    return join_graph(nearest(rows, min(int(n_neighbors), rows.n_rows - 1)))
+
+
+def join_graph(found: Nearest) -> Any:
+    """Edges from both ends: a symmetric graph of dissimilarities, zeros stored."""
+    n, k = found.rows.shape
+    start = np.repeat(np.arange(n), k)
+    stop, values = found.rows.ravel(), found.dissimilarities.ravel()
+    low, high = np.minimum(start, stop), np.maximum(start, stop)
+    _, once = np.unique(low * n + high, return_index=True)  # an edge that both ends ask for is there twice
+    low, high, values = low[once], high[once], values[once]
+    ends = (np.concatenate([low, high]), np.concatenate([high, low]))
+    return sp.csr_array((np.concatenate([values, values]), ends), shape=(n, n))
+
+
+def nearest(rows: Rows, k: int, of: Rows | None = None) -> Nearest:
+    """The k nearest of ``rows`` to each row of ``of``; left out, to each of ``rows`` itself, which does not count.
+
+    Examples
+    --------
+    >>> from partita.table import read_table
+    >>> table = read_table([[0.0], [1.0], [5.0]], "real")
+    >>> rows = Rows.of(table, learn_comparison(table, "city_block", standardized=False))
+    >>> nearest(rows, 1).rows.ravel().tolist()
+    [1, 0, 1]
+    """
+    asked = rows if of is None else of
+    check_memory(32 * asked.n_rows * (k + 1), f"{k} neighbours of {asked.n_rows:,} rows", "ask for fewer")
+    if k < 1:
+        return Nearest(np.empty((asked.n_rows, 0), np.intp), np.empty((asked.n_rows, 0)))
+    points, power = _as_points(rows)
+    others, _ = (points, power) if of is None else _as_points(of, rows)
+    # matrix products round by the shape of the question: an answer about one row may not depend on the rest
+    if points is None or others is None or (of is not None and rows.n_rows <= FEW_ROWS):
+        return _by_blocks(rows, asked, k, of is None)
+    index = NearestNeighbors(n_neighbors=k, p=power, algorithm="auto" if of is None else "kd_tree").fit(
+        points
+    )
+    far, found = index.kneighbors(None if of is None else others)
+    return Nearest(found, far**2 if power == 2 else far)
+
+
+def _as_points(rows: Rows, like: Rows | None = None) -> tuple[np.ndarray | None, int]:
+    """Points whose squared Euclidean (2) or city block (1) distance is the dissimilarity; None where there are none."""
+    like = rows if like is None else like
+    metrics = {group.metric for group in rows.comparison.groups}
+    if any(holes.any() for holes in (*rows.holes, *like.holes)):
+        return None, 0
+    if metrics == {"city_block"}:
+        return rows.values[0] * rows.comparison.groups[0].weights, 1
+    if not metrics <= set(SQUARED):
+        return None, 0
+    parts = []
+    for group, values, known in zip(rows.comparison.groups, rows.values, like.values, strict=True):
+        if group.metric != "hamming":
+            parts.append(values * np.sqrt(group.weights))
+            continue
+        levels = [np.unique(column) for column in known.T]
+        if sum(map(len, levels)) > MOST_INDICATORS:
+            return None, 0
+        for weight, column, own in zip(group.weights, values.T, levels, strict=True):
+            if not np.isin(column, own).all():  # a number that the index has not seen: it has no indicator
+                return None, 0
+            parts.append((column[:, None] == own) * np.sqrt(weight / 2.0))
+    return np.hstack(parts), 2
+
+
+def _by_blocks(rows: Rows, asked: Rows, k: int, itself: bool) -> Nearest:
+    found, far = np.empty((asked.n_rows, k), np.intp), np.empty((asked.n_rows, k))
+    for here in blocks_of_rows(asked.n_rows, rows.n_rows):
+        part = asked.between(here, rows, slice(None))
+        if itself:
+            part[np.arange(len(part)), np.arange(here.start, here.stop)] = np.inf
+        order = np.argpartition(part, k - 1, axis=1)[:, :k]
+        values = np.take_along_axis(part, order, axis=1)
+        sorting = np.argsort(values, axis=1, kind="stable")
+        found[here] = np.take_along_axis(order, sorting, axis=1)
+        far[here] = np.take_along_axis(values, sorting, axis=1)
+    return Nearest(found, far)
+
+
+# ---- equal rows --------------------------------------------------------------------------------------------
+
+
+def distinct_rows(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """The first row of every sort, and the sort of each row; rows with the same holes may be equal.
+
+    Examples
+    --------
+    >>> from partita.table import read_table
+    >>> table = read_table([[2.5, None], [1.5, 3.0], [2.5, None]], "real")
+    >>> first, sort = distinct_rows(Rows.of(table, learn_comparison(table)))
+    >>> first.tolist(), sort.tolist()
+    ([1, 0], [1, 0, 1])
+    """
+    _, first, sort = np.unique(_flat(rows), axis=0, return_index=True, return_inverse=True)
+    return first, sort.ravel()
+
+
+def match_rows(known: Rows, new: Rows) -> np.ndarray:
+    """For each new row the number of the equal known row, -1 where there is none; known rows are distinct."""
+    both = np.concatenate([_flat(known), _flat(new)])
+    _, first, sort = np.unique(both, axis=0, return_index=True, return_inverse=True)
+    found = first[sort.ravel()[known.n_rows :]]
+    return np.where(found < known.n_rows, found, -1)
+
+
+def _flat(rows: Rows) -> np.ndarray:
+    # NaN is not equal to itself; + 0.0 makes -0.0 the zero that it is
+    values = np.hstack(rows.values) + 0.0
+    values[np.isnan(values)] = np.inf
+    return values

@@ -1,0 +1,389 @@
+"""Spectral clustering: clusters of any shape, from the eigenvectors of a graph."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy import sparse as sp
+from sklearn.cluster import KMeans
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from partita.estimator import FitReport, as_generator
+from partita.execution.threads import one_thread_each
+from partita.similarity.base import SimilarityEstimator, largest_first, read_matrix
+from partita.similarity.graphs import local_scales, self_tuning_graph, weights_to
+from partita.similarity.laplacians import (
+    CLEAR_GAP,
+    LAPLACIANS,
+    Spectrum,
+    cut,
+    degrees,
+    eigengap,
+    normalized_cut,
+    smallest_eigenpairs,
+)
+from partita.similarity.neighbours import match_rows, nearest
+
+__all__ = ["SpectralClustering"]
+
+# neighbours, and the share of an edge that only one end asks for: the usual graph, and a sparer one for thin clusters
+GRAPHS = ((10, 1.0), (6, 0.1))
+FAIR_SHARE = (
+    0.5  # of an equal share: what each cluster of the sparer graph must have, or it cuts off fragments
+)
+BLOCK_ROWS = 1 << 14  # new rows at a time
+
+
+class SpectralClustering(SimilarityEstimator):
+    """Clusters as parts of a neighbour graph that are hardly connected (Shi and Malik 2000; Ng et al. 2001).
+
+    Good for: clusters of any shape that gaps separate, such as moons, rings and spirals; ready similarities. Not for:
+    clusters that overlap (a mixture tells their shares), and a few outliers between clusters, which may join them.
+    There are no probabilities; ``ncut_`` and ``eigenvalues_`` say how clear the clustering is as a whole.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        Number of clusters. Left out, the eigengap decides: the last K whose next eigenvalue is at least five times
+        larger than its own.
+    laplacian : {"symmetric", "random_walk", "unnormalized"}, default "symmetric"
+        L_sym, L_rw or L. The first two seek small normalised cuts; "symmetric" also gives each row of eigenvectors unit
+        length.
+    metric : str or mapping, default "auto"
+        How rows of a table are compared, as in :func:`partita.similarity.dissimilarity`. "precomputed": X holds the
+        weights of a graph, symmetric and not negative, dense or sparse.
+    n_neighbors : int or "auto", default "auto"
+        For tables: the neighbours of a row in the graph. "auto" is 10. Where ``n_clusters`` is given, it may also be 6
+        with weak one-sided edges, if 10 do not show so many clusters and these do (thin ones of few rows), and more
+        than 10, if the graph falls into too many parts.
+    max_clusters : int, default 20
+        Most clusters that the eigengap may choose.
+    n_init : int, default 10
+        Starts of k-means on the eigenvectors.
+    column_weights : "balanced", array or mapping, optional
+        Weights of the columns in the dissimilarity.
+    orders : mapping, optional
+        Levels of ordinal columns, from low to high.
+    kinds : str, mapping or sequence, optional
+        Kinds of the columns; inferred by default.
+    standardize : bool, default True
+        Whether numbers are compared in units of their standard deviation.
+    handle_unknown : {"missing", "error"}, default "missing"
+        What to do with categories in ``predict`` that ``fit`` has not seen.
+    random_state : int, RandomState, Generator, SeedSequence or None
+
+    Attributes
+    ----------
+    labels_ : ndarray (n_rows,)
+        Cluster of each row, the largest cluster first.
+    n_clusters_ : int
+    eigenvalues_ : ndarray
+        The smallest eigenvalues of the Laplacian; zeros are the connected parts of the graph.
+    n_parts_ : int
+        Number of connected parts.
+    embedding_ : ndarray (n_nodes, n_clusters)
+        What k-means was run on.
+    graph_ : scipy.sparse.csr_array (n_nodes, n_nodes)
+        The weights.
+    node_of_rows_ : ndarray (n_rows,)
+        The node of each row: equal rows of a table are one node.
+    cut_ : float
+        Weight between the clusters, (25.41).
+    ncut_ : float
+        Sum over clusters of the weight that leaves it over its volume: (25.48) for two, twice (25.42).
+    fit_report_ : FitReport
+        What was unusual about the data.
+    schema_ : Schema
+        The columns, kinds, levels and units that ``predict`` reads new rows by; None with a ready graph.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if the columns have names.
+
+    Notes
+    -----
+    The graph of a table joins each row with its nearest ones, with weights ``J_ij^1.5 exp(-d_ij / (s_i s_j))`` where d
+    is the dissimilarity (a squared distance), s_i^2 that of the seventh neighbour (Zelnik-Manor and Perona 2004), and J
+    the share of their neighbours that two rows have in common. New rows get the average of their neighbours'
+    eigenvectors (the Nystrom extension), and then the nearest centre; a row that was there in ``fit`` keeps its label.
+
+    The eigengap finds clusters between which there is a gap. It cannot tell a thin chain of few rows from two.
+
+    References
+    ----------
+    U. von Luxburg, A tutorial on spectral clustering, Statistics and Computing 17, 2007. L. Zelnik-Manor and P. Perona,
+    Self-tuning spectral clustering, NIPS 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partita import SpectralClustering
+    >>> angle = np.random.default_rng(0).uniform(0, 2 * np.pi, 400)
+    >>> radius = np.repeat([1.0, 3.0], [150, 250])
+    >>> X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    >>> model = SpectralClustering(random_state=0).fit(X)
+    >>> model.n_clusters_, np.bincount(model.labels_).tolist()
+    (2, [250, 150])
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **SimilarityEstimator._parameter_constraints,
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "laplacian": [StrOptions(set(LAPLACIANS))],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_clusters=None,
+        *,
+        laplacian="symmetric",
+        metric="auto",
+        n_neighbors="auto",
+        max_clusters=20,
+        n_init=10,
+        column_weights=None,
+        orders=None,
+        kinds=None,
+        standardize=True,
+        handle_unknown="missing",
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.laplacian = laplacian
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.max_clusters = max_clusters
+        self.n_init = n_init
+        self.column_weights = column_weights
+        self.orders = orders
+        self.kinds = kinds
+        self.standardize = standardize
+        self.handle_unknown = handle_unknown
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Build the graph, and cluster its eigenvectors.
+
+        Parameters
+        ----------
+        X : array or data frame (rows x columns), or weights (nodes x nodes) with ``metric="precomputed"``
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        with self._whole_or_not_at_all():
+            self._forget()
+            before = set(self.__dict__)
+            rng = as_generator(self.random_state)
+            if self._is_given:
+                self.graph_ = self._read_graph(X)
+                self.node_of_rows_ = np.arange(self.n_features_in_)
+                spectrum = self._decompose(self.graph_, rng)
+            else:
+                _, _, self.node_of_rows_ = self._open_table(X)
+                spectrum = self._build_graph(rng)
+                self._note_strangers()
+            self._cluster(spectrum, rng)
+            self._fitted_names = sorted(set(self.__dict__) - before)
+        self.fit_report_.warn()
+        return self
+
+    # ---- the graph -----------------------------------------------------------------------------------------
+
+    def _read_graph(self, X: Any) -> Any:
+        matrix = read_matrix(X, square=True)
+        graph = sp.csr_array(matrix)
+        if graph.nnz and graph.data.min() < 0:
+            raise ValueError("the graph has negative weights: give similarities that are 0 or more")
+        gap = abs(graph - graph.T)
+        if gap.nnz and gap.data.max() > 1e-8 * graph.data.max():
+            raise ValueError("the graph is not symmetric: give (W + W.T) / 2")
+        graph = sp.csr_array((graph + graph.T) / 2.0)
+        graph.eliminate_zeros()
+        self.schema_, self.fit_report_, self.n_features_in_ = None, FitReport(), graph.shape[0]
+        return graph
+
+    def _build_graph(self, rng: np.random.Generator) -> Spectrum:
+        """The graph of a table; if the number of clusters is known, the one that shows so many most clearly."""
+        if not isinstance(self.n_neighbors, str):
+            return self._use_graph(self.n_neighbors, 1.0, rng)
+        if self.n_clusters is None:  # sparse graphs show gaps in single chains too
+            return self._use_graph(*GRAPHS[0], rng)
+        spectrum = self._use_graph(*GRAPHS[0], rng)
+        clearness = self._clearness(spectrum)
+        if 0 <= clearness < CLEAR_GAP:
+            sparer = self._use_graph(*GRAPHS[1], rng)
+            if self._clearness(sparer) > 1.25 * clearness and self._is_balanced(sparer, rng):
+                return sparer
+            return self._use_graph(*GRAPHS[0], rng)
+        k = GRAPHS[0][0]
+        while (
+            clearness < 0 and k < self._rows.n_rows - 1
+        ):  # more parts than clusters: look for more neighbours
+            k = 2 * k
+            spectrum = self._use_graph(k, 1.0, rng)
+            clearness = self._clearness(spectrum)
+        return spectrum
+
+    def _clearness(self, spectrum: Spectrum) -> float:
+        """How well a graph shows the number of clusters asked for: the ratio at the gap; negative if it cannot be."""
+        values, n_parts = spectrum.values, int(spectrum.parts.max()) + 1
+        K = min(self.n_clusters, len(spectrum.parts))
+        if n_parts > K:
+            return -1.0
+        return np.inf if n_parts == K or len(values) <= K else float(values[K] / values[K - 1])
+
+    def _is_balanced(self, spectrum: Spectrum, rng: np.random.Generator) -> bool:
+        K = self.n_clusters
+        self.n_parts_ = int(spectrum.parts.max()) + 1
+        labels, _ = self._k_means(_rows_to_cluster(spectrum.vectors[:, :K], self.laplacian), spectrum, K, rng)
+        return bool(np.bincount(labels, minlength=K).min() * K >= FAIR_SHARE * len(labels))
+
+    def _use_graph(self, k: int, one_sided: float, rng: np.random.Generator) -> Spectrum:
+        n = self._rows.n_rows
+        found = nearest(self._rows, min(k, n - 1))
+        if n == 1:
+            self.graph_, self._scales = sp.csr_array((1, 1)), np.ones(1)
+        else:
+            self.graph_, self._scales = self_tuning_graph(found, one_sided), local_scales(found)
+        self._neighbours = found.rows
+        return self._decompose(self.graph_, rng)
+
+    # ---- eigenvectors and clusters ---------------------------------------------------------------------------
+
+    def _decompose(self, graph: Any, rng: np.random.Generator) -> Spectrum:
+        n = graph.shape[0]
+        most = min(self.n_clusters or self.max_clusters, n)
+        return smallest_eigenpairs(graph, min(most + 1, n), self.laplacian, rng)
+
+    def _cluster(self, spectrum: Spectrum, rng: np.random.Generator) -> None:
+        n = self.graph_.shape[0]
+        self.n_parts_ = int(spectrum.parts.max()) + 1
+        K = self._choose(spectrum, n)
+        # fewer clusters than parts: the vectors of all parts are needed to tell them apart
+        width = max(K, min(self.n_parts_, len(spectrum.values)))
+        U = _rows_to_cluster(spectrum.vectors[:, :width], self.laplacian)
+        nodes, centres = self._k_means(U, spectrum, K, rng)
+        weights = np.bincount(self.node_of_rows_, minlength=n)
+        order = largest_first(nodes, weights)
+        place = np.full(K, -1)
+        place[order] = np.arange(len(order))
+        self._node_labels, self._centres = place[nodes], centres[order]
+        self.labels_ = self._node_labels[self.node_of_rows_].astype(np.int64)
+        self.n_clusters_ = len(order)
+        self.eigenvalues_, self.embedding_ = spectrum.values, U
+        self._vectors, self._values = spectrum.vectors[:, :width], spectrum.values[:width]
+        self.cut_ = cut(self.graph_, self._node_labels)
+        self.ncut_ = normalized_cut(self.graph_, self._node_labels)
+
+    def _choose(self, spectrum: Spectrum, n: int) -> int:
+        if self.n_clusters is None:
+            K = min(eigengap(spectrum.values, self.n_parts_), max(self.max_clusters, 1), n)
+            if self.n_parts_ > self.max_clusters:
+                self.fit_report_.add(
+                    "max_clusters",
+                    f"the graph falls into {self.n_parts_} parts, more than max_clusters={self.max_clusters}: some are "
+                    "joined at random; raise max_clusters or n_neighbors",
+                    level="warning",
+                )
+            return K
+        if self.n_clusters > n:
+            self.fit_report_.add(
+                "few_rows",
+                f"{self.n_clusters} clusters were asked for, {n} different rows give {n}",
+                level="warning",
+            )
+        elif self.n_parts_ > self.n_clusters:
+            self.fit_report_.add(
+                "parts",
+                f"the graph falls into {self.n_parts_} parts, more than n_clusters={self.n_clusters}: nothing tells "
+                "which of them belong together; raise n_neighbors",
+                level="warning",
+            )
+        return min(self.n_clusters, n)
+
+    def _k_means(self, U, spectrum: Spectrum, K: int, rng) -> tuple[np.ndarray, np.ndarray]:
+        if self.n_parts_ == K:  # the zero eigenvectors say it all
+            centres = np.zeros((K, U.shape[1]))
+            np.add.at(centres, spectrum.parts, U)
+            return spectrum.parts.astype(np.int64), centres / np.bincount(spectrum.parts)[:, None]
+        seed = int(rng.integers(2**31))
+        with one_thread_each():
+            means = KMeans(K, n_init=self.n_init, random_state=seed).fit(U)
+        return means.labels_.astype(np.int64), means.cluster_centers_
+
+    # ---- new rows ------------------------------------------------------------------------------------------
+
+    def predict(self, X):
+        """The cluster of each new row, by the eigenvectors of its neighbours.
+
+        Parameters
+        ----------
+        X : rows like those of ``fit``, or weights (new nodes x nodes of ``fit``)
+
+        Returns
+        -------
+        ndarray (n_rows,)
+        """
+        if self._is_given:
+            return self._by_weights(sp.csr_array(self._new_matrix(X)))
+        new = self._new_rows(X)
+        known = match_rows(self._rows, new)
+        labels = np.where(known >= 0, self._node_labels[known], 0)
+        strange = np.flatnonzero(known < 0)
+        n = self._rows.n_rows
+        for start in range(0, len(strange), BLOCK_ROWS):
+            rows = strange[start : start + BLOCK_ROWS]
+            found = nearest(self._rows, min(self._neighbours.shape[1] + 1, n), new.take(rows))
+            weights = weights_to(found, self._neighbours, self._scales)
+            starts = np.arange(0, weights.size + 1, weights.shape[1])
+            W = sp.csr_array((weights.ravel(), found.rows.ravel(), starts), shape=(len(rows), n))
+            labels[rows] = self._by_weights(W)
+        return labels.astype(np.int64)
+
+    def _by_weights(self, W: Any) -> np.ndarray:
+        """Nystrom: (d - lambda d) u = W u, and (d - lambda) u = W u for the unnormalised Laplacian."""
+        d = degrees(W)[:, None]
+        u = self._vectors
+        if self.laplacian == "symmetric":
+            u = u / np.sqrt(np.where(degrees(self.graph_) > 0, degrees(self.graph_), 1.0))[:, None]
+        scale = d - self._values if self.laplacian == "unnormalized" else d * (1.0 - self._values)
+        # an eigenvalue beyond that of an average stands for noise: its share is kept finite
+        scale = np.where(scale > 0.05 * d, scale, 0.05 * d)
+        extended = np.divide(W @ u, scale, out=np.zeros((W.shape[0], u.shape[1])), where=scale > 0)
+        if self.laplacian == "symmetric":
+            extended *= np.sqrt(d)
+        U = _rows_to_cluster(extended, self.laplacian)
+        far = ((U[:, None, :] - self._centres[None]) ** 2).sum(axis=2)
+        return np.argmin(far, axis=1)
+
+    # ---- storage -------------------------------------------------------------------------------------------
+
+    def _state(self):
+        state = super()._state()
+        graph = state["fitted"].pop("graph_")
+        parts = {"data": graph.data, "indices": graph.indices, "indptr": graph.indptr, "n": graph.shape[0]}
+        return {**state, "graph": parts}
+
+    def _restore(self, state):
+        super()._restore(state)
+        graph = state["graph"]
+        n = int(graph["n"])
+        self.graph_ = sp.csr_array((graph["data"], graph["indices"], graph["indptr"]), shape=(n, n))
+        self.graph_.check_format(full_check=True)
+        self._fitted_names = [*self._fitted_names, "graph_"]
+
+
+def _rows_to_cluster(U: np.ndarray, laplacian: str) -> np.ndarray:
+    """Rows of unit length under the symmetric Laplacian, else the vectors as they are."""
+    if laplacian != "symmetric":
+        return U
+    norms = np.linalg.norm(U, axis=1, keepdims=True)
+    return np.divide(U, norms, out=np.zeros_like(U), where=norms > 0)
