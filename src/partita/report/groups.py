@@ -97,9 +97,9 @@ class _OneView:
 
 def _described(found: Findings, noun: str, view: str = "", explain: bool = True) -> list[str]:
     """Map, explanation and cards; `view` keeps the clusters of several views apart."""
-    if not found.telling:
-        return []
     shown = np.flatnonzero(found.sizes)
+    if not found.telling or len(shown) < 2:
+        return []
     inside = [_card(k, found, noun, view) for k in shown[:MAX_CARDS].tolist()]
     notes = [note(EXPLAINED)] if explain else []
     if len(shown) > MAX_CARDS:

@@ -121,7 +121,9 @@ def _described(model: Any, X: Any, table: Any, n: int, is_table: bool) -> Table 
     elif X is not None and is_table and hasattr(model, "schema_"):
         found = read_table(X, schema=model.schema_)
         what = "X"
-    elif X is not None and is_table and np.ndim(X) == 2 and np.shape(X) != (n, n):  # else distances, most likely
+    elif (
+        X is not None and is_table and np.ndim(X) == 2 and np.shape(X) != (n, n)
+    ):  # else distances, most likely
         found = read_table(X)
         what = "X"
     else:
