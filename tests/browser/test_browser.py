@@ -28,12 +28,15 @@ def test_the_figures_are_drawn(browser, page):
         assert name in labels
     assert {"Confidence by object", "Columns by groups", "Agreement of members"} <= set(labels)
     assert all(width > 300 and height > 50 and n > 3 for _, width, height, n in boxes)
-    # the image inside the heat map is decoded, in the colours of the values
-    size = browser.run(
+    # the image inside the heat map is decoded: full colour on the diagonal, next to none between far clusters
+    width, height, same, other = browser.run(
         "(async () => {const i = new Image(); i.src = document.querySelector('svg image').getAttribute('href');"
-        "await i.decode(); return [i.naturalWidth, i.naturalHeight];})()"
+        "await i.decode(); const c = document.createElement('canvas'); c.width = i.width; c.height = i.height;"
+        "const g = c.getContext('2d'); g.drawImage(i, 0, 0);"
+        "const alpha = (x, y) => g.getImageData(x, y, 1, 1).data[3];"
+        "return [i.naturalWidth, i.naturalHeight, alpha(5, 5), alpha(i.width - 1, 0)];})()"
     )
-    assert size == [120, 120]
+    assert (width, height, same) == (120, 120, 254) and other < 80
 
 
 def test_a_pointer_on_the_heat_map_reads_the_pair(browser, page):
