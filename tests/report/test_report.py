@@ -1,3 +1,5 @@
+import base64
+import hashlib
 import re
 import warnings
 from html.parser import HTMLParser
@@ -7,10 +9,10 @@ import pytest
 
 from partita import LatentClass, Mixture
 from partita.dispatch import interpreted
+from partita.findings import compare, examine
+from partita.findings.words import number, safe, shown
 from partita.report import write_report
-from partita.report.findings import compare, examine
 from partita.report.pictures import MAX_POINTS, line, scatter
-from partita.report.words import number, safe, shown
 
 NASTY = "<script>alert('x')</script>"
 LONG = "b" * 10_000
@@ -76,14 +78,21 @@ def test_the_page_needs_nothing_from_elsewhere(page):
         and "url(" not in content
         and "@import" not in content
     )
-    assert parser.references == []
-    assert not parser.tags & {"script", "link", "img", "iframe", "object", "embed"}
+    assert all(value.startswith("data:image/png;base64,") for _, value in parser.references)
+    assert not parser.tags & {"link", "img", "iframe", "object", "embed"}
     assert "default-src 'none'" in content
+
+
+def test_the_only_script_is_the_one_that_the_policy_names(page):
+    content, _ = read(page)
+    scripts = re.findall(r"<script>(.*?)</script>", content, flags=re.DOTALL)
+    known = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+    assert len(scripts) == content.count("<script") == 1 and f"script-src 'sha256-{known}'" in content
 
 
 def test_text_from_the_data_is_escaped_and_shortened(page):
     content, parser = read(page)
-    assert "<script" not in content
+    assert content.count("<script") == 1 and NASTY not in content
     assert safe(NASTY, 30)[:20] in content
     assert LONG[:100] not in content
     assert page.stat().st_size < 100_000
@@ -107,8 +116,8 @@ def test_latent_classes_have_their_criteria(classes, tmp_path):
 
 
 def test_a_title_from_outside_is_escaped(model, tmp_path):
-    content, _ = read(write_report(model, tmp_path / "t.html", title=NASTY))
-    assert "<script" not in content
+    content, _ = read(write_report(model, tmp_path / "t.html", title=NASTY, names=[NASTY] * 40))
+    assert content.count("<script") == 1 and NASTY not in content
 
 
 def test_wrong_tables_and_truths_are_refused(model, frame, tmp_path):

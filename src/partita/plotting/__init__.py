@@ -2,18 +2,26 @@
 
 from partita.plotting.blocks import plot_blocks, plot_side_clusters
 from partita.plotting.chains import plot_n_clusters, plot_trace
+from partita.plotting.coclustering import plot_coclustering, plot_member_agreement, plot_members
+from partita.plotting.comparison import plot_alluvial, plot_contingency
 from partita.plotting.consensus import plot_k_scores
 from partita.plotting.draws import plot_climb, plot_draw
-from partita.plotting.fits import plot_confidence, plot_objective
-from partita.plotting.groups import plot_profiles, plot_scatter
+from partita.plotting.fits import plot_confidence, plot_confidence_by_object, plot_objective
+from partita.plotting.groups import plot_profiles, plot_scatter, plot_traits
 from partita.plotting.priors import plot_mixture_draw, plot_stick, plot_stick_weights, plot_table_growth
 
 __all__ = [
+    "plot_alluvial",
     "plot_blocks",
     "plot_climb",
+    "plot_coclustering",
     "plot_confidence",
+    "plot_confidence_by_object",
+    "plot_contingency",
     "plot_draw",
     "plot_k_scores",
+    "plot_member_agreement",
+    "plot_members",
     "plot_mixture_draw",
     "plot_n_clusters",
     "plot_objective",
@@ -24,4 +32,5 @@ __all__ = [
     "plot_stick_weights",
     "plot_table_growth",
     "plot_trace",
+    "plot_traits",
 ]

@@ -30,7 +30,8 @@ def plot_n_clusters(model: Any, *, prior: bool = True, ax: Any = None) -> Any:
     Parameters
     ----------
     model : fitted estimator
-        With ``n_clusters_posterior_``: a mixture fitted by chains.
+        With ``n_clusters_posterior_``: a mixture fitted by chains, or a consensus (how often each number is best when
+        the members are drawn anew; there is no prior then).
     prior : bool, default True
         Whether the prior is drawn, too (not for more than 20,000 objects).
     ax : matplotlib Axes, optional
@@ -53,13 +54,14 @@ def plot_n_clusters(model: Any, *, prior: bool = True, ax: Any = None) -> Any:
     >>> ax.get_ylabel()
     'probability'
     """
+    model = getattr(model, "consensus_", model)
     check_is_fitted(model, "n_clusters_posterior_")
     ax = open_axes(ax)
     after = model.n_clusters_posterior_
     K = np.arange(min(after), max(after) + 1)
     ax.bar(K, [after.get(int(k), 0.0) for k in K], color=colour_of(0), width=0.7, label="posterior")
-    n_objects = int(model.weight_total_)
-    if prior and n_objects <= MAX_OBJECTS:
+    n_objects = int(model.weight_total_) if hasattr(model, "weight_total_") else len(model.labels_)
+    if prior and hasattr(model, "prior_") and n_objects <= MAX_OBJECTS:
         before = np.asarray(n_clusters_prior(model.prior_, n_objects), dtype=float)
         shown = np.union1d(np.flatnonzero(before >= LEAST_PRIOR), K[len(before) > K])
         ax.plot(shown, before[shown], "o", color="0.25", markersize=5, label="prior")

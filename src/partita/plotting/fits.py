@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.plotting.canvas import open_axes
+from partita.findings.pairs import order_objects, spread
+from partita.plotting.canvas import colour_of, open_axes
 
-__all__ = ["plot_confidence", "plot_objective"]
+__all__ = ["plot_confidence", "plot_confidence_by_object", "plot_objective"]
 
 
 def plot_confidence(model: Any, *, threshold: float = 0.8, ax: Any = None) -> Any:
@@ -53,6 +54,50 @@ def plot_confidence(model: Any, *, threshold: float = 0.8, ax: Any = None) -> An
     ax.set_xlabel("probability of its own cluster")
     ax.set_ylabel("objects")
     ax.legend(frameon=False)
+    return ax
+
+
+def plot_confidence_by_object(model: Any, *, max_objects: int = 2000, ax: Any = None) -> Any:
+    """``confidence_`` of every object as a bar, cluster by cluster, the surest of each first.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    max_objects : int, default 2000
+        Of more, an even sample is drawn, and the title says so.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        One area for each cluster.
+
+    Examples
+    --------
+    >>> from partita import Consensus
+    >>> from partita.plotting import plot_confidence_by_object
+    >>> model = Consensus(random_state=0).fit([[0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 1]])
+    >>> len(plot_confidence_by_object(model).collections)
+    2
+    """
+    check_is_fitted(model, "confidence_")
+    ax = open_axes(ax)
+    labels, confidence = np.asarray(model.labels_), np.asarray(model.confidence_, float)
+    order = order_objects(labels, confidence)
+    shown = order[spread(len(order), max_objects)]
+    for k in np.unique(labels[shown]):
+        at = np.flatnonzero(labels[shown] == k)
+        edges = np.concatenate([at, [at[-1] + 1]])
+        values = confidence[shown[at]]
+        ax.fill_between(
+            edges, np.append(values, values[-1]), step="post", color=colour_of(int(k)), linewidth=0
+        )
+    ax.set_ylim(0.0, 1.0)
+    ax.set_xlim(0, len(shown))
+    ax.set_xlabel("objects, cluster by cluster")
+    ax.set_ylabel("confidence")
+    if len(shown) < len(order):
+        ax.set_title(f"{len(shown)} of {len(order)} objects", loc="left")
     return ax
 
 

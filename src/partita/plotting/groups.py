@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from partita.findings import examine
 from partita.plotting.canvas import colour_of, mark_of, open_axes, shorten
 from partita.table import read_table
 
-__all__ = ["plot_profiles", "plot_scatter"]
+__all__ = ["plot_profiles", "plot_scatter", "plot_traits"]
 
 MAX_LEVELS = 12
 
@@ -43,6 +44,58 @@ def plot_profiles(model: Any, column: str, *, ax: Any = None) -> Any:
     else:
         _draw_values(ax, profile)
     ax.set_title(shorten(column, 40), loc="left")
+    return ax
+
+
+def plot_traits(model: Any, X: Any = None, *, most: int = 25, ax: Any = None) -> Any:
+    """What makes each cluster different: how far one cell of a column tells a member of the cluster from the others.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With ``profiles_``, or any clustering of the rows of X.
+    X : array or data frame, optional
+        A table of the objects, for models without ``profiles_`` (a consensus, say).
+    most : int, default 25
+        Draw only the most telling columns.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        One image (columns x clusters), from 0 (like all objects) to 1 (one cell is enough to know).
+
+    Examples
+    --------
+    >>> from partita import Consensus
+    >>> from partita.plotting import plot_traits
+    >>> model = Consensus(random_state=0).fit([[0, 0], [0, 0], [1, 1], [1, 1]])
+    >>> ax = plot_traits(model, [[1.0, 5.0], [1.2, 4.0], [8.0, 4.5], [8.4, 5.0]])
+    >>> ax.images[0].get_array().shape, [tick.get_text() for tick in ax.get_yticklabels()]
+    ((2, 2), ['x0', 'x1'])
+    """
+    check_is_fitted(model, "labels_")
+    own = isinstance(getattr(model, "profiles_", None), dict)
+    if not own and X is None:
+        raise ValueError(f"{type(model).__name__} has no profiles_: pass X, a table of the same objects")
+    table = None if own else read_table(X)
+    if table is not None and table.n_rows != len(model.labels_):
+        raise ValueError(
+            f"X has {table.n_rows} rows and the model was fitted to {len(model.labels_)}: pass the same objects"
+        )
+    found = examine(model, table=table)
+    names = [name for name, _ in found.telling[:most]]
+    shown = np.flatnonzero(found.sizes)
+    by_name = [{trait.column: trait.strength for trait in found.traits[k]} for k in shown]
+    strengths = np.array([[one[name] for one in by_name] for name in names])
+    ax = open_axes(ax)
+    image = ax.imshow(strengths, vmin=0.0, vmax=1.0, cmap="Blues", interpolation="nearest", aspect="auto")
+    ax.set_yticks(np.arange(len(names)), [shorten(name) for name in names])
+    ax.set_xticks(np.arange(len(shown)), [str(k) for k in shown])
+    ax.set_xlabel("cluster")
+    if len(names) < found.n_columns:
+        ax.set_title(f"the most telling {len(names)} of {found.n_columns} columns", loc="left")
+    ax.figure.colorbar(image, ax=ax, label="told by one cell", shrink=0.8)
     return ax
 
 

@@ -2,64 +2,166 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from partita.report.words import number, safe
+from partita.findings.counts import Counts
+from partita.findings.pairs import spread
+from partita.findings.words import number, percent, safe
+from partita.report.markup import called, colour, tip
 
-__all__ = ["bar", "chains", "histogram", "line", "scatter"]
+__all__ = ["axis", "chains", "counts", "curve", "histogram", "line", "objects", "ranked", "scatter", "svg"]
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 240, 62, 52, 14
 MAX_POINTS = 2000
+MAX_BARS = 300
 
 
-def bar(share: float, cluster: int | None = None) -> str:
-    """A horizontal bar, `share` of its place."""
-    colour = "" if cluster is None else f" c{cluster % 10}"
-    width = 100 * min(max(share, 0), 1)
-    return f'<span class="bar"><span class="fill{colour}" style="width:{width:.1f}%"></span></span>'
-
-
-def histogram(values: np.ndarray, threshold: float, below: str = "probability of its own cluster") -> str:
+def histogram(
+    values: np.ndarray, threshold: float | None, below: str = "probability of its own cluster"
+) -> str:
     """How many objects have which confidence; those below the threshold stand out."""
     edges = np.linspace(0, 1, 21)
-    low, high = (
-        np.histogram(part, edges)[0] for part in (values[values < threshold], values[values >= threshold])
-    )
+    values = values[np.isfinite(values)]
+    cut = -np.inf if threshold is None else threshold
+    low, high = (np.histogram(part, edges)[0] for part in (values[values < cut], values[values >= cut]))
     top = max(int((low + high).max()), 1)
-    x, y = _axis(0, 1, LEFT, WIDTH - 10), _axis(0, top, HEIGHT - BOTTOM, TOP)
+    x, y = axis(0, 1, LEFT, WIDTH - 10), axis(0, top, HEIGHT - BOTTOM, TOP)
     parts = []
     for left, right, a, b in zip(edges, edges[1:], low, high):
         place = f'x="{x(left) + 1:.1f}" width="{x(right) - x(left) - 2:.1f}"'
+        told = tip(f"{a + b:,} from {left:.2f} to {right:.2f}")
         if a:
-            parts.append(f'<rect class="warn" {place} y="{y(a):.1f}" height="{y(0) - y(a):.1f}"/>')
+            parts.append(f'<rect class="warn" {place} y="{y(a):.1f}" height="{y(0) - y(a):.1f}"{told}/>')
         if b:
-            parts.append(f'<rect class="calm" {place} y="{y(a + b):.1f}" height="{y(a) - y(a + b):.1f}"/>')
-    parts.append(f'<path class="rule" d="M{x(threshold):.1f} {TOP}V{HEIGHT - BOTTOM}"/>')
-    parts += [_tick_x(x(v), f"{v:g}") for v in (0, 0.2, 0.4, 0.6, 0.8, 1)]
-    parts += [_tick_y(y(v), f"{v:,}") for v in sorted({0, top})]
-    return _svg(parts, "Histogram of confidence", below, "objects")
+            parts.append(
+                f'<rect class="calm" {place} y="{y(a + b):.1f}" height="{y(a) - y(a + b):.1f}"{told}/>'
+            )
+    if threshold is not None:
+        parts.append(f'<path class="rule" d="M{x(threshold):.1f} {TOP}V{HEIGHT - BOTTOM}"/>')
+    parts += [tick_x(x(v), f"{v:g}") for v in (0, 0.2, 0.4, 0.6, 0.8, 1)]
+    parts += [tick_y(y(v), f"{v:,}") for v in sorted({0, top})]
+    return svg(parts, "Histogram of confidence", below, "objects")
+
+
+def objects(
+    order: np.ndarray,
+    labels: np.ndarray,
+    confidence: np.ndarray,
+    threshold: float | None,
+    name: Callable[[int], str],
+) -> tuple[str, int]:
+    """Confidence of each object as a bar, cluster by cluster; returns the drawing and how many bars it has."""
+    shown = order[spread(len(order), MAX_BARS)]
+    shown = shown[np.isfinite(confidence[shown])]
+    x, y = axis(0, max(len(shown), 1), LEFT, WIDTH - 10), axis(0, 1, HEIGHT - BOTTOM, TOP)
+    width = max((WIDTH - 10 - LEFT) / max(len(shown), 1) - 0.25, 0.8)
+    parts = []
+    for at, i in enumerate(shown):
+        k, c = int(labels[i]), float(confidence[i])
+        parts.append(
+            f'<rect class="group pick {colour(k)}" data-k="{k}" x="{x(at):.2f}" width="{width:.2f}" y="{y(c):.1f}" '
+            f'height="{y(0) - y(c):.1f}"{tip(f"{name(int(i))}, {called(k)}: {c:.2f}")}/>'
+        )
+    if threshold is not None:
+        parts.append(f'<path class="rule" d="M{LEFT} {y(threshold):.1f}H{WIDTH - 10}"/>')
+    parts += [tick_y(y(v), f"{v:g}") for v in (0, 0.5, 1)]
+    return svg(parts, "Confidence by object", "objects, cluster by cluster", "confidence"), len(shown)
+
+
+def counts(found: Counts, most: int = 40) -> tuple[str, int]:
+    """P(K) as bars with the prior as dots; returns the drawing and how many numbers of clusters it leaves out."""
+    likely = np.argsort(-(found.posterior + np.nan_to_num(found.prior)), kind="stable")[:most]
+    shown = np.sort(likely)
+    K, after, before = found.n_clusters[shown], found.posterior[shown], found.prior[shown]
+    if K[-1] - K[0] < most:  # no gaps
+        every = np.arange(K[0], K[-1] + 1)
+        filled, at = np.zeros((2, len(every))), np.searchsorted(every, K)
+        filled[:, at] = after, before
+        filled[1] = np.where(np.isnan(before).all(), np.nan, filled[1])
+        K, (after, before) = every, filled
+    top = max(float(after.max(initial=0.0)), float(np.nan_to_num(before).max(initial=0.0)), 1e-9)
+    x = axis(-0.6, max(len(K), 4) - 0.4, LEFT, WIDTH - 10)
+    y = axis(0, top, HEIGHT - BOTTOM, TOP)
+    parts = []
+    for at, (n, p, q) in enumerate(zip(K, after, before)):
+        told = f"{n} groups: {percent(p)}" + ("" if np.isnan(q) else f"; before the data {percent(q)}")
+        left, right = x(at - 0.36), x(at + 0.36)
+        parts.append(
+            f'<rect class="after" x="{left:.1f}" width="{right - left:.1f}" y="{y(p):.1f}" '
+            f'height="{max(y(0) - y(p), 0.6):.1f}"{tip(told)}/>'
+        )
+        if not np.isnan(q):
+            parts.append(f'<circle class="before" cx="{x(at):.1f}" cy="{y(q):.1f}" r="4"{tip(told)}/>')
+    step = max(1, -(-len(K) // 14))
+    parts += [tick_x(x(at), f"{n}") for at, n in enumerate(K) if at % step == 0]
+    parts += [tick_y(y(v), percent(v)) for v in (0, top)]
+    picture = svg(parts, "Probability of each number of groups", "number of groups", "probability")
+    return picture, len(found.n_clusters) - len(shown)
+
+
+def curve(values: dict[int, float], chosen: int, below: str, beside: str) -> str:
+    """A score for each number of groups, with the number that was chosen."""
+    K = np.array(sorted(values))
+    K = K[np.isfinite([values[k] for k in K.tolist()])]
+    if len(K) < 2:
+        return ""
+    shown = K[spread(len(K), MAX_BARS)]
+    v = np.array([values[k] for k in shown.tolist()])
+    x = axis(float(K[0]), float(K[-1]), LEFT + 30, WIDTH - 14)
+    y = axis(*extent(v), HEIGHT - BOTTOM - 4, TOP + 4)
+    points = " ".join(f"{x(k):.1f},{y(s):.1f}" for k, s in zip(shown, v))
+    parts = [f'<polyline class="curve" points="{points}"/>']
+    if K[0] <= chosen <= K[-1]:
+        parts.append(f'<path class="rule" d="M{x(chosen):.1f} {TOP}V{HEIGHT - BOTTOM}"/>')
+    parts += [
+        f'<circle class="dot" cx="{x(k):.1f}" cy="{y(s):.1f}" r="{5 if k == chosen else 3}"'
+        f"{tip(f'{k} groups: {number(s)}')}/>"
+        for k, s in zip(shown.tolist(), v.tolist())
+    ]
+    parts += [
+        tick_x(x(k), f"{k:,}")
+        for k in sorted({int(K[0]), int(K[-1]), *([chosen] if chosen in values else [])})
+    ]
+    parts += [tick_y(y(s), number(s), LEFT + 26) for s in sorted({float(v.min()), float(v.max())})]
+    return svg(parts, "Score of each number of groups", below, beside)
+
+
+def ranked(values: np.ndarray, names: Sequence[str], title: str, below: str, beside: str) -> tuple[str, int]:
+    """Bars from the largest to the smallest; returns the drawing and how many bars it has."""
+    order = np.argsort(-values, kind="stable")
+    shown = order[spread(len(order), MAX_BARS)]
+    top = max(float(values.max(initial=0.0)), 1e-12)
+    x, y = axis(0, max(len(shown), 1), LEFT, WIDTH - 10), axis(0, top, HEIGHT - BOTTOM, TOP)
+    width = max((WIDTH - 10 - LEFT) / max(len(shown), 1) - 0.25, 0.8)
+    parts = [
+        f'<rect class="calm" x="{x(at):.2f}" width="{width:.2f}" y="{y(values[m]):.1f}" '
+        f'height="{y(0) - y(values[m]):.1f}"{tip(f"{names[m]}: {number(float(values[m]))}")}/>'
+        for at, m in enumerate(shown)
+    ]
+    parts += [tick_y(y(v), number(v)) for v in (0.0, top)]
+    return svg(parts, title, below, beside), len(shown)
 
 
 def line(values: Any) -> tuple[str, int]:
     """A curve over 1, 2, ...; returns it and how many points were drawn."""
-    curve = np.asarray(values, float)
-    at = np.flatnonzero(np.isfinite(curve))
-    if len(at) > MAX_POINTS // 4:
-        at = at[np.unique(np.linspace(0, len(at) - 1, MAX_POINTS // 4).astype(int))]
+    trace = np.asarray(values, float)
+    at = np.flatnonzero(np.isfinite(trace))
+    at = at[spread(len(at), MAX_POINTS // 4)]
     if len(at) == 0:
         return "", 0
-    low, high = float(curve[at].min()), float(curve[at].max())
-    x = _axis(1, max(len(curve), 2), LEFT + 30, WIDTH - 10)
-    y = _axis(low, high if high > low else low + 1, HEIGHT - BOTTOM, TOP)
-    points = " ".join(f"{x(i + 1):.1f},{y(curve[i]):.1f}" for i in at)
+    low, high = float(trace[at].min()), float(trace[at].max())
+    x = axis(1, max(len(trace), 2), LEFT + 30, WIDTH - 10)
+    y = axis(low, high if high > low else low + 1, HEIGHT - BOTTOM, TOP)
+    points = " ".join(f"{x(i + 1):.1f},{y(trace[i]):.1f}" for i in at)
     parts = [f'<polyline class="curve" points="{points}"/>']
-    parts += [_tick_x(x(v), f"{v:,}") for v in sorted({1, len(curve)})]
+    parts += [tick_x(x(v), f"{v:,}") for v in sorted({1, len(trace)})]
     parts += [
-        _tick_y(y(v), f"{v:,.0f}" if abs(v) > 100 else number(v), LEFT + 26) for v in sorted({low, high})
+        tick_y(y(v), f"{v:,.0f}" if abs(v) > 100 else number(v), LEFT + 26) for v in sorted({low, high})
     ]
-    return _svg(parts, "Objective by iteration", "iteration", ""), len(at)
+    return svg(parts, "Objective by iteration", "iteration", ""), len(at)
 
 
 def chains(values: Any, chain: Any) -> tuple[str, int]:
@@ -68,19 +170,19 @@ def chains(values: Any, chain: Any) -> tuple[str, int]:
     curves = {int(name): every[of == name] for name in np.unique(of)}
     low, high = float(every.min()), float(every.max())
     longest = max(len(curve) for curve in curves.values())
-    x = _axis(1, max(longest, 2), LEFT + 30, WIDTH - 10)
-    y = _axis(low, high if high > low else low + 1, HEIGHT - BOTTOM, TOP)
+    x = axis(1, max(longest, 2), LEFT + 30, WIDTH - 10)
+    y = axis(low, high if high > low else low + 1, HEIGHT - BOTTOM, TOP)
     most, drawn, parts = max(MAX_POINTS // len(curves), 2), 0, []
     for name, curve in curves.items():
-        at = np.unique(np.linspace(0, len(curve) - 1, min(most, len(curve))).astype(int))
+        at = spread(len(curve), most)
         points = " ".join(f"{x(i + 1):.1f},{y(curve[i]):.1f}" for i in at)
-        parts.append(f'<polyline class="chain s{name % 10}" points="{points}"/>')
+        parts.append(f'<polyline class="chain k{name % 10}" points="{points}"{tip(f"chain {name}")}/>')
         drawn += len(at)
-    parts += [_tick_x(x(v), f"{v:,}") for v in sorted({1, longest})]
+    parts += [tick_x(x(v), f"{v:,}") for v in sorted({1, longest})]
     parts += [
-        _tick_y(y(v), f"{v:,.0f}" if abs(v) > 100 else number(v), LEFT + 26) for v in sorted({low, high})
+        tick_y(y(v), f"{v:,.0f}" if abs(v) > 100 else number(v), LEFT + 26) for v in sorted({low, high})
     ]
-    return _svg(parts, "Log joint by draw, one line a chain", "draw", ""), drawn
+    return svg(parts, "Log joint by draw, one line a chain", "draw", ""), drawn
 
 
 def scatter(
@@ -90,46 +192,52 @@ def scatter(
     seen = np.flatnonzero(np.isfinite(U) & np.isfinite(V))
     if len(seen) == 0:
         return "", 0, 0
-    drawn = seen
-    if len(seen) > MAX_POINTS:
-        drawn = seen[np.unique(np.linspace(0, len(seen) - 1, MAX_POINTS).astype(int))]
+    drawn = seen[spread(len(seen), MAX_POINTS)]
     height = 380
-    x = _axis(*_range(U[drawn]), LEFT + 8, WIDTH - 14)
-    y = _axis(*_range(V[drawn]), height - BOTTOM - 8, TOP + 4)
+    x = axis(*extent(U[drawn]), LEFT + 8, WIDTH - 14)
+    y = axis(*extent(V[drawn]), height - BOTTOM - 8, TOP + 4)
     parts = []
     for i in drawn:
-        style = (f"c{int(labels[i]) % 10}" if labels[i] >= 0 else "out") + ("" if firm[i] else " hollow")
+        k = int(labels[i])
+        style = f"pick {colour(k)}" + ("" if firm[i] else " hollow")
+        told = tip(f"row {i}, {called(k)}{'' if firm[i] else ', uncertain'}")
         parts.append(
-            f'<circle class="{style}" cx="{x(U[i]):.0f}" cy="{y(V[i]):.0f}" r="{3.2 if firm[i] else 4.2}"/>'
+            f'<circle class="{style}" data-k="{k}" cx="{x(U[i]):.0f}" cy="{y(V[i]):.0f}" '
+            f'r="{3.2 if firm[i] else 4.2}"{told}/>'
         )
-    parts += [_tick_x(x(v), number(v), height) for v in _range(U[drawn])]
-    parts += [_tick_y(y(v), number(v)) for v in _range(V[drawn])]
+    parts += [tick_x(x(v), number(v), height) for v in extent(U[drawn])]
+    parts += [tick_y(y(v), number(v)) for v in extent(V[drawn])]
     return (
-        _svg(parts, "Objects by two columns", safe(names[0]), safe(names[1]), height),
+        svg(parts, "Objects by two columns", safe(names[0]), safe(names[1]), height),
         len(drawn),
         len(seen),
     )
 
 
-def _range(values: np.ndarray) -> tuple[float, float]:
+def extent(values: np.ndarray) -> tuple[float, float]:
+    """Smallest and largest, a little apart where they are equal."""
     low, high = float(values.min()), float(values.max())
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _axis(low: float, high: float, start: float, end: float):
+def axis(low: float, high: float, start: float, end: float) -> Callable[[Any], Any]:
+    """From values to places."""
     return lambda value: start + (value - low) / (high - low) * (end - start)
 
 
-def _tick_x(x: float, text: str, height: int = HEIGHT) -> str:
+def tick_x(x: float, text: str, height: int = HEIGHT) -> str:
+    """A number below the drawing."""
     anchor = "end" if x > WIDTH - 40 else "middle"
     return f'<text x="{x:.1f}" y="{height - BOTTOM + 20}" text-anchor="{anchor}">{text}</text>'
 
 
-def _tick_y(y: float, text: str, x: float = LEFT - 6) -> str:
+def tick_y(y: float, text: str, x: float = LEFT - 6) -> str:
+    """A number beside the drawing."""
     return f'<text x="{x}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
 
 
-def _svg(parts: list[str], title: str, below: str, beside: str, height: int = HEIGHT) -> str:
+def svg(parts: list[str], title: str, below: str, beside: str, height: int = HEIGHT) -> str:
+    """The drawing with its frame and the names of its axes."""
     floor = height - BOTTOM
     frame = f'<path class="frame" d="M{LEFT} {floor}H{WIDTH - 6}"/>'
     labels = f'<text class="label" x="{(LEFT + WIDTH) / 2:.0f}" y="{height - 8}" text-anchor="middle">{below}</text>'

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from partita._version import __version__
-from partita.report.words import safe
+from partita.findings.words import safe
 
 __all__ = ["recipe"]
 
@@ -37,7 +37,10 @@ def recipe(model: Any, weighted: bool) -> list[str]:
 
 def _call(model: Any) -> str:
     """The constructor with the parameters that differ from their defaults, whatever their length."""
-    defaults = type(model)().get_params(deep=False)
+    try:
+        defaults = type(model)().get_params(deep=False)
+    except (AttributeError, TypeError):  # no scikit-learn estimator, or one that asks for arguments
+        return f"{type(model).__name__}(...)"
     changed = {
         name: value
         for name, value in model.get_params(deep=False).items()

@@ -6,23 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from partita.partitions import n_clusters_prior
+from partita.findings.words import count, number, percent, safe
 from partita.posterior import credible_set
 from partita.report import pictures
-from partita.report.words import count, number, percent, safe
+from partita.report.markup import table
 
-__all__ = ["counts_in_words", "course", "is_sampled", "verdict"]
+__all__ = ["counts_in_words", "course", "verdict"]
 
-MOST_NAMED, MOST_COUNTS, MAX_OBJECTS = 4, 15, 20_000
+MOST_NAMED = 4
 SAMPLERS = {"gibbs": "Collapsed Gibbs sampling", "subclusters": "Sub-cluster split-merge sampling"}
 
 
-def is_sampled(model: Any) -> bool:
-    """Whether the fit has draws."""
-    return hasattr(model, "trace_")
-
-
-def counts_in_words(probabilities: dict[int, float]) -> str:
+def counts_in_words(probabilities: dict[int, float], always: str | None = None) -> str:
     """The most probable numbers of groups, enough of them for 95% together.
 
     Examples
@@ -33,7 +28,7 @@ def counts_in_words(probabilities: dict[int, float]) -> str:
     '3 in every draw'
     """
     if len(probabilities) == 1:
-        return f"{next(iter(probabilities))} in every draw"
+        return always or f"{next(iter(probabilities))} in every draw"
     ranked = credible_set(probabilities, 0.95).n_clusters
     named = [f"{K} ({percent(probabilities[K])})" for K in ranked[:MOST_NAMED]]
     text = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
@@ -42,7 +37,7 @@ def counts_in_words(probabilities: dict[int, float]) -> str:
 
 def verdict(model: Any) -> str:
     """Whether the number of groups can be trusted, in the words of the diagnostics."""
-    found = getattr(model, "diagnostics_", None)
+    found = getattr(model, "diagnostics_", getattr(model, "row_diagnostics_", None))
     if found is None:
         return "The chains are too short to say whether the number of groups can be trusted."
     return safe(found.sentence.replace("n_clusters", "K").replace("log_joint", "log joint"), 800)
@@ -55,8 +50,9 @@ def course(model: Any) -> list[str]:
     draws = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes[0]}"
     text = (
         f"{SAMPLERS.get(getattr(model, 'inference', ''), 'Sampling')}: {count(len(sizes), 'chain')}, {draws} draws of "
-        f"each after {count(int(model.burn_in), 'iteration')} of burn-in"
-        + (f", every {model.thin}th iteration" if model.thin > 1 else "")
+        "each"
+        + (f" after {count(int(model.burn_in), 'iteration')} of burn-in" if hasattr(model, "burn_in") else "")
+        + (f", every {model.thin}th iteration" if getattr(model, "thin", 1) > 1 else "")
         + f". {verdict(model)}"
     )
     svg, drawn = pictures.chains(trace.log_joint, trace.chain)
@@ -65,47 +61,19 @@ def course(model: Any) -> list[str]:
     )
     if drawn < len(trace.log_joint):
         note += f" {drawn:,} of {len(trace.log_joint):,} draws are drawn."
-    return [f"<p>{text}</p>", _counts(model), svg, f'<p class="note">{note}</p>', _quantities(model)]
-
-
-def _counts(model: Any) -> str:
-    after, n_objects = model.n_clusters_posterior_, model.trace_.labels.shape[1]
-    before = None
-    if n_objects <= MAX_OBJECTS:
-        before = np.asarray(n_clusters_prior(model.prior_, n_objects), dtype=float)
-    likely = sorted(sorted(after, key=lambda K: -after[K])[:MOST_COUNTS])
-    rows = ""
-    for K in likely:
-        prior = (
-            "" if before is None else f'<td class="n">{percent(before[K] if len(before) > K else 0.0)}</td>'
-        )
-        rows += (
-            f'<tr><td class="n">{K}</td><td class="w">{pictures.bar(after[K])}</td>'
-            f'<td class="n">{percent(after[K])}</td>{prior}</tr>'
-        )
-    head = '<tr><th class="n">groups</th><th></th><th class="n">probability</th>'
-    head += '<th class="n">before the data</th></tr>' if before is not None else "</tr>"
-    cut = len(after) - len(likely)
-    note = f"{cut} less probable numbers are not shown. " if cut > 0 else ""
-    note += "The probability before the data is that of the prior at the concentration that was learned."
-    return f'<div class="scroll"><table>{head}{rows}</table></div>' + (
-        f'<p class="note">{note}</p>' if before is not None or cut > 0 else ""
-    )
+    return [f"<p>{text}</p>", svg, f'<p class="note">{note}</p>', _quantities(model)]
 
 
 def _quantities(model: Any) -> str:
-    found = getattr(model, "diagnostics_", None)
-    if found is None:
+    found = getattr(getattr(model, "diagnostics_", None), "quantities", None)
+    if not found:
         return ""
-    rows = "".join(
+    rows = [
         f"<tr><td>{safe(q.name.replace('n_clusters', 'number of groups').replace('_', ' '))}</td>"
         f'<td class="n">{number(q.mean)}</td>'
         f'<td class="n">{number(q.sd)}</td><td class="n">{q.rhat:.3f}</td><td class="n">{q.ess_bulk:,.0f}</td>'
         f'<td class="n">{q.ess_tail:,.0f}</td></tr>'
-        for q in found.quantities
-    )
-    head = (
-        '<tr><th>quantity</th><th class="n">mean</th><th class="n">deviation</th><th class="n">R-hat</th>'
-        '<th class="n">effective draws</th><th class="n">in the tails</th></tr>'
-    )
-    return f'<div class="scroll"><table>{head}{rows}</table></div>'
+        for q in found
+    ]
+    head = ["quantity", "mean", "deviation", "R-hat", "effective draws", "in the tails"]
+    return table(head, rows, numeric=range(1, 6))

@@ -1,0 +1,127 @@
+"""Views of a table: which columns go together, and the clusters that each view has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from partita.findings.pairs import order_objects, spread
+from partita.table import Table
+
+__all__ = ["View", "ViewMap", "view_cells", "view_map"]
+
+SHARE = 0.5  # probability of a view that lists a column
+
+
+class View(NamedTuple):
+    """One view: its columns, the surest first, and the sizes of its clusters."""
+
+    columns: list[tuple[str, float]]  # name, probability
+    sizes: NDArray[np.int64]
+    n_clusters_posterior: dict[int, float]
+
+
+class ViewMap(NamedTuple):
+    """All views; `order` puts the columns of a view side by side, for `dependence`.
+
+    Without `names` the model does not say which columns a view is about: all are about all.
+    """
+
+    views: list[View]
+    names: list[str]
+    order: NDArray[np.int64]
+    home: NDArray[np.int64]  # most probable view of each column, -1 for columns in none
+    dependence: NDArray[np.float64] | None  # [column, column], in the table's order
+    n_views_posterior: dict[int, float]
+
+
+def view_map(model: Any) -> ViewMap | None:
+    """Views of a fitted model; None where it has none.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> model = SimpleNamespace(
+    ...     view_labels_=np.array([[0, 0], [1, 0], [1, 1]]),
+    ...     feature_views_=np.array([[0.9, 0.1], [0.0, 1.0], [0.8, 0.2]]),
+    ... )
+    >>> found = view_map(model)
+    >>> [view.columns for view in found.views], found.order
+    ([[('x0', 0.9), ('x2', 0.8)], [('x1', 1.0)]], array([0, 2, 1]))
+    """
+    found = getattr(model, "view_labels_", None)
+    if found is None:
+        return None
+    labels = np.asarray(found)
+    P = np.asarray(getattr(model, "feature_views_", np.zeros((0, labels.shape[-1]))), float)
+    if labels.ndim != 2 or P.ndim != 2 or labels.shape[1] != P.shape[1]:
+        return None
+    names = _column_names(model, len(P))
+    after = getattr(model, "n_clusters_posterior_", None)
+    views = []
+    for v in range(P.shape[1]):
+        inside = np.flatnonzero(P[:, v] >= SHARE)
+        inside = inside[np.argsort(-P[inside, v], kind="stable")]
+        known = after[v] if isinstance(after, (list, tuple)) and len(after) > v else {}
+        sizes = np.bincount(labels[labels[:, v] >= 0, v])
+        views.append(View([(names[d], float(P[d, v])) for d in inside], sizes[sizes > 0], dict(known)))
+    home = np.where(P.max(axis=1, initial=0.0) > 0, P.argmax(axis=1) if P.shape[1] else 0, -1)
+    order = np.lexsort((np.arange(len(P)), np.where(home < 0, P.shape[1], home)))
+    dependence = getattr(model, "dependence_", None)
+    if dependence is not None and np.shape(dependence) != (len(P), len(P)):
+        dependence = None
+    n_views = getattr(model, "n_views_posterior_", None)
+    return ViewMap(
+        views, names, order, home,
+        None if dependence is None else np.asarray(dependence, float),
+        dict(n_views) if isinstance(n_views, dict) else {},
+    )  # fmt: skip
+
+
+def view_cells(
+    model: Any, table: Table, names: Sequence[str], v: int, size: int = 200
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str], NDArray[np.float64]]:
+    """The cells of one view: rows by cluster (an even sample of many), its clusters, columns, values from 0 to 1.
+
+    Numbers become their rank among all rows, categories their place in the list of levels; missing cells are NaN.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from partita.table import read_table
+    >>> model = SimpleNamespace(view_labels_=np.array([[1], [0], [1]]))
+    >>> view_cells(model, read_table([[5.5, 1.5], [7.5, 2.5], [6.5, 0.5]]), ["x0"], 0)
+    (array([1, 0, 2]), array([0, 1, 1]), ['x0'], array([[1. ],
+           [0. ],
+           [0.5]]))
+    """
+    labels = np.asarray(model.view_labels_)[:, v]
+    order = order_objects(labels)
+    rows = order[spread(len(order), size)]
+    there = {column.name: column for column in table.columns}
+    shown = [name for name in names if name in there]
+    values = np.full((len(rows), len(shown)), np.nan)
+    for d, name in enumerate(shown):
+        cells = np.asarray(there[name].values)
+        seen = ~np.isnan(cells) if cells.dtype.kind == "f" else cells >= 0
+        scaled = np.full(len(cells), np.nan)
+        if cells.dtype.kind == "f":
+            scaled[seen] = (rankdata(cells[seen]) - 1) / max(int(seen.sum()) - 1, 1)
+        else:
+            scaled[seen] = cells[seen] / max(int(cells.max(initial=0)), 1)
+        values[:, d] = scaled[rows]
+    return rows, labels[rows], shown, values
+
+
+def _column_names(model: Any, D: int) -> list[str]:
+    for names in (
+        getattr(getattr(model, "schema_", None), "names", None),
+        getattr(model, "feature_names_in_", None),
+    ):
+        if names is not None and len(names) == D:
+            return [str(name) for name in names]
+    return [f"x{d}" for d in range(D)]

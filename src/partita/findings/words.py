@@ -1,0 +1,78 @@
+"""Other people's text made safe and short, and numbers written for people."""
+
+from __future__ import annotations
+
+import html
+import math
+import unicodedata
+from typing import Any
+
+__all__ = ["count", "number", "percent", "safe", "shown"]
+
+MAX_LABEL = 60
+
+
+def shown(text: Any, limit: int = MAX_LABEL) -> str:
+    """Text on one line, without control and direction characters, at most `limit` long.
+
+    Examples
+    --------
+    >>> shown("two\\nlines")
+    'two lines'
+    >>> shown("x" * 10_000, limit=8)
+    'xxxxxxx…'
+    """
+    raw = str(text)[: 20 * limit]  # enough to see, little to clean
+    spaced = " ".join("".join(c if unicodedata.category(c)[0] != "C" else " " for c in raw).split())
+    return spaced if len(spaced) <= limit and len(str(text)) <= 20 * limit else spaced[: limit - 1] + "…"
+
+
+def safe(text: Any, limit: int = MAX_LABEL) -> str:
+    """What may stand in a page: ``shown``, escaped.
+
+    Examples
+    --------
+    >>> safe("<script>alert(1)</script>")
+    '&lt;script&gt;alert(1)&lt;/script&gt;'
+    """
+    return html.escape(shown(text, limit), quote=True)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Three significant digits, or as many as asked for; powers of ten only where they help.
+
+    Examples
+    --------
+    >>> number(131.23), number(0.0412), number(20_500.0), number(3e9)
+    ('131', '0.0412', '20,500', '3e+09')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    size = abs(value)
+    if size >= 1e6 or 0 < size < 1e-4:
+        return f"{value:.{digits}g}"
+    places = 0 if size == 0 else max(0, digits - 1 - math.floor(math.log10(size)))
+    text = f"{value:,.{places}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
+
+
+def percent(share: float) -> str:
+    """A share as people say it.
+
+    Examples
+    --------
+    >>> percent(0.4), percent(0.004), percent(0.0)
+    ('40%', '0.4%', '0%')
+    """
+    return f"{100 * share:.0f}%" if share >= 0.0095 or share == 0 else f"{100 * share:.1g}%"
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> count(1, "row"), count(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
