@@ -268,6 +268,7 @@ def blocks(
     write_columns(folder / "rows.csv", {"row": _names(table), "group": rows})
     write_columns(folder / "columns.csv", {"column": np.array(list(table.columns)), "group": columns})
     files |= _save(model, folder, table, "blocks")
+    files |= write_page(model, folder / REPORT, table.matrix(), table)
     return Outcome(words, figures, files, _notes(model), watch.stopped)
 
 
@@ -306,15 +307,17 @@ def _finish(
     noun: str = "row",
     X: Any = None,
 ) -> Outcome:
-    figures = describe(model)
-    words = in_words(model, table.n_rows, noun)
+    figures = describe(model, X)
+    words = in_words(model, table.n_rows, noun, X)
     if table.truth is not None:
         from partita.metrics import adjusted_rand
 
         figures["adjusted_rand"] = adjusted_rand(table.truth, model.labels_, missing="drop")
         words += f" Against the known classes the adjusted Rand index is {figures['adjusted_rand']:.2f}."
     folder = _folder(out, table)
-    labels = {noun: _names(table), "cluster": model.labels_, "confidence": np.asarray(model.confidence_)}
+    labels = {noun: _names(table), "cluster": model.labels_}
+    if hasattr(model, "confidence_"):
+        labels["confidence"] = np.asarray(model.confidence_)
     write_columns(folder / LABELS, labels)
     files = {str(folder / LABELS): f"the cluster of each {noun} and how sure it is"}
     files |= _save(model, folder, table, command)
@@ -354,9 +357,10 @@ def write_page(
     """The report, and what it is."""
     from partita.report import write_report
 
-    truth = None if table is None else table.truth
-    name = title or (table.path.name if table is not None else None)
-    write_report(model, path, X=X, title=name, truth=truth)
+    if table is None:
+        write_report(model, path, X=X, title=title)
+    else:
+        write_report(model, path, X=X, title=title or table.path.name, truth=table.truth, names=table.names)
     return {str(path): "the whole story: open it in a browser"}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from partita.table import FileError
 
-__all__ = ["Outcome", "describe", "in_words", "write_columns", "write_json"]
+__all__ = ["Outcome", "describe", "in_words", "n_uncertain", "write_columns", "write_json"]
 
 UNCERTAIN = 0.8
 
@@ -28,24 +28,36 @@ class Outcome(NamedTuple):
     interrupted: bool = False
 
 
-def in_words(model: Any, n_objects: int, noun: str = "row") -> str:
+def in_words(model: Any, n_objects: int, noun: str = "row", X: Any = None) -> str:
     """The answer in a sentence or two."""
+    from partita.findings.words import count
     from partita.report.sampled import counts_in_words
-    from partita.report.words import count
 
     summary = getattr(model, "summary_", None)
     if isinstance(summary, str):
         return summary
     known = getattr(model, "n_clusters_posterior_", None)
     chances = f", {counts_in_words(known)}" if known and getattr(model, "n_clusters", None) is None else ""
-    unsure = int((np.asarray(model.confidence_) < UNCERTAIN).sum())
-    sure = f"{unsure:,} of {count(n_objects, noun)} {'is' if unsure == 1 else 'are'} uncertain"
-    words = f"{count(model.n_clusters_, 'group')}{chances}; {sure}."
+    unsure = n_uncertain(model, X)
+    sure = (
+        ""
+        if unsure is None
+        else f"; {unsure:,} of {count(n_objects, noun)} {'is' if unsure == 1 else 'are'} uncertain"
+    )
+    words = f"{count(model.n_clusters_, 'group')}{chances}{sure}."
     diagnosis = getattr(getattr(model, "diagnostics_", None), "sentence", "")
     return f"{words} {diagnosis}".strip()
 
 
-def describe(model: Any) -> dict[str, Any]:
+def n_uncertain(model: Any, X: Any = None) -> int | None:
+    """How many objects are uncertain, by the rule of the report; None where that is not known of all of them."""
+    from partita.findings import doubts, pair_map
+
+    found = doubts(model, pair_map(model, X), UNCERTAIN)
+    return int(found.uncertain.sum()) if found is not None and found.complete else None
+
+
+def describe(model: Any, X: Any = None) -> dict[str, Any]:
     """The figures of a clustering, for machines."""
     labels = np.asarray(model.labels_)
     figures = {
@@ -54,7 +66,7 @@ def describe(model: Any) -> dict[str, Any]:
         "n_clusters": int(model.n_clusters_),
         "sizes": np.bincount(labels[labels >= 0]).tolist(),
         "n_outside": int((labels < 0).sum()),
-        "n_uncertain": int((np.asarray(model.confidence_) < UNCERTAIN).sum()),
+        "n_uncertain": n_uncertain(model, X),
     }
     known = getattr(model, "n_clusters_posterior_", None)
     if isinstance(known, dict):
