@@ -4,6 +4,7 @@ from partita._version import __version__
 
 _EXPORTS = {
     "BCE": "partita.consensus",
+    "BayesianTree": "partita.trees",
     "BipartiteModularity": "partita.consensus",
     "CSPA": "partita.consensus",
     "Consensus": "partita.consensus",
@@ -35,6 +36,7 @@ __all__ = [
     "MCLA",
     "NBCE",
     "QMI",
+    "BayesianTree",
     "BipartiteModularity",
     "Consensus",
     "DPGaussian",
