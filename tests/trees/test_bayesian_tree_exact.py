@@ -119,7 +119,8 @@ def test_probabilities_are_sums_over_the_partitions_of_the_tree():
     for i, j in merges.children:
         sets.append(sets[i] | sets[j])
     log_one = [
-        np.log(alpha) + gammaln(len(s)) + naive_bhc.gaussian(X[sorted(s)], [h.copy() for h in hyper]) for s in sets
+        np.log(alpha) + gammaln(len(s)) + naive_bhc.gaussian(X[sorted(s)], [h.copy() for h in hyper])
+        for s in sets
     ]
     partitions = tree_partitions(merges.children, 7)
     weight = np.exp([sum(log_one[node] for node in p) - found.log_weight[-1] for p in partitions])
@@ -133,7 +134,9 @@ def test_probabilities_are_sums_over_the_partitions_of_the_tree():
         assert law.get(k, 0.0) == pytest.approx(own, abs=1e-11)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "bernoulli", "poisson", "gaussian_full", "categorical", "multinomial"])
+@pytest.mark.parametrize(
+    "name", ["gaussian", "bernoulli", "poisson", "gaussian_full", "categorical", "multinomial"]
+)
 def test_gradients_through_the_tree(name):
     """The climb's own gradient against differences of the whole bound."""
     from partita.engines import tree_learning as learning
@@ -170,17 +173,19 @@ def test_learning_never_lowers_the_bound_and_finds_the_optimum_of_the_concentrat
         return row_leaves([block], families, 40, alpha)
 
     options = {"n_rounds": 5, "tol": 1e-6}
-    fixed = grow_and_learn([block.family], leaves_under, 1.0, learn_likelihood=False, learn_concentration=False, **options)
-    found = grow_and_learn([block.family], leaves_under, 1.0, learn_likelihood=True, learn_concentration=True, **options)
+    fixed = grow_and_learn(
+        [block.family], leaves_under, 1.0, learn_likelihood=False, learn_concentration=False, **options
+    )
+    found = grow_and_learn(
+        [block.family], leaves_under, 1.0, learn_likelihood=True, learn_concentration=True, **options
+    )
     assert found.bound > fixed.bound + 1.0
     leaves = leaves_under(fixed.families, 1.0)
     _, alpha, best = climb(
         fixed.families, fixed.merges.children, leaves, 1.0, learn_likelihood=False, learn_concentration=True
     )
     grid = np.exp(np.linspace(np.log(1e-3), np.log(1e3), 200))
-    values = [
-        log_bound(evidence_of(fixed.families, fixed.merges.children, leaves, a), 40, a) for a in grid
-    ]
+    values = [log_bound(evidence_of(fixed.families, fixed.merges.children, leaves, a), 40, a) for a in grid]
     assert best >= max(values) - 1e-6 and abs(np.log(alpha / grid[np.argmax(values)])) < 0.1
 
 

@@ -6,8 +6,9 @@ Heller and Ghahramani (2005), in unnormalised form. For a node k over n_k object
     W_k = E_k + W_i W_j                    all partitions of them that the tree allows (i and j are its children),
 
 and W = E at a leaf. The odds of a merge are ``E_k / (W_i W_j)``; their d_k is W_k with every p(D) set to one, and their
-p(D_k | T_k) is W_k / d_k. A Dirichlet process mixture gives the data at least ``W_root Gamma(alpha) / Gamma(N + alpha)``,
-because the sum at the root runs over some partitions and the process over all of them.
+p(D_k | T_k) is W_k / d_k. A Dirichlet process mixture gives the data at least
+``W_root Gamma(alpha) / Gamma(N + alpha)``, because the sum at the root runs over some partitions and the process over
+all of them.
 
 The odds of a pair do not depend on the other trees, so each tree remembers its best partner, and a merge asks only for
 the odds of the new tree with the others. A tree whose partner was taken keeps the old odds as an upper bound, and looks
@@ -43,7 +44,7 @@ class Leaves(NamedTuple):
 
 
 class Merges(NamedTuple):
-    """Merges in their order: row t joins two nodes into node ``n_leaves + t``; ``log_odds`` are those of one cluster."""
+    """Merges in their order: row t joins two nodes into node ``n_leaves + t``, with the log odds of one cluster."""
 
     children: np.ndarray
     log_odds: np.ndarray
@@ -86,7 +87,9 @@ def grow(families: Sequence[Any], leaves: Leaves, concentration: float) -> Merge
     Examples
     --------
     >>> from partita.families import Bernoulli
-    >>> block = Block(Bernoulli.default(3), np.array([[1, 1, 1], [0, 0, 0], [1, 1, 1]], np.int8), tuple("abc"))
+    >>> block = Block(
+    ...     Bernoulli.default(3), np.array([[1, 1, 1], [0, 0, 0], [1, 1, 1]], np.int8), tuple("abc")
+    ... )
     >>> leaves = row_leaves([block], [block.family], 3, 1.0)
     >>> merges = grow([block.family], leaves, 1.0)
     >>> merges.children.tolist(), np.exp(merges.log_odds).round(3).tolist()

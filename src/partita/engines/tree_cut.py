@@ -105,7 +105,9 @@ def n_clusters_posterior(merges: Merges) -> dict[int, float]:
     reached[-1] = 1.0
     for t in range(m - 2, -1, -1):
         reached[merges.children[t]] = reached[m + t] * (1.0 - merged[t])
-    laws: dict[int, np.ndarray] = {}  # of the number of clusters below a node; its first entry is for one cluster
+    laws: dict[
+        int, np.ndarray
+    ] = {}  # of the number of clusters below a node; its first entry is for one cluster
     one = np.ones(1)
     for t in range(m - 1):
         if reached[m + t] <= NEGLIGIBLE:
@@ -140,8 +142,8 @@ def upper_nodes(merges: Merges, nodes: np.ndarray) -> np.ndarray:
 def descend(log_mass: np.ndarray, pairs: np.ndarray, log_odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Probability of each cluster for each row, from the root down, and the log of the mass at the root.
 
-    ``log_mass[:, v]`` is ``log n_v p(x | D_v)`` of the K clusters and then of the K - 1 nodes above them, each after its
-    children ``pairs``, which are numbered in the same way. A node's mass is its own with the probability that it is one
+    ``log_mass[:, v]`` is ``log n_v p(x | D_v)`` of the K clusters and then of the K - 1 nodes above them, each after
+    its children ``pairs``, numbered in the same way. A node's mass is its own with the probability that it is one
     cluster, else the sum of its children's; on the way down a row divides itself by the masses of the children.
 
     Examples

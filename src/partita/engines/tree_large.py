@@ -98,9 +98,7 @@ def _deal(families, blocks, leaves, concentration, rng, group, rows) -> list[np.
     if len(parts) == 1:  # nothing tells these rows apart: any division will do
         return np.array_split(rows, -(-len(rows) // group))
     return [
-        small
-        for big in parts
-        for small in _deal(families, blocks, leaves, concentration, rng, group, big)
+        small for big in parts for small in _deal(families, blocks, leaves, concentration, rng, group, big)
     ]
 
 

@@ -28,12 +28,14 @@ LOG_CONCENTRATION = (np.log(1e-3), np.log(1e3))
 
 
 class Grown(NamedTuple):
-    """A tree, the hyper-parameters it has, and the lower bound of the log evidence that they give."""
+    """A tree, its hyper-parameters, the lower bound of the log evidence that they give, and how learning went."""
 
     families: tuple[Any, ...]
     concentration: float
     merges: Merges
     bound: float
+    n_iter: int = 1  # trees that were grown
+    converged: bool = True
 
 
 class _Nodes(NamedTuple):
@@ -215,27 +217,26 @@ def grow_and_learn(
     best = Grown(families, concentration, merges, bound)
     if len(merges.children) == 0 or not (learn_likelihood or learn_concentration):
         return best
-    for _ in range(n_rounds):
+    for round in range(n_rounds):
+        children = best.merges.children
         new, alpha, reached = climb(
             best.families,
-            best.merges.children,
+            children,
             leaves,
             best.concentration,
             centres=families,
             learn_likelihood=learn_likelihood,
             learn_concentration=learn_concentration,
         )
-        if reached <= best.bound:
-            break
-        children = best.merges.children
+        gain = reached - best.bound
+        if gain <= 0:
+            return best._replace(n_iter=round + 1)
         odds = evidence_of(new, children, leaves, alpha).log_odds
-        gain, best = reached - best.bound, Grown(new, alpha, Merges(children, odds), reached)
+        best = Grown(new, alpha, Merges(children, odds), reached)
         merges = grow(new, leaves_under(new, alpha), alpha)
         bound = log_bound(evidence_of(new, merges.children, leaves, alpha), N, alpha)
         if bound > best.bound:
             gain, best = gain + bound - best.bound, Grown(new, alpha, merges, bound)
-        elif np.array_equal(merges.children, children):
-            break
-        if gain < tol * N:
-            break
-    return best
+        if gain < tol * N or np.array_equal(merges.children, children):
+            return best._replace(n_iter=round + 2)
+    return best._replace(n_iter=n_rounds + 1, converged=False)

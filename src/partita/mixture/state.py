@@ -157,6 +157,7 @@ def check_family(block: Block, schema: Schema) -> None:
 
 
 def check_array(what: str, array: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> None:
+    """Refuse an array of another shape or type."""
     if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
         found = f"{array.dtype}{array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
         raise ValueError(f"{what}: {found} where {np.dtype(dtype)}{shape} belongs")

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.tree import Leaves, Merges, grow, row_leaves
+from partita.engines.tree import Leaves, Merges, grow, log_bound, row_leaves
 from partita.engines.tree_large import grow_in_groups
 from partita.engines.tree_learning import Grown, climb, evidence_of, grow_and_learn
-from partita.engines.tree import log_bound
 from partita.execution import check_memory
 from partita.families import Bernoulli, Block, entry_of
 from partita.families.contract import is_conjugate, n_columns, partly_seen, stats_start
@@ -69,12 +68,13 @@ def grow_tree(
     if n_rows <= min(LEARNING_ROWS, ask.max_exact):
         grown = grow_and_learn(families, _leaves(blocks, n_rows), concentration, **learning, **rounds)
         return grown, row_leaves(blocks, grown.families, n_rows, grown.concentration)
-    centres = tuple(families)
+    centres, n_iter, converged = tuple(families), 0, True
     if ask.learn_hyper:
         rows = np.sort(rng.choice(n_rows, size=min(LEARNING_ROWS, n_rows), replace=False))
         sample = [block._replace(data=take(block.data, rows)) for block in blocks]
         found = grow_and_learn(families, _leaves(sample, len(rows)), concentration, **learning, **rounds)
         families, concentration = found.families, found.concentration
+        n_iter, converged = found.n_iter, found.converged
     leaves = row_leaves(blocks, families, n_rows, concentration)
     if n_rows <= ask.max_exact:
         merges = grow(families, leaves, concentration)
@@ -86,7 +86,8 @@ def grow_tree(
         )
     evidence = evidence_of(families, merges.children, leaves, concentration)
     bound = log_bound(evidence, n_rows, concentration)
-    return Grown(tuple(families), concentration, Merges(merges.children, evidence.log_odds), bound), leaves
+    merges = Merges(merges.children, evidence.log_odds)
+    return Grown(tuple(families), concentration, merges, bound, n_iter + 1, converged), leaves
 
 
 def _leaves(blocks: Sequence[Block], n_rows: int) -> Any:

@@ -29,6 +29,8 @@ SAVED = (
     "concentration_",
     "n_clusters_",
     "n_clusters_posterior_",
+    "n_iter_",
+    "converged_",
 )
 
 

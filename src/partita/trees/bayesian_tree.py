@@ -5,12 +5,12 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
 from sklearn.base import ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.engines.tree_cut import cut_nodes, in_height_order, leaf_labels, n_clusters_posterior
-from partita.estimator import TableEstimator, as_generator
+from partita.estimator import TableEstimator, as_generator, warn_user
 from partita.mixture.asking import kinds_asked
 from partita.mixture.blocks import assemble, plan_families, reassemble
 from partita.table import Table
@@ -50,7 +50,7 @@ class BayesianTree(ClusterMixin, TableEstimator):
     max_exact : int, default 5000
         Up to so many rows the greedy algorithm is exact, in time O(N^2). Above, rows are first dealt out into groups of
         at most 500 by the tree of a sample; each group is exact, and the groups' trees are merged.
-    max_iter : int, default 10
+    max_iter : int, default 20
         Trees that are grown while hyper-parameters are learned.
     tol : float, default 1e-3
         Stop learning when a round raises the bound by less than this a row.
@@ -66,8 +66,8 @@ class BayesianTree(ClusterMixin, TableEstimator):
     Attributes
     ----------
     labels_ : ndarray (n_rows,)
-        Cluster of each row, the largest cluster first. ``predict`` asks which cluster predicts a row best and may differ
-        on rows between clusters, because merges are never undone.
+        Cluster of each row, the largest cluster first. ``predict`` asks which cluster predicts a row best and may
+        differ on rows between clusters, because merges are never undone.
     n_clusters_ : int
         Number of clusters.
     n_clusters_posterior_ : dict
@@ -84,6 +84,10 @@ class BayesianTree(ClusterMixin, TableEstimator):
         Lower bound of the log evidence of the Dirichlet process mixture (of standardised real columns).
     concentration_ : float
         The concentration, learned or given.
+    n_iter_ : int
+        Trees that were grown.
+    converged_ : bool
+        Whether learning ended before ``max_iter``.
     weights_ : ndarray (n_clusters,)
         Share of each cluster.
     profiles_ : dict
@@ -134,7 +138,7 @@ class BayesianTree(ClusterMixin, TableEstimator):
         concentration=None,
         learn_hyper=True,
         max_exact=5000,
-        max_iter=10,
+        max_iter=20,
         tol=1e-3,
         kinds=None,
         exposure=None,
@@ -175,6 +179,12 @@ class BayesianTree(ClusterMixin, TableEstimator):
             families = starting_families(blocks, plan, self.learn_hyper)
             grown, leaves = grow_tree(blocks, families, table.n_rows, self, as_generator(self.random_state))
             self._settle(grown, leaves, blocks, table)
+        if not self.converged_:
+            warn_user(
+                f"{type(self).__name__} was still learning hyper-parameters after {self.max_iter} trees: raise "
+                "max_iter or tol",
+                ConvergenceWarning,
+            )
         self.fit_report_.warn()
         return self
 
@@ -182,6 +192,7 @@ class BayesianTree(ClusterMixin, TableEstimator):
         merges, self.linkage_ = in_height_order(grown.merges)
         self.log_odds_ = merges.log_odds
         self.lower_bound_, self.concentration_ = grown.bound, grown.concentration
+        self.n_iter_, self.converged_ = grown.n_iter, grown.converged
         self.n_clusters_posterior_ = n_clusters_posterior(merges)
         if self.n_clusters is not None and self.n_clusters > table.n_rows:
             self.fit_report_.add(
