@@ -5,15 +5,20 @@ from partita.plotting.consensus import plot_k_scores
 from partita.plotting.draws import plot_climb, plot_draw
 from partita.plotting.fits import plot_confidence, plot_objective
 from partita.plotting.groups import plot_profiles, plot_scatter
+from partita.plotting.trees import plot_leaf_curves, plot_leaf_table, plot_node_words, plot_tree
 
 __all__ = [
     "plot_climb",
     "plot_confidence",
     "plot_draw",
     "plot_k_scores",
+    "plot_leaf_curves",
+    "plot_leaf_table",
     "plot_n_clusters",
+    "plot_node_words",
     "plot_objective",
     "plot_profiles",
     "plot_scatter",
     "plot_trace",
+    "plot_tree",
 ]

@@ -31,7 +31,7 @@ class Agglomerative(PairwiseTree):
     metric : str or mapping, default "auto"
         How rows are compared: "auto" (Euclidean; the root of the weighted sum of
         :func:`partita.similarity.dissimilarity` for mixed or incomplete tables), a name or mapping that function knows,
-        a scipy metric for numbers ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation",
+        a scipy metric for numbers ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine",
         "canberra"), or "precomputed". Numbers are compared in units of their standard deviation.
     criterion : {"lifetime", "gap"}, default "lifetime"
         How the number of clusters is chosen: by the longest range of heights without a merge (two clusters or more), or

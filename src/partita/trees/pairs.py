@@ -13,7 +13,7 @@ from partita.table import Table
 __all__ = ["COORDINATES", "Pairs", "read_pairs", "table_coordinates", "table_pairs"]
 
 # metrics of scipy for tables of numbers; all others belong to partita.similarity
-COORDINATES = ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation", "canberra")
+COORDINATES = ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "canberra")
 REMEDY = "reduce the rows to k-means centres first (max_rows), or fit a sample"
 
 
@@ -115,7 +115,7 @@ def table_pairs(table: Any, metric: Any, X: np.ndarray | None) -> Pairs:
         )
     if X is not None and (own or (isinstance(metric, str) and metric == "auto")):
         condensed = pdist(X, metric if own else "euclidean") if n > 1 else np.zeros(0)
-        return Pairs(np.nan_to_num(condensed, nan=1.0), n)  # a row without variation has no correlation
+        return Pairs(np.nan_to_num(condensed, nan=1.0), n)  # the cosine of a row of zeros
     from partita.similarity import dissimilarity
 
     condensed = dissimilarity(table, metric, condensed=True)
