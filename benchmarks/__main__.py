@@ -26,6 +26,8 @@ BENCHMARKS = {
     "consensus_speed": "benchmarks.speed.consensus",
     "murphy": "benchmarks.papers.murphy",
     "nbce": "benchmarks.papers.nbce",
+    "bhc": "benchmarks.papers.bhc",
+    "trees": "benchmarks.speed.trees",
 }
 # stability: measured before the prior changed, its full run takes an hour and comes next; the consensus ones: not run
 # to the end yet

@@ -12,7 +12,13 @@ NAMES = [name for name in partita.__all__ if not name.startswith("__")]
 ESTIMATORS = [name for name in NAMES if isinstance(getattr(partita, name), type)]
 
 # what a model cannot be fitted without
-EXTRAS = {"CSPA": "pymetis", "MCLA": "pymetis", "HGPA": "mtkahypar", "BipartiteModularity": "leidenalg", "KMedoids": "kmedoids"}
+EXTRAS = {
+    "CSPA": "pymetis",
+    "MCLA": "pymetis",
+    "HGPA": "mtkahypar",
+    "BipartiteModularity": "leidenalg",
+    "KMedoids": "kmedoids",
+}
 
 
 def sections(doc):

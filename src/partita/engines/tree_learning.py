@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.optimize import minimize
 from scipy.special import digamma
 
@@ -22,7 +23,10 @@ from partita.families.rows import log_marginals
 __all__ = ["Grown", "climb", "evidence_of", "grow_and_learn"]
 
 STEP = 1e-5  # of the central differences, on the free scale
-REACH = 5.0  # how far hyper-parameters may move from where they start, on the free scale
+# How far hyper-parameters may move from where they start, on the free scale. Wide enough for any honest table; without
+# it, values that repeat (zeros of a chemical analysis) have the width of a cluster learned to nothing.
+REACH = 2.0
+SHAPE_REACH = 4.0  # the same for each direction of a scale matrix
 RARE = 1e-9  # a node that is a cluster with less probability than this does not enter the gradient
 LOG_CONCENTRATION = (np.log(1e-3), np.log(1e3))
 
@@ -104,10 +108,12 @@ def climb(
     """
     nodes = _nodes(children, leaves)
     N = float(nodes.n[-1])
-    families, concentration = _propose(families, nodes, concentration, N, learn_likelihood)
+    centres = tuple(centres or families)
+    if learn_likelihood:
+        families = _propose(tuple(families), centres, nodes, concentration)
     parts = [_free(family) if learn_likelihood else {} for family in families]
     start = _flatten(parts, np.log(concentration))
-    middle = _flatten([_free(c) if learn_likelihood else {} for c in centres or families], 0.0)
+    middle = _flatten([_free(centre) if learn_likelihood else {} for centre in centres], 0.0)
     box = [(value - REACH, value + REACH) for value in middle[:-1]]
     box.append(LOG_CONCENTRATION if learn_concentration else (start[-1], start[-1]))
     low, high = np.array(box).T
@@ -150,24 +156,37 @@ def _flatten(parts: Sequence[dict[str, np.ndarray]], log_concentration: float) -
 
 
 def _propose(
-    families: Sequence[Any], nodes: _Nodes, concentration: float, N: float, learn_likelihood: bool
-) -> tuple[tuple[Any, ...], float]:
-    """The families' own empirical Bayes step on the probable clusters, kept where the bound rises.
+    families: tuple[Any, ...], centres: tuple[Any, ...], nodes: _Nodes, concentration: float
+) -> tuple[Any, ...]:
+    """The families' own empirical Bayes step on the probable clusters, kept where the bound rises inside the box.
 
     It may move what has no free scale: the shape of a scale matrix.
     """
-    families = tuple(families)
-    if not learn_likelihood:
-        return families, concentration
     found = _weigh(families, nodes, concentration)
     for _ in range(5):
         chosen = found.block_probability > 0.5
         new = tuple(learn(f, S[:, chosen], nodes.n[chosen]) for f, S in zip(families, nodes.S, strict=True))
+        new = tuple(
+            after if _inside(after, centre) else before
+            for before, after, centre in zip(families, new, centres, strict=True)
+        )
         then = _weigh(new, nodes, concentration)
-        if not then.log_weight[-1] > found.log_weight[-1] + 1e-6 * N:
+        if not then.log_weight[-1] > found.log_weight[-1] + 1e-6 * nodes.n[-1]:
             break
         families, found = new, then
-    return families, concentration
+    return families
+
+
+def _inside(family: Any, centre: Any) -> bool:
+    """Whether hyper-parameters lie in the box around the centre, a scale matrix in every direction."""
+    here, there = _free(family), _free(centre)
+    if any((np.abs(here[name] - there[name]) > REACH).any() for name in here):
+        return False
+    if not hasattr(family, "Psi"):
+        return True
+    width, usual = (f.Psi / (f.nu - len(f.Psi) + 1.0) for f in (family, centre))
+    ratios = np.log(np.maximum(eigh(width, usual, eigvals_only=True), 1e-300))
+    return bool((np.abs(ratios) <= SHAPE_REACH).all())
 
 
 def _slopes(family: Any, part: dict[str, np.ndarray], S: np.ndarray, probability: np.ndarray) -> np.ndarray:
