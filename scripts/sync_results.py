@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/index.md", "docs/mixture.md", "docs/benchmarks.md", "docs/answers.md")
+PAGES = ("README.md", "docs/index.md", "docs/mixture.md", "docs/benchmarks.md", "docs/answers.md", "docs/trees.md")
 FIGURE = re.compile(r"(<!-- result: (\S+) (\S+) (\S+) -->)(.*?)(<!-- /result -->)", re.DOTALL)
 
 
