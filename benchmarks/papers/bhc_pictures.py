@@ -39,7 +39,7 @@ def draw_yeast_table(plt, X, path: str) -> None:
     model = Agglomerative(16, metric="precomputed").fit(pdist(X, "correlation"))
     figure = plt.figure(figsize=(11, 6), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=[1, 1.5])
-    ax = left.add_axes([0.4, 0.08, 0.55, 0.85])
+    ax = left.add_axes([0.4, 0.13, 0.55, 0.82])
     plot_leaf_table(model, X, columns=YEAST_TIMES, ax=ax).set_xlabel("hours")
     plot_leaf_curves(model, X, columns=YEAST_TIMES, figure=right)
     figure.savefig(path, dpi=110)
