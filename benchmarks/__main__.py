@@ -32,6 +32,8 @@ BENCHMARKS = {
     "topchy": "benchmarks.papers.topchy",
     "laca": "benchmarks.papers.laca",
     "irm": "benchmarks.papers.irm",
+    "bhc": "benchmarks.papers.bhc",
+    "trees": "benchmarks.speed.trees",
 }
 # not run to the end yet
 NOT_KEPT = {"consensus_speed", "laca", "tree_reduction"}

@@ -17,7 +17,7 @@ from partita.posterior import diagnose
 from partita.table import Schema
 from partita.trace import Trace
 
-__all__ = ["checked_trace", "restore_state", "saved_state"]
+__all__ = ["check_array", "check_family", "checked_trace", "restore_state", "saved_state"]
 
 ARRAYS = ("labels_", "confidence_", "weights_", "objective_trace_")
 NUMBERS = (
@@ -106,8 +106,8 @@ def _restore_noise(model: Any, saved: dict[str, Any] | None) -> None:
         type(block.family)(*hyper) for block, hyper in zip(model._blocks, saved["hyper"], strict=True)
     ]
     for family, block, S in zip(families, model._blocks, saved["statistics"], strict=True):
-        _check_family(block._replace(family=family), model.schema_)
-        _check_array("statistics of the background", S, (n_stats(family), 1))
+        check_family(block._replace(family=family), model.schema_)
+        check_array("statistics of the background", S, (n_stats(family), 1))
     laws = tuple(Background(*law) for law in zip(families, saved["statistics"], strict=True))
     model._noise = Noise(laws, float(saved["share"]))
     model.noise_share_, model.noise_probability_ = model._noise.share, saved["probability"]
@@ -125,19 +125,19 @@ def checked_trace(fields: Sequence[Any], n_objects: int) -> Trace:
 def _check_shapes(model: Any) -> None:
     """A file whose parts do not fit together is refused here rather than read out of bounds in a kernel."""
     K = len(model._log_weights)
-    _check_array("log weights", model._log_weights, (K,))
-    _check_array("sizes", model._statistics.n, (K,))
+    check_array("log weights", model._log_weights, (K,))
+    check_array("sizes", model._statistics.n, (K,))
     for block in model._blocks:
-        _check_family(block, model.schema_)
+        check_family(block, model.schema_)
     for block, S in zip(model._blocks, model._statistics.S, strict=True):
-        _check_array(f"statistics of {type(block.family).__name__}", S, (n_stats(block.family), K))
+        check_array(f"statistics of {type(block.family).__name__}", S, (n_stats(block.family), K))
     if model._parameters is not None:
-        _check_array("log weights of the parameters", model._parameters.log_weights, (K,))
+        check_array("log weights of the parameters", model._parameters.log_weights, (K,))
         for block, theta in zip(model._blocks, model._parameters.thetas, strict=True):
-            _check_array(f"parameters of {type(block.family).__name__}", theta, (n_stats(block.family), K))
+            check_array(f"parameters of {type(block.family).__name__}", theta, (n_stats(block.family), K))
 
 
-def _check_family(block: Block, schema: Schema) -> None:
+def check_family(block: Block, schema: Schema) -> None:
     """Compare with a fresh family for the same columns: equal layout, other numbers."""
     entry = entry_of(block.family)
     columns = [schema.column(name) for name in block.columns]
@@ -149,14 +149,15 @@ def _check_family(block: Block, schema: Schema) -> None:
     fresh = entry.block(one, block.columns, np.ones(1), n_levels=n_levels, exposure=None).family
     for field, value, model in zip(fresh._fields, block.family, fresh, strict=True):
         if isinstance(model, np.ndarray):
-            _check_array(f"{field} of {entry.name}", value, model.shape, model.dtype)
+            check_array(f"{field} of {entry.name}", value, model.shape, model.dtype)
             if model.dtype.kind != "f" and not np.array_equal(value, model):
                 raise ValueError(f"{field} of {entry.name} does not fit the columns")
         elif not isinstance(value, (int, float)):
             raise ValueError(f"{field} of {entry.name} is {value!r}")
 
 
-def _check_array(what: str, array: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> None:
+def check_array(what: str, array: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> None:
+    """Refuse an array of another shape or type."""
     if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
         found = f"{array.dtype}{array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
         raise ValueError(f"{what}: {found} where {np.dtype(dtype)}{shape} belongs")

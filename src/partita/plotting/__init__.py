@@ -9,6 +9,7 @@ from partita.plotting.draws import plot_climb, plot_draw
 from partita.plotting.fits import plot_confidence, plot_confidence_by_object, plot_objective
 from partita.plotting.groups import plot_profiles, plot_scatter, plot_traits
 from partita.plotting.priors import plot_mixture_draw, plot_stick, plot_stick_weights, plot_table_growth
+from partita.plotting.trees import plot_leaf_curves, plot_leaf_table, plot_node_words, plot_tree
 
 __all__ = [
     "plot_alluvial",
@@ -20,10 +21,13 @@ __all__ = [
     "plot_contingency",
     "plot_draw",
     "plot_k_scores",
+    "plot_leaf_curves",
+    "plot_leaf_table",
     "plot_member_agreement",
     "plot_members",
     "plot_mixture_draw",
     "plot_n_clusters",
+    "plot_node_words",
     "plot_objective",
     "plot_profiles",
     "plot_scatter",
@@ -33,4 +37,5 @@ __all__ = [
     "plot_table_growth",
     "plot_trace",
     "plot_traits",
+    "plot_tree",
 ]

@@ -1,0 +1,261 @@
+"""Hyper-parameters of a Bayesian tree, learned on its lower bound of the evidence.
+
+For a given tree the gradient of log W at the root is the sum over the nodes of (probability that the node is a cluster)
+times (gradient of its log marginal): one pass up and one down, and the derivatives of single log marginals, which come
+from central differences, so that every family has them. A quasi-Newton climb on the given tree and a new greedy tree
+take turns; the bound never falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.optimize import minimize
+from scipy.special import digamma
+
+from partita.engines.tree import Evidence, Leaves, Merges, grow, log_bound, node_sums, weigh
+from partita.families.contract import constrained, learn, n_columns, unconstrained
+from partita.families.rows import log_marginals
+
+__all__ = ["Grown", "climb", "evidence_of", "grow_and_learn"]
+
+STEP = 1e-5  # of the central differences, on the free scale
+# How far hyper-parameters may move from where they start, on the free scale. Wide enough for any honest table; without
+# it, values that repeat (zeros of a chemical analysis) have the width of a cluster learned to nothing.
+REACH = 2.0
+SHAPE_REACH = 4.0  # the same for each direction of a scale matrix
+RARE = 1e-9  # a node that is a cluster with less probability than this does not enter the gradient
+LOG_CONCENTRATION = (np.log(1e-3), np.log(1e3))
+
+
+class Grown(NamedTuple):
+    """A tree, its hyper-parameters, the lower bound of the log evidence that they give, and how learning went."""
+
+    families: tuple[Any, ...]
+    concentration: float
+    merges: Merges
+    bound: float
+    n_iter: int = 1  # trees that were grown
+    converged: bool = True
+
+
+class _Nodes(NamedTuple):
+    """Statistics [statistic, node] of each block, and sizes, of all nodes of a tree."""
+
+    children: np.ndarray
+    S: tuple[np.ndarray, ...]
+    n: np.ndarray
+
+
+def _nodes(children: np.ndarray, leaves: Leaves) -> _Nodes:
+    S = tuple(np.ascontiguousarray(node_sums(children, s).T) for s in leaves.S)
+    return _Nodes(children, S, node_sums(children, leaves.n))
+
+
+def _weigh(families: Sequence[Any], nodes: _Nodes, concentration: float) -> Evidence:
+    total = np.zeros(len(nodes.n))
+    for family, S in zip(families, nodes.S, strict=True):
+        total += log_marginals(family, S).sum(axis=0)
+    return weigh(nodes.children, total, nodes.n, concentration)
+
+
+def evidence_of(
+    families: Sequence[Any], children: np.ndarray, leaves: Leaves, concentration: float
+) -> Evidence:
+    """Odds, weights and probabilities of a tree over single rows under these hyper-parameters.
+
+    Examples
+    --------
+    >>> from partita.engines.tree import row_leaves
+    >>> from partita.families import Bernoulli, Block
+    >>> block = Block(Bernoulli.default(1), np.array([[1], [1]], np.int8), ("a",))
+    >>> leaves = row_leaves([block], [block.family], 2, 1.0)
+    >>> np.exp(evidence_of([block.family], np.array([[0, 1]]), leaves, 1.0).log_odds)
+    array([1.5])
+    """
+    return _weigh(families, _nodes(children, leaves), concentration)
+
+
+def climb(
+    families: Sequence[Any],
+    children: np.ndarray,
+    leaves: Leaves,
+    concentration: float,
+    *,
+    centres: Sequence[Any] | None = None,
+    learn_likelihood: bool = True,
+    learn_concentration: bool = True,
+    max_iter: int = 50,
+) -> tuple[tuple[Any, ...], float, float]:
+    """Better hyper-parameters for a given tree: families, concentration, and the bound that they reach.
+
+    ``centres`` are the families around which the box of the search lies (default: the given ones).
+
+    Examples
+    --------
+    >>> from partita.engines.tree import row_leaves
+    >>> from partita.families import Bernoulli, Block
+    >>> block = Block(Bernoulli.default(4), np.eye(4, dtype=np.int8).repeat(3, axis=0), tuple("abcd"))
+    >>> leaves = row_leaves([block], [block.family], 12, 1.0)
+    >>> merges = grow([block.family], leaves, 1.0)
+    >>> before = log_bound(evidence_of([block.family], merges.children, leaves, 1.0), 12, 1.0)
+    >>> families, concentration, after = climb([block.family], merges.children, leaves, 1.0)
+    >>> bool(after > before + 1)
+    True
+    """
+    nodes = _nodes(children, leaves)
+    N = float(nodes.n[-1])
+    centres = tuple(centres or families)
+    if learn_likelihood:
+        families = _propose(tuple(families), centres, nodes, concentration)
+    parts = [_free(family) if learn_likelihood else {} for family in families]
+    start = _flatten(parts, np.log(concentration))
+    middle = _flatten([_free(centre) if learn_likelihood else {} for centre in centres], 0.0)
+    box = [(value - REACH, value + REACH) for value in middle[:-1]]
+    box.append(LOG_CONCENTRATION if learn_concentration else (start[-1], start[-1]))
+    low, high = np.array(box).T
+
+    def read(vector: np.ndarray) -> tuple[list[Any], float]:
+        out, at = [], 0
+        for family, part in zip(families, parts, strict=True):
+            for name, value in part.items():
+                family = constrained(family, name, vector[at : at + value.size].reshape(value.shape))
+                at += value.size
+            out.append(family)
+        return out, float(np.exp(vector[-1]))
+
+    def fall(vector: np.ndarray) -> tuple[float, np.ndarray]:
+        now, alpha = read(vector)
+        found = _weigh(now, nodes, alpha)
+        slope = [_slopes(f, p, S, found.block_probability) for f, p, S in zip(now, parts, nodes.S)]
+        expected_clusters = found.block_probability.sum()
+        slope.append(np.array([expected_clusters + alpha * (digamma(alpha) - digamma(N + alpha))]))
+        return -log_bound(found, N, alpha), -np.concatenate(slope)
+
+    start = np.clip(start, low, high)
+    before, _ = fall(start)
+    found = minimize(
+        fall, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": max_iter, "ftol": 1e-8}
+    )
+    best = found.x if found.fun <= before else start
+    learned, alpha = read(best)
+    return tuple(learned), alpha, -min(float(found.fun), before)
+
+
+def _free(family: Any) -> dict[str, np.ndarray]:
+    """Hyper-parameters on the free scale; a family without such numbers learns none."""
+    return {name: np.asarray(value, float) for name, value in unconstrained(family).items()}
+
+
+def _flatten(parts: Sequence[dict[str, np.ndarray]], log_concentration: float) -> np.ndarray:
+    values = [value.ravel() for part in parts for value in part.values()]
+    return np.concatenate([*values, [log_concentration]])
+
+
+def _propose(
+    families: tuple[Any, ...], centres: tuple[Any, ...], nodes: _Nodes, concentration: float
+) -> tuple[Any, ...]:
+    """The families' own empirical Bayes step on the probable clusters, kept where the bound rises inside the box.
+
+    It may move what has no free scale: the shape of a scale matrix.
+    """
+    found = _weigh(families, nodes, concentration)
+    for _ in range(5):
+        chosen = found.block_probability > 0.5
+        new = tuple(learn(f, S[:, chosen], nodes.n[chosen]) for f, S in zip(families, nodes.S, strict=True))
+        new = tuple(
+            after if _inside(after, centre) else before
+            for before, after, centre in zip(families, new, centres, strict=True)
+        )
+        then = _weigh(new, nodes, concentration)
+        if not then.log_weight[-1] > found.log_weight[-1] + 1e-6 * nodes.n[-1]:
+            break
+        families, found = new, then
+    return families
+
+
+def _inside(family: Any, centre: Any) -> bool:
+    """Whether hyper-parameters lie in the box around the centre, a scale matrix in every direction."""
+    here, there = _free(family), _free(centre)
+    if any((np.abs(here[name] - there[name]) > REACH).any() for name in here):
+        return False
+    if not hasattr(family, "Psi"):
+        return True
+    width, usual = (f.Psi / (f.nu - len(f.Psi) + 1.0) for f in (family, centre))
+    ratios = np.log(np.maximum(eigh(width, usual, eigvals_only=True), 1e-300))
+    return bool((np.abs(ratios) <= SHAPE_REACH).all())
+
+
+def _slopes(family: Any, part: dict[str, np.ndarray], S: np.ndarray, probability: np.ndarray) -> np.ndarray:
+    """Derivatives of log W at the root by the family's hyper-parameters on the free scale."""
+    chosen = probability > RARE
+    S, weight, D = np.ascontiguousarray(S[:, chosen]), probability[chosen], int(n_columns(family))
+    out = []
+    for name, value in _free(family).items():
+        if name not in part:
+            continue
+        if value.size == D:  # one a column: all columns at once, because none depends on another's
+            out.append(_difference(family, name, value, np.ones_like(value), S, weight))
+            continue
+        for e in range(value.size):
+            direction = np.zeros(value.size)
+            direction[e] = 1.0
+            step = _difference(family, name, value, direction.reshape(value.shape), S, weight)
+            out.append(np.array([step.sum()]))
+    return np.concatenate([*out, np.zeros(0)])
+
+
+def _difference(family: Any, name: str, value: Any, direction: Any, S: Any, weight: Any) -> np.ndarray:
+    up, down = (constrained(family, name, value + sign * STEP * direction) for sign in (1.0, -1.0))
+    return (log_marginals(up, S) - log_marginals(down, S)) @ weight / (2 * STEP)
+
+
+def grow_and_learn(
+    families: Sequence[Any],
+    leaves_under: Any,
+    concentration: float,
+    *,
+    learn_likelihood: bool,
+    learn_concentration: bool,
+    n_rounds: int,
+    tol: float,
+) -> Grown:
+    """A greedy tree, better hyper-parameters for it, a new tree under them, and so on while the bound rises.
+
+    ``leaves_under(families, concentration)`` gives the leaves; ``tol`` is the rise of the bound, an object, below
+    which no further tree is grown.
+    """
+    families = tuple(families)
+    leaves = leaves_under(families, concentration)
+    N = float(leaves.n.sum())
+    merges = grow(families, leaves, concentration)
+    bound = log_bound(evidence_of(families, merges.children, leaves, concentration), N, concentration)
+    best = Grown(families, concentration, merges, bound)
+    if len(merges.children) == 0 or not (learn_likelihood or learn_concentration):
+        return best
+    for round in range(n_rounds):
+        children = best.merges.children
+        new, alpha, reached = climb(
+            best.families,
+            children,
+            leaves,
+            best.concentration,
+            centres=families,
+            learn_likelihood=learn_likelihood,
+            learn_concentration=learn_concentration,
+        )
+        gain = reached - best.bound
+        if gain <= 0:
+            return best._replace(n_iter=round + 1)
+        odds = evidence_of(new, children, leaves, alpha).log_odds
+        best = Grown(new, alpha, Merges(children, odds), reached)
+        merges = grow(new, leaves_under(new, alpha), alpha)
+        bound = log_bound(evidence_of(new, merges.children, leaves, alpha), N, alpha)
+        if bound > best.bound:
+            gain, best = gain + bound - best.bound, Grown(new, alpha, merges, bound)
+        if gain < tol * N or np.array_equal(merges.children, children):
+            return best._replace(n_iter=round + 2)
+    return best._replace(n_iter=n_rounds + 1, converged=False)

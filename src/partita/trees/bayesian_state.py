@@ -1,0 +1,130 @@
+"""The part of a Bayesian tree that answers questions about new rows: the nodes from the root to the clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.engines.passes import Statistics, n_stats, predictive
+from partita.engines.tree import Leaves, Merges, node_sums
+from partita.engines.tree_cut import descend, upper_nodes
+from partita.estimator import FitReport
+from partita.execution import row_blocks
+from partita.families import Block, entry_of, family_entry
+from partita.mixture.profiles import profile_columns
+from partita.mixture.state import check_array, check_family
+from partita.table import Schema
+
+__all__ = ["Answering", "answering", "probabilities", "restore_state", "saved_state"]
+
+CELLS = 1 << 22  # (rows x nodes) that are held at a time
+SAVED = (
+    "labels_",
+    "confidence_",
+    "linkage_",
+    "log_odds_",
+    "lower_bound_",
+    "concentration_",
+    "n_clusters_",
+    "n_clusters_posterior_",
+    "n_iter_",
+    "converged_",
+)
+
+
+class Answering(NamedTuple):
+    """Clusters 0 to K - 1 and the K - 1 nodes above them, each after its children.
+
+    Statistics [statistic, node] of each block, sizes of the nodes, the children of the nodes above, and the log odds
+    that such a node is one cluster.
+    """
+
+    blocks: tuple[Block, ...]  # without data
+    S: tuple[np.ndarray, ...]
+    sizes: np.ndarray
+    pairs: np.ndarray
+    log_odds: np.ndarray
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return len(self.pairs) + 1
+
+    def profiles(self, schema: Schema) -> dict[str, dict[str, np.ndarray]]:
+        """What each cluster looks like, in the user's units."""
+        K = self.n_clusters
+        S = tuple(np.ascontiguousarray(s[:, :K]) for s in self.S)
+        return profile_columns(self.blocks, Statistics(self.sizes[:K], S, 0.0, 0.0, 0.0), schema)
+
+
+def answering(merges: Merges, nodes: np.ndarray, leaves: Leaves, blocks: Sequence[Block]) -> Answering:
+    """What a tree that is cut at ``nodes`` has to keep."""
+    m = len(leaves.n)
+    above = upper_nodes(merges, nodes)
+    kept = np.concatenate([nodes, above])
+    name = np.full(2 * m - 1, -1)
+    name[kept] = np.arange(len(kept))
+    S = tuple(np.ascontiguousarray(node_sums(merges.children, s)[kept].T) for s in leaves.S)
+    pairs = name[merges.children[above - m]].reshape(-1, 2)
+    bare = tuple(block._replace(data=None) for block in blocks)
+    sizes = node_sums(merges.children, leaves.n)[kept]
+    return Answering(bare, S, sizes, pairs, merges.log_odds[above - m])
+
+
+def probabilities(
+    found: Answering, blocks: Sequence[Block], n_rows: int, own: np.ndarray | None = None
+) -> np.ndarray:
+    """Probability of each cluster for each row, [row, cluster]; with ``own`` only that of each row's own label."""
+    K = found.n_clusters
+    score = predictive(blocks, found.S, np.log(found.sizes))
+    out = np.empty((n_rows, K) if own is None else n_rows)
+    for rows in row_blocks(n_rows, max(CELLS // (2 * K), 1)):
+        P, _ = descend(score(rows), found.pairs, found.log_odds)
+        out[rows] = P if own is None else P[np.arange(len(rows)), own[rows]]
+    return out
+
+
+def saved_state(model: Any) -> dict[str, Any]:
+    """Everything that ``predict`` and the attributes need."""
+    found = model._answering
+    blocks = [
+        {"family": entry_of(b.family).name, "hyper": list(b.family), "columns": list(b.columns)}
+        for b in found.blocks
+    ]
+    return {
+        "schema": model.schema_.to_dict(),
+        "report": model.fit_report_.to_list(),
+        "blocks": blocks,
+        "nodes": {"S": list(found.S), "sizes": found.sizes, "pairs": found.pairs, "log_odds": found.log_odds},
+    } | {name: getattr(model, name) for name in SAVED}
+
+
+def restore_state(model: Any, state: dict[str, Any]) -> None:
+    """Make a fresh estimator the fitted one; parts that do not fit together are refused."""
+    model._remember(Schema.from_dict(state["schema"]))
+    model.fit_report_ = FitReport.from_list(state["report"])
+    blocks = tuple(
+        Block(family_entry(b["family"]).cls(*b["hyper"]), None, tuple(b["columns"])) for b in state["blocks"]
+    )
+    nodes = state["nodes"]
+    found = Answering(blocks, tuple(nodes["S"]), nodes["sizes"], nodes["pairs"], nodes["log_odds"])
+    _check(found, model.schema_)
+    model._answering = found
+    for name in SAVED:
+        setattr(model, name, state[name])
+    model._describe()
+
+
+def _check(found: Answering, schema: Schema) -> None:
+    K = found.n_clusters
+    check_array("pairs", found.pairs, (K - 1, 2), np.int64)
+    check_array("odds", found.log_odds, (K - 1,))
+    check_array("sizes", found.sizes, (2 * K - 1,))
+    later = K + np.arange(K - 1)[:, None]
+    if not ((found.pairs >= 0) & (found.pairs < later)).all():
+        raise ValueError("the nodes above the clusters are no tree")
+    for block, S in zip(found.blocks, found.S, strict=True):
+        check_family(block, schema)
+        check_array(f"statistics of {type(block.family).__name__}", S, (n_stats(block.family), 2 * K - 1))

@@ -1,0 +1,256 @@
+"""Trees of dissimilarities against their definitions, and as users meet them."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage, leaves_list
+from scipy.spatial.distance import pdist, squareform
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from partita import Agglomerative, BisectingClusters, Diana, KMedoids, SpanningTreeSplits, load
+from partita.engines.tree_divisive import medoid_split, spanning_linkage
+from partita.trees import lifetimes
+
+sys.path.insert(0, str(Path(__file__).parent))
+import naive_trees
+
+TREES = [Agglomerative, Diana, BisectingClusters, SpanningTreeSplits]
+has_medoids = importlib.util.find_spec("kmedoids") is not None
+has_similarity = importlib.util.find_spec("partita.similarity") is not None
+MODELS = [
+    Agglomerative(),
+    Diana(),
+    BisectingClusters(),
+    SpanningTreeSplits(),
+    *([KMedoids()] if has_medoids else []),
+]
+
+
+NEEDS_SIMILARITY = [
+    "check_estimators_dtypes",
+    "check_estimators_pickle",
+]  # rows with missing cells, categories
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    MODELS,
+    expected_failed_checks=lambda model: (
+        {} if has_similarity else dict.fromkeys(NEEDS_SIMILARITY, "partita.similarity is not there")
+    ),
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+def random_pairs(seed, n=14):
+    X = np.random.default_rng(seed).normal(size=(n, 3))
+    return squareform(pdist(X)), X
+
+
+def same_merges(found, expected):
+    assert [pair for pair, _ in found] == [pair for pair, _ in expected]
+    assert np.allclose([height for _, height in found], [height for _, height in expected])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_diana_is_the_naive_one(seed):
+    D, _ = random_pairs(seed)
+    model = Diana(metric="precomputed").fit(D)
+    found = naive_trees.merges_of(model.linkage_)[::-1]
+    expected = naive_trees.diana(D)
+    order = sorted(range(len(found)), key=lambda t: -found[t][1])
+    same_merges([found[t] for t in order], sorted(expected, key=lambda entry: -entry[1]))
+
+
+@pytest.mark.parametrize("link", ["single", "complete", "average"])
+@pytest.mark.parametrize("seed", range(3))
+def test_links_are_the_naive_ones(link, seed):
+    D, _ = random_pairs(seed)
+    model = Agglomerative(linkage=link, metric="precomputed").fit(D)
+    same_merges(naive_trees.merges_of(model.linkage_), naive_trees.agglomerate(D, link))
+    condensed = Agglomerative(linkage=link, metric="precomputed").fit(squareform(D))
+    assert np.array_equal(condensed.linkage_, model.linkage_)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_spanning_tree_splits_are_single_linkage(seed):
+    D, _ = random_pairs(seed, 25)
+    same_merges(naive_trees.merges_of(spanning_linkage(D)), naive_trees.agglomerate(D, "single"))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_split_by_medoids_is_at_rest(seed):
+    """Members are with the nearer medoid, and each medoid has the least sum of its side."""
+    D, _ = random_pairs(seed, 20)
+    leave = medoid_split(D, np.arange(20))
+    sides = [np.flatnonzero(leave == side) for side in (False, True)]
+    medoids = [side[D[np.ix_(side, side)].sum(axis=1).argmin()] for side in sides]
+    for k, side in enumerate(sides):
+        assert (D[side, medoids[k]] <= D[side, medoids[1 - k]]).all()
+
+
+@pytest.mark.parametrize("inside", ["kmeans", "kmedoids"])
+def test_bisection_divides_the_widest(inside):
+    """Three groups on a line: the first cut is where the widest gap is, and the tree goes down to single rows."""
+    X = np.concatenate([np.arange(5), 20 + np.arange(5), 60 + np.arange(5)])[:, None].astype(float)
+    model = BisectingClusters(3, inside=inside, random_state=0).fit(X)
+    assert model.labels_.tolist() == [0] * 5 + [1] * 5 + [2] * 5
+    assert is_valid_linkage(model.linkage_) and is_monotonic(model.linkage_)
+    full = BisectingClusters(inside=inside, random_state=0).fit(X)
+    widths = [height for _, height in naive_trees.merges_of(full.linkage_)]
+    D = np.abs(np.subtract.outer(X[:, 0], X[:, 0])) / X.std()
+    expected = [
+        max(D[i, j] for i in a | b for j in a | b)
+        for (a, b), _ in [(tuple(pair), h) for pair, h in naive_trees.merges_of(full.linkage_)]
+    ]
+    assert np.allclose(widths, expected)
+
+
+@pytest.mark.parametrize("cls", TREES)
+def test_two_groups(cls, two_groups, quiet, same_partition):
+    X, z = two_groups
+    with quiet():
+        model = cls(random_state=0).fit(X)
+    same_partition(model.labels_, z)
+    assert model.n_clusters_ == 2 and max(model.lifetimes_, key=model.lifetimes_.get) == 2
+    assert is_valid_linkage(model.linkage_) and is_monotonic(model.linkage_)
+    for K in (1, 3, 80):
+        assert cls(K, random_state=0).fit(X).n_clusters_ == K
+        assert len(set(cls(K, random_state=0).fit(X).labels_)) == K
+
+
+@pytest.mark.parametrize("cls", TREES)
+def test_centres_first(cls, two_groups, same_partition):
+    X, z = two_groups
+    model = cls(2, max_rows=50, n_centres=10, random_state=0).fit(X)
+    same_partition(model.labels_, z)
+    assert "reduced" in model.fit_report_ and len(model.linkage_) < 10
+    assert len(model.leaf_of_row_) == 80 and model.leaf_of_row_.max() == len(model.linkage_)
+
+
+def test_the_gap_can_say_one():
+    rng = np.random.default_rng(0)
+    noise = Agglomerative(criterion="gap", random_state=0).fit(rng.uniform(size=(60, 2)))
+    assert noise.n_clusters_ == 1 and len(noise.gaps_) == 10
+    X = rng.normal(size=(60, 2)) + 9.0 * (np.arange(60) % 3)[:, None]
+    assert Agglomerative(criterion="gap", random_state=0).fit(X).n_clusters_ == 3
+    with pytest.raises(ValueError, match=r"criterion='gap' .* needs a table of numbers"):
+        Agglomerative(criterion="gap", metric="precomputed").fit(squareform(pdist(X)))
+
+
+def test_lifetimes_add_up_to_the_height():
+    D, _ = random_pairs(0)
+    Z = Agglomerative(metric="precomputed").fit(D).linkage_
+    assert sum(lifetimes(Z).values()) == pytest.approx(Z[-1, 2])
+
+
+def test_optimal_ordering_only_turns_branches():
+    D, _ = random_pairs(1, 20)
+    plain, ordered = (Agglomerative(metric="precomputed", optimal_ordering=o).fit(D) for o in (False, True))
+    same_merges(naive_trees.merges_of(ordered.linkage_), naive_trees.merges_of(plain.linkage_))
+
+    def length(Z):
+        leaves = leaves_list(Z)
+        return D[leaves[:-1], leaves[1:]].sum()
+
+    assert length(ordered.linkage_) < length(plain.linkage_)
+
+
+def test_metrics(two_groups):
+    X, _ = two_groups
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    for metric in ("euclidean", "cityblock", "cosine"):
+        model = Agglomerative(metric=metric).fit(X)
+        given = Agglomerative(metric="precomputed").fit(pdist(scaled, metric))
+        assert np.allclose(model.linkage_[:, 2], given.linkage_[:, 2])
+
+
+@pytest.mark.skipif(not has_similarity, reason="partita.similarity is not there")
+def test_mixed_tables_with_holes(two_groups, same_partition):
+    X, z = two_groups
+    frame = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "town": np.array(["Ulm", "Bonn"])[z]})
+    frame.loc[3, "x"] = np.nan
+    for model in (Agglomerative(2), Diana(2), BisectingClusters(2), SpanningTreeSplits(2)):
+        same_partition(model.fit(frame).labels_, z)
+    same_partition(Agglomerative(2, metric="city_block").fit(X).labels_, z)
+
+
+def test_what_a_metric_cannot_read(two_groups):
+    X, _ = two_groups
+    X[3, 0] = np.nan
+    with pytest.raises(ValueError, match=r"metric='cityblock' .* metric='auto'"):
+        Agglomerative(metric="cityblock").fit(X)
+
+
+@pytest.mark.parametrize(
+    "D, message",
+    [
+        (np.ones((3, 2)), "give a square matrix"),
+        (np.zeros(4), "no number of pairs"),
+        (np.array([[0.0, 1.0], [2.0, 0.0]]), r"not symmetric: X\[0, 1\] is 1"),
+        (np.array([[0.0, -1.0], [-1.0, 0.0]]), r"\[0, 1\] is -1"),
+        (np.array([[0.0, np.nan], [np.nan, 0.0]]), "finite"),
+        (np.array([[1.0, 2.0], [2.0, 0.0]]), r"X\[0, 0\] is 1.0: an object is not dissimilar from itself"),
+    ],
+)
+def test_bad_dissimilarities(D, message):
+    with pytest.raises(ValueError, match=message):
+        Agglomerative(metric="precomputed").fit(D)
+
+
+@pytest.mark.parametrize("cls", TREES)
+def test_odd_tables(cls, quiet, one_warning):
+    with quiet():
+        assert cls().fit([[1.5, 2.0]]).labels_.tolist() == [0]
+        assert cls(random_state=0).fit(np.full((9, 2), 3.5)).n_clusters_ == 1
+        assert cls(random_state=0).fit(np.repeat([[0.0, 0.5], [1.0, 1.0]], 5, axis=0)).n_clusters_ == 2
+    with one_warning("5 clusters were asked for, and there are only 3 rows"):
+        assert cls(5, random_state=0).fit([[1.5], [2.5], [4.0]]).n_clusters_ == 3
+    with pytest.raises(ValueError, match="every cell is missing"):
+        cls().fit(np.full((4, 2), np.nan))
+    with pytest.raises(ValueError, match=r"column 'x1', row 1 .*replace inf"):
+        cls().fit([[1.0, 2.0], [3.0, np.inf]])
+
+
+@pytest.mark.parametrize("cls", TREES)
+def test_save_and_load(cls, tmp_path, two_groups):
+    X, _ = two_groups
+    for model in (cls(random_state=0).fit(X), cls(metric="precomputed", random_state=0)):
+        if model.metric == "precomputed":
+            model.fit(squareform(pdist(X)))
+        model.save(tmp_path / "tree.npz")
+        other = load(tmp_path / "tree.npz")
+        assert np.array_equal(other.linkage_, model.linkage_) and np.array_equal(other.labels_, model.labels_)
+        assert other.lifetimes_ == model.lifetimes_ and other.get_params() == model.get_params()
+
+
+def test_more_pairs_than_memory():
+    frame = pd.DataFrame({"a": pd.array(["u", "v"] * 500_000)})
+    with pytest.raises(ValueError, match="the dissimilarities of 1,000,000 rows need about"):
+        Agglomerative().fit(frame)
+
+
+@pytest.mark.skipif(not has_medoids, reason="kmedoids is not installed")
+def test_medoids(two_groups, tmp_path, same_partition):
+    X, z = two_groups
+    model = KMedoids(2, random_state=0).fit(X)
+    same_partition(model.labels_, z)
+    D = squareform(pdist((X - X.mean(axis=0)) / X.std(axis=0)))
+    assert model.inertia_ == pytest.approx(D[:, model.medoids_].min(axis=1).sum())
+    assert model.labels_[model.medoids_].tolist() == [0, 1]
+    for k in (0, 1):  # each is the middle of its cluster
+        own = np.flatnonzero(model.labels_ == k)
+        assert model.medoids_[k] == own[D[np.ix_(own, own)].sum(axis=1).argmin()]
+    model.save(tmp_path / "medoids.npz")
+    assert np.array_equal(load(tmp_path / "medoids.npz").medoids_, model.medoids_)
+
+
+@pytest.mark.skipif(has_medoids, reason="kmedoids is installed")
+def test_medoids_say_what_to_install(two_groups):
+    with pytest.raises(ImportError, match=r"pip install 'partita\[medoids\]'"):
+        KMedoids(2).fit(two_groups[0])
