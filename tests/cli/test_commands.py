@@ -241,3 +241,15 @@ def test_blocks(folder):
     found = json.loads(done.stdout)
     assert found["n_row_clusters"] >= 2 and found["n_column_clusters"] >= 2
     assert len(read_file(folder / "matrix-partita" / "columns.csv").columns["group"]) == 16
+
+
+def test_tree(folder):
+    done = partita(
+        "tree", "table.csv", "--id", "id", "--truth", "kind", "--json", "-q", "-o", "tree", folder=folder
+    )
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["n_clusters"] == 2 and found["adjusted_rand"] == 1.0
+    assert (folder / "tree" / "report.html").exists() and load(
+        folder / "tree" / "model.npz"
+    ).linkage_.shape == (59, 4)

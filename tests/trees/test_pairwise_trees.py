@@ -20,7 +20,6 @@ import naive_trees
 
 TREES = [Agglomerative, Diana, BisectingClusters, SpanningTreeSplits]
 has_medoids = importlib.util.find_spec("kmedoids") is not None
-has_similarity = importlib.util.find_spec("partita.similarity") is not None
 MODELS = [
     Agglomerative(),
     Diana(),
@@ -30,19 +29,8 @@ MODELS = [
 ]
 
 
-NEEDS_SIMILARITY = [
-    "check_estimators_dtypes",
-    "check_estimators_pickle",
-]  # rows with missing cells, categories
-
-
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    MODELS,
-    expected_failed_checks=lambda model: (
-        {} if has_similarity else dict.fromkeys(NEEDS_SIMILARITY, "partita.similarity is not there")
-    ),
-)
+@parametrize_with_checks(MODELS)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
@@ -170,7 +158,6 @@ def test_metrics(two_groups):
         assert np.allclose(model.linkage_[:, 2], given.linkage_[:, 2])
 
 
-@pytest.mark.skipif(not has_similarity, reason="partita.similarity is not there")
 def test_mixed_tables_with_holes(two_groups, same_partition):
     X, z = two_groups
     frame = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "town": np.array(["Ulm", "Bonn"])[z]})
