@@ -1,0 +1,1 @@
+"""Views: one table, many clusterings, each by its own columns."""
