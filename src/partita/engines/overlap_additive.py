@@ -15,13 +15,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from partita.dispatch import kernel
-from partita.engines import gibbs
 from partita.engines.overlap_families import KnownNoise
-from partita.engines.overlap_state import State, log_joint
-from partita.engines.split_merge import split_merge
+from partita.engines.overlap_state import State, by_views
+from partita.families.gaussian import GaussianDiagonal
 from partita.families.registry import Block
-from partita.labels import canonical
-from partita.partitions import DirichletProcess
 from partita.partitions.learning import Gamma, sample_positive
 
 __all__ = ["Additive", "AdditiveScores", "Effects", "Parameters", "read_reals"]
@@ -44,6 +41,25 @@ class Parameters(NamedTuple):
     residual: np.ndarray  # [row, column]
     effects: list[np.ndarray]  # [cluster, column] of each view
     noise: np.ndarray  # standard deviation of each column
+
+
+@kernel
+def cross_products(Z, offset, seen, X, G, T):
+    """``G = W' diag(seen) W`` and ``T = W'X`` for the one-hot matrix W of all labels and a column of ones."""
+    V, N = Z.shape
+    P, D = G.shape[0] - 1, X.shape[1]
+    at = np.empty(V + 1, np.int64)
+    at[V] = P
+    for i in range(N):
+        for v in range(V):
+            at[v] = offset[v] + Z[v, i]
+        if seen[i] > 0.0:
+            for v in range(V + 1):
+                for u in range(V + 1):
+                    G[at[v], at[u]] += 1.0
+        for v in range(V + 1):
+            for d in range(D):
+                T[at[v], d] += X[i, d]
 
 
 @kernel
@@ -131,18 +147,22 @@ class AdditiveScores:
     array([ 1.3, -0.7])
     """
 
-    def __init__(self, data: Additive, Z: Any, hyper: Effects):
+    def __init__(self, data: Additive, Z: Any, hyper: Effects, same: AdditiveScores | None = None):
         self.data, self.hyper = data, hyper
+        self.memo: dict[tuple[int, ...], np.ndarray] = {}
+        if same is not None:
+            self.offset, self.T, self.G = same.offset, same.T, same.G
+            return
         sizes = [int(z.max()) + 1 for z in Z]
         self.offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        N, D = data.X.shape
-        self.W = np.zeros((N, self.offset[-1] + 1))
-        self.W[:, -1] = 1.0
-        for v, z in enumerate(Z):
-            self.W[np.arange(N), self.offset[v] + z] = 1.0
-        self.T = self.W.T @ data.filled
-        self.G = [self.W.T @ (self.W if seen is None else self.W * seen[:, None]) for _, seen in data.patterns]
-        self.memo: dict[tuple[int, ...], np.ndarray] = {}
+        P = int(self.offset[-1]) + 1
+        labels = np.array(Z, dtype=np.int64).reshape(len(Z), data.n_rows)
+        self.T, self.G = np.zeros((P, data.n_columns)), []
+        for columns, seen in data.patterns:
+            G, T = np.zeros((P, P)), np.zeros((P, len(columns)))
+            cross_products(labels, self.offset, seen, np.ascontiguousarray(data.filled[:, columns]), G, T)
+            self.G.append(G)
+            self.T[:, columns] = T
 
     def __call__(self, views: tuple[int, ...]) -> np.ndarray:
         """[column]; the views in rising order."""
@@ -190,7 +210,7 @@ class Additive(NamedTuple):
     filled: np.ndarray  # missing cells 0
     squares: np.ndarray  # sum of squares of each column
     counts: np.ndarray  # seen cells of each column
-    patterns: tuple[tuple[np.ndarray, np.ndarray | None], ...]  # columns that miss the same cells; None: none missing
+    patterns: tuple[tuple[np.ndarray, np.ndarray], ...]  # columns that miss the same cells; which rows are seen
 
     @property
     def n_rows(self) -> int:
@@ -202,70 +222,68 @@ class Additive(NamedTuple):
         """Number of columns."""
         return self.X.shape[1]
 
-    def scores(self, Z: Any, hyper: Effects) -> AdditiveScores:
-        """Log marginal likelihoods given the labels of all views."""
-        return AdditiveScores(self, Z, hyper)
+    def scores(self, Z: Any, hyper: Effects, same: AdditiveScores | None = None) -> AdditiveScores:
+        """Log marginal likelihoods given the labels of all views; ``same`` has the same labels."""
+        return AdditiveScores(self, Z, hyper, same)
 
-    def parameters(self, state: State, rng: np.random.Generator | None) -> Parameters:
+    def parameters(self, state: State, hyper: Effects, rng: np.random.Generator | None) -> Parameters:
         """Middles, effects and noise drawn from their posterior; without a generator at their means."""
-        scores = self.scores(state.Z, state.hyper)
+        scores = self.scores(state.Z, hyper)
         N, D = self.X.shape
         effects = [np.zeros((int(z.max()) + 1, D)) for z in state.Z]
         residual, noise = np.empty((N, D)), np.empty(D)
         for p, (columns, _) in enumerate(self.patterns):
-            for views, part in _by_views(state.Y[columns]).items():
+            for views, part in by_views(state.Y[columns]).items():
                 ds = columns[part]
                 index, L, half = scores.posterior(views, p, ds)
-                a = state.hyper.a + 0.5 * self.counts[ds]
-                b = state.hyper.b + 0.5 * np.maximum(self.squares[ds] - (half**2).sum(axis=0), 0.0)
+                a = hyper.a + 0.5 * self.counts[ds]
+                b = hyper.b + 0.5 * np.maximum(self.squares[ds] - (half**2).sum(axis=0), 0.0)
                 noise[ds] = np.sqrt(b / (a if rng is None else rng.standard_gamma(a)))
                 if rng is not None:
                     half = half + noise[ds] * rng.standard_normal(half.shape)
                 solve_back(L, half)
-                residual[:, ds] = self.X[:, ds] - scores.W[:, index] @ half
+                residual[:, ds] = self.X[:, ds] - half[-1]
                 at = 0
                 for v in views:
                     effects[v][:, ds] = half[at : at + len(effects[v])]
+                    residual[:, ds] -= effects[v][:, ds][state.Z[v]]
                     at += len(effects[v])
         return Parameters(residual, effects, noise)
 
-    def row_step(
-        self,
-        state: State,
-        rng: np.random.Generator,
-        *,
-        views: Any = None,
-        n_sweeps: int = 1,
-        n_moves: int = 3,
-        exact: bool = True,
-    ) -> State:
-        """New labels of the rows, view after view, given a draw of the other views' parameters.
+    def row_block(self, state: State, parameters: Parameters, v: int, hyper: Effects, exact: bool) -> Block:
+        """The columns of view v as a block of a mixture, given the parameters of the other views.
 
-        Leaves the posterior invariant if ``exact``; otherwise parameters are held at their means, for a search.
+        Without ``exact``, for a search, each cluster has a variance of its own: real clusters have, and would be split
+        for it.
         """
-        residual, effects, noise = self.parameters(state, rng if exact else None)
-        Z = list(state.Z)
-        for v in range(len(Z)) if views is None else views:
-            f = np.flatnonzero(state.Y[:, v])
-            raw = (residual[:, f] + effects[v][Z[v]][:, f]) / noise[f]
-            Z[v] = seat_rows(raw, Z[v], 1.0 / state.hyper.effect, state.concentration, rng, n_sweeps, n_moves)
-            own = _own_effects(raw, Z[v], 1.0 / state.hyper.effect, rng if exact else None) * noise[f]
-            effects[v] = np.zeros((len(own), self.n_columns))
-            effects[v][:, f] = own
-            residual[:, f] = raw * noise[f] - own[Z[v]]
-        return state._replace(Z=tuple(Z))
+        f = np.flatnonzero(state.Y[: self.n_columns, v])
+        R = (parameters.residual[:, f] + parameters.effects[v][state.Z[v]][:, f]) / parameters.noise[f]
+        if exact:
+            family: Any = KnownNoise(np.full(len(f), 1.0 / hyper.effect))
+        else:
+            family = GaussianDiagonal.default(len(f), k=0.3, a=2.0, b=2.0)
+        return Block(family, np.ascontiguousarray(R), ())
 
-    def learn(self, state: State, rng: np.random.Generator) -> State:
+    def take_in(
+        self, state: State, parameters: Parameters, v: int, R: np.ndarray, hyper: Effects, rng: Any
+    ) -> None:
+        """Renew the effects of view v, whose labels have changed, and the residuals; in place."""
+        f, z = np.flatnonzero(state.Y[: self.n_columns, v]), state.Z[v]
+        own = _own_effects(R, z, 1.0 / hyper.effect, rng) * parameters.noise[f]
+        parameters.effects[v] = np.zeros((len(own), self.n_columns))
+        parameters.effects[v][:, f] = own
+        parameters.residual[:, f] = R * parameters.noise[f] - own[z]
+
+    def learn(self, state: State, hyper: Effects, rng: np.random.Generator) -> Effects:
         """A new size of the effects, given memberships and labels."""
+        found = by_views(state.Y[: self.n_columns])
 
         def log_likelihood(effect: float) -> float:
-            hyper = state.hyper._replace(effect=effect)
-            return log_joint(state, self.scores(state.Z, hyper))
+            scores = self.scores(state.Z, hyper._replace(effect=effect), start)
+            return sum(float(scores(views)[columns].sum()) for views, columns in found.items())
 
-        if not state.Z:
-            return state._replace(hyper=state.hyper._replace(effect=float(rng.standard_gamma(SIZE.shape)) / SIZE.rate))
-        effect = sample_positive(log_likelihood, state.hyper.effect, rng, SIZE)
-        return state._replace(hyper=state.hyper._replace(effect=effect))
+        start = self.scores(state.Z, hyper)
+        return hyper._replace(effect=sample_positive(log_likelihood, hyper.effect, rng, SIZE))
 
 
 SIZE = Gamma(2.0, 1.0)  # hyperprior of the size of effects
@@ -287,39 +305,10 @@ def read_reals(X: np.ndarray) -> Additive:
     for d in range(X.shape[1]):
         found.setdefault(np.packbits(seen[:, d]).tobytes(), []).append(d)
     patterns = tuple(
-        (np.array(columns), None if seen[:, columns[0]].all() else seen[:, columns[0]].astype(float))
+        (np.array(columns), seen[:, columns[0]].astype(float))
         for columns in found.values()
     )
     return Additive(X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns)
-
-
-def _by_views(Y: np.ndarray) -> dict[tuple[int, ...], list[int]]:
-    """Which rows of Y have which views."""
-    out: dict[tuple[int, ...], list[int]] = {}
-    for d, y in enumerate(Y):
-        out.setdefault(tuple(np.flatnonzero(y)), []).append(d)
-    return out
-
-
-def seat_rows(
-    R: np.ndarray,
-    z: np.ndarray,
-    precision: float,
-    concentration: float,
-    rng: np.random.Generator,
-    n_sweeps: int = 1,
-    n_moves: int = 3,
-) -> np.ndarray:
-    """Gibbs sweeps and split-merge moves over rows R of unit noise."""
-    prior = DirichletProcess(concentration)
-    family = KnownNoise(np.full(R.shape[1], precision))
-    seating = gibbs.seat([Block(family, np.ascontiguousarray(R), ())], z)
-    rows = np.arange(len(R))
-    for _ in range(n_sweeps):
-        seating = gibbs.reseat(seating, prior, rows, rng.random(len(R)))
-    for _ in range(n_moves):
-        seating, _ = split_merge(seating, prior, rng)
-    return canonical(gibbs.labels(seating))
 
 
 def _own_effects(R: np.ndarray, z: np.ndarray, precision: float, rng: np.random.Generator | None) -> np.ndarray:

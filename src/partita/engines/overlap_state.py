@@ -10,7 +10,7 @@ from partita.labels import canonical
 from partita.partitions import DirichletProcess, IndianBuffet, log_eppf
 from partita.partitions.buffet import _log_dishes
 
-__all__ = ["State", "add_view", "empty_state", "log_joint", "log_prior", "without_views"]
+__all__ = ["State", "add_view", "by_views", "empty_state", "log_joint", "log_prior", "log_view", "without_views"]
 
 
 class State(NamedTuple):
@@ -63,8 +63,8 @@ def without_views(state: State, drop: np.ndarray) -> State:
 def log_prior(state: State) -> float:
     """Log probability of memberships and labels, views in some order.
 
-    Labels are drawn for each view anew, so that no two views are likely to be the same in all; where they are, the
-    state comes about in fewer ways, which ``log_repeats`` counts.
+    Views that are the same in columns and labels come about in fewer ways; that factor, which hardly ever matters, is
+    not in it.
     """
     prior = DirichletProcess(state.concentration)
     sizes = [np.bincount(z).astype(float) for z in state.Z]
@@ -75,9 +75,29 @@ def log_prior(state: State) -> float:
 def log_joint(state: State, scores: Any) -> float:
     """Log probability of data, memberships and labels; ``scores`` gives a column's log marginal likelihood."""
     total = log_prior(state)
-    rows: dict[tuple[int, ...], list[int]] = {}
-    for d, y in enumerate(state.Y):
-        rows.setdefault(tuple(np.flatnonzero(y)), []).append(d)
-    for views, columns in rows.items():
+    for views, columns in by_views(state.Y).items():
         total += float(scores(views)[columns].sum())
     return total
+
+
+def by_views(Y: np.ndarray) -> dict[tuple[int, ...], list[int]]:
+    """Which columns have which views.
+
+    Examples
+    --------
+    >>> by_views(np.array([[True, False], [False, False], [True, False]]))
+    {(0,): [0, 2], (): [1]}
+    """
+    out: dict[tuple[int, ...], list[int]] = {}
+    for d, y in enumerate(Y):
+        out.setdefault(tuple(int(v) for v in np.flatnonzero(y)), []).append(d)
+    return out
+
+
+def log_view(state: State, v: int) -> float:
+    """What view v adds to the log prior."""
+    n = np.bincount(state.Z[v]).astype(float)
+    rows = log_eppf(DirichletProcess(state.concentration), n, len(n))
+    m = state.Y[:, [v]].sum(axis=0).astype(float)
+    none = _log_dishes(state.buffet, np.zeros(0), len(state.Y))
+    return float(rows + _log_dishes(state.buffet, m, len(state.Y)) - none)

@@ -1,0 +1,237 @@
+"""Search for a good state of overlapping views: where chains start, and what is polished.
+
+A chain of single moves does not find ten views from none. The search climbs the joint probability by large steps: views
+from groups of dependent columns, births of views on the residuals of the others, merges of views with like labels, and
+the removal of a view whose columns are then explained anew, by several smaller views (a view that mixes two has too
+many clusters). It leaves no posterior invariant and does not have to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partita.engines.overlap_cells import Cells
+from partita.engines.overlap_features import choose_views
+from partita.engines.overlap_screen import (
+    cluster_rows,
+    group_columns,
+    independent_parts,
+    screen_dependence,
+)
+from partita.engines.overlap_state import State, add_view, empty_state, log_joint, log_view, without_views
+from partita.engines.overlap_table import OverlapTable
+from partita.families.gaussian import GaussianDiagonal
+from partita.families.registry import Block
+from partita.labels import contingency
+
+__all__ = ["OverlapSearch", "likeness"]
+
+LIKE = 0.3  # views whose labels are more alike than this are tried as one
+LEAST_GAIN = 1.0  # of the log joint, for a change of structure
+SHARE = 0.05  # smaller clusters do not count as a sign of a mixed view
+ROUNDS = 8
+REFACTOR = (1, 2, 3)  # rounds in which mixed views are taken apart
+
+
+def likeness(a: np.ndarray, b: np.ndarray) -> float:
+    """Normalised mutual information of two labelings (arithmetic mean).
+
+    Examples
+    --------
+    >>> likeness(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
+    1.0
+    """
+    p = contingency(a, b, sparse=False) / len(a)
+
+    def entropy(q: np.ndarray) -> float:
+        q = q[q > 0]
+        return float(-(q * np.log(q)).sum())
+
+    h, g = entropy(p.sum(axis=0)), entropy(p.sum(axis=1))
+    return 0.0 if h + g == 0 else 2.0 * (h + g - entropy(p.ravel())) / (h + g)
+
+
+class OverlapSearch:
+    """One search over a table; ``largest`` views a column, at most ``max_views`` in all."""
+
+    def __init__(self, table: OverlapTable, rng: np.random.Generator, *, largest: int, max_views: int):
+        self.table, self.rng, self.largest, self.max_views = table, rng, largest, max_views
+
+    # ---- pieces ----------------------------------------------------------------------------------------------
+
+    def score(self, state: State) -> float:
+        """Log joint."""
+        return log_joint(state, self.table.scores(state.Z, state.hyper))
+
+    def prune(self, state: State) -> State:
+        """Without views of one cluster or no column."""
+        flat = np.array([z.max() == 0 for z in state.Z], dtype=bool)
+        return without_views(state, flat | ~state.Y.any(axis=0))
+
+    def columns(self, state: State) -> State:
+        """Best memberships given the labels."""
+        return self.prune(choose_views(self.table, state, largest=self.largest))
+
+    def rows(self, state: State, **options: Any) -> State:
+        """Better labels given the memberships."""
+        if not state.Z:
+            return state
+        return self.prune(self.table.row_step(state, self.rng, exact=False, **options))
+
+    def settle(self, state: State, n: int = 1) -> State:
+        """Columns and rows in turn."""
+        for _ in range(n):
+            state = self.rows(self.columns(state))
+        return self.columns(state)
+
+    # ---- starts ------------------------------------------------------------------------------------------------
+
+    def start(self, how: str) -> State:
+        """Views to begin with: "screen" (groups of dependent columns), "parts" (independent components), "none"."""
+        state = empty_state(self.table.n_columns, self.table.default_hyper())
+        if how == "none":
+            return state
+        R, owner = self.table.residuals(state)
+        if how == "parts":
+            filled = np.where(np.isnan(R), 0.0, R)
+            spectrum = np.linalg.eigvalsh(filled.T @ filled / len(R))[::-1]
+            edge = (1.0 + np.sqrt(R.shape[1] / len(R))) ** 2 * np.median(spectrum)
+            labels = independent_parts(R, int(np.clip((spectrum > edge).sum(), 2, 60)), self.rng)
+            for z in labels[: self.max_views]:
+                state = add_view(state, z, [])
+            return choose_views(self.table, state, largest=self.largest)
+        for group in group_columns(screen_dependence(R))[: self.max_views]:
+            z = cluster_rows(R[:, group], self.rng)
+            if z.max() > 0:
+                state = add_view(state, z, np.unique(owner[group]))
+        return state
+
+    # ---- moves -------------------------------------------------------------------------------------------------
+
+    def births(self, state: State) -> tuple[State, int]:
+        """New views where residuals depend on each other."""
+        n_born, now = 0, self.score(state)
+        R, owner = self.table.residuals(state)
+        for group in group_columns(screen_dependence(R)):
+            if state.n_views >= self.max_views:
+                break
+            z = cluster_rows(R[:, group], self.rng)
+            if z.max() == 0:
+                continue
+            trial = add_view(state, z, np.unique(owner[group]))
+            trial = self.columns(self.rows(trial, views=[trial.n_views - 1], n_sweeps=2))
+            then = self.score(trial)
+            if then > now + LEAST_GAIN:
+                state, now, n_born = trial, then, n_born + 1
+        return state, n_born
+
+    def merges(self, state: State) -> State:
+        """One view instead of two with like labels, as long as that is better."""
+        again = True
+        while again:
+            again, now = False, self.score(state)
+            pairs = [(a, b) for a in range(state.n_views) for b in range(a + 1, state.n_views)]
+            for a, b in pairs:
+                if likeness(state.Z[a], state.Z[b]) <= LIKE:
+                    continue
+                keep, drop = (a, b) if state.Y[:, a].sum() >= state.Y[:, b].sum() else (b, a)
+                Y = state.Y.copy()
+                Y[:, keep] |= Y[:, drop]
+                trial = self.settle(without_views(state._replace(Y=Y), np.arange(Y.shape[1]) == drop))
+                if self.score(trial) > now:
+                    state, again = trial, True
+                    break
+        return state
+
+    def refactor(self, state: State, v: int, how: str) -> tuple[State, bool]:
+        """Explain the columns of view v anew, by smaller views."""
+        R, owner = self.table.residuals(without_views(state, np.arange(state.n_views) == v))
+        R = R[:, state.Y[owner, v]]
+        if R.shape[1] < 3 or state.n_views >= self.max_views:
+            return state, False
+        R = np.where(np.isnan(R), 0.0, R)
+        R = R / np.maximum(R.std(axis=0), 1e-12)
+        near = np.abs(R.T @ R) / len(R)
+        if how == "parts":
+            n_parts = int(np.clip((np.linalg.eigvalsh(near) > 1.0).sum(), 2, 12))
+            labels = independent_parts(R, n_parts, self.rng, (2, 3, 4))
+        else:
+            seeds = self.rng.integers(R.shape[1], size=2)
+            tops = [np.argsort(-near[j])[: max(3, R.shape[1] // 4)] for j in seeds]
+            labels = [cluster_rows(R[:, top], self.rng, (2, 3)) for top in tops]
+        trial = without_views(state, np.arange(state.n_views) == v)
+        for z in labels[: self.max_views - trial.n_views]:
+            if z.max() > 0:
+                trial = add_view(trial, z, [])
+        trial, _ = self.births(self.settle(trial, 3))
+        better = self.score(trial) > self.score(state) + LEAST_GAIN
+        return (trial, True) if better else (state, False)
+
+    def weed(self, state: State) -> State:
+        """Without the views of real columns that only make up for clusters of unequal width.
+
+        A wide and a narrow cluster in one column look like a further view to a model with one noise for all. Judged by
+        cells with variances of their own, such a view is not worth its labels.
+        """
+        if self.table.real is None:
+            return state
+        family = GaussianDiagonal.default(self.table.n_real)
+        judge = Cells((Block(family, self.table.real.X, ()),))
+        while state.n_views:
+            scores = judge.scores(state.Z, (family,))
+            worth = [self._worth(state, v, scores) for v in range(state.n_views)]
+            v = int(np.argmin(worth))
+            if worth[v] >= 0:
+                return state
+            state = self.columns(without_views(state, np.arange(state.n_views) == v))
+        return state
+
+    def _worth(self, state: State, v: int, scores: Any) -> float:
+        if state.Y[self.table.n_real :, v].any():
+            return np.inf  # other columns speak for it
+        worth = log_view(state, v)
+        for d in np.flatnonzero(state.Y[:, v]):
+            with_it = tuple(np.flatnonzero(state.Y[d]))
+            worth += scores(with_it)[d] - scores(tuple(u for u in with_it if u != v))[d]
+        return float(worth)
+
+    # ---- the whole -----------------------------------------------------------------------------------------------
+
+    def run(self, how: str = "screen", learn: bool = True) -> State:
+        """From a start to a state that no large step improves."""
+        state = self.columns(self.start(how))
+        grow, best = True, -np.inf
+        for round_ in range(ROUNDS):
+            state = self.rows(self.columns(state))
+            if learn and round_:
+                state = self.table.learn(state, self.rng)
+            born = 0
+            if grow:
+                state, born = self.births(state)
+                grow = born > 0 or round_ < 2
+            state = self.merges(state)
+            if round_ in REFACTOR:
+                state, changed = self.take_apart(state)
+                grow = grow or changed
+            now = self.score(state)
+            if now < best + LEAST_GAIN and not born and round_ > max(REFACTOR):
+                break
+            best = max(best, now)
+        return self.weed(self.columns(state))
+
+    def take_apart(self, state: State) -> tuple[State, bool]:
+        """Try to refactor each view with at least four clusters of some size."""
+        changed = False
+        for v in np.argsort([-int(z.max()) for z in state.Z], kind="stable"):
+            if v >= state.n_views or (np.bincount(state.Z[v]) > SHARE * self.table.n_rows).sum() < 4:
+                continue
+            for how in ("parts", "seeds"):
+                state, better = self.refactor(state, int(v), how)
+                if better:
+                    changed = True
+                    break
+        return state, changed
+
+
