@@ -25,8 +25,9 @@ from partita.engines.columns_hall import (
     add_view,
     draw_concentration,
     draw_index,
-    home_of,
     log_choices,
+    put_in,
+    take_out,
 )
 from partita.engines.drawing import draw_slot, whole_blocks
 from partita.engines.gibbs import MANY, Seating, fill_mass, score_row, take
@@ -117,8 +118,7 @@ def offer_view(
     table: Table, hall: Hall, unit: int, blocks: Sequence[Block], plan: Plan, rng: np.random.Generator
 ) -> str:
     """Offer a unit a view of its own, or one that is alone a place in another; what came of it."""
-    home = home_of(hall, unit)
-    hall.members[home].discard(unit)
+    home = take_out(table, hall, unit)
     N = len(hall.z[0])
     order, u = rng.permutation(N), rng.random(N)
     log_others = log_choices(table, hall, unit)
@@ -128,13 +128,13 @@ def offer_view(
         z, log_weight = build_division(blocks, prior, order, u, plan.dtype)
         if math.log(rng.random()) < log_new + log_weight - logsumexp(log_others):
             home = add_view(table, hall, z, prior)
-            hall.members[home].add(unit)
+            put_in(table, hall, unit, home)
             return "birth"
     elif np.isfinite(log_others).any():
         log_weight = log_weight_of_division(blocks, hall.priors[home], hall.z[home], order, plan.dtype)
         if math.log(rng.random()) < logsumexp(log_others) - log_new - log_weight:
             home = draw_index(log_others, rng)
-            hall.members[home].add(unit)
+            put_in(table, hall, unit, home)
             return "death"
-    hall.members[home].add(unit)
+    put_in(table, hall, unit, home)
     return "refused"

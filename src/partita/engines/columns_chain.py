@@ -18,7 +18,8 @@ from partita.trace import label_dtype
 
 __all__ = ["Snapshot", "ViewSnapshot", "column_step", "run_columns", "step", "take_snapshot"]
 
-FEW_BIRTHS = 0.2  # share of the units that are offered a view of their own once a chain has settled
+FIRST = 3  # iterations of the burn-in in which every unit is offered a view of its own
+FEW_BIRTHS = 0.1  # share of the units that are, afterwards
 
 
 class ViewSnapshot(NamedTuple):
@@ -57,8 +58,7 @@ def column_step(table: Table, plan: Plan, rng: np.random.Generator) -> Table:
     accepted["moved"] = accepted.get("moved", 0) + moved
     prior = table.prior
     if plan.learn_views:
-        counts = [sum(int(layout.sizes[u]) for u in members) for members in hall.members if members]
-        prior = sample_hyper(prior, np.array(counts, float), rng)
+        prior = sample_hyper(prior, hall.count, rng)
     return leave(table._replace(prior=prior, accepted=accepted), hall, plan, rng)
 
 
@@ -109,7 +109,8 @@ def run_columns(
     total = schedule.burn_in + schedule.n_draws * schedule.thin
     for iteration in range(total):
         settled = iteration >= schedule.burn_in
-        table = step(table, plan._replace(n_births=FEW_BIRTHS) if settled else plan, rng)
+        few = settled or iteration >= FIRST
+        table = step(table, plan._replace(n_births=min(plan.n_births, FEW_BIRTHS)) if few else plan, rng)
         values.append(log_joint(table))
         if settled and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
             draws.append(take_snapshot(table, index, values[-1]))

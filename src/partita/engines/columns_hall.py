@@ -22,9 +22,10 @@ __all__ = [
     "draw_index",
     "draw_restaurant",
     "enter",
-    "home_of",
     "leave",
     "log_choices",
+    "put_in",
+    "take_out",
 ]
 
 NEVER = -np.inf
@@ -58,6 +59,8 @@ class Hall(NamedTuple):
     scores: list[np.ndarray]  # log evidence of every unit under each view
     members: list[set[int]]
     source: list[int]  # which view of the table it was, -1 for a new one
+    home: np.ndarray  # view of each unit
+    count: np.ndarray  # columns of each view, with room for every view that may come
 
 
 def unit_sums(layout: Layout, by_column: np.ndarray) -> np.ndarray:
@@ -72,27 +75,42 @@ def enter(table: Table) -> Hall:
         unit_sums(table.layout, evidence(table.layout.blocks, table.families, labels, int(labels.max()) + 1))
         for labels in z
     ]
-    return Hall(
-        z,
-        [view.chain.prior for view in table.views],
-        scores,
-        [set(view.units) for view in table.views],
-        list(range(len(z))),
-    )
+    home = np.empty(len(table.layout.units), np.int64)
+    count = np.zeros(len(z) + 2 * len(home))
+    for v, view in enumerate(table.views):
+        home[list(view.units)] = v
+        count[v] = table.layout.sizes[list(view.units)].sum()
+    priors = [view.chain.prior for view in table.views]
+    members = [set(view.units) for view in table.views]
+    return Hall(z, priors, scores, members, list(range(len(z))), home, count)
 
 
-def home_of(hall: Hall, unit: int) -> int:
-    """The view that a unit is in."""
-    return next(v for v, members in enumerate(hall.members) if unit in members)
+def take_out(table: Table, hall: Hall, unit: int) -> int:
+    """Take a unit out of its view, which may be left empty; the view that was its home."""
+    home = int(hall.home[unit])
+    hall.members[home].discard(unit)
+    hall.count[home] -= table.layout.sizes[unit]
+    return home
+
+
+def put_in(table: Table, hall: Hall, unit: int, view: int) -> None:
+    """Put a unit into a view."""
+    hall.members[view].add(unit)
+    hall.count[view] += table.layout.sizes[unit]
+    hall.home[unit] = view
 
 
 def log_choices(table: Table, hall: Hall, unit: int) -> np.ndarray:
     """Log weight of each view of the hall for a unit that sits nowhere; none where it is forbidden."""
-    size, out = table.layout.sizes[unit], np.full(len(hall.z), NEVER)
-    for v, members in enumerate(hall.members):
-        if members and not any(table.layout.apart[unit, other] for other in members):
-            n = sum(int(table.layout.sizes[other]) for other in members)
-            out[v] = gammaln(n + size) - gammaln(n) + hall.scores[v][unit]
+    size = int(table.layout.sizes[unit])
+    n = hall.count[: len(hall.z)]
+    out = np.array([scores[unit] for scores in hall.scores])
+    with np.errstate(divide="ignore", invalid="ignore"):  # an empty view has no weight
+        out += np.where(n > 0, np.log(n) if size == 1 else gammaln(n + size) - gammaln(n), NEVER)
+    if table.layout.apart[unit].any():
+        for v, members in enumerate(hall.members):
+            if any(table.layout.apart[unit, other] for other in members):
+                out[v] = NEVER
     return out
 
 
@@ -100,8 +118,7 @@ def choose_view(
     table: Table, hall: Hall, unit: int, blocks: Sequence[Any], plan: Plan, rng: np.random.Generator
 ) -> bool:
     """Gibbs step of one unit; whether it moved."""
-    home = home_of(hall, unit)
-    hall.members[home].discard(unit)
+    home = take_out(table, hall, unit)
     alone, log_w = not hall.members[home], log_choices(table, hall, unit)
     log_new = np.log(table.prior.concentration / plan.n_auxiliary) + gammaln(table.layout.sizes[unit])
     families = [block.family for block in blocks]
@@ -117,7 +134,7 @@ def choose_view(
     if chosen >= len(hall.z):
         z, prior, _ = fresh[chosen - len(hall.z)]
         chosen = add_view(table, hall, z, prior)
-    hall.members[chosen].add(unit)
+    put_in(table, hall, unit, chosen)
     return chosen != home
 
 
@@ -130,8 +147,11 @@ def draw_index(log_w: np.ndarray, rng: np.random.Generator) -> int:
 def add_view(table: Table, hall: Hall, z: np.ndarray, prior: Any) -> int:
     """A new view, empty so far; its number in the hall."""
     scores = evidence(table.layout.blocks, table.families, z, int(z.max()) + 1)
-    for where, what in zip(hall, (z, prior, unit_sums(table.layout, scores), set[int](), -1), strict=True):
-        where.append(what)
+    hall.z.append(z)
+    hall.priors.append(prior)
+    hall.scores.append(unit_sums(table.layout, scores))
+    hall.members.append(set())
+    hall.source.append(-1)
     return len(hall.z) - 1
 
 
