@@ -7,15 +7,20 @@ by a few rounds of expectation and maximisation, the views taking turns, and eac
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import logsumexp
 
 from partita.engines.overlap_state import State
 from partita.engines.overlap_table import OverlapTable
 from partita.engines.passes import n_cache, n_stats
-from partita.families.rows import add_statistics, refresh_clusters, score_rows
+from partita.families.gaussian import GaussianDiagonal
+from partita.families.rows import add_statistics, log_marginals, refresh_clusters, score_rows
+from partita.labels import canonical
+from partita.partitions import DirichletProcess, log_eppf
 
-__all__ = ["Polished", "polish"]
+__all__ = ["Polished", "join_clusters", "polish", "scaled_residuals"]
 
 ROUNDS = 15
 FREEDOM = 10.0  # rows that a variance factor of 1 is worth before the data speak
@@ -67,6 +72,56 @@ class Side:
         self.noise = (squares + 1e-3) / (self.weight.sum(axis=0) + 1e-3)
 
 
+def scaled_residuals(table: OverlapTable, state: State, n_rounds: int = 3) -> np.ndarray:
+    """What the views leave of the real columns, over the width that their clusters have there; the labels are held."""
+    side = Side(table, state)
+    hard = [np.eye(int(z.max()) + 1)[z] for z in state.Z]
+    for _ in range(n_rounds):
+        for v, R in enumerate(hard):
+            side.put_back(v, R, *side.take_out(v, R))
+        side.renew_noise()
+    return np.where(side.seen, side.residual / np.sqrt(side.spread * side.noise), np.nan)
+
+
+def join_clusters(table: OverlapTable, state: State) -> State:
+    """Join clusters of real columns that are better explained as one, the best pair first; other columns have a veto."""
+    side = Side(table, state)
+    Z = list(state.Z)
+    prior = DirichletProcess(state.concentration)
+    for v, z in enumerate(Z):
+        if state.Y[table.n_real :, v].any():
+            continue
+        R = np.eye(int(z.max()) + 1)[z]
+        side.put_back(v, R, *side.take_out(v, R))
+        raw, inverse = side.take_out(v, R)
+        X = np.where(side.seen[:, side.columns[v]], raw * np.sqrt(inverse), np.nan)
+        Z[v] = _joined(np.ascontiguousarray(X), z, prior)
+        R = np.eye(int(Z[v].max()) + 1)[Z[v]]
+        side.put_back(v, R, raw, inverse)
+    return state._replace(Z=tuple(Z))
+
+
+def _joined(X: np.ndarray, z: np.ndarray, prior: Any) -> np.ndarray:
+    family = GaussianDiagonal.default(X.shape[1], k=0.3, a=2.0, b=2.0)
+    while z.max() > 0:
+        K = int(z.max()) + 1
+        S = np.zeros((3 * X.shape[1], K))
+        add_statistics(family, X, z, S)
+        n = np.bincount(z).astype(float)
+        j, k = np.triu_indices(K, 1)
+        each = log_marginals(family, S).sum(axis=0)
+        gain = log_marginals(family, np.ascontiguousarray(S[:, j] + S[:, k])).sum(axis=0) - each[j] - each[k]
+        now = log_eppf(prior, n, K)
+        for p in range(len(j)):
+            rest = np.append(np.delete(n, [j[p], k[p]]), n[j[p]] + n[k[p]])
+            gain[p] += log_eppf(prior, rest, K - 1) - now
+        best = int(gain.argmax())
+        if gain[best] <= 0:
+            break
+        z = canonical(np.where(z == k[best], j[best], z))
+    return z
+
+
 class Polished:
     """Soft labels [row, cluster] of each view."""
 
@@ -91,6 +146,8 @@ class Polished:
 
 def polish(table: OverlapTable, state: State, n_rounds: int = ROUNDS) -> Polished:
     """Soft labels of all views near a state; the number of clusters does not grow."""
+    if table.real is not None and state.Z:
+        state = join_clusters(table, state)
     soft = [np.eye(int(z.max()) + 1)[z] for z in state.Z]
     side = Side(table, state) if table.real is not None and soft else None
     for round_ in range(n_rounds):

@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.overlap_cells import Cells
 from partita.engines.overlap_features import choose_views
+from partita.engines.overlap_polish import scaled_residuals
 from partita.engines.overlap_screen import (
     cluster_rows,
     group_columns,
     independent_parts,
     screen_dependence,
 )
-from partita.engines.overlap_state import State, add_view, empty_state, log_joint, log_view, without_views
+from partita.engines.overlap_state import State, add_view, log_joint, log_view, without_views
 from partita.engines.overlap_table import OverlapTable
 from partita.families.gaussian import GaussianDiagonal
-from partita.families.registry import Block
+from partita.families.rows import add_statistics, log_marginals
 from partita.labels import contingency
 
 __all__ = ["OverlapSearch", "likeness"]
@@ -54,10 +54,13 @@ def likeness(a: np.ndarray, b: np.ndarray) -> float:
 
 
 class OverlapSearch:
-    """One search over a table; ``largest`` views a column, at most ``max_views`` in all."""
+    """One search over a table from a state without views; ``largest`` views a column, ``max_views`` in all."""
 
-    def __init__(self, table: OverlapTable, rng: np.random.Generator, *, largest: int, max_views: int):
-        self.table, self.rng, self.largest, self.max_views = table, rng, largest, max_views
+    def __init__(
+        self, table: OverlapTable, rng: np.random.Generator, empty: State, *, largest: int, max_views: int
+    ):
+        self.table, self.rng, self.empty = table, rng, empty
+        self.largest, self.max_views = largest, max_views
 
     # ---- pieces ----------------------------------------------------------------------------------------------
 
@@ -90,7 +93,7 @@ class OverlapSearch:
 
     def start(self, how: str) -> State:
         """Views to begin with: "screen" (groups of dependent columns), "parts" (independent components), "none"."""
-        state = empty_state(self.table.n_columns, self.table.default_hyper())
+        state = self.empty
         if how == "none":
             return state
         R, owner = self.table.residuals(state)
@@ -173,29 +176,28 @@ class OverlapSearch:
         """Without the views of real columns that only make up for clusters of unequal width.
 
         A wide and a narrow cluster in one column look like a further view to a model with one noise for all. Judged by
-        cells with variances of their own, such a view is not worth its labels.
+        residuals that the other views' clusters have scaled, such a view is not worth its labels.
         """
-        if self.table.real is None:
-            return state
-        family = GaussianDiagonal.default(self.table.n_real)
-        judge = Cells((Block(family, self.table.real.X, ()),))
-        while state.n_views:
-            scores = judge.scores(state.Z, (family,))
-            worth = [self._worth(state, v, scores) for v in range(state.n_views)]
+        while state.n_views and self.table.real is not None:
+            worth = [self.worth(state, v) for v in range(state.n_views)]
             v = int(np.argmin(worth))
             if worth[v] >= 0:
                 return state
             state = self.columns(without_views(state, np.arange(state.n_views) == v))
         return state
 
-    def _worth(self, state: State, v: int, scores: Any) -> float:
+    def worth(self, state: State, v: int) -> float:
+        """Log odds of a view of real columns against none, the other views being as they are."""
         if state.Y[self.table.n_real :, v].any():
             return np.inf  # other columns speak for it
-        worth = log_view(state, v)
-        for d in np.flatnonzero(state.Y[:, v]):
-            with_it = tuple(np.flatnonzero(state.Y[d]))
-            worth += scores(with_it)[d] - scores(tuple(u for u in with_it if u != v))[d]
-        return float(worth)
+        f = np.flatnonzero(state.Y[:, v])
+        R = scaled_residuals(self.table, without_views(state, np.arange(state.n_views) == v))[:, f]
+        family = GaussianDiagonal.default(len(f), b=1.0)
+        apart, together = (np.zeros((3 * len(f), K)) for K in (int(state.Z[v].max()) + 1, 1))
+        add_statistics(family, np.ascontiguousarray(R), state.Z[v], apart)
+        together[:, 0] = apart.sum(axis=1)
+        gain = log_marginals(family, apart).sum() - log_marginals(family, together).sum()
+        return float(gain + log_view(state, v))
 
     # ---- the whole -----------------------------------------------------------------------------------------------
 
