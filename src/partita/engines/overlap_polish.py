@@ -20,7 +20,7 @@ from partita.families.rows import add_statistics, log_marginals, refresh_cluster
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, log_eppf
 
-__all__ = ["Polished", "join_clusters", "polish", "scaled_residuals"]
+__all__ = ["Polished", "join_clusters", "label_entropies", "polish", "scaled_residuals"]
 
 ROUNDS = 15
 FREEDOM = 10.0  # rows that a variance factor of 1 is worth before the data speak
@@ -81,6 +81,25 @@ def scaled_residuals(table: OverlapTable, state: State, n_rounds: int = 3) -> np
             side.put_back(v, R, *side.take_out(v, R))
         side.renew_noise()
     return np.where(side.seen, side.residual / np.sqrt(side.spread * side.noise), np.nan)
+
+
+def label_entropies(table: OverlapTable, state: State) -> np.ndarray:
+    """Entropy of the labels of each view, all rows together, the other views' labels being held."""
+    out = np.zeros(state.n_views)
+    side = Side(table, state) if table.real is not None and state.Z else None
+    for v, z in enumerate(state.Z):
+        n = np.bincount(z).astype(float)
+        L = np.tile(np.log(n), (table.n_rows, 1))
+        if side is not None:
+            hot = np.eye(len(n))[z]
+            raw, inverse = side.take_out(v, hot)
+            L += side.score(v, raw, inverse)
+            side.put_back(v, hot, raw, inverse)
+        if table.cells is not None:
+            L += _cell_scores(table, state, v, len(n))
+        L -= logsumexp(L, axis=1, keepdims=True)
+        out[v] = -(np.exp(L) * L).sum()
+    return out
 
 
 def join_clusters(table: OverlapTable, state: State) -> State:

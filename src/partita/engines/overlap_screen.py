@@ -19,7 +19,7 @@ from partita.families.rows import add_statistics, log_marginals
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, log_eppf
 
-__all__ = ["cluster_rows", "group_columns", "independent_parts", "screen_dependence"]
+__all__ = ["cluster_rows", "group_columns", "independent_parts", "n_directions", "screen_dependence"]
 
 BINS = 5
 BEYOND_CHANCE = 5.0  # standard deviations of the dependence of independent columns
@@ -130,6 +130,14 @@ def k_means(A: np.ndarray, K: int, rng: np.random.Generator, n_steps: int = 10) 
         n = W.sum(axis=0)[:, None]
         centres = np.where(n > 0, (W.T @ A) / np.maximum(n, 1.0), centres)
     return z
+
+
+def n_directions(R: np.ndarray) -> int:
+    """How many directions of the columns vary more than noise would (the edge of Marchenko and Pastur), from 2 to 60."""
+    R = np.where(np.isnan(R), 0.0, R)
+    spectrum = np.linalg.eigvalsh(R.T @ R / len(R))
+    edge = (1.0 + math.sqrt(R.shape[1] / len(R))) ** 2 * float(np.median(spectrum))
+    return int(np.clip((spectrum > edge).sum(), 2, 60))
 
 
 def independent_parts(

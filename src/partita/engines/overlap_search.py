@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from partita.engines.overlap_features import choose_views
-from partita.engines.overlap_polish import scaled_residuals
+from partita.engines.overlap_polish import label_entropies, scaled_residuals
 from partita.engines.overlap_screen import (
     cluster_rows,
     group_columns,
     independent_parts,
+    n_directions,
     screen_dependence,
 )
 from partita.engines.overlap_state import State, add_view, log_joint, log_view, without_views
@@ -65,8 +66,12 @@ class OverlapSearch:
     # ---- pieces ----------------------------------------------------------------------------------------------
 
     def score(self, state: State) -> float:
-        """Log joint."""
-        return log_joint(state, self.table.scores(state.Z, state.hyper))
+        """Log joint, and the entropy of the labels: a bound on what the memberships are worth, whatever the labels.
+
+        The log joint of one draw of the labels alone would refuse every view whose labels are uncertain.
+        """
+        entropy = float(label_entropies(self.table, state).sum())
+        return log_joint(state, self.table.scores(state.Z, state.hyper)) + entropy
 
     def prune(self, state: State) -> State:
         """Without views of one cluster or no column."""
@@ -98,10 +103,7 @@ class OverlapSearch:
             return state
         R, owner = self.table.residuals(state)
         if how == "parts":
-            filled = np.where(np.isnan(R), 0.0, R)
-            spectrum = np.linalg.eigvalsh(filled.T @ filled / len(R))[::-1]
-            edge = (1.0 + np.sqrt(R.shape[1] / len(R))) ** 2 * np.median(spectrum)
-            labels = independent_parts(R, int(np.clip((spectrum > edge).sum(), 2, 60)), self.rng)
+            labels = independent_parts(R, n_directions(R), self.rng)
             for z in labels[: self.max_views]:
                 state = add_view(state, z, [])
             return choose_views(self.table, state, largest=self.largest)
@@ -158,8 +160,7 @@ class OverlapSearch:
         R = R / np.maximum(R.std(axis=0), 1e-12)
         near = np.abs(R.T @ R) / len(R)
         if how == "parts":
-            n_parts = int(np.clip((np.linalg.eigvalsh(near) > 1.0).sum(), 2, 12))
-            labels = independent_parts(R, n_parts, self.rng, (2, 3, 4))
+            labels = independent_parts(R, n_directions(R), self.rng, (2, 3, 4))
         else:
             seeds = self.rng.integers(R.shape[1], size=2)
             tops = [np.argsort(-near[j])[: max(3, R.shape[1] // 4)] for j in seeds]
@@ -179,7 +180,8 @@ class OverlapSearch:
         residuals that the other views' clusters have scaled, such a view is not worth its labels.
         """
         while state.n_views and self.table.real is not None:
-            worth = [self.worth(state, v) for v in range(state.n_views)]
+            entropy = label_entropies(self.table, state)
+            worth = [self.worth(state, v) + entropy[v] for v in range(state.n_views)]
             v = int(np.argmin(worth))
             if worth[v] >= 0:
                 return state
