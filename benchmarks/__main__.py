@@ -26,10 +26,14 @@ BENCHMARKS = {
     "consensus_speed": "benchmarks.speed.consensus",
     "murphy": "benchmarks.papers.murphy",
     "nbce": "benchmarks.papers.nbce",
+    "ofv": "benchmarks.papers.ofv",
+    "ofv_real": "benchmarks.papers.ofv_real",
+    "ofv_text": "benchmarks.papers.ofv_text",
+    "ofv_speed": "benchmarks.papers.ofv_speed",
 }
 # stability: measured before the prior changed, its full run takes an hour and comes next; the consensus ones: not run
 # to the end yet
-NOT_KEPT = {"stability", "consensus_speed"}
+NOT_KEPT = {"stability", "consensus_speed", "ofv", "ofv_real", "ofv_text", "ofv_speed"}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -14,11 +14,16 @@ from partita.engines.overlap_table import Hyper, OverlapTable
 from partita.families import Bernoulli, Block, Counts, GaussianDiagonal, Poisson
 from partita.labels import set_partitions
 from partita.partitions import IndianBuffet
-from partita.testing.monte_carlo import FALSE_ALARM, chi_square, check_geweke, effective_size
+from partita.testing.monte_carlo import FALSE_ALARM, check_geweke, chi_square, effective_size
 
 N, D, VIEWS = 4, 3, 2
 FIXED = OverlapPlan(
-    largest=2, max_views=VIEWS, n_moves=1, learn_buffet=False, learn_concentration=False, learn_likelihood=False
+    largest=2,
+    max_views=VIEWS,
+    n_moves=1,
+    learn_buffet=False,
+    learn_concentration=False,
+    learn_likelihood=False,
 )
 REALS = np.array([[-1.2, np.nan, 1.0], [-0.9, -1.1, -1.0], [1.0, 0.9, 1.0], [1.1, 1.2, -1.1]])
 
@@ -28,6 +33,13 @@ def additive():
 
 
 def cells():
+    """Binary columns, one cell missing."""
+    codes = np.array([[0, 0, 1], [0, 0, 0], [1, 1, 1], [1, -1, 0]], np.int8)
+    block = Block(Bernoulli(np.array([0.4, 0.3, 0.6]), np.array([0.5, 0.4, 0.2])), codes, ("a", "b", "c"))
+    return OverlapTable(None, Cells((block,))), Hyper(Effects(), (block.family,))
+
+
+def three_kinds():
     """A real, a binary and a count column; one cell is missing."""
     gaussian = GaussianDiagonal(np.array([0.1]), np.array([0.3]), np.array([2.0]), np.array([0.2]))
     counts = Counts(np.array([[0.0], [7.0], [1.0], [6.0]]), np.array([1.0, 1.0, 0.5, 1.0]))
@@ -41,7 +53,7 @@ def cells():
 
 def mixed():
     """Two additive columns and one with cells."""
-    table, hyper = cells()
+    table, hyper = three_kinds()
     block = table.cells.blocks[1]
     return OverlapTable(read_reals(REALS[:, :2]), Cells((block,))), Hyper(Effects(2.0), (block.family,))
 
@@ -80,7 +92,11 @@ def p_value(states, p, drawn):
     place = {state: i for i, state in enumerate(states)}
     found = np.array([place[state] for state in drawn])
     log_p = np.log(p)
-    traits = [np.array([len(s) for s in states]), log_p, np.array([sum(sum(y) for y, _ in s) for s in states])]
+    traits = [
+        np.array([len(s) for s in states]),
+        log_p,
+        np.array([sum(sum(y) for y, _ in s) for s in states]),
+    ]
     effective = min(effective_size(trait[found].astype(float)) for trait in traits)
     counts = np.bincount(found, minlength=len(states))
     groups = {}
@@ -90,7 +106,7 @@ def p_value(states, p, drawn):
     return 2.0 * min(chi_square(counts, p, effective), chi_square(*coarse, effective))
 
 
-@pytest.mark.parametrize("make", [additive, cells, mixed])
+@pytest.mark.parametrize("make", [additive, cells, mixed, pytest.param(three_kinds, marks=pytest.mark.slow)])
 def test_chain_has_the_exact_posterior(make):
     """Alarms for nothing once in a million runs."""
     table, hyper = make()

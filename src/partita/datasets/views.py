@@ -117,7 +117,9 @@ def _memberships(kind: int, D: int, V: int, n_shared: int, rng: np.random.Genera
             Y = simulate(BUFFET, D, rng).astype(bool)
             if Y.shape[1] == V:
                 return Y
-        raise ValueError(f"no {V} views among {D} columns in {REDRAWS} draws of the buffet: ask for another number")
+        raise ValueError(
+            f"no {V} views among {D} columns in {REDRAWS} draws of the buffet: ask for another number"
+        )
     Y = np.zeros((D, V), dtype=bool)
     alone = D - (n_shared if kind == 2 else 0)
     Y[np.arange(alone), np.arange(alone) % V] = True

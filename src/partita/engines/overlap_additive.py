@@ -1,9 +1,9 @@
 """Real columns of overlapping views: the effects of a column's views add up.
 
-``x_id = m_d + sum over the views v of column d of a_{v, d, z_iv} + noise``, where ``m_d``, the effects and the variance of
-the noise are integrated out under normal and inverse gamma priors. With W the one-hot matrix of all clusters of all views,
-``W'W`` and ``W'X`` are all that a column's likelihood under *any* set of views needs: choosing views for columns does
-not cost more for more rows. The rows of one view are an ordinary mixture once the parameters of the other views are drawn.
+``x_id = m_d + sum over the views v of column d of a_{v, d, z_iv} + noise``, where ``m_d``, the effects and the variance
+of the noise are integrated out under normal and inverse gamma priors. With W the one-hot matrix of all clusters of all
+views, ``W'W`` and ``W'X`` are all that a column's likelihood under *any* set of views needs: choosing views for columns
+does not cost more for more rows. The rows of a view are an ordinary mixture once the others' parameters are drawn.
 """
 
 from __future__ import annotations
@@ -150,6 +150,9 @@ class AdditiveScores:
     def __init__(self, data: Additive, Z: Any, hyper: Effects, same: AdditiveScores | None = None):
         self.data, self.hyper = data, hyper
         self.memo: dict[tuple[int, ...], np.ndarray] = {}
+        self.offset: np.ndarray
+        self.T: np.ndarray
+        self.G: list[np.ndarray]
         if same is not None:
             self.offset, self.T, self.G = same.offset, same.T, same.G
             return
@@ -199,7 +202,12 @@ class AdditiveScores:
         precision = np.full(len(index), 1.0 / self.hyper.effect)
         precision[-1] = 1.0 / self.hyper.centre
         L, half = np.zeros((len(index), len(index))), np.empty((len(index), len(columns)))
-        factor(self.G[pattern][np.ix_(index, index)] + np.diag(precision), self.T[np.ix_(index, columns)], L, half)
+        factor(
+            self.G[pattern][np.ix_(index, index)] + np.diag(precision),
+            self.T[np.ix_(index, columns)],
+            L,
+            half,
+        )
         return index, L, half
 
 
@@ -210,7 +218,9 @@ class Additive(NamedTuple):
     filled: np.ndarray  # missing cells 0
     squares: np.ndarray  # sum of squares of each column
     counts: np.ndarray  # seen cells of each column
-    patterns: tuple[tuple[np.ndarray, np.ndarray], ...]  # columns that miss the same cells; which rows are seen
+    patterns: tuple[
+        tuple[np.ndarray, np.ndarray], ...
+    ]  # columns that miss the same cells; which rows are seen
 
     @property
     def n_rows(self) -> int:
@@ -304,14 +314,13 @@ def read_reals(X: np.ndarray) -> Additive:
     found: dict[bytes, list[int]] = {}
     for d in range(X.shape[1]):
         found.setdefault(np.packbits(seen[:, d]).tobytes(), []).append(d)
-    patterns = tuple(
-        (np.array(columns), seen[:, columns[0]].astype(float))
-        for columns in found.values()
-    )
+    patterns = tuple((np.array(columns), seen[:, columns[0]].astype(float)) for columns in found.values())
     return Additive(X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns)
 
 
-def _own_effects(R: np.ndarray, z: np.ndarray, precision: float, rng: np.random.Generator | None) -> np.ndarray:
+def _own_effects(
+    R: np.ndarray, z: np.ndarray, precision: float, rng: np.random.Generator | None
+) -> np.ndarray:
     """Effects of one view's clusters on columns of unit noise: drawn, or at their means."""
     K = int(z.max()) + 1
     W = np.zeros((len(z), K))

@@ -6,6 +6,7 @@ in no view has one parameter. All parameters are integrated out.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,7 +85,7 @@ class Cells(NamedTuple):
     def spans(self) -> list[tuple[int, int]]:
         """First column of each block, and the one after its last."""
         ends = np.cumsum([0] + [int(n_columns(block.family)) for block in self.blocks])
-        return [(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return [(int(a), int(b)) for a, b in itertools.pairwise(ends)]
 
     def scores(self, Z: Any, families: tuple[Any, ...]) -> CellScores:
         """Log marginal likelihoods given the labels of all views."""
@@ -101,7 +102,7 @@ class Cells(NamedTuple):
             columns = np.flatnonzero(Y[first:last, v])
             code = np.zeros((self.n_rows, len(columns)), dtype=np.int64)
             for j, d in enumerate(columns):
-                others = tuple(u for u in np.flatnonzero(Y[first + d]) if u != v)
+                others = tuple(int(u) for u in np.flatnonzero(Y[first + d]) if u != v)
                 if others not in groups:
                     groups[others] = cell_labels(Z, others, self.n_rows)
                 code[:, j] = groups[others]

@@ -1,7 +1,7 @@
-"""Chains over overlapping views: features, rows and hyper-parameters in turn, each step leaving the posterior invariant.
+"""Chains over overlapping views: features, rows and hyper-parameters in turn, every step exact.
 
-The prior of memberships is the two-parameter Indian buffet with its hyperprior, given that no column has more views than
-``largest`` and that there are no more than ``max_views``; so learning alpha and beta needs no further constant.
+The prior of memberships is the two-parameter Indian buffet with its hyperprior, given that no column has more views
+than ``largest`` and that there are no more than ``max_views``; so learning alpha and beta needs no further constant.
 """
 
 from __future__ import annotations

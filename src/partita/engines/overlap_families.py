@@ -141,7 +141,7 @@ def _(lik, data, i, d):
     return datum(lik.family, data.data, i, lik.columns[d]), data.group[i, d]
 
 
-@observe.register(Crossed)
+@observe.register(Crossed, inline=False)
 def _(lik, d, s, x, w):
     e = lik.columns[d]
     width = stats_start(lik.family, e + 1) - stats_start(lik.family, e)
@@ -167,7 +167,7 @@ def _(lik, d, s, c, k):
         refresh(lik.family, e, s[g * width : (g + 1) * width], c[g * cached : (g + 1) * cached], k)
 
 
-@touch.register(Crossed)
+@touch.register(Crossed, inline=False)
 def _(lik, d, s, c, k, x):
     e, g = lik.columns[d], x[1]
     width = stats_start(lik.family, e + 1) - stats_start(lik.family, e)
@@ -175,14 +175,14 @@ def _(lik, d, s, c, k, x):
     touch(lik.family, e, s[g * width : (g + 1) * width], c[g * cached : (g + 1) * cached], k, x[0])
 
 
-@score.register(Crossed)
+@score.register(Crossed, inline=False)
 def _(lik, d, c, x, K, out):
     e = lik.columns[d]
     cached = cache_start(lik.family, e + 1) - cache_start(lik.family, e)
     score(lik.family, e, c[x[1] * cached : (x[1] + 1) * cached], x[0], K, out)
 
 
-@score_own.register(Crossed)
+@score_own.register(Crossed, inline=False)
 def _(lik, d, s, c, k, x, acc):
     e, g = lik.columns[d], x[1]
     width = stats_start(lik.family, e + 1) - stats_start(lik.family, e)

@@ -39,7 +39,13 @@ def count_subsets(V: int, largest: int) -> int:
 
 
 def feature_step(
-    data: Any, state: State, rng: np.random.Generator, *, largest: int, max_views: int, many: int = MANY_SUBSETS
+    data: Any,
+    state: State,
+    rng: np.random.Generator,
+    *,
+    largest: int,
+    max_views: int,
+    many: int = MANY_SUBSETS,
 ) -> State:
     """Draw the memberships of all columns given the labels of rows; leaves the posterior invariant."""
     if not state.Z and max_views == 0:
@@ -62,7 +68,7 @@ def feature_step(
 
 
 def _list_scores(data: Any, state: State, largest: int, many: int) -> tuple[Any, Any]:
-    """Scores given the labels, and those of all subsets if they are not too many: ([subset, view], [subset, column])."""
+    """Scores given the labels, and those of all subsets if they are not too many: [subset, view], [subset, column]."""
     scores = data.scores(state.Z, state.hyper)
     V = state.n_views
     if count_subsets(V, largest) > many:
@@ -122,7 +128,9 @@ def _own_views(data, state, scores, d, m, largest, max_views, rng) -> State:
     return trial if np.log(rng.random()) < then - now else state
 
 
-def choose_views(data: Any, state: State, *, largest: int, many: int = MANY_SUBSETS, rounds: int = 2) -> State:
+def choose_views(
+    data: Any, state: State, *, largest: int, many: int = MANY_SUBSETS, rounds: int = 2
+) -> State:
     """The best memberships of all columns given the labels, for a search; views that no column takes are dropped."""
     if not state.Z:
         return state

@@ -46,7 +46,9 @@ class Side:
         """What the other views leave of the columns of view v, and its precision row by row."""
         f = self.columns[v]
         self.spread[:, f] /= R @ self.factors[v]
-        return self.residual[:, f] + R @ self.effects[v], self.weight[:, f] / (self.spread[:, f] * self.noise[f])
+        return self.residual[:, f] + R @ self.effects[v], self.weight[:, f] / (
+            self.spread[:, f] * self.noise[f]
+        )
 
     def score(self, v: int, raw: np.ndarray, inverse: np.ndarray) -> np.ndarray:
         """Log likelihood of each row under each cluster of view v."""
@@ -103,7 +105,7 @@ def label_entropies(table: OverlapTable, state: State) -> np.ndarray:
 
 
 def join_clusters(table: OverlapTable, state: State) -> State:
-    """Join clusters of real columns that are better explained as one, the best pair first; other columns have a veto."""
+    """Join clusters of real columns that are better explained as one, the best pair first; others have a veto."""
     side = Side(table, state)
     Z = list(state.Z)
     prior = DirichletProcess(state.concentration)

@@ -53,10 +53,15 @@ def screen_dependence(R: np.ndarray) -> np.ndarray:
     expected = rows * columns / np.maximum(table.sum(axis=(1, 3), keepdims=True), 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = 2.0 * np.where(table > 0, table * np.log(table / expected), 0.0).sum(axis=(1, 3))
-    freedom = np.maximum((rows > 0).sum(axis=1) - 1, 1)[:, :, 0] * np.maximum((columns > 0).sum(axis=3) - 1, 1)[:, 0]
+    freedom = (
+        np.maximum((rows > 0).sum(axis=1) - 1, 1)[:, :, 0]
+        * np.maximum((columns > 0).sum(axis=3) - 1, 1)[:, 0]
+    )
     filled = np.where(seen, R - np.nanmean(R, axis=0, where=seen), 0.0)
     spread = np.sqrt((filled**2).sum(axis=0))
-    correlation = (filled / np.where(spread > 0, spread, 1.0)).T @ (filled / np.where(spread > 0, spread, 1.0))
+    correlation = (filled / np.where(spread > 0, spread, 1.0)).T @ (
+        filled / np.where(spread > 0, spread, 1.0)
+    )
     both = seen.astype(np.float32).T @ seen.astype(np.float32)
     out = np.maximum(
         (ratio - freedom) / np.sqrt(2.0 * freedom), (both * correlation**2 - 1.0) / math.sqrt(2.0)
@@ -90,9 +95,7 @@ def group_columns(dependence: np.ndarray, least: int = 2, limit: float = BEYOND_
     top = max(near.max(), math.log1p(limit))
     far = top - near
     np.fill_diagonal(far, 0.0)
-    label = fcluster(
-        linkage(squareform(far, checks=False), "average"), top - math.log1p(limit), "distance"
-    )
+    label = fcluster(linkage(squareform(far, checks=False), "average"), top - math.log1p(limit), "distance")
     groups = [np.flatnonzero(label == g) for g in np.unique(label)]
     return sorted((g for g in groups if len(g) >= least), key=len, reverse=True)
 
@@ -120,7 +123,9 @@ def k_means(A: np.ndarray, K: int, rng: np.random.Generator, n_steps: int = 10) 
     """Labels of a short k-means from seeds that are spread out."""
     centres = A[[rng.integers(len(A))]]
     for _ in range(K - 1):
-        gap = np.maximum((A**2).sum(axis=1)[:, None] - 2 * A @ centres.T + (centres**2).sum(axis=1), 0.0).min(axis=1)
+        gap = np.maximum((A**2).sum(axis=1)[:, None] - 2 * A @ centres.T + (centres**2).sum(axis=1), 0.0).min(
+            axis=1
+        )
         at = rng.choice(len(A), p=gap / gap.sum()) if gap.sum() > 0 else rng.integers(len(A))
         centres = np.vstack([centres, A[at]])
     for _ in range(n_steps):
@@ -133,7 +138,7 @@ def k_means(A: np.ndarray, K: int, rng: np.random.Generator, n_steps: int = 10) 
 
 
 def n_directions(R: np.ndarray) -> int:
-    """How many directions of the columns vary more than noise would (the edge of Marchenko and Pastur), from 2 to 60."""
+    """How many directions of the columns vary more than noise would (by Marchenko and Pastur), from 2 to 60."""
     R = np.where(np.isnan(R), 0.0, R)
     spectrum = np.linalg.eigvalsh(R.T @ R / len(R))
     edge = (1.0 + math.sqrt(R.shape[1] / len(R))) ** 2 * float(np.median(spectrum))
@@ -146,7 +151,7 @@ def independent_parts(
     """Labels from independent components (FastICA with the cube) of columns that several views share."""
     R = np.where(np.isnan(R), 0.0, R)
     U, S, _ = np.linalg.svd(R - R.mean(axis=0), full_matrices=False)
-    n_parts = int(min(n_parts, (S > 1e-9 * S[0]).sum())) if S[0] > 0 else 0
+    n_parts = int(min(n_parts, (1e-9 * S[0] < S).sum())) if S[0] > 0 else 0
     if n_parts == 0:
         return []
     X = U[:, :n_parts] * math.sqrt(len(R))

@@ -97,11 +97,16 @@ class OverlapSearch:
     # ---- starts ------------------------------------------------------------------------------------------------
 
     def start(self, how: str) -> State:
-        """Views to begin with: "screen" (groups of dependent columns), "parts" (independent components), "none"."""
+        """Views to begin with.
+
+        "screen": groups of dependent columns; "parts": independent components; "forward": the paper's search; "none".
+        """
         state = self.empty
         if how == "none":
             return state
         R, owner = self.table.residuals(state)
+        if how == "forward":
+            return self.forward(state, R, owner)
         if how == "parts":
             labels = independent_parts(R, n_directions(R), self.rng)
             for z in labels[: self.max_views]:
@@ -111,6 +116,32 @@ class OverlapSearch:
             z = cluster_rows(R[:, group], self.rng)
             if z.max() > 0:
                 state = add_view(state, z, np.unique(owner[group]))
+        return state
+
+    def forward(self, state: State, R: np.ndarray, owner: np.ndarray) -> State:
+        """The paper's multiple forward search: a view grows by the column that its labels explain best.
+
+        It starts from a column that no view has yet, the one that depends most on others, and may take any column. The
+        labels are found anew as it grows.
+        """
+        pull = np.zeros(self.table.n_columns)
+        np.maximum.at(pull, owner, screen_dependence(R).sum(axis=1))
+        left = np.ones(len(pull), dtype=bool)
+        while left.any() and state.n_views < self.max_views:
+            members = [int(np.where(left, pull, -1.0).argmax())]
+            z, fitted = cluster_rows(R[:, owner == members[0]], self.rng), 1
+            while z.max() > 0:
+                scores = self.table.scores((z,), state.hyper)
+                gain = scores((0,)) - scores(())
+                gain[members] = -np.inf
+                if gain.max() <= 0:
+                    break
+                members.append(int(gain.argmax()))
+                if len(members) >= 1.5 * fitted:
+                    z, fitted = cluster_rows(R[:, np.isin(owner, members)], self.rng), len(members)
+            left[members] = False
+            if z.max() > 0 and len(members) > 1:
+                state = add_view(state, z, members)
         return state
 
     # ---- moves -------------------------------------------------------------------------------------------------
@@ -237,5 +268,3 @@ class OverlapSearch:
                     changed = True
                     break
         return state, changed
-
-

@@ -10,7 +10,16 @@ from partita.labels import canonical
 from partita.partitions import DirichletProcess, IndianBuffet, log_eppf
 from partita.partitions.buffet import _log_dishes
 
-__all__ = ["State", "add_view", "by_views", "empty_state", "log_joint", "log_prior", "log_view", "without_views"]
+__all__ = [
+    "State",
+    "add_view",
+    "by_views",
+    "empty_state",
+    "log_joint",
+    "log_prior",
+    "log_view",
+    "without_views",
+]
 
 
 class State(NamedTuple):
@@ -52,7 +61,7 @@ def add_view(state: State, z: np.ndarray, columns: Any) -> State:
     return state._replace(Z=(*state.Z, canonical(z)), Y=np.hstack([state.Y, y]))
 
 
-def without_views(state: State, drop: np.ndarray) -> State:
+def without_views(state: State, drop: Any) -> State:
     """The state without the views that a mask names."""
     if not np.any(drop):
         return state

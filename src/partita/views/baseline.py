@@ -23,17 +23,21 @@ class NumericViews(BaseEstimator):
         """Centred (and scaled) rows, and the number of clusters of each view."""
         self._validate_params()
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        sizes = [self.n_clusters] * self.n_views if np.isscalar(self.n_clusters) else list(self.n_clusters)
+        sizes: list[int] = np.atleast_1d(self.n_clusters).astype(int).tolist()
+        if np.ndim(self.n_clusters) == 0:
+            sizes = sizes * self.n_views
         if len(sizes) != self.n_views:
             raise ValueError(
                 f"n_clusters has {len(sizes)} numbers for {self.n_views} views: give one number, or one for each view"
             )
         if max(sizes) > len(X):
-            raise ValueError(f"n_clusters is {max(sizes)}, and there are only {len(X)} rows (n_samples={len(X)})")
+            raise ValueError(
+                f"n_clusters is {max(sizes)}, and there are only {len(X)} rows (n_samples={len(X)})"
+            )
         self._center = X.mean(axis=0)
         spread = X.std(axis=0) if self.scale else np.full(X.shape[1], X.std())
         self._spread = np.where(spread > 0, spread, 1.0)
-        return (X - self._center) / self._spread, [int(K) for K in sizes]
+        return (X - self._center) / self._spread, sizes
 
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit, and return ``view_labels_``."""

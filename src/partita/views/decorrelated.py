@@ -18,8 +18,8 @@ __all__ = ["DecorrelatedKMeans"]
 class DecorrelatedKMeans(NumericViews):
     """Several clusterings of all columns, each with small squared error and means that are orthogonal to the others'.
 
-    The sum of squared errors of all clusterings, plus ``penalty`` times the squared products of the mean vectors of each
-    one with the representatives of the others, is lowered by turns: rows go to their nearest representative,
+    The sum of squared errors of all clusterings, plus ``penalty`` times the squared products of the mean vectors of
+    each one with the representatives of the others, is lowered by turns: rows go to their nearest representative,
     representatives solve a small linear system. The rows are centred first.
 
     Good for: two groupings that both use all columns. Not for: groupings in few of many columns (it selects none), nor
@@ -68,7 +68,9 @@ class DecorrelatedKMeans(NumericViews):
     >>> one, two = rng.integers(2, size=(2, 200))
     >>> X = np.column_stack([6 * one, 6 * two]) + rng.normal(size=(200, 2))
     >>> labels = DecorrelatedKMeans(2, random_state=0).fit(X).view_labels_
-    >>> agree = [max((labels[:, v] == z).mean(), (labels[:, v] != z).mean()) for v in (0, 1) for z in (one, two)]
+    >>> agree = [
+    ...     max((labels[:, v] == z).mean(), (labels[:, v] != z).mean()) for v in (0, 1) for z in (one, two)
+    ... ]
     >>> sorted(np.round(agree, 1).tolist())
     [0.5, 0.5, 1.0, 1.0]
     """
@@ -197,5 +199,3 @@ def _objective(A, labels, R, weight) -> float:
         float(((R[v] @ means[u].T) ** 2).sum()) for v in range(len(R)) for u in range(len(R)) if u != v
     )
     return error + weight * products
-
-

@@ -1,4 +1,4 @@
-"""Draws of overlapping views as factors: views that share columns are one factor, its states combinations of clusters."""
+"""Draws of overlapping views as factors: views that share columns are one factor."""
 
 from __future__ import annotations
 
@@ -68,9 +68,11 @@ def _states(state: State, views: tuple[int, ...]) -> tuple[np.ndarray, np.ndarra
     return codes, log_weights - np.logaddexp.reduce(log_weights)
 
 
-def _factor(table: OverlapTable, state: State, views: tuple[int, ...], where: Any, order: np.ndarray) -> Factor:
+def _factor(
+    table: OverlapTable, state: State, views: tuple[int, ...], where: Any, order: np.ndarray
+) -> Factor:
     codes, log_weights = _states(state, views)
-    mine = state.Y[:, list(views)].any(axis=1) if views else ~state.Y.any(axis=1)
+    mine = np.asarray(state.Y[:, list(views)].any(axis=1) if views else ~state.Y.any(axis=1))
     cells, at = [], 0
     if table.real is not None:
         columns = np.flatnonzero(mine[: table.n_real])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from partita.engines.chains import average_families
 from partita.engines.overlap_additive import read_reals
@@ -333,7 +334,9 @@ class OverlappingViews(ViewsEstimator):
         self.draws_ = tuple(as_draw(table, draw, where, order, D) for draw in drawn)
         if table.cells is not None:
             families = average_families([draw.state.hyper.families for draw in drawn])
-            named = {block.columns: family for block, family in zip(table.cells.blocks, families, strict=True)}
+            named = {
+                block.columns: family for block, family in zip(table.cells.blocks, families, strict=True)
+            }
             blocks = [block._replace(family=named.get(block.columns, block.family)) for block in blocks]
             self._blocks = tuple(Block(block.family, None, block.columns) for block in blocks)
         polished = polish(table, best)
@@ -404,6 +407,7 @@ class OverlappingViews(ViewsEstimator):
 
         On training rows it may differ from ``view_labels_``, which knows the other views' labels.
         """
+        check_is_fitted(self)
         if self.view_labels_.shape[1] == 0:
             return np.zeros((self._encode(X)[1].n_rows, 0), dtype=np.int64)
         return super().predict(X)
@@ -418,12 +422,15 @@ class OverlappingViews(ViewsEstimator):
         Each word is Poisson with the document's length; given the length the words of a document are multinomial. The
         rates are at their posterior means, the labels of a new document are summed over, draws are averaged.
         """
+        check_is_fitted(self)
         if self.exposure != LENGTH:
             raise ValueError("perplexity() is for text: fit with exposure='length' and kinds='count'")
         data, _ = self._encode(X)
         counts = np.concatenate([part.X for part in data if isinstance(part, Counts)], axis=1)
         length = np.nansum(counts, axis=1)
-        log_p = log_words(self.draws_, data, length) - gammaln(length + 1.0) + gammaln(counts + 1.0).sum(axis=1)
+        log_p = (
+            log_words(self.draws_, data, length) - gammaln(length + 1.0) + gammaln(counts + 1.0).sum(axis=1)
+        )
         return perplexity(float(log_p.sum()), float(length.sum()))
 
     # ---- scikit-learn and storage --------------------------------------------------------------------------------
