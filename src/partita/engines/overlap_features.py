@@ -17,9 +17,7 @@ from partita.partitions import DirichletProcess
 from partita.partitions import simulate as simulate_labels
 from partita.partitions.buffet import log_odds, new_dish_rate
 
-__all__ = ["MANY_SUBSETS", "choose_views", "feature_step"]
-
-MANY_SUBSETS = 4000  # more of them are not listed: memberships are then drawn one by one
+__all__ = ["choose_views", "feature_step"]
 
 
 def subsets_up_to(V: int, largest: int) -> list[tuple[int, ...]]:
@@ -45,11 +43,12 @@ def feature_step(
     *,
     largest: int,
     max_views: int,
-    many: int = MANY_SUBSETS,
+    many: int | None = None,
 ) -> State:
     """Draw the memberships of all columns given the labels of rows; leaves the posterior invariant."""
     if not state.Z and max_views == 0:
         return state
+    many = data.many if many is None else many
     scores, listed = _list_scores(data, state, largest, many)
     for d in rng.permutation(len(state.Y)):
         Y = state.Y.copy()
@@ -128,20 +127,22 @@ def _own_views(data, state, scores, d, m, largest, max_views, rng) -> State:
     return trial if np.log(rng.random()) < then - now else state
 
 
-def choose_views(
-    data: Any, state: State, *, largest: int, many: int = MANY_SUBSETS, rounds: int = 2
-) -> State:
-    """The best memberships of all columns given the labels, for a search; views that no column takes are dropped."""
+def choose_views(data: Any, state: State, *, largest: int, views: Any = None, rounds: int = 2) -> State:
+    """The best memberships of all columns given the labels, for a search; views that no column takes are dropped.
+
+    With ``views`` only who belongs to these is looked at, one by one.
+    """
     if not state.Z:
         return state
-    scores, listed = _list_scores(data, state, largest, many)
+    scores, listed = _list_scores(data, state, largest, data.many if views is None else 0)
+    chosen = np.ones(state.n_views, dtype=bool) if views is None else np.isin(np.arange(state.n_views), views)
     for _ in range(rounds):
         Y = state.Y.copy()
         for d in range(len(Y)):
             m = np.maximum(Y.sum(axis=0) - Y[d], 0.3)  # a view on its own is not held against it
             odds = log_odds(state.buffet, m, len(Y))
             if listed is None:
-                Y[d] = _draw_one_by_one(scores, d, Y[d], m > 0, odds, largest, None)
+                Y[d] = _draw_one_by_one(scores, d, Y[d], chosen, odds, largest, None)
             else:
                 Y[d] = _draw_row(listed, d, Y[d], m, odds, None)
         if np.array_equal(Y, state.Y):

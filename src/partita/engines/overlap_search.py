@@ -78,9 +78,9 @@ class OverlapSearch:
         flat = np.array([z.max() == 0 for z in state.Z], dtype=bool)
         return without_views(state, flat | ~state.Y.any(axis=0))
 
-    def columns(self, state: State) -> State:
-        """Best memberships given the labels."""
-        return self.prune(choose_views(self.table, state, largest=self.largest))
+    def columns(self, state: State, views: Any = None) -> State:
+        """Best memberships given the labels, in all views or in some."""
+        return self.prune(choose_views(self.table, state, largest=self.largest, views=views))
 
     def rows(self, state: State, **options: Any) -> State:
         """Better labels given the memberships."""
@@ -157,7 +157,10 @@ class OverlapSearch:
             if z.max() == 0:
                 continue
             trial = add_view(state, z, np.unique(owner[group]))
-            trial = self.columns(self.rows(trial, views=[trial.n_views - 1], n_sweeps=2))
+            new = [trial.n_views - 1]
+            trial = self.table.row_step(trial, self.rng, exact=False, views=new, n_sweeps=2)
+            # counting cells for all sets of views is dear, and a new view changes little but its own columns
+            trial = self.columns(trial, None if self.table.cells is None else new)
             then = self.score(trial)
             if then > now + LEAST_GAIN:
                 state, now, n_born = trial, then, n_born + 1
@@ -247,7 +250,7 @@ class OverlapSearch:
                 state, born = self.births(state)
                 grow = born > 0 or round_ < 2
             state = self.merges(state)
-            if round_ in REFACTOR:
+            if round_ in REFACTOR and self.table.real is not None:  # cells do not add up
                 state, changed = self.take_apart(state)
                 grow = grow or changed
             now = self.score(state)

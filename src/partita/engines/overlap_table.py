@@ -60,6 +60,14 @@ class OverlapTable(NamedTuple):
         """Number of columns."""
         return self.n_real + (0 if self.cells is None else self.cells.n_columns)
 
+    @property
+    def many(self) -> int:
+        """Sets of views that are worth listing; where there are more, memberships are drawn one by one.
+
+        Cells have to be counted anew for every set, which the small matrices of additive columns are not.
+        """
+        return 4000 if self.cells is None else 300
+
     def default_hyper(self) -> Hyper:
         """Where hyper-parameters start."""
         return Hyper(Effects(), () if self.cells is None else tuple(b.family for b in self.cells.blocks))
