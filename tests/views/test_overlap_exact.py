@@ -9,6 +9,7 @@ from partita.engines.overlap_additive import Effects, read_reals
 from partita.engines.overlap_cells import Cells
 from partita.engines.overlap_chain import OverlapPlan, chain_step
 from partita.engines.overlap_features import feature_step
+from partita.engines.overlap_full import FullTable
 from partita.engines.overlap_state import add_view, empty_state, log_joint, log_prior
 from partita.engines.overlap_table import Hyper, OverlapTable
 from partita.families import Bernoulli, Block, Counts, GaussianDiagonal, Poisson
@@ -119,6 +120,31 @@ def test_chain_has_the_exact_posterior(make):
             state = chain_step(table, state, rng, FIXED)
         drawn.append(name(state))
     assert p_value(states, p, drawn) > FALSE_ALARM
+
+
+def test_full_covariances_have_the_exact_posterior():
+    """Disjoint views whose columns lean on each other."""
+    table = FullTable(np.where(np.isnan(REALS), 0.2, REALS))
+    empty = empty_state(D, table.default_hyper(), IndianBuffet(1.2, 0.8), 0.9)
+    divisions = [tuple(z) for z in set_partitions(N)]
+    choices = [y for y in itertools.product([False, True], repeat=D) if any(y)]
+    found = {}
+    for V in range(VIEWS + 1):
+        for views in itertools.combinations_with_replacement(
+            sorted(itertools.product(choices, divisions)), V
+        ):
+            if V == 0 or np.sum([y for y, _ in views], axis=0).max() <= 1:
+                state = empty
+                for y, z in views:
+                    state = add_view(state, np.array(z), np.flatnonzero(y))
+                found[views] = table.log_joint(state)
+    p = np.exp(np.array(list(found.values())) - max(found.values()))
+    rng, state, drawn = np.random.default_rng(8), empty, []
+    for _ in range(1200):
+        for _ in range(2):
+            state = chain_step(table, state, rng, FIXED._replace(largest=1))
+        drawn.append(name(state))
+    assert p_value(list(found), p / p.sum(), drawn) > FALSE_ALARM
 
 
 def test_one_view_a_column_and_memberships_one_by_one():

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.overlap_features import feature_step
+from partita.engines.overlap_full import FullTable
 from partita.engines.overlap_search import OverlapSearch
-from partita.engines.overlap_state import State, empty_state, log_joint
+from partita.engines.overlap_state import State, empty_state
 from partita.engines.overlap_table import OverlapTable
 from partita.partitions import DirichletProcess, IndianBuffet, log_eppf, sample_hyper
 from partita.partitions.learning import UNIT_GAMMA, sample_positive
@@ -47,15 +47,19 @@ class OverlapDraw(NamedTuple):
     chain: int
 
 
-def chain_step(table: OverlapTable, state: State, rng: np.random.Generator, plan: OverlapPlan) -> State:
+def chain_step(
+    table: OverlapTable | FullTable, state: State, rng: np.random.Generator, plan: OverlapPlan
+) -> State:
     """One iteration."""
-    state = feature_step(table, state, rng, largest=plan.largest, max_views=plan.max_views)
+    state = table.feature_step(state, rng, largest=plan.largest, max_views=plan.max_views)
     if state.Z:
         state = table.row_step(state, rng, n_moves=plan.n_moves)
     return learn_hyper(table, state, rng, plan)
 
 
-def learn_hyper(table: OverlapTable, state: State, rng: np.random.Generator, plan: OverlapPlan) -> State:
+def learn_hyper(
+    table: OverlapTable | FullTable, state: State, rng: np.random.Generator, plan: OverlapPlan
+) -> State:
     """New hyper-parameters, as many as are learned."""
     if plan.learn_buffet:
         state = state._replace(buffet=sample_hyper(state.buffet, state.Y, rng))
@@ -92,7 +96,7 @@ def find_states(
 
 
 def run_overlap(
-    table: OverlapTable,
+    table: OverlapTable | FullTable,
     state: State,
     plan: OverlapPlan,
     rng: np.random.Generator,
@@ -105,7 +109,7 @@ def run_overlap(
     values: list[float] = []
     for iteration in range(plan.burn_in + plan.n_draws * plan.thin):
         state = chain_step(table, state, rng, plan)
-        values.append(log_joint(state, table.scores(state.Z, state.hyper)))
+        values.append(table.log_joint(state))
         if iteration >= plan.burn_in and (iteration + 1 - plan.burn_in) % plan.thin == 0:
             draws.append(OverlapDraw(state, values[-1], index))
         if callback is not None and callback(iteration + 1, state.n_views, values[-1]):

@@ -9,7 +9,8 @@ import numpy as np
 from partita.engines import gibbs
 from partita.engines.overlap_additive import Additive, Effects, Parameters
 from partita.engines.overlap_cells import Cells, cell_labels
-from partita.engines.overlap_state import State, by_views
+from partita.engines.overlap_features import feature_step
+from partita.engines.overlap_state import State, by_views, log_joint
 from partita.engines.split_merge import split_merge
 from partita.labels import canonical
 from partita.partitions import DirichletProcess
@@ -80,6 +81,14 @@ class OverlapTable(NamedTuple):
         if self.cells is not None:
             parts.append(self.cells.scores(Z, hyper.families))
         return TableScores(parts)
+
+    def log_joint(self, state: State) -> float:
+        """Log probability of data, memberships and labels."""
+        return log_joint(state, self.scores(state.Z, state.hyper))
+
+    def feature_step(self, state: State, rng: np.random.Generator, *, largest: int, max_views: int) -> State:
+        """New memberships of all columns; leaves the posterior invariant."""
+        return feature_step(self, state, rng, largest=largest, max_views=max_views)
 
     def row_step(
         self,

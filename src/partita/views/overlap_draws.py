@@ -18,7 +18,7 @@ from partita.families.contract import n_columns, stats_start
 from partita.families.rows import add_statistics
 from partita.views.base import Cells, Draw, Factor
 
-__all__ = ["MOST_STATES", "as_draw", "view_factors"]
+__all__ = ["MOST_STATES", "as_draw", "cell_statistics", "view_factors"]
 
 MOST_STATES = 256  # of one factor; beyond it, the combinations that most rows have stand for all
 
@@ -84,7 +84,7 @@ def _factor(
             width = int(n_columns(family))
             columns = np.flatnonzero(mine[at : at + width])
             if len(columns):
-                S = _cell_statistics(block, family, state, views, codes, columns, at)
+                S = cell_statistics(block, family, state, views, codes, columns, at)
                 number = _block_number(where, order, at)
                 cells.append(Cells(number, columns, take_columns(family, columns), S))
             at += width
@@ -144,7 +144,7 @@ def _design(state, own, views, codes, width) -> tuple[np.ndarray, np.ndarray]:
     return W, fresh
 
 
-def _cell_statistics(block, family, state, views, codes, columns, at) -> np.ndarray:
+def cell_statistics(block, family, state, views, codes, columns, at) -> np.ndarray:
     """Statistics of every state: those of its cell, nothing where no row has that combination."""
     part = Block(take_columns(family, columns), take_data(block.data, columns), ())
     S = np.zeros((n_stats(part.family), len(codes)))

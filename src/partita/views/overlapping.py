@@ -16,6 +16,7 @@ from partita.engines.chains import average_families
 from partita.engines.overlap_additive import read_reals
 from partita.engines.overlap_cells import Cells
 from partita.engines.overlap_chain import OverlapPlan, find_states, run_overlap
+from partita.engines.overlap_full import FullTable
 from partita.engines.overlap_polish import polish
 from partita.engines.overlap_table import OverlapTable
 from partita.engines.run import Progress
@@ -30,7 +31,7 @@ from partita.views.asking import ViewsEstimator
 from partita.views.base import Draw, as_plain, columns_of, from_plain
 from partita.views.crosscat import VIEW_DEFAULT, _check_blocks
 from partita.views.overlap_draws import as_draw, view_factors
-from partita.views.overlap_text import log_words
+from partita.views.overlap_text import WordDraw, WordGroup, log_words, word_draw
 from partita.views.profiles import view_profiles
 from partita.views.questions import dependence
 from partita.views.sampling import print_views
@@ -63,6 +64,10 @@ class OverlappingViews(ViewsEstimator):
     max_views_per_feature : int, optional
         Views that a column may belong to: 4 by default where all columns are additive, else 2. With 1 views are
         disjoint ("CRP-CRP", but for the prior and for columns in no view).
+    covariance : {"diagonal", "full"}, default "diagonal"
+        "full": the columns of a view lean on each other within its clusters (the paper's Gaussian-Wishart law). For
+        complete real columns, each in at most one view; labels are averaged over draws, and questions about densities
+        of cells and rows are not answered.
     family, kinds, handle_unknown
         As in :class:`CrossCat`.
     exposure : str, optional
@@ -142,6 +147,7 @@ class OverlappingViews(ViewsEstimator):
     _parameter_constraints = {
         "overlap": [StrOptions({"additive", "cells"})],
         "max_views_per_feature": [None, Interval(Integral, 1, None, closed="left")],
+        "covariance": [StrOptions({"diagonal", "full"})],
         "family": "no_validation",
         "init": [StrOptions({"screen", "forward", "none"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -169,6 +175,7 @@ class OverlappingViews(ViewsEstimator):
         overlap="additive",
         max_views_per_feature=None,
         *,
+        covariance="diagonal",
         family="auto",
         init="screen",
         n_init=3,
@@ -192,6 +199,7 @@ class OverlappingViews(ViewsEstimator):
     ):
         self.overlap = overlap
         self.max_views_per_feature = max_views_per_feature
+        self.covariance = covariance
         self.family = family
         self.init = init
         self.n_init = n_init
@@ -282,13 +290,28 @@ class OverlappingViews(ViewsEstimator):
         order = np.concatenate([where[b] for b in [*additive, *others]])
         return OverlapTable(real, cells), order
 
+    def _with_covariance(self, table: OverlapTable) -> FullTable:
+        """The columns as chains with full covariances read them; refuses what these cannot."""
+        if table.real is None or table.cells is not None:
+            raise ValueError(
+                "covariance='full' is for real columns alone: declare the kinds, or use 'diagonal'"
+            )
+        if (self.max_views_per_feature or 1) > 1:
+            raise ValueError("covariance='full' gives a column one view: leave max_views_per_feature out")
+        holes = np.flatnonzero(np.isnan(table.real.X).any(axis=0))
+        if len(holes):
+            raise ValueError(
+                f"covariance='full' needs complete columns, and {len(holes)} have missing cells: use 'diagonal'"
+            )
+        return FullTable(table.real.X)
+
     def _plan(self, table: OverlapTable) -> OverlapPlan:
         default = ADDITIVE_VIEWS if table.cells is None else CELL_VIEWS
         return OverlapPlan(
             n_draws=self.n_draws,
             burn_in=self.burn_in,
             thin=self.thin,
-            largest=self.max_views_per_feature or default,
+            largest=1 if self.covariance == "full" else self.max_views_per_feature or default,
             max_views=self.max_views,
             learn_buffet=self.buffet is None,
             learn_concentration=self.concentration is None,
@@ -303,6 +326,7 @@ class OverlappingViews(ViewsEstimator):
         n_searches = max(self.n_init, 1)
         searchers, walkers = rng.spawn(n_searches), rng.spawn(self.n_chains)
         found = find_states(table, searchers, plan, self.init, executor)
+        sampled = table if self.covariance == "diagonal" else self._with_covariance(table)
         began, stopped = time.perf_counter(), []
 
         def one(index: int):
@@ -318,7 +342,7 @@ class OverlappingViews(ViewsEstimator):
                 return asked or late
 
             start = found[index % len(found)][1]
-            return run_overlap(table, start, plan, walkers[index], index=index, callback=after)
+            return run_overlap(sampled, start, plan, walkers[index], index=index, callback=after)
 
         runs = list(executor.map(one, range(self.n_chains)))
         drawn = [draw for draws, _ in runs for draw in draws]
@@ -332,6 +356,9 @@ class OverlappingViews(ViewsEstimator):
         """From the best state and the draws to the fitted attributes."""
         D, where = self.schema_.n_features, columns_of(self.schema_, blocks)
         self.draws_ = tuple(as_draw(table, draw, where, order, D) for draw in drawn)
+        if self.covariance == "full":
+            best = max(drawn, key=lambda draw: draw.log_joint).state
+        self._words = tuple(word_draw(table, draw.state) for draw in drawn) if self._is_text(table) else ()
         if table.cells is not None:
             families = average_families([draw.state.hyper.families for draw in drawn])
             named = {
@@ -359,6 +386,10 @@ class OverlappingViews(ViewsEstimator):
         if self.n_chains > 1 and not self.diagnostics_.ok:
             self.fit_report_.add("chains_disagree", self.diagnostics_.sentence, level="warning")
 
+    def _is_text(self, table: OverlapTable) -> bool:
+        cells = table.cells
+        return self.exposure == LENGTH and table.real is None and cells is not None and len(cells.blocks) == 1
+
     def _match(self, labels: list[np.ndarray], rng: np.random.Generator) -> None:
         """Probabilities over the draws for the views of the estimate; averaged labels, if these are asked for."""
         V = self.membership_.shape[1]
@@ -374,7 +405,7 @@ class OverlappingViews(ViewsEstimator):
             self.n_clusters_posterior_.append(
                 {int(K): float(t / times.sum()) for K, t in zip(numbers, times, strict=True)}
             )
-            if self.labels == "averaged" and found:
+            if found and (self.labels == "averaged" or self.covariance == "full"):
                 labels[v] = one_partition(np.stack([draw.labels[:, w] for draw, w in found]), "vi", rng)
 
     def _tell(self) -> None:
@@ -393,6 +424,10 @@ class OverlappingViews(ViewsEstimator):
     # ---- using -------------------------------------------------------------------------------------------------
 
     def _encode(self, X: Any):
+        if self.covariance == "full":
+            raise ValueError(
+                "with covariance='full' rows have no density here: use covariance='diagonal' to ask"
+            )
         if self.exposure != LENGTH:
             return super()._encode(X)
         self.exposure = None
@@ -425,12 +460,14 @@ class OverlappingViews(ViewsEstimator):
         check_is_fitted(self)
         if self.exposure != LENGTH:
             raise ValueError("perplexity() is for text: fit with exposure='length' and kinds='count'")
-        data, _ = self._encode(X)
-        counts = np.concatenate([part.X for part in data if isinstance(part, Counts)], axis=1)
-        length = np.nansum(counts, axis=1)
-        log_p = (
-            log_words(self.draws_, data, length) - gammaln(length + 1.0) + gammaln(counts + 1.0).sum(axis=1)
-        )
+        if not self._words:
+            raise ValueError("perplexity() is for tables of counts alone: leave the other columns out")
+        counts = self._encode(X)[0][0].X
+        if np.isnan(counts).any():
+            raise ValueError("perplexity() needs complete documents: some counts are missing")
+        length = counts.sum(axis=1)
+        orders = gammaln(length + 1.0) - gammaln(counts + 1.0).sum(axis=1)
+        log_p = log_words(self._words, counts, length) - orders
         return perplexity(float(log_p.sum()), float(length.sum()))
 
     # ---- scikit-learn and storage --------------------------------------------------------------------------------
@@ -456,6 +493,9 @@ class OverlappingViews(ViewsEstimator):
             "draws": as_plain(self.draws_, named),
             "estimate": as_plain([self._estimate], named),
             "n_clusters_posterior": self.n_clusters_posterior_,
+            "words": [
+                [list(draw.log_shares), [list(group) for group in draw.groups]] for draw in self._words
+            ],
             **{name: getattr(self, name) for name in KEPT},
         }
 
@@ -469,6 +509,10 @@ class OverlappingViews(ViewsEstimator):
         self.draws_ = from_plain(state["draws"], lambda name: family_entry(name).cls)
         (self._estimate,) = from_plain(state["estimate"], lambda name: family_entry(name).cls)
         self.n_clusters_posterior_ = state["n_clusters_posterior"]
+        self._words = tuple(
+            WordDraw(tuple(shares), tuple(WordGroup(*group) for group in groups))
+            for shares, groups in state["words"]
+        )
         for name in KEPT:
             setattr(self, name, state[name])
         self._tell()
