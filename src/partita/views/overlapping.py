@@ -12,12 +12,10 @@ from scipy.special import gammaln
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from partita.engines.chains import average_families
 from partita.engines.overlap_additive import read_reals
 from partita.engines.overlap_cells import Cells
 from partita.engines.overlap_chain import OverlapPlan, find_states, run_overlap
 from partita.engines.overlap_full import FullTable
-from partita.engines.overlap_polish import polish
 from partita.engines.overlap_table import OverlapTable
 from partita.engines.run import Progress
 from partita.estimator import FitReport, as_generator
@@ -28,18 +26,17 @@ from partita.mixture.asking import kinds_asked
 from partita.mixture.blocks import assemble, plan_families
 from partita.table import Schema, Table
 from partita.views.asking import ViewsEstimator
-from partita.views.base import Draw, as_plain, columns_of, from_plain
+from partita.views.base import as_plain, columns_of, from_plain
 from partita.views.crosscat import VIEW_DEFAULT, _check_blocks
-from partita.views.overlap_draws import as_draw, view_factors
-from partita.views.overlap_text import WordDraw, WordGroup, log_words, word_draw
+from partita.views.overlap_settling import LENGTH, settle
+from partita.views.overlap_text import WordDraw, WordGroup, log_words
 from partita.views.profiles import view_profiles
 from partita.views.questions import dependence
 from partita.views.sampling import print_views
-from partita.views.summary import diagnose_views, match_views, one_partition, telling_views
+from partita.views.summary import diagnose_views, telling_views
 
 __all__ = ["OverlappingViews"]
 
-LENGTH = "length"  # exposure: the sum of a row's counts
 ADDITIVE_VIEWS, CELL_VIEWS = 4, 2  # views that a column may have, if nobody says
 
 
@@ -350,63 +347,7 @@ class OverlappingViews(ViewsEstimator):
         self.n_iter_, self.converged_ = len(self.objective_trace_), not stopped
         if stopped:
             self.fit_report_.add("stopped", f"the chains ended early: {stopped[0]}")
-        self._settle(table, found[0][1], drawn, order, blocks, rng)
-
-    def _settle(self, table, best, drawn, order, blocks, rng) -> None:
-        """From the best state and the draws to the fitted attributes."""
-        D, where = self.schema_.n_features, columns_of(self.schema_, blocks)
-        self.draws_ = tuple(as_draw(table, draw, where, order, D) for draw in drawn)
-        if self.covariance == "full":
-            best = max(drawn, key=lambda draw: draw.log_joint).state
-        self._words = tuple(word_draw(table, draw.state) for draw in drawn) if self._is_text(table) else ()
-        if table.cells is not None:
-            families = average_families([draw.state.hyper.families for draw in drawn])
-            named = {
-                block.columns: family for block, family in zip(table.cells.blocks, families, strict=True)
-            }
-            blocks = [block._replace(family=named.get(block.columns, block.family)) for block in blocks]
-            self._blocks = tuple(Block(block.family, None, block.columns) for block in blocks)
-        polished = polish(table, best)
-        rank = np.argsort(-best.Y.sum(axis=0), kind="stable")
-        self.membership_ = np.zeros((D, best.n_views), bool)
-        self.membership_[order] = best.Y
-        self.membership_ = self.membership_[:, rank]
-        labels = [polished.labels[v] for v in rank]
-        self.confidence_ = polished.confidence[:, rank] if labels else np.ones((table.n_rows, 0))
-        self._match(labels, rng)
-        labels = np.array(labels, dtype=np.int64).reshape(len(labels), table.n_rows)
-        self.view_labels_ = np.ascontiguousarray(labels.T)
-        factors = view_factors(blocks, self.membership_, self.view_labels_, where)
-        self._estimate = Draw(
-            self.membership_, self.view_labels_, factors, np.nan, 0, np.ones(1 + len(factors))
-        )
-        if not len(factors):
-            self.fit_report_.add("no_view", "no two columns depend on each other: there is no view")
-        self._tell()
-        if self.n_chains > 1 and not self.diagnostics_.ok:
-            self.fit_report_.add("chains_disagree", self.diagnostics_.sentence, level="warning")
-
-    def _is_text(self, table: OverlapTable) -> bool:
-        cells = table.cells
-        return self.exposure == LENGTH and table.real is None and cells is not None and len(cells.blocks) == 1
-
-    def _match(self, labels: list[np.ndarray], rng: np.random.Generator) -> None:
-        """Probabilities over the draws for the views of the estimate; averaged labels, if these are asked for."""
-        V = self.membership_.shape[1]
-        self.feature_views_ = np.zeros(self.membership_.shape)
-        self.n_clusters_posterior_ = []
-        matches = [match_views(self.membership_, draw) for draw in self.draws_]
-        for v in range(V):
-            found = [(d, m[v]) for d, m in zip(self.draws_, matches, strict=True) if m[v] >= 0]
-            for draw, w in found:
-                self.feature_views_[:, v] += draw.membership[:, w] / len(self.draws_)
-            counts = [int(draw.labels[:, w].max()) + 1 for draw, w in found] or [int(labels[v].max()) + 1]
-            numbers, times = np.unique(counts, return_counts=True)
-            self.n_clusters_posterior_.append(
-                {int(K): float(t / times.sum()) for K, t in zip(numbers, times, strict=True)}
-            )
-            if found and (self.labels == "averaged" or self.covariance == "full"):
-                labels[v] = one_partition(np.stack([draw.labels[:, w] for draw, w in found]), "vi", rng)
+        settle(self, table, found[0][1], drawn, order, blocks, rng)
 
     def _tell(self) -> None:
         """What follows from the draws and the estimate, after a fit and after a load."""
