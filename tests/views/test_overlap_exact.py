@@ -18,6 +18,7 @@ from partita.partitions import IndianBuffet
 from partita.testing.monte_carlo import FALSE_ALARM, check_geweke, chi_square, effective_size
 
 N, D, VIEWS = 4, 3, 2
+SLOW = pytest.mark.slow  # further kernels to compile
 FIXED = OverlapPlan(
     largest=2,
     max_views=VIEWS,
@@ -107,7 +108,9 @@ def p_value(states, p, drawn):
     return 2.0 * min(chi_square(counts, p, effective), chi_square(*coarse, effective))
 
 
-@pytest.mark.parametrize("make", [additive, cells, mixed, pytest.param(three_kinds, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "make", [additive, cells, pytest.param(mixed, marks=SLOW), pytest.param(three_kinds, marks=SLOW)]
+)
 def test_chain_has_the_exact_posterior(make):
     """Alarms for nothing once in a million runs."""
     table, hyper = make()

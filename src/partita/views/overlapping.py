@@ -122,6 +122,8 @@ class OverlappingViews(ViewsEstimator):
     profiles_, diagnostics_, draws_, fit_report_, objective_trace_, n_iter_, converged_
         As in :class:`CrossCat`. In ``draws_`` views that share columns are one factor; where they have more than 256
         combinations of clusters, those that most rows have stand for all.
+    n_features_in_, feature_names_in_, schema_
+        The table that was fitted.
 
     References
     ----------
