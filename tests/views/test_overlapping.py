@@ -114,6 +114,25 @@ def test_mixed_table_with_holes():
     assert not np.isnan(filled.astype(float)).any() and (unsure >= 0).all()
 
 
+def test_full_covariances():
+    """Tilted clusters; columns of a view lean on each other, a noise column stays out."""
+    rng = np.random.default_rng(5)
+    one = rng.integers(2, size=200)
+    tilt = np.array([[1.0, 0.9], [0.0, 0.4]])
+    X = np.column_stack(
+        [rng.normal(size=(200, 2)) @ tilt + 3.0 * np.outer(one, [0.0, 1.5]), rng.normal(size=200)]
+    )
+    model = OverlappingViews(
+        covariance="full", n_init=1, n_chains=1, n_draws=8, burn_in=8, random_state=0
+    ).fit(X)
+    assert match_labelings([one], model.view_labels_).average > 0.8
+    assert (model.membership_.sum(axis=1) <= 1).all() and not model.membership_[2].any()
+    with pytest.raises(ValueError, match="diagonal"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="complete"):
+        OverlappingViews(covariance="full").fit(np.where(np.eye(200, 3) > 0, np.nan, X))
+
+
 def test_words_given_the_length():
     rng = np.random.default_rng(3)
     topic, style = rng.integers(2, size=(2, 260))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from partita.engines.chains import average_families
-from partita.engines.overlap_polish import polish
+from partita.engines.overlap_polish import Polished, polish
 from partita.engines.overlap_state import State
 from partita.engines.overlap_table import OverlapTable
 from partita.families import Block
@@ -35,7 +35,10 @@ def settle(
         named = {block.columns: family for block, family in zip(table.cells.blocks, families, strict=True)}
         blocks = [block._replace(family=named.get(block.columns, block.family)) for block in blocks]
         model._blocks = tuple(Block(block.family, None, block.columns) for block in blocks)
-    polished = polish(table, best)
+    if model.covariance == "full":
+        polished = Polished([np.eye(int(z.max()) + 1)[z] for z in best.Z])
+    else:
+        polished = polish(table, best)
     rank = np.argsort(-best.Y.sum(axis=0), kind="stable")
     rank = np.array([v for v in rank if polished.labels[v].max() > 0], dtype=int)  # one cluster is no view
     model.membership_ = np.zeros((D, best.n_views), bool)

@@ -46,7 +46,8 @@ def word_draw(table: OverlapTable, state: State) -> WordDraw:
     groups = []
     for views, found in by_views(state.Y).items():
         columns, shape = np.array(found), tuple(len(sizes[v]) for v in views)
-        codes = np.array(list(itertools.product(*[range(K) for K in shape]))).reshape(-1, len(views))
+        codes = np.array(list(itertools.product(*[range(K) for K in shape])), dtype=np.int64)
+        codes = codes.reshape(int(np.prod(shape)), len(views))
         S = cell_statistics(block, family, state, views, codes, columns, 0)
         rates = summarize(take_columns(family, columns), S)["rates"]
         groups.append(WordGroup(views, columns, shape, rates))
