@@ -144,7 +144,7 @@ class AdditiveScores:
     >>> scores = AdditiveScores(read_reals(X), (np.array([0, 0, 1, 1]),), Effects())
     >>> gain = scores((0,)) - scores(())  # the view explains the first column, not the second
     >>> gain.round(1)
-    array([ 1.3, -0.7])
+    array([ 2. , -0.6])
     """
 
     def __init__(self, data: Additive, Z: Any, hyper: Effects, same: AdditiveScores | None = None):

@@ -59,8 +59,9 @@ class OrthogonalViews(NumericViews):
     >>> one, two = rng.integers(2, size=(2, 200))
     >>> X = np.column_stack([9 * one, 6 * two]) + rng.normal(size=(200, 2))
     >>> labels = OrthogonalViews(2, scale=False, random_state=0).fit(X).view_labels_
-    >>> [float(max((labels[:, v] == z).mean(), (labels[:, v] != z).mean())) for v, z in ((0, one), (1, two))]
-    [1.0, 1.0]
+    >>> agree = [max((labels[:, v] == z).mean(), (labels[:, v] != z).mean()) for v, z in ((0, one), (1, two))]
+    >>> bool(min(agree) > 0.95)
+    True
     """
 
     _parameter_constraints = {
