@@ -118,7 +118,7 @@ def test_chain_has_the_exact_posterior(make):
     states, p = exact_posterior(table, empty, FIXED.largest)
     assert len(states) == 1 + 7 * 15 + 105 * 106 // 2
     rng, state, drawn = np.random.default_rng(5), empty, []
-    for _ in range(1200):
+    for _ in range(2000):
         for _ in range(2):
             state = chain_step(table, state, rng, FIXED)
         drawn.append(name(state))
