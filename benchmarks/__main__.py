@@ -34,9 +34,13 @@ BENCHMARKS = {
     "irm": "benchmarks.papers.irm",
     "bhc": "benchmarks.papers.bhc",
     "trees": "benchmarks.speed.trees",
+    "ofv": "benchmarks.papers.ofv",
+    "ofv_real": "benchmarks.papers.ofv_real",
+    "ofv_text": "benchmarks.papers.ofv_text",
+    "ofv_speed": "benchmarks.papers.ofv_speed",
 }
 # not run to the end yet
-NOT_KEPT = {"consensus_speed", "laca", "tree_reduction"}
+NOT_KEPT = {"consensus_speed", "laca", "tree_reduction", "ofv", "ofv_real", "ofv_text", "ofv_speed"}
 
 
 def main(arguments: list[str] | None = None) -> int:

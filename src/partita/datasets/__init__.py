@@ -16,18 +16,21 @@ from partita.datasets.priors import (
     sample_stick_breaking,
     table_growth,
 )
+from partita.datasets.views import PlantedViews, make_planted_views
 
 __all__ = [
     "Benchmark",
     "Dataset",
     "MixtureDraw",
     "Planted",
+    "PlantedViews",
     "load_benchmark",
     "load_visitors",
     "make_categorical_clusters",
     "make_gaussian_clusters",
     "make_mixed_clusters",
     "make_planted_ensemble",
+    "make_planted_views",
     "make_two_clusters_with_outliers",
     "sample_dp_mixture",
     "sample_restaurant",

@@ -36,7 +36,13 @@ class Start(NamedTuple):
 
 
 def find_start(
-    blocks: Sequence[Block], prior: Any, schedule: chains.Schedule, *, seed: int, apart: bool = False
+    blocks: Sequence[Block],
+    prior: Any,
+    schedule: chains.Schedule,
+    *,
+    seed: int,
+    apart: bool = False,
+    n_iterations: int = ITERATIONS,
 ) -> Start:
     """Labels of all rows from a short chain over a sample of them.
 
@@ -50,6 +56,8 @@ def find_start(
         Of the sample and its chain.
     apart : bool
         Whether the sample starts as many clusters rather than as one.
+    n_iterations : int
+        Of the chain over the sample.
 
     Examples
     --------
@@ -80,7 +88,7 @@ def find_start(
         schedule = schedule._replace(limit=min(schedule.limit, prior.n_components))
     free = DirichletProcess(prior.concentration) if fixed else prior
     chain = chains.start(sample, free, z, int(rng.integers(2**63)))
-    for _ in range(ITERATIONS):
+    for _ in range(n_iterations):
         chain = chains.step(chain, schedule._replace(n_moves=MOVES))
     families = tuple(live.family for live in chain.seating.blocks)
     z = gibbs.labels(chain.seating) if len(rows) == N else _spread(chain, blocks, families)

@@ -1,0 +1,119 @@
+"""Chains over views: an iteration is a step over the rows of every view, then one over the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.engines import gibbs
+from partita.engines.columns import Plan, Table, columns_in, log_joint, row_step
+from partita.engines.columns_birth import offer_view
+from partita.engines.columns_hall import choose_view, enter, leave
+from partita.engines.columns_layout import part_columns, view_blocks
+from partita.labels import canonical
+from partita.partitions import sample_hyper
+from partita.trace import label_dtype
+
+__all__ = ["Snapshot", "ViewSnapshot", "column_step", "run_columns", "step", "take_snapshot"]
+
+FIRST = 3  # iterations of the burn-in in which every unit is offered a view of its own
+FEW_BIRTHS = 0.1  # share of the units that are, afterwards
+
+
+class ViewSnapshot(NamedTuple):
+    """One view of a draw."""
+
+    columns: np.ndarray
+    labels: np.ndarray
+    n: np.ndarray  # sizes of the clusters
+    positions: tuple[np.ndarray, ...]  # of its columns in each block
+    families: tuple[Any, ...]  # of its columns
+    S: tuple[np.ndarray, ...]  # statistics of the clusters, block by block
+    concentration: float
+
+
+class Snapshot(NamedTuple):
+    """One draw of a chain over views."""
+
+    views: tuple[ViewSnapshot, ...]
+    concentration: float
+    log_joint: float
+    chain: int
+
+
+def column_step(table: Table, plan: Plan, rng: np.random.Generator) -> Table:
+    """Every unit chooses its view anew, given all the others; then come the births, and the concentration."""
+    layout, accepted = table.layout, dict(table.accepted)
+    hall = enter(table)
+    units = [view_blocks(layout, table.families, unit) for unit in layout.units]
+    moved = 0
+    for unit in rng.permutation(len(units)):
+        moved += choose_view(table, hall, int(unit), units[unit], plan, rng)
+    n_births = int(np.ceil(plan.n_births * len(units)))
+    for unit in rng.permutation(len(units))[:n_births]:
+        outcome = offer_view(table, hall, int(unit), units[unit], plan, rng)
+        accepted[outcome] = accepted.get(outcome, 0) + 1
+    accepted["moved"] = accepted.get("moved", 0) + moved
+    prior = table.prior
+    if plan.learn_views:
+        prior = sample_hyper(prior, hall.count, rng)
+    return leave(table._replace(prior=prior, accepted=accepted), hall, plan, rng)
+
+
+def step(table: Table, plan: Plan, rng: np.random.Generator) -> Table:
+    """One iteration."""
+    return column_step(row_step(table, plan), plan, rng)
+
+
+def take_snapshot(table: Table, index: int = 0, value: float | None = None) -> Snapshot:
+    """What is kept of a state: labels are canonical, the statistics follow them."""
+    views = []
+    for view in table.views:
+        seating = view.chain.seating
+        slots = gibbs.labels(seating)
+        z = canonical(slots)
+        K = int(z.max()) + 1
+        order = np.empty(K, np.int64)
+        order[z] = slots  # the slot of each canonical label
+        columns = columns_in(table.layout, view.units)
+        views.append(
+            ViewSnapshot(
+                columns,
+                z.astype(label_dtype(K)),
+                seating.n[order].copy(),
+                tuple(part_columns(table.layout, columns)),
+                tuple(live.family for live in seating.blocks),
+                tuple(np.ascontiguousarray(live.S[:, order]) for live in seating.blocks),
+                float(view.chain.prior.concentration),
+            )
+        )
+    value = log_joint(table) if value is None else value
+    return Snapshot(tuple(views), float(table.prior.concentration), value, index)
+
+
+def run_columns(
+    table: Table,
+    plan: Plan,
+    rng: np.random.Generator,
+    *,
+    index: int = 0,
+    callback: Callable[[int, int, float], Any] | None = None,
+) -> tuple[list[Snapshot], Table, np.ndarray]:
+    """Burn in, then draw, as the schedule of the rows says; draws, the last state, and the log joint of each iteration.
+
+    ``callback(iteration, n_views, log_joint)`` after each iteration; returning True stops.
+    """
+    schedule, draws, values = plan.rows, [], []
+    total = schedule.burn_in + schedule.n_draws * schedule.thin
+    for iteration in range(total):
+        settled = iteration >= schedule.burn_in
+        few = settled or iteration >= FIRST
+        table = step(table, plan._replace(n_births=min(plan.n_births, FEW_BIRTHS)) if few else plan, rng)
+        values.append(log_joint(table))
+        if settled and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
+            draws.append(take_snapshot(table, index, values[-1]))
+        if callback is not None and callback(iteration + 1, len(table.views), values[-1]):
+            break
+    return draws or [take_snapshot(table, index)], table, np.array(values)

@@ -1,0 +1,331 @@
+"""Real columns of overlapping views: the effects of a column's views add up.
+
+``x_id = m_d + sum over the views v of column d of a_{v, d, z_iv} + noise``, where ``m_d``, the effects and the variance
+of the noise are integrated out under normal and inverse gamma priors. With W the one-hot matrix of all clusters of all
+views, ``W'W`` and ``W'X`` are all that a column's likelihood under *any* set of views needs: choosing views for columns
+does not cost more for more rows. The rows of a view are an ordinary mixture once the others' parameters are drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from partita.dispatch import kernel
+from partita.engines.overlap_families import KnownNoise
+from partita.engines.overlap_state import State, by_views
+from partita.families.gaussian import GaussianDiagonal
+from partita.families.registry import Block
+from partita.partitions.learning import Gamma, sample_positive
+
+__all__ = ["Additive", "AdditiveScores", "Effects", "Parameters", "read_reals"]
+
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+class Effects(NamedTuple):
+    """Hyper-parameters of all columns, which are standardised."""
+
+    effect: float = 1.0  # variance of a cluster's effect, in units of the noise
+    centre: float = 100.0  # of the column's middle, in the same units
+    a: float = 1.0  # inverse gamma law of the noise
+    b: float = 0.3
+
+
+class Parameters(NamedTuple):
+    """One value of all that is integrated out elsewhere."""
+
+    residual: np.ndarray  # [row, column]
+    effects: list[np.ndarray]  # [cluster, column] of each view
+    noise: np.ndarray  # standard deviation of each column
+
+
+@kernel
+def cross_products(Z, offset, seen, X, G, T):
+    """``G = W' diag(seen) W`` and ``T = W'X`` for the one-hot matrix W of all labels and a column of ones."""
+    V, N = Z.shape
+    P, D = G.shape[0] - 1, X.shape[1]
+    at = np.empty(V + 1, np.int64)
+    at[V] = P
+    for i in range(N):
+        for v in range(V):
+            at[v] = offset[v] + Z[v, i]
+        if seen[i] > 0.0:
+            for v in range(V + 1):
+                for u in range(V + 1):
+                    G[at[v], at[u]] += 1.0
+        for v in range(V + 1):
+            for d in range(D):
+                T[at[v], d] += X[i, d]
+
+
+@kernel
+def score_subsets(G, T, squares, counts, offset, subsets, hyper, out):
+    """``out[s, d] +=`` log marginal likelihood of column d under the views in row s of ``subsets`` (-1: no more views).
+
+    One small Cholesky factor a subset serves all columns that share their missing cells. ``hyper`` holds the precisions
+    of effects and centre, then a and b.
+    """
+    P, D = G.shape[0] - 1, T.shape[1]
+    L, U = np.empty((P + 1, P + 1)), np.empty((P + 1, D))
+    index, rest = np.empty(P + 1, np.int64), np.empty(D)
+    for s in range(subsets.shape[0]):
+        p = 0
+        for j in range(subsets.shape[1]):
+            if subsets[s, j] >= 0:
+                for c in range(offset[subsets[s, j]], offset[subsets[s, j] + 1]):
+                    index[p] = c
+                    p += 1
+        index[p] = P
+        p += 1
+        log_det = 0.5 * ((p - 1) * math.log(hyper[0]) + math.log(hyper[1]))
+        rest[:] = squares
+        for r in range(p):
+            for c in range(r + 1):
+                value = G[index[r], index[c]]
+                if r == c:
+                    value += hyper[1] if r == p - 1 else hyper[0]
+                for k in range(c):
+                    value -= L[r, k] * L[c, k]
+                L[r, c] = math.sqrt(value) if r == c else value / L[c, c]
+            log_det -= math.log(L[r, r])
+            U[r] = T[index[r]]
+            for c in range(r):
+                factor = L[r, c]
+                for d in range(D):
+                    U[r, d] -= factor * U[c, d]
+            for d in range(D):
+                U[r, d] /= L[r, r]
+                rest[d] -= U[r, d] * U[r, d]
+        for d in range(D):
+            b = hyper[3] + 0.5 * max(rest[d], 0.0)
+            out[s, d] += log_det - (hyper[2] + 0.5 * counts[d]) * math.log(b)
+
+
+@kernel
+def factor(A, B, L, U):
+    """Cholesky factor ``L`` of A, and ``U`` with ``L U = B``; too small for a library with threads."""
+    p = A.shape[0]
+    for r in range(p):
+        for c in range(r + 1):
+            value = A[r, c]
+            for k in range(c):
+                value -= L[r, k] * L[c, k]
+            L[r, c] = math.sqrt(value) if r == c else value / L[c, c]
+        for d in range(B.shape[1]):
+            value = B[r, d]
+            for k in range(r):
+                value -= L[r, k] * U[k, d]
+            U[r, d] = value / L[r, r]
+
+
+@kernel
+def solve_back(L, U):
+    """Replace U by the solution of ``L' W = U``."""
+    p = L.shape[0]
+    for back in range(p):
+        r = p - 1 - back
+        for d in range(U.shape[1]):
+            value = U[r, d]
+            for k in range(r + 1, p):
+                value -= L[k, r] * U[k, d]
+            U[r, d] = value / L[r, r]
+
+
+class AdditiveScores:
+    """Log marginal likelihood of every column under any set of views, the labels of rows being given.
+
+    Examples
+    --------
+    >>> X = np.array([[-1.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [1.0, -1.0]])
+    >>> scores = AdditiveScores(read_reals(X), (np.array([0, 0, 1, 1]),), Effects())
+    >>> gain = scores((0,)) - scores(())  # the view explains the first column, not the second
+    >>> gain.round(1)
+    array([ 2. , -0.6])
+    """
+
+    def __init__(self, data: Additive, Z: Any, hyper: Effects, same: AdditiveScores | None = None):
+        self.data, self.hyper = data, hyper
+        self.memo: dict[tuple[int, ...], np.ndarray] = {}
+        self.offset: np.ndarray
+        self.T: np.ndarray
+        self.G: list[np.ndarray]
+        if same is not None:
+            self.offset, self.T, self.G = same.offset, same.T, same.G
+            return
+        sizes = [int(z.max()) + 1 for z in Z]
+        self.offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        P = int(self.offset[-1]) + 1
+        labels = np.array(Z, dtype=np.int64).reshape(len(Z), data.n_rows)
+        self.T, self.G = np.zeros((P, data.n_columns)), []
+        for columns, seen in data.patterns:
+            G, T = np.zeros((P, P)), np.zeros((P, len(columns)))
+            cross_products(labels, self.offset, seen, np.ascontiguousarray(data.filled[:, columns]), G, T)
+            self.G.append(G)
+            self.T[:, columns] = T
+
+    def __call__(self, views: tuple[int, ...]) -> np.ndarray:
+        """[column]; the views in rising order."""
+        if views not in self.memo:
+            self.memo[views] = self.of([views])[0]
+        return self.memo[views]
+
+    def of(self, subsets: list[tuple[int, ...]]) -> np.ndarray:
+        """[subset, column]."""
+        hyper, data = self.hyper, self.data
+        width = max((len(s) for s in subsets), default=0)
+        padded = np.full((len(subsets), max(width, 1)), -1, dtype=np.int64)
+        for i, s in enumerate(subsets):
+            padded[i, : len(s)] = s
+        half = 0.5 * data.counts
+        constant = gammaln(hyper.a + half) - gammaln(hyper.a) + hyper.a * math.log(hyper.b) - half * LOG_2PI
+        out = np.tile(constant, (len(subsets), 1))
+        numbers = np.array([1.0 / hyper.effect, 1.0 / hyper.centre, hyper.a, hyper.b])
+        for (columns, _), G in zip(data.patterns, self.G, strict=True):
+            part = np.ascontiguousarray(out[:, columns])
+            T = np.ascontiguousarray(self.T[:, columns])
+            score_subsets(
+                G, T, data.squares[columns], data.counts[columns], self.offset, padded, numbers, part
+            )
+            out[:, columns] = part
+        return out
+
+    def posterior(
+        self, views: tuple[int, ...], pattern: int, columns: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Which columns of W, the Cholesky factor L of their posterior precision, ``L^-1 W'X`` of the given columns."""
+        parts = [np.arange(self.offset[v], self.offset[v + 1]) for v in views]
+        index = np.concatenate([*parts, [self.G[pattern].shape[0] - 1]]).astype(np.int64)
+        precision = np.full(len(index), 1.0 / self.hyper.effect)
+        precision[-1] = 1.0 / self.hyper.centre
+        L, half = np.zeros((len(index), len(index))), np.empty((len(index), len(columns)))
+        factor(
+            self.G[pattern][np.ix_(index, index)] + np.diag(precision),
+            self.T[np.ix_(index, columns)],
+            L,
+            half,
+        )
+        return index, L, half
+
+
+class Additive(NamedTuple):
+    """Standardised columns, missing cells NaN, and what is needed of them again and again."""
+
+    X: np.ndarray
+    filled: np.ndarray  # missing cells 0
+    squares: np.ndarray  # sum of squares of each column
+    counts: np.ndarray  # seen cells of each column
+    patterns: tuple[
+        tuple[np.ndarray, np.ndarray], ...
+    ]  # columns that miss the same cells; which rows are seen
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.X)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.X.shape[1]
+
+    def scores(self, Z: Any, hyper: Effects, same: AdditiveScores | None = None) -> AdditiveScores:
+        """Log marginal likelihoods given the labels of all views; ``same`` has the same labels."""
+        return AdditiveScores(self, Z, hyper, same)
+
+    def parameters(self, state: State, hyper: Effects, rng: np.random.Generator | None) -> Parameters:
+        """Middles, effects and noise drawn from their posterior; without a generator at their means."""
+        scores = self.scores(state.Z, hyper)
+        N, D = self.X.shape
+        effects = [np.zeros((int(z.max()) + 1, D)) for z in state.Z]
+        residual, noise = np.empty((N, D)), np.empty(D)
+        for p, (columns, _) in enumerate(self.patterns):
+            for views, part in by_views(state.Y[columns]).items():
+                ds = columns[part]
+                index, L, half = scores.posterior(views, p, ds)
+                a = hyper.a + 0.5 * self.counts[ds]
+                b = hyper.b + 0.5 * np.maximum(self.squares[ds] - (half**2).sum(axis=0), 0.0)
+                noise[ds] = np.sqrt(b / (a if rng is None else rng.standard_gamma(a)))
+                if rng is not None:
+                    half = half + noise[ds] * rng.standard_normal(half.shape)
+                solve_back(L, half)
+                residual[:, ds] = self.X[:, ds] - half[-1]
+                at = 0
+                for v in views:
+                    effects[v][:, ds] = half[at : at + len(effects[v])]
+                    residual[:, ds] -= effects[v][:, ds][state.Z[v]]
+                    at += len(effects[v])
+        return Parameters(residual, effects, noise)
+
+    def row_block(self, state: State, parameters: Parameters, v: int, hyper: Effects, exact: bool) -> Block:
+        """The columns of view v as a block of a mixture, given the parameters of the other views.
+
+        Without ``exact``, for a search, each cluster has a variance of its own: real clusters have, and would be split
+        for it.
+        """
+        f = np.flatnonzero(state.Y[: self.n_columns, v])
+        R = (parameters.residual[:, f] + parameters.effects[v][state.Z[v]][:, f]) / parameters.noise[f]
+        if exact:
+            family: Any = KnownNoise(np.full(len(f), 1.0 / hyper.effect))
+        else:
+            family = GaussianDiagonal.default(len(f), k=0.3, a=2.0, b=2.0)
+        return Block(family, np.ascontiguousarray(R), ())
+
+    def take_in(
+        self, state: State, parameters: Parameters, v: int, R: np.ndarray, hyper: Effects, rng: Any
+    ) -> None:
+        """Renew the effects of view v, whose labels have changed, and the residuals; in place."""
+        f, z = np.flatnonzero(state.Y[: self.n_columns, v]), state.Z[v]
+        own = _own_effects(R, z, 1.0 / hyper.effect, rng) * parameters.noise[f]
+        parameters.effects[v] = np.zeros((len(own), self.n_columns))
+        parameters.effects[v][:, f] = own
+        parameters.residual[:, f] = R * parameters.noise[f] - own[z]
+
+    def learn(self, state: State, hyper: Effects, rng: np.random.Generator) -> Effects:
+        """A new size of the effects, given memberships and labels."""
+        found = by_views(state.Y[: self.n_columns])
+
+        def log_likelihood(effect: float) -> float:
+            scores = self.scores(state.Z, hyper._replace(effect=effect), start)
+            return sum(float(scores(views)[columns].sum()) for views, columns in found.items())
+
+        start = self.scores(state.Z, hyper)
+        return hyper._replace(effect=sample_positive(log_likelihood, hyper.effect, rng, SIZE))
+
+
+SIZE = Gamma(2.0, 1.0)  # hyperprior of the size of effects
+
+
+def read_reals(X: np.ndarray) -> Additive:
+    """Columns that are standardised already.
+
+    Examples
+    --------
+    >>> data = read_reals(np.array([[1.0, np.nan], [-1.0, 0.5]]))
+    >>> data.counts, len(data.patterns)
+    (array([2., 1.]), 2)
+    """
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    seen = ~np.isnan(X)
+    filled = np.where(seen, X, 0.0)
+    found: dict[bytes, list[int]] = {}
+    for d in range(X.shape[1]):
+        found.setdefault(np.packbits(seen[:, d]).tobytes(), []).append(d)
+    patterns = tuple((np.array(columns), seen[:, columns[0]].astype(float)) for columns in found.values())
+    return Additive(X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns)
+
+
+def _own_effects(
+    R: np.ndarray, z: np.ndarray, precision: float, rng: np.random.Generator | None
+) -> np.ndarray:
+    """Effects of one view's clusters on columns of unit noise: drawn, or at their means."""
+    K = int(z.max()) + 1
+    W = np.zeros((len(z), K))
+    W[np.arange(len(z)), z] = 1.0
+    seen = ~np.isnan(R)
+    weight = W.T @ seen.astype(float) + precision
+    effect = (W.T @ np.where(seen, R, 0.0)) / weight
+    return effect if rng is None else effect + rng.standard_normal(effect.shape) / np.sqrt(weight)

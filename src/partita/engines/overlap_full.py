@@ -1,0 +1,146 @@
+"""Disjoint views with full covariances: the paper's Gaussian-Wishart law over all columns of a view.
+
+Columns of one view lean on each other within its clusters, so a column's likelihood depends on who else is in the view.
+Sums and products of all columns in every cluster are formed once a step; any set of columns needs a part of them, and
+the feature step does not grow with the rows. A column has one view or none: for columns of several views with full
+covariances the normaliser of the paper's product has no closed form once parameters are integrated out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from partita.engines.overlap_additive import Effects
+from partita.engines.overlap_state import State, add_view, by_views, log_prior, without_views
+from partita.engines.overlap_table import Hyper, seat_rows
+from partita.families.gaussian_full import GaussianFull
+from partita.families.registry import Block
+from partita.families.rows import log_marginals
+from partita.partitions import DirichletProcess
+from partita.partitions import simulate as simulate_labels
+from partita.partitions.buffet import log_odds, new_dish_rate
+
+__all__ = ["FullTable"]
+
+
+class Moments:
+    """Sums of products of all columns in the clusters of one labeling."""
+
+    def __init__(self, X: np.ndarray, z: np.ndarray):
+        self.parts = [
+            (float((z == k).sum()), X[z == k].sum(axis=0), X[z == k].T @ X[z == k])
+            for k in range(z.max() + 1)
+        ]
+        self.memo: dict[tuple[int, ...], float] = {(): 0.0}
+
+    def evidence(self, columns: tuple[int, ...]) -> float:
+        """Log marginal likelihood of some columns."""
+        if columns not in self.memo:
+            f, lower = np.array(columns), np.tril_indices(len(columns))
+            S = np.array([np.concatenate([[n], s[f], P[np.ix_(f, f)][lower]]) for n, s, P in self.parts]).T
+            family = GaussianFull.default(len(f))
+            self.memo[columns] = float(log_marginals(family, np.ascontiguousarray(S)).sum())
+        return self.memo[columns]
+
+
+class FullTable(NamedTuple):
+    """Complete standardised columns."""
+
+    X: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.X)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.X.shape[1]
+
+    def default_hyper(self) -> Hyper:
+        """Nothing is learned of the likelihood."""
+        return Hyper(Effects(), ())
+
+    def learn(self, state: State, rng: np.random.Generator) -> State:
+        """Nothing is learned of the likelihood."""
+        return state
+
+    def log_joint(self, state: State) -> float:
+        """Log probability of data, memberships and labels."""
+        total = log_prior(state)
+        for views, columns in by_views(state.Y).items():
+            if views:
+                total += Moments(self.X, state.Z[views[0]]).evidence(tuple(columns))
+            else:
+                alone = Moments(self.X, np.zeros(len(self.X), dtype=np.int64))
+                total += sum(alone.evidence((d,)) for d in columns)
+        return total
+
+    def row_step(
+        self, state: State, rng: np.random.Generator, *, n_sweeps: int = 1, n_moves: int = 3
+    ) -> State:
+        """New labels of the rows in every view; leaves the posterior invariant."""
+        Z = []
+        for v, z in enumerate(state.Z):
+            X = np.ascontiguousarray(self.X[:, state.Y[:, v]])
+            block = Block(GaussianFull.default(X.shape[1]), X, ())
+            Z.append(seat_rows([block], z, state.concentration, rng, n_sweeps, n_moves))
+        return state._replace(Z=tuple(Z))
+
+    def feature_step(
+        self, state: State, rng: np.random.Generator, *, largest: int = 1, max_views: int
+    ) -> State:
+        """New memberships, column after column; leaves the posterior invariant."""
+        alone = Moments(self.X, np.zeros(len(self.X), dtype=np.int64))
+        views = [Moments(self.X, z) for z in state.Z]
+        D = self.n_columns
+        for d in rng.permutation(D):
+            Y = state.Y.copy()
+            mine = np.flatnonzero(Y[d])
+            Y[d] = False
+            m = Y.sum(axis=0)
+            own = mine[m[mine] == 0]
+            if len(own) == 0:
+                gain = np.array([_gain(views[v], Y[:, v], d) for v in range(len(views))])
+                lp = np.append(gain + log_odds(state.buffet, m, D), alone.evidence((d,)))
+                p = np.exp(lp - lp.max())
+                choice = int(rng.choice(len(p), p=p / p.sum()))
+                if choice < len(views):
+                    Y[d, choice] = True
+            else:
+                Y[d, own] = True
+            state = state._replace(Y=Y)
+            state, views = self._own_view(state, views, alone, int(d), m, max_views, rng)
+        return state
+
+    def _own_view(self, state, views, alone, d, m, max_views, rng) -> tuple[State, list[Moments]]:
+        """Propose a view for column d alone, or none: number and labels from the prior, accepted by the likelihood."""
+        own = np.flatnonzero(state.Y[d] & (m == 0))
+        n_new = rng.poisson(new_dish_rate(state.buffet, self.n_columns))
+        shared = int((state.Y[d] & (m > 0)).sum())
+        nothing = n_new == 0 and len(own) == 0
+        if nothing or shared + n_new > 1 or (m > 0).sum() + n_new > max_views:
+            return state, views
+        now = views[own[0]].evidence((d,)) if len(own) else alone.evidence((d,))
+        drop = np.zeros(state.n_views, dtype=bool)
+        drop[own] = True
+        trial = without_views(state, drop)
+        kept = [view for view, gone in zip(views, drop, strict=True) if not gone]
+        then = alone.evidence((d,))
+        if n_new:
+            z = simulate_labels(DirichletProcess(state.concentration), self.n_rows, rng)
+            trial = add_view(trial, z, [d])
+            kept.append(Moments(self.X, trial.Z[-1]))
+            then = kept[-1].evidence((d,))
+        return (trial, kept) if np.log(rng.random()) < then - now else (state, views)
+
+
+def _gain(view: Moments, y: np.ndarray, d: int) -> float:
+    """What a column adds to the evidence of a view; a view without other columns cannot be joined."""
+    others = tuple(int(c) for c in np.flatnonzero(y))
+    if not others:
+        return -np.inf
+    return view.evidence(tuple(sorted((*others, int(d))))) - view.evidence(others)

@@ -1,0 +1,112 @@
+"""Where a sampler of overlapping views stands: which columns are in which views, and the labels of rows in each."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.labels import canonical
+from partita.partitions import DirichletProcess, IndianBuffet, log_eppf
+from partita.partitions.buffet import _log_dishes
+
+__all__ = [
+    "State",
+    "add_view",
+    "by_views",
+    "empty_state",
+    "log_joint",
+    "log_prior",
+    "log_view",
+    "without_views",
+]
+
+
+class State(NamedTuple):
+    """Views and hyper-parameters; arrays are replaced, not changed."""
+
+    Z: tuple[np.ndarray, ...]  # labels of all rows in each view, canonical
+    Y: np.ndarray  # [column, view] bool
+    buffet: IndianBuffet
+    concentration: float  # of the clusters in every view
+    hyper: Any  # of the likelihood
+
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+        return len(self.Z)
+
+
+def empty_state(D: int, hyper: Any, buffet: IndianBuffet | None = None, concentration: float = 1.0) -> State:
+    """No view at all.
+
+    Examples
+    --------
+    >>> empty_state(3, None).n_views
+    0
+    """
+    return State((), np.zeros((D, 0), dtype=bool), buffet or IndianBuffet(1.0, 1.0), concentration, hyper)
+
+
+def add_view(state: State, z: np.ndarray, columns: Any) -> State:
+    """One view more.
+
+    Examples
+    --------
+    >>> add_view(empty_state(3, None), np.array([5, 5, 2]), [0, 2]).Y[:, 0]
+    array([ True, False,  True])
+    """
+    y = np.zeros((len(state.Y), 1), dtype=bool)
+    y[columns] = True
+    return state._replace(Z=(*state.Z, canonical(z)), Y=np.hstack([state.Y, y]))
+
+
+def without_views(state: State, drop: Any) -> State:
+    """The state without the views that a mask names."""
+    if not np.any(drop):
+        return state
+    keep = np.flatnonzero(~np.asarray(drop))
+    return state._replace(Z=tuple(state.Z[v] for v in keep), Y=state.Y[:, keep])
+
+
+def log_prior(state: State) -> float:
+    """Log probability of memberships and labels, views in some order.
+
+    Views that are the same in columns and labels come about in fewer ways; that factor, which hardly ever matters, is
+    not in it.
+    """
+    prior = DirichletProcess(state.concentration)
+    sizes = [np.bincount(z).astype(float) for z in state.Z]
+    rows = sum(log_eppf(prior, n, len(n)) for n in sizes)
+    return float(_log_dishes(state.buffet, state.Y.sum(axis=0).astype(float), len(state.Y)) + rows)
+
+
+def log_joint(state: State, scores: Any) -> float:
+    """Log probability of data, memberships and labels; ``scores`` gives a column's log marginal likelihood."""
+    total = log_prior(state)
+    for views, columns in by_views(state.Y).items():
+        total += float(scores(views)[columns].sum())
+    return total
+
+
+def by_views(Y: np.ndarray) -> dict[tuple[int, ...], list[int]]:
+    """Which columns have which views.
+
+    Examples
+    --------
+    >>> by_views(np.array([[True, False], [False, False], [True, False]]))
+    {(0,): [0, 2], (): [1]}
+    """
+    out: dict[tuple[int, ...], list[int]] = {}
+    for d, y in enumerate(Y):
+        out.setdefault(tuple(int(v) for v in np.flatnonzero(y)), []).append(d)
+    return out
+
+
+def log_view(state: State, v: int) -> float:
+    """What view v adds to the log prior."""
+    n = np.bincount(state.Z[v]).astype(float)
+    rows = log_eppf(DirichletProcess(state.concentration), n, len(n))
+    m = state.Y[:, [v]].sum(axis=0).astype(float)
+    none = _log_dishes(state.buffet, np.zeros(0), len(state.Y))
+    return float(rows + _log_dishes(state.buffet, m, len(state.Y)) - none)

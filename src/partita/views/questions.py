@@ -1,0 +1,205 @@
+"""Questions to a fitted model of views, written against draws alone (:mod:`partita.views.base`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from partita.families import Counts, n_rows
+from partita.families.registry import entry_of
+from partita.families.rows import log_marginals
+from partita.views.base import Draw, Factor, shared_views
+from partita.views.information import occupied, states_with_data
+from partita.views.laws import (
+    as_cells,
+    column_law,
+    draw_cells,
+    level_probabilities,
+    log_density_rows,
+    log_states,
+    predictive_moments,
+    score_cells,
+)
+
+__all__ = [
+    "Prediction",
+    "cell_surprisal",
+    "column_evidence",
+    "dependence",
+    "log_density",
+    "novelty",
+    "predict_cells",
+    "row_similarity",
+    "simulate_rows",
+]
+
+
+def dependence(draws: Sequence[Draw]) -> np.ndarray:
+    """Probability that two columns share a view with clusters in it: [column, column].
+
+    Examples
+    --------
+    >>> draw = Draw(np.eye(2, dtype=bool), np.array([[0, 0], [1, 1]]), (), 0.0, 0, np.ones(3))
+    >>> dependence([draw, draw._replace(membership=np.array([[True, False], [True, False]]))])
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    total = np.zeros((len(draws[0].membership),) * 2)
+    for draw in draws:
+        total += shared_views(draw)
+    return total / len(draws)
+
+
+def row_similarity(
+    draws: Sequence[Draw], rows: np.ndarray, columns: np.ndarray | None = None, weighted: bool = False
+) -> np.ndarray:
+    """Probability that two rows share a cluster, over the views of a draw and over draws: [row, row].
+
+    ``columns`` restricts the views to those that hold one of them; ``weighted`` counts a view as often as it holds
+    columns (of those), else each counts once.
+
+    Examples
+    --------
+    >>> draw = Draw(np.eye(2, dtype=bool), np.array([[0, 0], [0, 1]]), (), 0.0, 0, np.ones(3))
+    >>> row_similarity([draw], np.arange(2))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    out = np.zeros((len(rows), len(rows)))
+    for draw in draws:
+        held = draw.membership if columns is None else draw.membership[columns]
+        weights = held.sum(axis=0).astype(float)
+        weights = weights if weighted else (weights > 0).astype(float)
+        if not weights.any():
+            continue
+        for v in np.flatnonzero(weights):
+            z = draw.labels[rows, v]
+            out += (weights[v] / weights.sum() / len(draws)) * (z[:, None] == z[None, :])
+    return out
+
+
+def log_density(draws: Sequence[Draw], data: Sequence[Any], given: Sequence[Any] | None = None) -> np.ndarray:
+    """Log density of each row, averaged over draws; of the cells beyond ``given``, if that is there.
+
+    ``data`` holds the given cells too: what comes out is log p(data) - log p(given), each an average over draws.
+    """
+    both = _mean_log([log_density_rows(draw, data) for draw in draws])
+    return both if given is None else both - _mean_log([log_density_rows(draw, given) for draw in draws])
+
+
+def _mean_log(values: Sequence[np.ndarray]) -> np.ndarray:
+    return logsumexp(np.stack(values), axis=0) - np.log(len(values))
+
+
+def cell_surprisal(draws: Sequence[Draw], data: Sequence[Any], n_columns: int) -> np.ndarray:
+    """``-log p(cell | the other cells of its row)`` of every cell: [row, column]; NaN where there is nothing to say."""
+    N = n_rows(data[0])
+    found = np.full((len(draws), N, n_columns), -np.inf)
+    for t, draw in enumerate(draws):
+        for factor in draw.factors:
+            L = log_states(factor, data)
+            for c in factor.columns:
+                law = column_law(factor, int(c))
+                own = score_cells(as_cells(law), data[law.block])
+                rest = L - own
+                found[t, :, c] = logsumexp(L, axis=1) - logsumexp(rest, axis=1)
+    with np.errstate(invalid="ignore"):
+        return -(logsumexp(found, axis=0) - np.log(len(draws)))
+
+
+def novelty(draws: Sequence[Draw], data: Sequence[Any]) -> np.ndarray:
+    """Probability that a row belongs to no cluster that the fit has seen, averaged over its columns and over draws."""
+    out = np.zeros(n_rows(data[0]))
+    for draw in draws:
+        n_columns = sum(len(factor.columns) for factor in draw.factors)
+        for factor in draw.factors:
+            L = log_states(factor, data)
+            known = states_with_data(factor)
+            share = np.exp(logsumexp(L[:, known], axis=1) - logsumexp(L, axis=1))
+            out += (1.0 - share) * len(factor.columns) / n_columns / len(draws)
+    return np.clip(out, 0.0, 1.0)
+
+
+class Prediction(NamedTuple):
+    """A column given the other cells of each row: mean and standard deviation, or probabilities of its levels."""
+
+    mean: np.ndarray | None
+    sd: np.ndarray | None
+    probabilities: np.ndarray | None
+
+
+def predict_cells(draws: Sequence[Draw], data: Sequence[Any], column: int) -> Prediction:
+    """The law of one column in each row, given the row's other cells (and its own, where that is seen)."""
+    N, mean, square, levels = n_rows(data[0]), 0.0, 0.0, 0.0
+    for draw in draws:
+        factor = next(f for f in draw.factors if column in f.columns)
+        L = log_states(factor, data)
+        P = np.exp(L - logsumexp(L, axis=1, keepdims=True))
+        law = column_law(factor, column)
+        if entry_of(law.family).kind in ("binary", "categorical"):
+            levels = levels + P @ level_probabilities(law) / len(draws)
+        else:
+            m, v = predictive_moments(law.family, law.S)
+            mean, square = mean + P @ m / len(draws), square + P @ (v + m**2) / len(draws)
+    if not np.isscalar(levels):
+        return Prediction(None, None, np.asarray(levels))
+    mean = np.broadcast_to(mean, N)
+    return Prediction(mean, np.sqrt(np.maximum(square - mean**2, 0.0)), None)
+
+
+def simulate_rows(
+    draws: Sequence[Draw], data: Sequence[Any], n_columns: int, n_samples: int, rng: np.random.Generator
+) -> np.ndarray:
+    """New cells for each row given those it shows, ``n_samples`` times over: [sample, row, column].
+
+    Numbers as the families see them (real columns standardised), codes as numbers; NaN in columns that no factor holds.
+    """
+    N = n_rows(data[0])
+    out = np.full((n_samples, N, n_columns), np.nan)
+    which = rng.integers(len(draws), size=n_samples)
+    for t in np.unique(which):
+        samples = np.flatnonzero(which == t)
+        for factor in draws[t].factors:
+            L = log_states(factor, data)
+            P = np.exp(L - logsumexp(L, axis=1, keepdims=True))
+            edges = np.cumsum(P, axis=1)
+            u = rng.random((len(samples), N)) * edges[:, -1]
+            states = np.minimum((u[:, :, None] > edges[None]).sum(axis=2), P.shape[1] - 1)
+            at = 0
+            for cells in factor.cells:
+                cols = factor.columns[at : at + len(cells.positions)]
+                at += len(cols)
+                new = draw_cells(cells, states.ravel(), rng)
+                out[np.ix_(samples, np.arange(N), cols)] = new.reshape(len(samples), N, len(cols))
+    return out
+
+
+def column_evidence(factor: Factor, cluster: int | None = None) -> np.ndarray:
+    """How much better each column is explained by the states of a factor than without them: nats, by column.
+
+    With ``cluster``: by telling this one state from all others. Parameters are integrated out, so a column that has
+    nothing to do with the states has less than nothing.
+    """
+    factor, out = occupied(factor), []
+    for cells in factor.cells:
+        S = cells.S
+        if cluster is not None:
+            rest = np.delete(S, cluster, axis=1).sum(axis=1)
+            S = np.column_stack([S[:, cluster], rest])
+        apart = log_marginals(cells.family, np.ascontiguousarray(S)).sum(axis=1)
+        together = log_marginals(cells.family, np.ascontiguousarray(S.sum(axis=1, keepdims=True)))[:, 0]
+        out.append(apart - together)
+    return np.concatenate(out)
+
+
+def hide(data: Sequence[Any], block: int, position: int) -> list[Any]:
+    """The data with one column missing in all rows."""
+    out = list(data)
+    values = out[block].X if isinstance(out[block], Counts) else out[block]
+    values = values.copy()
+    values[:, position] = np.nan if values.dtype.kind == "f" else -1
+    out[block] = Counts(values, out[block].exposure) if isinstance(out[block], Counts) else values
+    return out

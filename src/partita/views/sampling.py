@@ -1,0 +1,169 @@
+"""How views are fitted: starts, chains, and draws in the numbering of the table."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.engines.chains import Schedule
+from partita.engines.columns import Plan
+from partita.engines.columns_chain import Snapshot, ViewSnapshot, run_columns
+from partita.engines.columns_layout import Layout, part_columns, view_blocks
+from partita.engines.columns_screen import CHANCE, find_table
+from partita.engines.passes import n_stats
+from partita.engines.run import Progress
+from partita.families.rows import add_statistics
+from partita.views.base import Cells, Draw, Factor
+
+__all__ = ["Request", "as_draw", "fit_chains", "labels_factor"]
+
+FIRST_VIEWS = 1.0  # concentration of the views where it is learned
+LOOSE_AND_STRICT = (
+    1.0,
+    2.0,
+    0.6,
+    1.4,
+)  # chains take dependence for more or less: they start from different views
+
+
+class Request(NamedTuple):
+    """What a fit is asked for."""
+
+    rngs: list[np.random.Generator]
+    n_draws: int
+    burn_in: int
+    thin: int
+    concentration: float | None
+    view_concentration: float | None
+    learn_likelihood: bool
+    dtype: type
+    max_views: int
+    max_clusters: int
+    max_iter: int
+    tol: float
+    time_limit: float | None
+    callback: Callable[[Progress], Any] | None
+    executor: Any
+
+
+class Found(NamedTuple):
+    """What an engine leaves."""
+
+    snapshots: list[Snapshot]
+    objective: np.ndarray  # of each iteration: log joint of the first chain, or the bound
+    reason: str  # "done", "converged", "max_iter", "time_limit", "stopped"
+
+
+def make_plan(ask: Request) -> Plan:
+    """The plan of a chain."""
+    rows = Schedule(
+        n_draws=ask.n_draws,
+        burn_in=ask.burn_in,
+        thin=ask.thin,
+        n_moves=2,
+        learn_concentration=ask.concentration is None,
+        learn_likelihood=ask.learn_likelihood,
+    )
+    return Plan(
+        rows,
+        concentration=ask.concentration,
+        learn_views=ask.view_concentration is None,
+        dtype=ask.dtype,
+    )
+
+
+def fit_chains(layout: Layout, ask: Request) -> Found:
+    """Chains from different starts; each depends on its own stream of random numbers alone."""
+    plan, began, reasons = make_plan(ask), time.perf_counter(), []
+    n_chains = len(ask.rngs)
+    share = math.inf if ask.time_limit is None else ask.time_limit / n_chains
+
+    def one(index: int):
+        rng, started = ask.rngs[index], time.perf_counter()
+        table = find_table(
+            layout,
+            plan,
+            rng,
+            chance=CHANCE * LOOSE_AND_STRICT[index % len(LOOSE_AND_STRICT)],
+            apart=index % 2 == 1,
+            view_concentration=ask.view_concentration or FIRST_VIEWS,
+        )
+
+        def after(iteration: int, n_views: int, value: float) -> bool:
+            seconds = time.perf_counter() - began
+            stop = ask.callback is not None and ask.callback(
+                Progress(index, iteration, value, n_views, seconds)
+            )
+            late = time.perf_counter() - started > share
+            if stop or late:
+                reasons.append("stopped" if stop else "time_limit")
+            return bool(stop) or late
+
+        return run_columns(table, plan, rng, index=index, callback=after)
+
+    runs = list(ask.executor.map(one, range(n_chains)))
+    snapshots = [snapshot for draws, _, _ in runs for snapshot in draws]
+    return Found(snapshots, runs[0][2], reasons[0] if reasons else "done")
+
+
+def print_views(progress: Progress) -> None:
+    """One line to standard error, overwritten."""
+    end = "\r" if sys.stderr.isatty() else "\n"
+    print(
+        f"chain {progress.restart + 1}  iteration {progress.iteration:4d}  views {progress.n_clusters:3d}  "
+        f"objective {progress.objective:.4f}  {progress.seconds:.1f} s",
+        end=end,
+        file=sys.stderr,
+    )
+
+
+# ---- draws -----------------------------------------------------------------------------------------------------
+
+
+def as_draw(snapshot: Snapshot, where: Sequence[np.ndarray], n_columns: int) -> Draw:
+    """A draw with columns numbered as in the table; ``where`` holds those numbers block by block."""
+    flat = np.concatenate(where)
+    membership = np.zeros((n_columns, len(snapshot.views)), bool)
+    for v, view in enumerate(snapshot.views):
+        membership[flat[view.columns], v] = True
+    return Draw(
+        membership,
+        np.column_stack([view.labels for view in snapshot.views]),
+        tuple(view_factor(view, where) for view in snapshot.views),
+        snapshot.log_joint,
+        snapshot.chain,
+        np.array([snapshot.concentration, *(view.concentration for view in snapshot.views)]),
+    )
+
+
+def view_factor(view: ViewSnapshot, where: Sequence[np.ndarray]) -> Factor:
+    """The clusters of a view as states, and one more for a cluster that is not there yet."""
+    weights = np.append(view.n, view.concentration)
+    cells = tuple(
+        Cells(b, positions, family, np.column_stack([S, np.zeros(len(S))]))
+        for b, (positions, family, S) in enumerate(zip(view.positions, view.families, view.S, strict=True))
+        if len(positions)
+    )
+    columns = np.concatenate([where[c.block][c.positions] for c in cells])
+    return Factor(columns, np.log(weights / weights.sum()), cells)
+
+
+def labels_factor(
+    layout: Layout, families: Sequence[Any], columns: np.ndarray, z: np.ndarray, where: Sequence[np.ndarray]
+) -> Factor:
+    """The factor of given labels: columns are numbered block after block, states are the labels."""
+    K, cells = int(z.max()) + 1, []
+    parts = view_blocks(layout, families, columns)
+    for b, (part, positions) in enumerate(zip(parts, part_columns(layout, columns), strict=True)):
+        if len(positions):
+            S = np.zeros((n_stats(part.family), K))
+            add_statistics(part.family, part.data, z, S)
+            cells.append(Cells(b, positions, part.family, S))
+    numbers = np.concatenate([where[c.block][c.positions] for c in cells])
+    n = np.bincount(z, minlength=K)
+    return Factor(numbers, np.log(n / n.sum()), tuple(cells))

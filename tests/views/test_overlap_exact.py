@@ -1,0 +1,228 @@
+"""The overlapping model against its exact posterior: all memberships and all labels of up to two views."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from partita.engines.overlap_additive import Effects, read_reals
+from partita.engines.overlap_cells import Cells
+from partita.engines.overlap_chain import OverlapPlan, chain_step
+from partita.engines.overlap_features import feature_step
+from partita.engines.overlap_full import FullTable
+from partita.engines.overlap_state import add_view, empty_state, log_joint, log_prior
+from partita.engines.overlap_table import Hyper, OverlapTable
+from partita.families import Bernoulli, Block, Counts, GaussianDiagonal, Poisson
+from partita.labels import set_partitions
+from partita.partitions import IndianBuffet
+from partita.testing.monte_carlo import FALSE_ALARM, check_geweke, chi_square, effective_size
+
+N, D, VIEWS = 4, 3, 2
+SLOW = pytest.mark.slow  # further kernels to compile
+FIXED = OverlapPlan(
+    largest=2,
+    max_views=VIEWS,
+    n_moves=1,
+    learn_buffet=False,
+    learn_concentration=False,
+    learn_likelihood=False,
+)
+REALS = np.array([[-1.2, np.nan, 1.0], [-0.9, -1.1, -1.0], [1.0, 0.9, 1.0], [1.1, 1.2, -1.1]])
+
+
+def additive():
+    return OverlapTable(read_reals(REALS), None), Hyper(Effects(effect=3.0, b=0.1), ())
+
+
+def cells():
+    """Binary columns, one cell missing."""
+    codes = np.array([[0, 0, 1], [0, 0, 0], [1, 1, 1], [1, -1, 0]], np.int8)
+    block = Block(Bernoulli(np.array([0.4, 0.3, 0.6]), np.array([0.5, 0.4, 0.2])), codes, ("a", "b", "c"))
+    return OverlapTable(None, Cells((block,))), Hyper(Effects(), (block.family,))
+
+
+def three_kinds():
+    """A real, a binary and a count column; one cell is missing."""
+    gaussian = GaussianDiagonal(np.array([0.1]), np.array([0.3]), np.array([2.0]), np.array([0.2]))
+    counts = Counts(np.array([[0.0], [7.0], [1.0], [6.0]]), np.array([1.0, 1.0, 0.5, 1.0]))
+    blocks = (
+        Block(gaussian, REALS[:, [0]], ("a",)),
+        Block(Bernoulli(np.array([0.4]), np.array([0.5])), np.array([[0], [0], [1], [-1]], np.int8), ("b",)),
+        Block(Poisson(np.array([0.8]), np.array([0.3])), counts, ("c",)),
+    )
+    return OverlapTable(None, Cells(blocks)), Hyper(Effects(), tuple(b.family for b in blocks))
+
+
+def mixed():
+    """Two additive columns and one with cells."""
+    table, hyper = three_kinds()
+    block = table.cells.blocks[1]
+    return OverlapTable(read_reals(REALS[:, :2]), Cells((block,))), Hyper(Effects(2.0), (block.family,))
+
+
+def exact_posterior(table, empty, largest):
+    """All states: the views as a sorted tuple of (columns, labels); equal views come about in half as many ways."""
+    divisions = [tuple(z) for z in set_partitions(N)]
+    choices = [y for y in itertools.product([False, True], repeat=D) if any(y)]
+    out = {(): log_joint(empty, table.scores((), empty.hyper))}
+    for V in range(1, VIEWS + 1):
+        for Z in itertools.combinations_with_replacement(divisions, V):
+            scores = table.scores(tuple(np.array(z) for z in Z), empty.hyper)
+            for Y in itertools.product(choices, repeat=V):
+                views = tuple(sorted(zip(Y, Z, strict=True)))
+                if views in out or np.sum(Y, axis=0).max() > largest:
+                    continue
+                state = empty
+                for y, z in zip(Y, Z, strict=True):
+                    state = add_view(state, np.array(z), np.flatnonzero(y))
+                value = log_prior(state)
+                for d in range(D):
+                    value += scores(tuple(v for v in range(V) if Y[v][d]))[d]
+                out[views] = value - np.log(2.0) * (V == 2 and views[0] == views[1])
+    p = np.exp(np.array(list(out.values())) - max(out.values()))
+    return list(out), p / p.sum()
+
+
+def name(state):
+    """A state as the exact ones are written."""
+    columns = [tuple(y.tolist()) for y in state.Y.T]
+    return tuple(sorted(zip(columns, [tuple(z.tolist()) for z in state.Z], strict=True)))
+
+
+def p_value(states, p, drawn):
+    """Of all states, and of the memberships alone."""
+    place = {state: i for i, state in enumerate(states)}
+    found = np.array([place[state] for state in drawn])
+    log_p = np.log(p)
+    traits = [
+        np.array([len(s) for s in states]),
+        log_p,
+        np.array([sum(sum(y) for y, _ in s) for s in states]),
+    ]
+    effective = min(effective_size(trait[found].astype(float)) for trait in traits)
+    counts = np.bincount(found, minlength=len(states))
+    groups = {}
+    for i, state in enumerate(states):
+        groups.setdefault(tuple(y for y, _ in state), []).append(i)
+    coarse = [np.array([x[g].sum() for g in groups.values()]) for x in (counts, p)]
+    return 2.0 * min(chi_square(counts, p, effective), chi_square(*coarse, effective))
+
+
+@pytest.mark.parametrize(
+    "make", [additive, cells, pytest.param(mixed, marks=SLOW), pytest.param(three_kinds, marks=SLOW)]
+)
+def test_chain_has_the_exact_posterior(make):
+    """Alarms for nothing once in a million runs."""
+    table, hyper = make()
+    empty = empty_state(D, hyper, IndianBuffet(1.2, 0.8), 0.9)
+    states, p = exact_posterior(table, empty, FIXED.largest)
+    assert len(states) == 1 + 7 * 15 + 105 * 106 // 2
+    rng, state, drawn = np.random.default_rng(5), empty, []
+    for _ in range(2000):
+        for _ in range(2):
+            state = chain_step(table, state, rng, FIXED)
+        drawn.append(name(state))
+    assert p_value(states, p, drawn) > FALSE_ALARM
+
+
+def test_full_covariances_have_the_exact_posterior():
+    """Disjoint views whose columns lean on each other."""
+    table = FullTable(np.where(np.isnan(REALS), 0.2, REALS))
+    empty = empty_state(D, table.default_hyper(), IndianBuffet(1.2, 0.8), 0.9)
+    divisions = [tuple(z) for z in set_partitions(N)]
+    choices = [y for y in itertools.product([False, True], repeat=D) if any(y)]
+    found = {}
+    for V in range(VIEWS + 1):
+        for views in itertools.combinations_with_replacement(
+            sorted(itertools.product(choices, divisions)), V
+        ):
+            if V == 0 or np.sum([y for y, _ in views], axis=0).max() <= 1:
+                state = empty
+                for y, z in views:
+                    state = add_view(state, np.array(z), np.flatnonzero(y))
+                found[views] = table.log_joint(state)
+    p = np.exp(np.array(list(found.values())) - max(found.values()))
+    rng, state, drawn = np.random.default_rng(8), empty, []
+    for _ in range(1200):
+        for _ in range(2):
+            state = chain_step(table, state, rng, FIXED._replace(largest=1))
+        drawn.append(name(state))
+    assert p_value(list(found), p / p.sum(), drawn) > FALSE_ALARM
+
+
+def test_one_view_a_column_and_memberships_one_by_one():
+    """Disjoint views; and the step that is used where there are too many sets of views to list them."""
+    table, hyper = additive()
+    empty = empty_state(D, hyper, IndianBuffet(1.2, 0.8), 0.9)
+    for largest in (1, 2):
+        states, p = exact_posterior(table, empty, largest)
+        plan, rng, state, drawn = FIXED._replace(largest=largest), np.random.default_rng(largest), empty, []
+        for _ in range(800):
+            for _ in range(2):
+                state = feature_step(table, state, rng, largest=largest, max_views=VIEWS, many=0)
+                state = chain_step(table, state, rng, plan)
+            drawn.append(name(state))
+        assert p_value(states, p, drawn) > FALSE_ALARM
+
+
+# ---- Geweke ----------------------------------------------------------------------------------------------------------
+
+PLAN = OverlapPlan(largest=2, max_views=4, n_moves=2)
+ROWS = 5
+
+
+def draw_state(rng):
+    """Hyper-parameters, memberships and labels from the prior, given the limits."""
+    from partita.engines.overlap_additive import SIZE
+    from partita.partitions import DirichletProcess, simulate
+
+    while True:
+        buffet = IndianBuffet(rng.exponential(), rng.exponential())
+        Y = simulate(buffet, D, rng).astype(bool)
+        if Y.shape[1] <= PLAN.max_views and Y.sum(axis=1).max(initial=0) <= PLAN.largest:
+            break
+    concentration = rng.exponential()
+    hyper = Hyper(Effects(effect=rng.gamma(SIZE.shape) / SIZE.rate, a=2.0, b=1.0), ())
+    state = empty_state(D, hyper, buffet, concentration)
+    for y in Y.T:
+        state = add_view(state, simulate(DirichletProcess(concentration), ROWS, rng), np.flatnonzero(y))
+    return state
+
+
+def draw_data(state, rng):
+    effects = state.hyper.effects
+    X = np.empty((ROWS, D))
+    for d in range(D):
+        noise = np.sqrt(effects.b / rng.gamma(effects.a))
+        X[:, d] = noise * np.sqrt(effects.centre) * rng.normal() + noise * rng.normal(size=ROWS)
+        for v in np.flatnonzero(state.Y[d]):
+            K = int(state.Z[v].max()) + 1
+            X[:, d] += (noise * np.sqrt(effects.effect) * rng.normal(size=K))[state.Z[v]]
+    return OverlapTable(read_reals(X), None)
+
+
+def traits(pair):
+    state, table = pair
+    return {
+        "views": state.n_views,
+        "memberships": int(state.Y.sum()),
+        "clusters": sum(int(z.max()) + 1 for z in state.Z),
+        "alpha": state.buffet.alpha,
+        "beta": state.buffet.beta,
+        "concentration": state.concentration,
+        "effect": state.hyper.effects.effect,
+        "log joint": log_joint(state, table.scores(state.Z, state.hyper)),
+    }
+
+
+@pytest.mark.slow
+def test_geweke():
+    def draw(rng):
+        state = draw_state(rng)
+        return state, draw_data(state, rng)
+
+    def step(pair, rng):
+        state = chain_step(pair[1], pair[0], rng, PLAN)
+        return state, draw_data(state, rng)
+
+    check_geweke(draw, step, traits, 3, 3000, more=5)
