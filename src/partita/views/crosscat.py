@@ -28,7 +28,7 @@ from partita.views.summary import diagnose_views, summarise, telling_views
 
 __all__ = ["CrossCat"]
 
-INFERENCES = {"gibbs": sampling.fit_chains}
+INFERENCES = {"gibbs": sampling.fit_chains, "vb": sampling.fit_vb, "search": sampling.fit_search}
 VIEW_DEFAULT = {"real": "gaussian"}
 
 
