@@ -76,7 +76,7 @@ def enter(table: Table) -> Hall:
         for labels in z
     ]
     home = np.empty(len(table.layout.units), np.int64)
-    count = np.zeros(len(z) + 2 * len(home))
+    count = np.zeros(3 * len(z) + 2 * len(home) + 8)
     for v, view in enumerate(table.views):
         home[list(view.units)] = v
         count[v] = table.layout.sizes[list(view.units)].sum()

@@ -20,7 +20,8 @@ from scipy.special import ndtri, xlogy
 
 from partita.engines import chains
 from partita.engines.columns import Plan, Table, columns_in, start
-from partita.engines.columns_layout import Layout, part_columns, put_columns, view_blocks
+from partita.engines.columns_chain import column_step
+from partita.engines.columns_layout import Layout, view_blocks
 from partita.engines.starts import find_start
 from partita.families import Counts, n_rows
 from partita.partitions import DirichletProcess
@@ -193,13 +194,11 @@ def find_table(
     rows = np.sort(rng.choice(N, SAMPLE, replace=False)) if N > SAMPLE else np.arange(N)
     groups, lonely = group_units(layout, rows, chance)
     reference = [block.family for block in layout.blocks]
-    families = list(reference)
     labels, priors = [], []
     for units in groups + lonely:
         z, prior = np.zeros(N, np.int64), DirichletProcess(plan.concentration or 1.0)
         if units in groups:
-            columns = columns_in(layout, units)
-            blocks = view_blocks(layout, reference, columns)
+            blocks = view_blocks(layout, reference, columns_in(layout, units))
             schedule = chains.Schedule(
                 learn_concentration=plan.rows.learn_concentration,
                 learn_likelihood=plan.rows.learn_likelihood,
@@ -208,8 +207,8 @@ def find_table(
                 blocks, prior, schedule, seed=int(rng.integers(2**62)), apart=apart, n_iterations=ROUNDS
             )
             z, prior = found.z, found.prior
-            for b, positions in enumerate(part_columns(layout, columns)):
-                families[b] = put_columns(families[b], positions, found.families[b])
         labels.append(z)
         priors.append(prior)
-    return start(layout, groups + lonely, labels, priors, rng, plan, families, view_concentration)
+    table = start(layout, groups + lonely, labels, priors, rng, plan, None, view_concentration)
+    # before hyper-parameters have grown used to clusters that a few columns made for themselves
+    return column_step(table, plan, rng)
