@@ -19,7 +19,7 @@ from partita.trace import label_dtype
 
 __all__ = ["Snapshot", "ViewSnapshot", "calm", "column_step", "run_columns", "step", "take_snapshot"]
 
-FIRST = 3  # iterations of the burn-in in which every unit is offered a view of its own
+FIRST = 1  # iterations of the burn-in in which every unit is offered a view of its own
 FEW = 0.1  # share of the units that are, afterwards; of the views that try to merge or split
 
 

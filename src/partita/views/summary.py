@@ -50,7 +50,10 @@ class ViewDiagnostics(NamedTuple):
 
 
 def match_views(membership: np.ndarray, draw: Draw) -> np.ndarray:
-    """For each view of the estimate the view of the draw that shares most columns with it, one to one (-1: none).
+    """For each view of the estimate the view of the draw that shares most columns with it.
+
+    One to one as far as columns are shared; a view that comes away empty-handed takes the best one there is, though it is
+    taken already.
 
     Examples
     --------
@@ -63,21 +66,28 @@ def match_views(membership: np.ndarray, draw: Draw) -> np.ndarray:
     # of two that share as many, the one with fewer other columns
     foreign = draw.membership.sum(axis=0)[None, :] - shared
     rows, cols = linear_sum_assignment(-(shared - 1e-3 * foreign / max(len(membership), 1)))
-    out = np.full(membership.shape[1], -1)
+    out = shared.argmax(axis=1)
     good = shared[rows, cols] > 0
     out[rows[good]] = cols[good]
     return out
 
 
 def summarise(
-    draws: Sequence[Draw], membership: np.ndarray, partition: str, rng: np.random.Generator
+    draws: Sequence[Draw],
+    membership: np.ndarray,
+    partition: str,
+    rng: np.random.Generator,
+    exclusive: bool = True,
 ) -> Summary:
-    """Labels and probabilities for the views of an estimate of the membership [column, view]."""
+    """Labels and probabilities for the views of an estimate of the membership [column, view].
+
+    ``exclusive`` says that a column is in one view only, so that its probabilities sum to 1 at most.
+    """
     D, V = membership.shape
     matches = [match_views(membership, draw) for draw in draws]
     relevance, labels, counts = np.zeros((D, V)), [], []
     for v in range(V):
-        found = [(draw, match[v]) for draw, match in zip(draws, matches, strict=True) if match[v] >= 0]
+        found = [(draw, match[v]) for draw, match in zip(draws, matches, strict=True)]
         for draw, w in found:
             relevance[:, v] += draw.membership[:, w] / len(draws)
         drawn = np.stack([draw.labels[:, w] for draw, w in found])
@@ -86,7 +96,8 @@ def summarise(
         counts.append(
             {int(K): float(t / times.sum()) for K, t in zip(numbers.tolist(), times.tolist(), strict=True)}
         )
-    return Summary(membership, np.minimum(relevance, 1.0), np.column_stack(labels), counts)
+    over = relevance.sum(axis=1, keepdims=True) if exclusive else np.ones(1)
+    return Summary(membership, relevance / np.maximum(over, 1.0), np.column_stack(labels), counts)
 
 
 def one_partition(drawn: np.ndarray, partition: str, rng: np.random.Generator) -> np.ndarray:
