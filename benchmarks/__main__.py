@@ -26,6 +26,7 @@ BENCHMARKS = {
     "consensus_speed": "benchmarks.speed.consensus",
     "murphy": "benchmarks.papers.murphy",
     "nbce": "benchmarks.papers.nbce",
+    "crosscat": "benchmarks.papers.crosscat",
 }
 # stability: measured before the prior changed, its full run takes an hour and comes next; the consensus ones: not run
 # to the end yet

@@ -62,7 +62,7 @@ def column_step(table: Table, plan: Plan, rng: np.random.Generator) -> Table:
     accepted["moved"] = accepted.get("moved", 0) + moved
     prior = table.prior
     if plan.learn_views:
-        prior = sample_hyper(prior, hall.count, rng)
+        prior = sample_hyper(prior, hall.width, rng)
     return leave(table._replace(prior=prior, accepted=accepted), hall, plan, rng)
 
 

@@ -55,7 +55,7 @@ def try_merge(table: Table, hall: Hall, leaving: int, V: int, plan: Plan, rng: n
     order = rng.permutation(len(hall.z[0]))
     log_apart = log_weight_of_division(blocks, hall.priors[leaving], hall.z[leaving], order, plan.dtype)
     size = float(table.layout.sizes[units].sum())
-    others = hall.count.copy()
+    others = hall.width.copy()
     others[leaving] = 0.0
     ratio = log_split_ratio(table, hall, units, others, size, host, log_apart)
     ratio += log_w[host] - logsumexp(log_w) - math.log(V)
@@ -80,7 +80,7 @@ def try_split(table: Table, hall: Hall, view: int, V: int, plan: Plan, rng: np.r
         take_out(table, hall, unit)
     log_w = log_hosts(table, hall, units)
     size = float(table.layout.sizes[units].sum())
-    ratio = log_split_ratio(table, hall, units, hall.count, size, view, log_apart)
+    ratio = log_split_ratio(table, hall, units, hall.width, size, view, log_apart)
     ratio += log_w[view] - logsumexp(log_w) - math.log(V + 1)
     ratio -= log_subset(len(everyone), n_out) - math.log(V)
     accepted = math.log(rng.random()) < ratio
@@ -116,7 +116,7 @@ def log_split_ratio(
 def log_hosts(table: Table, hall: Hall, units: Sequence[int], leaving: int | None = None) -> np.ndarray:
     """Log weight of each view as the host of units that sit nowhere, or alone in the view ``leaving``."""
     size = float(table.layout.sizes[list(units)].sum())
-    n = hall.count[: len(hall.z)]
+    n = hall.width[: len(hall.z)]
     out = np.array([scores[list(units)].sum() for scores in hall.scores])
     with np.errstate(divide="ignore", invalid="ignore"):
         out = np.where(n > 0, out + gammaln(n + size) - gammaln(n), NEVER)

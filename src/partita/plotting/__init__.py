@@ -5,10 +5,12 @@ from partita.plotting.consensus import plot_k_scores
 from partita.plotting.draws import plot_climb, plot_draw
 from partita.plotting.fits import plot_confidence, plot_objective
 from partita.plotting.groups import plot_profiles, plot_scatter
+from partita.plotting.views import plot_dependence, plot_views
 
 __all__ = [
     "plot_climb",
     "plot_confidence",
+    "plot_dependence",
     "plot_draw",
     "plot_k_scores",
     "plot_n_clusters",
@@ -16,4 +18,5 @@ __all__ = [
     "plot_profiles",
     "plot_scatter",
     "plot_trace",
+    "plot_views",
 ]
