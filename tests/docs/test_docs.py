@@ -34,7 +34,9 @@ def test_the_examples_of_the_readme_print_what_they_say(code):
     assert out.getvalue().splitlines() == re.findall(r"# prints: (.*)", code)
 
 
-@pytest.mark.parametrize("page", ["docs/mixture.md", "docs/posterior.md", "docs/consensus.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/mixture.md", "docs/posterior.md", "docs/consensus.md", "docs/views.md"]
+)
 def test_the_examples_of_the_guide_run(page):
     space = {}
     with contextlib.redirect_stdout(io.StringIO()):

@@ -52,8 +52,8 @@ class ViewDiagnostics(NamedTuple):
 def match_views(membership: np.ndarray, draw: Draw) -> np.ndarray:
     """For each view of the estimate the view of the draw that shares most columns with it.
 
-    One to one as far as columns are shared; a view that comes away empty-handed takes the best one there is, though it is
-    taken already.
+    One to one as far as columns are shared; a view that comes away empty-handed takes the best one there is, though
+    it is taken already.
 
     Examples
     --------
