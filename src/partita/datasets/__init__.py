@@ -9,16 +9,19 @@ from partita.datasets.planted import (
     make_gaussian_clusters,
     make_mixed_clusters,
 )
+from partita.datasets.views import PlantedViews, make_planted_views
 
 __all__ = [
     "Benchmark",
     "Dataset",
     "Planted",
+    "PlantedViews",
     "load_benchmark",
     "load_visitors",
     "make_categorical_clusters",
     "make_gaussian_clusters",
     "make_mixed_clusters",
     "make_planted_ensemble",
+    "make_planted_views",
     "make_two_clusters_with_outliers",
 ]

@@ -132,7 +132,7 @@ class CrossCat(ViewsEstimator):
     >>> model = CrossCat(n_chains=1, random_state=0).fit(X)
     >>> model.n_views_, model.column_labels_
     (2, array([0, 0, 1, 1]))
-    >>> model.dependence_probability(0, 2), model.mutual_information([0, 2])[0, 1]
+    >>> model.dependence_probability(0, 2), float(model.mutual_information([0, 2])[0, 1])
     (0.0, 0.0)
     """
 
