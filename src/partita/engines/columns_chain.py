@@ -19,8 +19,7 @@ from partita.trace import label_dtype
 
 __all__ = ["Snapshot", "ViewSnapshot", "calm", "column_step", "run_columns", "step", "take_snapshot"]
 
-FIRST = 1  # iterations of the burn-in in which every unit is offered a view of its own
-FEW = 0.1  # share of the units that are, afterwards; of the views that try to merge or split
+FEW = 0.1  # share of the units that are offered a view of their own, and of the views that try to merge or split
 
 
 class ViewSnapshot(NamedTuple):
@@ -98,7 +97,7 @@ def take_snapshot(table: Table, index: int = 0, value: float | None = None) -> S
 
 
 def calm(plan: Plan) -> Plan:
-    """The plan of a chain that has found its place."""
+    """The plan of a chain on its way: a start has tried all births and merges already."""
     return plan._replace(n_births=min(plan.n_births, FEW), n_merges=min(plan.n_merges, FEW))
 
 
@@ -118,8 +117,7 @@ def run_columns(
     total = schedule.burn_in + schedule.n_draws * schedule.thin
     for iteration in range(total):
         settled = iteration >= schedule.burn_in
-        few = settled or iteration >= FIRST
-        table = step(table, calm(plan) if few else plan, rng)
+        table = step(table, calm(plan), rng)
         values.append(log_joint(table))
         if settled and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
             draws.append(take_snapshot(table, index, values[-1]))

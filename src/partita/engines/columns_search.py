@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from partita.engines.columns import Plan, Table, log_joint
-from partita.engines.columns_chain import FIRST, calm, step
+from partita.engines.columns_chain import calm, step
 from partita.engines.columns_hall import Hall, enter, leave, log_choices, put_in, take_out
 from partita.engines.passes import assign_rows, predictive
 from partita.labels import canonical
@@ -51,8 +51,7 @@ def search_table(
     best, values = copied(table), [log_joint(table)]
     since = 0
     for iteration in range(max_iter):
-        few = iteration >= FIRST
-        table = step(table, calm(plan) if few else plan, rng)
+        table = step(table, calm(plan), rng)
         value = log_joint(table)
         if value > values[-1] + 1e-9 * abs(value):
             best, since = copied(table), 0

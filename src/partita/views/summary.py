@@ -77,27 +77,35 @@ def summarise(
     membership: np.ndarray,
     partition: str,
     rng: np.random.Generator,
-    exclusive: bool = True,
 ) -> Summary:
     """Labels and probabilities for the views of an estimate of the membership [column, view].
 
-    ``exclusive`` says that a column is in one view only, so that its probabilities sum to 1 at most.
+    A view of a draw counts once for the probabilities, so those of a column sum to its number of views at most.
     """
     D, V = membership.shape
     matches = [match_views(membership, draw) for draw in draws]
+    owner = [_owners(membership, draw, match) for draw, match in zip(draws, matches, strict=True)]
     relevance, labels, counts = np.zeros((D, V)), [], []
     for v in range(V):
         found = [(draw, match[v]) for draw, match in zip(draws, matches, strict=True)]
-        for draw, w in found:
-            relevance[:, v] += draw.membership[:, w] / len(draws)
+        for t, (draw, w) in enumerate(found):
+            if owner[t].get(int(w)) == v:
+                relevance[:, v] += draw.membership[:, w] / len(draws)
         drawn = np.stack([draw.labels[:, w] for draw, w in found])
         labels.append(one_partition(drawn, partition, rng))
         numbers, times = np.unique(drawn.max(axis=1) + 1, return_counts=True)
         counts.append(
             {int(K): float(t / times.sum()) for K, t in zip(numbers.tolist(), times.tolist(), strict=True)}
         )
-    over = relevance.sum(axis=1, keepdims=True) if exclusive else np.ones(1)
-    return Summary(membership, relevance / np.maximum(over, 1.0), np.column_stack(labels), counts)
+    return Summary(membership, relevance, np.column_stack(labels), counts)
+
+
+def _owners(membership: np.ndarray, draw: Draw, match: np.ndarray) -> dict[int, int]:
+    """For each view of a draw that is matched, the view of the estimate that shares most columns with it."""
+    shared = membership.astype(float).T @ draw.membership.astype(float)
+    return {
+        int(w): int(max(np.flatnonzero(match == w), key=lambda v: shared[v, w])) for w in np.unique(match)
+    }
 
 
 def one_partition(drawn: np.ndarray, partition: str, rng: np.random.Generator) -> np.ndarray:
