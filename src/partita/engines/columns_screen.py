@@ -31,6 +31,7 @@ __all__ = ["dependence_excess", "find_table", "group_units"]
 SAMPLE = 10_000  # rows that are screened
 N_BINS, LEAST_IN_BIN = 5, 20
 MOST_LEVELS = 8  # of a column of codes; the rest count as one
+ENOUGH = 5  # units whose rows may start as many clusters: fewer would keep them
 ROUNDS = 12  # iterations of the chain over the rows of a group
 CHANCE = 5.0  # excess, in standard deviations, that two columns of a group have on average
 
@@ -204,7 +205,12 @@ def find_table(
                 learn_likelihood=plan.rows.learn_likelihood,
             )
             found = find_start(
-                blocks, prior, schedule, seed=int(rng.integers(2**62)), apart=apart, n_iterations=ROUNDS
+                blocks,
+                prior,
+                schedule,
+                seed=int(rng.integers(2**62)),
+                apart=apart and len(units) >= ENOUGH,
+                n_iterations=ROUNDS,
             )
             z, prior = found.z, found.prior
         labels.append(z)
