@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from partita.engines import columns, columns_birth, columns_chain, columns_hall, gibbs
+from partita.engines import columns, columns_birth, columns_chain, columns_hall, columns_search, gibbs
 from partita.engines.chains import Schedule
 from partita.engines.columns_layout import evidence, lay_out, view_blocks
 from partita.families import Bernoulli, Block, Categorical, GaussianDiagonal
@@ -17,7 +17,7 @@ from partita.testing.monte_carlo import FALSE_ALARM, chi_square, effective_size
 N = 4
 VIEWS, ROWS = 0.8, 1.3  # concentrations
 FIXED = Schedule(n_moves=1, learn_concentration=False, learn_likelihood=False)
-PLAN = columns.Plan(FIXED, n_auxiliary=2, concentration=ROWS, learn_views=False)
+PLAN = columns.Plan(FIXED, n_auxiliary=2, n_merges=0.5, concentration=ROWS, learn_views=False)
 
 
 def table_blocks():
@@ -95,15 +95,22 @@ def run(layout, n_draws, seed, plan=PLAN):
     return visited
 
 
-# With births a column that lacks a view of its own gets one soon, which hides a wrong weight of the empty views; hence
-# a run without them. A fault of a factor of two in either weight was seen to fail at these lengths.
-@pytest.mark.parametrize(("n_births", "n_auxiliary"), [(0.0, 2), (1.0, 1)], ids=["gibbs", "births"])
-def test_the_chain_draws_from_the_exact_posterior(n_births, n_auxiliary):
+# One kind of move at a time: each hides the faults of the others. A factor of two in the weight of empty views, or of
+# e in that of births or merges, was seen to fail at these lengths.
+@pytest.mark.parametrize(
+    "moves",
+    [
+        {"n_auxiliary": 2, "n_births": 0.0, "n_merges": 0.0},
+        {"n_auxiliary": 1, "n_births": 1.0, "n_merges": 0.0},
+        {"n_auxiliary": 1, "n_births": 0.0, "n_merges": 1.0},
+    ],
+    ids=["gibbs", "births", "merges"],
+)
+def test_the_chain_draws_from_the_exact_posterior(moves):
     layout = lay_out(table_blocks())
     states, p = exact_posterior(layout)
     assert len(states) == 15 + 3 * 15**2 + 15**3
-    plan = PLAN._replace(n_births=n_births, n_auxiliary=n_auxiliary)
-    assert p_value(states, p, run(layout, 2000, 1, plan)) > FALSE_ALARM
+    assert p_value(states, p, run(layout, 1500, 1, PLAN._replace(**moves))) > FALSE_ALARM
 
 
 @pytest.mark.parametrize(
@@ -117,7 +124,7 @@ def test_the_chain_draws_from_the_exact_posterior(n_births, n_auxiliary):
 def test_constraints_condition_the_posterior(constraint, allowed):
     layout = lay_out(table_blocks(), **constraint)
     states, p = exact_posterior(layout, allowed)
-    assert p_value(states, p, run(layout, 1000, 2)) > FALSE_ALARM
+    assert p_value(states, p, run(layout, 700, 2)) > FALSE_ALARM
 
 
 def test_weights_of_divisions_average_to_the_marginal_likelihood():
@@ -149,3 +156,13 @@ def test_empty_views_come_from_the_chinese_restaurant():
     prior = [log_eppf(DirichletProcess(ROWS), np.bincount(z).astype(float), max(z) + 1) for z in states]
     assert set(counts) <= set(states)
     assert chi_square(np.array([counts.get(z, 0) for z in states]), np.exp(prior)) > FALSE_ALARM
+
+
+def test_search_finds_the_most_probable_state():
+    layout, rng = lay_out(table_blocks()), np.random.default_rng(0)
+    states, p = exact_posterior(layout)
+    alone, prior = [np.zeros(N, int)] * 3, DirichletProcess(ROWS)
+    table = columns.start(layout, [[0], [1], [2]], alone, [prior] * 3, rng, PLAN, view_concentration=VIEWS)
+    best, values = columns_search.search_table(table, PLAN, rng, 100)
+    assert state_of(best) == states[int(np.argmax(p))]
+    assert (np.diff(values) >= -1e-9).all()

@@ -48,6 +48,7 @@ class Plan(NamedTuple):
     rows: Schedule  # of the chain in each view; says what is learned, too
     n_auxiliary: int = 1  # empty views that a column may choose from
     n_births: float = 1.0  # share of the units that are offered a view of their own, an iteration
+    n_merges: float = 2.0  # tries to merge or split views, an iteration, for each view
     concentration: float | None = None  # of the rows of a new view; None: drawn from the unit exponential
     learn_views: bool = True  # whether the concentration of the views is learned
     dtype: type = np.float32  # of the predictive caches

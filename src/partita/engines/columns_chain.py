@@ -12,14 +12,14 @@ from partita.engines.columns import Plan, Table, columns_in, log_joint, row_step
 from partita.engines.columns_birth import offer_view
 from partita.engines.columns_hall import choose_view, enter, leave
 from partita.engines.columns_layout import part_columns, view_blocks
+from partita.engines.columns_merge import merge_or_split
 from partita.labels import canonical
 from partita.partitions import sample_hyper
 from partita.trace import label_dtype
 
-__all__ = ["Snapshot", "ViewSnapshot", "column_step", "run_columns", "step", "take_snapshot"]
+__all__ = ["Snapshot", "ViewSnapshot", "calm", "column_step", "run_columns", "step", "take_snapshot"]
 
-FIRST = 3  # iterations of the burn-in in which every unit is offered a view of its own
-FEW_BIRTHS = 0.1  # share of the units that are, afterwards
+FEW = 0.1  # share of the units that are offered a view of their own, and of the views that try to merge or split
 
 
 class ViewSnapshot(NamedTuple):
@@ -55,10 +55,13 @@ def column_step(table: Table, plan: Plan, rng: np.random.Generator) -> Table:
     for unit in rng.permutation(len(units))[:n_births]:
         outcome = offer_view(table, hall, int(unit), units[unit], plan, rng)
         accepted[outcome] = accepted.get(outcome, 0) + 1
+    for _ in range(int(np.ceil(plan.n_merges * len(table.views)))):
+        outcome = merge_or_split(table, hall, plan, rng)
+        accepted[outcome] = accepted.get(outcome, 0) + 1
     accepted["moved"] = accepted.get("moved", 0) + moved
     prior = table.prior
     if plan.learn_views:
-        prior = sample_hyper(prior, hall.count, rng)
+        prior = sample_hyper(prior, hall.width, rng)
     return leave(table._replace(prior=prior, accepted=accepted), hall, plan, rng)
 
 
@@ -93,6 +96,11 @@ def take_snapshot(table: Table, index: int = 0, value: float | None = None) -> S
     return Snapshot(tuple(views), float(table.prior.concentration), value, index)
 
 
+def calm(plan: Plan) -> Plan:
+    """The plan of a chain on its way: a start has tried all births and merges already."""
+    return plan._replace(n_births=min(plan.n_births, FEW), n_merges=min(plan.n_merges, FEW))
+
+
 def run_columns(
     table: Table,
     plan: Plan,
@@ -109,8 +117,7 @@ def run_columns(
     total = schedule.burn_in + schedule.n_draws * schedule.thin
     for iteration in range(total):
         settled = iteration >= schedule.burn_in
-        few = settled or iteration >= FIRST
-        table = step(table, plan._replace(n_births=min(plan.n_births, FEW_BIRTHS)) if few else plan, rng)
+        table = step(table, calm(plan), rng)
         values.append(log_joint(table))
         if settled and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
             draws.append(take_snapshot(table, index, values[-1]))

@@ -60,7 +60,7 @@ class Hall(NamedTuple):
     members: list[set[int]]
     source: list[int]  # which view of the table it was, -1 for a new one
     home: np.ndarray  # view of each unit
-    count: np.ndarray  # columns of each view, with room for every view that may come
+    width: np.ndarray  # columns of each view, with room for every view that may come
 
 
 def unit_sums(layout: Layout, by_column: np.ndarray) -> np.ndarray:
@@ -76,34 +76,34 @@ def enter(table: Table) -> Hall:
         for labels in z
     ]
     home = np.empty(len(table.layout.units), np.int64)
-    count = np.zeros(len(z) + 2 * len(home))
+    width = np.zeros(3 * len(z) + 2 * len(home) + 8)
     for v, view in enumerate(table.views):
         home[list(view.units)] = v
-        count[v] = table.layout.sizes[list(view.units)].sum()
+        width[v] = table.layout.sizes[list(view.units)].sum()
     priors = [view.chain.prior for view in table.views]
     members = [set(view.units) for view in table.views]
-    return Hall(z, priors, scores, members, list(range(len(z))), home, count)
+    return Hall(z, priors, scores, members, list(range(len(z))), home, width)
 
 
 def take_out(table: Table, hall: Hall, unit: int) -> int:
     """Take a unit out of its view, which may be left empty; the view that was its home."""
     home = int(hall.home[unit])
     hall.members[home].discard(unit)
-    hall.count[home] -= table.layout.sizes[unit]
+    hall.width[home] -= table.layout.sizes[unit]
     return home
 
 
 def put_in(table: Table, hall: Hall, unit: int, view: int) -> None:
     """Put a unit into a view."""
     hall.members[view].add(unit)
-    hall.count[view] += table.layout.sizes[unit]
+    hall.width[view] += table.layout.sizes[unit]
     hall.home[unit] = view
 
 
 def log_choices(table: Table, hall: Hall, unit: int) -> np.ndarray:
     """Log weight of each view of the hall for a unit that sits nowhere; none where it is forbidden."""
     size = int(table.layout.sizes[unit])
-    n = hall.count[: len(hall.z)]
+    n = hall.width[: len(hall.z)]
     out = np.array([scores[unit] for scores in hall.scores])
     with np.errstate(divide="ignore", invalid="ignore"):  # an empty view has no weight
         out += np.where(n > 0, np.log(n) if size == 1 else gammaln(n + size) - gammaln(n), NEVER)

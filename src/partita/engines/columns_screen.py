@@ -20,6 +20,7 @@ from scipy.special import ndtri, xlogy
 
 from partita.engines import chains
 from partita.engines.columns import Plan, Table, columns_in, start
+from partita.engines.columns_chain import column_step
 from partita.engines.columns_layout import Layout, view_blocks
 from partita.engines.starts import find_start
 from partita.families import Counts, n_rows
@@ -30,6 +31,7 @@ __all__ = ["dependence_excess", "find_table", "group_units"]
 SAMPLE = 10_000  # rows that are screened
 N_BINS, LEAST_IN_BIN = 5, 20
 MOST_LEVELS = 8  # of a column of codes; the rest count as one
+ENOUGH = 5  # units whose rows may start as many clusters: fewer would keep them
 ROUNDS = 12  # iterations of the chain over the rows of a group
 CHANCE = 5.0  # excess, in standard deviations, that two columns of a group have on average
 
@@ -203,9 +205,16 @@ def find_table(
                 learn_likelihood=plan.rows.learn_likelihood,
             )
             found = find_start(
-                blocks, prior, schedule, seed=int(rng.integers(2**62)), apart=apart, n_iterations=ROUNDS
+                blocks,
+                prior,
+                schedule,
+                seed=int(rng.integers(2**62)),
+                apart=apart and len(units) >= ENOUGH,
+                n_iterations=ROUNDS,
             )
             z, prior = found.z, found.prior
         labels.append(z)
         priors.append(prior)
-    return start(layout, groups + lonely, labels, priors, rng, plan, view_concentration=view_concentration)
+    table = start(layout, groups + lonely, labels, priors, rng, plan, None, view_concentration)
+    # before hyper-parameters have grown used to clusters that a few columns made for themselves
+    return column_step(table, plan, rng)

@@ -10,6 +10,7 @@ from partita.plotting.fits import plot_confidence, plot_confidence_by_object, pl
 from partita.plotting.groups import plot_profiles, plot_scatter, plot_traits
 from partita.plotting.priors import plot_mixture_draw, plot_stick, plot_stick_weights, plot_table_growth
 from partita.plotting.trees import plot_leaf_curves, plot_leaf_table, plot_node_words, plot_tree
+from partita.plotting.views import plot_dependence, plot_views
 
 __all__ = [
     "plot_alluvial",
@@ -19,6 +20,7 @@ __all__ = [
     "plot_confidence",
     "plot_confidence_by_object",
     "plot_contingency",
+    "plot_dependence",
     "plot_draw",
     "plot_k_scores",
     "plot_leaf_curves",
@@ -38,4 +40,5 @@ __all__ = [
     "plot_trace",
     "plot_traits",
     "plot_tree",
+    "plot_views",
 ]

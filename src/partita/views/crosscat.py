@@ -28,8 +28,9 @@ from partita.views.summary import diagnose_views, summarise, telling_views
 
 __all__ = ["CrossCat"]
 
-INFERENCES = {"gibbs": sampling.fit_chains}
+INFERENCES = {"gibbs": sampling.fit_chains, "vb": sampling.fit_vb, "search": sampling.fit_search}
 VIEW_DEFAULT = {"real": "gaussian"}
+SMALL = 100_000  # cells
 
 
 class CrossCat(ViewsEstimator):
@@ -58,8 +59,10 @@ class CrossCat(ViewsEstimator):
         Whether the hyper-parameters of the columns are learned.
     n_chains : int, default 4
         Chains (starts of "search"), each from its own screening of the dependence between columns.
-    n_draws, burn_in, thin : int, default 20, 10, 1
-        Draws that each chain keeps, iterations before the first, and iterations for each.
+    n_draws, thin : int, default 20, 1
+        Draws that each chain keeps, and iterations for each.
+    burn_in : int, optional
+        Iterations before the first draw; by default 10, and 50 for tables of fewer than 100,000 cells.
     partition : {"vi", "binder", "votes"}, default "vi"
         How the labels of the draws become one partition of the rows in each view.
     max_views, max_clusters : int, default 20, 10
@@ -129,7 +132,7 @@ class CrossCat(ViewsEstimator):
     >>> model = CrossCat(n_chains=1, random_state=0).fit(X)
     >>> model.n_views_, model.column_labels_
     (2, array([0, 0, 1, 1]))
-    >>> model.dependence_probability(0, 2), model.mutual_information([0, 2])[0, 1]
+    >>> model.dependence_probability(0, 2), float(model.mutual_information([0, 2])[0, 1])
     (0.0, 0.0)
     """
 
@@ -143,7 +146,7 @@ class CrossCat(ViewsEstimator):
         "learn_hyper": ["boolean"],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
-        "burn_in": [Interval(Integral, 0, None, closed="left")],
+        "burn_in": [None, Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
         "partition": [StrOptions({"vi", "binder", "votes"})],
         "max_views": [Interval(Integral, 1, None, closed="left")],
@@ -173,7 +176,7 @@ class CrossCat(ViewsEstimator):
         learn_hyper=True,
         n_chains=4,
         n_draws=20,
-        burn_in=10,
+        burn_in=None,
         thin=1,
         partition="vi",
         max_views=20,
@@ -301,7 +304,7 @@ class CrossCat(ViewsEstimator):
         return sampling.Request(
             rngs=as_generator(self.random_state).spawn(self.n_chains),
             n_draws=self.n_draws,
-            burn_in=self.burn_in,
+            burn_in=_burn_in(table) if self.burn_in is None else self.burn_in,
             thin=self.thin,
             concentration=None if self.concentration is None else float(self.concentration),
             view_concentration=None if self.view_concentration is None else float(self.view_concentration),
@@ -411,6 +414,11 @@ class CrossCat(ViewsEstimator):
 KEPT = ("view_labels_", "feature_views_", "column_labels_", "objective_trace_", "n_iter_", "converged_")
 
 
+def _burn_in(table: Table) -> int:
+    """Small tables are cheap, and have less to say: their chains wander longer."""
+    return 50 if table.n_rows * len(table.schema.columns) < SMALL else 10
+
+
 def _is_group(group: Any) -> bool:
     return not isinstance(group, (str, Integral)) and hasattr(group, "__iter__")
 
@@ -445,7 +453,9 @@ def estimate_membership(
 ) -> np.ndarray:
     """One division of the columns into views, from those of the draws: [column, view] bool."""
     drawn = np.stack([draw.membership[modelled].argmax(axis=1) for draw in draws])
-    z = point_estimate(drawn, "vi", random_state=rng).labels if len(drawn) > 1 else drawn[0]
+    # no more views than draws have: columns that are uncertain would else be views of their own
+    most = int(np.median([len(np.unique(z)) for z in drawn]))
+    z = point_estimate(drawn, "vi", max_clusters=most, random_state=rng).labels
     _, z = np.unique(z, return_inverse=True)
     membership = np.zeros((n_columns, int(z.max()) + 1), bool)
     membership[modelled, z] = True

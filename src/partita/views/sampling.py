@@ -10,17 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.engines import columns_search, columns_vb
 from partita.engines.chains import Schedule
 from partita.engines.columns import Plan
-from partita.engines.columns_chain import Snapshot, ViewSnapshot, run_columns
+from partita.engines.columns_chain import Snapshot, ViewSnapshot, run_columns, take_snapshot
 from partita.engines.columns_layout import Layout, part_columns, view_blocks
 from partita.engines.columns_screen import CHANCE, find_table
 from partita.engines.passes import n_stats
-from partita.engines.run import Progress
+from partita.engines.run import Progress, iterate
+from partita.families import n_rows
 from partita.families.rows import add_statistics
 from partita.views.base import Cells, Draw, Factor
 
-__all__ = ["Request", "as_draw", "fit_chains", "labels_factor"]
+__all__ = ["Found", "Request", "as_draw", "fit_chains", "fit_search", "fit_vb", "labels_factor"]
 
 FIRST_VIEWS = 1.0  # concentration of the views where it is learned
 LOOSE_AND_STRICT = (
@@ -109,6 +111,55 @@ def fit_chains(layout: Layout, ask: Request) -> Found:
     runs = list(ask.executor.map(one, range(n_chains)))
     snapshots = [snapshot for draws, _, _ in runs for snapshot in draws]
     return Found(snapshots, runs[0][2], reasons[0] if reasons else "done")
+
+
+def fit_vb(layout: Layout, ask: Request) -> Found:
+    """Variational Bayes from the first start; draws from the approximation stand for those of a chain."""
+    if layout.apart.any():
+        raise ValueError("inference='vb' cannot keep columns apart: use inference='gibbs' or 'search'")
+    plan, rng = make_plan(ask), ask.rngs[0]
+    table = find_table(layout, plan, rng, view_concentration=ask.view_concentration or FIRST_VIEWS)
+    N = n_rows(layout.blocks[0].data)
+    run = iterate(
+        lambda state: columns_vb.step(state, ask.executor, learn_likelihood=ask.learn_likelihood),
+        columns_vb.init(table, ask.max_views, min(ask.max_clusters, N)),
+        max_iter=ask.max_iter,
+        tol=ask.tol,
+        weight=float(N * layout.n_columns),
+        deadline=math.inf if ask.time_limit is None else time.perf_counter() + ask.time_limit,
+        callback=ask.callback,
+    )
+    snapshots = columns_vb.draw_snapshots(run.state, plan, rng, ask.n_draws, ask.executor)
+    return Found(snapshots, np.array(run.objectives), run.reason)
+
+
+def fit_search(layout: Layout, ask: Request) -> Found:
+    """The best of several searches: one state, without uncertainty."""
+    plan, began = make_plan(ask), time.perf_counter()
+
+    def one(index: int):
+        rng = ask.rngs[index]
+        chance = CHANCE * LOOSE_AND_STRICT[index % len(LOOSE_AND_STRICT)]
+        table = find_table(
+            layout,
+            plan,
+            rng,
+            chance=chance,
+            apart=index % 2 == 1,
+            view_concentration=ask.view_concentration or FIRST_VIEWS,
+        )
+
+        def after(iteration: int, n_views: int, value: float) -> bool:
+            seconds = time.perf_counter() - began
+            late = ask.time_limit is not None and seconds > ask.time_limit * (index + 1) / len(ask.rngs)
+            progress = Progress(index, iteration, value, n_views, seconds)
+            return late or bool(ask.callback is not None and ask.callback(progress))
+
+        return columns_search.search_table(table, plan, rng, ask.max_iter, after)
+
+    runs = list(ask.executor.map(one, range(len(ask.rngs))))
+    table, values = max(runs, key=lambda run: run[1][-1])
+    return Found([take_snapshot(table)], np.array(values), "done")
 
 
 def print_views(progress: Progress) -> None:

@@ -50,7 +50,10 @@ class ViewDiagnostics(NamedTuple):
 
 
 def match_views(membership: np.ndarray, draw: Draw) -> np.ndarray:
-    """For each view of the estimate the view of the draw that shares most columns with it, one to one (-1: none).
+    """For each view of the estimate the view of the draw that shares most columns with it.
+
+    One to one as far as columns are shared; a view that comes away empty-handed takes the best one there is, though
+    it is taken already.
 
     Examples
     --------
@@ -63,30 +66,46 @@ def match_views(membership: np.ndarray, draw: Draw) -> np.ndarray:
     # of two that share as many, the one with fewer other columns
     foreign = draw.membership.sum(axis=0)[None, :] - shared
     rows, cols = linear_sum_assignment(-(shared - 1e-3 * foreign / max(len(membership), 1)))
-    out = np.full(membership.shape[1], -1)
+    out = shared.argmax(axis=1)
     good = shared[rows, cols] > 0
     out[rows[good]] = cols[good]
     return out
 
 
 def summarise(
-    draws: Sequence[Draw], membership: np.ndarray, partition: str, rng: np.random.Generator
+    draws: Sequence[Draw],
+    membership: np.ndarray,
+    partition: str,
+    rng: np.random.Generator,
 ) -> Summary:
-    """Labels and probabilities for the views of an estimate of the membership [column, view]."""
+    """Labels and probabilities for the views of an estimate of the membership [column, view].
+
+    A view of a draw counts once for the probabilities, so those of a column sum to its number of views at most.
+    """
     D, V = membership.shape
     matches = [match_views(membership, draw) for draw in draws]
+    owner = [_owners(membership, draw, match) for draw, match in zip(draws, matches, strict=True)]
     relevance, labels, counts = np.zeros((D, V)), [], []
     for v in range(V):
-        found = [(draw, match[v]) for draw, match in zip(draws, matches, strict=True) if match[v] >= 0]
-        for draw, w in found:
-            relevance[:, v] += draw.membership[:, w] / len(draws)
+        found = [(draw, match[v]) for draw, match in zip(draws, matches, strict=True)]
+        for t, (draw, w) in enumerate(found):
+            if owner[t].get(int(w)) == v:
+                relevance[:, v] += draw.membership[:, w] / len(draws)
         drawn = np.stack([draw.labels[:, w] for draw, w in found])
         labels.append(one_partition(drawn, partition, rng))
         numbers, times = np.unique(drawn.max(axis=1) + 1, return_counts=True)
         counts.append(
             {int(K): float(t / times.sum()) for K, t in zip(numbers.tolist(), times.tolist(), strict=True)}
         )
-    return Summary(membership, np.minimum(relevance, 1.0), np.column_stack(labels), counts)
+    return Summary(membership, relevance, np.column_stack(labels), counts)
+
+
+def _owners(membership: np.ndarray, draw: Draw, match: np.ndarray) -> dict[int, int]:
+    """For each view of a draw that is matched, the view of the estimate that shares most columns with it."""
+    shared = membership.astype(float).T @ draw.membership.astype(float)
+    return {
+        int(w): int(max(np.flatnonzero(match == w), key=lambda v: shared[v, w])) for w in np.unique(match)
+    }
 
 
 def one_partition(drawn: np.ndarray, partition: str, rng: np.random.Generator) -> np.ndarray:

@@ -1,0 +1,143 @@
+"""Geweke's test of CrossCat: views, labels, concentrations, hyper-parameters and data together.
+
+A correct sampler fails once in 1e6 times; what is suspicious is run again with ten times the draws.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from partita.engines import columns, columns_chain, gibbs
+from partita.engines.chains import Schedule
+from partita.engines.columns_layout import lay_out, take_columns
+from partita.families import Bernoulli, Block, Categorical, GaussianDiagonal
+from partita.families.contract import constrained, draw, n_columns, simulate, stats_start, unconstrained
+from partita.partitions import DirichletProcess
+from partita.partitions import simulate as simulate_labels
+from partita.testing import check_geweke
+
+pytestmark = pytest.mark.slow
+
+N = 6
+SPREAD = 0.4  # of the hyper-parameters; the chain is held to the same law
+REFERENCE = (
+    # variances of a light tail: a datum of 1e6 would leave a chain and the test no digits
+    GaussianDiagonal(np.full(2, 0.3), np.full(2, 0.4), np.full(2, 3.0), np.full(2, 2.0)),
+    Bernoulli(np.full(1, 0.8), np.full(1, 0.6)),
+    Categorical.default([3], alpha=0.7),
+)
+
+
+class State(NamedTuple):
+    gamma: float
+    views: np.ndarray  # of each column
+    z: list
+    alphas: list
+    families: tuple
+    data: Any
+
+
+def draw_data(state, rng):
+    """New data given everything else."""
+    out, at = [], 0
+    for family in state.families:
+        D = int(n_columns(family))
+        parts = []
+        for d in range(D):
+            one, z = take_columns(family, np.array([d])), state.z[state.views[at + d]]
+            theta = draw(one, np.zeros((int(stats_start(one, 1)), int(z.max()) + 1)), rng)
+            parts.append(simulate(one, theta, z, rng))
+        at += D
+        out.append(np.ascontiguousarray(np.column_stack(parts).astype(parts[0].dtype)))
+    out[1], out[2] = out[1].astype(np.int8), out[2].astype(np.int8)
+    return state._replace(data=out)
+
+
+def cut_normal(rng, shape):
+    """The law of the chain's hyperprior: normal, cut off at three deviations."""
+    x = rng.standard_normal(shape)
+    while (np.abs(x) > 3).any():
+        x = np.where(np.abs(x) > 3, rng.standard_normal(shape), x)
+    return x
+
+
+def draw_state(rng, learn):
+    gamma = rng.exponential() if learn else 1.0
+    views = simulate_labels(DirichletProcess(gamma), 4, rng)
+    alphas = [rng.exponential() if learn else 1.0 for _ in range(views.max() + 1)]
+    z = [simulate_labels(DirichletProcess(a), N, rng) for a in alphas]
+    families = REFERENCE
+    if learn:
+        families = []
+        for family in REFERENCE:
+            for name, value in unconstrained(family).items():
+                gap = SPREAD * cut_normal(rng, value.shape)
+                family = constrained(family, name, value + gap)
+            families.append(family)
+    return draw_data(State(gamma, views, z, alphas, tuple(families), None), rng)
+
+
+def by_chain(learn, **moves):
+    schedule = Schedule(n_moves=1, learn_concentration=learn, learn_likelihood=learn)
+    concentration = None if learn else 1.0
+    plan = columns.Plan(schedule, concentration=concentration, learn_views=learn, dtype=np.float64, **moves)
+
+    def move(state, rng):
+        blocks = [Block(f, x, ()) for f, x in zip(REFERENCE, state.data, strict=True)]
+        layout = lay_out(blocks)
+        V = int(state.views.max()) + 1
+        groups = [np.flatnonzero(state.views == v).tolist() for v in range(V)]
+        priors = [DirichletProcess(a) for a in state.alphas]
+        table = columns.start(layout, groups, state.z, priors, rng, plan, state.families, state.gamma)
+        table = columns_chain.step(table, plan, rng)
+        views = np.empty(4, int)
+        for v, view in enumerate(table.views):
+            views[columns.columns_in(layout, view.units)] = v
+        return draw_data(
+            State(
+                table.prior.concentration,
+                views,
+                [gibbs.labels(view.chain.seating) for view in table.views],
+                [view.chain.prior.concentration for view in table.views],
+                table.families,
+                None,
+            ),
+            rng,
+        )
+
+    return move
+
+
+def traits(state):
+    """Numbers that do not depend on the names of views and clusters."""
+    first = int(state.views[0])
+    out = {
+        "views": float(state.views.max() + 1),
+        "largest view": float(np.bincount(state.views).max()),
+        "columns 0 and 2 together": float(state.views[0] == state.views[2]),
+        "gamma": state.gamma,
+        "clusters of column 0": float(state.z[first].max() + 1),
+        "clusters": float(sum(z.max() + 1 for z in state.z)),
+        "alpha of column 0": state.alphas[first],
+    }
+    for family in state.families:
+        for name, value in unconstrained(family).items():
+            out[f"{type(family).__name__} {name}"] = float(value[0])
+    x = state.data[0]
+    out["scatter"] = float(np.tanh(x[:, 0]).std())
+    out["ones"] = float(state.data[1].mean())
+    return out
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [{"n_births": 0.0, "n_merges": 0.0, "n_auxiliary": 2}, {"n_births": 0.5, "n_merges": 1.0}],
+    ids=["gibbs", "all"],
+)
+@pytest.mark.parametrize("learn", [False, True], ids=["fixed", "learned"])
+def test_geweke(learn, moves, monkeypatch):
+    monkeypatch.setattr("partita.engines.chains.HYPER_SPREAD", SPREAD)
+    check_geweke(
+        lambda rng: draw_state(rng, learn), by_chain(learn, **moves), traits, seed=0, n_draws=2000, more=5
+    )
