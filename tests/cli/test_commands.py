@@ -253,3 +253,17 @@ def test_tree(folder):
     assert (folder / "tree" / "report.html").exists() and load(
         folder / "tree" / "model.npz"
     ).linkage_.shape == (59, 4)
+
+
+def test_views(folder):
+    rng = np.random.default_rng(2)
+    first, second = rng.integers(2, size=80), rng.integers(2, size=80)
+    X = rng.normal(size=(80, 6)) + 5 * np.column_stack([first] * 3 + [second] * 3)
+    with open(folder / "wide.csv", "w") as file:
+        file.write("a1,a2,a3,b1,b2,b3\n")
+        file.writelines(",".join(f"{x:.4f}" for x in row) + "\n" for row in X)
+    done = partita("views", "wide.csv", "--inference", "vb", "--json", "-q", folder=folder)
+    assert done.returncode == 0
+    views = json.loads(done.stdout)["views"]
+    assert {tuple(view["columns"]) for view in views} == {("a1", "a2", "a3"), ("b1", "b2", "b3")}
+    assert (folder / "wide-partita" / "report.html").exists()

@@ -41,6 +41,15 @@ def _lay_out(linkage: np.ndarray) -> _Layout:
     return _Layout(np.array(leaves), across, height)
 
 
+def _leaves_below(linkage: np.ndarray) -> np.ndarray:
+    """The number of leaves of each merge."""
+    m = len(linkage) + 1
+    below = np.ones(2 * m - 1)
+    for t, pair in enumerate(linkage[:, :2].astype(int)):
+        below[m + t] = below[pair].sum()
+    return below[m:]
+
+
 def _cluster_of_nodes(linkage: np.ndarray, leaf_labels: np.ndarray) -> np.ndarray:
     """The cluster that holds all leaves of a node, or -1."""
     m = len(linkage) + 1
@@ -69,9 +78,9 @@ def plot_tree(
 ) -> Any:
     """The tree of a fitted model, its clusters in colour, unlikely merges dashed.
 
-    Heights of a :class:`~partita.BayesianTree` are minus the log of the merge's probability, on a scale that is linear
-    below even odds and logarithmic above; the line at even odds is where the tree is cut. Other trees have their own
-    dissimilarities.
+    Heights of a :class:`~partita.BayesianTree` are the numbers of leaves below, on a logarithmic scale: sure merges all
+    have about the same odds, and would lie on top of each other. Where the odds speak against a merge it is dashed, and
+    there the tree is cut. Other trees have their own dissimilarities.
 
     Parameters
     ----------
@@ -95,6 +104,8 @@ def plot_tree(
     linkage = np.asarray(model.linkage_)
     ax, m = open_axes(ax), len(linkage) + 1
     layout, log_odds = _lay_out(linkage), getattr(model, "log_odds_", None)
+    if log_odds is not None:
+        layout = layout._replace(height=np.concatenate([np.ones(m), _leaves_below(linkage)]))
     owner = np.full(2 * m - 1, -1) if classes is not None else _cluster_of_nodes(linkage, _leaf_labels(model))
     lines, colours, styles = [], [], []
     for t, (i, j) in enumerate(linkage[:, :2].astype(int)):
@@ -118,20 +129,18 @@ def _set_scales(ax: Any, layout: _Layout, bayesian: bool, horizontal: bool) -> N
     leaves, heights = (ax.set_ylim, ax.set_xlim) if horizontal else (ax.set_xlim, ax.set_ylim)
     leaves(-0.5, max(n - 0.5, 0.5))
     if bayesian:
-        (ax.set_xscale if horizontal else ax.set_yscale)("symlog", linthresh=1.0)
-        heights((3.0 * top, 0.0) if horizontal else (0.0, 3.0 * top))
-        even = float(np.log(2.0))
-        (ax.axvline if horizontal else ax.axhline)(even, color="black", linewidth=0.6, linestyle=":")
+        (ax.set_xscale if horizontal else ax.set_yscale)("log")
+        heights((2.0 * top, 1.0) if horizontal else (1.0, 2.0 * top))
     else:
         heights((1.05 * top, 0.0) if horizontal else (0.0, 1.05 * top))
-    name = "− log probability of the merge" if bayesian else "dissimilarity"
+    name = "leaves below the merge" if bayesian else "dissimilarity"
     (ax.set_xlabel if horizontal else ax.set_ylabel)(name)
     (ax.set_yticks if horizontal else ax.set_xticks)([])
     (ax.set_ylabel if horizontal else ax.set_xlabel)(f"{n} leaves")
 
 
 def _write_odds(ax: Any, layout: _Layout, log_odds: np.ndarray, n_written: int, horizontal: bool) -> None:
-    """Only where they speak against the merge: below, sure merges lie on top of each other."""
+    """Only where they speak against the merge: the sure ones are too many to read."""
     m = len(layout.leaves)
     for t in np.flatnonzero(log_odds < 0)[-n_written:]:
         place = layout.across[m + t], layout.height[m + t]

@@ -14,7 +14,7 @@ from partita.families import Block
 from partita.views.base import Draw, columns_of
 from partita.views.overlap_draws import as_draw, view_factors
 from partita.views.overlap_text import word_draw
-from partita.views.summary import match_views, one_partition
+from partita.views.summary import match_views, one_partition, owners
 
 __all__ = ["LENGTH", "settle"]
 
@@ -71,10 +71,12 @@ def _match(model: Any, labels: list[np.ndarray], rng: np.random.Generator) -> No
     model.feature_views_ = np.zeros(model.membership_.shape)
     model.n_clusters_posterior_ = []
     matches = [match_views(model.membership_, draw) for draw in model.draws_]
+    owner = [owners(model.membership_, draw, m) for draw, m in zip(model.draws_, matches, strict=True)]
     for v in range(V):
         found = [(d, m[v]) for d, m in zip(model.draws_, matches, strict=True) if m[v] >= 0]
-        for draw, w in found:
-            model.feature_views_[:, v] += draw.membership[:, w] / len(model.draws_)
+        for draw, m, of in zip(model.draws_, matches, owner, strict=True):
+            if of.get(int(m[v])) == v:  # a view of a draw counts once
+                model.feature_views_[:, v] += draw.membership[:, m[v]] / len(model.draws_)
         counts = [int(draw.labels[:, w].max()) + 1 for draw, w in found] or [int(labels[v].max()) + 1]
         numbers, times = np.unique(counts, return_counts=True)
         model.n_clusters_posterior_.append(

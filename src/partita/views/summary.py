@@ -13,7 +13,15 @@ from partita.posterior import point_estimate, rhat, vote
 from partita.views.base import Draw
 from partita.views.questions import dependence
 
-__all__ = ["Summary", "ViewDiagnostics", "diagnose_views", "match_views", "summarise"]
+__all__ = [
+    "Summary",
+    "ViewDiagnostics",
+    "diagnose_views",
+    "match_views",
+    "one_partition",
+    "owners",
+    "summarise",
+]
 
 MOST_LABELS = 3_000_000  # labels of draws that the search for one partition of the rows looks at
 FEWEST_DRAWS = 20
@@ -53,7 +61,7 @@ def match_views(membership: np.ndarray, draw: Draw) -> np.ndarray:
     """For each view of the estimate the view of the draw that shares most columns with it.
 
     One to one as far as columns are shared; a view that comes away empty-handed takes the best one there is, though
-    it is taken already.
+    it is taken already, and -1 where no view of the draw has any of its columns.
 
     Examples
     --------
@@ -63,10 +71,12 @@ def match_views(membership: np.ndarray, draw: Draw) -> np.ndarray:
     array([1, 0])
     """
     shared = membership.astype(float).T @ draw.membership.astype(float)
+    if not shared.size:
+        return np.full(len(shared), -1)
     # of two that share as many, the one with fewer other columns
     foreign = draw.membership.sum(axis=0)[None, :] - shared
     rows, cols = linear_sum_assignment(-(shared - 1e-3 * foreign / max(len(membership), 1)))
-    out = shared.argmax(axis=1)
+    out = np.where(shared.max(axis=1) > 0, shared.argmax(axis=1), -1)
     good = shared[rows, cols] > 0
     out[rows[good]] = cols[good]
     return out
@@ -84,7 +94,7 @@ def summarise(
     """
     D, V = membership.shape
     matches = [match_views(membership, draw) for draw in draws]
-    owner = [_owners(membership, draw, match) for draw, match in zip(draws, matches, strict=True)]
+    owner = [owners(membership, draw, match) for draw, match in zip(draws, matches, strict=True)]
     relevance, labels, counts = np.zeros((D, V)), [], []
     for v in range(V):
         found = [(draw, match[v]) for draw, match in zip(draws, matches, strict=True)]
@@ -100,11 +110,12 @@ def summarise(
     return Summary(membership, relevance, np.column_stack(labels), counts)
 
 
-def _owners(membership: np.ndarray, draw: Draw, match: np.ndarray) -> dict[int, int]:
+def owners(membership: np.ndarray, draw: Draw, match: np.ndarray) -> dict[int, int]:
     """For each view of a draw that is matched, the view of the estimate that shares most columns with it."""
     shared = membership.astype(float).T @ draw.membership.astype(float)
     return {
-        int(w): int(max(np.flatnonzero(match == w), key=lambda v: shared[v, w])) for w in np.unique(match)
+        int(w): int(max(np.flatnonzero(match == w), key=lambda v: shared[v, w]))
+        for w in np.unique(match[match >= 0])
     }
 
 
