@@ -131,10 +131,10 @@ def test_the_gap_can_say_one():
         Agglomerative(criterion="gap", metric="precomputed").fit(squareform(pdist(X)))
 
 
-def test_lifetimes_add_up_to_the_height():
+def test_lifetimes_add_up_to_the_heights():
     D, _ = random_pairs(0)
     Z = Agglomerative(metric="precomputed").fit(D).linkage_
-    assert sum(lifetimes(Z).values()) == pytest.approx(Z[-1, 2])
+    assert sum(lifetimes(Z).values()) == pytest.approx(Z[-1, 2] - Z[0, 2])  # every object alone is left out
 
 
 def test_optimal_ordering_only_turns_branches():

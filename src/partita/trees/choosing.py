@@ -11,20 +11,21 @@ __all__ = ["Gap", "cut_linkage", "gap_statistic", "lifetimes"]
 
 
 def lifetimes(linkage: Any) -> dict[int, float]:
-    """For each number of clusters (two or more), the range of heights over which the tree has so many.
+    """For each number of clusters, the range of heights over which the tree has so many.
 
     The longest one is the "gap in the lengths of the links" by which dendrograms are cut. One cluster has no end, so
-    it never wins: a tree of noise has a longest lifetime too.
+    it never wins: a tree of noise has a longest lifetime too. Every object alone is no answer either (distances in many
+    columns are all far from 0), and is left out unless there are but two.
 
     Examples
     --------
     >>> from scipy.cluster.hierarchy import linkage
     >>> lifetimes(linkage([[0.0], [1.0], [10.0], [11.5]]))
-    {4: 1.0, 3: 0.5, 2: 7.5}
+    {3: 0.5, 2: 7.5}
     """
     heights = np.concatenate([[0.0], np.asarray(linkage, float)[:, 2]])
     n = len(heights)
-    return {n - t: float(heights[t + 1] - heights[t]) for t in range(n - 1)}
+    return {n - t: float(heights[t + 1] - heights[t]) for t in range(1 if n > 2 else 0, n - 1)}
 
 
 def cut_linkage(linkage: np.ndarray, n_clusters: int) -> np.ndarray:
