@@ -123,6 +123,7 @@ def test_ensemble_then_consensus(folder):
     assert read_file(folder / "five" / "labels.csv").columns["object"][0] == "row0"
 
 
+@pytest.mark.slow  # its table of four kinds is compiled by the README's example too, at the same time
 def test_demo(tmp_path):
     done = partita("demo", "-q", folder=tmp_path)
     assert done.returncode == 0 and "4 groups" in done.stdout
@@ -130,7 +131,7 @@ def test_demo(tmp_path):
 
 
 def test_warm(tmp_path):
-    done = partita("warm", "--json", folder=tmp_path)
+    done = partita("warm", "--kind", "categorical", "--json", folder=tmp_path)
     assert done.returncode == 0 and json.loads(done.stdout)["cpu_s"] > 0
 
 

@@ -277,9 +277,14 @@ def demo(
 
 
 @app.command()
-def warm(json: Json = False) -> int:
+def warm(
+    kind: Annotated[
+        list[str], typer.Option(help="Only for tables of this kind: real, categorical or count.")
+    ] = [],  # noqa: B006
+    json: Json = False,
+) -> int:
     """Compile the usual models once, so that first fits are quick."""
-    return _say(tools.warm(), json)
+    return _say(tools.warm(kind), json)
 
 
 # ---- around them -------------------------------------------------------------------------------------------------

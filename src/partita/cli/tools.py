@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -217,8 +218,13 @@ def _texts(columns: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def warm() -> Outcome:
+def warm(kinds: Sequence[str] = ()) -> Outcome:
     """Compile what the usual models need, once for this machine; later runs load it from disk.
+
+    Parameters
+    ----------
+    kinds : sequence of {"real", "categorical", "count"}, optional
+        Kinds of tables; by default all three.
 
     Returns
     -------
@@ -235,9 +241,14 @@ def warm() -> Outcome:
         "categorical": rng.integers(3, size=(30, 2)).astype(str),
         "count": rng.poisson(3.0, size=(30, 2)),
     }
+    unknown = [kind for kind in kinds if kind not in tables]
+    if unknown:
+        raise ValueError(f"no kind {unknown[0]!r} to compile for; there are {', '.join(tables)}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for kind, X in tables.items():
+            if kinds and kind not in kinds:
+                continue
             for inference in ("gibbs", "vb"):
                 short = {"n_chains": 1, "n_draws": 2, "burn_in": 1} if inference == "gibbs" else {}
                 Mixture(kinds=kind, inference=inference, random_state=0, **short).fit(X)

@@ -116,6 +116,8 @@ class CrossCat(ViewsEstimator):
         Log joint of the first chain (the best start of "search"), or the bound of "vb", by iteration.
     n_iter_, converged_
         How that went.
+    n_features_in_, feature_names_in_, schema_
+        Number, names and kinds of the columns.
 
     References
     ----------
