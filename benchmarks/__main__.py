@@ -42,7 +42,6 @@ BENCHMARKS = {
 }
 # not run to the end yet
 NOT_KEPT = {
-    "consensus_speed",
     "laca",
     "tree_reduction",
     "ofv",
