@@ -14,7 +14,7 @@ from partita.cli.output import Outcome, describe, in_words, write_columns
 from partita.cli.progress import Watch
 from partita.cli.sources import InputTable, kinds_of, open_table, shown_kinds
 
-__all__ = ["CONSENSUS_METHODS", "blocks", "cluster", "consensus", "tree", "views"]
+__all__ = ["CONSENSUS_METHODS", "as_labels", "blocks", "cluster", "consensus", "tree", "views", "write_page"]
 
 CONSENSUS_METHODS = {
     "consensus": "Consensus",
@@ -83,7 +83,7 @@ def consensus(
         options["n_clusters"] = n_clusters
     if "random_state" in cls().get_params():
         options["random_state"] = seed
-    columns = {name: _as_labels(values) for name, values in table.columns.items()}
+    columns = {name: as_labels(values) for name, values in table.columns.items()}
     with Watch("start", quiet=quiet) as watch:
         if "callback" in cls().get_params():
             options["callback"] = watch
@@ -282,7 +282,7 @@ def _fit(model: Any, X: Any) -> Any:
         return model.fit(X)
 
 
-def _as_labels(values: np.ndarray) -> np.ndarray:
+def as_labels(values: np.ndarray) -> np.ndarray:
     """Labels of one member: whole numbers are integers again, so that -1 keeps its meaning; holes are None."""
     if values.dtype.kind != "f":
         return values

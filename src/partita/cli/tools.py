@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.cli.clustering import MODEL, REPORT, SOURCE, _as_labels, cluster, write_page
+from partita.cli.clustering import MODEL, REPORT, SOURCE, as_labels, cluster, write_page
 from partita.cli.output import Outcome, write_columns
 from partita.cli.progress import Watch
 from partita.cli.sources import open_table
@@ -122,7 +122,7 @@ def _labels_of(path: str | Path, column: str | None) -> np.ndarray:
     if column is None:
         usual = [name for name in table.columns if name.lower() in ("cluster", "label", "labels", "class")]
         column = usual[0] if usual else list(table.columns)[-1]
-    values = _as_labels(table.take([column], path).columns[column])
+    values = as_labels(table.take([column], path).columns[column])
     labels = np.empty(len(values), dtype=object)
     labels[:] = [None if value is None else str(value) for value in values.tolist()]
     return labels
@@ -173,7 +173,7 @@ def report(
         ).columns
     page = Path(out) if out else path.with_name(REPORT)
     if type(fitted).__module__.startswith("partita.consensus") and X is not None:
-        X = {name: _as_labels(values) for name, values in X.items()}
+        X = {name: as_labels(values) for name, values in X.items()}
     files = write_page(fitted, page, X, None, title)
     return Outcome("The report is written.", {"method": type(fitted).__name__}, files)
 
