@@ -1,0 +1,107 @@
+"""Arrays that live on a device: which they are, how they get there and back, how much of them is worked on at a time.
+
+The user's library decides (torch, CuPy, anything that follows the array API standard); partita only asks for its
+functions through ``array_api_compat``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+__all__ = ["device_of", "in_chunks", "is_on_device", "namespace", "to_device", "to_host"]
+
+CHUNK_BYTES = 1 << 29  # of what is made of a chunk of rows
+
+
+def is_on_device(X: Any) -> bool:
+    """Whether an array lives where numpy cannot read it.
+
+    Examples
+    --------
+    >>> is_on_device(np.zeros(3))
+    False
+    """
+    if isinstance(X, (np.ndarray, list, tuple, str)) or not hasattr(X, "device") or not hasattr(X, "shape"):
+        return False
+    kind = getattr(X.device, "type", None) or str(X.device)  # a torch.device has a type; others are names
+    return "cpu" not in kind.lower()
+
+
+def namespace(*arrays: Any) -> Any:
+    """The functions of the library that made the arrays."""
+    try:
+        import array_api_compat
+    except ImportError as error:
+        raise ImportError(
+            "arrays on a device need array-api-compat: pip install 'partita[gpu]', or move them to the host first"
+        ) from error
+    return array_api_compat.array_namespace(*arrays)
+
+
+def device_of(X: Any) -> Any:
+    """The device of an array, as its library calls it."""
+    import array_api_compat
+
+    return array_api_compat.device(X)
+
+
+def to_device(values: np.ndarray, like: Any, dtype: Any = None) -> Any:
+    """A numpy array in the library and on the device of another array."""
+    xp = namespace(like)
+    return xp.asarray(np.ascontiguousarray(values), dtype=dtype, device=device_of(like))
+
+
+def to_host(X: Any) -> np.ndarray:
+    """A device's array as a numpy array."""
+    if isinstance(X, np.ndarray):
+        return X
+    if hasattr(X, "detach"):  # torch
+        return X.detach().cpu().numpy()
+    if hasattr(X, "get"):  # CuPy
+        return X.get()
+    import array_api_compat
+
+    return np.asarray(array_api_compat.to_device(X, "cpu")) if _knows_cpu(X) else np.from_dlpack(X)
+
+
+def _knows_cpu(X: Any) -> bool:
+    import array_api_compat
+
+    try:
+        array_api_compat.to_device(X, "cpu")
+    except (ValueError, TypeError, RuntimeError):
+        return False
+    return True
+
+
+def in_chunks(
+    function: Callable[[int, int], Any], n_rows: int, row_bytes: int
+) -> Iterator[tuple[int, int, Any]]:
+    """``(lo, hi, function(lo, hi))`` over chunks of rows; where the device is out of memory, over smaller ones.
+
+    Examples
+    --------
+    >>> [(lo, hi) for lo, hi, _ in in_chunks(lambda lo, hi: None, 10, CHUNK_BYTES // 4)]
+    [(0, 4), (4, 8), (8, 10)]
+    """
+    size = max(1, min(n_rows, CHUNK_BYTES // max(row_bytes, 1)))
+    lo = 0
+    while lo < n_rows:
+        hi = min(lo + size, n_rows)
+        try:
+            found = function(lo, hi)
+        except Exception as error:
+            if not _out_of_memory(error) or size == 1:
+                raise
+            size = max(1, size // 2)
+            continue
+        yield lo, hi, found
+        lo = hi
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Libraries have no common name for it but the words."""
+    return isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__

@@ -1,0 +1,144 @@
+"""Passes over rows on a device give what passes in memory give, in any library that follows the array API."""
+
+import numpy as np
+import pytest
+
+from partita.engines import device_passes as dp
+from partita.engines.passes import Parameters, assign_rows, collect, log_joint_rows, plug_in, predictive
+from partita.engines.seeding import label_statistics
+from partita.execution import device
+from partita.families import Block, Categorical, GaussianDiagonal, GaussianFull
+from partita.families.contract import expect
+
+xp = pytest.importorskip("array_api_strict", reason="array-api-strict plays the device")
+N, K = 300, 4
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(device, "CHUNK_BYTES", 20_000)
+
+
+def on(values, dtype=None):
+    return xp.asarray(values, dtype=dtype, device=xp.Device("device1"))
+
+
+def pair(name, rng, holes=True):
+    """The same block in memory and on a device."""
+    if name == "categorical":
+        n_levels = np.array([3, 2, 5])
+        codes = np.stack([rng.integers(-1 if holes else 0, v, N) for v in n_levels], axis=1).astype(np.int32)
+        family = Categorical.default(n_levels, power=np.array([1.0, 0.5, 2.0]))
+        bytes_ = np.where(codes < 0, 255, codes).astype(np.uint8)
+        return (
+            Block(family, codes, tuple("abc")),
+            Block(family, dp.DeviceCodes(on(bytes_.T.copy()), {}), tuple("abc")),
+        )
+    X = rng.normal(size=(N, 3)) * [1.0, 2.0, 5.0] + [0.0, 10.0, -3.0]
+    if name == "gaussian":
+        X[rng.random((N, 3)) < 0.1] = np.nan
+    center, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    family = GaussianDiagonal.default(3) if name == "gaussian" else GaussianFull.default(3)
+    data = dp.DeviceReals(on(X), (0, 1, 2), center, scale)
+    return Block(family, (X - center) / scale, tuple("xyz")), Block(family, data, tuple("xyz"))
+
+
+def start(block, rng):
+    z = rng.integers(0, K, N)
+    statistics = label_statistics([block], np.ones(N), z, K)
+    return (
+        z,
+        statistics,
+        Parameters(np.log(rng.dirichlet(np.ones(K))), (expect(block.family, statistics.S[0]),)),
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
+def test_a_pass_gives_the_same_statistics(name, weighted):
+    rng = np.random.default_rng(1)
+    here, there = pair(name, rng)
+    weights = rng.integers(0, 3, N).astype(float) if weighted else np.ones(N)
+    _, _, at = start(here, rng)
+    want = collect([here], weights, at)
+    n, S, log_likelihood, entropy = dp.collect_on_device(
+        dp.score_by_parameters([there], at.log_weights, at.thetas), weights
+    )
+    tolerance = 1e-6 if name == "categorical" else 1e-12  # one-hot rows are multiplied in single precision
+    np.testing.assert_allclose(n, want.n, rtol=tolerance)
+    np.testing.assert_allclose(S[0], want.S[0], rtol=tolerance, atol=tolerance * N)
+    assert log_likelihood == pytest.approx(want.log_likelihood, rel=tolerance)
+    assert entropy == pytest.approx(want.entropy, rel=10 * tolerance)
+
+
+@pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
+def test_rows_are_scored_by_parameters_and_by_data(name):
+    rng = np.random.default_rng(2)
+    here, there = pair(name, rng)
+    _, statistics, at = start(here, rng)
+    scores = [
+        (plug_in([here], at), dp.score_by_parameters([there], at.log_weights, at.thetas)),
+        (
+            predictive([here], statistics.S, at.log_weights),
+            dp.score_by_data([there], statistics.S, at.log_weights),
+        ),
+    ]
+    for in_memory, on_device in scores:
+        want = assign_rows(in_memory, N)
+        labels, confidence, entropy, log_likelihood = dp.assign_on_device(on_device)
+        np.testing.assert_array_equal(labels, want.labels)
+        np.testing.assert_allclose(confidence, want.confidence, rtol=1e-5)
+        np.testing.assert_allclose(entropy, want.entropy, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(log_likelihood, want.log_likelihood, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
+def test_labels_are_counted_and_rows_fetched(name):
+    rng = np.random.default_rng(3)
+    here, there = pair(name, rng)
+    z, want, _ = start(here, rng)
+    z[::7] = -1
+    want = label_statistics([here], np.ones(N), z, K)
+    n, S, _, _ = dp.count_labels([there], np.ones(N), z, K)
+    np.testing.assert_allclose(n, want.n)
+    np.testing.assert_allclose(S[0], want.S[0], atol=1e-10)
+    rows = np.array([5, 2, 2, 299])
+    np.testing.assert_allclose(dp.fetch_rows(there.data, rows), here.data[rows], atol=1e-12)
+
+
+def test_a_row_that_no_cluster_can_have_is_shared():
+    block = Block(Categorical.default([2]), dp.DeviceCodes(on(np.array([[0, 1]], np.uint8)), {}), ("a",))
+    theta = np.array([[0.0, 0.0], [-np.inf, -np.inf], [-1.0, -1.0]])
+    labels, confidence, _, log_likelihood = dp.assign_on_device(
+        dp.score_by_parameters([block], np.log([0.5, 0.5]), [theta])
+    )
+    np.testing.assert_allclose(confidence, 0.5)
+    assert log_likelihood[0] < -1e29
+
+
+def test_a_full_device_is_asked_for_less():
+    asked = []
+
+    class OutOfMemoryError(RuntimeError):
+        pass
+
+    def one(lo, hi):
+        asked.append(hi - lo)
+        if hi - lo > 3:
+            raise OutOfMemoryError("no room")
+        return hi - lo
+
+    assert sum(found for _, _, found in device.in_chunks(one, 20, 1_000)) == 20
+    assert asked[0] == 20 and max(asked[asked.index(2) :]) <= 3
+    with pytest.raises(OutOfMemoryError):
+        list(device.in_chunks(lambda lo, hi: (_ for _ in ()).throw(OutOfMemoryError()), 4, 1))
+
+
+def test_log_joints_match_in_memory():
+    rng = np.random.default_rng(4)
+    here, there = pair("categorical", rng)
+    _, _, at = start(here, rng)
+    scorer = dp.score_by_parameters([there], at.log_weights, at.thetas)
+    L = dp.log_joints(scorer, [dp.features(there.family, there.data, 0, N)])
+    want = log_joint_rows([here], at, np.arange(N))
+    np.testing.assert_allclose(device.to_host(L), want, rtol=1e-5)
