@@ -15,6 +15,7 @@ BENCHMARKS = {
     "em_latent_class": "benchmarks.speed.em_latent_class",
     "startup": "benchmarks.speed.startup",
     "growth": "benchmarks.speed.growth",
+    "engines": "benchmarks.speed.engines",
     "point_estimates": "benchmarks.speed.point_estimates",
     "sweeps": "benchmarks.speed.sweeps",
     "million": "benchmarks.speed.million",
@@ -42,6 +43,7 @@ BENCHMARKS = {
 }
 # not run to the end yet
 NOT_KEPT = {
+    "engines",
     "laca",
     "tree_reduction",
     "ofv",

@@ -7,6 +7,7 @@ than ``largest`` and that there are no more than ``max_views``; so learning alph
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,15 +79,27 @@ def learn_hyper(
 
 
 def find_states(
-    table: OverlapTable, rngs: list[np.random.Generator], plan: OverlapPlan, init: str, executor: Any
+    table: OverlapTable,
+    rngs: list[np.random.Generator],
+    plan: OverlapPlan,
+    init: str,
+    executor: Any,
+    is_late: Callable[[int], bool] = lambda index: False,
 ) -> list[tuple[float, State]]:
-    """One search for each generator: (log joint, state), the best first."""
+    """One search for each generator: (log joint, state), the best first. ``is_late`` tells a search to come to an end."""
 
     def one(index: int) -> tuple[float, State]:
         empty = empty_state(
             table.n_columns, table.default_hyper(), IndianBuffet(*plan.buffet), plan.concentration
         )
-        search = OverlapSearch(table, rngs[index], empty, largest=plan.largest, max_views=plan.max_views)
+        search = OverlapSearch(
+            table,
+            rngs[index],
+            empty,
+            largest=plan.largest,
+            max_views=plan.max_views,
+            is_late=partial(is_late, index),
+        )
         how = STARTS[index % len(STARTS)] if init == "screen" else init
         state = search.run(how, learn=plan.learn_likelihood)
         return search.score(state), state

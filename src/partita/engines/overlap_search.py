@@ -8,6 +8,7 @@ many clusters). It leaves no posterior invariant and does not have to.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,13 +56,24 @@ def likeness(a: np.ndarray, b: np.ndarray) -> float:
 
 
 class OverlapSearch:
-    """One search over a table from a state without views; ``largest`` views a column, ``max_views`` in all."""
+    """One search over a table from a state without views; ``largest`` views a column, ``max_views`` in all.
+
+    ``is_late`` is asked before every large step; from then on what was found is only tidied up.
+    """
 
     def __init__(
-        self, table: OverlapTable, rng: np.random.Generator, empty: State, *, largest: int, max_views: int
+        self,
+        table: OverlapTable,
+        rng: np.random.Generator,
+        empty: State,
+        *,
+        largest: int,
+        max_views: int,
+        is_late: Callable[[], bool] = lambda: False,
     ):
         self.table, self.rng, self.empty = table, rng, empty
         self.largest, self.max_views = largest, max_views
+        self.is_late = is_late
 
     # ---- pieces ----------------------------------------------------------------------------------------------
 
@@ -127,7 +139,7 @@ class OverlapSearch:
         pull = np.zeros(self.table.n_columns)
         np.maximum.at(pull, owner, screen_dependence(R).sum(axis=1))
         left = np.ones(len(pull), dtype=bool)
-        while left.any() and state.n_views < self.max_views:
+        while left.any() and state.n_views < self.max_views and not self.is_late():
             members = [int(np.where(left, pull, -1.0).argmax())]
             z, fitted = cluster_rows(R[:, owner == members[0]], self.rng), 1
             while z.max() > 0:
@@ -151,7 +163,7 @@ class OverlapSearch:
         n_born, now = 0, self.score(state)
         R, owner = self.table.residuals(state)
         for group in group_columns(screen_dependence(R)):
-            if state.n_views >= self.max_views:
+            if state.n_views >= self.max_views or self.is_late():
                 break
             z = cluster_rows(R[:, group], self.rng)
             if z.max() == 0:
@@ -173,7 +185,7 @@ class OverlapSearch:
             again, now = False, self.score(state)
             pairs = [(a, b) for a in range(state.n_views) for b in range(a + 1, state.n_views)]
             for a, b in pairs:
-                if likeness(state.Z[a], state.Z[b]) <= LIKE:
+                if self.is_late() or likeness(state.Z[a], state.Z[b]) <= LIKE:
                     continue
                 keep, drop = (a, b) if state.Y[:, a].sum() >= state.Y[:, b].sum() else (b, a)
                 Y = state.Y.copy()
@@ -257,12 +269,16 @@ class OverlapSearch:
             if now < best + LEAST_GAIN and not born and round_ > max(REFACTOR):
                 break
             best = max(best, now)
+            if self.is_late():
+                break
         return self.weed(self.columns(state))
 
     def take_apart(self, state: State) -> tuple[State, bool]:
         """Try to refactor each view with at least four clusters of some size."""
         changed = False
         for v in np.argsort([-int(z.max()) for z in state.Z], kind="stable"):
+            if self.is_late():
+                break
             if v >= state.n_views or (np.bincount(state.Z[v]) > SHARE * self.table.n_rows).sum() < 4:
                 continue
             for how in ("parts", "seeds"):

@@ -91,7 +91,8 @@ class OverlappingViews(ViewsEstimator):
     learn_hyper : bool, default True
         Whether the hyper-parameters of the likelihood are learned.
     time_limit : float, optional
-        Seconds after which no further iteration of a chain begins.
+        Seconds after which no further iteration of a chain begins; searches have half of them, and end with what they
+        found. Pictures and other tables of many smooth columns can keep a search busy for long.
     callback : callable, optional
         Called after each iteration of a chain with a :class:`~partita.engines.run.Progress` (``n_clusters`` counts
         views); returning True stops the chain.
@@ -325,9 +326,18 @@ class OverlappingViews(ViewsEstimator):
         rng = as_generator(self.random_state)
         n_searches = max(self.n_init, 1)
         searchers, walkers = rng.spawn(n_searches), rng.spawn(self.n_chains)
-        found = find_states(table, searchers, plan, self.init, executor)
-        sampled = table if self.covariance == "diagonal" else self._with_covariance(table)
         began, stopped = time.perf_counter(), []
+
+        def is_late(index: int) -> bool:
+            """Searches, one after the other, have half of the time that there is."""
+            share = 0.5 * (index + 1) / n_searches
+            late = self.time_limit is not None and time.perf_counter() - began > share * self.time_limit
+            if late:
+                stopped.append("time limit")
+            return late
+
+        found = find_states(table, searchers, plan, self.init, executor, is_late)
+        sampled = table if self.covariance == "diagonal" else self._with_covariance(table)
 
         def one(index: int):
             def after(iteration: int, n_views: int, value: float) -> bool:
@@ -349,7 +359,7 @@ class OverlappingViews(ViewsEstimator):
         self.objective_trace_ = runs[0][1]
         self.n_iter_, self.converged_ = len(self.objective_trace_), not stopped
         if stopped:
-            self.fit_report_.add("stopped", f"the chains ended early: {stopped[0]}")
+            self.fit_report_.add("stopped", f"the fit ended early: {stopped[0]}")
         settle(self, table, found[0][1], drawn, order, blocks, rng)
 
     def _tell(self) -> None:
