@@ -61,7 +61,7 @@ def make_request(model: Any, table: Table, blocks: Any) -> Request:
         callback=_callback(model),
         keep_partial=model.keep_partial,
         debug=False,
-        executor=make_executor(model.n_jobs),
+        executor=make_executor(model.n_jobs, model.executor),
         n_chains=model.n_chains,
         n_draws=model.n_draws,
         burn_in=model.burn_in,
