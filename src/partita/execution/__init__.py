@@ -7,6 +7,7 @@ engines pass over, here or on a cluster.
 from partita.execution.choosing import choose
 from partita.execution.cluster import Cluster
 from partita.execution.executors import BLOCK_ROWS, Processes, Serial, Threads, make_executor, row_blocks
+from partita.execution.journal import journaled
 from partita.execution.memory import check_memory
 from partita.execution.parts import LocalParts, PartData, Parts, fold, part_rows
 from partita.execution.reading import PartedTable, open_parts, read_blocks, read_whole
@@ -28,6 +29,7 @@ __all__ = [
     "choose",
     "find_blocks",
     "fold",
+    "journaled",
     "make_executor",
     "one_thread_each",
     "open_blocks",
