@@ -21,8 +21,11 @@ from partita.consensus.labelings import (
     other_negatives,
     reading_options,
 )
+from partita.consensus.parted import read_parted
 from partita.estimator import FitReport, TableEstimator, as_generator
+from partita.execution import BlockSource, find_blocks
 from partita.labels import label_histograms, signatures
+from partita.mixture.parts import predict_blocks
 from partita.table import Schema, read_table
 
 __all__ = ["ConsensusEstimator", "Found"]
@@ -91,7 +94,8 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         ----------
         X : array or data frame (objects x members), or list or mapping of members
             Labels of any type; NaN, None and, by default, -1 are missing. In a list or mapping a member may also be an
-            (objects x labels) matrix of memberships.
+            (objects x labels) matrix of memberships. A path (Parquet, Arrow, .npy), a memory map, a Dask collection
+            or what :func:`partita.execution.open_blocks` has opened is read in blocks.
         y : ignored
         sample_weight : array of shape (n_objects,), optional
             How many objects each row stands for. A row of weight 0 takes no part, but gets a label.
@@ -124,6 +128,12 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     def _read_members(self, X, sample_weight, member_weight, rng) -> tuple[Labelings, np.ndarray]:
         """What takes part, and the codes of all rows in the same columns."""
+        source = find_blocks(X)
+        if source is not None:
+            asked = isinstance(X, BlockSource)
+            X, codes = read_parted(self, source, asked, sample_weight, member_weight)
+            if codes is not None:
+                return X, codes
         members = open_members(X, rng.spawn(1)[0])
         options = {"sample_weight": sample_weight, "estimator_name": type(self).__name__}
         table = read_table(members.X, "categorical", **options, **reading_options(self.noise))
@@ -134,6 +144,10 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         self.fit_report_ = open_report(table, self.noise)
         labelings, self._columns, codes = gather(table, members, self.noise, member_weight, self.fit_report_)
         return labelings, codes
+
+    def _passes_over_parts(self) -> bool:
+        """Whether the method can leave the codes in parts; others have them in memory."""
+        return False
 
     def _remember(self, schema: Schema, names: tuple[str, ...] | None = None) -> None:
         super()._remember(schema)
@@ -192,6 +206,9 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         -------
         ndarray (n_rows,)
         """
+        source = find_blocks(X)
+        if source is not None:
+            return predict_blocks(self, source, "predict")
         codes = self._new_codes(X)
         labels = self._probabilities(codes).argmax(axis=1)
         if not self._by_histograms():
@@ -210,6 +227,9 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         -------
         ndarray (n_rows, n_clusters)
         """
+        source = find_blocks(X)
+        if source is not None:
+            return predict_blocks(self, source, "predict_proba")
         return self._probabilities(self._new_codes(X))
 
     def fit_predict(self, X, y=None, sample_weight=None, member_weight=None):

@@ -9,9 +9,12 @@ import numpy as np
 from scipy.special import xlogy
 
 from partita.engines.passes import Assignment
+from partita.engines.seeding import label_statistics
+from partita.execution import PartData
 from partita.families import Block
 from partita.families.contract import n_parameters
 from partita.labels import label_histograms
+from partita.labels.matrices import Histograms
 
 __all__ = ["CRITERIA", "log_regret"]
 
@@ -36,12 +39,20 @@ def mdl(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> floa
     z, n_levels, power = assigned.labels, block.family.n_levels, block.family.power
     sizes = np.bincount(z, weights, minlength=K)
     total = xlogy(sizes.sum(), sizes.sum()) - xlogy(sizes, sizes).sum() + float(log_regret(sizes.sum(), K))
-    counts, offsets = label_histograms(z, block.data, n_levels, weights=weights, n_clusters=K)
+    counts, offsets = _histograms(block, weights, z, K)
     for m, (lo, hi) in enumerate(pairwise(offsets)):
         n = counts[:, lo:hi].sum(axis=1)
         labels = xlogy(n, n) - xlogy(counts[:, lo:hi], counts[:, lo:hi]).sum(axis=1)
         total += power[m] * float((labels + log_regret(n, int(n_levels[m]))).sum())
     return float(total)
+
+
+def _histograms(block: Block, weights: np.ndarray, z: np.ndarray, K: int) -> Histograms:
+    """Label counts of every cluster; of a matrix in parts from its statistics, which have a total before the labels."""
+    if not isinstance(block.data, PartData):
+        return label_histograms(z, block.data, block.family.n_levels, weights=weights, n_clusters=K)
+    counts = np.delete(label_statistics([block], weights, z, K).S[0].T, block.family.offsets[:-1], axis=1)
+    return Histograms(counts, block.family.offsets - np.arange(len(block.family.offsets)))
 
 
 def log_regret(n: np.ndarray | float, n_levels: int) -> np.ndarray:

@@ -12,7 +12,16 @@ from partita.table import Note, Schema, Table
 from partita.table.levels import code_dtype
 from partita.table.notes import list_names
 
-__all__ = ["NOISE", "Labelings", "Members", "code_members", "gather", "open_members", "reading_options"]
+__all__ = [
+    "NOISE",
+    "Labelings",
+    "Members",
+    "choose_members",
+    "code_members",
+    "gather",
+    "open_members",
+    "reading_options",
+]
 
 NOISE = ("missing", "cluster", "singletons")
 # what a table says of its columns, and a label matrix says otherwise
@@ -132,29 +141,41 @@ def gather(
     in these columns.
     """
     codes, n_levels = code_members(table, noise, fitting=True)
-    modelled = np.array([column.kind != "ignore" for column in table.schema.columns])
+    active = table.weights > 0
+    n_seen = (codes[active] >= 0).sum(axis=0)
+    shares, owners, use = choose_members(table.schema, members, n_levels, n_seen, member_weight, report)
+    rows = np.flatnonzero(active & (codes[:, use] >= 0).any(axis=1))
+    columns = np.flatnonzero(use)
+    taken = np.ascontiguousarray(codes[np.ix_(rows, columns)])
+    labelings = Labelings(taken, n_levels[use], table.weights[rows], shares[use], owners[use], rows)
+    return labelings, columns, codes[:, columns]
+
+
+def choose_members(
+    schema: Schema,
+    members: Members,
+    n_levels: np.ndarray,
+    n_seen: np.ndarray,
+    member_weight: Any,
+    report: FitReport,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weight and owner of each modelled column, and which of them take part."""
+    modelled = np.array([column.kind != "ignore" for column in schema.columns])
     owners = np.arange(len(modelled)) if members.owners is None else members.owners
     n_members = len(modelled) if members.names is None else len(members.names)
-    names = members.names or table.schema.names
+    names = members.names or schema.names
     given = check_member_weights(member_weight, n_members)
     shares = (given / np.bincount(owners, minlength=n_members))[owners][modelled]
     owners = owners[modelled]
     if not shares.any():
         raise ValueError("every member with labels has weight 0: give at least one of them a positive weight")
-
-    active = table.weights > 0
-    n_seen = (codes[active] >= 0).sum(axis=0)
     silent = {"one_cluster": n_levels == 1, "all_alone": (n_levels == n_seen) & (n_levels > 2)}
     use = (shares > 0) & ~silent["one_cluster"] & ~silent["all_alone"]
     if use.any():
         _note_silent(silent, owners, names, report)
     else:
         use = shares > 0
-    rows = np.flatnonzero(active & (codes[:, use] >= 0).any(axis=1))
-    columns = np.flatnonzero(use)
-    taken = np.ascontiguousarray(codes[np.ix_(rows, columns)])
-    labelings = Labelings(taken, n_levels[use], table.weights[rows], shares[use], owners[use], rows)
-    return labelings, columns, codes[:, columns]
+    return shares, owners, use
 
 
 def check_member_weights(member_weight: Any, n_members: int) -> np.ndarray:
@@ -186,7 +207,7 @@ def check_member_weights(member_weight: Any, n_members: int) -> np.ndarray:
     return weights
 
 
-def open_report(table: Table, noise: str) -> FitReport:
+def open_report(table: Any, noise: str) -> FitReport:
     """The notes of the table in the words of label matrices."""
     report = FitReport(note for note in table.notes if note.code not in REPLACED)
     if noise == "missing":

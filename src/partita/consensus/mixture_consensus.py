@@ -11,13 +11,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import Found
 from partita.consensus.criteria import CRITERIA
-from partita.consensus.label_mixtures import LabelMixture, label_block
+from partita.consensus.label_mixtures import LabelMixture, Rows, distinct_rows, label_block
 from partita.consensus.labelings import Labelings
 from partita.engines.passes import Assignment, assign_rows, plug_in
 from partita.estimator import warn_user
 from partita.families import Block
 from partita.families.contract import n_parameters
-from partita.labels import signatures
 from partita.mixture.inference import Fitted, fit_em
 from partita.partitions import FiniteDirichlet
 
@@ -65,6 +64,10 @@ class MixtureConsensus(LabelMixture):
         Source of randomness; the global generator is never touched.
     n_jobs : int, optional
         Threads; the answer does not depend on their number.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where passes over blocks of rows run; the answer does not depend on it.
+    resume : path, optional
+        A folder that keeps what every pass has found: the same call after an interruption goes on from there.
 
     Attributes
     ----------
@@ -115,6 +118,8 @@ class MixtureConsensus(LabelMixture):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [None, Integral],
+        "executor": "no_validation",
+        "resume": "no_validation",
     }
 
     def __init__(
@@ -131,6 +136,8 @@ class MixtureConsensus(LabelMixture):
         handle_unknown="missing",
         random_state=None,
         n_jobs=None,
+        executor=None,
+        resume=None,
     ):
         self.n_clusters = n_clusters
         self.max_clusters = max_clusters
@@ -143,20 +150,25 @@ class MixtureConsensus(LabelMixture):
         self.handle_unknown = handle_unknown
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
+
+    def _passes_over_parts(self) -> bool:
+        return True
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
         if len(labelings.n_levels) == 1 and self.n_clusters in (None, int(labelings.n_levels[0])):
             return self._one_labeling(labelings)
-        distinct = signatures(labelings.codes, labelings.weights)
-        block = label_block(distinct.rows, labelings.n_levels, labelings.member_weights)
-        fitted, assigned, curve = self._choose(block, distinct.weights, labelings, rng)
+        distinct = distinct_rows(labelings)
+        block = label_block(distinct.codes, labelings.n_levels, labelings.member_weights)
+        fitted, assigned, curve = self._choose(block, distinct, labelings, rng)
         clusters, attributes = self._kept(fitted, block.family)
         if fitted.run.reason == "max_iter":
             self._say_not_converged()
         K = len(fitted.log_weights)
         return Found(
-            labels=assigned.labels[distinct.inverse],
-            confidence=assigned.confidence[distinct.inverse],
+            labels=distinct.spread(assigned.labels),
+            confidence=distinct.spread(assigned.confidence),
             n_iter=fitted.n_iter,
             converged=fitted.run.converged,
             n_components=K,
@@ -170,12 +182,13 @@ class MixtureConsensus(LabelMixture):
             },
         )
 
-    def _choose(self, block: Block, weights: np.ndarray, labelings: Labelings, rng: Any):
+    def _choose(self, block: Block, distinct: Rows, labelings: Labelings, rng: Any):
         """The fit with the lowest criterion, its assignments, and the curve of the criterion."""
         curve: dict[int, float] = {}
         best: tuple[Fitted, Assignment] | None = None
+        weights, executor = distinct.weights, self._where()
         for K in self._numbers(len(weights), labelings):
-            fitted = fit_em([block], weights, self._ask(K, rng))
+            fitted = fit_em([block], weights, self._ask(K, rng, distinct.objects, executor))
             assert fitted.parameters is not None
             assigned = assign_rows(plug_in([block], fitted.parameters), len(weights))
             curve[K] = CRITERIA[self.criterion](block, weights, assigned, K)
@@ -208,10 +221,12 @@ class MixtureConsensus(LabelMixture):
         K = min(int(self.n_clusters), n_distinct)
         return range(K, K + 1)
 
-    def _ask(self, K: int, rng: np.random.Generator):
+    def _ask(self, K: int, rng: np.random.Generator, objects: Any, executor: Any):
         return self._request(
             rng.spawn(self.n_init),
             n_components=K,
+            objects=objects,
+            executor=executor,
             prior=FiniteDirichlet(float(K), K),
             maximum_likelihood=True,
             tol=self.tol,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import Found
 from partita.consensus.evidence import independent_votes, relative_weights
-from partita.consensus.label_mixtures import PSEUDO_COUNT, LabelMixture, label_block
+from partita.consensus.label_mixtures import PSEUDO_COUNT, LabelMixture, Rows, distinct_rows, label_block
 from partita.consensus.labelings import Labelings
 from partita.consensus.nbce_notes import (
     FEWEST_DRAWS,
@@ -23,9 +23,14 @@ from partita.consensus.nbce_notes import (
 from partita.engines.passes import Assignment, assign_rows, plug_in, predictive
 from partita.execution import check_memory
 from partita.families import Block
-from partita.labels import signatures
 from partita.mixture.inference import Fitted, Request, bytes_needed, fit_cvb, fit_vb, resolve_prior
-from partita.mixture.sampling import bytes_of_chains, check_copies, fit_chains, resolve_sampling_prior
+from partita.mixture.sampling import (
+    bytes_of_chains,
+    check_copies,
+    fit_chains,
+    fit_subclusters,
+    resolve_sampling_prior,
+)
 from partita.mixture.state import checked_trace
 from partita.posterior import diagnose
 
@@ -34,14 +39,7 @@ __all__ = ["NBCE"]
 BOUND = 30  # clusters of truncated priors, or twice as many as the finest member has
 FIRST_VOTES = 3.5  # independent votes that the first partition is found with, where their number is estimated
 ROUNDS = 2  # of estimating them
-
-
-class Rows(NamedTuple):
-    """What an engine walks over: label vectors, how often each occurs, and which of them each object has."""
-
-    codes: np.ndarray
-    weights: np.ndarray
-    inverse: np.ndarray
+ENGINES = {"gibbs": fit_chains, "subclusters": fit_subclusters, "vb": fit_vb, "cvb": fit_cvb}
 
 
 class NBCE(LabelMixture):
@@ -64,8 +62,9 @@ class NBCE(LabelMixture):
         Who sits with whom: "dirichlet_process", "stick_breaking" (truncated, TSB), "finite" (symmetric Dirichlet, FSD),
         "pitman_yor", "mfm", or a prior of :mod:`partita.partitions`. Variational engines take the first three, and read
         the first as the second.
-    inference : {"gibbs", "vb", "cvb"}, default "gibbs"
-        "gibbs": chains of collapsed Gibbs sweeps and split-merge moves; the posterior. "vb": variational Bayes on the
+    inference : {"gibbs", "subclusters", "vb", "cvb"}, default "gibbs"
+        "gibbs": chains of collapsed Gibbs sweeps and split-merge moves; the posterior. "subclusters": chains whose
+        steps run on many cores, for many objects (any prior but the truncated one). "vb": variational Bayes on the
         distinct rows. "cvb": its collapsed form.
     evidence : "independent", "estimated" or float, default "independent"
         Power on the marginal likelihood of every member (its label probabilities integrated out, so that ten copies of
@@ -105,6 +104,11 @@ class NBCE(LabelMixture):
         Source of randomness; the global generator is never touched.
     n_jobs : int, optional
         Threads; the answer does not depend on their number.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where passes over blocks of rows run; the answer does not depend on it.
+    resume : path, optional
+        A folder that keeps what every pass has found ("vb"), or every iteration of the chains ("subclusters"): the
+        same call after an interruption goes on from there.
 
     Attributes
     ----------
@@ -163,7 +167,7 @@ class NBCE(LabelMixture):
     _parameter_constraints = {
         **LabelMixture._parameter_constraints,
         "prior": "no_validation",
-        "inference": [StrOptions({"gibbs", "vb", "cvb"})],
+        "inference": [StrOptions(set(ENGINES))],
         "evidence": [StrOptions({"independent", "estimated"}), Interval(Real, 0, 1, closed="right")],
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "max_clusters": [None, Interval(Integral, 1, None, closed="left")],
@@ -179,6 +183,8 @@ class NBCE(LabelMixture):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [None, Integral],
+        "executor": "no_validation",
+        "resume": "no_validation",
     }
 
     def __init__(
@@ -204,6 +210,8 @@ class NBCE(LabelMixture):
         handle_unknown="missing",
         random_state=None,
         n_jobs=None,
+        executor=None,
+        resume=None,
     ):
         self.prior = prior
         self.inference = inference
@@ -225,18 +233,25 @@ class NBCE(LabelMixture):
         self.handle_unknown = handle_unknown
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
 
     # ---- fitting -------------------------------------------------------------------------------------------
+
+    def _passes_over_parts(self) -> bool:
+        return self.inference in ("vb", "subclusters") and self.evidence != "estimated"
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
         if len(labelings.n_levels) == 1 and self.n_clusters in (None, int(labelings.n_levels[0])):
             evidence = self.evidence if isinstance(self.evidence, Real) else 1.0
             alone = singleton_share(None, labelings.codes[:, 0], labelings.weights)
             return self._one_labeling(labelings, evidence_=float(evidence), singleton_share_=alone)
+        self._executor = self._where()
         powers, evidence = self._powers(labelings, rng)
         rows = self._rows(labelings, self.inference)
         block = self._block(rows.codes, labelings, powers)
         fitted = self._run(self.inference, block, rows, labelings, rng)
+        del self._executor
         block = block._replace(family=fitted.families[0])
         clusters, attributes = self._kept(fitted, block.family)
         assigned = _assign(fitted, block, len(rows.weights))
@@ -250,11 +265,11 @@ class NBCE(LabelMixture):
         converged = note_run(self, fitted, labelings, attributes)
         note_bound(self, fitted, labels)
         note_agreement(self, fitted, sure, rows.weights)
-        labels = labels[rows.inverse]
+        labels = rows.spread(labels)
         attributes["singleton_share_"] = singleton_share(fitted.trace, labels, labelings.weights)
         return Found(
             labels=labels,
-            confidence=sure[rows.inverse],
+            confidence=rows.spread(sure),
             member_weights=powers,
             n_clusters_posterior=None if fitted.trace is None else fitted.trace.n_clusters_posterior,
             n_iter=fitted.n_iter,
@@ -289,9 +304,8 @@ class NBCE(LabelMixture):
 
     def _rows(self, labelings: Labelings, inference: str) -> Rows:
         if inference == "vb":
-            distinct = signatures(labelings.codes, labelings.weights)
-            return Rows(distinct.rows, distinct.weights, distinct.inverse)
-        return Rows(labelings.codes, labelings.weights, np.arange(len(labelings.codes)))
+            return distinct_rows(labelings)
+        return Rows(labelings.codes, labelings.weights)
 
     def _block(self, codes: np.ndarray, labelings: Labelings, powers: np.ndarray) -> Block:
         alpha = PSEUDO_COUNT if self.pseudo_count is None else float(self.pseudo_count)
@@ -307,10 +321,10 @@ class NBCE(LabelMixture):
         n_init: int | None = None,
     ) -> Fitted:
         """One engine on these rows."""
-        chains = inference == "gibbs"
+        chains = inference in ("gibbs", "subclusters")
         if chains:
             copies = np.zeros(int(labelings.rows[-1]) + 1)
-            copies[labelings.rows] = labelings.weights
+            copies[np.asarray(labelings.rows)] = labelings.weights
             check_copies(copies)  # an error names the user's row
         n_objects = max(len(rows.weights), int(labelings.weights.sum()))
         most = min(n_objects, self.max_clusters or max(BOUND, 2 * int(labelings.n_levels.max())))
@@ -333,16 +347,18 @@ class NBCE(LabelMixture):
             thin=self.thin,
             limit=n_components if self.n_clusters or self.max_clusters else None,
             partition=self.partition,
+            objects=rows.objects,
+            executor=self._executor,
         )
         self._check_memory(inference, block, rows, ask)
-        engine = {"gibbs": fit_chains, "vb": fit_vb, "cvb": fit_cvb}[inference]
+        engine = ENGINES[inference]
         try:
             return engine([block], rows.weights, ask)
         except FloatingPointError as error:
             raise ValueError(str(error)) from error
 
     def _check_memory(self, inference: str, block: Block, rows: Rows, ask: Request) -> None:
-        if inference == "gibbs":
+        if inference in ("gibbs", "subclusters"):
             needed, remedy = (
                 bytes_of_chains([block], rows.weights, ask),
                 "ask for fewer draws (n_draws, n_chains)",

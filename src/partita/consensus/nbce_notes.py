@@ -34,7 +34,7 @@ def note_few(model: Any, n_objects: int) -> None:
 def note_run(model: Any, fitted: Fitted, labelings: Labelings, attributes: dict[str, Any]) -> bool:
     """Diagnostics of chains, or the bound; returns whether the run has converged."""
     if fitted.trace is not None:
-        attributes["object_rows_"] = labelings.rows[fitted.object_rows]
+        attributes["object_rows_"] = np.asarray(labelings.rows)[fitted.object_rows]
         attributes["trace_"] = fitted.trace
         return _judge(model, fitted.trace, attributes)
     attributes["lower_bound_"] = bound(fitted.families, fitted.prior, fitted.statistics)

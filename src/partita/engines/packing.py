@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import singledispatch
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from partita.execution import PartData
 from partita.families import Bernoulli, Categorical
 from partita.families.contract import n_columns, project, scatter, stats_start
 from partita.families.registry import Block
@@ -85,7 +87,12 @@ def _(lik, d):
 
 
 def pack(blocks: Sequence[Block], n_rows: int) -> tuple[Any, ...]:
-    """The same blocks, those of few levels with a packed twin."""
+    """The same blocks, those of few levels with a packed twin.
+
+    Blocks in parts are packed all or none: a pass reads one set of parts.
+    """
+    if len(blocks) and isinstance(blocks[0].data, PartData):
+        return _packed_parts(blocks, n_rows)
     return tuple(_packed(block) if _is_worth_it(block, n_rows) else block for block in blocks)
 
 
@@ -114,23 +121,61 @@ def _groups(block: Block) -> list[list[int]]:
     return groups
 
 
+def _packed_parts(blocks: Sequence[Block], n_rows: int) -> tuple[Any, ...]:
+    if not all(_is_worth_it(block, n_rows) for block in blocks):
+        return tuple(blocks)
+    layouts = [_layout(block) for block in blocks]
+    common = [(block.data.index, layout) for block, layout in zip(blocks, layouts, strict=True)]
+    codes = blocks[0].data.parts.derive(_pack_part, common)
+    return tuple(
+        PackedBlock(*block, layout.states, PartData(codes, index), layout.levels)  # type: ignore[arg-type]
+        for index, (block, layout) in enumerate(zip(blocks, layouts, strict=True))
+    )
+
+
+def _pack_part(data: Sequence[Any], common: Any, _: Any) -> tuple[np.ndarray, ...]:
+    return tuple(_codes(data[index], layout) for index, layout in common)
+
+
+class Layout(NamedTuple):
+    """How the columns of a block are packed: groups of columns, the number of states of each column, dtype of codes."""
+
+    groups: list[list[int]]
+    sizes: list[int]
+    dtype: Any
+    states: States
+    levels: csr_array
+
+
 def _packed(block: Block) -> PackedBlock:
+    layout = _layout(block)
+    return PackedBlock(*block, layout.states, _codes(block.data, layout), layout.levels)
+
+
+def _layout(block: Block) -> Layout:
     groups = _groups(block)
-    sizes, rows, states = [0], [], []
-    largest = max(np.prod([len(level_statistics(block.family, d) or []) for d in group]) for group in groups)
-    codes = np.empty((len(block.data), len(groups)), np.min_scalar_type(int(largest)))
-    for g, group in enumerate(groups):
+    starts, rows, states = [0], [], []
+    for group in groups:
         meanings: list[list[int]] = [[]]
-        code = np.zeros(len(block.data), np.int64)
         for d in group:
             own = level_statistics(block.family, d) or []
-            code = code * len(own) + block.data[:, d] + 1
             meanings = [meaning + level for meaning in meanings for level in own]
-        codes[:, g] = code
         for state, meaning in enumerate(meanings):
             rows += meaning
-            states += [sizes[-1] + state] * len(meaning)
-        sizes.append(sizes[-1] + len(meanings))
-    shape = (int(stats_start(block.family, n_columns(block.family))), sizes[-1])
+            states += [starts[-1] + state] * len(meaning)
+        starts.append(starts[-1] + len(meanings))
+    shape = (int(stats_start(block.family, n_columns(block.family))), starts[-1])
     levels = csr_array((np.ones(len(rows)), (rows, states)), shape=shape)
-    return PackedBlock(*block, States(np.array(sizes)), codes, levels)
+    sizes = [len(level_statistics(block.family, d) or []) for d in range(len(block.columns))]
+    largest = max(stop - start for start, stop in pairwise(starts))
+    return Layout(groups, sizes, np.min_scalar_type(largest), States(np.array(starts)), levels)
+
+
+def _codes(data: np.ndarray, layout: Layout) -> np.ndarray:
+    codes = np.empty((len(data), len(layout.groups)), layout.dtype)
+    for g, group in enumerate(layout.groups):
+        code = np.zeros(len(data), np.int64)
+        for d in group:
+            code = code * layout.sizes[d] + data[:, d] + 1
+        codes[:, g] = code
+    return codes

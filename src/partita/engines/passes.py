@@ -1,19 +1,20 @@
 """One pass over the rows: log joints, responsibilities, statistics. What EM, VB, CVB and predictions share.
 
 A pass never holds an objects x clusters matrix: a block of rows is scored, normalised and added to the
-statistics before the next one is touched.
+statistics before the next one is touched. Blocks whose data lie in parts (:class:`partita.execution.PartData`) are
+passed over part by part, wherever these are; the functions that do so are at the top level, as they may travel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
 
 from partita.engines.packing import PackedBlock
-from partita.execution import Serial, row_blocks
+from partita.execution import BLOCK_ROWS, PartData, Parts, Serial, fold, part_rows, row_blocks
 from partita.families.contract import cache_start, n_columns, spread_start, stats_start
 from partita.families.registry import Block
 from partita.families.rows import (
@@ -27,18 +28,23 @@ from partita.families.rows import (
 __all__ = [
     "Assignment",
     "Parameters",
+    "PartScore",
     "Statistics",
+    "add_up",
     "assign_rows",
     "collect",
+    "filled",
     "label_rows",
     "log_joint_rows",
     "n_cache",
     "n_spread",
     "n_stats",
     "normalized",
+    "parts_of",
     "plug_in",
     "predictive",
     "rounding_error",
+    "shells",
 ]
 
 Scorer = Callable[[np.ndarray], np.ndarray]  # rows -> log joint [rows, K]
@@ -93,38 +99,97 @@ def log_joint_rows(blocks: Sequence[Block], parameters: Parameters, rows: np.nda
     return L
 
 
+def parts_of(blocks: Sequence[Any]) -> Parts | None:
+    """The parts in which the data of the blocks lie; None where they are in memory."""
+    return blocks[0].data.parts if len(blocks) and isinstance(blocks[0].data, PartData) else None
+
+
+def shells(blocks: Sequence[Any]) -> list[Any]:
+    """The blocks without their data: which entries of a part these are."""
+    return [block._replace(data=block.data.index) for block in blocks]
+
+
+def filled(blocks: Sequence[Any], data: Sequence[Any]) -> list[Any]:
+    """Shells with the data of a part."""
+    return [block._replace(data=data[block.data]) for block in blocks]
+
+
 def collect(
     blocks: Sequence[Any], weights: np.ndarray, parameters: Parameters, executor: Any = None
 ) -> Statistics:
     """The E step: expected statistics of all objects under the given parameters."""
-    K = len(parameters.log_weights)
+    journal = getattr(executor, "journal", None)
+    found = None if journal is None else journal.find(parameters)
+    if found is not None:
+        return Statistics(*found)
     sides = [_walked(block, theta) for block, theta in zip(blocks, parameters.thetas, strict=True)]
+    if isinstance(sides[0][1], PartData):
+        parts = sides[0][1].parts
+        travelling = [(family, data.index, theta) for family, data, theta in sides]
+        common = (travelling, parameters.log_weights)
+        total = parts.reduce(_collect_part, common, parts.split(weights), add_up)
+    else:
+        results = _walk(sides, parameters.log_weights, weights, executor)
+        n_blocks = part_rows(sum(len(block.columns) for block in blocks)) // BLOCK_ROWS
+        total = fold(_in_parts(results, n_blocks), add_up)
+    S = (
+        block.levels @ s if isinstance(block, PackedBlock) else s
+        for block, s in zip(blocks, total.S, strict=True)
+    )
+    total = total._replace(S=tuple(S))
+    if journal is not None:
+        journal.write(parameters, total)
+    return total
+
+
+def _collect_part(data: Sequence[Any], common: Any, weights: np.ndarray) -> Statistics:
+    travelling, log_weights = common
+    sides = [(family, data[index], theta) for family, index, theta in travelling]
+    return next(_in_parts(_walk(sides, log_weights, weights, None), len(weights)))
+
+
+def _walk(
+    sides: Sequence[tuple[Any, Any, np.ndarray]], log_weights: np.ndarray, weights: np.ndarray, executor: Any
+) -> Iterator[Statistics]:
+    """Statistics of each block of rows."""
 
     def one(rows: np.ndarray) -> Statistics:
-        R = np.tile(parameters.log_weights, (len(rows), 1))
+        R = np.tile(log_weights, (len(rows), 1))
         for family, data, theta in sides:
             project_rows(family, data, rows, theta, R)
         sums = np.zeros(2)
         normalize_rows(R, weights[rows], sums)
-        S = tuple(np.zeros((len(theta), K)) for _, _, theta in sides)
+        S = tuple(np.zeros(theta.shape) for _, _, theta in sides)
         hidden = 0.0
         for (family, data, theta), s in zip(sides, S, strict=True):
             hidden += scatter_rows(family, data, rows, theta, R, s)
         return Statistics(R.sum(axis=0), S, sums[0], sums[1], hidden)
 
-    results = iter((executor or Serial()).map(one, row_blocks(len(weights))))
-    total = next(results)
-    for part in results:
-        for s, more in zip(total.S, part.S, strict=True):
-            s += more
-        total = Statistics(
-            total.n + part.n, total.S, *(a + b for a, b in zip(total[2:], part[2:], strict=True))
-        )
-    S = (
-        block.levels @ s if isinstance(block, PackedBlock) else s
-        for block, s in zip(blocks, total.S, strict=True)
-    )
-    return total._replace(S=tuple(S))
+    return iter((executor or Serial()).map(one, row_blocks(len(weights))))
+
+
+def _in_parts(results: Iterable[Statistics], n_blocks: int) -> Iterator[Statistics]:
+    """Sums of so many blocks each, added in their order, in place."""
+    total: Statistics | None = None
+    for number, part in enumerate(results):
+        if total is None:
+            total = part
+        else:
+            for s, more in zip(total.S, part.S, strict=True):
+                s += more
+            sums = (a + b for a, b in zip(total[2:], part[2:], strict=True))
+            total = Statistics(total.n + part.n, total.S, *sums)
+        if (number + 1) % n_blocks == 0:
+            yield total
+            total = None
+    if total is not None:
+        yield total
+
+
+def add_up(one: Statistics, other: Statistics) -> Statistics:
+    """The statistics of both."""
+    S = tuple(s + more for s, more in zip(one.S, other.S, strict=True))
+    return Statistics(one.n + other.n, S, *(a + b for a, b in zip(one[2:], other[2:], strict=True)))
 
 
 def rounding_error(parameters: Parameters, statistics: Statistics) -> float:
@@ -146,13 +211,32 @@ def _walked(block: Any, theta: np.ndarray) -> tuple[Any, Any, np.ndarray]:
     return block.family, block.data, theta
 
 
-def plug_in(blocks: Sequence[Block], parameters: Parameters) -> Scorer:
+class PartScore(NamedTuple):
+    """A scorer of rows that lie in parts: it is made where a part is."""
+
+    make: Callable[..., Scorer]
+    blocks: Sequence[Any]
+    about: tuple[Any, ...]
+    parts: Parts
+
+
+def plug_in(blocks: Sequence[Block], parameters: Parameters) -> Any:
     """Scores rows under given parameters."""
+    parts = parts_of(blocks)
+    if parts is not None:
+        return PartScore(plug_in, _plain(blocks), (parameters,), parts)
     return lambda rows: log_joint_rows(blocks, parameters, rows)
 
 
-def predictive(blocks: Sequence[Block], S: Sequence[np.ndarray], log_weights: np.ndarray) -> Scorer:
+def _plain(blocks: Sequence[Any]) -> list[Block]:
+    return shells([Block(block.family, block.data, block.columns) for block in blocks])
+
+
+def predictive(blocks: Sequence[Block], S: Sequence[np.ndarray], log_weights: np.ndarray) -> Any:
     """Scores rows under the data of every cluster, parameters integrated out."""
+    parts = parts_of(blocks)
+    if parts is not None:
+        return PartScore(predictive, _plain(blocks), (S, log_weights), parts)
     K = len(log_weights)
     caches = []
     for block, s in zip(blocks, S, strict=True):
@@ -170,10 +254,16 @@ def predictive(blocks: Sequence[Block], S: Sequence[np.ndarray], log_weights: np
 
 
 def label_rows(
-    score: Scorer, n_rows: int, n_clusters: int, executor: Any = None
+    score: Any, n_rows: int, n_clusters: int, executor: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Responsibilities [N, K] and log likelihood [N] of every row."""
     proba, log_likelihood = np.empty((n_rows, n_clusters)), np.empty(n_rows)
+    if isinstance(score, PartScore):
+        about = (score.make, score.blocks, score.about, n_clusters)
+        found = score.parts.map(_label_part, about, np.diff(score.parts.starts).tolist())
+        for lo, (part, values) in zip(score.parts.starts, found, strict=False):
+            proba[lo : lo + len(part)], log_likelihood[lo : lo + len(part)] = part, values
+        return proba, log_likelihood
 
     def one(rows: np.ndarray) -> None:
         proba[rows], log_likelihood[rows] = normalized(score(rows))
@@ -183,9 +273,21 @@ def label_rows(
     return proba, log_likelihood
 
 
-def assign_rows(score: Scorer, n_rows: int, executor: Any = None) -> Assignment:
+def _label_part(data: Sequence[Any], common: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    make, blocks, about, n_clusters = common
+    return label_rows(make(filled(blocks, data), *about), n_rows, n_clusters)
+
+
+def assign_rows(score: Any, n_rows: int, executor: Any = None) -> Assignment:
     """Label every row without ever holding all the probabilities."""
     out = Assignment(*(np.empty(n_rows, dtype) for dtype in (np.int64, float, float, float)))
+    if isinstance(score, PartScore):
+        about = (score.make, score.blocks, score.about)
+        found = score.parts.map(_assign_part, about, np.diff(score.parts.starts).tolist())
+        for lo, part in zip(score.parts.starts, found, strict=False):
+            for whole, piece in zip(out, part, strict=True):
+                whole[lo : lo + len(piece)] = piece
+        return out
 
     def one(rows: np.ndarray) -> None:
         P, log_likelihood = normalized(score(rows))
@@ -197,6 +299,12 @@ def assign_rows(score: Scorer, n_rows: int, executor: Any = None) -> Assignment:
     for _ in (executor or Serial()).map(one, row_blocks(n_rows)):
         pass
     return out
+
+
+def _assign_part(data: Sequence[Any], common: Any, n_rows: int) -> Assignment:
+    make, blocks, about = common
+    found = assign_rows(make(filled(blocks, data), *about), n_rows)
+    return found._replace(labels=found.labels.astype(np.int32))
 
 
 def normalized(L: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

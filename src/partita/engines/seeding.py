@@ -8,29 +8,54 @@ missing cells alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.passes import Parameters, Statistics, log_joint_rows, n_stats
+from partita.engines.passes import (
+    Parameters,
+    Statistics,
+    add_up,
+    filled,
+    log_joint_rows,
+    n_stats,
+    parts_of,
+    shells,
+)
 from partita.execution import row_blocks
 from partita.families.contract import expect
+from partita.families.data import join, take
 from partita.families.registry import Block
 from partita.families.rows import scatter_rows
 
-__all__ = ["label_statistics", "seed_parameters", "seed_statistics"]
+__all__ = ["Objects", "label_statistics", "seed_parameters", "seed_statistics"]
 
 SAMPLE = 1000  # seeds are chosen among so many objects: their pairwise losses are formed
 
 
+class Objects(NamedTuple):
+    """Objects that the rows of an engine stand for: the weight and the row of each."""
+
+    weights: np.ndarray
+    rows: np.ndarray
+
+
 def seed_statistics(
-    blocks: Sequence[Block], weights: np.ndarray, K: int, rng: np.random.Generator
+    blocks: Sequence[Block],
+    weights: np.ndarray,
+    K: int,
+    rng: np.random.Generator,
+    objects: Objects | None = None,
 ) -> Statistics:
-    """Statistics of K single objects that are far from each other."""
-    rows = np.flatnonzero(weights)
-    own = weights[rows]
-    if len(rows) > SAMPLE:
-        rows = np.sort(rng.choice(rows, size=SAMPLE, replace=False, p=own / own.sum()))
-        own = np.ones(SAMPLE)  # heavy objects are more likely in the sample already
+    """Statistics of K single objects that are far from each other.
+
+    Where rows are distinct rows that stand for several objects, seeds are drawn among the ``objects``: the same ones
+    as if each had a row of its own.
+    """
+    rows, own = _sampled(weights if objects is None else objects.weights, rng)
+    if objects is not None:
+        rows = objects.rows[rows]
+    blocks, rows = _in_memory(blocks, rows)
     cells = [_single_statistics(block, rows) for block in blocks]
     # each distinct object once, in the order of its values: the order of rows must not matter, nor whether an
     # object comes twice or with weight 2
@@ -44,6 +69,36 @@ def seed_statistics(
     return Statistics(np.full(K, weights.sum() / K), S, np.nan, np.nan, 0.0)
 
 
+def _sampled(weights: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Objects that seeds are chosen among, and how much each counts."""
+    rows = np.flatnonzero(weights)
+    own = weights[rows]
+    if len(rows) <= SAMPLE:
+        return rows, own
+    p = None if own.min() == own.max() else own / own.sum()
+    # heavy objects are more likely in the sample already
+    return np.sort(rows[rng.choice(len(rows), size=SAMPLE, replace=False, p=p)]), np.ones(SAMPLE)
+
+
+def _in_memory(blocks: Sequence[Block], rows: np.ndarray) -> tuple[Sequence[Block], np.ndarray]:
+    """Blocks that hold these rows, and where they are in them."""
+    parts = parts_of(blocks)
+    if parts is None:
+        return blocks, rows
+    cuts = np.searchsorted(rows, parts.starts)
+    own = [rows[lo:hi] - start for lo, hi, start in zip(cuts, cuts[1:], parts.starts, strict=False)]
+    plain = [Block(*block[:3]) for block in blocks]
+    found = list(parts.map(_take_part, [block.data.index for block in plain], own))
+    data = (join([part[b] for part in found]) for b in range(len(plain)))
+    return [block._replace(data=values) for block, values in zip(plain, data, strict=True)], np.arange(
+        len(rows)
+    )
+
+
+def _take_part(data: Sequence[Any], indices: Sequence[int], rows: np.ndarray) -> list[Any]:
+    return [take(data[index], rows) for index in indices]
+
+
 def label_statistics(
     blocks: Sequence[Block],
     weights: np.ndarray,
@@ -55,6 +110,12 @@ def label_statistics(
 
     Hidden coordinates enter by their expectation under the parameters ``thetas``, by default those of the prior.
     """
+    parts = parts_of(blocks)
+    if parts is not None:
+        own = list(zip(parts.split(weights), parts.split(z), strict=True))
+        common = (shells([Block(*block[:3]) for block in blocks]), K, thetas)
+        total = parts.reduce(_label_part, common, own, add_up)
+        return total._replace(log_likelihood=np.nan, entropy=np.nan)
     seen = np.flatnonzero(z >= 0)
     S = [np.zeros((n_stats(block.family), K)) for block in blocks]
     if thetas is None:
@@ -68,6 +129,11 @@ def label_statistics(
             hidden += scatter_rows(block.family, block.data, rows, theta, R, s)
     n = np.bincount(z[seen], weights=weights[seen], minlength=K)
     return Statistics(n, tuple(S), np.nan, np.nan, hidden)
+
+
+def _label_part(data: Sequence[Any], common: Any, own: Any) -> Statistics:
+    blocks, K, thetas = common
+    return label_statistics(filled(blocks, data), own[0], own[1], K, thetas)
 
 
 def _single_statistics(block: Block, rows: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Executors: the same map over blocks of rows, one after the other or in threads.
+"""Executors: the same map over blocks of rows, one after the other, in threads, in processes or on a cluster.
 
 Blocks are cut by a fixed size and results come back in the order of the blocks, so that sums are added in the
 same order whatever the number of jobs: the answer does not depend on it. Kernels release the interpreter's
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["BLOCK_ROWS", "Executor", "Serial", "Threads", "make_executor", "row_blocks"]
+__all__ = ["BLOCK_ROWS", "Executor", "Processes", "Serial", "Threads", "make_executor", "row_blocks"]
 
 BLOCK_ROWS = 4096  # a block's responsibilities stay in the processor's cache
 
@@ -48,8 +48,28 @@ class Threads:
         return parallel(delayed(function)(item) for item in items)
 
 
-def make_executor(n_jobs: int | None) -> Executor:
-    """The executor for a number of jobs (None or 1: serial).
+class Processes(Threads):
+    """Parts of a table in joblib processes, which read them by themselves; what is in memory stays in threads."""
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Results in the order of the items."""
+        if not getattr(function, "travels", False):  # a closure over arrays of this process
+            return super().map(function, items)
+        from joblib import Parallel, delayed
+
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        return parallel(delayed(function)(item) for item in items)
+
+
+def make_executor(n_jobs: int | None, executor: Any = None) -> Any:
+    """The executor for a number of jobs (None or 1: serial), or the one that is asked for.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Threads or processes; -1 is one a core.
+    executor : None, "threads", "processes", a Dask client, or an address of its scheduler
+        Where the work runs.
 
     Examples
     --------
@@ -58,7 +78,15 @@ def make_executor(n_jobs: int | None) -> Executor:
     """
     if n_jobs == 0:
         raise ValueError("n_jobs is 0: give the number of threads, -1 for one a core, or None for one")
-    return Serial() if n_jobs in (None, 1) else Threads(int(n_jobs))  # type: ignore[arg-type]
+    if executor is None or (isinstance(executor, str) and executor == "threads"):
+        return Serial() if n_jobs in (None, 1) else Threads(int(n_jobs))  # type: ignore[arg-type]
+    if isinstance(executor, str) and executor == "processes":
+        return Processes(-1 if n_jobs is None else int(n_jobs))
+    if not isinstance(executor, str) and hasattr(executor, "map") and not hasattr(executor, "submit"):
+        return executor
+    from partita.execution.cluster import make_cluster
+
+    return make_cluster(executor)
 
 
 def row_blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[np.ndarray]:

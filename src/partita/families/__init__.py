@@ -4,7 +4,7 @@ from partita.families import gaussian_full_arrays
 from partita.families.backgrounds import Background, background, log_background
 from partita.families.bernoulli import Bernoulli
 from partita.families.categorical import Categorical
-from partita.families.data import n_rows, put_rows, take
+from partita.families.data import join, n_rows, put_rows, take
 from partita.families.exponential import Exponential
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.gaussian_full import GaussianFull
@@ -40,6 +40,7 @@ __all__ = [
     "background",
     "entry_of",
     "family_entry",
+    "join",
     "log_background",
     "n_rows",
     "put_rows",

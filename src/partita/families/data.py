@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from partita.families.multinomial import CountVectors
 from partita.families.poisson import Counts
 
-__all__ = ["n_rows", "put_rows", "take"]
+__all__ = ["join", "n_rows", "put_rows", "take"]
 
 
 @singledispatch
@@ -58,6 +59,25 @@ def _(data, rows):
     picked = np.concatenate([*spans, np.zeros(0, np.int64)]).astype(np.int64)
     indptr = np.concatenate([[0], np.cumsum([len(span) for span in spans])]).astype(np.int64)
     return CountVectors(indptr, data.indices[picked], data.counts[picked])
+
+
+def join(parts: Sequence[Any]) -> Any:
+    """The objects of several containers, one after the other.
+
+    Examples
+    --------
+    >>> join([np.array([[1.0]]), np.array([[2.0]])]).ravel()
+    array([1., 2.])
+    """
+    first = parts[0]
+    if isinstance(first, Counts):
+        return Counts(*(np.concatenate(field) for field in zip(*parts, strict=True)))
+    if isinstance(first, CountVectors):
+        lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        indices, counts = (np.concatenate([part[field] for part in parts]) for field in (1, 2))
+        return CountVectors(indptr, indices, counts)
+    return np.concatenate(parts)
 
 
 @singledispatch

@@ -72,7 +72,11 @@ class Poisson(NamedTuple):
         weights = np.ones(len(data.X)) if weights is None else weights
         seen = ~np.isnan(data.X)
         events = np.where(seen, data.X, 0.0).T @ weights
-        at_risk = seen.T @ (weights * data.exposure)
+        return cls.of_totals(events, seen.T @ (weights * data.exposure), a=a)
+
+    @classmethod
+    def of_totals(cls, events: np.ndarray, at_risk: np.ndarray, *, a: float = 1.0) -> Poisson:
+        """The same from the sums of the columns: events, and the exposure in which they were counted."""
         # a column without any event still has a scale: less than one event in all its exposure
         rate = np.maximum(events, 0.5) / np.where(at_risk > 0, at_risk, 1.0)
         return cls(np.full(len(rate), float(a)), a / rate)

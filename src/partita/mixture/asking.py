@@ -6,7 +6,7 @@ from typing import Any
 
 from partita.engines.run import print_progress
 from partita.estimator import as_generator
-from partita.execution import check_memory, make_executor
+from partita.execution import check_memory, journaled, make_executor
 from partita.families.contract import is_conjugate
 from partita.labels import canonical
 from partita.mixture.blocks import count_objects
@@ -61,7 +61,7 @@ def make_request(model: Any, table: Table, blocks: Any) -> Request:
         callback=_callback(model),
         keep_partial=model.keep_partial,
         debug=False,
-        executor=make_executor(model.n_jobs),
+        executor=journaled(make_executor(model.n_jobs, model.executor), model.resume),
         n_chains=model.n_chains,
         n_draws=model.n_draws,
         burn_in=model.burn_in,

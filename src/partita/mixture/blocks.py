@@ -13,7 +13,7 @@ import numpy as np
 from partita.families import FAMILIES, Block, entry_of, family_entry
 from partita.table import Table
 
-__all__ = ["Plan", "assemble", "count_objects", "plan_families", "reassemble"]
+__all__ = ["Plan", "assemble", "count_objects", "gaussian_for", "plan_families", "reassemble"]
 
 AUTOMATIC = {"real": "auto", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
 
@@ -90,7 +90,8 @@ def assemble(
             )
         name, options = plan.families[kind]
         if name == "auto":
-            name = _gaussian_for(table, columns, completes)
+            holes = any(np.isnan(table.column(column).values).any() for column in columns)
+            name = gaussian_for(table.weights, columns, holes, completes)
         _check_options(name, options)
         if table.sparse is not None and name != "multinomial":
             raise ValueError(
@@ -144,11 +145,16 @@ def count_objects(weights: np.ndarray) -> int:
     return max(int(np.count_nonzero(weights)), int(weights.sum()))
 
 
-def _gaussian_for(table: Table, columns: list[str], completes: bool) -> str:
-    """Full covariance where there is enough to learn it from: tilted groups are the rule in real tables."""
-    if not (2 <= len(columns) <= 30 and count_objects(table.weights) >= 5 * len(columns)):
+def gaussian_for(weights: np.ndarray, columns: Sequence[str], holes: bool, completes: bool) -> str:
+    """Full covariance where there is enough to learn it from: tilted groups are the rule in real tables.
+
+    Examples
+    --------
+    >>> gaussian_for(np.ones(100), ["a", "b"], holes=False, completes=True)
+    'gaussian_full'
+    """
+    if not (2 <= len(columns) <= 30 and count_objects(weights) >= 5 * len(columns)):
         return "gaussian"
-    holes = any(np.isnan(table.column(name).values).any() for name in columns)
     return "gaussian_full" if completes or not holes else "gaussian"
 
 

@@ -15,7 +15,7 @@ from partita.engines.merges import with_merges
 from partita.engines.packing import pack
 from partita.engines.passes import Parameters, Statistics, collect, label_rows, n_stats, plug_in
 from partita.engines.run import Run, best_run, iterate
-from partita.engines.seeding import SAMPLE, label_statistics, seed_parameters, seed_statistics
+from partita.engines.seeding import SAMPLE, Objects, label_statistics, seed_parameters, seed_statistics
 from partita.execution import BLOCK_ROWS
 from partita.families.contract import interior
 from partita.families.registry import Block
@@ -55,6 +55,7 @@ class Request(NamedTuple):
     stop: str = (
         "objective"  # when EM has converged: "objective" (it rises no more) or "assignments" (labels stay)
     )
+    objects: Objects | None = None  # where rows stand for several objects: whom seeds are drawn among
 
 
 class Fitted(NamedTuple):
@@ -247,7 +248,7 @@ def _start(blocks: Sequence[Block], weights: np.ndarray, ask: Request, restart: 
     """Statistics of all objects, labelled by seeds, at random, or as the user says."""
     rng, K = ask.rngs[restart], ask.n_components
     if isinstance(ask.init, str) and ask.init == "seeds":
-        seeds = seed_statistics(blocks, weights, K, rng)
+        seeds = seed_statistics(blocks, weights, K, rng, ask.objects)
         return collect(blocks, weights, seed_parameters(blocks, seeds), ask.executor)
     z = rng.integers(K, size=len(weights)) if isinstance(ask.init, str) else ask.init
     return label_statistics(blocks, weights, z, K)

@@ -13,16 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from partita.engines.passes import assign_rows, label_rows, plug_in, predictive
 from partita.estimator import TableEstimator, as_generator, warn_user
-from partita.execution import make_executor
+from partita.execution import PartedTable, find_blocks, make_executor
 from partita.families import Block, entry_of
 from partita.families.contract import is_conjugate
 from partita.metrics import perplexity
 from partita.mixture.asking import kinds_asked, make_request
-from partita.mixture.blocks import assemble, plan_families, reassemble
+from partita.mixture.blocks import plan_families, reassemble
 from partita.mixture.checking import check_columns
 from partita.mixture.inference import INFERENCES as DETERMINISTIC
 from partita.mixture.inference import Fitted
 from partita.mixture.noise import log_density, mixed, share_out
+from partita.mixture.parts import log_jacobian, predict_blocks, read_training
 from partita.mixture.profiles import sample_table
 from partita.mixture.sampling import fit_chains, fit_subclusters
 from partita.mixture.settling import settle
@@ -113,6 +114,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Source of randomness; the global generator is never touched.
     n_jobs : int, optional
         Threads; the answer does not depend on their number.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where passes over blocks of rows run; the answer does not depend on it.
+    resume : path, optional
+        A folder that keeps what every pass has found ("em", "vb"), or every iteration of the chains ("subclusters"):
+        the same call after an interruption goes on from there.
     verbose : bool, default False
         Print a line an iteration to standard error.
 
@@ -213,6 +219,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         "keep_partial": ["boolean"],
         "random_state": "no_validation",
         "n_jobs": [None, Integral],
+        "executor": "no_validation",
+        "resume": "no_validation",
         "verbose": ["verbose"],
     }
 
@@ -249,6 +257,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         keep_partial=False,
         random_state=None,
         n_jobs=None,
+        executor=None,
+        resume=None,
         verbose=False,
     ):
         self.family = family
@@ -279,6 +289,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.keep_partial = keep_partial
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
         self.verbose = verbose
 
     # ---- fitting -------------------------------------------------------------------------------------------
@@ -288,8 +300,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
         Parameters
         ----------
-        X : array, data frame or sparse count matrix
-            The table; see :func:`partita.table.read_table` for what is understood.
+        X : array, data frame, sparse count matrix, or source of blocks
+            The table; see :func:`partita.table.read_table` for what is understood. A path (Parquet, Arrow, .npy), a
+            memory map or a Dask collection is read in blocks where it is large, and so is whatever
+            :func:`partita.execution.open_blocks` has opened; "em", "vb" and "subclusters" can do so.
         y : ignored
         sample_weight : array of shape (n_rows,), optional
             How many objects each row stands for. A row of weight 0 takes no part; fractions are allowed, except in
@@ -302,9 +316,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self._validate_params()
         with self._whole_or_not_at_all():
             plan = plan_families(self.family, self.kinds)
-            table = self._read_training(X, kinds_asked(self, plan), sample_weight)
-            completes = self.inference not in ("cvb", "subclusters")
-            blocks = assemble(table, plan, self.exposure, completes=completes)
+            table, blocks = read_training(self, X, plan, kinds_asked(self, plan), sample_weight)
             ask = make_request(self, table, blocks)
             try:
                 fitted = INFERENCES[self.inference](blocks, table.weights, ask)
@@ -395,9 +407,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         values = assign_rows(score, table.n_rows, make_executor(self.n_jobs)).log_likelihood
         if self._noise is not None:
             values = share_out(self._noise, values, self._outside(blocks))[0]
-        return values + self._log_jacobian(table)
+        return values + self._log_jacobian(table, blocks)
 
-    def _log_jacobian(self, table: Table):
+    def _log_jacobian(self, table, blocks):
+        if isinstance(table, PartedTable):
+            return log_jacobian(blocks, self.schema_)
         modelled = {name for block in self._blocks for name in block.columns if not _is_raw(block)}
         out = np.zeros(table.n_rows)
         for column in table.columns:
@@ -419,6 +433,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         -------
         ndarray (n_rows, n_components)
         """
+        source = find_blocks(X)
+        if source is not None:
+            return predict_blocks(self, source, "predict_proba")
         table = self._read_new(X, self.handle_unknown)
         blocks, K = self._with_data(table), len(self._log_weights)
         proba, inside = label_rows(self._scorer(blocks), table.n_rows, K, make_executor(self.n_jobs))
@@ -456,6 +473,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         -------
         ndarray (n_rows,)
         """
+        source = find_blocks(X)
+        if source is not None:
+            return predict_blocks(self, source, "predict")
         table = self._read_new(X, self.handle_unknown)
         return self._assign(table, self._with_data(table)).labels
 
@@ -468,6 +488,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
         Missing cells do not count, so rows with fewer observed cells have less to explain.
         """
+        source = find_blocks(X)
+        if source is not None:
+            return predict_blocks(self, source, "score_samples")
         table = self._read_new(X, self.handle_unknown)
         return self._densities(table, self._with_data(table))
 

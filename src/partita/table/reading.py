@@ -96,7 +96,7 @@ def read_table(
     weights = check_weights(sample_weight, source.n_rows)
     findings = Findings()
     if schema is None:
-        schema, columns = _learn(source, kinds, weights, policy, findings)
+        schema, columns = learn_schema(source, kinds, weights, policy, findings)
     else:
         schema.check_features(source.names, source.named, estimator_name)
         columns = [
@@ -134,9 +134,17 @@ def _check_options(
         )
 
 
-def _learn(
+def learn_schema(
     source: Source, kinds: KindsLike, weights: np.ndarray, policy: Policy, findings: Findings
 ) -> tuple[Schema, list[Column]]:
+    """Kinds, levels and scales of the columns of a source, and the columns in this form.
+
+    Examples
+    --------
+    >>> source = open_source([["b"], ["a"]])
+    >>> learn_schema(source, None, np.ones(2), Policy(), Findings())[0].columns[0].levels
+    ('a', 'b')
+    """
     declared = resolve_kinds(kinds, source.names, source.labels)
     # None stands for "every row counts" and "every row counts one": the common cases, and the fast ones
     active = None if weights.all() else weights > 0
@@ -269,9 +277,19 @@ def _note_empty_rows(columns: list[Column], n_rows: int, findings: Findings) -> 
         empty &= column.values < 0 if column.values.dtype.kind == "i" else np.isnan(column.values)
         if not empty.any():
             return
-    count = int(np.count_nonzero(empty))
+    findings.add_note(empty_rows_note(int(np.count_nonzero(empty)), first_row(empty)))
+
+
+def empty_rows_note(count: int, first: int) -> Note:
+    """Say that rows have no cell that was observed.
+
+    Examples
+    --------
+    >>> empty_rows_note(2, 7).code
+    'empty_rows'
+    """
     message = (
         f"{count} rows have no observed value and get prior probabilities; the first is row "
-        f"{first_row(empty)} (rows count from 0)"
+        f"{first} (rows count from 0)"
     )
-    findings.add_note(Note("empty_rows", message, level="warning"))
+    return Note("empty_rows", message, level="warning")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -71,3 +73,68 @@ def standardize(values: np.ndarray, center: float, scale: float) -> np.ndarray:
         exponent = math.frexp(scale)[1]
         shifted = np.ldexp(values, -exponent) - np.ldexp(center, -exponent)
         return shifted / math.ldexp(scale, -exponent)
+
+
+class Moments(NamedTuple):
+    """Total weight, mean and sum of squared deviations of some cells, in units of ``2**exponent``; their range."""
+
+    total: float
+    mean: float
+    squares: float
+    exponent: int
+    low: float
+    high: float
+
+
+def moments(values: np.ndarray, weights: np.ndarray | None = None) -> Moments:
+    """Give the moments of the cells that are not NaN; `center_of` turns them into centre and scale.
+
+    Examples
+    --------
+    >>> center_of(merge_moments([moments(np.array([1.0, np.nan])), moments(np.array([3.0]))]))
+    (2.0, 1.0)
+    """
+    keep = ~np.isnan(values)
+    if weights is not None:
+        keep &= weights > 0
+    values = values[keep]
+    if len(values) == 0:
+        return Moments(0.0, 0.0, 0.0, 0, math.inf, -math.inf)
+    low, high = float(values.min()), float(values.max())
+    exponent = math.frexp(max(abs(low), abs(high)))[1]
+    scaled = np.ldexp(values, -exponent)
+    share = np.ones(len(values)) if weights is None else weights[keep]
+    total = float(share.sum())
+    mean = float((share * scaled).sum()) / total
+    scaled -= mean
+    drift = float((share * scaled).sum()) / total
+    squares = float((share * scaled * scaled).sum()) - total * drift * drift
+    return Moments(total, mean + drift, max(squares, 0.0), exponent, low, high)
+
+
+def merge_moments(parts: Sequence[Moments]) -> Moments:
+    """Add up the moments of several blocks, in their order."""
+    parts = [part for part in parts if part.total > 0.0] or parts[:1]
+    exponent = max(part.exponent for part in parts)
+    total = mean = squares = 0.0
+    for part in parts:
+        if part.total == 0.0:
+            break
+        own = math.ldexp(part.mean, part.exponent - exponent)
+        both, gap = total + part.total, own - mean
+        mean += gap * (part.total / both)
+        squares += math.ldexp(part.squares, 2 * (part.exponent - exponent))
+        squares += gap * gap * (total * part.total / both)
+        total = both
+    low, high = min(part.low for part in parts), max(part.high for part in parts)
+    return Moments(total, mean, squares, exponent, low, high)
+
+
+def center_of(about: Moments) -> tuple[float, float]:
+    """Give centre and scale as `center_and_scale` does, from moments."""
+    if about.total == 0.0:
+        return 0.0, 1.0
+    if about.low == about.high:
+        return about.low, 1.0
+    scale = math.ldexp(math.sqrt(about.squares / about.total), about.exponent)
+    return math.ldexp(about.mean, about.exponent), scale if scale > 0.0 else 1.0

@@ -1,0 +1,91 @@
+"""Label matrices that are read in blocks: in parts where the method passes over them, else as codes in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from partita.consensus.labelings import (
+    Labelings,
+    Members,
+    choose_members,
+    gather,
+    open_report,
+    other_negatives,
+    reading_options,
+)
+from partita.execution import (
+    BlockSource,
+    PartData,
+    PartedTable,
+    choose,
+    make_executor,
+    read_blocks,
+    read_whole,
+)
+from partita.table import Table
+
+__all__ = ["read_parted"]
+
+CLUSTERS = 30  # that the time of a pass is estimated for, where their number is not given
+
+
+def read_parted(
+    model: Any, source: BlockSource, asked: bool, sample_weight: Any, member_weight: Any
+) -> tuple[Any, Any]:
+    """What the matrix is read as: ``(X, None)`` if it goes the usual way, else the labelings and all codes.
+
+    ``asked`` says that the user has opened the blocks, which are then kept whatever their size.
+    """
+    executor = make_executor(getattr(model, "n_jobs", None), getattr(model, "executor", None))
+    bound = getattr(model, "n_clusters", None) or CLUSTERS
+    choice = choose(source, bound, executor, in_blocks=asked, verbose=getattr(model, "verbose", False))
+    if choice.where == "memory":
+        return read_whole(source), None
+    options = reading_options(model.noise)
+    table = read_blocks(source, "categorical", sample_weight=sample_weight, executor=executor, **options)
+    if model.noise != "missing" and other_negatives(table.schema):
+        read_blocks(source, "categorical", missing_code=-1, executor=executor)  # refuses the cell
+    members = Members(None, None, None)
+    model._remember(table.schema)
+    model.fit_report_ = open_report(table, model.noise)
+    model.fit_report_.add("execution", choice.sentence)
+    if model._passes_over_parts() and model.noise != "singletons":
+        found = _in_parts(model, table, members, member_weight)
+        if found is not None:
+            return found, found.codes
+    labelings, model._columns, codes = gather(
+        table.collected(), members, model.noise, member_weight, model.fit_report_
+    )
+    return labelings, codes
+
+
+def _in_parts(model: Any, table: PartedTable, members: Members, member_weight: Any) -> Labelings | None:
+    """The labelings of all rows, with the codes in parts; None for a single one, which needs no mixture.
+
+    Rows without any label have weight 0: they tell nothing, and get their label as new rows would.
+    """
+    schema = table.schema
+    n_levels = np.array([column.n_levels for column in schema.of_kind("categorical")], dtype=np.int64)
+    n_seen = np.array([table.n_seen[column.name] for column in schema.of_kind("categorical")])
+    shares, owners, use = choose_members(schema, members, n_levels, n_seen, member_weight, model.fit_report_)
+    if use.sum() == 1:
+        return None
+    parts = table.encode(_codes_of_part, np.flatnonzero(use))
+    seen = np.concatenate(list(parts.map(_any_label, None)))
+    model._columns = np.flatnonzero(use)
+    weights = np.where(seen, table.weights, 0.0)
+    everyone: Any = range(table.n_rows)
+    codes: Any = PartData(parts, 0)
+    return Labelings(codes, n_levels[use], weights, shares[use], owners[use], everyone)
+
+
+def _codes_of_part(table: Table, columns: np.ndarray) -> tuple[np.ndarray]:
+    values = table.block("categorical").values
+    return (values if len(columns) == values.shape[1] else np.ascontiguousarray(values[:, columns]),)
+
+
+def _any_label(data: Sequence[np.ndarray], _common: Any, _own: Any) -> np.ndarray:
+    return np.asarray((data[0] >= 0).any(axis=1))

@@ -1,0 +1,322 @@
+"""Tables that are read in blocks of rows: arrays, memory maps, Parquet and Arrow files, Dask collections.
+
+A block can be loaded again at any time, here or in another process: nothing has to be kept, and what a lost worker had
+is read once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ArrayBlocks", "ArrowBlocks", "BlockSource", "NpyBlocks", "Rows", "find_blocks", "open_blocks"]
+
+PARQUET, ARROW = {".parquet", ".pq"}, {".feather", ".arrow", ".ipc"}
+BLOCK_BYTES = 1 << 25  # of an array or memory map, where nobody says how large its blocks are
+
+
+class BlockSource:
+    """A table in blocks. ``sizes`` are their numbers of rows, ``n_columns`` is that of their columns.
+
+    A subclass writes ``load`` and ``place``; it must be picklable, small, and give the same rows each time.
+    """
+
+    sizes: tuple[int, ...]
+    n_columns: int
+    _kept: tuple[int, Any] | None = None  # the block that was read last: ranges of rows share blocks
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all blocks."""
+        return int(sum(self.sizes))
+
+    def load(self, i: int) -> Any:
+        """Block i as an array or data frame."""
+        raise NotImplementedError
+
+    def place(self, i: int) -> str:
+        """Where block i lies, for messages."""
+        return f"block {i}"
+
+    def rows(self, lo: int, hi: int) -> Any:
+        """Rows lo to hi as one array or data frame."""
+        starts = np.concatenate([[0], np.cumsum(self.sizes)])
+        first = int(np.searchsorted(starts, lo, side="right")) - 1
+        pieces = []
+        while first < len(self.sizes) and starts[first] < hi:
+            if self.sizes[first]:
+                begin, end = max(lo - starts[first], 0), min(hi, starts[first + 1]) - starts[first]
+                pieces.append(_cut(self._remembered(first), int(begin), int(end)))
+            first += 1
+        return pieces[0] if len(pieces) == 1 else _join(pieces)
+
+    def part(self, lo: int, hi: int) -> Rows:
+        """Rows lo to hi, to be read where they are needed."""
+        return Rows(self, lo, hi)
+
+    def _remembered(self, i: int) -> Any:
+        kept = self._kept
+        if kept is None or kept[0] != i:
+            try:
+                kept = (i, self.load(i))
+            except (OSError, ValueError, RuntimeError) as error:
+                raise ValueError(f"{self.place(i)} cannot be read: {_first_line(error)}") from error
+            if len(kept[1]) != self.sizes[i]:
+                raise ValueError(
+                    f"{self.place(i)} has {len(kept[1])} rows and had {self.sizes[i]} when it was opened: do not "
+                    "change files while they are read"
+                )
+            self._kept = kept
+        return kept[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+
+
+class Rows:
+    """Some rows of a source, not yet read."""
+
+    def __init__(self, source: BlockSource, lo: int, hi: int):
+        self.source, self.lo, self.hi = source, lo, hi
+
+    def load(self) -> Any:
+        """Read them."""
+        return self.source.rows(self.lo, self.hi)
+
+
+class ArrayBlocks(BlockSource):
+    """An array, cut into blocks.
+
+    Examples
+    --------
+    >>> source = ArrayBlocks(np.arange(10).reshape(5, 2), rows=2)
+    >>> source.sizes, source.rows(1, 3).tolist()
+    ((2, 2, 1), [[2, 3], [4, 5]])
+    """
+
+    def __init__(self, array: np.ndarray, rows: int | None = None):
+        self.array = array
+        self.n_columns = array.shape[1]
+        self.sizes = _equal_sizes(array.shape, array.dtype.itemsize, rows)
+
+    def load(self, i: int) -> np.ndarray:
+        """A slice of the array."""
+        start = sum(self.sizes[:i])
+        return self.array[start : start + self.sizes[i]]
+
+    def rows(self, lo: int, hi: int) -> np.ndarray:
+        """A slice needs no blocks."""
+        return self.array[lo:hi]
+
+    def part(self, lo: int, hi: int) -> Rows:
+        """Carries its own rows only: another process needs no more."""
+        return Rows(ArrayBlocks(self.array[lo:hi]), 0, hi - lo)
+
+
+class NpyBlocks(BlockSource):
+    """A two-dimensional array in a .npy file, or a memory map of any file, mapped anew for each block."""
+
+    def __init__(self, path: Any, dtype: Any = None, shape: Any = None, offset: int = 0, order: str = "C",
+                 rows: int | None = None):  # fmt: skip
+        self.path = str(path)
+        self._map = None if dtype is None else (np.dtype(dtype), tuple(shape), int(offset), order)
+        array = self._open()
+        if array.ndim != 2:
+            raise ValueError(
+                f"{self.path}: the array has {array.ndim} dimensions: a table has rows and columns"
+            )
+        self.n_columns = array.shape[1]
+        self.sizes = _equal_sizes(array.shape, array.dtype.itemsize, rows)
+
+    def _open(self) -> np.ndarray:
+        if self._map is not None:
+            dtype, shape, offset, order = self._map
+            return np.memmap(self.path, dtype, "r", offset, shape, order)  # type: ignore[call-overload]
+        try:
+            return np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise ValueError(f"{self.path} cannot be read: {_first_line(error)}") from error
+
+    def load(self, i: int) -> np.ndarray:
+        """A copy of the block, so that mapped pages are given back."""
+        start = sum(self.sizes[:i])
+        return np.array(self._open()[start : start + self.sizes[i]])
+
+    def rows(self, lo: int, hi: int) -> np.ndarray:
+        """Mapped rows need no blocks."""
+        return np.array(self._open()[lo:hi])
+
+    def place(self, i: int) -> str:
+        return f"{self.path}, rows {sum(self.sizes[:i])} and after"
+
+
+class ArrowBlocks(BlockSource):
+    """Parquet files by row groups, Arrow files by record batches; several files are one table, in order of name."""
+
+    def __init__(self, paths: Sequence[Any]):
+        self.paths = [str(path) for path in paths]
+        if not self.paths:
+            raise ValueError("there are no files: give a file, or a folder that holds Parquet or Arrow files")
+        self._groups: list[tuple[int, int]] = []
+        sizes, first = [], None
+        for number, path in enumerate(self.paths):
+            schema, counts = _open_arrow(path)
+            fields = [(field.name, str(field.type)) for field in schema]
+            if first is None:
+                first = fields
+            elif fields != first:
+                raise ValueError(
+                    f"{path} has another schema than {self.paths[0]}: {_difference(first, fields)}"
+                )
+            self._groups += [(number, group) for group in range(len(counts))]
+            sizes += counts
+        self.sizes, self.n_columns = tuple(sizes), len(first or [])
+
+    def load(self, i: int) -> Any:
+        """One row group."""
+        number, group = self._groups[i]
+        path = self.paths[number]
+        if Path(path).suffix.lower() in PARQUET:
+            from pyarrow import parquet
+
+            with parquet.ParquetFile(path) as file:
+                return file.read_row_group(group, use_threads=False)
+        import pyarrow as pa
+
+        with pa.OSFile(path) as file, pa.ipc.open_file(file) as reader:
+            return pa.Table.from_batches([reader.get_batch(group)])
+
+    def place(self, i: int) -> str:
+        number, group = self._groups[i]
+        return f"{self.paths[number]}, row group {group}"
+
+
+def _open_arrow(path: str) -> tuple[Any, list[int]]:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise ValueError(f'{path}: pyarrow reads this format: pip install "partita[io]"') from None
+    try:
+        if Path(path).suffix.lower() in PARQUET:
+            with parquet.ParquetFile(path) as file:
+                counts = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+                return file.schema_arrow.remove_metadata(), counts
+        with pa.OSFile(path) as file, pa.ipc.open_file(file) as reader:
+            counts = [reader.get_batch(g).num_rows for g in range(reader.num_record_batches)]
+            return reader.schema.remove_metadata(), counts
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(
+            f"{path} cannot be read: {_first_line(error)}; the file is damaged or of another format"
+        ) from None
+
+
+def open_blocks(X: Any, rows: int | None = None) -> BlockSource:
+    """A table in blocks, which estimators then read block by block, whatever its size.
+
+    Parameters
+    ----------
+    X : array, memory map, Dask array or data frame, path
+        A path names a Parquet, Arrow or .npy file, or a folder of Parquet or Arrow files.
+    rows : int, optional
+        Rows of a block, for arrays and memory maps; files and Dask collections have their own blocks.
+
+    Examples
+    --------
+    >>> open_blocks(np.zeros((5, 2)), rows=2).sizes
+    (2, 2, 1)
+    """
+    source = find_blocks(X, rows)
+    if source is not None:
+        return source
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise ValueError(f"a table has rows and columns, and this has {array.ndim} dimensions")
+    return ArrayBlocks(array, rows)
+
+
+def find_blocks(X: Any, rows: int | None = None) -> BlockSource | None:
+    """A source for what need not be in memory: files, memory maps, Dask collections; None for all else.
+
+    Examples
+    --------
+    >>> find_blocks([[1, 2]]) is None
+    True
+    """
+    if isinstance(X, BlockSource):
+        return X
+    if isinstance(X, (str, Path)):
+        return _open_path(Path(X), rows)
+    if isinstance(X, np.memmap) and X.ndim == 2 and _maps_itself(X):
+        order = "F" if X.flags.f_contiguous and not X.flags.c_contiguous else "C"
+        return NpyBlocks(X.filename, X.dtype, X.shape, X.offset, order, rows=rows)
+    from partita.execution.cluster import find_dask
+
+    return find_dask(X)
+
+
+def _open_path(path: Path, rows: int | None) -> BlockSource:
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such file or folder")
+    if path.is_dir():
+        found = sorted(p for p in path.rglob("*") if p.suffix.lower() in PARQUET | ARROW)
+        if not found:
+            raise ValueError(f"{path}: the folder holds no Parquet or Arrow files")
+        return ArrowBlocks(found)
+    ending = path.suffix.lower()
+    if ending in PARQUET | ARROW:
+        return ArrowBlocks([path])
+    if ending == ".npy":
+        return NpyBlocks(path, rows=rows)
+    raise ValueError(
+        f"{path}: {ending or 'no ending'} is not read in blocks; give Parquet, Arrow or .npy, or read it with "
+        "partita.table.read_file"
+    )
+
+
+def _maps_itself(X: np.memmap) -> bool:
+    """Whether this is the whole map rather than a view of some of it, which has lost its offset."""
+    whole = X.base is None or not isinstance(X.base, np.ndarray)
+    return whole and X.filename is not None and (X.flags.c_contiguous or X.flags.f_contiguous)
+
+
+def _equal_sizes(shape: tuple[int, ...], itemsize: int, rows: int | None) -> tuple[int, ...]:
+    n = shape[0]
+    rows = rows or max(BLOCK_BYTES // max(itemsize * shape[1], 1), 1)
+    return tuple(min(rows, n - lo) for lo in range(0, n, rows))
+
+
+def _cut(block: Any, lo: int, hi: int) -> Any:
+    if lo == 0 and hi == len(block):
+        return block
+    if hasattr(block, "slice"):  # an Arrow table
+        return block.slice(lo, hi - lo)
+    return block.iloc[lo:hi] if hasattr(block, "iloc") else block[lo:hi]
+
+
+def _join(pieces: list[Any]) -> Any:
+    if isinstance(pieces[0], np.ndarray):
+        return np.concatenate(pieces)
+    if hasattr(pieces[0], "slice"):
+        import pyarrow as pa
+
+        return pa.concat_tables(pieces)
+    import narwhals as nw
+
+    return nw.concat([nw.from_native(piece, eager_only=True) for piece in pieces]).to_native()
+
+
+def _difference(expected: list[tuple[str, str]], found: list[tuple[str, str]]) -> str:
+    for (name, kind), (other, other_kind) in zip(expected, found, strict=False):
+        if name != other:
+            return f"column {other!r} where {name!r} is expected"
+        if kind != other_kind:
+            return f"column {name!r} holds {other_kind}, not {kind}"
+    return f"{len(found)} columns, not {len(expected)}"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
