@@ -40,9 +40,11 @@ BENCHMARKS = {
     "ofv_text": "benchmarks.papers.ofv_text",
     "ofv_speed": "benchmarks.papers.ofv_speed",
     "crosscat": "benchmarks.papers.crosscat",
+    "gpu": "benchmarks.gpu.em_step",
 }
 # not run to the end yet
 NOT_KEPT = {
+    "gpu",
     "engines",
     "laca",
     "tree_reduction",

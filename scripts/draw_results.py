@@ -65,7 +65,12 @@ def draw_ranks(ax: Any, names: list[str], scores: np.ndarray, title: str) -> Non
         ax.plot([1, ranks[j]], [place, place], color="#e2e8f0", lw=1, zorder=0)
         ax.plot(ranks[j], place, "o", ms=8, color=OURS if ours else OTHERS)
         ax.text(
-            ranks[j] + 0.12, place, f"{ranks[j]:.2f}", va="center", fontsize=8, color=OURS if ours else "#334155"
+            ranks[j] + 0.12,
+            place,
+            f"{ranks[j]:.2f}",
+            va="center",
+            fontsize=8,
+            color=OURS if ours else "#334155",
         )
     sorted_ranks = ranks[order]
     for depth, (i, j) in enumerate(cliques(ranks, apart)):
@@ -87,7 +92,9 @@ def draw_consensus(result: dict[str, Any]) -> plt.Figure:
     every = [m for m in next(iter(by_set.values())) if m not in (*MEMBERS, "members")]
     told = [m for m in every if any(mark in m for mark in TOLD)]
     free = [m for m in every if m not in told]
-    fig, axes = plt.subplots(1, 2, figsize=(11, 0.42 * max(len(told), len(free)) + 1.6), constrained_layout=True)
+    fig, axes = plt.subplots(
+        1, 2, figsize=(11, 0.42 * max(len(told), len(free)) + 1.6), constrained_layout=True
+    )
     for ax, names, title in (
         (axes[0], free, "Methods that find the number of clusters"),
         (axes[1], told, "Methods that are told it"),

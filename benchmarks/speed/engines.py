@@ -48,7 +48,9 @@ def run(*, full: bool, repeats: int) -> dict:
             "peak_mb": found["peak_mb"],
         }
         words = ", ".join(f"{axis.removeprefix('n_')} {e:.2f}" for axis, e in exponents.items())
-        print(f"   {name:38} {found['middle_s']:8.3f} s, exponents: {words}; ARI {found['ari']:.2f}", flush=True)
+        print(
+            f"   {name:38} {found['middle_s']:8.3f} s, exponents: {words}; ARI {found['ari']:.2f}", flush=True
+        )
     return {
         "middle": middle,
         "axes": axes,
@@ -125,7 +127,9 @@ def fit_peer(name: str, X, K: int):
     if name == "StepMix":
         from stepmix.stepmix import StepMix
 
-        model = StepMix(n_components=K, measurement="categorical", max_iter=10, random_state=0, progress_bar=0)
+        model = StepMix(
+            n_components=K, measurement="categorical", max_iter=10, random_state=0, progress_bar=0
+        )
         return model.fit(X).predict(X)
     if name == "one-hot k-means":
         from sklearn.cluster import KMeans

@@ -26,9 +26,11 @@ __all__ = [
     "DeviceCodes",
     "DeviceReals",
     "DeviceScorer",
+    "assign_on_device",
     "collect_on_device",
     "count_labels",
     "fetch_rows",
+    "label_on_device",
     "on_device",
     "score_by_data",
     "score_by_parameters",
@@ -296,7 +298,7 @@ def row_bytes(blocks: Sequence[Block], n_clusters: int) -> int:
 def collect_on_device(scorer: DeviceScorer, weights: np.ndarray) -> tuple[np.ndarray, list, float, float]:
     """Sizes, statistics of each block, log likelihood and entropy of the labels: the E step."""
     blocks, K = scorer.blocks, len(scorer.log_weights)
-    weighted = None if np.all(weights == 1.0) else weights
+    weighted = None if _all_one(weights) else weights
     if weighted is None:
         fused = _fused(blocks, K)
         if fused is not None:
@@ -314,6 +316,11 @@ def collect_on_device(scorer: DeviceScorer, weights: np.ndarray) -> tuple[np.nda
         return tuple(to_host(part).astype(np.float64) for part in (*sums, *S))
 
     return _added(one, scorer.n_rows, row_bytes(blocks, K))
+
+
+def _all_one(weights: np.ndarray) -> bool:
+    """Told without looking at every row where one number stands for all."""
+    return bool(np.all((weights[:1] if weights.strides == (0,) else weights) == 1.0))
 
 
 def count_labels(
@@ -360,6 +367,21 @@ def assign_on_device(scorer: DeviceScorer) -> tuple[np.ndarray, ...]:
         for array, values in zip(out, found, strict=True):
             array[lo:hi] = values
     return out
+
+
+def label_on_device(scorer: DeviceScorer) -> tuple[np.ndarray, np.ndarray]:
+    """Responsibilities [row, cluster] and log likelihood of every row, on the host."""
+    proba = np.empty((scorer.n_rows, len(scorer.log_weights)))
+    log_likelihood = np.empty(scorer.n_rows)
+
+    def one(lo: int, hi: int) -> tuple[np.ndarray, np.ndarray]:
+        Ts = [features(block.family, block.data, lo, hi) for block in scorer.blocks]
+        R, values, _ = normalized_on_device(log_joints(scorer, Ts))
+        return to_host(R), to_host(values)
+
+    for lo, hi, found in in_chunks(one, scorer.n_rows, row_bytes(scorer.blocks, len(scorer.log_weights))):
+        proba[lo:hi], log_likelihood[lo:hi] = found
+    return proba, log_likelihood
 
 
 def _fused(blocks: Sequence[Block], K: int) -> Any:

@@ -53,7 +53,9 @@ def step(state: EMState, blocks: Sequence[Block], weights: np.ndarray, executor:
             float(log_prior(lik, theta).sum()) for lik, theta in zip(state.families, at.thetas, strict=True)
         )
         objective += log_prior_weights(state.prior, at.log_weights)
-    return state._replace(statistics=statistics, objective=objective, rounding=rounding_error(at, statistics))
+    return state._replace(
+        statistics=statistics, objective=objective, rounding=rounding_error(at, statistics, blocks)
+    )
 
 
 class Labelled(NamedTuple):

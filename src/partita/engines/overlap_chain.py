@@ -86,7 +86,7 @@ def find_states(
     executor: Any,
     is_late: Callable[[int], bool] = lambda index: False,
 ) -> list[tuple[float, State]]:
-    """One search for each generator: (log joint, state), the best first. ``is_late`` tells a search to come to an end."""
+    """One search for each generator: (log joint, state), the best first; ``is_late`` tells one to come to an end."""
 
     def one(index: int) -> tuple[float, State]:
         empty = empty_state(

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from partita.engines.device_passes import on_device
 from partita.execution import PartData
 from partita.families import Bernoulli, Categorical
 from partita.families.contract import n_columns, project, scatter, stats_start
@@ -91,6 +92,8 @@ def pack(blocks: Sequence[Block], n_rows: int) -> tuple[Any, ...]:
 
     Blocks in parts are packed all or none: a pass reads one set of parts.
     """
+    if on_device(blocks):
+        return tuple(blocks)
     if len(blocks) and isinstance(blocks[0].data, PartData):
         return _packed_parts(blocks, n_rows)
     return tuple(_packed(block) if _is_worth_it(block, n_rows) else block for block in blocks)

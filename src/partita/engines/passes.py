@@ -13,6 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
+from partita.engines.device_passes import (
+    DeviceScorer,
+    assign_on_device,
+    collect_on_device,
+    label_on_device,
+    on_device,
+    score_by_data,
+    score_by_parameters,
+)
 from partita.engines.packing import PackedBlock
 from partita.execution import BLOCK_ROWS, PartData, Parts, Serial, fold, part_rows, row_blocks
 from partita.families.contract import cache_start, n_columns, spread_start, stats_start
@@ -122,6 +131,10 @@ def collect(
     found = None if journal is None else journal.find(parameters)
     if found is not None:
         return Statistics(*found)
+    if on_device(blocks):
+        scorer = score_by_parameters(blocks, parameters.log_weights, parameters.thetas)
+        n, S, log_likelihood, entropy = collect_on_device(scorer, weights)
+        return Statistics(n, tuple(S), log_likelihood, entropy, 0.0)
     sides = [_walked(block, theta) for block, theta in zip(blocks, parameters.thetas, strict=True)]
     if isinstance(sides[0][1], PartData):
         parts = sides[0][1].parts
@@ -192,16 +205,17 @@ def add_up(one: Statistics, other: Statistics) -> Statistics:
     return Statistics(one.n + other.n, S, *(a + b for a, b in zip(one[2:], other[2:], strict=True)))
 
 
-def rounding_error(parameters: Parameters, statistics: Statistics) -> float:
+def rounding_error(parameters: Parameters, statistics: Statistics, blocks: Sequence[Any] = ()) -> float:
     """About what rounding may do to an objective: the magnitude of its terms, before they cancel, in digits.
 
-    Precise clusters far from the origin (of standardised columns) have large terms and a small sum.
+    Precise clusters far from the origin (of standardised columns) have large terms and a small sum. Devices score
+    categorical columns in single precision.
     """
-    terms = 0.0
+    terms, digits = 0.0, np.finfo(np.float32 if on_device(blocks) else np.float64)
     for theta, S in zip(parameters.thetas, statistics.S, strict=True):
         with np.errstate(invalid="ignore"):  # a log probability of -inf that nobody met
             terms += float(np.nansum(np.abs(theta * S)))
-    return 4.0 * np.finfo(float).eps * terms
+    return 4.0 * float(digits.eps) * terms
 
 
 def _walked(block: Any, theta: np.ndarray) -> tuple[Any, Any, np.ndarray]:
@@ -225,6 +239,8 @@ def plug_in(blocks: Sequence[Block], parameters: Parameters) -> Any:
     parts = parts_of(blocks)
     if parts is not None:
         return PartScore(plug_in, _plain(blocks), (parameters,), parts)
+    if on_device(blocks):
+        return score_by_parameters(blocks, parameters.log_weights, parameters.thetas)
     return lambda rows: log_joint_rows(blocks, parameters, rows)
 
 
@@ -237,6 +253,8 @@ def predictive(blocks: Sequence[Block], S: Sequence[np.ndarray], log_weights: np
     parts = parts_of(blocks)
     if parts is not None:
         return PartScore(predictive, _plain(blocks), (S, log_weights), parts)
+    if on_device(blocks):
+        return score_by_data(blocks, S, log_weights)
     K = len(log_weights)
     caches = []
     for block, s in zip(blocks, S, strict=True):
@@ -257,6 +275,8 @@ def label_rows(
     score: Any, n_rows: int, n_clusters: int, executor: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Responsibilities [N, K] and log likelihood [N] of every row."""
+    if isinstance(score, DeviceScorer):
+        return label_on_device(score)
     proba, log_likelihood = np.empty((n_rows, n_clusters)), np.empty(n_rows)
     if isinstance(score, PartScore):
         about = (score.make, score.blocks, score.about, n_clusters)
@@ -280,6 +300,8 @@ def _label_part(data: Sequence[Any], common: Any, n_rows: int) -> tuple[np.ndarr
 
 def assign_rows(score: Any, n_rows: int, executor: Any = None) -> Assignment:
     """Label every row without ever holding all the probabilities."""
+    if isinstance(score, DeviceScorer):
+        return Assignment(*assign_on_device(score))
     out = Assignment(*(np.empty(n_rows, dtype) for dtype in (np.int64, float, float, float)))
     if isinstance(score, PartScore):
         about = (score.make, score.blocks, score.about)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.engines.device_passes import count_labels, fetch_rows, on_device
 from partita.engines.passes import (
     Parameters,
     Statistics,
@@ -71,6 +72,8 @@ def seed_statistics(
 
 def _sampled(weights: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Objects that seeds are chosen among, and how much each counts."""
+    if weights.strides == (0,) and len(weights) > SAMPLE:  # one number stands for all of very many rows
+        return np.sort(rng.choice(len(weights), size=SAMPLE, replace=False)), np.ones(SAMPLE)
     rows = np.flatnonzero(weights)
     own = weights[rows]
     if len(rows) <= SAMPLE:
@@ -82,6 +85,8 @@ def _sampled(weights: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray,
 
 def _in_memory(blocks: Sequence[Block], rows: np.ndarray) -> tuple[Sequence[Block], np.ndarray]:
     """Blocks that hold these rows, and where they are in them."""
+    if on_device(blocks):
+        return [block._replace(data=fetch_rows(block.data, rows)) for block in blocks], np.arange(len(rows))
     parts = parts_of(blocks)
     if parts is None:
         return blocks, rows
@@ -110,6 +115,9 @@ def label_statistics(
 
     Hidden coordinates enter by their expectation under the parameters ``thetas``, by default those of the prior.
     """
+    if on_device(blocks):
+        n, device_S, _, _ = count_labels(blocks, weights, z, K)
+        return Statistics(n, tuple(device_S), np.nan, np.nan, 0.0)
     parts = parts_of(blocks)
     if parts is not None:
         own = list(zip(parts.split(weights), parts.split(z), strict=True))

@@ -74,7 +74,7 @@ def step(
     """M step, E step, then hyper-parameters; the bound never falls."""
     at = parameters(state)
     statistics = collect(blocks, weights, at, executor)
-    rounding = rounding_error(at, statistics)
+    rounding = rounding_error(at, statistics, blocks)
     if isinstance(state.prior, StickBreaking):
         statistics = largest_first(state.prior, statistics)
     families, prior = state.families, state.prior

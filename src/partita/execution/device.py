@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["device_of", "in_chunks", "is_on_device", "namespace", "to_device", "to_host"]
+__all__ = ["as_given", "device_of", "in_chunks", "is_on_device", "namespace", "to_device", "to_host"]
 
 CHUNK_BYTES = 1 << 29  # of what is made of a chunk of rows
 
@@ -65,6 +65,11 @@ def to_host(X: Any) -> np.ndarray:
     import array_api_compat
 
     return np.asarray(array_api_compat.to_device(X, "cpu")) if _knows_cpu(X) else np.from_dlpack(X)
+
+
+def as_given(values: np.ndarray, X: Any) -> Any:
+    """Results in the library and on the device of what was asked about."""
+    return to_device(values, X) if is_on_device(X) else values
 
 
 def _knows_cpu(X: Any) -> bool:

@@ -11,15 +11,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from partita.engines.device_passes import on_device
 from partita.engines.passes import assign_rows, label_rows, plug_in, predictive
 from partita.estimator import TableEstimator, as_generator, warn_user
 from partita.execution import PartedTable, find_blocks, make_executor
+from partita.execution.device import as_given, is_on_device
 from partita.families import Block, entry_of
 from partita.families.contract import is_conjugate
 from partita.metrics import perplexity
 from partita.mixture.asking import kinds_asked, make_request
 from partita.mixture.blocks import plan_families, reassemble
 from partita.mixture.checking import check_columns
+from partita.mixture.device import log_jacobian_on_device, read_device_rows
 from partita.mixture.inference import INFERENCES as DETERMINISTIC
 from partita.mixture.inference import Fitted
 from partita.mixture.noise import log_density, mixed, share_out
@@ -373,6 +376,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     # ---- using ---------------------------------------------------------------------------------------------
 
+    def _read_rows(self, X):
+        """New rows as a table and as blocks: from the host, or on a device."""
+        if is_on_device(X):
+            check_is_fitted(self)
+            return read_device_rows(self, X, self.handle_unknown)
+        table = self._read_new(X, self.handle_unknown)
+        return table, self._with_data(table)
+
     def _with_data(self, table: Table):
         return reassemble(table, self._blocks, [block.family for block in self._blocks], self.exposure)
 
@@ -412,6 +423,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def _log_jacobian(self, table, blocks):
         if isinstance(table, PartedTable):
             return log_jacobian(blocks, self.schema_)
+        if on_device(blocks):
+            return log_jacobian_on_device(blocks, self.schema_)
         modelled = {name for block in self._blocks for name in block.columns if not _is_raw(block)}
         out = np.zeros(table.n_rows)
         for column in table.columns:
@@ -436,11 +449,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         source = find_blocks(X)
         if source is not None:
             return predict_blocks(self, source, "predict_proba")
-        table = self._read_new(X, self.handle_unknown)
-        blocks, K = self._with_data(table), len(self._log_weights)
+        table, blocks = self._read_rows(X)
+        K = len(self._log_weights)
         proba, inside = label_rows(self._scorer(blocks), table.n_rows, K, make_executor(self.n_jobs))
         if self._noise is None:
-            return proba
+            return as_given(proba, X)
         return proba * (1.0 - share_out(self._noise, inside, self._outside(blocks))[1])[:, None]
 
     def transform(self, X):
@@ -476,8 +489,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         source = find_blocks(X)
         if source is not None:
             return predict_blocks(self, source, "predict")
-        table = self._read_new(X, self.handle_unknown)
-        return self._assign(table, self._with_data(table)).labels
+        return as_given(self._assign(*self._read_rows(X)).labels, X)
 
     def fit_predict(self, X, y=None, sample_weight=None):
         """Fit, and return ``labels_``."""
@@ -491,8 +503,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         source = find_blocks(X)
         if source is not None:
             return predict_blocks(self, source, "score_samples")
-        table = self._read_new(X, self.handle_unknown)
-        return self._densities(table, self._with_data(table))
+        return as_given(self._densities(*self._read_rows(X)), X)
 
     def score(self, X, y=None, sample_weight=None):
         """Mean log density of the rows (weighted if weights are given)."""

@@ -23,11 +23,12 @@ from partita.execution import (
     read_blocks,
     read_whole,
 )
+from partita.execution.device import is_on_device
 from partita.families import Block, Exponential, Poisson, entry_of
 from partita.mixture.blocks import Plan, assemble, gaussian_for
 from partita.table import Column, Schema, Table
 
-__all__ = ["log_jacobian", "predict_blocks", "read_training"]
+__all__ = ["log_jacobian", "one_row", "predict_blocks", "read_training"]
 
 BY_BLOCKS = ("em", "vb", "subclusters")  # engines that pass over parts
 BULKY = ("labels_", "confidence_", "trace_", "object_rows_", "noise_probability_", "_stream")
@@ -37,6 +38,10 @@ def read_training(
     model: Any, X: Any, plan: Plan, kinds: Any, sample_weight: Any
 ) -> tuple[Any, tuple[Block, ...]]:
     """The table, in memory or in parts, and the blocks over it."""
+    if is_on_device(X):
+        from partita.mixture.device import read_device_training
+
+        return read_device_training(model, X, plan, kinds, sample_weight)
     completes = model.inference not in ("cvb", "subclusters")
     source = find_blocks(X)
     if source is not None:
@@ -84,7 +89,7 @@ def _parted_blocks(
         plan = plan._replace(
             families={**plan.families, "real": (gaussian_for(table.weights, columns, holes, completes), {})}
         )
-    blocks = assemble(_one_row(table.schema, exposure), plan, exposure, completes=completes)
+    blocks = assemble(one_row(table.schema, exposure), plan, exposure, completes=completes)
     parts = table.encode(_data_of_part, (plan, exposure, completes))
     families = [block.family for block in blocks]
     if any(isinstance(family, (Poisson, Exponential)) for family in families):
@@ -96,7 +101,7 @@ def _parted_blocks(
     )
 
 
-def _one_row(schema: Schema, exposure: str | None) -> Table:
+def one_row(schema: Schema, exposure: str | None) -> Table:
     """A table of one row that has nothing in it but its schema."""
     columns = [
         Column(c.name, c.kind, np.array([1.0 if c.name == exposure else np.nan]) if c.kind in ("real", "count")

@@ -1,0 +1,98 @@
+"""Mixtures of arrays on a device: the answer of the host, in the library of the user."""
+
+import numpy as np
+import pytest
+
+from partita import Mixture
+
+xp = pytest.importorskip("array_api_strict", reason="array-api-strict plays the device")
+DEVICE = xp.Device("device1")
+
+
+def on(values, device=DEVICE):
+    return xp.asarray(values, device=device)
+
+
+def off(values):
+    return np.asarray(xp.asarray(values, device=xp.Device("CPU_DEVICE")))
+
+
+def codes(rng, N=400):
+    z = rng.integers(3, size=N)
+    return np.where(rng.random((N, 5)) < 0.8, z[:, None], rng.integers(4, size=(N, 5)))
+
+
+def reals(rng, N=400):
+    return rng.normal(size=(N, 3)) + 4.0 * rng.normal(size=(3, 3))[rng.integers(3, size=N)]
+
+
+@pytest.mark.filterwarnings("ignore:Mixture did not converge")
+@pytest.mark.parametrize("inference", ["em", "vb"])
+@pytest.mark.parametrize("family", ["categorical", "gaussian", "gaussian_full"])
+def test_the_answer_is_that_of_the_host(family, inference):
+    rng = np.random.default_rng(0)
+    X = codes(rng) * 10 + 3 if family == "categorical" else reals(rng)
+    # as many iterations here as there: in single precision the last digits of an objective say when to stop
+    asked = {"n_clusters": 3, "n_init": 1, "max_iter": 30, "tol": 0.0, "random_state": 0}
+    here = Mixture(family, inference=inference, **asked).fit(X)
+    there = Mixture(family, inference=inference, **asked).fit(on(X))
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    np.testing.assert_allclose(there.weights_, here.weights_, rtol=1e-5)
+    np.testing.assert_allclose(there._statistics.S[0], here._statistics.S[0], rtol=1e-4, atol=1e-3)
+    assert there.log_likelihood_ == pytest.approx(here.log_likelihood_, rel=1e-5)
+    assert "device1" in there.fit_report_.notes[0].message
+    new = X[:50]
+    for method in ("predict", "predict_proba", "score_samples"):
+        found = getattr(there, method)(on(new))
+        assert found.device == DEVICE
+        np.testing.assert_allclose(off(found), getattr(here, method)(new), rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(
+        there.predict(new), here.predict(new)
+    )  # a model of a device reads the host too
+
+
+def test_missing_cells_and_weights_count_as_on_the_host():
+    rng = np.random.default_rng(1)
+    X = reals(rng)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    w = rng.integers(0, 3, len(X)).astype(float)
+    asked = {"inference": "vb", "n_clusters": 3, "n_init": 1, "random_state": 0}
+    here = Mixture("gaussian", **asked).fit(X, sample_weight=w)
+    there = Mixture("gaussian", **asked).fit(on(X), sample_weight=on(w))
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    assert there.log_likelihood_ == pytest.approx(here.log_likelihood_, rel=1e-9)
+    with pytest.raises(ValueError, match="completed on the host only"):
+        Mixture("gaussian_full", **asked).fit(on(X))
+    assert Mixture(**asked).fit(on(X))._blocks[0].family.__class__.__name__ == "GaussianDiagonal"
+
+
+def test_labels_to_start_from_and_levels_not_seen():
+    rng = np.random.default_rng(2)
+    X = codes(rng).astype(float)
+    z = rng.integers(3, size=len(X))
+    asked = {"inference": "em", "n_clusters": 3, "init": z}
+    here, there = (Mixture("categorical", **asked).fit(rows) for rows in (X, on(X)))
+    np.testing.assert_allclose(there.weights_, here.weights_, rtol=1e-3)
+    X[0] = 99.0
+    alone = there.predict_proba(on(X[:1]))  # nothing is known of it
+    np.testing.assert_allclose(off(alone)[0], there.weights_, rtol=1e-5)
+    there.set_params(handle_unknown="error")
+    with pytest.raises(ValueError, match="'x0', row 0: .*99.0.* was not seen at fit"):
+        there.predict(on(X[:1]))
+
+
+def test_what_a_device_cannot_do_is_said():
+    X = on(reals(np.random.default_rng(3)))
+    with pytest.raises(ValueError, match="inference='gibbs' does not run on a device: use 'em' or 'vb'"):
+        Mixture().fit(X)
+    with pytest.raises(ValueError, match="codes or amounts"):
+        Mixture(inference="vb").fit(on(np.ones((5, 2), np.int64)))
+    with pytest.raises(ValueError, match="'x1' is declared 'count', which does not run on a device"):
+        Mixture(inference="vb", kinds={"x1": "count"}).fit(X)
+    elsewhere = on(np.ones(X.shape[0]), xp.Device("device2"))
+    with pytest.raises(ValueError, match="X is on .*device1.* and sample_weight on .*device2"):
+        Mixture(inference="vb").fit(X, sample_weight=elsewhere)
+    bad = reals(np.random.default_rng(3))
+    bad[7, 1] = np.inf
+    with pytest.raises(ValueError, match="'x1', row 7 is infinite"):
+        Mixture(inference="vb").fit(on(bad))
