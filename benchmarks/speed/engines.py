@@ -1,9 +1,10 @@
-"""How the time of every engine grows: with rows, columns (members) and clusters, beside the peers that are installed.
+"""How the time of every engine grows: with rows, columns (members) and clusters, beside the peers that are there.
 
-Label matrices: K planted groups, M members of K labels, a fifth of them redrawn. Real tables: K planted normal groups in
-D columns. From a middle size one axis is stretched at a time; CPU seconds of one fit on one thread, compiled code loaded
-before, and the slope of log time on log size. Iterations are fixed where an engine iterates (10 passes, 10 sweeps of one
-chain), so that the figure is about the engine rather than about when it stops. A peer's fit is what its users call.
+Label matrices: K planted groups, M members of K labels, a fifth of them redrawn. Real tables: K planted normal groups
+in D columns. From a middle size one axis is stretched at a time; CPU seconds of one fit on one thread, compiled code
+loaded before, and the slope of log time on log size. Iterations are fixed where an engine iterates (10 passes, 10
+sweeps of one chain), so that the figure is about the engine rather than about when it stops. A peer's fit is what its
+users call.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def test_labels_to_start_from_and_levels_not_seen():
     alone = there.predict_proba(on(X[:1]))  # nothing is known of it
     np.testing.assert_allclose(off(alone)[0], there.weights_, rtol=1e-5)
     there.set_params(handle_unknown="error")
-    with pytest.raises(ValueError, match="'x0', row 0: .*99.0.* was not seen at fit"):
+    with pytest.raises(ValueError, match=r"'x0', row 0: .*99\.0.* was not seen at fit"):
         there.predict(on(X[:1]))
 
 
@@ -90,7 +90,7 @@ def test_what_a_device_cannot_do_is_said():
     with pytest.raises(ValueError, match="'x1' is declared 'count', which does not run on a device"):
         Mixture(inference="vb", kinds={"x1": "count"}).fit(X)
     elsewhere = on(np.ones(X.shape[0]), xp.Device("device2"))
-    with pytest.raises(ValueError, match="X is on .*device1.* and sample_weight on .*device2"):
+    with pytest.raises(ValueError, match=r"X is on .*device1.* and sample_weight on .*device2"):
         Mixture(inference="vb").fit(X, sample_weight=elsewhere)
     bad = reals(np.random.default_rng(3))
     bad[7, 1] = np.inf

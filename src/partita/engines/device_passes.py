@@ -100,15 +100,14 @@ def features(lik: Any, data: Any, lo: int, hi: int) -> Any:
 def _(lik, data, lo, hi):
     xp = namespace(data.values)
     rows = data.values[:, lo:hi]
-    missing = _missing(data)
     column = np.repeat(np.arange(len(lik.alpha)), np.diff(lik.offsets))
     level = np.concatenate([np.arange(-1, v) for v in lik.n_levels])
     wide = xp.take(rows, to_device(column, rows, xp.int64), axis=0)
-    wide = xp.astype(wide, xp.int32)
     heads = to_device((level < 0)[:, None], rows)
-    same = wide == to_device(level.astype(np.int32)[:, None], rows)
-    T = xp.where(heads, wide != missing, same)
-    return xp.permute_dims(xp.astype(T, xp.float32), (1, 0))
+    # compared as they are: a byte has no -1, but where that would be asked for is the head of a column
+    same = wide == to_device(np.maximum(level, 0)[:, None], rows, rows.dtype)
+    seen = wide != xp.asarray(_missing(data), dtype=rows.dtype, device=device_of(rows))
+    return xp.permute_dims(xp.astype(xp.where(heads, seen, same), xp.float32), (1, 0))
 
 
 @features.register(GaussianDiagonal)
