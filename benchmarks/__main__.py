@@ -44,7 +44,6 @@ BENCHMARKS = {
 }
 # not run to the end yet
 NOT_KEPT = {
-    "gpu",
     "engines",
     "laca",
     "tree_reduction",

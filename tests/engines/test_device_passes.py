@@ -139,6 +139,6 @@ def test_log_joints_match_in_memory():
     here, there = pair("categorical", rng)
     _, _, at = start(here, rng)
     scorer = dp.score_by_parameters([there], at.log_weights, at.thetas)
-    L = dp.log_joints(scorer, [dp.features(there.family, there.data, 0, N)])
+    L = dp.log_joints(scorer, [dp.features(there.family, there.data, 0, N)], dp.uploaded(scorer))
     want = log_joint_rows([here], at, np.arange(N))
     np.testing.assert_allclose(device.to_host(L), want, rtol=1e-5)

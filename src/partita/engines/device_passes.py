@@ -100,14 +100,16 @@ def features(lik: Any, data: Any, lo: int, hi: int) -> Any:
 def _(lik, data, lo, hi):
     xp = namespace(data.values)
     rows = data.values[:, lo:hi]
-    column = np.repeat(np.arange(len(lik.alpha)), np.diff(lik.offsets))
-    level = np.concatenate([np.arange(-1, v) for v in lik.n_levels])
-    wide = xp.take(rows, to_device(column, rows, xp.int64), axis=0)
-    heads = to_device((level < 0)[:, None], rows)
-    # compared as they are: a byte has no -1, but where that would be asked for is the head of a column
-    same = wide == to_device(np.maximum(level, 0)[:, None], rows, rows.dtype)
+    if "layout" not in data.kept:  # made once: chunks are many
+        column = np.repeat(np.arange(len(lik.alpha)), np.diff(lik.offsets))
+        level = np.concatenate([np.arange(-1, v) for v in lik.n_levels])[:, None]
+        # a byte has no -1, but where that would be asked for is the head of a column
+        levels = to_device(np.maximum(level, 0), rows, rows.dtype)
+        data.kept["layout"] = to_device(column, rows, xp.int64), levels, to_device(level < 0, rows)
+    column, levels, heads = data.kept["layout"]
+    wide = xp.take(rows, column, axis=0)
     seen = wide != xp.asarray(_missing(data), dtype=rows.dtype, device=device_of(rows))
-    return xp.permute_dims(xp.astype(xp.where(heads, seen, same), xp.float32), (1, 0))
+    return xp.permute_dims(xp.astype(xp.where(heads, seen, wide == levels), xp.float32), (1, 0))
 
 
 @features.register(GaussianDiagonal)
@@ -234,29 +236,40 @@ def _powered(lik: Any, theta: np.ndarray) -> np.ndarray:
     return np.maximum(theta, LOWEST)
 
 
-def log_joints(scorer: DeviceScorer, Ts: Sequence[Any]) -> Any:
-    """Log joint [row, cluster] of a chunk, from the statistics of its rows."""
-    widest = next((T for T in Ts if "64" in str(T.dtype)), Ts[0])
-    xp, kind = namespace(widest), widest.dtype
-    L = to_device(np.maximum(scorer.log_weights, LOWEST)[None, :], widest, kind)
-    for block, T, table in zip(scorer.blocks, Ts, scorer.tables, strict=True):
-        if isinstance(table, np.ndarray):
-            part = xp.matmul(T, to_device(table, T, T.dtype))
-        else:
-            part = _student(block.family, T, *table)
-        L = L + xp.astype(part, kind)
+def uploaded(scorer: DeviceScorer) -> list[Any]:
+    """Log weights and tables on the device, each as wide as what it meets there."""
+    first = scorer.blocks[0].data.values
+    xp = namespace(first)
+    kinds = [
+        xp.float32 if isinstance(block.data, DeviceCodes) else _widest(block.data.values)
+        for block in scorer.blocks
+    ]
+    widest = next((kind for kind in kinds if kind != xp.float32), xp.float32)
+    made: list[Any] = [to_device(np.maximum(scorer.log_weights, LOWEST)[None, :], first, widest)]
+    for kind, table in zip(kinds, scorer.tables, strict=True):
+        arrays = table if isinstance(table, tuple) else (table,)
+        made.append(tuple(to_device(np.atleast_2d(values), first, kind) for values in arrays))
+    return made
+
+
+def log_joints(scorer: DeviceScorer, Ts: Sequence[Any], there: Sequence[Any]) -> Any:
+    """Log joint [row, cluster] of a chunk, from the statistics of its rows and what was uploaded."""
+    L, *tables = there
+    xp = namespace(L)
+    for block, T, table in zip(scorer.blocks, Ts, tables, strict=True):
+        part = xp.matmul(T, table[0]) if len(table) == 1 else _student(block.family, T, *table)
+        L = L + xp.astype(part, L.dtype)
     return L
 
 
 @singledispatch
-def _student(lik: Any, T: Any, table: np.ndarray, a: np.ndarray, constant: np.ndarray) -> Any:
+def _student(lik: Any, T: Any, table: Any, a: Any, constant: Any) -> Any:
     raise TypeError(f"{type(lik).__name__} does not run on a device")
 
 
 @_student.register(GaussianFull)
 def _(lik, T, table, a, constant):
     xp = namespace(T)
-    table, a, constant = (to_device(np.atleast_2d(values), T, T.dtype) for values in (table, a, constant))
     return constant - a * xp.log1p(xp.matmul(T, table))
 
 
@@ -265,9 +278,9 @@ def _(lik, T, table, a, constant):
     xp, total = namespace(T), None
     for d in range(table.shape[1]):
         own = T[:, 3 * d : 3 * d + 3]
-        squared = xp.matmul(own, to_device(table[:, d], T, T.dtype))
-        of_a, of_c = (to_device(values[d][None, :], T, T.dtype) for values in (a, constant))
-        part = (of_c - of_a * xp.log1p(squared)) * own[:, :1]  # a cell that was not seen says nothing
+        squared = xp.matmul(own, table[:, d, :])
+        # a cell that was not seen says nothing
+        part = (constant[d : d + 1, :] - a[d : d + 1, :] * xp.log1p(squared)) * own[:, :1]
         total = part if total is None else total + part
     return total
 
@@ -303,16 +316,18 @@ def collect_on_device(scorer: DeviceScorer, weights: np.ndarray) -> tuple[np.nda
         if fused is not None:
             return fused(scorer)
 
-    def one(lo: int, hi: int) -> tuple[np.ndarray, ...]:
+    there, kind = uploaded(scorer), _widest(blocks[0].data.values)
+
+    def one(lo: int, hi: int) -> tuple[Any, ...]:
         Ts = [features(block.family, block.data, lo, hi) for block in blocks]
-        R, log_likelihood, entropy = normalized_on_device(log_joints(scorer, Ts))
+        R, log_likelihood, entropy = normalized_on_device(log_joints(scorer, Ts, there))
         xp = namespace(R)
         if weighted is not None:
             w = to_device(weighted[lo:hi], R, R.dtype)
             R, log_likelihood, entropy = R * w[:, None], log_likelihood * w, entropy * w
         sums = [xp.sum(R, axis=0), xp.sum(log_likelihood), xp.sum(entropy)]
         S = [xp.matmul(xp.permute_dims(T, (1, 0)), xp.astype(R, T.dtype)) for T in Ts]
-        return tuple(to_host(part).astype(np.float64) for part in (*sums, *S))
+        return tuple(xp.astype(part, kind) for part in (*sums, *S))
 
     return _added(one, scorer.n_rows, row_bytes(blocks, K))
 
@@ -335,18 +350,20 @@ def count_labels(
         for block in blocks:
             T = features(block.family, block.data, lo, hi)
             xp = namespace(T)
-            S.append(to_host(xp.matmul(xp.permute_dims(T, (1, 0)), to_device(R, T, T.dtype))))
-        return (R.sum(axis=0), np.zeros(()), np.zeros(()), *(s.astype(np.float64) for s in S))
+            S.append(
+                to_host(xp.matmul(xp.permute_dims(T, (1, 0)), to_device(R, T, T.dtype))).astype(np.float64)
+            )
+        return (R.sum(axis=0), np.zeros(()), np.zeros(()), *S)
 
     return _added(one, blocks[0].data.n_rows, row_bytes(blocks, K))
 
 
 def _added(one: Any, n_rows: int, n_bytes: int) -> tuple[np.ndarray, list, float, float]:
-    total: list[np.ndarray] | None = None
+    total: list[Any] | None = None  # where the chunks are: to fetch each would be to wait for it
     for _, _, found in in_chunks(one, n_rows, n_bytes):
         total = list(found) if total is None else [now + more for now, more in zip(total, found, strict=True)]
     assert total is not None
-    n, log_likelihood, entropy, *S = total
+    n, log_likelihood, entropy, *S = (to_host(part).astype(np.float64) for part in total)
     return n, S, float(log_likelihood), float(entropy)
 
 
@@ -354,10 +371,11 @@ def assign_on_device(scorer: DeviceScorer) -> tuple[np.ndarray, ...]:
     """Most probable cluster, its probability, entropy and log likelihood of every row, on the host."""
     n_rows = scorer.n_rows
     out = tuple(np.empty(n_rows, dtype) for dtype in (np.int64, float, float, float))
+    there = uploaded(scorer)
 
     def one(lo: int, hi: int) -> tuple[Any, ...]:
         Ts = [features(block.family, block.data, lo, hi) for block in scorer.blocks]
-        R, log_likelihood, entropy = normalized_on_device(log_joints(scorer, Ts))
+        R, log_likelihood, entropy = normalized_on_device(log_joints(scorer, Ts, there))
         xp = namespace(R)
         found = xp.argmax(R, axis=1), xp.max(R, axis=1), entropy, log_likelihood
         return tuple(to_host(part) for part in found)
@@ -371,11 +389,11 @@ def assign_on_device(scorer: DeviceScorer) -> tuple[np.ndarray, ...]:
 def label_on_device(scorer: DeviceScorer) -> tuple[np.ndarray, np.ndarray]:
     """Responsibilities [row, cluster] and log likelihood of every row, on the host."""
     proba = np.empty((scorer.n_rows, len(scorer.log_weights)))
-    log_likelihood = np.empty(scorer.n_rows)
+    log_likelihood, there = np.empty(scorer.n_rows), uploaded(scorer)
 
     def one(lo: int, hi: int) -> tuple[np.ndarray, np.ndarray]:
         Ts = [features(block.family, block.data, lo, hi) for block in scorer.blocks]
-        R, values, _ = normalized_on_device(log_joints(scorer, Ts))
+        R, values, _ = normalized_on_device(log_joints(scorer, Ts, there))
         return to_host(R), to_host(values)
 
     for lo, hi, found in in_chunks(one, scorer.n_rows, row_bytes(scorer.blocks, len(scorer.log_weights))):
@@ -401,10 +419,9 @@ def _fused(blocks: Sequence[Block], K: int) -> Any:
         return None
     if K > MOST_CLUSTERS:
         return None
-    if K not in block.data.kept:
-        block.data.kept.clear()
-        block.data.kept[K] = FusedCategorical(codes, block.family.n_levels, K)
-    engine = block.data.kept[K]
+    engine = block.data.kept.get("fused")
+    if engine is None or engine.n_clusters != K:
+        engine = block.data.kept["fused"] = FusedCategorical(codes, block.family.n_levels, K)
 
     def collect(scorer: DeviceScorer) -> tuple[np.ndarray, list, float, float]:
         offsets = block.family.offsets

@@ -105,7 +105,8 @@ def _check_asked(model: Any, X: Any, sample_weight: Any) -> None:
         )
     if is_on_device(sample_weight) and device_of(sample_weight) != device_of(X):
         raise ValueError(
-            f"X is on {device_of(X)} and sample_weight on {device_of(sample_weight)}: move one to the device of the other"
+            f"X is on {device_of(X)} and sample_weight on {device_of(sample_weight)}: move one of them to where the "
+            "other is"
         )
 
 
