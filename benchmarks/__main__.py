@@ -45,7 +45,6 @@ BENCHMARKS = {
 # not run to the end yet
 NOT_KEPT = {
     "engines",
-    "laca",
     "tree_reduction",
     "ofv",
     "ofv_real",
