@@ -288,8 +288,8 @@ def _listen() -> None:
             if not Announce.told and (function.__module__ or "").startswith("partita."):
                 Announce.told = True
                 logger.warning(
-                    "partita: compiling this model for the first time on this machine (a few seconds); "
-                    "later runs load it from disk."
+                    "partita: compiling this model for the first time on this machine (seconds; up to a minute "
+                    "where columns of several kinds meet); later runs load it from disk."
                 )
 
         def on_end(self, ended: Any) -> None:
