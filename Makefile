@@ -6,6 +6,8 @@ PYTHON ?= python3
 JOBS ?= 2
 # more arguments for pytest: make test PYTEST_ARGS="tests/datasets -x"
 PYTEST_ARGS ?=
+# Neighbours stay together: two processes that share out a file would both compile what it needs.
+PARALLEL := -n auto --maxprocesses=$(JOBS) --dist worksteal
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -46,10 +48,10 @@ demo: $(VENV)/.stamp-dev
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.stamp-dev
-	$(BIN)/python -m pytest -n auto --maxprocesses=$(JOBS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 test-slow: $(VENV)/.stamp-dev
-	$(BIN)/python -m pytest -n auto --maxprocesses=$(JOBS) -m slow $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) -m slow $(PYTEST_ARGS)
 
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check .

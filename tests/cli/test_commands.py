@@ -254,16 +254,16 @@ def _is_busy(pid):
 
 def test_blocks(folder):
     rng = np.random.default_rng(1)
-    P = np.array([[0.9, 0.1], [0.1, 0.9]])
-    X = (rng.random((24, 16)) < P[np.repeat([0, 1], 12)][:, np.repeat([0, 1], 8)]).astype(int)
+    P = np.array([[0.95, 0.05], [0.05, 0.95]])
+    X = (rng.random((14, 10)) < P[np.repeat([0, 1], 7)][:, np.repeat([0, 1], 5)]).astype(int)
     with open(folder / "matrix.csv", "w") as file:
-        file.write(",".join(f"c{j}" for j in range(16)) + "\n")
+        file.write(",".join(f"c{j}" for j in range(10)) + "\n")
         file.writelines(",".join(map(str, row)) + "\n" for row in X)
     done = partita("blocks", "matrix.csv", "--json", "-q", folder=folder)
     assert done.returncode == 0
     found = json.loads(done.stdout)
     assert found["n_row_clusters"] >= 2 and found["n_column_clusters"] >= 2
-    assert len(read_file(folder / "matrix-partita" / "columns.csv").columns["group"]) == 16
+    assert len(read_file(folder / "matrix-partita" / "columns.csv").columns["group"]) == 10
 
 
 def test_tree(folder):
