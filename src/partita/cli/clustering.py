@@ -12,7 +12,7 @@ import numpy as np
 
 from partita.cli.output import Outcome, describe, in_words, write_columns
 from partita.cli.progress import Watch
-from partita.cli.sources import InputTable, kinds_of, open_table, shown_kinds
+from partita.cli.sources import InputTable, kinds_of, open_table, shown_kinds, some_names
 from partita.findings.words import count
 
 __all__ = ["CONSENSUS_METHODS", "as_labels", "blocks", "cluster", "consensus", "tree", "views", "write_page"]
@@ -33,7 +33,6 @@ CONSENSUS_METHODS = {
     "mcla": "MCLA",
     "modularity": "BipartiteModularity",
 }
-SHOWN = 8  # names of columns in a line
 MODEL, SOURCE, LABELS, REPORT = "model.npz", "source.json", "labels.csv", "report.html"
 
 
@@ -301,14 +300,7 @@ def as_labels(values: np.ndarray) -> np.ndarray:
 
 
 def _finish(
-    command: str,
-    model: Any,
-    table: InputTable,
-    out: Any,
-    watch: Watch,
-    *,
-    noun: str = "row",
-    X: Any = None,
+    command: str, model: Any, table: InputTable, out: Any, watch: Watch, *, noun: str = "row", X: Any = None
 ) -> Outcome:
     figures = describe(model, X)
     words = in_words(model, table.n_rows, noun, X)
@@ -334,16 +326,20 @@ def _finish(
 def _finish_views(model: Any, table: InputTable, out: Any, watch: Watch) -> Outcome:
     labels, members = np.asarray(model.view_labels_), np.asarray(model.feature_views_)
     names = np.array(list(table.columns), dtype=object)
-    lines, views = [], []
+    lines, alone = [], []
+    views: list[dict[str, Any]] = []
     for v in range(labels.shape[1]):
         own = [str(name) for name, share in zip(names, members[:, v], strict=True) if share > 0.5]
         K = len(np.unique(labels[:, v]))
         views.append({"n_clusters": K, "columns": own})
-        more = f" and {len(own) - SHOWN} more" if len(own) > SHOWN else ""
-        told = f"{K} groups by" if K > 1 else "one group, nothing to tell rows apart, in"
-        lines.append(f"  view {v + 1}: {told} {', '.join(own[:SHOWN])}{more}")
-    head = f"{count(labels.shape[1], 'view')} of {table.n_rows} rows and {len(names)} columns."
-    words = "\n".join([head, *lines])
+        if K > 1:
+            lines.append(f"  view {v + 1}: {K} groups by {some_names(own)}")
+        else:
+            alone += own
+    if alone:
+        lines.append(f"  on their own, telling no rows apart: {some_names(alone)}")
+    n_views = sum(view["n_clusters"] > 1 for view in views)
+    words = "\n".join([f"{count(n_views, 'view')} of {table.n_rows} rows and {len(names)} columns.", *lines])
     folder = _folder(out, table)
     of_rows = {"row": _names(table)} | {f"view_{v + 1}": labels[:, v] for v in range(labels.shape[1])}
     of_columns = {"column": names} | {f"view_{v + 1}": members[:, v] for v in range(labels.shape[1])}
@@ -355,7 +351,7 @@ def _finish_views(model: Any, table: InputTable, out: Any, watch: Watch) -> Outc
     }
     files |= _save(model, folder, table, "views")
     files |= write_page(model, folder / REPORT, table.columns, table)
-    figures: dict[str, Any] = {"method": type(model).__name__, "n_views": len(views), "views": views}
+    figures: dict[str, Any] = {"method": type(model).__name__, "n_views": n_views, "views": views}
     if hasattr(model, "schema_"):
         figures["kinds"] = shown_kinds(model.schema_)
     return Outcome(words, figures, files, _notes(model, table), watch.stopped)
@@ -388,7 +384,11 @@ def _save(model: Any, folder: Path, table: InputTable, command: str) -> dict[str
     if "callback" in model.get_params():
         model.set_params(callback=None)
     model.save(folder / MODEL)
-    source: dict[str, Any] = {"command": command, "file": str(table.path.resolve()), "columns": list(table.columns)}
+    source: dict[str, Any] = {
+        "command": command,
+        "file": str(table.path.resolve()),
+        "columns": list(table.columns),
+    }
     source |= {"id": table.id_column, "truth": table.truth_column}
     (folder / SOURCE).write_text(json.dumps(source, indent=1) + "\n", encoding="utf-8")
     return {str(folder / MODEL): "the model; partita.load() reads it"}

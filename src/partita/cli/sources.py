@@ -10,7 +10,7 @@ import numpy as np
 
 from partita.table import KINDS, FileError, read_file
 
-__all__ = ["InputTable", "kinds_of", "open_table"]
+__all__ = ["InputTable", "kinds_of", "open_table", "shown_kinds", "some_names"]
 
 SURELY_NAMES = 20  # in fewer rows, values may all differ by chance
 
@@ -107,8 +107,9 @@ def shown_kinds(schema: Any) -> str:
     by_kind: dict[str, list[str]] = {}
     for column in schema.columns:
         by_kind.setdefault(column.kind, []).append(str(column.name))
-    parts = []
-    for kind, names in by_kind.items():
-        some = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        parts.append(f"{kind}: {some}")
-    return "; ".join(parts)
+    return "; ".join(f"{kind}: {some_names(names)}" for kind, names in by_kind.items())
+
+
+def some_names(names: Sequence[str], limit: int = 6) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
