@@ -6,6 +6,8 @@ PYTHON ?= python3
 JOBS ?= 2
 # more arguments for pytest: make test PYTEST_ARGS="tests/datasets -x"
 PYTEST_ARGS ?=
+# Neighbours stay together: two processes that share out a file would both compile what it needs.
+PARALLEL := -n auto --maxprocesses=$(JOBS) --dist worksteal
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,12 +15,13 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all:
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint bench docs gallery clean
+.PHONY: help demo test test-slow test-arviz lint bench docs gallery clean
 
 help:
 	@echo "make demo        run the tour in examples/demo.py"
 	@echo "make test        fast tests and the examples in the docstrings"
 	@echo "make test-slow   the statistical tests that take long"
+	@echo "make test-arviz  the draws in ArviZ's hands, in .venv-arviz (PYTHON: 3.12 or newer)"
 	@echo "make lint        ruff, mypy and the import contract"
 	@echo "make bench       the benchmarks (PARTITA_DATA names the folder of data sets)"
 	@echo "make gallery     run examples/gallery and write docs/gallery.md"
@@ -46,10 +49,18 @@ demo: $(VENV)/.stamp-dev
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.stamp-dev
-	$(BIN)/python -m pytest -n auto --maxprocesses=$(JOBS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 test-slow: $(VENV)/.stamp-dev
-	$(BIN)/python -m pytest -n auto --maxprocesses=$(JOBS) -m slow $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) -m slow $(PYTEST_ARGS)
+
+# ArviZ 1.0 needs a newer Python than partita does, so it has an environment of its own.
+test-arviz:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; \
+	sys.exit(0 if v >= (3, 12) else "ArviZ needs Python 3.12 or newer, and $(PYTHON) is %d.%d: try make PYTHON=python3.12 test-arviz" % v[:2])'
+	$(PYTHON) -m venv .venv-arviz
+	.venv-arviz/bin/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: -e ".[arviz,plot]" "pytest>=8.2"
+	.venv-arviz/bin/python -m pytest tests/posterior/test_arviz.py tests/posterior/test_checks.py
 
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check .
@@ -67,5 +78,5 @@ docs: $(VENV)/.stamp-docs
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-arviz site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -189,6 +189,72 @@ def test_the_disk_cache_is_used_and_never_stale(tmp_path):
     assert run() == ["61.5", "compiled"]
 
 
+OWN_CLASS = """
+import logging
+from typing import NamedTuple
+import numpy as np
+from partita.families import contract, gaussian
+from partita.families.rows import shift_rows
+
+logging.getLogger("partita").setLevel(logging.ERROR)
+
+class Own(NamedTuple):
+    columns: int
+
+@contract.n_columns.register(TYPE)
+def _(family):
+    return NUMBER
+
+shift_rows(np.zeros((2, 2)), np.ones(2))
+print("cached" if sum(shift_rows.compiled.stats.cache_hits.values()) else "compiled")
+"""
+
+
+def test_a_class_of_your_own_costs_nobody_the_files_of_the_package(tmp_path):
+    """Neither the process that registers it nor the ones after it compile the package's kernels again."""
+
+    def run(code):
+        path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path}
+        (tmp_path / "own_class.py").write_text(code)
+        out = subprocess.run(
+            [sys.executable, "-c", "import own_class"], capture_output=True, text=True, env=env
+        )
+        assert out.returncode == 0, out.stderr
+        return out.stdout.strip()
+
+    own = OWN_CLASS.replace("TYPE", "Own")
+    assert run(own.replace("NUMBER", "1")) == "compiled"
+    assert run(own.replace("NUMBER", "2")) == "cached"
+    assert run(own.replace("@contract", "# @contract").replace("NUMBER", "2")) == "cached"
+    # another rule for a class of the package may be inside anything: such a process has files of its own
+    patched = OWN_CLASS.replace("TYPE", "gaussian.GaussianDiagonal")
+    assert run(patched.replace("NUMBER", "2")) == "compiled"
+    assert run(patched.replace("NUMBER", "2")) == "cached"
+    assert run(patched.replace("NUMBER", "3")) == "compiled"
+    assert run(own.replace("NUMBER", "2")) == "cached"
+
+
+def test_classes_from_outside_are_found_in_a_signature():
+    from numba import typeof, types
+
+    from partita.kernel_files import outsiders
+
+    here, number = f"{__name__}.Metres", types.float64
+    mine = typeof(Metres(1.0))
+    family = FAMILIES["bernoulli"].cls
+    theirs = typeof(family._make([1.0] * len(family._fields)))
+    assert outsiders((number, types.Array(number, 2, "C"), types.UniTuple(number, 3), theirs)) == set()
+    for kind in (
+        mine,
+        types.UniTuple(mine, 2),
+        types.Tuple((number, mine)),
+        types.Tuple((number, types.Tuple((mine,)))),
+    ):
+        assert outsiders((number, kind)) == {here}
+    assert outsiders((project_rows._numba_type_, shift._numba_type_)) == {f"{__name__}.shift"}
+
+
 def test_the_first_compile_is_announced_once(tmp_path):
     code = """
         import numpy as np

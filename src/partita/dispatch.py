@@ -17,10 +17,11 @@ import hashlib
 import inspect
 import logging
 import pathlib
-import pickle
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
+
+from partita.kernel_files import KernelFiles
 
 __all__ = ["Kernel", "each", "generic", "interpreted", "kernel", "lacks"]
 
@@ -31,7 +32,6 @@ JIT_OPTIONS: Any = {"error_model": "numpy", "forceinline": True}
 
 _generics: list[Any] = []
 _waiting: list[Callable[[], None]] = []  # overloads to hand to numba once it is loaded
-_registrations = 0  # how many implementations there are: a new one calls for new stamps on the disk cache
 _interpreting = False
 
 
@@ -75,8 +75,6 @@ def generic(stub: Callable | None = None, *, derived: bool = False) -> Any:
 
     def register(cls: type, *, inline: bool = True) -> Callable[[Callable], Callable]:
         def add(implementation: Callable) -> Callable:
-            global _registrations
-            _registrations += 1
             table[cls] = implementation
             (long.discard if inline else long.add)(cls)
             interpreted_register(cls, implementation)
@@ -171,7 +169,6 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.py_func = function
         self._compiled: Any = None
-        self._stamped_at = -1
 
     @property
     def compiled(self) -> Any:
@@ -184,22 +181,18 @@ class Kernel:
                 self._compiled = njit(cache=True, nogil=True, error_model="numpy")(self.py_func)
             except RuntimeError:  # a function without a file (typed at a prompt) has no place for a cache
                 self._compiled = njit(nogil=True, error_model="numpy")(self.py_func)
-            if hasattr(getattr(self._compiled, "_cache", None), "_cache_file"):
-                _forgive_old_files(self._compiled._cache._cache_file)
+            cache: Any = getattr(self._compiled, "_cache", None)
+            if hasattr(cache, "_cache_file"):
+                cache._cache_file = self._files(cache)
         while _waiting:
             _waiting.pop()()
-        if self._stamped_at != _registrations and hasattr(
-            getattr(self._compiled, "_cache", None), "_cache_file"
-        ):
-            # numba watches only the file of the kernel itself: an edit in a family would load stale code
-            own = (
-                ""
-                if self.__module__.startswith("partita.")
-                else self._compiled._cache._impl.locator.get_source_stamp()
-            )
-            self._compiled._cache._cache_file._source_stamp = f"{_fingerprint()} {own}"
-            self._stamped_at = _registrations
         return self._compiled
+
+    def _files(self, cache: Any) -> KernelFiles:
+        # numba watches only the file of the kernel itself: an edit in a family would load stale code
+        foreign = not self.__module__.startswith("partita.")
+        own = cache._impl.locator.get_source_stamp() if foreign else ""
+        return KernelFiles(cache._cache_file, f"{_package_digest()} {own}", _added_from_outside, foreign)
 
     @property
     def _numba_type_(self) -> Any:
@@ -247,39 +240,29 @@ def interpreted() -> Iterator[None]:
         _interpreting = before
 
 
-def _forgive_old_files(cache_file: Any) -> None:
-    """A cache left by another version may name classes that are gone: it counts as empty, not as an error."""
-    load_index = cache_file._load_index
-
-    def load_or_forget() -> Any:
-        try:
-            return load_index()
-        except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
-            return {}
-
-    cache_file._load_index = load_or_forget
-
-
 @functools.cache
-def _package_digest() -> bytes:
+def _package_digest() -> str:
     """Of the sources that hold compiled code: those that import this module or register an implementation."""
     digest = hashlib.sha256()
     for path in sorted(pathlib.Path(__file__).parent.rglob("*.py")):
         source = path.read_bytes()
         if b"partita.dispatch import" in source or b".register(" in source:
             digest.update(source)
-    return digest.digest()
+    return digest.hexdigest()
 
 
-def _fingerprint() -> str:
-    """Changes with any source of compiled code, and with any implementation that a user registered."""
-    digest = hashlib.sha256(_package_digest())
+def _added_from_outside() -> tuple[set[str], str]:
+    """Names of the package's own classes that were given foreign implementations; a digest of all foreign ones."""
+    patched, digest = set(), hashlib.sha256()
     for function in _generics:
         for cls, implementation in function.table.items():
             if not implementation.__module__.startswith("partita."):
-                digest.update(f"{function.__name__} {cls.__module__}.{cls.__qualname__}".encode())
+                name = f"{function.__name__} {cls.__module__}.{cls.__qualname__}"
+                digest.update(name.encode())
                 _digest_code(digest, implementation.__code__)
-    return digest.hexdigest()
+                if cls.__module__.startswith("partita."):
+                    patched.add(name)
+    return patched, digest.hexdigest()
 
 
 def _digest_code(digest: Any, code: CodeType) -> None:
@@ -305,8 +288,8 @@ def _listen() -> None:
             if not Announce.told and (function.__module__ or "").startswith("partita."):
                 Announce.told = True
                 logger.warning(
-                    "partita: compiling this model for the first time on this machine (a few seconds); "
-                    "later runs load it from disk."
+                    "partita: compiling this model for the first time on this machine (seconds; up to a minute "
+                    "where columns of several kinds meet); later runs load it from disk."
                 )
 
         def on_end(self, ended: Any) -> None:

@@ -256,3 +256,24 @@ def test_no_warnings_are_emitted(recwarn):
 def test_long_names_are_shortened_in_notes():
     table = read_table(pd.DataFrame({"n" * 10_000: [0.5, np.nan]}))
     assert all(len(note.message) < 200 for note in table.notes)
+
+
+def test_text_that_is_hardly_meant_as_categories():
+    """Numbers with a stray word in them, dates, and remarks are read as said, and the user is told."""
+    numbers = [str(k % 8) for k in range(30)]
+    dates = [f"2024-{1 + k % 12:02d}-{1 + k % 28:02d}" for k in range(60)]
+    for values, code in (
+        (["?", *numbers], "text_numbers"),
+        ([f"{k / 7:.3f}" for k in range(60)], "text_numbers"),
+        (dates, "text_dates"),
+        ([f"{1 + k % 28}/{1 + k % 12}/24" for k in range(60)], "text_dates"),
+        ([f"{value} 10:30" for value in dates], "text_dates"),
+        ([*(f"remark {k}" for k in range(30)), *(f"remark {k}" for k in range(20))], "rare_levels"),
+    ):
+        table = read_table({"a": np.array(values, dtype=object)})
+        assert note(table, code).level == "warning" and note(table, code).columns == ("a",)
+        declared = read_table({"a": np.array(values, dtype=object)}, {"a": "categorical"})
+        assert code not in codes_noted(declared)
+    for values in (numbers, ["x", "1", "2", "3"] * 9, ["2024-01-01", "2024-02-01"] * 9, list("abcdefgh") * 9):
+        found = codes_noted(read_table({"a": np.array(values, dtype=object)}))
+        assert not {"text_numbers", "text_dates", "rare_levels"} & set(found)

@@ -125,6 +125,7 @@ def test_chain_has_the_exact_posterior(make):
     assert p_value(states, p, drawn) > FALSE_ALARM
 
 
+@SLOW
 def test_full_covariances_have_the_exact_posterior():
     """Disjoint views whose columns lean on each other."""
     table = FullTable(np.where(np.isnan(REALS), 0.2, REALS))

@@ -12,7 +12,8 @@ import numpy as np
 
 from partita.cli.output import Outcome, describe, in_words, write_columns
 from partita.cli.progress import Watch
-from partita.cli.sources import InputTable, kinds_of, open_table, shown_kinds
+from partita.cli.sources import InputTable, kinds_of, open_table, shown_kinds, some_names
+from partita.findings.words import count
 
 __all__ = ["CONSENSUS_METHODS", "as_labels", "blocks", "cluster", "consensus", "tree", "views", "write_page"]
 
@@ -251,14 +252,15 @@ def blocks(
     from partita import RelationalBlocks
 
     table = open_table(path, **reading)
+    matrix = table.matrix()
     model = RelationalBlocks(random_state=seed)
     with Watch(quiet=quiet) as watch:
         if "callback" in model.get_params():
             model.set_params(callback=watch)
-        _fit(model, table.matrix())
+        _fit(model, matrix)
     rows, columns = np.asarray(model.row_labels_), np.asarray(model.column_labels_)
     K, L = len(np.unique(rows)), len(np.unique(columns))
-    words = f"{K} groups of {len(rows)} rows and {L} groups of {len(columns)} columns."
+    words = f"{count(K, 'group')} of {len(rows)} rows and {count(L, 'group')} of {len(columns)} columns."
     figures = {"method": "RelationalBlocks", "n_row_clusters": K, "n_column_clusters": L}
     folder = _folder(out, table)
     files = {
@@ -268,8 +270,8 @@ def blocks(
     write_columns(folder / "rows.csv", {"row": _names(table), "group": rows})
     write_columns(folder / "columns.csv", {"column": np.array(list(table.columns)), "group": columns})
     files |= _save(model, folder, table, "blocks")
-    files |= write_page(model, folder / REPORT, table.matrix(), table)
-    return Outcome(words, figures, files, _notes(model), watch.stopped)
+    files |= write_page(model, folder / REPORT, matrix, table)
+    return Outcome(words, figures, files, _notes(model, table), watch.stopped)
 
 
 # ---- what they share ---------------------------------------------------------------------------------------------
@@ -298,14 +300,7 @@ def as_labels(values: np.ndarray) -> np.ndarray:
 
 
 def _finish(
-    command: str,
-    model: Any,
-    table: InputTable,
-    out: Any,
-    watch: Watch,
-    *,
-    noun: str = "row",
-    X: Any = None,
+    command: str, model: Any, table: InputTable, out: Any, watch: Watch, *, noun: str = "row", X: Any = None
 ) -> Outcome:
     figures = describe(model, X)
     words = in_words(model, table.n_rows, noun, X)
@@ -322,20 +317,29 @@ def _finish(
     files = {str(folder / LABELS): f"the cluster of each {noun} and how sure it is"}
     files |= _save(model, folder, table, command)
     files |= write_page(model, folder / REPORT, X, table)
-    kinds = shown_kinds(model.schema_) if command == "cluster" else ""
-    return Outcome(words, figures | ({"kinds": kinds} if kinds else {}), files, _notes(model), watch.stopped)
+    kinds = shown_kinds(model.schema_) if command != "consensus" else ""
+    return Outcome(
+        words, figures | ({"kinds": kinds} if kinds else {}), files, _notes(model, table), watch.stopped
+    )
 
 
 def _finish_views(model: Any, table: InputTable, out: Any, watch: Watch) -> Outcome:
     labels, members = np.asarray(model.view_labels_), np.asarray(model.feature_views_)
     names = np.array(list(table.columns), dtype=object)
-    lines, views = [], []
+    lines, alone = [], []
+    views: list[dict[str, Any]] = []
     for v in range(labels.shape[1]):
         own = [str(name) for name, share in zip(names, members[:, v], strict=True) if share > 0.5]
         K = len(np.unique(labels[:, v]))
         views.append({"n_clusters": K, "columns": own})
-        lines.append(f"  view {v + 1}: {K} groups by {', '.join(own[:8])}" + (" ..." if len(own) > 8 else ""))
-    words = "\n".join([f"{labels.shape[1]} views of {table.n_rows} rows and {len(names)} columns.", *lines])
+        if K > 1:
+            lines.append(f"  view {v + 1}: {K} groups by {some_names(own)}")
+        else:
+            alone += own
+    if alone:
+        lines.append(f"  on their own, telling no rows apart: {some_names(alone)}")
+    n_views = sum(view["n_clusters"] > 1 for view in views)
+    words = "\n".join([f"{count(n_views, 'view')} of {table.n_rows} rows and {len(names)} columns.", *lines])
     folder = _folder(out, table)
     of_rows = {"row": _names(table)} | {f"view_{v + 1}": labels[:, v] for v in range(labels.shape[1])}
     of_columns = {"column": names} | {f"view_{v + 1}": members[:, v] for v in range(labels.shape[1])}
@@ -347,8 +351,10 @@ def _finish_views(model: Any, table: InputTable, out: Any, watch: Watch) -> Outc
     }
     files |= _save(model, folder, table, "views")
     files |= write_page(model, folder / REPORT, table.columns, table)
-    figures = {"method": type(model).__name__, "n_views": len(views), "views": views}
-    return Outcome(words, figures, files, _notes(model), watch.stopped)
+    figures: dict[str, Any] = {"method": type(model).__name__, "n_views": n_views, "views": views}
+    if hasattr(model, "schema_"):
+        figures["kinds"] = shown_kinds(model.schema_)
+    return Outcome(words, figures, files, _notes(model, table), watch.stopped)
 
 
 def write_page(
@@ -378,10 +384,16 @@ def _save(model: Any, folder: Path, table: InputTable, command: str) -> dict[str
     if "callback" in model.get_params():
         model.set_params(callback=None)
     model.save(folder / MODEL)
-    source = {"command": command, "file": str(table.path.resolve()), "columns": list(table.columns)}
+    source: dict[str, Any] = {
+        "command": command,
+        "file": str(table.path.resolve()),
+        "columns": list(table.columns),
+    }
+    source |= {"id": table.id_column, "truth": table.truth_column}
     (folder / SOURCE).write_text(json.dumps(source, indent=1) + "\n", encoding="utf-8")
     return {str(folder / MODEL): "the model; partita.load() reads it"}
 
 
-def _notes(model: Any) -> list[str]:
-    return [note.message for note in model.fit_report_ if note.level == "warning"]
+def _notes(model: Any, table: InputTable) -> list[str]:
+    warned = [note.message for note in model.fit_report_ if note.level == "warning"]
+    return [table.note, *warned] if table.note else warned

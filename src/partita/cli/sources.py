@@ -10,7 +10,9 @@ import numpy as np
 
 from partita.table import KINDS, FileError, read_file
 
-__all__ = ["InputTable", "kinds_of", "open_table"]
+__all__ = ["InputTable", "kinds_of", "open_table", "shown_kinds", "some_names"]
+
+SURELY_NAMES = 20  # in fewer rows, values may all differ by chance
 
 
 class InputTable(NamedTuple):
@@ -21,9 +23,19 @@ class InputTable(NamedTuple):
     n_rows: int
     names: np.ndarray | None
     truth: np.ndarray | None
+    id_column: str | None = None  # where the names come from
+    truth_column: str | None = None
+    note: str = ""  # what was found out about the file
 
     def matrix(self) -> np.ndarray:
         """All columns as one array, for tables of one kind."""
+        texts = [name for name, values in self.columns.items() if values.dtype.kind == "O"]
+        if texts and len(texts) < len(self.columns):
+            raise FileError(
+                f"{self.path}: column {texts[0]!r} holds text and others hold numbers, and all cells must be of one "
+                f"sort; if it names the rows say --id {texts[0]}, else leave it out with --ignore, or use "
+                "`partita cluster`"
+            )
         return np.column_stack(list(self.columns.values()))
 
 
@@ -38,9 +50,19 @@ def open_table(
     header: bool | None = None,
     key: str | None = None,
 ) -> InputTable:
-    """Read a file; leave out what is not to be modelled."""
+    """Read a file; leave out what is not to be modelled.
+
+    A first column that only names the rows (text that never comes twice, or 0, 1, 2 ...) is taken for their names,
+    unless the caller says which columns to use, or which one has the names.
+    """
     path = Path(path)
     table = read_file(path, separator=separator, header=header, key=key)
+    note = ""
+    if id_column is None and not columns and (found := _naming_column(table, {truth, *ignore})):
+        id_column, note = (
+            found,
+            f"column {found!r} is taken for the names of the rows (--column chooses others)",
+        )
     aside = {name: table.take([name], path).columns[name] for name in (id_column, truth) if name}
     if columns:
         table = table.take(columns, path)
@@ -48,7 +70,21 @@ def open_table(
     if not kept.columns:
         raise FileError(f"{path}: no column is left to model")
     names = None if id_column is None else aside[id_column]
-    return InputTable(path, kept.columns, table.n_rows, names, aside.get(truth) if truth else None)
+    known = aside.get(truth) if truth else None
+    return InputTable(path, kept.columns, table.n_rows, names, known, id_column, truth, note)
+
+
+def _naming_column(table: Any, spoken_for: set[str | None]) -> str | None:
+    """The first column, if it can only be the names of the rows."""
+    name, values = next(iter(table.columns.items()))
+    if name in spoken_for or len(table.columns) == 1 or table.n_rows <= SURELY_NAMES:
+        return None
+    if values.dtype.kind == "O":
+        texts = values.tolist()
+        return name if None not in texts and len(set(texts)) == len(texts) else None
+    if values.dtype.kind in "iuf" and values[0] in (0, 1):
+        return name if np.array_equal(values - values[0], np.arange(len(values))) else None
+    return None
 
 
 def kinds_of(asked: Sequence[str], table: InputTable) -> dict[str, str] | None:
@@ -71,8 +107,9 @@ def shown_kinds(schema: Any) -> str:
     by_kind: dict[str, list[str]] = {}
     for column in schema.columns:
         by_kind.setdefault(column.kind, []).append(str(column.name))
-    parts = []
-    for kind, names in by_kind.items():
-        some = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        parts.append(f"{kind}: {some}")
-    return "; ".join(parts)
+    return "; ".join(f"{kind}: {some_names(names)}" for kind, names in by_kind.items())
+
+
+def some_names(names: Sequence[str], limit: int = 6) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")

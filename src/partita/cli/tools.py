@@ -14,6 +14,7 @@ from partita.cli.clustering import MODEL, REPORT, SOURCE, as_labels, cluster, wr
 from partita.cli.output import Outcome, write_columns
 from partita.cli.progress import Watch
 from partita.cli.sources import open_table
+from partita.findings.words import count
 from partita.table import FileError, read_file
 
 __all__ = ["compare", "demo", "ensemble", "report", "warm"]
@@ -74,7 +75,9 @@ def ensemble(
     sizes = [len(np.unique(member[member >= 0])) for member in labels.T]
     words = f"{labels.shape[1]} clusterings of {table.n_rows} rows, with {min(sizes)} to {max(sizes)} clusters each."
     figures = {"n_objects": table.n_rows, "n_members": labels.shape[1], "n_clusters": sizes}
-    return Outcome(words, figures, {str(out): "the label matrix"}, [], watch.stopped)
+    return Outcome(
+        words, figures, {str(out): "the label matrix"}, [table.note] if table.note else [], watch.stopped
+    )
 
 
 def compare(
@@ -95,7 +98,7 @@ def compare(
     """
     from partita import metrics
 
-    a, b = _labels_of(first, column), _labels_of(second, second_column or column)
+    (one, a), (two, b) = _labels_of(first, column), _labels_of(second, second_column or column)
     if len(a) != len(b):
         raise FileError(f"{first} has {len(a)} rows and {second} {len(b)}: both must hold the same objects")
     known = np.array([x is not None and y is not None for x, y in zip(a.tolist(), b.tolist(), strict=True)])
@@ -112,12 +115,19 @@ def compare(
     }
     lines = [f"  {name.replace('_', ' '):26} {value:.4f}" for name, value in scores.items()]
     K, L = len(set(a.tolist())), len(set(b.tolist()))
-    words = f"{len(a)} objects, {K} and {L} clusters."
-    figures = {"n_objects": len(a), "n_clusters": [K, L], **{k: float(v) for k, v in scores.items()}}
+    words = (
+        f"{len(a)} objects: {count(K, 'cluster')} in column {one!r}, {count(L, 'cluster')} in column {two!r}."
+    )
+    figures = {
+        "n_objects": len(a),
+        "n_clusters": [K, L],
+        "columns": [one, two],
+        **{k: float(v) for k, v in scores.items()},
+    }
     return Outcome("\n".join([words, *lines]), figures)
 
 
-def _labels_of(path: str | Path, column: str | None) -> np.ndarray:
+def _labels_of(path: str | Path, column: str | None) -> tuple[str, np.ndarray]:
     table = read_file(path)
     if column is None:
         usual = [name for name in table.columns if name.lower() in ("cluster", "label", "labels", "class")]
@@ -125,7 +135,7 @@ def _labels_of(path: str | Path, column: str | None) -> np.ndarray:
     values = as_labels(table.take([column], path).columns[column])
     labels = np.empty(len(values), dtype=object)
     labels[:] = [None if value is None else str(value) for value in values.tolist()]
-    return labels
+    return column, labels
 
 
 def report(
@@ -161,12 +171,16 @@ def report(
             f"{model}: there is no model; give a folder that partita wrote, or a file written by save()"
         )
     fitted = load(path)
-    X = None
+    X: Any = None
+    source = None
     remembered = path.with_name(SOURCE)
     if table is None and remembered.exists():
-        source = json.loads(remembered.read_text(encoding="utf-8"))
-        if Path(source["file"]).exists():
-            X = open_table(source["file"], columns=source["columns"]).columns
+        told = json.loads(remembered.read_text(encoding="utf-8"))
+        if Path(told["file"]).exists():
+            source = open_table(
+                told["file"], columns=told["columns"], id_column=told.get("id"), truth=told.get("truth")
+            )
+            X = source.matrix() if told.get("command") == "blocks" else source.columns
     elif table is not None:
         X = open_table(
             table, columns=list(fitted.schema_.names) if hasattr(fitted.schema_, "names") else ()
@@ -174,7 +188,7 @@ def report(
     page = Path(out) if out else path.with_name(REPORT)
     if type(fitted).__module__.startswith("partita.consensus") and X is not None:
         X = {name: as_labels(values) for name, values in X.items()}
-    files = write_page(fitted, page, X, None, title)
+    files = write_page(fitted, page, X, source, title)
     return Outcome("The report is written.", {"method": type(fitted).__name__}, files)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,11 @@ from partita.table.schema import ColumnSchema
 
 # With fewer rows than this, all values may well be distinct by chance.
 _IDENTIFIER_ROWS = 20
+# Text with more distinct values than this is hardly a category: is it numbers, dates, or remarks?
+_MANY_LEVELS = 20
+_FEW_LEVELS = 5  # that many numbers and a word may well be names
+_NUMBERS_AMONG_TEXT = 0.8
+_DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ].*)?")
 
 
 class Policy(NamedTuple):
@@ -90,6 +96,8 @@ def learn_column(
     else:
         _check_codes(raw, levels, inferred, policy, findings)
         _check_identifier(raw, levels, active, policy, findings)
+        if inferred and raw.family == "str" and not raw.declared:
+            _doubt_text(raw, levels, active, findings)
     return ColumnSchema(
         raw.name,
         kind,
@@ -218,3 +226,25 @@ def _check_identifier(
             "declare it 'ignore', or pass identifiers='warn' to model it"
         )
     findings.add("identifier", raw.name, len(levels))
+
+
+def _doubt_text(raw: RawColumn, levels: list[Any], active: np.ndarray | None, findings: Findings) -> None:
+    """Note text that was hardly meant as categories: numbers with a stray word, dates, remarks."""
+    n_observed, n_numbers = len(raw.observed(active)), sum(map(_is_number, levels))
+    enough = _FEW_LEVELS if n_numbers < len(levels) else _MANY_LEVELS
+    if len(levels) > enough and n_numbers >= _NUMBERS_AMONG_TEXT * len(levels):
+        findings.add("text_numbers", raw.name)
+    elif len(levels) <= _MANY_LEVELS:
+        return
+    elif all(_DATE.fullmatch(level) for level in levels):
+        findings.add("text_dates", raw.name)
+    elif n_observed / 2 < len(levels) < n_observed:  # all distinct: an identifier
+        findings.add("rare_levels", raw.name, len(levels))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -156,6 +156,10 @@ def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
         with _open_text(path) as file:
             reader = csv.reader(file, delimiter=separator, strict=True)
             for row in reader:
+                if "\0" in "".join(row):
+                    raise FileError(
+                        f"{path}, line {reader.line_num}: a zero byte, which no text has: save it as UTF-8 text"
+                    )
                 if row:
                     yield reader.line_num, row
     except UnicodeDecodeError as error:

@@ -23,6 +23,21 @@ _TEXTS = {
         "every observed value is distinct, which looks like an identifier: {columns}; leave such a column "
         "out, or declare it 'ignore', if it only names the rows",
     ),
+    "text_numbers": (
+        "warning",
+        "text that is nearly all numbers is read as categories: {columns}; make numbers of it, and missing cells (NaN) "
+        "of what is none, or declare it 'categorical' if these are names",
+    ),
+    "text_dates": (
+        "warning",
+        "text that looks like dates is read as categories: {columns}; convert it to a number (days since a reference "
+        "date) or to a category (month, weekday), or declare it 'ignore'",
+    ),
+    "rare_levels": (
+        "warning",
+        "categories that hardly ever come twice say little about groups: {columns} distinct values; declare such a "
+        "column 'ignore', or join its values into fewer",
+    ),
     "unknown_levels": ("warning", "values not seen at fit are read as missing: {columns}"),
 }
 
@@ -35,8 +50,8 @@ class Note:
     ----------
     code : str
         A short name for programs: "kinds", "missing", "constant", "empty_columns", "empty_rows",
-        "identifier", "missing_code", "lone_minus_one", "negative_levels", "unknown_levels" or
-        "unweighted_levels".
+        "identifier", "missing_code", "lone_minus_one", "negative_levels", "text_numbers", "text_dates",
+        "rare_levels", "unknown_levels" or "unweighted_levels".
     message : str
         One sentence for people.
     columns : tuple of str

@@ -92,7 +92,7 @@ def _open_any(X: Any) -> Source:
     if isinstance(X, (str, bytes, set, frozenset)) or X is None:
         raise ValueError(
             f"Expected a two-dimensional table, got {type(X).__name__}; pass an array, a data frame or a "
-            "list of rows"
+            "list of rows (of a file: partita.table.read_file(path).columns)"
         )
     frame = _open_frame(X)
     if frame is not None:
