@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import Found
+from partita.consensus.distinct import Rows, distinct_rows
 from partita.consensus.evidence import independent_votes, relative_weights
-from partita.consensus.label_mixtures import PSEUDO_COUNT, LabelMixture, Rows, distinct_rows, label_block
+from partita.consensus.label_mixtures import PSEUDO_COUNT, LabelMixture, label_block
 from partita.consensus.labelings import Labelings
 from partita.consensus.nbce_notes import (
     FEWEST_DRAWS,
