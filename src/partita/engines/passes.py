@@ -16,6 +16,7 @@ from scipy.special import xlogy
 from partita.engines.packing import PackedBlock
 from partita.execution import PartData, Parts, Serial, row_blocks
 from partita.families.contract import cache_start, n_columns, spread_start, stats_start
+from partita.families.data import join, take
 from partita.families.registry import Block
 from partita.families.rows import (
     normalize_rows,
@@ -44,6 +45,7 @@ __all__ = [
     "plug_in",
     "predictive",
     "rounding_error",
+    "rows_in_memory",
     "shells",
 ]
 
@@ -112,6 +114,24 @@ def shells(blocks: Sequence[Any]) -> list[Any]:
 def filled(blocks: Sequence[Any], data: Sequence[Any]) -> list[Any]:
     """Shells with the data of a part."""
     return [block._replace(data=data[block.data]) for block in blocks]
+
+
+def rows_in_memory(blocks: Sequence[Any], rows: np.ndarray) -> tuple[Sequence[Any], np.ndarray]:
+    """Blocks that hold these rows (in ascending order, if they lie in parts), and where they are in them."""
+    parts = parts_of(blocks)
+    if parts is None:
+        return blocks, rows
+    cuts = np.searchsorted(rows, parts.starts)
+    own = [rows[lo:hi] - start for lo, hi, start in zip(cuts, cuts[1:], parts.starts, strict=False)]
+    plain = [Block(*block[:3]) for block in blocks]
+    found = list(parts.map(_take_part, [block.data.index for block in plain], own))
+    data = (join([part[b] for part in found]) for b in range(len(plain)))
+    held = [block._replace(data=values) for block, values in zip(plain, data, strict=True)]
+    return held, np.arange(len(rows))
+
+
+def _take_part(data: Sequence[Any], indices: Sequence[int], rows: np.ndarray) -> list[Any]:
+    return [take(data[index], rows) for index in indices]
 
 
 def collect(

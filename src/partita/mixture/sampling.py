@@ -21,6 +21,7 @@ from partita.engines.chains import (
     collapsed_sampler,
     run_chain,
 )
+from partita.engines.copies import any_partly_seen
 from partita.engines.gibbs import MANY
 from partita.engines.passes import Parameters, Statistics, assign_rows, n_cache, n_stats, predictive
 from partita.engines.run import Progress, Run
@@ -28,7 +29,7 @@ from partita.engines.seeding import label_statistics
 from partita.engines.starts import Start, find_start
 from partita.execution import Serial
 from partita.families import FAMILIES, Block, entry_of, take
-from partita.families.contract import expect, is_conjugate, partly_seen
+from partita.families.contract import expect, is_conjugate
 from partita.labels import canonical
 from partita.mixture.inference import Fitted, Request
 from partita.mixture.noise import Noise, Verdict, fit_background, log_density, sum_up
@@ -226,10 +227,9 @@ def _start(objects, rows, weights, ask: Request, schedule: Schedule, index: int,
         most = min(ask.limit or 10, len(rows), getattr(ask.prior, "n_components", len(rows)))
         z = np.random.default_rng(seed).integers(most, size=len(rows))
         return Start(canonical(z), ask.prior, families)
-    if counts is not None and not np.all(counts == 1):
-        objects = [block._replace(data=take(block.data, rows)) for block in objects]
+    shared = None if counts is None or np.all(counts == 1) else rows
     stand_ins = [_stand_in(block) for block in objects]
-    start = find_start(stand_ins, ask.prior, schedule, seed=seed, apart=index % 2 == 1)
+    start = find_start(stand_ins, ask.prior, schedule, seed=seed, apart=index % 2 == 1, object_rows=shared)
     kept = [
         learned if is_conjugate(family) else family
         for learned, family in zip(start.families, families, strict=True)
@@ -322,7 +322,7 @@ def _statistics(blocks, weights, z, seed: int) -> tuple[Statistics, tuple[np.nda
         n = np.bincount(z[seen], minlength=K).astype(float)
         return Statistics(n, S, np.nan, 0.0, 0.0), thetas
     statistics = label_statistics(blocks, weights, z, K)
-    if any(partly_seen(block.family, block.data) for block in blocks):
+    if any_partly_seen(blocks):
         for _ in range(COMPLETIONS):
             thetas = tuple(expect(block.family, S) for block, S in zip(blocks, statistics.S, strict=True))
             statistics = label_statistics(blocks, weights, z, K, thetas)
