@@ -30,6 +30,10 @@ VB = {
     "random_state": 0,
 }
 
+CHAIN = {
+    "family": "gaussian", "inference": "subclusters", "n_chains": 1, "n_draws": 5, "burn_in": 6, "random_state": 0
+}  # fmt: skip
+
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -41,6 +45,17 @@ def parquet(X, path):
 @pytest.fixture(scope="module")
 def mixtures(reals):
     return {name: Mixture(**options).fit(reals) for name, options in (("em", EM), ("vb", VB))}
+
+
+@pytest.fixture(scope="module")
+def full(reals):
+    """Without holes."""
+    return np.nan_to_num(reals)
+
+
+@pytest.fixture(scope="module")
+def chain(full):
+    return Mixture(**CHAIN).fit(full)
 
 
 @pytest.fixture(scope="module")
@@ -229,3 +244,54 @@ def test_a_file_that_was_cut_short_is_named(reals, tmp_path):
     file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(ValueError, match=r"pass000001\.npz cannot be read"):
         Mixture(**options, resume=tmp_path).fit(reals)
+
+
+# ---- chains ----------------------------------------------------------------------------------------------------
+
+
+def same_chain(one, other):
+    np.testing.assert_array_equal(one.trace_.labels, other.trace_.labels)
+    np.testing.assert_allclose(one.trace_.log_joint, other.trace_.log_joint, rtol=1e-10)
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    np.testing.assert_allclose(one.confidence_, other.confidence_, atol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [7, None])
+def test_the_same_chain_in_blocks(chain, full, rows):
+    same_chain(chain, Mixture(**CHAIN).fit(open_blocks(full, rows=rows)))
+
+
+def test_the_same_chain_of_copies(full):
+    w = np.random.default_rng(0).integers(0, 3, size=len(full)).astype(float)
+    one, other = (Mixture(**CHAIN).fit(X, sample_weight=w) for X in (full, open_blocks(full, rows=1000)))
+    same_chain(one, other)
+
+
+def test_a_chain_that_was_killed_goes_on(chain, full, tmp_path):
+    def kill(progress):
+        if progress.iteration == 8:
+            raise Killed
+
+    with pytest.raises(Killed):
+        Mixture(**CHAIN, resume=tmp_path, callback=kill).fit(open_blocks(full))
+    assert len(list(tmp_path.glob("chain0_draw*.npz"))) == 2
+    seen = []
+    again = Mixture(**CHAIN, resume=tmp_path, callback=lambda progress: seen.append(progress.iteration))
+    same_chain(chain, again.fit(open_blocks(full)))
+    assert seen == [9, 10, 11]
+    with pytest.raises(ValueError, match="belongs to another fit"):
+        Mixture(**{**CHAIN, "random_state": 1}, resume=tmp_path).fit(full)
+
+
+def test_chains_that_keep_nothing_say_so(full, tmp_path):
+    with pytest.raises(ValueError, match="keeps no checkpoints"):
+        Mixture("gaussian", resume=tmp_path).fit(full[:50])
+
+
+def test_nbce_by_subclusters(labels):
+    options = {"inference": "subclusters", "n_chains": 1, "n_draws": 4, "burn_in": 6, "random_state": 0}
+    one, other = (NBCE(**options).fit(Y) for Y in (labels, open_blocks(labels, rows=1000)))
+    same_chain(one, other)
+    assert 3 <= one.n_clusters_ <= 6
+    np.testing.assert_array_equal(one.object_rows_, other.object_rows_)
+    assert 5 not in one.object_rows_  # the row of nothing

@@ -92,6 +92,16 @@ def test_consensus_and_nbce_of_a_dask_array(client):
     same(NBCE(**options).fit(Y), NBCE(**options, executor=client).fit(chunked))
 
 
+def test_the_same_chain(client, reals):
+    X = np.nan_to_num(reals)
+    options = {
+        "family": "gaussian", "inference": "subclusters", "n_chains": 1, "n_draws": 3, "burn_in": 4, "random_state": 0
+    }  # fmt: skip
+    one = Mixture(**options).fit(X)
+    other = Mixture(**options, executor=client).fit(da.from_array(X, chunks=(2500, 2)))
+    np.testing.assert_array_equal(one.trace_.labels, other.trace_.labels)
+
+
 def test_nothing_is_scattered(client, reals, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("scattered")

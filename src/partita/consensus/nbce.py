@@ -404,6 +404,6 @@ def _assign(fitted: Fitted, block: Block, n_rows: int) -> Assignment:
 
 
 def _drawn(fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and confidence of chains; every row that is here took part."""
+    """Labels and confidence of chains; rows in parts that took no part (-1) get theirs in the end."""
     assert fitted.labels is not None and fitted.confidence is not None
-    return fitted.labels, fitted.confidence
+    return np.maximum(fitted.labels, 0), np.nan_to_num(fitted.confidence)
