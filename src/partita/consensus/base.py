@@ -21,9 +21,9 @@ from partita.consensus.labelings import (
     other_negatives,
     reading_options,
 )
-from partita.consensus.parted import read_parted
+from partita.consensus.parted import label_silent, read_parted
 from partita.estimator import FitReport, TableEstimator, as_generator
-from partita.execution import BlockSource, find_blocks
+from partita.execution import BlockSource, PartData, find_blocks
 from partita.labels import label_histograms, signatures
 from partita.mixture.parts import predict_blocks
 from partita.table import Schema, read_table
@@ -128,13 +128,14 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     def _read_members(self, X, sample_weight, member_weight, rng) -> tuple[Labelings, np.ndarray]:
         """What takes part, and the codes of all rows in the same columns."""
+        own = rng.spawn(1)[0]
         source = find_blocks(X)
         if source is not None:
             asked = isinstance(X, BlockSource)
             X, codes = read_parted(self, source, asked, sample_weight, member_weight)
             if codes is not None:
                 return X, codes
-        members = open_members(X, rng.spawn(1)[0])
+        members = open_members(X, own)
         options = {"sample_weight": sample_weight, "estimator_name": type(self).__name__}
         table = read_table(members.X, "categorical", **options, **reading_options(self.noise))
         if self.noise != "missing" and other_negatives(table.schema):
@@ -171,7 +172,12 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         labels = place[found.labels]
         if self._by_histograms():
             self._keep_histograms(labelings, labels, len(order))
-        self.labels_, self.confidence_ = self._all_rows(labels, found.confidence, labelings.rows, codes)
+        if isinstance(codes, PartData):
+            labels, confidence = labels.astype(np.int64), np.array(found.confidence, dtype=np.float64)
+            label_silent(self, codes, labelings.weights, labels, confidence)
+            self.labels_, self.confidence_ = labels, confidence
+        else:
+            self.labels_, self.confidence_ = self._all_rows(labels, found.confidence, labelings.rows, codes)
         self.n_clusters_ = int(np.count_nonzero(sizes))
         self.member_weights_ = self._of_members(found.member_weights, labelings)
         for name in ("n_clusters_posterior", "n_iter", "converged"):

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.labelings import Labelings
 from partita.engines.passes import Parameters, assign_rows, log_joint_rows, plug_in, predictive
-from partita.engines.seeding import Objects, label_statistics
+from partita.engines.seeding import label_statistics
 from partita.execution import PartData, journaled, make_executor
 from partita.families import Block, Categorical
-from partita.labels import signatures
 from partita.metrics import perplexity
 from partita.mixture.inference import Fitted, Request
 from partita.table import check_weights
 
-__all__ = ["PSEUDO_COUNT", "LabelMixture", "Rows", "distinct_rows", "label_block"]
+__all__ = ["PSEUDO_COUNT", "LabelMixture", "label_block"]
 
 PSEUDO_COUNT = 0.5  # of every label: Jeffreys' prior, and where its learning starts
 
@@ -36,35 +35,6 @@ def label_block(
     family = Categorical.default(n_levels, alpha=alpha, power=power, tied=True)
     data = codes if isinstance(codes, PartData) else np.ascontiguousarray(codes)
     return Block(family, data, tuple(range(len(family.power))))
-
-
-class Rows(NamedTuple):
-    """What an engine walks over: label vectors, how often each occurs, and which of them each object has (None: the
-    objects are the rows).
-    """
-
-    codes: Any
-    weights: np.ndarray
-    inverse: np.ndarray | None = None
-    objects: Objects | None = None
-
-    def spread(self, values: np.ndarray) -> np.ndarray:
-        """Of every object, from those of the rows."""
-        return values if self.inverse is None else values[self.inverse]
-
-
-def distinct_rows(labelings: Labelings) -> Rows:
-    """The distinct label vectors with their weights; of a matrix in parts, its rows as they are.
-
-    Examples
-    --------
-    >>> distinct_rows(Labelings.of([[0, 1], [1, 0], [0, 1]])).weights
-    array([2., 1.])
-    """
-    if isinstance(labelings.codes, PartData):
-        return Rows(labelings.codes, labelings.weights)
-    found = signatures(labelings.codes, labelings.weights)
-    return Rows(found.rows, found.weights, found.inverse, Objects(labelings.weights, found.inverse))
 
 
 class LabelMixture(ConsensusEstimator):

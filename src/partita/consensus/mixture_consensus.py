@@ -11,7 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import Found
 from partita.consensus.criteria import CRITERIA
-from partita.consensus.label_mixtures import LabelMixture, Rows, distinct_rows, label_block
+from partita.consensus.distinct import Rows, distinct_rows
+from partita.consensus.label_mixtures import LabelMixture, label_block
 from partita.consensus.labelings import Labelings
 from partita.engines.passes import Assignment, assign_rows, plug_in
 from partita.estimator import warn_user
@@ -187,7 +188,7 @@ class MixtureConsensus(LabelMixture):
         curve: dict[int, float] = {}
         best: tuple[Fitted, Assignment] | None = None
         weights, executor = distinct.weights, self._where()
-        for K in self._numbers(len(weights), labelings):
+        for K in self._numbers(int(np.count_nonzero(weights)), labelings):
             fitted = fit_em([block], weights, self._ask(K, rng, distinct.objects, executor))
             assert fitted.parameters is not None
             assigned = assign_rows(plug_in([block], fitted.parameters), len(weights))

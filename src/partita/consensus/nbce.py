@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import Found
+from partita.consensus.distinct import Rows, distinct_rows
 from partita.consensus.evidence import independent_votes, relative_weights
-from partita.consensus.label_mixtures import PSEUDO_COUNT, LabelMixture, Rows, distinct_rows, label_block
+from partita.consensus.label_mixtures import PSEUDO_COUNT, LabelMixture, label_block
 from partita.consensus.labelings import Labelings
 from partita.consensus.nbce_notes import (
     FEWEST_DRAWS,
@@ -403,6 +404,6 @@ def _assign(fitted: Fitted, block: Block, n_rows: int) -> Assignment:
 
 
 def _drawn(fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and confidence of chains; every row that is here took part."""
+    """Labels and confidence of chains; rows in parts that took no part (-1) get theirs in the end."""
     assert fitted.labels is not None and fitted.confidence is not None
-    return fitted.labels, fitted.confidence
+    return np.maximum(fitted.labels, 0), np.nan_to_num(fitted.confidence)

@@ -27,7 +27,7 @@ from partita.execution import (
 )
 from partita.table import Table
 
-__all__ = ["read_parted"]
+__all__ = ["label_silent", "read_parted"]
 
 CLUSTERS = 30  # that the time of a pass is estimated for, where their number is not given
 
@@ -89,3 +89,23 @@ def _codes_of_part(table: Table, columns: np.ndarray) -> tuple[np.ndarray]:
 
 def _any_label(data: Sequence[np.ndarray], _common: Any, _own: Any) -> np.ndarray:
     return np.asarray((data[0] >= 0).any(axis=1))
+
+
+def label_silent(
+    model: Any, codes: PartData, weights: np.ndarray, labels: np.ndarray, confidence: np.ndarray
+) -> None:
+    """Rows that took no part are labelled as new rows are, in place."""
+    silent = weights == 0
+    if not silent.any():
+        return
+    parts = codes.parts
+    found = parts.map(_rows_of_part, None, parts.split(silent))
+    for lo, hi, part in zip(parts.starts, parts.starts[1:], found, strict=False):
+        if len(part):
+            proba = model._probabilities(part)
+            own = lo + np.flatnonzero(silent[lo:hi])
+            labels[own], confidence[own] = proba.argmax(axis=1), proba.max(axis=1)
+
+
+def _rows_of_part(data: Sequence[np.ndarray], _: Any, own: np.ndarray) -> np.ndarray:
+    return data[0][own]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines import gibbs, hidden
+from partita.engines.checkpoints import ChainKeeper
 from partita.engines.gibbs import MANY, Seating
 from partita.engines.split_merge import split_merge
 from partita.families.contract import constrained, n_columns, unconstrained
@@ -237,12 +238,15 @@ class Sampler(NamedTuple):
     ``log_joint(chain)``.
 
     Any NamedTuple with a ``seating`` (fields ``blocks``, ``z``, ``n``, ``slot_of``), a ``prior`` and an ``iteration``
-    will do for the chain.
+    will do for the chain. One that can be kept on disk also has ``freeze(chain)``, its state as arrays, and
+    ``thaw(blocks, prior, seed, arrays)``.
     """
 
     start: Callable[..., Any]
     step: Callable[..., Any]
     log_joint: Callable[[Any], float]
+    freeze: Callable[[Any], dict[str, np.ndarray]] | None = None
+    thaw: Callable[..., Any] | None = None
 
 
 def collapsed_sampler(dtype: type) -> Sampler:
@@ -274,23 +278,36 @@ def run_chain(
     callback: Callable[[int, int, float], Any] | None = None,
     sampler: Sampler = COLLAPSED,
     keep_partial: bool = False,
+    keeper: ChainKeeper | None = None,
 ) -> ChainRun:
     """Burn in, then draw; ``callback(iteration, n_clusters, log_joint)`` after each iteration, returning True stops.
 
     A chain that is stopped before its first draw leaves the state it is in. So does one that is interrupted (Ctrl-C),
-    with ``keep_partial``; without it the interrupt goes on to the caller.
+    with ``keep_partial``; without it the interrupt goes on to the caller. With a ``keeper`` the chain goes on from
+    where it stood.
     """
-    chain = sampler.start(blocks, prior, z, seed, families=families)
     draws: list[Trace] = []
     hyper: list[tuple[Any, ...]] = []
+    begin = 0
+    if keeper is not None and keeper.begun and sampler.thaw is not None:
+        saved = keeper.load()
+        chain = sampler.thaw(blocks, prior, seed, saved)
+        begin = chain.iteration
+        draws, hyper = keeper.draws(int(saved["n_draws"]), [block.family for block in blocks])
+    else:
+        chain = sampler.start(blocks, prior, z, seed, families=families)
     total, reason = schedule.burn_in + schedule.n_draws * schedule.thin, "done"
     try:
-        for iteration in range(total):
+        for iteration in range(begin, total):
             chain = sampler.step(chain, schedule)
             K, value = int(np.count_nonzero(chain.seating.n)), sampler.log_joint(chain)
             if iteration >= schedule.burn_in and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
                 draws.append(_draw(chain, value, K, index))
                 hyper.append(tuple(block.family for block in chain.seating.blocks))
+                if keeper is not None:
+                    keeper.add(len(draws) - 1, draws[-1], hyper[-1])
+            if keeper is not None and sampler.freeze is not None:
+                keeper.save(sampler.freeze(chain), len(draws))
             if callback is not None and callback(iteration + 1, K, value):
                 reason = "stopped"
                 break

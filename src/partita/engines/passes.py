@@ -7,7 +7,7 @@ passed over part by part, wherever these are; the functions that do so are at th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +17,16 @@ from partita.engines.device_passes import (
     DeviceScorer,
     assign_on_device,
     collect_on_device,
+    fetch_rows,
     label_on_device,
     on_device,
     score_by_data,
     score_by_parameters,
 )
 from partita.engines.packing import PackedBlock
-from partita.execution import BLOCK_ROWS, PartData, Parts, Serial, fold, part_rows, row_blocks
+from partita.execution import PartData, Parts, Serial, row_blocks
 from partita.families.contract import cache_start, n_columns, spread_start, stats_start
+from partita.families.data import join, take
 from partita.families.registry import Block
 from partita.families.rows import (
     normalize_rows,
@@ -53,6 +55,7 @@ __all__ = [
     "plug_in",
     "predictive",
     "rounding_error",
+    "rows_in_memory",
     "shells",
 ]
 
@@ -123,6 +126,26 @@ def filled(blocks: Sequence[Any], data: Sequence[Any]) -> list[Any]:
     return [block._replace(data=data[block.data]) for block in blocks]
 
 
+def rows_in_memory(blocks: Sequence[Any], rows: np.ndarray) -> tuple[Sequence[Any], np.ndarray]:
+    """Blocks that hold these rows (in ascending order, if they lie in parts), and where they are in them."""
+    if on_device(blocks):
+        return [block._replace(data=fetch_rows(block.data, rows)) for block in blocks], np.arange(len(rows))
+    parts = parts_of(blocks)
+    if parts is None:
+        return blocks, rows
+    cuts = np.searchsorted(rows, parts.starts)
+    own = [rows[lo:hi] - start for lo, hi, start in zip(cuts, cuts[1:], parts.starts, strict=False)]
+    plain = [Block(*block[:3]) for block in blocks]
+    found = list(parts.map(_take_part, [block.data.index for block in plain], own))
+    data = (join([part[b] for part in found]) for b in range(len(plain)))
+    held = [block._replace(data=values) for block, values in zip(plain, data, strict=True)]
+    return held, np.arange(len(rows))
+
+
+def _take_part(data: Sequence[Any], indices: Sequence[int], rows: np.ndarray) -> list[Any]:
+    return [take(data[index], rows) for index in indices]
+
+
 def collect(
     blocks: Sequence[Any], weights: np.ndarray, parameters: Parameters, executor: Any = None
 ) -> Statistics:
@@ -130,7 +153,7 @@ def collect(
     journal = getattr(executor, "journal", None)
     found = None if journal is None else journal.find(parameters)
     if found is not None:
-        return Statistics(*found)
+        return Statistics(*found)  # of an earlier run
     if on_device(blocks):
         scorer = score_by_parameters(blocks, parameters.log_weights, parameters.thetas)
         n, S, log_likelihood, entropy = collect_on_device(scorer, weights)
@@ -139,12 +162,11 @@ def collect(
     if isinstance(sides[0][1], PartData):
         parts = sides[0][1].parts
         travelling = [(family, data.index, theta) for family, data, theta in sides]
-        common = (travelling, parameters.log_weights)
-        total = parts.reduce(_collect_part, common, parts.split(weights), add_up)
+        own = list(zip(parts.starts.tolist(), parts.split(weights), strict=False))
+        found = parts.reduce(_collect_part, (travelling, parameters.log_weights), own, merge_sums)
     else:
-        results = _walk(sides, parameters.log_weights, weights, executor)
-        n_blocks = part_rows(sum(len(block.columns) for block in blocks)) // BLOCK_ROWS
-        total = fold(_in_parts(results, n_blocks), add_up)
+        found = _walk(sides, parameters.log_weights, weights, executor)
+    total = rounded(found)
     S = (
         block.levels @ s if isinstance(block, PackedBlock) else s
         for block, s in zip(blocks, total.S, strict=True)
@@ -155,48 +177,71 @@ def collect(
     return total
 
 
-def _collect_part(data: Sequence[Any], common: Any, weights: np.ndarray) -> Statistics:
+def _collect_part(data: Sequence[Any], common: Any, own: tuple[int, np.ndarray]) -> ExactSums:
     travelling, log_weights = common
     sides = [(family, data[index], theta) for family, index, theta in travelling]
-    return next(_in_parts(_walk(sides, log_weights, weights, None), len(weights)))
+    start, weights = own
+    return _walk(sides, log_weights, weights, None, start)
 
 
 def _walk(
-    sides: Sequence[tuple[Any, Any, np.ndarray]], log_weights: np.ndarray, weights: np.ndarray, executor: Any
-) -> Iterator[Statistics]:
-    """Statistics of each block of rows."""
+    sides: Sequence[tuple[Any, Any, np.ndarray]],
+    log_weights: np.ndarray,
+    weights: np.ndarray,
+    executor: Any,
+    start: int = 0,
+) -> ExactSums:
+    """Statistics of all rows, of which the first is row ``start`` of the table."""
 
-    def one(rows: np.ndarray) -> Statistics:
+    def one(rows: np.ndarray) -> list[np.ndarray]:
         R = np.tile(log_weights, (len(rows), 1))
         for family, data, theta in sides:
             project_rows(family, data, rows, theta, R)
-        sums = np.zeros(2)
+        sums = np.zeros(3)
         normalize_rows(R, weights[rows], sums)
-        S = tuple(np.zeros(theta.shape) for _, _, theta in sides)
-        hidden = 0.0
+        S = [np.zeros(theta.shape) for _, _, theta in sides]
         for (family, data, theta), s in zip(sides, S, strict=True):
-            hidden += scatter_rows(family, data, rows, theta, R, s)
-        return Statistics(R.sum(axis=0), S, sums[0], sums[1], hidden)
+            sums[2] += scatter_rows(family, data, rows, theta, R, s)
+        return [R.sum(axis=0), sums, *S]
 
-    return iter((executor or Serial()).map(one, row_blocks(len(weights))))
+    total: ExactSums | None = None
+    for result in (executor or Serial()).map(one, row_blocks(len(weights), start=start)):
+        total = (result, [np.zeros_like(s) for s in result]) if total is None else add_exactly(total, result)
+    assert total is not None
+    return total
 
 
-def _in_parts(results: Iterable[Statistics], n_blocks: int) -> Iterator[Statistics]:
-    """Sums of so many blocks each, added in their order, in place."""
-    total: Statistics | None = None
-    for number, part in enumerate(results):
-        if total is None:
-            total = part
-        else:
-            for s, more in zip(total.S, part.S, strict=True):
-                s += more
-            sums = (a + b for a, b in zip(total[2:], part[2:], strict=True))
-            total = Statistics(total.n + part.n, total.S, *sums)
-        if (number + 1) % n_blocks == 0:
-            yield total
-            total = None
-    if total is not None:
-        yield total
+# Sums in twice the digits of a double: the value, and what it lacks. Rounded at the end they are the same whatever the
+# order in which blocks of rows were added up, be it in one process or on many workers.
+ExactSums = tuple[list[np.ndarray], list[np.ndarray]]
+
+
+def add_exactly(total: ExactSums, more: Sequence[np.ndarray]) -> ExactSums:
+    """The sums with those of one block; what rounding loses is kept apart."""
+    with np.errstate(invalid="ignore"):
+        for value, lack, s in zip(*total, more, strict=True):
+            both = value + s
+            back = both - value
+            s = s - back
+            np.subtract(both, back, out=back)
+            np.subtract(value, back, out=back)
+            back += s
+            lack += back
+            value[...] = both
+    return total
+
+
+def merge_sums(one: ExactSums, other: ExactSums) -> ExactSums:
+    """The sums of both, as new arrays: those of a worker stay what they are."""
+    copy = ([value.copy() for value in one[0]], [a + b for a, b in zip(one[1], other[1], strict=True)])
+    return add_exactly(copy, other[0])
+
+
+def rounded(sums: ExactSums) -> Statistics:
+    """The statistics, each rounded once."""
+    # a log likelihood of -inf lacks nothing
+    n, about, *S = (value + np.where(np.isnan(lack), 0.0, lack) for value, lack in zip(*sums, strict=True))
+    return Statistics(n, tuple(S), *(float(value) for value in about))
 
 
 def add_up(one: Statistics, other: Statistics) -> Statistics:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.device_passes import count_labels, fetch_rows, on_device
+from partita.engines.device_passes import count_labels, on_device
 from partita.engines.passes import (
     Parameters,
     Statistics,
@@ -21,11 +21,11 @@ from partita.engines.passes import (
     log_joint_rows,
     n_stats,
     parts_of,
+    rows_in_memory,
     shells,
 )
 from partita.execution import row_blocks
 from partita.families.contract import expect
-from partita.families.data import join, take
 from partita.families.registry import Block
 from partita.families.rows import scatter_rows
 
@@ -56,7 +56,7 @@ def seed_statistics(
     rows, own = _sampled(weights if objects is None else objects.weights, rng)
     if objects is not None:
         rows = objects.rows[rows]
-    blocks, rows = _in_memory(blocks, rows)
+    blocks, rows = rows_in_memory(blocks, rows)
     cells = [_single_statistics(block, rows) for block in blocks]
     # each distinct object once, in the order of its values: the order of rows must not matter, nor whether an
     # object comes twice or with weight 2
@@ -81,27 +81,6 @@ def _sampled(weights: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray,
     p = None if own.min() == own.max() else own / own.sum()
     # heavy objects are more likely in the sample already
     return np.sort(rows[rng.choice(len(rows), size=SAMPLE, replace=False, p=p)]), np.ones(SAMPLE)
-
-
-def _in_memory(blocks: Sequence[Block], rows: np.ndarray) -> tuple[Sequence[Block], np.ndarray]:
-    """Blocks that hold these rows, and where they are in them."""
-    if on_device(blocks):
-        return [block._replace(data=fetch_rows(block.data, rows)) for block in blocks], np.arange(len(rows))
-    parts = parts_of(blocks)
-    if parts is None:
-        return blocks, rows
-    cuts = np.searchsorted(rows, parts.starts)
-    own = [rows[lo:hi] - start for lo, hi, start in zip(cuts, cuts[1:], parts.starts, strict=False)]
-    plain = [Block(*block[:3]) for block in blocks]
-    found = list(parts.map(_take_part, [block.data.index for block in plain], own))
-    data = (join([part[b] for part in found]) for b in range(len(plain)))
-    return [block._replace(data=values) for block, values in zip(plain, data, strict=True)], np.arange(
-        len(rows)
-    )
-
-
-def _take_part(data: Sequence[Any], indices: Sequence[int], rows: np.ndarray) -> list[Any]:
-    return [take(data[index], rows) for index in indices]
 
 
 def label_statistics(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines import chains, gibbs
-from partita.engines.passes import assign_rows, log_joint_rows, predictive
+from partita.engines.passes import assign_rows, log_joint_rows, parts_of, predictive, rows_in_memory
 from partita.engines.seeding import seed_parameters, seed_statistics
 from partita.families import n_rows, take
 from partita.families.registry import Block
@@ -43,6 +43,7 @@ def find_start(
     seed: int,
     apart: bool = False,
     n_iterations: int = ITERATIONS,
+    object_rows: np.ndarray | None = None,
 ) -> Start:
     """Labels of all rows from a short chain over a sample of them.
 
@@ -58,6 +59,8 @@ def find_start(
         Whether the sample starts as many clusters rather than as one.
     n_iterations : int
         Of the chain over the sample.
+    object_rows : ndarray, optional
+        The row of each object, where these are not the rows; labels are then of the objects.
 
     Examples
     --------
@@ -72,10 +75,10 @@ def find_start(
     >>> len(np.unique(start.z))
     2
     """
-    N = n_rows(blocks[0].data)
+    N = n_rows(blocks[0].data) if object_rows is None else len(object_rows)
     rng = chains.generator(seed, 0, chains.START)
     rows = np.sort(rng.choice(N, size=SAMPLE, replace=False)) if N > SAMPLE else np.arange(N)
-    sample = [block._replace(data=take(block.data, rows)) for block in blocks] if N > SAMPLE else list(blocks)
+    sample = _taken(blocks, rows if object_rows is None else object_rows[rows], N)
     z = np.zeros(len(rows), np.int64)
     fixed = isinstance(prior, StickBreaking)
     if apart:
@@ -91,11 +94,24 @@ def find_start(
     for _ in range(n_iterations):
         chain = chains.step(chain, schedule._replace(n_moves=MOVES))
     families = tuple(live.family for live in chain.seating.blocks)
-    z = gibbs.labels(chain.seating) if len(rows) == N else _spread(chain, blocks, families)
+    if len(rows) == N:
+        z = gibbs.labels(chain.seating)
+    else:
+        z = _spread(chain, blocks, families)
+        z = z if object_rows is None else z[object_rows]
     if not fixed:
         return Start(z, chain.prior, families)
     ranks = np.argsort(np.argsort(-np.bincount(z), kind="stable"))  # sticks: the largest first
     return Start(ranks[z], with_concentration(prior, chain.prior.concentration), families)
+
+
+def _taken(blocks: Sequence[Block], rows: np.ndarray, N: int) -> list[Block]:
+    """Blocks of these rows alone."""
+    if parts_of(blocks) is not None:
+        return list(rows_in_memory(blocks, rows)[0])
+    if N <= SAMPLE and len(rows) == n_rows(blocks[0].data) and np.array_equal(rows, np.arange(N)):
+        return list(blocks)
+    return [block._replace(data=take(block.data, rows)) for block in blocks]
 
 
 def _spread(chain: chains.Chain, blocks: Sequence[Block], families: Sequence[Any]) -> np.ndarray:

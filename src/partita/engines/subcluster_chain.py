@@ -10,6 +10,7 @@ import numpy as np
 
 from partita.engines import subclusters
 from partita.engines.chains import MOVES, Sampler, Schedule, generator, learn_likelihood
+from partita.engines.checkpoints import packed_fields, unpacked_fields
 from partita.engines.gibbs import Live, Seating
 from partita.engines.passes import n_cache
 from partita.families.registry import Block
@@ -91,6 +92,34 @@ def log_joint(chain: SubclusterChain) -> float:
     return subclusters.log_joint(chain.state, chain.blocks, chain.prior)
 
 
+def freeze(chain: SubclusterChain) -> dict[str, np.ndarray]:
+    """Where the chain stands, as arrays."""
+    state = chain.state
+    arrays = {"z": state.seats.z, "n": state.seats.n, "key": np.array(state.key, np.uint64)}
+    arrays |= {f"S{b}": S for b, S in enumerate(state.seats.S)}
+    arrays |= packed_fields(chain.prior, "prior") | {"iteration": np.array(state.iteration)}
+    for b, block in enumerate(chain.blocks):
+        arrays |= packed_fields(block.family, f"family{b}_")
+    return arrays
+
+
+def thaw(
+    blocks: Sequence[Block], prior: Any, seed: int, saved: dict[str, np.ndarray], *, counts: np.ndarray
+) -> SubclusterChain:
+    """The chain that such arrays are of."""
+    first = np.concatenate([[0], np.cumsum(np.asarray(counts).astype(np.int64))])
+    seats = subclusters.Seats(
+        first, saved["z"], saved["n"], tuple(saved[f"S{b}"] for b in range(len(blocks)))
+    )
+    state = subclusters.SubclusterState(
+        seats, int(saved["key"]), int(saved["iteration"]), subclusters.Moves()
+    )
+    prior = unpacked_fields(bind(prior, float(first[-1])), "prior", saved)
+    families = [unpacked_fields(block.family, f"family{b}_", saved) for b, block in enumerate(blocks)]
+    live = tuple(block._replace(family=family) for block, family in zip(blocks, families, strict=True))
+    return SubclusterChain(state, live, prior, tuple(block.family for block in blocks), seed)
+
+
 def sampler(counts: np.ndarray, executor: Any = None) -> Sampler:
     """What :func:`partita.engines.chains.run_chain` takes for ``sampler``; ``counts`` says how often each row occurs.
 
@@ -113,5 +142,9 @@ def sampler(counts: np.ndarray, executor: Any = None) -> Sampler:
     (5, 60)
     """
     return Sampler(
-        partial(start, counts=counts, executor=executor), partial(step, executor=executor), log_joint
+        partial(start, counts=counts, executor=executor),
+        partial(step, executor=executor),
+        log_joint,
+        freeze,
+        partial(thaw, counts=counts),
     )

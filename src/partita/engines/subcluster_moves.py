@@ -13,15 +13,15 @@ need only statistics, are taken one after the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
 from partita.dispatch import kernel
-from partita.engines.passes import n_stats
-from partita.execution import Serial, row_blocks
+from partita.engines.copies import map_copies
+from partita.engines.passes import n_stats, rows_in_memory
 from partita.families.contract import datum, draw, expect, n_columns, observe, project, stats_start
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
@@ -44,9 +44,9 @@ __all__ = [
     "log_apart",
     "log_evidence",
     "make_guide",
-    "map_rows",
     "merge_odds",
     "move_groups",
+    "uniforms",
 ]
 
 # Probabilities that a cluster is up for a split or a merge in a step. Most rest: two parts of a fresh split sort out
@@ -139,8 +139,13 @@ class Stream(NamedTuple):
 
     def uniforms(self, stage: int, lo: int, hi: int) -> np.ndarray:
         """Uniforms of copies lo to hi in a pass, which is called a stage and counted from 1."""
-        late = lo % 4  # a count of the generator gives four numbers
-        return generator(self.key, self.iteration, stage, lo // 4).random(hi - lo + late)[late:]
+        return uniforms(self.key, self.iteration, stage, lo, hi)
+
+
+def uniforms(key: int, iteration: int, stage: int, lo: int, hi: int) -> np.ndarray:
+    """Uniforms of copies lo to hi in a pass: a function of these numbers alone."""
+    late = lo % 4  # a count of the generator gives four numbers
+    return generator(key, iteration, stage, lo // 4).random(hi - lo + late)[late:]
 
 
 def generator(key: int, iteration: int, stage: int, start: int) -> np.random.Generator:
@@ -153,22 +158,6 @@ def generator(key: int, iteration: int, stage: int, start: int) -> np.random.Gen
     }
     bits.state = state
     return np.random.Generator(bits)
-
-
-def map_rows(
-    one: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, ...]], first: np.ndarray, executor: Any
-) -> tuple[np.ndarray, ...]:
-    """Sum of ``one(rows, copies)`` over blocks of rows, in their order; ``copies`` are the first copies of the rows."""
-
-    def block(rows: np.ndarray) -> tuple[np.ndarray, ...]:
-        return one(rows, first[rows[0] : rows[-1] + 2])
-
-    parts = iter((executor or Serial()).map(block, row_blocks(len(first) - 1)))
-    total = next(parts)
-    for part in parts:
-        for s, more in zip(total, part, strict=True):
-            s += more
-    return total
 
 
 @kernel
@@ -311,26 +300,13 @@ class Proposer(NamedTuple):
     def divide(self, guide: Guide, stage: int, *, final: bool) -> Division:
         """One pass: sides of all copies in groups; in the final pass merges are held as they are."""
         groups, z, first = self.groups, self.seats.z, self.seats.first
-        n_groups, group_of = len(groups.clusters), groups.by_cluster(len(self.seats.n))
+        group_of = groups.by_cluster(len(self.seats.n))
         held_of = np.full(len(self.seats.n), -1)
         if final:
             held_of[groups.clusters[groups.merges]] = np.arange(2)
         side = np.zeros(len(z), np.int8)
-
-        def one(rows: np.ndarray, copies: np.ndarray) -> tuple[np.ndarray, ...]:
-            lo, hi = copies[0], copies[-1]
-            group, held = group_of[z[lo:hi]], held_of[z[lo:hi]]
-            inside = slice(*np.searchsorted(groups.anchors, [lo, hi]))
-            held[groups.anchors[inside] - lo] = groups.sides[inside] + 2
-            odds = guide.log_odds[group]
-            for block, theta in zip(self.blocks, guide.thetas, strict=True):
-                add_odds(block.family, block.data, rows, copies - lo, group, theta, odds)
-            u = self.stream.uniforms(stage, lo, hi)
-            label, log_q = np.empty(hi - lo, np.int64), np.zeros(n_groups)
-            take_sides(group, held, odds, u, side[lo:hi], label, log_q)
-            return (log_q, *count_copies(self.blocks, rows, copies - lo, label, 2 * n_groups))
-
-        log_q, n, *S = map_rows(one, first, self.executor)
+        about = (groups, group_of, held_of, guide, (self.stream.key, self.stream.iteration, stage))
+        log_q, n, *S = map_copies(divide_copies, about, self.blocks, first, z, self.executor, side)
         return Division(side, n.reshape(-1, 2), tuple(S), log_q)
 
     def launch(self, n_launch: int, stage: int, *, drawn: bool = True) -> Guide:
@@ -339,7 +315,8 @@ class Proposer(NamedTuple):
         n_groups, group_of = len(groups.clusters), groups.by_cluster(len(seats.n))
         rows = np.searchsorted(seats.first, groups.anchors, side="right") - 1
         label = 2 * group_of[seats.z[groups.anchors]] + groups.sides
-        _, *S = count_copies(self.blocks, rows, np.arange(len(rows) + 1), label, 2 * n_groups)
+        anchored, rows = rows_in_memory(self.blocks, rows)
+        _, *S = count_copies(anchored, rows, np.arange(len(rows) + 1), label, 2 * n_groups)
         thetas = [expect(block.family, s.T) for block, s in zip(self.blocks, S, strict=True)]
         guide = make_guide(np.zeros(n_groups), thetas)
         for turn in range(n_launch):
@@ -350,6 +327,25 @@ class Proposer(NamedTuple):
             ]
             guide = make_guide(log_odds_given(division.n, self.stream.rng), thetas)
         return guide
+
+
+def divide_copies(
+    blocks: Sequence[Block], rows: np.ndarray, copies: np.ndarray, z: np.ndarray, about: Any
+) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    """Sides of some rows' copies; log proposals of the groups, sizes and statistics of their sides."""
+    groups, group_of, held_of, guide, (key, iteration, stage) = about
+    lo, hi = copies[0], copies[-1]
+    n_groups = len(groups.clusters)
+    group, held = group_of[z], held_of[z]
+    inside = slice(*np.searchsorted(groups.anchors, [lo, hi]))
+    held[groups.anchors[inside] - lo] = groups.sides[inside] + 2
+    odds = guide.log_odds[group]
+    for block, theta in zip(blocks, guide.thetas, strict=True):
+        add_odds(block.family, block.data, rows, copies - lo, group, theta, odds)
+    u = uniforms(key, iteration, stage, lo, hi)
+    side, label, log_q = np.zeros(hi - lo, np.int8), np.empty(hi - lo, np.int64), np.zeros(n_groups)
+    take_sides(group, held, odds, u, side, label, log_q)
+    return side, (log_q, *count_copies(blocks, rows, copies - lo, label, 2 * n_groups))
 
 
 def log_odds_given(n: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -29,6 +29,7 @@ import numpy as np
 from scipy.special import betaln
 
 from partita.dispatch import kernel, lacks
+from partita.engines.copies import any_partly_seen, map_copies
 from partita.engines.passes import Parameters, log_joint_rows
 from partita.engines.subcluster_moves import (
     COIN,
@@ -45,12 +46,12 @@ from partita.engines.subcluster_moves import (
     join,
     log_apart,
     log_evidence,
-    map_rows,
     merge_odds,
     move_groups,
+    uniforms,
 )
 from partita.engines.warm_up import merge_pieces
-from partita.families.contract import draw, partly_seen
+from partita.families.contract import draw
 from partita.families.registry import Block
 from partita.partitions import log_eppf, log_new_seat
 from partita.partitions.gibbs_type import seat_discount
@@ -132,12 +133,14 @@ def init(
     if z.min() < 0 or len(np.unique(z)) < K:
         raise ValueError("labels must be 0 to K-1, each of them in use: make them canonical first")
 
-    def one(rows: np.ndarray, copies: np.ndarray) -> tuple[np.ndarray, ...]:
-        return count_copies(blocks, rows, copies - copies[0], z[copies[0] : copies[-1]], K)
-
-    n, *S = map_rows(one, first, executor)
+    n, *S = map_copies(count_seated, K, blocks, first, z, executor)
     seats = Seats(first, z, n, tuple(np.ascontiguousarray(s.T) for s in S))
     return SubclusterState(seats, int(rng.integers(2**63)), 0, Moves())
+
+
+def count_seated(blocks: Sequence[Block], rows: np.ndarray, copies: np.ndarray, z: np.ndarray, K: int) -> Any:
+    """Sizes and statistics of the clusters."""
+    return None, count_copies(blocks, rows, copies - copies[0], z, K)
 
 
 def check(blocks: Sequence[Block], weights: np.ndarray, prior: Any) -> None:
@@ -152,12 +155,11 @@ def check(blocks: Sequence[Block], weights: np.ndarray, prior: Any) -> None:
         raise ValueError(
             "weights must be whole numbers, not all zero: a chain seats objects, not parts of them"
         )
-    for block in blocks:
-        if partly_seen(block.family, block.data):
-            raise ValueError(
-                f"{type(block.family).__name__} has partly seen vectors, which have no conjugate update: complete "
-                "them first, or take a family that reads each column by itself"
-            )
+    for name in any_partly_seen(blocks):
+        raise ValueError(
+            f"{name} has partly seen vectors, which have no conjugate update: complete them first, or take a family "
+            "that reads each column by itself"
+        )
 
 
 def step(
@@ -207,7 +209,6 @@ def step(
 
 def reseat(before: Seats, blocks: Sequence[Block], prior: Any, stream: Stream, executor: Any) -> Seats:
     """Draw weights and parameters given the labels, then all labels but the keepers' given those."""
-    K = len(before.n)
     keepers = draw_members(before.z, before.n, 1, stream.rng)[:, 0]
     parameters = Parameters(
         draw_log_weights_beside_keepers(prior, before.n, stream.rng),
@@ -215,16 +216,23 @@ def reseat(before: Seats, blocks: Sequence[Block], prior: Any, stream: Stream, e
     )
     z = np.empty_like(before.z)
 
-    def one(rows: np.ndarray, copies: np.ndarray) -> tuple[np.ndarray, ...]:
-        lo, hi = copies[0], copies[-1]
-        L = log_joint_rows(blocks, parameters, rows)
-        seat_copies(L, copies - lo, stream.uniforms(SEATING_STAGE, lo, hi), z[lo:hi])
-        inside = keepers[(keepers >= lo) & (keepers < hi)]
-        z[inside] = before.z[inside]
-        return count_copies(blocks, rows, copies - lo, z[lo:hi], K)
-
-    n, *S = map_rows(one, before.first, executor)
+    about = (parameters, np.sort(keepers), (stream.key, stream.iteration, SEATING_STAGE))
+    n, *S = map_copies(seat_rows, about, blocks, before.first, before.z, executor, z)
     return Seats(before.first, z, n, tuple(np.ascontiguousarray(s.T) for s in S))
+
+
+def seat_rows(
+    blocks: Sequence[Block], rows: np.ndarray, copies: np.ndarray, before: np.ndarray, about: Any
+) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    """Seats of some rows' copies given parameters, those of the keepers as before; sizes and statistics."""
+    parameters, keepers, (key, iteration, stage) = about
+    lo, hi = copies[0], copies[-1]
+    z = np.empty(hi - lo, np.int32)
+    L = log_joint_rows(blocks, parameters, rows)
+    seat_copies(L, copies - lo, uniforms(key, iteration, stage, lo, hi), z)
+    inside = keepers[slice(*np.searchsorted(keepers, [lo, hi]))] - lo
+    z[inside] = before[inside]
+    return z, count_copies(blocks, rows, copies - lo, z, len(parameters.log_weights))
 
 
 def draw_log_weights_beside_keepers(prior: Any, n: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -342,17 +350,22 @@ def weigh_pair(
 
 def toss(seats: Seats, blocks: Sequence[Block], k: int, stream: Stream, stage: int, executor: Any) -> Seats:
     """Seats with cluster k divided by coins of one random bias."""
-    bias, side = stream.rng.beta(COIN, COIN), np.zeros(len(seats.z), np.int8)
-
-    def one(rows: np.ndarray, copies: np.ndarray) -> tuple[np.ndarray, ...]:
-        lo, hi = copies[0], copies[-1]
-        member = seats.z[lo:hi] == k
-        side[lo:hi] = member & (stream.uniforms(stage, lo, hi) < bias)
-        label = np.where(member, side[lo:hi], -1).astype(np.int64)
-        return count_copies(blocks, rows, copies - lo, label, 2)
-
-    n, *S = map_rows(one, seats.first, executor)
+    side = np.zeros(len(seats.z), np.int8)
+    about = (k, stream.rng.beta(COIN, COIN), (stream.key, stream.iteration, stage))
+    n, *S = map_copies(toss_copies, about, blocks, seats.first, seats.z, executor, side)
     return divide_cluster(seats, k, Division(side, n.reshape(1, 2), tuple(S), np.zeros(1)))
+
+
+def toss_copies(
+    blocks: Sequence[Block], rows: np.ndarray, copies: np.ndarray, z: np.ndarray, about: Any
+) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    """Sides of those of some rows' copies that are in the cluster; sizes and statistics of both sides."""
+    k, bias, (key, iteration, stage) = about
+    lo, hi = copies[0], copies[-1]
+    member = z == k
+    side = (member & (uniforms(key, iteration, stage, lo, hi) < bias)).astype(np.int8)
+    label = np.where(member, side, -1).astype(np.int64)
+    return side, count_copies(blocks, rows, copies - lo, label, 2)
 
 
 def follow(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from partita.execution.parts import FAN, Parts, fold_with
-from partita.execution.sources import BlockSource
+from partita.execution.sources import BlockSource, Rows
 
 __all__ = ["Cluster", "ClusterParts", "DaskBlocks", "find_dask", "make_cluster"]
 
@@ -125,6 +125,8 @@ class Cluster:
 class OnWorker:
     """What runs on a worker; Dask does not look into it."""
 
+    __name__ = "partita-pass"  # what its pages show
+
     def __init__(self, function: Callable[..., Any], common: Any, own: Any, loads: bool):
         self.function, self.common, self.own, self.loads = function, common, own, loads
 
@@ -135,6 +137,8 @@ class OnWorker:
 
 class InOrder:
     """A node of the reduction tree."""
+
+    __name__ = "partita-sum"
 
     def __init__(self, combine: Callable[[Any, Any], Any]):
         self.combine = combine
@@ -188,8 +192,8 @@ class ClusterParts(Parts):
 
         client, futures = self._cluster.client, []
         for number, item in enumerate(self._items):
-            task = OnWorker(function, common, None if own is None else own[number], hasattr(item, "load"))
-            if hasattr(item, "__dask_graph__"):
+            task = OnWorker(function, common, None if own is None else own[number], isinstance(item, Rows))
+            if hasattr(item, "__dask_graph__") and not isinstance(item, Rows):
                 futures.append(client.compute(delayed(task, pure=False, traverse=False)(item)))
             else:
                 futures.append(client.submit(task, item, pure=False))

@@ -89,13 +89,21 @@ def make_executor(n_jobs: int | None, executor: Any = None) -> Any:
     return make_cluster(executor)
 
 
-def row_blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[np.ndarray]:
+def row_blocks(n_rows: int, size: int = BLOCK_ROWS, start: int = 0) -> Iterator[np.ndarray]:
     """Row indices of each block.
+
+    Where these rows are a part of a table, and the first of them is its row ``start``, blocks end where those of the
+    whole table do.
 
     Examples
     --------
     >>> [len(rows) for rows in row_blocks(5, size=2)]
     [2, 2, 1]
+    >>> [len(rows) for rows in row_blocks(5, size=2, start=7)]
+    [1, 2, 2]
     """
-    for lo in range(0, n_rows, size):
-        yield np.arange(lo, min(lo + size, n_rows))
+    lo = 0
+    while lo < n_rows:
+        hi = min(lo + size - (start + lo) % size, n_rows)
+        yield np.arange(lo, hi)
+        lo = hi

@@ -21,6 +21,8 @@ from partita.engines.chains import (
     collapsed_sampler,
     run_chain,
 )
+from partita.engines.checkpoints import ChainKeeper
+from partita.engines.copies import any_partly_seen
 from partita.engines.gibbs import MANY
 from partita.engines.passes import Parameters, Statistics, assign_rows, n_cache, n_stats, predictive
 from partita.engines.run import Progress, Run
@@ -28,7 +30,7 @@ from partita.engines.seeding import label_statistics
 from partita.engines.starts import Start, find_start
 from partita.execution import Serial
 from partita.families import FAMILIES, Block, entry_of, take
-from partita.families.contract import expect, is_conjugate, partly_seen
+from partita.families.contract import expect, is_conjugate
 from partita.labels import canonical
 from partita.mixture.inference import Fitted, Request
 from partita.mixture.noise import Noise, Verdict, fit_background, log_density, sum_up
@@ -102,6 +104,10 @@ def bytes_of_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) 
 
 def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
     """Collapsed Gibbs with split-merge moves; auxiliary clusters where a family is not conjugate."""
+    if getattr(ask.executor, "journal", None) is not None:
+        raise ValueError(
+            "inference='gibbs' keeps no checkpoints: leave resume= out, or use 'subclusters', 'vb' or 'em'"
+        )
     rows = check_copies(weights)
     whole = len(rows) == len(weights) and bool(np.all(weights == 1))
     objects = blocks if whole else [block._replace(data=take(block.data, rows)) for block in blocks]
@@ -141,7 +147,11 @@ def _fit(objects, blocks, rows, weights, ask, make_sampler: Callable[[], Sampler
     seeds = [int(rng.integers(2**63)) for rng in ask.rngs]
 
     def one(index: int) -> ChainRun:
-        start = _start(objects, rows, weights, ask, schedule, index, seeds[index], counts)
+        keeper = _keeper(ask, index, (seeds[index], len(rows), *map(int, schedule[:3])), blocks)
+        if keeper is not None and keeper.begun:
+            start = Start(np.zeros(0, np.int64), ask.prior, tuple(block.family for block in blocks))
+        else:
+            start = _start(objects, rows, weights, ask, schedule, index, seeds[index], counts)
         started = time.perf_counter()
         share = math.inf if ask.time_limit is None else ask.time_limit / _rounds(ask)
 
@@ -158,12 +168,20 @@ def _fit(objects, blocks, rows, weights, ask, make_sampler: Callable[[], Sampler
 
         return run_chain(
             objects, start.prior, start.z, schedule, seed=seeds[index], index=index, families=start.families,
-            callback=after, sampler=make_sampler(), keep_partial=ask.keep_partial,
+            callback=after, sampler=make_sampler(), keep_partial=ask.keep_partial, keeper=keeper,
         )  # fmt: skip
 
     runs = _run_all(one, ask, halt, reasons)
     drawn = [run for run in runs if run.chain.iteration >= ask.burn_in + ask.thin]
     return _summed_up(drawn or runs, blocks, rows, weights, ask, next(iter(reasons), "done"))
+
+
+def _keeper(ask: Request, index: int, about: tuple[int, ...], blocks: Sequence[Block]) -> ChainKeeper | None:
+    """Where a chain is kept on disk, if the user has named a folder."""
+    journal = getattr(ask.executor, "journal", None)
+    if journal is None:
+        return None
+    return ChainKeeper(journal.folder, index, (*about, *(tuple(block.family) for block in blocks)))
 
 
 def _limit(ask: Request) -> int:
@@ -226,10 +244,9 @@ def _start(objects, rows, weights, ask: Request, schedule: Schedule, index: int,
         most = min(ask.limit or 10, len(rows), getattr(ask.prior, "n_components", len(rows)))
         z = np.random.default_rng(seed).integers(most, size=len(rows))
         return Start(canonical(z), ask.prior, families)
-    if counts is not None and not np.all(counts == 1):
-        objects = [block._replace(data=take(block.data, rows)) for block in objects]
+    shared = None if counts is None or np.all(counts == 1) else rows
     stand_ins = [_stand_in(block) for block in objects]
-    start = find_start(stand_ins, ask.prior, schedule, seed=seed, apart=index % 2 == 1)
+    start = find_start(stand_ins, ask.prior, schedule, seed=seed, apart=index % 2 == 1, object_rows=shared)
     kept = [
         learned if is_conjugate(family) else family
         for learned, family in zip(start.families, families, strict=True)
@@ -322,7 +339,7 @@ def _statistics(blocks, weights, z, seed: int) -> tuple[Statistics, tuple[np.nda
         n = np.bincount(z[seen], minlength=K).astype(float)
         return Statistics(n, S, np.nan, 0.0, 0.0), thetas
     statistics = label_statistics(blocks, weights, z, K)
-    if any(partly_seen(block.family, block.data) for block in blocks):
+    if any_partly_seen(blocks):
         for _ in range(COMPLETIONS):
             thetas = tuple(expect(block.family, S) for block, S in zip(blocks, statistics.S, strict=True))
             statistics = label_statistics(blocks, weights, z, K, thetas)

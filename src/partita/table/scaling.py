@@ -76,10 +76,14 @@ def standardize(values: np.ndarray, center: float, scale: float) -> np.ndarray:
 
 
 class Moments(NamedTuple):
-    """Total weight, mean and sum of squared deviations of some cells, in units of ``2**exponent``; their range."""
+    """Total weight, mean and sum of squared deviations of some cells, in units of ``2**exponent``; their range.
+
+    The mean is in two parts, since what rounding takes from it matters for the deviations at an offset of 1e9.
+    """
 
     total: float
     mean: float
+    drift: float
     squares: float
     exponent: int
     low: float
@@ -99,7 +103,7 @@ def moments(values: np.ndarray, weights: np.ndarray | None = None) -> Moments:
         keep &= weights > 0
     values = values[keep]
     if len(values) == 0:
-        return Moments(0.0, 0.0, 0.0, 0, math.inf, -math.inf)
+        return Moments(0.0, 0.0, 0.0, 0.0, 0, math.inf, -math.inf)
     low, high = float(values.min()), float(values.max())
     exponent = math.frexp(max(abs(low), abs(high)))[1]
     scaled = np.ldexp(values, -exponent)
@@ -109,25 +113,26 @@ def moments(values: np.ndarray, weights: np.ndarray | None = None) -> Moments:
     scaled -= mean
     drift = float((share * scaled).sum()) / total
     squares = float((share * scaled * scaled).sum()) - total * drift * drift
-    return Moments(total, mean + drift, max(squares, 0.0), exponent, low, high)
+    return Moments(total, mean, drift, max(squares, 0.0), exponent, low, high)
 
 
 def merge_moments(parts: Sequence[Moments]) -> Moments:
     """Add up the moments of several blocks, in their order."""
     parts = [part for part in parts if part.total > 0.0] or parts[:1]
     exponent = max(part.exponent for part in parts)
-    total = mean = squares = 0.0
+    total = drift = squares = 0.0
+    mean = math.ldexp(parts[0].mean, parts[0].exponent - exponent)
     for part in parts:
         if part.total == 0.0:
             break
-        own = math.ldexp(part.mean, part.exponent - exponent)
-        both, gap = total + part.total, own - mean
-        mean += gap * (part.total / both)
-        squares += math.ldexp(part.squares, 2 * (part.exponent - exponent))
-        squares += gap * gap * (total * part.total / both)
+        shift = part.exponent - exponent
+        gap = math.ldexp(part.mean, shift) - mean + (math.ldexp(part.drift, shift) - drift)
+        both = total + part.total
+        drift += gap * (part.total / both)
+        squares += math.ldexp(part.squares, 2 * shift) + gap * gap * (total * part.total / both)
         total = both
     low, high = min(part.low for part in parts), max(part.high for part in parts)
-    return Moments(total, mean, squares, exponent, low, high)
+    return Moments(total, mean, drift, squares, exponent, low, high)
 
 
 def center_of(about: Moments) -> tuple[float, float]:
@@ -137,4 +142,4 @@ def center_of(about: Moments) -> tuple[float, float]:
     if about.low == about.high:
         return about.low, 1.0
     scale = math.ldexp(math.sqrt(about.squares / about.total), about.exponent)
-    return math.ldexp(about.mean, about.exponent), scale if scale > 0.0 else 1.0
+    return math.ldexp(about.mean + about.drift, about.exponent), scale if scale > 0.0 else 1.0

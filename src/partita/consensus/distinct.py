@@ -1,0 +1,136 @@
+"""The distinct rows of a label matrix with their weights, of one in parts as of one in memory.
+
+Where most rows are distinct, or their distinct ones are too many to hold, the rows themselves are walked over. One rule
+decides for matrices in memory and in parts, so that both walk over the same rows in the same order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.consensus.labelings import Labelings
+from partita.engines.seeding import Objects
+from partita.execution import BLOCK_ROWS, PartData, Parts
+from partita.labels import signatures
+
+__all__ = ["Rows", "distinct_rows"]
+
+WORTH = 0.75  # distinct rows, as a share of all, up to which they are walked over instead
+MOST_BYTES = 1 << 28  # of distinct rows that are held, a byte a label
+
+
+class Rows(NamedTuple):
+    """What an engine walks over: label vectors, how often each occurs, and which of them each object has (None: the
+    objects are the rows).
+    """
+
+    codes: Any
+    weights: np.ndarray
+    inverse: np.ndarray | None = None
+    objects: Objects | None = None
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Of every object, from those of the rows."""
+        return values if self.inverse is None else values[self.inverse]
+
+
+def distinct_rows(labelings: Labelings) -> Rows:
+    """The distinct label vectors with their weights, or the rows as they are.
+
+    Examples
+    --------
+    >>> distinct_rows(Labelings.of([[0, 1], [1, 0], [0, 1]])).weights
+    array([2., 1.])
+    """
+    codes, weights = labelings.codes, labelings.weights
+    most = _most(int(np.count_nonzero(weights)), len(labelings.n_levels))
+    if isinstance(codes, PartData):
+        found = _streamed(codes.parts, weights, most)
+        return found or Rows(codes, weights)
+    distinct = signatures(codes, weights)
+    if len(distinct.rows) > most:
+        return Rows(codes, weights)
+    return Rows(distinct.rows, distinct.weights, distinct.inverse, Objects(weights, distinct.inverse))
+
+
+def _most(n_rows: int, n_members: int) -> int:
+    """So many distinct rows are walked over; a few thousand always are."""
+    return max(min(int(WORTH * n_rows), MOST_BYTES // n_members), BLOCK_ROWS)
+
+
+class Merger:
+    """Distinct rows of parts, merged whenever as many are waiting as have been merged."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
+        self._n_waiting = 0
+        self.rows: np.ndarray | None = None
+        self.weights = np.zeros(0)
+        self.places: list[np.ndarray] = []  # of the distinct rows of each part
+
+    def add(self, rows: np.ndarray, weights: np.ndarray) -> None:
+        """One more part."""
+        self._waiting.append((rows, weights))
+        self._n_waiting += len(rows)
+        if self.rows is None or self._n_waiting >= len(self.rows):
+            self.merge()
+
+    def merge(self) -> None:
+        """Let none wait."""
+        if not self._waiting:
+            return
+        known = [] if self.rows is None else [(self.rows, self.weights)]
+        everything = [*known, *self._waiting]
+        weights = np.concatenate([own for _, own in everything])
+        found = signatures(
+            np.concatenate([rows for rows, _ in everything]), weights if weights.any() else None
+        )
+        cuts = np.cumsum([len(rows) for rows, _ in everything])[:-1]
+        pieces = np.split(found.inverse, cuts)
+        if known:
+            first, *pieces = pieces
+            self.places = [first[place] for place in self.places]
+        self.places += [piece.astype(np.int32) for piece in pieces]
+        self.rows, self.weights = found.rows, found.weights
+        self._waiting, self._n_waiting = [], 0
+
+
+def _streamed(parts: Parts, weights: np.ndarray, most: int) -> Rows | None:
+    """Distinct rows of all parts, those that take part before those that do not; None if there are too many."""
+    taking, others = Merger(), Merger()
+    inverse = np.empty(parts.n_rows, np.int32)
+    for lo, (present, absent, place) in zip(
+        parts.starts, parts.map(_distinct_of_part, None, parts.split(weights)), strict=False
+    ):
+        taking.add(*present)
+        others.add(*absent)
+        inverse[lo : lo + len(place)] = place
+        if taking.rows is not None and len(taking.rows) > most:
+            return None
+    taking.merge()
+    others.merge()
+    assert taking.rows is not None and others.rows is not None
+    if len(taking.rows) > most:
+        return None
+    n = len(taking.rows)
+    for number, lo in enumerate(parts.starts[:-1]):
+        own = inverse[lo : parts.starts[number + 1]]
+        table = np.concatenate([taking.places[number], others.places[number] + n])
+        own[...] = table[own]
+    codes = np.concatenate([taking.rows, others.rows])
+    return Rows(
+        codes, np.append(taking.weights, np.zeros(len(others.rows))), inverse, Objects(weights, inverse)
+    )
+
+
+def _distinct_of_part(data: Any, _: Any, weights: np.ndarray) -> tuple[Any, Any, np.ndarray]:
+    """Distinct rows and weights of those that take part and of the others, and which of all these each row is."""
+    active = weights > 0
+    present = signatures(data[0][active], weights[active] if active.any() else None)
+    absent = signatures(data[0][~active])
+    place = np.empty(len(weights), np.int32)
+    place[active] = present.inverse
+    place[~active] = absent.inverse + len(present.rows)
+    return (present.rows, present.weights), (absent.rows, absent.weights), place

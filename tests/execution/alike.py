@@ -1,0 +1,34 @@
+"""What the tests of execution share."""
+
+import numpy as np
+
+
+def label_matrix(flips, n=9000, seed=1):
+    """Six members that give a third of four clusters' objects a random label; holes, and one row of nothing."""
+    rng = np.random.default_rng(seed)
+    z = rng.integers(4, size=n)
+    Y = np.column_stack([np.where(rng.random(n) < flips, rng.integers(4, size=n), z) for _ in range(6)])
+    Y[rng.random(Y.shape) < 0.05] = -1
+    Y[5] = -1
+    return Y
+
+
+def worst(one, other):
+    """The largest difference of two fitted estimators, in what they are made of."""
+    if hasattr(one, "_parameters"):
+        left, right = [*one._parameters.thetas], [*other._parameters.thetas]
+    else:
+        left, right = [one._counts / one._counts.max()], [other._counts / one._counts.max()]
+    pairs = [
+        (one.weights_, other.weights_),
+        (one.confidence_, other.confidence_),
+        *zip(left, right, strict=True),
+    ]
+    return max(float(np.nanmax(np.abs(a - b))) for a, b in pairs)
+
+
+def same(one, other, tolerance=1e-10):
+    """Identical labels, parameters to ``tolerance``, the same course."""
+    assert one.n_iter_ == other.n_iter_
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    assert worst(one, other) <= tolerance

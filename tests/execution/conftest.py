@@ -1,0 +1,31 @@
+"""Small tables in many parts: a part is one block of rows here, so that a few thousand rows are several."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from alike import label_matrix
+
+import partita.execution.parts
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(partita.execution.parts, "PART_BLOCKS", 1)
+
+
+@pytest.fixture(scope="module")
+def reals():
+    """Three parts of two real columns with holes, two clusters."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9001, 2)) + np.where(rng.random((9001, 1)) < 0.4, -3.0, 3.0)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X
+
+
+@pytest.fixture(scope="module")
+def labels():
+    return label_matrix(0.3)

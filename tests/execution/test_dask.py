@@ -1,0 +1,143 @@
+"""Dask for real: a cluster of processes on this machine, one of which is killed."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from alike import label_matrix, same, worst
+
+from partita import NBCE, Consensus, Mixture, MixtureConsensus
+from partita.execution import open_blocks
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+EM = {
+    "family": "gaussian",
+    "inference": "em",
+    "n_clusters": 3,
+    "n_init": 1,
+    "max_iter": 12,
+    "random_state": 0,
+}
+MM = {"n_clusters": 4, "n_init": 1, "max_iter": 10, "random_state": 0}
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    with distributed.Client(cluster, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def mixture(reals):
+    return Mixture(**EM).fit(reals)
+
+
+def test_one_worker(client, mixture, reals):
+    same(mixture, Mixture(**EM, executor=client).fit(da.from_array(reals, chunks=(4096, 2))))
+
+
+def test_three_workers_and_chunks_of_any_size(cluster, client, mixture, reals, labels):
+    cluster.scale(3)
+    client.wait_for_workers(3, timeout=120)
+    same(mixture, Mixture(**EM).fit(da.from_array(reals, chunks=(1000, 2))))  # the client that is open
+    model = MixtureConsensus(**MM, executor=client).fit(da.from_array(labels, chunks=(1500, 6)))
+    same(MixtureConsensus(**MM).fit(labels), model)
+    np.testing.assert_array_equal(model.predict(da.from_array(labels, chunks=(1500, 6))), model.labels_)
+
+
+def test_files_are_read_by_the_workers(client, mixture, reals, tmp_path):
+    pq.write_table(
+        pa.table({"a": reals[:, 0], "b": reals[:, 1]}), tmp_path / "x.parquet", row_group_size=2500
+    )
+    same(mixture, Mixture(**EM, executor=client).fit(tmp_path / "x.parquet"))
+
+
+def test_columns_on_different_hosts(client, labels):
+    model = MixtureConsensus(**MM, executor=client).fit(da.from_array(labels, chunks=(3000, 2)))
+    same(MixtureConsensus(**MM).fit(labels), model)
+
+
+def test_data_frames_with_an_empty_partition(client, reals):
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    frame = pd.DataFrame(reals, columns=["a", "b"])
+    parts = [dd.from_pandas(part, npartitions=1) for part in (frame[:4096], frame[4096:4097], frame[4097:])]
+    parts[1] = parts[1][parts[1]["a"] > 1e9]  # nobody is left
+    model = Mixture(**EM).fit(dd.concat([parts[0], parts[1], parts[2]]))
+    rest = np.delete(reals, 4096, axis=0)
+    assert worst(Mixture(**EM).fit(rest), model) < 1e-10
+
+
+def test_consensus_and_nbce_of_a_dask_array(client):
+    Y = label_matrix(0.2, 5000)
+    chunked = da.from_array(Y, chunks=(2000, 6))
+    np.testing.assert_array_equal(
+        Consensus(random_state=0).fit(chunked).labels_, Consensus(random_state=0).fit(Y).labels_
+    )
+    options = {"inference": "vb", "max_clusters": 5, "n_init": 1, "max_iter": 15, "random_state": 0}
+    same(NBCE(**options).fit(Y), NBCE(**options, executor=client).fit(chunked))
+
+
+def test_the_same_chain(client, reals):
+    X = np.nan_to_num(reals)
+    options = {
+        "family": "gaussian", "inference": "subclusters", "n_chains": 1, "n_draws": 3, "burn_in": 4, "random_state": 0
+    }  # fmt: skip
+    one = Mixture(**options).fit(X)
+    other = Mixture(**options, executor=client).fit(da.from_array(X, chunks=(2500, 2)))
+    np.testing.assert_array_equal(one.trace_.labels, other.trace_.labels)
+
+
+def test_nothing_is_scattered(client, reals, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("scattered")
+
+    monkeypatch.setattr(client, "scatter", refuse)
+    Mixture(**{**EM, "max_iter": 1}, executor=client).fit(da.from_array(reals, chunks=(4096, 2)))
+
+
+def test_a_worker_is_killed_in_mid_fit(client, mixture, reals):
+    pids = list(client.run(os.getpid).values())
+    killed = []
+
+    def kill(progress):
+        if progress.iteration == 3 and not killed:
+            os.kill(pids[0], signal.SIGKILL)  # a process of the cluster that this module started
+            killed.append(pids[0])
+
+    model = Mixture(**EM, executor=client, callback=kill).fit(da.from_array(reals, chunks=(1000, 2)))
+    assert killed
+    same(mixture, model)
+
+
+def test_bad_chunks_are_reported_before_iterating(client, reals):
+    bad = reals.copy()
+    bad[8000, 1] = np.inf
+    with pytest.raises(ValueError, match=r"row 8000 .*infinity"):
+        Mixture(**EM, executor=client).fit(da.from_array(bad, chunks=(3000, 2)))
+    with pytest.raises(ValueError, match="whole table in memory"):
+        Mixture("gaussian", random_state=0).fit(da.from_array(reals, chunks=(3000, 2)))
+
+
+def test_without_a_cluster_chunks_are_computed_here(mixture, reals, monkeypatch):
+    import partita.execution.choosing
+    import partita.execution.reading
+
+    for module in (partita.execution.choosing, partita.execution.reading):
+        monkeypatch.setattr(module, "running_client", lambda: None)
+    same(mixture, Mixture(**EM).fit(da.from_array(reals, chunks=(1000, 2))))
+    assert open_blocks(da.from_array(reals, chunks=(1000, 2))).sizes == (1000,) * 9 + (1,)

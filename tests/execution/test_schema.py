@@ -1,0 +1,84 @@
+"""A table in blocks has the schema and the notes of the table as a whole."""
+
+import numpy as np
+import pytest
+
+from partita.execution import open_blocks, read_blocks
+from partita.table import read_table
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+RNG = np.random.default_rng(3)
+N = 4500  # two parts
+
+ARRAYS = {
+    "floats": RNG.normal(size=(N, 2)) * [1.0, 1e-150] + [1e9, 0.0],
+    "holes": np.where(RNG.random((N, 2)) < 0.3, np.nan, RNG.normal(size=(N, 2))),
+    "counts": RNG.poisson(20, size=(N, 2)),
+    "codes": RNG.integers(5, size=(N, 3)),
+    "late code": np.where(np.arange(2 * N).reshape(N, 2) == 2 * N - 1, 9, 1),
+    "late fraction": np.where(np.arange(2 * N).reshape(N, 2) == 2 * N - 1, 0.5, 1.0),
+    "binary floats": RNG.integers(2, size=(N, 2)).astype(float),
+    "bools": RNG.random((N, 2)) < 0.5,
+    "text": np.array([["a", "b"], ["b", "zz"]])[RNG.integers(2, size=N)],
+    "constant": np.ones((N, 2)) * [3.0, np.nan],
+    "many integers": RNG.integers(-10_000, 10_000, size=(N, 1)),
+    "objects": np.array([[1, "x"], [None, "y"]], dtype=object)[RNG.integers(2, size=N)],
+}
+
+
+def like(one, other):
+    assert [c.to_dict() | {"center": 0, "scale": 0} for c in one.columns] == [
+        c.to_dict() | {"center": 0, "scale": 0} for c in other.columns
+    ]
+    for a, b in zip(one.columns, other.columns, strict=True):
+        assert abs(a.center - b.center) <= 1e-12 * max(abs(a.center), a.scale)
+        assert a.scale == pytest.approx(b.scale, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("rows", [1000, None])
+def test_arrays(name, rows):
+    X = ARRAYS[name]
+    whole, parted = read_table(X), read_blocks(open_blocks(X, rows=rows), None)
+    like(whole.schema, parted.schema)
+    assert {n.message for n in whole.notes} == {n.message for n in parted.notes}
+    for a, b in zip(whole.columns, parted.collected().columns, strict=True):
+        np.testing.assert_array_equal(a.values, b.values)
+
+
+def test_weights_of_zero_teach_nothing():
+    X, w = ARRAYS["codes"].copy(), np.ones(N)
+    X[0, 0], w[0] = 99, 0.0
+    like(read_table(X, sample_weight=w).schema, read_blocks(open_blocks(X), None, sample_weight=w).schema)
+
+
+@pytest.mark.parametrize("options", [{"missing_code": -1}, {"negative": "level"}])
+def test_label_matrices(options):
+    Y = np.where(RNG.random((N, 3)) < 0.1, -1, RNG.integers(4, size=(N, 3)))
+    whole = read_table(Y, "categorical", **options)
+    parted = read_blocks(open_blocks(Y, rows=77), "categorical", **options)
+    like(whole.schema, parted.schema)
+    assert {n.message for n in whole.notes} == {n.message for n in parted.notes}
+
+
+def test_frames(tmp_path):
+    table = pa.table(
+        {
+            "size": RNG.normal(size=N),
+            "kind": [("a", "b", None)[i] for i in RNG.integers(3, size=N)],
+            "visits": RNG.poisson(8, size=N),
+            "flag": RNG.random(N) < 0.5,
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=700)
+    parted = read_blocks(open_blocks(tmp_path / "t.parquet"), None)
+    like(read_table(table).schema, parted.schema)
+    assert parted.schema.named
+
+
+def test_errors_name_the_row_of_the_table():
+    X = np.zeros((N, 2))
+    X[4321, 1] = np.inf
+    with pytest.raises(ValueError, match=r"'x1', row 4321 .*infinity"):
+        read_blocks(open_blocks(X, rows=50), None)
