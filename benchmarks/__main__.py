@@ -50,7 +50,6 @@ NOT_KEPT = {
     "ofv_real",
     "ofv_text",
     "ofv_speed",
-    "crosscat",
 }
 
 
