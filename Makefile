@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all:
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-arviz lint bench docs gallery clean
+.PHONY: help demo test test-slow test-arviz lint bench bench-full docs gallery clean
 
 help:
 	@echo "make demo        run the tour in examples/demo.py"
@@ -23,7 +23,8 @@ help:
 	@echo "make test-slow   the statistical tests that take long"
 	@echo "make test-arviz  the draws in ArviZ's hands, in .venv-arviz (PYTHON: 3.12 or newer)"
 	@echo "make lint        ruff, mypy and the import contract"
-	@echo "make bench       the benchmarks (PARTITA_DATA names the folder of data sets)"
+	@echo "make bench       small versions of all benchmarks, and their ratios beside the committed ones"
+	@echo "make bench-full  the whole of them: hours (PARTITA_DATA names the folder of data sets)"
 	@echo "make gallery     run examples/gallery and write docs/gallery.md"
 	@echo "make docs        build the documentation into site/"
 	@echo "make clean       remove the environment and everything built"
@@ -70,6 +71,13 @@ lint: $(VENV)/.stamp-dev
 
 bench: $(VENV)/.stamp-bench
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.regression
+
+bench-full: $(VENV)/.stamp-bench
+	$(BIN)/python -m benchmarks --full
+	$(BIN)/python scripts/sync_results.py
+	$(BIN)/python scripts/write_tables.py
+	$(BIN)/python scripts/draw_results.py
 
 gallery: $(VENV)/.stamp-dev
 	$(BIN)/python scripts/build_gallery.py

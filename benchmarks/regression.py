@@ -1,0 +1,108 @@
+"""The ratios and qualities of the last small run beside the committed ones: ``python -m benchmarks.regression``.
+
+Reads ``benchmarks/out`` (what ``python -m benchmarks`` has written) and ``benchmarks/baseline.json``, and writes
+``benchmarks/out/regression.md``. Only figures that survive another machine are compared: ratios to a peer or a
+yardstick of the same run, agreement with what was planted. ``--keep`` makes the last run the baseline.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.processes import ROOT
+
+OUT, BASELINE = ROOT / "benchmarks" / "out", ROOT / "benchmarks" / "baseline.json"
+SLACK = 1.5  # a ratio that is worse by more than this factor is marked, and a quality that is lower by DROP
+DROP = 0.05
+
+
+class Figure(NamedTuple):
+    """A value of a result: where it is, what it is called, and whether it is a ratio (higher is better)."""
+
+    benchmark: str
+    path: str
+    words: str
+    ratio: bool = True
+
+
+FIGURES = (
+    Figure("em_latent_class", "ratio_cpu_per_iteration", "EM: StepMix's CPU time over ours"),
+    Figure("dp_gaussian", "ratio", "DP Gaussian: scikit-learn's CPU time over ours"),
+    Figure("sweeps", "clusters_12.ratio_to_logs.median", "sweeps: time without the cache over ours"),
+    Figure("sweeps", "clusters_12.ratio_to_c.median", "sweeps: time of the C program over ours"),
+    Figure("right_k", "ten_in_2d.partita.ari.median", "planted mixtures: ARI", ratio=False),
+    Figure("consensus", "all.methods.Consensus.ari", "consensus: ARI to the classes", ratio=False),
+    Figure(
+        "consensus", "all.methods.Consensus told K.ari", "consensus told K: ARI to the classes", ratio=False
+    ),
+    Figure("crosscat", "quality.s = 2.0.gibbs.nmi.median", "CrossCat: NMI with planted views", ratio=False),
+    Figure("ofv", "ours.data1_s2.0.average.ours.nmi", "overlapping views, Data 1: NMI", ratio=False),
+    Figure("ofv", "ours.data2_s2.0.average.ours.nmi", "overlapping views, Data 2: NMI", ratio=False),
+    Figure("stability", "iris.default.between_seeds.mean", "iris: ARI between seeds", ratio=False),
+)
+
+
+def look_up(document: Any, path: str) -> Any:
+    """The value at a path of keys; a key may hold points itself."""
+    if path in ("", None):
+        return document
+    for key in sorted((key for key in document if path == key or path.startswith(f"{key}.")), key=len)[::-1]:
+        return look_up(document[key], path[len(key) + 1 :])
+    return None
+
+
+def found(folder: Path = OUT) -> dict[str, float]:
+    """The figures of the last run, as far as it has them."""
+    values = {}
+    for figure in FIGURES:
+        path = folder / f"{figure.benchmark}.json"
+        if path.exists():
+            value = look_up(json.loads(path.read_text(encoding="utf-8"))["summary"], figure.path)
+            if isinstance(value, (int, float)):
+                values[figure.words] = float(value)
+    return values
+
+
+def is_worse(figure: Figure, now: float, then: float) -> bool:
+    """Whether a figure fell by more than noise explains."""
+    return now * SLACK < then if figure.ratio else now < then - DROP
+
+
+def page(now: dict[str, float], then: dict[str, float]) -> tuple[str, int]:
+    """The page, and how many figures are worse."""
+    lines = [
+        "# The last run beside the committed one",
+        "",
+        "| | last run | committed | |",
+        "|---|---|---|---|",
+    ]
+    n_worse = 0
+    for figure in FIGURES:
+        a, b = now.get(figure.words), then.get(figure.words)
+        if a is None and b is None:
+            continue
+        worse = a is not None and b is not None and is_worse(figure, a, b)
+        n_worse += worse
+        cells = ("not run" if value is None else f"{value:.3g}" for value in (a, b))
+        lines.append(f"| {figure.words} | {' | '.join(cells)} | {'**worse**' if worse else ''} |")
+    return "\n".join(lines) + "\n", n_worse
+
+
+def main(arguments: list[str]) -> int:
+    now = found()
+    if "--keep" in arguments:
+        BASELINE.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
+        return 0
+    then = json.loads(BASELINE.read_text(encoding="utf-8")) if BASELINE.exists() else {}
+    text, n_worse = page(now, then)
+    OUT.mkdir(parents=True, exist_ok=True)
+    (OUT / "regression.md").write_text(text, encoding="utf-8")
+    print(text)
+    return int(n_worse > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
