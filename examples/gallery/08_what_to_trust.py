@@ -17,5 +17,6 @@ model = Mixture(random_state=0).fit(X)
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
 plot_scatter(model, X, "x0", "x1", ax=axes[0])
+axes[0].set_xlim(-3, 11)  # room for the legend
 plot_coclustering(model, ax=axes[1])
 plot_trace(model, ax=axes[2])
