@@ -3,14 +3,18 @@ import importlib
 import importlib.util
 import io
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import partita
+from partita.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md"))]
+
+APART = ("README.md", "docs/first_result.md")  # have tests of their own
 
 
 def script(name):
@@ -35,8 +39,9 @@ def test_the_examples_of_the_readme_print_what_they_say(code):
     assert out.getvalue().splitlines() == re.findall(r"# prints: (.*)", code)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "README.md" and blocks(page)])
-def test_the_examples_of_the_guide_run(page):
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in APART and blocks(page)])
+def test_the_examples_of_the_guide_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     space, out = {}, io.StringIO()
     with contextlib.redirect_stdout(out):
         for code in blocks(page):
@@ -45,6 +50,33 @@ def test_the_examples_of_the_guide_run(page):
             exec(compile(code, page, "exec"), space)
     told = re.findall(r"# prints: (.*)", "".join(blocks(page)))
     assert not told or out.getvalue().splitlines() == told
+
+
+def test_the_way_to_a_first_answer(tmp_path, monkeypatch, capsys):
+    """The page's Python and its commands in their order, as a newcomer would run them."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/first_result.md").read_text(encoding="utf-8")
+    steps = re.findall(r"^```(python|console)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert sum(kind == "console" for kind, _ in steps) == 2
+    space, printed = {}, []
+    for kind, text in steps:
+        if kind == "python":
+            exec(compile(text, "first_result.md", "exec"), space)
+            printed += capsys.readouterr().out.splitlines()
+            continue
+        for line in text.splitlines():
+            assert line.startswith("$ partita ")
+            assert main([*shlex.split(line)[2:]]) == 0
+        told = capsys.readouterr()
+        if "partita cluster" in text:
+            promised = re.search(r"^```text\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1].splitlines()
+            assert told.out.splitlines()[0].split(",")[0] == promised[0].split(",")[0]
+            assert promised[-1] in told.err
+            assert [line.split()[0] for line in told.out.splitlines()[2:]] == [
+                line.split()[0] for line in promised[2:5]
+            ]
+    assert printed == re.findall(r"# prints: (.*)", page)
+    assert "Who came in May" in (tmp_path / "visitors.html").read_text(encoding="utf-8")
 
 
 def test_every_estimator_is_in_the_reference():

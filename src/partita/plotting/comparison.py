@@ -127,5 +127,5 @@ def _pillars(ax, x, bases, shares, names, side, *, colours) -> None:
 
 
 def _title(found: Flow) -> str:
-    text = f"adjusted Rand index {found.adjusted_rand:.2f}"
+    text = f"adjusted Rand index {round(found.adjusted_rand, 2) + 0.0:.2f}"  # no -0.00
     return text + (f" ({found.n_left_out} left out)" if found.n_left_out else "")
