@@ -39,9 +39,12 @@ BENCHMARKS = {
     "ofv_text": "benchmarks.papers.ofv_text",
     "ofv_speed": "benchmarks.papers.ofv_speed",
     "crosscat": "benchmarks.papers.crosscat",
+    "parquet": "benchmarks.scale.parquet",
+    "dask_overhead": "benchmarks.scale.dask_overhead",
 }
 # not run to the end yet
 NOT_KEPT = {
+    "dask_overhead",
     "laca",
     "tree_reduction",
     "ofv",
