@@ -1,9 +1,9 @@
 """A label matrix in a Parquet file, larger than what its fit may hold: time of an iteration, peak memory, growth.
 
 Twenty members of six labels each over eight planted clusters, three labels in ten at random, so that nearly all rows
-are distinct and none can be saved: `MixtureConsensus` and `NBCE` by variational Bayes pass over the rows in blocks. Every
-fit is a process of its own, one start, five iterations; seconds are of CPU. The fit in memory, of the same array, is
-measured beside it at the smallest size and has to find the same.
+are distinct and none can be saved: `MixtureConsensus` and `NBCE` by variational Bayes pass over the rows in blocks.
+Every fit is a process of its own, one start, five iterations; seconds are of CPU. The fit in memory, of the same array,
+is measured beside it at the smallest size and has to find the same.
 """
 
 from __future__ import annotations
