@@ -41,9 +41,12 @@ BENCHMARKS = {
     "ofv_speed": "benchmarks.papers.ofv_speed",
     "crosscat": "benchmarks.papers.crosscat",
     "gpu": "benchmarks.gpu.em_step",
+    "parquet": "benchmarks.scale.parquet",
+    "dask_overhead": "benchmarks.scale.dask_overhead",
 }
 # not run to the end yet
 NOT_KEPT = {
+    "dask_overhead",
     "engines",
     "tree_reduction",
     "ofv",

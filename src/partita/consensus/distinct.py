@@ -19,6 +19,7 @@ __all__ = ["Rows", "distinct_rows"]
 
 WORTH = 0.75  # distinct rows, as a share of all, up to which they are walked over instead
 MOST_BYTES = 1 << 28  # of distinct rows that are held, a byte a label
+MOST_MERGED = 1 << 25  # the same for a matrix in parts, whose merging takes several times as much
 
 
 class Rows(NamedTuple):
@@ -45,9 +46,10 @@ def distinct_rows(labelings: Labelings) -> Rows:
     array([2., 1.])
     """
     codes, weights = labelings.codes, labelings.weights
-    most = _most(int(np.count_nonzero(weights)), len(labelings.n_levels))
+    n_rows, n_members = int(np.count_nonzero(weights)), len(labelings.n_levels)
+    most = _most(n_rows, n_members)
     if isinstance(codes, PartData):
-        found = _streamed(codes.parts, weights, most)
+        found = _streamed(codes.parts, weights, min(most, max(MOST_MERGED // n_members, BLOCK_ROWS)))
         return found or Rows(codes, weights)
     distinct = signatures(codes, weights)
     if len(distinct.rows) > most:

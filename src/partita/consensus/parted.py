@@ -76,7 +76,7 @@ def _in_parts(model: Any, table: PartedTable, members: Members, member_weight: A
     parts = table.encode(_codes_of_part, np.flatnonzero(use))
     seen = np.concatenate(list(parts.map(_any_label, None)))
     model._columns = np.flatnonzero(use)
-    weights = np.where(seen, table.weights, 0.0)
+    weights = table.weights if seen.all() else np.where(seen, table.weights, 0.0)
     everyone: Any = range(table.n_rows)
     codes: Any = PartData(parts, 0)
     return Labelings(codes, n_levels[use], weights, shares[use], owners[use], everyone)

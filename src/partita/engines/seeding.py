@@ -72,7 +72,7 @@ def seed_statistics(
 
 def _sampled(weights: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Objects that seeds are chosen among, and how much each counts."""
-    if weights.strides == (0,) and len(weights) > SAMPLE:  # one number stands for all of very many rows
+    if len(weights) > SAMPLE and weights.min() == weights.max():  # no list of all rows
         return np.sort(rng.choice(len(weights), size=SAMPLE, replace=False)), np.ones(SAMPLE)
     rows = np.flatnonzero(weights)
     own = weights[rows]

@@ -103,8 +103,11 @@ def read_blocks(
         raise ValueError(
             f"Found array with shape=({n_rows}, {source.n_columns}) while rows and columns are required."
         )
-    weights = check_weights(sample_weight, n_rows)
-    shares = parts.split(None if np.all(weights == 1.0) else weights)
+    if sample_weight is None:
+        weights = np.broadcast_to(np.float64(1.0), n_rows)  # takes no memory
+    else:
+        weights = check_weights(sample_weight, n_rows)
+    shares = parts.split(None if sample_weight is None else weights)
     own = [(int(lo), share) for lo, share in zip(parts.starts[:-1], shares, strict=True)]
     summaries: list[TableSummary] = list(parts.map(_summed, (kinds, missing_code), own))
     _check_alike(summaries, parts.starts)

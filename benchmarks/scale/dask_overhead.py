@@ -1,0 +1,151 @@
+"""What Dask adds to an iteration, and how far that lets a fit scale.
+
+A pass of EM over a label matrix (20 members of six labels, 8 clusters) on a cluster of two processes of this machine,
+beside the same pass in one process; then passes that do nothing but return statistics of the same size, over 4 to 256
+parts, which is the overhead: a straight line in the number of tasks. The model for more workers puts these together:
+
+    seconds = rows / workers x seconds a row + tasks x seconds a task + bytes at the driver / bandwidth
+
+with four parts a worker, and sums of 16 results a task on the workers. Seconds are of CPU, the smallest of the
+repetitions, since the machine is shared: for the overhead those of the process that holds both the scheduler and the
+driver, which tasks go through one after the other and which is therefore what limits a cluster.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable
+
+from benchmarks.processes import in_own_process
+
+N_MEMBERS, N_LABELS, N_CLUSTERS = 20, 6, 8
+PARTS = (4, 16, 64, 256)
+WORKERS = (10, 100, 1000)
+PARTS_EACH = 4
+BANDWIDTH = 1e9  # bytes a second into the driver: a common network, not measured here
+MODEL_ROWS = (10**8, 10**9, 10**10)
+
+
+def run(*, full: bool, repeats: int) -> dict:
+    n_rows = 2_000_000 if full else 100_000
+    found = in_own_process(measure, n_rows=n_rows, repeats=max(repeats, 5 if full else 2))
+    slope, intercept = _line([(o["tasks"], o["seconds"]) for o in found["empty_passes"]])
+    model = [_predicted(n, w, found, slope, intercept) for n in MODEL_ROWS for w in WORKERS]
+    print(
+        f"   a pass over {n_rows:,} rows: {found['serial_s']:.3f} s in one process; on Dask its driver and scheduler "
+        f"take {found['driver_s']:.3f} s; overhead {1e3 * intercept:.0f} ms and {1e3 * slope:.2f} ms a task",
+        flush=True,
+    )
+    for one in model:
+        print(
+            f"   {one['n_rows']:.0e} rows, {one['workers']} workers: {one['seconds']:.2f} s an iteration, efficiency "
+            f"{one['efficiency']:.0%}",
+            flush=True,
+        )
+    size = {"n_rows": n_rows, "n_members": N_MEMBERS, "n_labels": N_LABELS, "n_clusters": N_CLUSTERS}
+    line = {"seconds_a_task": slope, "seconds_a_pass": intercept}
+    return {"size": size, **found, "overhead": line, "model": model, "bars": {}}
+
+
+def _line(points: list[tuple[float, float]]) -> tuple[float, float]:
+    """Slope and intercept by least squares."""
+    x, y = (sum(values) / len(points) for values in zip(*points, strict=True))
+    slope = sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
+    return slope, max(y - slope * x, 0.0)
+
+
+def _n_tasks(n_parts: int) -> int:
+    """Passes of the parts, and the nodes of the tree that adds them up."""
+    nodes, level = 0, n_parts
+    while n_parts > 16 and level > 1:
+        level = -(-level // 16)
+        nodes += level
+    return n_parts + nodes
+
+
+def _predicted(n_rows: int, workers: int, found: dict, slope: float, intercept: float) -> dict:
+    n_parts = PARTS_EACH * workers
+    tasks = _n_tasks(n_parts)
+    work = n_rows / workers * found["seconds_a_row"]
+    # parameters go out with every task; the tree leaves one result for the driver
+    moved = n_parts * found["bytes_out"] + found["bytes_back"]
+    seconds = work + intercept + tasks * slope + moved / BANDWIDTH
+    return {
+        "n_rows": n_rows,
+        "workers": workers,
+        "tasks": tasks,
+        "driver_bytes": moved,
+        "seconds": round(seconds, 4),
+        "efficiency": round(work / seconds, 4),
+    }
+
+
+# ---- in a process of its own -----------------------------------------------------------------------------------
+
+
+def measure(n_rows: int, repeats: int) -> dict:
+    """Passes of this process, and of two workers."""
+    import numpy as np
+    from distributed import Client, LocalCluster
+
+    from partita.engines.packing import pack
+    from partita.engines.passes import Parameters, collect, merge_sums, n_stats
+    from partita.execution import Cluster, PartData, open_blocks
+    from partita.execution.cluster import ClusterParts
+    from partita.execution.reading import open_parts
+    from partita.families import Block, Categorical
+    from partita.families.contract import expect
+
+    rng = np.random.default_rng(0)
+    Y = rng.integers(N_LABELS, size=(n_rows, N_MEMBERS), dtype=np.int8)
+    family, columns = Categorical.default([N_LABELS] * N_MEMBERS), tuple(range(N_MEMBERS))
+    S = rng.random((n_stats(family), N_CLUSTERS)) * 100.0
+    at, weights = Parameters(np.zeros(N_CLUSTERS), (expect(family, S),)), np.ones(n_rows)
+    here = pack([Block(family, Y, columns)], n_rows)
+    expected = collect(here, weights, at)
+    serial = _least(lambda: collect(here, weights, at), repeats)
+    sums = ([expected.n, *expected.S], [expected.n, *expected.S])
+    found = {"serial_s": serial, "seconds_a_row": serial / n_rows, "bytes_back": len(pickle.dumps(sums))}
+    found["bytes_out"] = len(pickle.dumps((at, family)))
+    with (
+        LocalCluster(
+            2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        ) as local,
+        Client(local) as client,
+    ):
+        cluster = Cluster(client)
+        raw, _ = open_parts(open_blocks(Y), cluster)
+        there = pack([Block(family, PartData(raw.derive(as_part, None), 0), columns)], n_rows)
+        result = collect(there, weights, at)
+        assert np.array_equal(result.S[0], expected.S[0])  # to the last bit
+        found["driver_s"] = _least(lambda: collect(there, weights, at), repeats)
+        found["n_parts"] = len(raw.starts) - 1
+        found["empty_passes"] = []
+        for n_parts in PARTS:
+            futures = client.map(abs, range(n_parts), pure=False)
+            parts = ClusterParts(np.arange(n_parts + 1), futures, cluster)
+            seconds = _least(lambda parts=parts: parts.reduce(nothing, sums, None, merge_sums), repeats)
+            found["empty_passes"].append({"parts": n_parts, "tasks": _n_tasks(n_parts), "seconds": seconds})
+    return found
+
+
+def as_part(container, _common, _own):
+    """A part of one array."""
+    return (container,)
+
+
+def nothing(_data, sums, _own):
+    """A pass that only returns."""
+    return sums
+
+
+def _least(function: Callable, repeats: int) -> float:
+    """Seconds of CPU of this process."""
+    function()
+    seconds = []
+    for _ in range(repeats):
+        start = time.process_time()
+        function()
+        seconds.append(time.process_time() - start)
+    return min(seconds)
