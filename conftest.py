@@ -11,3 +11,9 @@ if find_spec("pymetis") is None or find_spec("mtkahypar") is None:
     collect_ignore += [f"src/partita/{module}" for module in NEEDS_GRAPH]
 if find_spec("anndata") is None:
     collect_ignore += ["src/partita/estimator/annotated.py"]
+
+if find_spec("hypothesis") is not None:
+    from hypothesis import settings
+
+    settings.register_profile("partita", deadline=None)  # a busy machine is no fault
+    settings.load_profile("partita")
