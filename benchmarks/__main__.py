@@ -51,7 +51,6 @@ NOT_KEPT = {
     "tree_reduction",
     "ofv",
     "ofv_real",
-    "ofv_text",
     "ofv_speed",
 }
 
