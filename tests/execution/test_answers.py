@@ -190,6 +190,18 @@ def test_a_model_of_blocks_is_saved_and_read(reals, tmp_path):
     np.testing.assert_array_equal(partita.load(tmp_path / "m.partita").predict(reals), model.labels_)
 
 
+def test_ensembles_and_metrics_of_files(reals, tmp_path):
+    from partita.ensembles import generate
+    from partita.metrics import adjusted_rand
+
+    X = reals[:300]
+    options = {"n_members": 2, "n_clusters": 3, "random_state": 0}
+    Y = generate(parquet(X, tmp_path / "x.parquet"), **options)
+    np.testing.assert_array_equal(Y, generate(X, **options))
+    da = pytest.importorskip("dask.array")
+    assert adjusted_rand(da.from_array(Y[:, 0], chunks=100), da.from_array(Y[:, 0], chunks=77)) == 1.0
+
+
 def test_the_choice_is_printed(reals, capsys):
     Mixture(**{**EM, "n_init": 1, "max_iter": 1}, verbose=True).fit(open_blocks(reals))
     assert "in blocks of rows" in capsys.readouterr().err
