@@ -248,8 +248,11 @@ def test_a_fit_that_was_killed_goes_on(mixtures, reals, tmp_path, name):
 DRIVER = """
 import os, signal, sys
 import numpy as np
+import partita.execution.parts
 from partita import Mixture
 from partita.execution import open_blocks
+
+partita.execution.parts.PART_BLOCKS = 1
 
 def kill(progress):
     if progress.iteration == 3:
