@@ -17,7 +17,15 @@ from partita.execution.columns import GridParts
 from partita.families.categorical import Categorical
 from partita.families.rows import normalize_rows, project_rows, scatter_rows
 
-__all__ = ["assign_grid", "collect_grid", "label_grid", "piece_families", "take_grid"]
+__all__ = [
+    "assign_grid",
+    "collect_grid",
+    "label_grid",
+    "piece_families",
+    "take_grid",
+    "weight_shares",
+    "whole_weights",
+]
 
 
 def piece_families(family: Categorical, cuts: np.ndarray) -> list[tuple[Categorical, slice]]:
@@ -46,12 +54,32 @@ def _own(parts: GridParts, *arrays: np.ndarray | None) -> list[Any]:
     return [(int(lo), *(pieces[i] for pieces in cut)) for i, lo in enumerate(parts.starts[:-1])]
 
 
+def weight_shares(pieces: Sequence[np.ndarray]) -> list[Any]:
+    """Weights of the rows of each part; where they are all the same, that number and how many rows there are, since
+    a number for each row would be most of what travels in a pass.
+
+    Examples
+    --------
+    >>> weight_shares([np.ones(3), np.array([1.0, 2.0])])
+    [(1.0, 3), array([1., 2.])]
+    """
+    return [
+        (float(piece[0]), len(piece)) if piece.strides == (0,) or piece.min() == piece.max() else piece
+        for piece in pieces
+    ]
+
+
+def whole_weights(share: Any) -> np.ndarray:
+    """One weight a row again."""
+    return np.full(share[1], share[0]) if isinstance(share, tuple) else share
+
+
 def collect_grid(
     parts: GridParts, family: Categorical, theta: np.ndarray, log_weights: np.ndarray, weights: np.ndarray
 ) -> ExactSums:
     """Exact sums over all row chunks: sizes, sums over the objects, statistics."""
     sides, _ = _sides(parts, family, theta)
-    own = _own(parts, weights)
+    own = list(zip(parts.starts.tolist(), weight_shares(parts.split(weights)), strict=False))
     joined = parts.through_rows(project_piece, sides, normalize_pieces, log_weights, own)
     about = parts.ask(sums_alone, joined)
     statistics = parts.back_to_pieces(scatter_piece, sides, joined, own)
@@ -78,7 +106,7 @@ def normalize_pieces(
     shares: Sequence[np.ndarray], log_weights: np.ndarray, own: Any
 ) -> tuple[np.ndarray, Any]:
     """Responsibilities of a row chunk, and the exact sums of their sizes and logarithms."""
-    start, weights = own
+    start, weights = own[0], whole_weights(own[1])
     R = log_weights + sum(shares)
     total: Any = None
     for rows in row_blocks(len(R), start=start):

@@ -13,7 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
-from partita.engines.column_passes import assign_grid, collect_grid, take_grid
+from partita.engines.column_passes import (
+    assign_grid,
+    collect_grid,
+    take_grid,
+    weight_shares,
+    whole_weights,
+)
 from partita.engines.exact_sums import ExactSums, add_exactly, merge_sums
 from partita.engines.packing import PackedBlock
 from partita.execution import PartData, Parts, Serial, row_blocks
@@ -156,7 +162,7 @@ def collect(
                 journal, parameters, collect_grid(parts, family, theta, parameters.log_weights, weights)
             )
         travelling = [(family, data.index, theta) for family, data, theta in sides]
-        own = list(zip(parts.starts.tolist(), parts.split(weights), strict=False))
+        own = list(zip(parts.starts.tolist(), weight_shares(parts.split(weights)), strict=False))
         found = parts.reduce(_collect_part, (travelling, parameters.log_weights), own, merge_sums)
     else:
         found = _walk(sides, parameters.log_weights, weights, executor)
@@ -185,7 +191,7 @@ def _collect_part(data: Sequence[Any], common: Any, own: tuple[int, np.ndarray])
     travelling, log_weights = common
     sides = [(family, data[index], theta) for family, index, theta in travelling]
     start, weights = own
-    return _walk(sides, log_weights, weights, None, start)
+    return _walk(sides, log_weights, whole_weights(weights), None, start)
 
 
 def _walk(
