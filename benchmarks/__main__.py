@@ -44,7 +44,7 @@ BENCHMARKS = {
 }
 # not run to the end yet
 NOT_KEPT = {
-    "dask_overhead",
+    "parquet",
     "laca",
     "tree_reduction",
     "ofv",
