@@ -46,7 +46,7 @@ BENCHMARKS = {
 }
 # not run to the end yet
 NOT_KEPT = {
-    "dask_overhead",
+    "parquet",
     "engines",
     "tree_reduction",
     "ofv",

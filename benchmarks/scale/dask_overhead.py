@@ -45,7 +45,7 @@ def run(*, full: bool, repeats: int) -> dict:
         )
     size = {"n_rows": n_rows, "n_members": N_MEMBERS, "n_labels": N_LABELS, "n_clusters": N_CLUSTERS}
     line = {"seconds_a_task": slope, "seconds_a_pass": intercept}
-    return {"size": size, **found, "overhead": line, "model": model, "bars": {}}
+    return {"size": size, **found, "summary": {"overhead": line, "model": model}, "bars": {}}
 
 
 def _line(points: list[tuple[float, float]]) -> tuple[float, float]:
@@ -89,8 +89,9 @@ def measure(n_rows: int, repeats: int) -> dict:
     import numpy as np
     from distributed import Client, LocalCluster
 
+    from partita.engines.exact_sums import merge_sums
     from partita.engines.packing import pack
-    from partita.engines.passes import Parameters, collect, merge_sums, n_stats
+    from partita.engines.passes import Parameters, collect, n_stats
     from partita.execution import Cluster, PartData, open_blocks
     from partita.execution.cluster import ClusterParts
     from partita.execution.reading import open_parts
@@ -105,9 +106,11 @@ def measure(n_rows: int, repeats: int) -> dict:
     here = pack([Block(family, Y, columns)], n_rows)
     expected = collect(here, weights, at)
     serial = _least(lambda: collect(here, weights, at), repeats)
-    sums = ([expected.n, *expected.S], [expected.n, *expected.S])
+    # what travels is of packed states, and sums are of two numbers each
+    walked = np.ascontiguousarray(here[0].levels.T @ at.thetas[0])
+    sums = tuple([np.zeros(N_CLUSTERS), np.zeros(3), np.zeros_like(walked)] for _ in range(2))
     found = {"serial_s": serial, "seconds_a_row": serial / n_rows, "bytes_back": len(pickle.dumps(sums))}
-    found["bytes_out"] = len(pickle.dumps((at, family)))
+    found["bytes_out"] = len(pickle.dumps((here[0].states, walked, at.log_weights)))
     with (
         LocalCluster(
             2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None

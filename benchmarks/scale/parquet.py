@@ -49,7 +49,9 @@ def run(*, full: bool, repeats: int) -> dict:
         "blocks and memory find the same": _alike(runs),
     }
     size = {"n_members": N_MEMBERS, "n_labels": N_LABELS, "n_clusters": N_CLUSTERS, "iterations": ITERATIONS}
-    return {"size": size, "runs": runs, "exponents": exponents, "bars": bars if full else {}}
+    peak = max(one["peak_mb"] for one in runs if not one["in_memory"])
+    summary = {"exponents": exponents, "peak_mb": peak}
+    return {"size": size, "runs": runs, "summary": summary, "bars": bars if full else {}}
 
 
 def _exponent(runs: list[dict], method: str) -> float:

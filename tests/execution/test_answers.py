@@ -1,6 +1,9 @@
 """One answer, whatever the blocks, files and executors."""
 
 import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -190,6 +193,18 @@ def test_a_model_of_blocks_is_saved_and_read(reals, tmp_path):
     np.testing.assert_array_equal(partita.load(tmp_path / "m.partita").predict(reals), model.labels_)
 
 
+def test_ensembles_and_metrics_of_files(reals, tmp_path):
+    from partita.ensembles import generate
+    from partita.metrics import adjusted_rand
+
+    X = reals[:300]
+    options = {"n_members": 2, "n_clusters": 3, "random_state": 0}
+    Y = generate(parquet(X, tmp_path / "x.parquet"), **options)
+    np.testing.assert_array_equal(Y, generate(X, **options))
+    da = pytest.importorskip("dask.array")
+    assert adjusted_rand(da.from_array(Y[:, 0], chunks=100), da.from_array(Y[:, 0], chunks=77)) == 1.0
+
+
 def test_the_choice_is_printed(reals, capsys):
     Mixture(**{**EM, "n_init": 1, "max_iter": 1}, verbose=True).fit(open_blocks(reals))
     assert "in blocks of rows" in capsys.readouterr().err
@@ -228,6 +243,39 @@ def test_a_fit_that_was_killed_goes_on(mixtures, reals, tmp_path, name):
     same(mixtures[name], model, 1e-10)
     assert before and len(os.listdir(tmp_path)) > len(before)
     assert all(os.stat(tmp_path / file).st_mtime_ns == at for file, at in written.items())  # not done again
+
+
+DRIVER = """
+import os, signal, sys
+import numpy as np
+import partita.execution.parts
+from partita import Mixture
+from partita.execution import open_blocks
+
+partita.execution.parts.PART_BLOCKS = 1
+
+def kill(progress):
+    if progress.iteration == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+options = {options!r}
+Mixture(**options, resume=sys.argv[2], callback=kill).fit(open_blocks(np.load(sys.argv[1]), rows=1000))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["vb", "chain"])
+def test_a_driver_that_is_killed_as_a_process(mixtures, reals, full, chain, tmp_path, name):
+    X, options, here = {"vb": (reals, VB, mixtures["vb"]), "chain": (full, CHAIN, chain)}[name]
+    np.save(tmp_path / "x.npy", X)
+    script = DRIVER.replace("{options!r}", repr(options))
+    command = [sys.executable, "-c", script, str(tmp_path / "x.npy"), str(tmp_path / "kept")]
+    assert subprocess.run(command, timeout=300, check=False).returncode == -signal.SIGKILL
+    model = Mixture(**options, resume=tmp_path / "kept").fit(open_blocks(X))
+    if name == "vb":
+        same(here, model)
+    else:
+        same_chain(here, model)
 
 
 def test_a_folder_of_another_fit_is_refused(reals, tmp_path):

@@ -67,9 +67,20 @@ def test_files_are_read_by_the_workers(client, mixture, reals, tmp_path):
     same(mixture, Mixture(**EM, executor=client).fit(tmp_path / "x.parquet"))
 
 
-def test_columns_on_different_hosts(client, labels):
-    model = MixtureConsensus(**MM, executor=client).fit(da.from_array(labels, chunks=(3000, 2)))
-    same(MixtureConsensus(**MM).fit(labels), model)
+def test_columns_on_different_hosts(client, labels, monkeypatch):
+    Y = np.column_stack([labels, np.zeros(len(labels), int)])  # a member that says nothing
+    chunked = da.from_array(Y, chunks=(3000, 2))
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("the pieces of a row have met")
+
+    monkeypatch.setattr("partita.execution.columns.GridParts.map", refuse)
+    model = MixtureConsensus(**MM, executor=client, criterion="mdl").fit(chunked)
+    here = MixtureConsensus(**MM, criterion="mdl").fit(Y)
+    same(here, model)
+    assert model.criterion_curve_[4] == pytest.approx(here.criterion_curve_[4], rel=1e-12)
+    options = {"inference": "vb", "max_clusters": 5, "n_init": 1, "max_iter": 5, "random_state": 0}
+    same(NBCE(**options).fit(Y), NBCE(**options, executor=client).fit(chunked))
 
 
 def test_data_frames_with_an_empty_partition(client, reals):

@@ -13,6 +13,7 @@ import numpy as np
 from partita.consensus.labelings import Labelings
 from partita.engines.seeding import Objects
 from partita.execution import BLOCK_ROWS, PartData, Parts
+from partita.execution.columns import GridParts
 from partita.labels import signatures
 
 __all__ = ["Rows", "distinct_rows"]
@@ -48,6 +49,8 @@ def distinct_rows(labelings: Labelings) -> Rows:
     codes, weights = labelings.codes, labelings.weights
     n_rows, n_members = int(np.count_nonzero(weights)), len(labelings.n_levels)
     most = _most(n_rows, n_members)
+    if isinstance(codes, PartData) and isinstance(codes.parts, GridParts):
+        return Rows(codes, weights)  # rows that nobody has as a whole
     if isinstance(codes, PartData):
         found = _streamed(codes.parts, weights, min(most, max(MOST_MERGED // n_members, BLOCK_ROWS)))
         return found or Rows(codes, weights)

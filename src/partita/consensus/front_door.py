@@ -49,6 +49,8 @@ class Consensus(ConsensusEstimator):
     random_state : int, RandomState, Generator, SeedSequence or None, default None
         For the sample of rows where there are more than 2,000 distinct ones, the comparison with shuffled members
         where they agree little, and the resampled members of ``n_clusters_posterior_``.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where the blocks of a matrix that is not in memory are read and coded.
 
     Attributes
     ----------
@@ -112,6 +114,7 @@ class Consensus(ConsensusEstimator):
         **ConsensusEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "max_clusters": [None, Interval(Integral, 2, None, closed="left")],
+        "executor": "no_validation",
     }
 
     def __init__(
@@ -122,12 +125,14 @@ class Consensus(ConsensusEstimator):
         noise="missing",
         handle_unknown="missing",
         random_state=None,
+        executor=None,
     ):
         self.n_clusters = n_clusters
         self.max_clusters = max_clusters
         self.noise = noise
         self.handle_unknown = handle_unknown
         self.random_state = random_state
+        self.executor = executor
 
     # ---- fitting -------------------------------------------------------------------------------------------
 

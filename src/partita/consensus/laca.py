@@ -59,6 +59,8 @@ class LACA(TreeConsensus):
         What ``predict`` does with labels that were not there in ``fit``.
     random_state : int, RandomState, Generator, SeedSequence or None
         For the sample of ``max_signatures`` (and for soft members) only.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where the blocks of a matrix that is not in memory are read and coded.
 
     Attributes
     ----------
@@ -113,6 +115,7 @@ class LACA(TreeConsensus):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_signatures": [Interval(Integral, 2, None, closed="left")],
+        "executor": "no_validation",
     }
 
     def __init__(
@@ -127,6 +130,7 @@ class LACA(TreeConsensus):
         noise="missing",
         handle_unknown="missing",
         random_state=None,
+        executor=None,
     ):
         self.n_clusters = n_clusters
         self.min_clusters = min_clusters
@@ -137,6 +141,7 @@ class LACA(TreeConsensus):
         self.noise = noise
         self.handle_unknown = handle_unknown
         self.random_state = random_state
+        self.executor = executor
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
         distinct = signatures(labelings.codes, labelings.weights)

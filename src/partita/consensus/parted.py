@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from partita.execution import (
     read_blocks,
     read_whole,
 )
-from partita.table import Table
+from partita.execution.columns import GridParts
+from partita.table import Schema, Table, read_table
 
 __all__ = ["label_silent", "read_parted"]
 
@@ -45,7 +47,10 @@ def read_parted(
     if choice.where == "memory":
         return read_whole(source), None
     options = reading_options(model.noise)
-    table = read_blocks(source, "categorical", sample_weight=sample_weight, executor=executor, **options)
+    apart = model._passes_over_parts() and getattr(model, "inference", "em") != "subclusters"
+    table = read_blocks(
+        source, "categorical", sample_weight=sample_weight, executor=executor, apart=apart, **options
+    )
     if model.noise != "missing" and other_negatives(table.schema):
         read_blocks(source, "categorical", missing_code=-1, executor=executor)  # refuses the cell
     members = Members(None, None, None)
@@ -73,13 +78,39 @@ def _in_parts(model: Any, table: PartedTable, members: Members, member_weight: A
     shares, owners, use = choose_members(schema, members, n_levels, n_seen, member_weight, model.fit_report_)
     if use.sum() == 1:
         return None
-    parts = table.encode(_codes_of_part, np.flatnonzero(use))
-    seen = np.concatenate(list(parts.map(_any_label, None)))
+    if isinstance(table.parts, GridParts):
+        parts, seen = _apart(table, table.parts, use)
+    else:
+        parts = table.encode(_codes_of_part, np.flatnonzero(use))
+        seen = np.concatenate(list(parts.map(_any_label, None)))
     model._columns = np.flatnonzero(use)
     weights = table.weights if seen.all() else np.where(seen, table.weights, 0.0)
     everyone: Any = range(table.n_rows)
     codes: Any = PartData(parts, 0)
     return Labelings(codes, n_levels[use], weights, shares[use], owners[use], everyone)
+
+
+def _apart(table: PartedTable, raw: GridParts, use: np.ndarray) -> tuple[GridParts, np.ndarray]:
+    """Codes of the members that take part, each piece where it is, and whether a row has any label."""
+    modelled = np.array([column.kind != "ignore" for column in table.schema.columns])
+    taken = np.zeros(len(modelled), bool)
+    taken[np.flatnonzero(modelled)[use]] = True
+    common, widths = [], []
+    for lo, hi in pairwise(raw.cuts):
+        own = Schema(table.schema.columns[lo:hi])
+        common.append((own, np.flatnonzero(taken[lo:hi][modelled[lo:hi]])))
+        widths.append(int(taken[lo:hi].sum()))
+    made = raw.submit_pieces(_codes_of_piece, common, [None] * len(raw.grid))
+    parts = GridParts(raw.starts, made, np.concatenate([[0], np.cumsum(widths)]), raw._cluster)
+    rows = parts.map_pieces(_any_label, [None] * len(widths), [None] * len(made))
+    return parts, np.concatenate([np.any(pieces, axis=0) for pieces in rows])
+
+
+def _codes_of_piece(container: Any, common: Any, _: Any) -> tuple[np.ndarray]:
+    schema, columns = common
+    if not len(columns):
+        return (np.zeros((len(container), 0), np.int8),)
+    return _codes_of_part(read_table(container, schema=schema), columns)
 
 
 def _codes_of_part(table: Table, columns: np.ndarray) -> tuple[np.ndarray]:
@@ -99,7 +130,11 @@ def label_silent(
     if not silent.any():
         return
     parts = codes.parts
-    found = parts.map(_rows_of_part, None, parts.split(silent))
+    if isinstance(parts, GridParts):
+        pieces = parts.map_pieces(_rows_of_part, [None] * (len(parts.cuts) - 1), parts.split(silent))
+        found: Any = [np.concatenate(row, axis=1) for row in pieces]
+    else:
+        found = parts.map(_rows_of_part, None, parts.split(silent))
     for lo, hi, part in zip(parts.starts, parts.starts[1:], found, strict=False):
         if len(part):
             proba = model._probabilities(part)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes import ExactSums, add_exactly, filled, merge_sums, parts_of, shells
+from partita.engines.exact_sums import ExactSums, add_exactly, merge_sums
+from partita.engines.passes import filled, parts_of, shells
 from partita.execution import Serial, row_blocks
 from partita.families.contract import partly_seen
 from partita.families.registry import Block

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 
 from partita.engines.device_passes import on_device
 from partita.execution import PartData
+from partita.execution.columns import GridParts
 from partita.families import Bernoulli, Categorical
 from partita.families.contract import n_columns, project, scatter, stats_start
 from partita.families.registry import Block
@@ -125,7 +126,8 @@ def _groups(block: Block) -> list[list[int]]:
 
 
 def _packed_parts(blocks: Sequence[Block], n_rows: int) -> tuple[Any, ...]:
-    if not all(_is_worth_it(block, n_rows) for block in blocks):
+    apart = isinstance(blocks[0].data.parts, GridParts)  # columns that are packed together lie together
+    if apart or not all(_is_worth_it(block, n_rows) for block in blocks):
         return tuple(blocks)
     layouts = [_layout(block) for block in blocks]
     common = [(block.data.index, layout) for block, layout in zip(blocks, layouts, strict=True)]

@@ -13,6 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
+from partita.engines.column_passes import (
+    assign_grid,
+    collect_grid,
+    take_grid,
+    weight_shares,
+    whole_weights,
+)
 from partita.engines.device_passes import (
     DeviceScorer,
     assign_on_device,
@@ -23,8 +30,10 @@ from partita.engines.device_passes import (
     score_by_data,
     score_by_parameters,
 )
+from partita.engines.exact_sums import ExactSums, add_exactly, merge_sums
 from partita.engines.packing import PackedBlock
 from partita.execution import PartData, Parts, Serial, row_blocks
+from partita.execution.columns import GridParts
 from partita.families.contract import cache_start, n_columns, spread_start, stats_start
 from partita.families.data import join, take
 from partita.families.registry import Block
@@ -136,6 +145,8 @@ def rows_in_memory(blocks: Sequence[Any], rows: np.ndarray) -> tuple[Sequence[An
     cuts = np.searchsorted(rows, parts.starts)
     own = [rows[lo:hi] - start for lo, hi, start in zip(cuts, cuts[1:], parts.starts, strict=False)]
     plain = [Block(*block[:3]) for block in blocks]
+    if isinstance(parts, GridParts):
+        return [plain[0]._replace(data=take_grid(parts, own))], np.arange(len(rows))
     found = list(parts.map(_take_part, [block.data.index for block in plain], own))
     data = (join([part[b] for part in found]) for b in range(len(plain)))
     held = [block._replace(data=values) for block, values in zip(plain, data, strict=True)]
@@ -161,27 +172,42 @@ def collect(
     sides = [_walked(block, theta) for block, theta in zip(blocks, parameters.thetas, strict=True)]
     if isinstance(sides[0][1], PartData):
         parts = sides[0][1].parts
+        if isinstance(parts, GridParts):
+            family, _, theta = sides[0]
+            return _kept(
+                journal, parameters, collect_grid(parts, family, theta, parameters.log_weights, weights)
+            )
         travelling = [(family, data.index, theta) for family, data, theta in sides]
-        own = list(zip(parts.starts.tolist(), parts.split(weights), strict=False))
+        own = list(zip(parts.starts.tolist(), weight_shares(parts.split(weights)), strict=False))
         found = parts.reduce(_collect_part, (travelling, parameters.log_weights), own, merge_sums)
     else:
         found = _walk(sides, parameters.log_weights, weights, executor)
+    return _kept(journal, parameters, found, blocks)
+
+
+def _kept(journal: Any, parameters: Parameters, found: ExactSums, blocks: Sequence[Any] = ()) -> Statistics:
+    """Rounded statistics, of levels rather than of packed states, in the journal too."""
     total = rounded(found)
-    S = (
-        block.levels @ s if isinstance(block, PackedBlock) else s
-        for block, s in zip(blocks, total.S, strict=True)
-    )
-    total = total._replace(S=tuple(S))
+    if blocks:
+        S = _of_levels(blocks, total.S)
+        total = total._replace(S=S)
     if journal is not None:
         journal.write(parameters, total)
     return total
+
+
+def _of_levels(blocks: Sequence[Any], sums: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    return tuple(
+        block.levels @ s if isinstance(block, PackedBlock) else s
+        for block, s in zip(blocks, sums, strict=True)
+    )
 
 
 def _collect_part(data: Sequence[Any], common: Any, own: tuple[int, np.ndarray]) -> ExactSums:
     travelling, log_weights = common
     sides = [(family, data[index], theta) for family, index, theta in travelling]
     start, weights = own
-    return _walk(sides, log_weights, weights, None, start)
+    return _walk(sides, log_weights, whole_weights(weights), None, start)
 
 
 def _walk(
@@ -209,32 +235,6 @@ def _walk(
         total = (result, [np.zeros_like(s) for s in result]) if total is None else add_exactly(total, result)
     assert total is not None
     return total
-
-
-# Sums in twice the digits of a double: the value, and what it lacks. Rounded at the end they are the same whatever the
-# order in which blocks of rows were added up, be it in one process or on many workers.
-ExactSums = tuple[list[np.ndarray], list[np.ndarray]]
-
-
-def add_exactly(total: ExactSums, more: Sequence[np.ndarray]) -> ExactSums:
-    """The sums with those of one block; what rounding loses is kept apart."""
-    with np.errstate(invalid="ignore"):
-        for value, lack, s in zip(*total, more, strict=True):
-            both = value + s
-            back = both - value
-            s = s - back
-            np.subtract(both, back, out=back)
-            np.subtract(value, back, out=back)
-            back += s
-            lack += back
-            value[...] = both
-    return total
-
-
-def merge_sums(one: ExactSums, other: ExactSums) -> ExactSums:
-    """The sums of both, as new arrays: those of a worker stay what they are."""
-    copy = ([value.copy() for value in one[0]], [a + b for a, b in zip(one[1], other[1], strict=True)])
-    return add_exactly(copy, other[0])
 
 
 def rounded(sums: ExactSums) -> Statistics:
@@ -350,7 +350,11 @@ def assign_rows(score: Any, n_rows: int, executor: Any = None) -> Assignment:
     out = Assignment(*(np.empty(n_rows, dtype) for dtype in (np.int64, float, float, float)))
     if isinstance(score, PartScore):
         about = (score.make, score.blocks, score.about)
-        found = score.parts.map(_assign_part, about, np.diff(score.parts.starts).tolist())
+        if isinstance(score.parts, GridParts) and score.make is plug_in:
+            at = score.about[0]
+            found: Any = assign_grid(score.parts, score.blocks[0].family, at.thetas[0], at.log_weights)
+        else:
+            found = score.parts.map(_assign_part, about, np.diff(score.parts.starts).tolist())
         for lo, part in zip(score.parts.starts, found, strict=False):
             for whole, piece in zip(out, part, strict=True):
                 whole[lo : lo + len(piece)] = piece

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.engines.column_passes import label_grid
 from partita.engines.device_passes import count_labels, on_device
 from partita.engines.passes import (
     Parameters,
@@ -25,6 +26,7 @@ from partita.engines.passes import (
     shells,
 )
 from partita.execution import row_blocks
+from partita.execution.columns import GridParts
 from partita.families.contract import expect
 from partita.families.registry import Block
 from partita.families.rows import scatter_rows
@@ -98,6 +100,9 @@ def label_statistics(
         n, device_S, _, _ = count_labels(blocks, weights, z, K)
         return Statistics(n, tuple(device_S), np.nan, np.nan, 0.0)
     parts = parts_of(blocks)
+    if isinstance(parts, GridParts):
+        n = np.bincount(z[z >= 0], weights=weights[z >= 0], minlength=K)
+        return Statistics(n, (label_grid(parts, blocks[0].family, weights, z, K),), np.nan, np.nan, 0.0)
     if parts is not None:
         own = list(zip(parts.split(weights), parts.split(z), strict=True))
         common = (shells([Block(*block[:3]) for block in blocks]), K, thetas)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partita.execution import check_memory, find_blocks, read_whole
 from partita.table import Schema, Table, read_table
 
 __all__ = ["Features", "Scaling", "learn_scaling", "read_features", "scaled"]
@@ -39,8 +40,8 @@ def read_features(X: Any, kinds: Any = None, *, standardize: bool = True) -> Fea
 
     Parameters
     ----------
-    X : array or data frame
-        As for :func:`partita.table.read_table`.
+    X : array, data frame, or source of blocks
+        As for :func:`partita.table.read_table`; a path, a memory map or a Dask collection is read into memory.
     kinds : None, str, mapping or sequence, optional
         Kinds of columns; what is left out is inferred.
     standardize : bool, default True
@@ -60,6 +61,13 @@ def read_features(X: Any, kinds: Any = None, *, standardize: bool = True) -> Fea
     >>> features.scaling.source
     array([0, 1])
     """
+    source = find_blocks(X)
+    if source is not None:
+        n_bytes = 16 * source.n_rows * source.n_columns if source.sizes else 0
+        check_memory(
+            n_bytes, f"the features of {source.n_rows:,} rows", "give a sample of the rows, or fewer columns"
+        )
+        X = read_whole(source)
     table = read_table(X, kinds, estimator_name="an ensemble")
     scaling = learn_scaling(table, standardize=standardize)
     return Features(scaled(table, scaling), scaling, table.schema)

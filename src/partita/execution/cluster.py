@@ -25,6 +25,8 @@ class DaskBlocks(BlockSource):
 
     def __init__(self, chunks: Sequence[Any], n_columns: int, sizes: Sequence[float] | None):
         self.chunks, self.n_columns = list(chunks), n_columns
+        self.grid: list[list[Any]] | None = None  # of an array whose columns are cut too, with their numbers
+        self.widths: tuple[int, ...] = ()
         known = sizes is not None and not any(np.isnan(size) for size in sizes)
         self.sizes = tuple(int(size) for size in sizes) if known and sizes is not None else ()
 
@@ -61,7 +63,10 @@ def find_dask(X: Any) -> DaskBlocks | None:
     grid = X.to_delayed()
     beside = delayed(_beside)
     rows = [row[0] if len(row) == 1 else beside(list(row)) for row in grid]
-    return DaskBlocks(rows, X.shape[1], X.chunks[0])
+    source = DaskBlocks(rows, X.shape[1], X.chunks[0])
+    if len(grid[0]) > 1:
+        source.grid, source.widths = [list(row) for row in grid], X.chunks[1]
+    return source
 
 
 def _beside(pieces: Sequence[Any]) -> np.ndarray:

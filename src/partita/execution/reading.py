@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from partita.execution.cluster import Cluster, ClusterParts, DaskBlocks, running_client
+from partita.execution.columns import GridParts
 from partita.execution.executors import Serial
 from partita.execution.parts import LocalParts, Parts, local_parts, part_rows
 from partita.execution.sources import BlockSource
@@ -79,6 +80,7 @@ def read_blocks(
     executor: Any = None,
     missing_code: int | None = None,
     negative: str = "error",
+    apart: bool = False,
 ) -> PartedTable:
     """The schema pass: kinds, levels, scales and notes as if the table had been read as a whole.
 
@@ -90,6 +92,8 @@ def read_blocks(
     sample_weight : array of shape (n_rows,), optional
     executor : Executor, optional
         Where passes run.
+    apart : bool
+        Whether columns that lie apart (chunks of a Dask array) stay so.
 
     Examples
     --------
@@ -98,7 +102,7 @@ def read_blocks(
     >>> table.schema.kinds
     ('binary', 'binary', 'binary')
     """
-    parts, n_rows = open_parts(source, executor)
+    parts, n_rows = open_parts(source, executor, apart=apart)
     if n_rows == 0 or source.n_columns == 0:
         raise ValueError(
             f"Found array with shape=({n_rows}, {source.n_columns}) while rows and columns are required."
@@ -109,7 +113,7 @@ def read_blocks(
         weights = check_weights(sample_weight, n_rows)
     shares = parts.split(None if sample_weight is None else weights)
     own = [(int(lo), share) for lo, share in zip(parts.starts[:-1], shares, strict=True)]
-    summaries: list[TableSummary] = list(parts.map(_summed, (kinds, missing_code), own))
+    summaries = _summaries(parts, (kinds, missing_code), own)
     _check_alike(summaries, parts.starts)
     findings = Findings()
     schema = learn_from_summaries(summaries, kinds, Policy(missing_code, negative), findings)
@@ -125,12 +129,28 @@ def read_blocks(
     return PartedTable(schema, n_rows, weights, parts, findings.notes(), *counts)
 
 
-def open_parts(source: BlockSource, executor: Any = None) -> tuple[Parts, int]:
+def _summaries(parts: Parts, common: Any, own: Sequence[Any]) -> list[TableSummary]:
+    if not isinstance(parts, GridParts):
+        return list(parts.map(_summed, common, own))
+    rows = []
+    for pieces in parts.map_pieces(_summed, [common] * (len(parts.cuts) - 1), own):
+        columns = [
+            column and replace(column, name=f"x{position}")
+            for position, column in enumerate(column for piece in pieces for column in piece.columns)
+        ]
+        names = [f"x{position}" for position in range(len(columns))]
+        first = pieces[0]
+        rows.append(TableSummary(first.n_rows, names, names, False, first.dtype, columns))
+    return rows
+
+
+def open_parts(source: BlockSource, executor: Any = None, *, apart: bool = False) -> tuple[Parts, int]:
     """The raw parts of a source: chunks of Dask stay what they are, everything else is cut anew."""
     if isinstance(source, DaskBlocks):
         client = executor.client if isinstance(executor, Cluster) else running_client()
         if client is not None:
-            return _chunks_on_workers(source, executor if isinstance(executor, Cluster) else Cluster(client))
+            cluster = executor if isinstance(executor, Cluster) else Cluster(client)
+            return _chunks_on_workers(source, cluster, apart)
         source = source.counted()
     size = part_rows(source.n_columns)
     local = local_parts(source.n_rows, source.part, size, None if isinstance(executor, Cluster) else executor)
@@ -139,11 +159,16 @@ def open_parts(source: BlockSource, executor: Any = None) -> tuple[Parts, int]:
     return local, source.n_rows
 
 
-def _chunks_on_workers(source: DaskBlocks, cluster: Cluster) -> tuple[Parts, int]:
+def _chunks_on_workers(source: DaskBlocks, cluster: Cluster, apart: bool) -> tuple[Parts, int]:
     everything = ClusterParts(np.arange(len(source.chunks) + 1), source.chunks, cluster)
     sizes = source.sizes or tuple(everything.map(_count, None))
     filled = [(chunk, size) for chunk, size in zip(source.chunks, sizes, strict=True) if size]
     starts = np.concatenate([[0], np.cumsum([size for _, size in filled])]).astype(np.int64)
+    if apart and source.grid is not None:
+        grid = [row for row, size in zip(source.grid, sizes, strict=True) if size]
+        return GridParts(starts, grid, np.concatenate([[0], np.cumsum(source.widths)]), cluster), int(
+            starts[-1]
+        )
     return ClusterParts(starts, [chunk for chunk, _ in filled], cluster), int(starts[-1])
 
 
