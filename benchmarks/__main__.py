@@ -49,8 +49,6 @@ NOT_KEPT = {
     "parquet",
     "engines",
     "tree_reduction",
-    "ofv",
-    "ofv_real",
     "ofv_speed",
 }
 

@@ -260,7 +260,8 @@ def ofv_real(result: dict) -> str:
         "Who is told the numbers of groups is at the printed level for persons, and nobody reaches the printed figure for poses: the "
         "pictures are the paper's, its choice of pixels and their scale are not known. Told nothing, disjoint views find the persons as "
         "well, and overlapping ones find more views than two: every pixel varies smoothly with light and position, and further "
-        "groupings go on explaining it.\n"
+        "groupings go on explaining it. On the web pages every method but one view is below its printed figure, so their choice of "
+        "words must be another; ours are ahead for universities and not for types, and use all twelve views that they may.\n"
     )
     return "\n".join(parts)
 
