@@ -49,7 +49,6 @@ NOT_KEPT = {
     "parquet",
     "engines",
     "tree_reduction",
-    "ofv_speed",
 }
 
 

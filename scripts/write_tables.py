@@ -297,6 +297,27 @@ def ofv_text(result: dict) -> str:
     )
 
 
+def ofv_speed(result: dict) -> str:
+    sizes = result["summary"]["sizes"]
+    rows = [
+        [
+            f"{one['n_rows']:,}",
+            one["n_columns"],
+            f"{one['nmi']:.3f}",
+            f"{one['oracle']:.3f}",
+            f"{one['cpu']:.1f}",
+            f"{1e6 * one['cpu'] / one['n_rows'] / one['n_columns']:.0f}",
+            f"{one['peak_mb']:.0f}",
+        ]
+        for one in sizes
+    ]
+    return (
+        "### Growth\n\n"
+        f"{command('ofv_speed')}: one search and one short chain of `OverlappingViews` on disjoint planted views of ten columns.\n\n"
+        + table(["rows", "columns", "NMI", "oracle", "CPU s", "microseconds a cell", "peak MB"], rows)
+    )
+
+
 def crosscat(result: dict) -> str:
     summary = result["summary"]
     rows = []
@@ -346,6 +367,7 @@ SECTIONS = {
     "ofv": ofv,
     "ofv_real": ofv_real,
     "ofv_text": ofv_text,
+    "ofv_speed": ofv_speed,
     "crosscat": crosscat,
 }
 
