@@ -3,6 +3,7 @@
 import _thread
 import copy
 import pickle
+import signal
 import time
 
 import numpy as np
@@ -70,6 +71,14 @@ def test_a_stop_is_no_time_limit(two_groups):
 def _ctrl_c_inside(progress):
     if progress.iteration == 8:
         raise KeyboardInterrupt
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard():
+    """A shell that starts tests in the background makes them deaf to Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def _ctrl_c_from_outside(progress):
