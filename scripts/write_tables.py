@@ -359,6 +359,60 @@ def crosscat(result: dict) -> str:
     )
 
 
+def engines(result: dict) -> str:
+    middle, axes = result["middle"], result["axes"]
+    rows = [
+        [
+            name,
+            f"{one['middle_s']:.2f}",
+            *(f"{one['exponents'][axis]:.2f}" for axis in axes),
+            f"{one['peak_mb']:.0f}",
+            f"{one['ari']:.2f}",
+        ]
+        for name, one in result["summary"].items()
+    ]
+    spans = "; ".join(
+        f"{axis.removeprefix('n_')} from {values[0]:,} to {values[-1]:,}" for axis, values in axes.items()
+    )
+    absent = ", ".join(result["peers_not_there"])
+    return (
+        "## Beside the papers: how every engine grows\n\n"
+        f"{command('engines')}: CPU seconds of a fit at {middle['n_rows']:,} rows, {middle['n_columns']} columns and "
+        f"{middle['n_clusters']} clusters, and the slope of log time on log size along each axis ({spans}), planted groups with a "
+        "fifth of the labels redrawn. Ten iterations or sweeps where an engine iterates. An exponent well below 1 says that fixed "
+        "costs, or a bound on what is looked at, still rule at these sizes.\n\n"
+        + table(["", "CPU s", "rows", "columns", "clusters", "peak MB", "ARI"], rows)
+        + (f"\nNot installed when this was run: {absent}.\n" if absent else "")
+    )
+
+
+def tree_reduction(result: dict) -> str:
+    rows = [
+        [
+            f"{one['set']}, {one['kind']}",
+            one["method"],
+            f"{one['n_distinct']:,}",
+            f"{one['exact']['ari_to_classes']:.3f} ({one['exact']['cpu_s']:.1f} s)",
+            *(
+                f"{found['ari_to_exact']:.3f}, {found['ari_to_classes']:.3f} ({found['cpu_s']:.1f} s)"
+                for found in one["reduced"].values()
+            ),
+        ]
+        for one in result["runs"]
+    ]
+    limits = list(result["runs"][0]["reduced"])
+    return (
+        "## Beside the papers: what a sample of the distinct rows costs trees\n\n"
+        f"{command('tree_reduction')}: {result['n_members']} k-means clusterings; LACA, and average-link evidence accumulation told the "
+        "number of classes, on all distinct rows and on a sample to which the others join. ARI to the exact tree's answer, ARI to the "
+        "classes, CPU seconds.\n\n"
+        + table(
+            ["set", "method", "distinct rows", "exact: to classes", *(f"{limit} rows" for limit in limits)],
+            rows,
+        )
+    )
+
+
 SECTIONS = {
     "nbce": nbce,
     "topchy": topchy,
@@ -369,6 +423,8 @@ SECTIONS = {
     "ofv_text": ofv_text,
     "ofv_speed": ofv_speed,
     "crosscat": crosscat,
+    "engines": engines,
+    "tree_reduction": tree_reduction,
 }
 
 
