@@ -46,7 +46,6 @@ BENCHMARKS = {
 }
 # not run to the end yet
 NOT_KEPT = {
-    "engines",
     "tree_reduction",
 }
 
