@@ -187,7 +187,7 @@ def _encode(X: Any, own: Sequence[int], schema: Schema, handle_unknown: str) -> 
     xp, device = namespace(X), device_of(X)
     n_levels = [len(schema.columns[j].levels) for j in own]
     small = max(n_levels) <= MOST_BYTE_LEVELS
-    if small and _is_coded(X, own, schema):
+    if small and handle_unknown == "missing" and _is_coded(X, own, schema):
         return DeviceCodes(X.T, {})
     kind, missing = (xp.uint8, 255) if small else (xp.int32, -1)
     codes = xp.empty((len(own), X.shape[0]), dtype=kind, device=device)
@@ -209,7 +209,7 @@ def _encode(X: Any, own: Sequence[int], schema: Schema, handle_unknown: str) -> 
 
 
 def _is_coded(X: Any, own: Sequence[int], schema: Schema) -> bool:
-    """Whether a torch array is its own codes: bytes 0, 1, ... (or 255, missing) that lie column by column."""
+    """Whether a torch array is its own codes: bytes 0, 1, ... that lie column by column."""
     if "uint8" not in str(X.dtype) or not callable(getattr(X, "stride", None)) or X.stride(0) != 1:
         return False
     in_order = all(schema.columns[j].levels == tuple(range(len(schema.columns[j].levels))) for j in own)
