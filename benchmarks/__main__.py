@@ -8,6 +8,8 @@ Without ``--full`` the sizes are small, so that all of them together take a few 
 import argparse
 import importlib
 import sys
+import time
+import traceback
 
 from benchmarks.record import save
 
@@ -56,15 +58,24 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = sorted(set(options.names) - set(BENCHMARKS))
     if unknown:
         parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
-    missed = []
+    missed, failed = [], []
     for name in options.names or BENCHMARKS:
         print(f"== {name}{' (full size)' if options.full else ''}", flush=True)
-        result = importlib.import_module(BENCHMARKS[name]).run(full=options.full, repeats=options.repeats)
-        print(f"   written to {save(name, result, full=options.full)}", flush=True)
+        begun = time.monotonic()
+        try:
+            result = importlib.import_module(BENCHMARKS[name]).run(full=options.full, repeats=options.repeats)
+        except Exception:  # the others are hours of work that one failure must not stop
+            traceback.print_exc()
+            failed.append(name)
+            continue
+        path = save(name, result, full=options.full)
+        print(f"   written to {path}, {time.monotonic() - begun:.0f} s", flush=True)
         missed += [f"{name}: {bar}" for bar, met in result.get("bars", {}).items() if not met]
     for bar in missed:
         print(f"bar not met: {bar}")
-    return int(bool(missed) and options.full)
+    for name in failed:
+        print(f"failed: {name} (its error is above)")
+    return int(bool(failed) or (bool(missed) and options.full))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def run(*, full: bool, repeats: int) -> dict:
     methods = [name for name in [*OURS, *PEERS] if name not in absent]
     runs: dict[str, dict[str, dict[str, dict]]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for kind in ENSEMBLES:
+        for kind in ENSEMBLES if full else ENSEMBLES[:1]:
             for n in sizes:
                 path = str(Path(folder) / f"{kind}-{n}.npz")
                 made = in_own_process(make_ensemble, kind=kind, n_objects=n, path=path)
