@@ -15,6 +15,7 @@ from benchmarks.processes import in_own_process
 
 FIRST_SEED = 1000
 SEPARATIONS = (2.0, 1.2)
+SIZES = {True: (1000, 100, 10), False: (300, 40, 4)}  # rows, columns and views of a full and of a small run
 PAPER = {
     "NBMC-OFV": (0.89, 0.81, 0.59),
     "OrthProj": (0.78, 0.65, 0.56),
@@ -31,7 +32,7 @@ def run(*, full: bool, repeats: int) -> dict:
         methods.append("lace")
     table: dict = {}
     for kind in (1, 2, 3):
-        for separation in SEPARATIONS:
+        for separation in SEPARATIONS if full else SEPARATIONS[:1]:
             rows = {}
             for method in methods:
                 # the slow peers on three seeds, the model in question on all
@@ -92,7 +93,7 @@ def one(method: str, kind: int, separation: float, seed: int, full: bool) -> dic
     from partita.metrics import match_labelings, normalized_mutual_info
 
     warnings.simplefilter("ignore")
-    planted = make_planted_views(kind, separation=separation, random_state=seed)
+    planted = make_planted_views(kind, *SIZES[full], separation=separation, random_state=seed)
     start = time.process_time()
     labels = fit(method, planted.X, seed, full)
     cpu = time.process_time() - start
@@ -122,9 +123,9 @@ def fit(method: str, X, seed: int, full: bool):
         model = CrossCat(n_chains=2 if full else 1, n_draws=10, random_state=seed).fit(X)
         return model.view_labels_[:, : max(model.n_views_, 1)]
     if method == "decorrelated":
-        return DecorrelatedKMeans(3, 10, n_init=3, random_state=seed).fit(X).view_labels_
+        return DecorrelatedKMeans(3, SIZES[full][2], n_init=3, random_state=seed).fit(X).view_labels_
     if method in ("features", "clustering"):
-        return OrthogonalViews(3, 10, variant=method, random_state=seed).fit(X).view_labels_
+        return OrthogonalViews(3, SIZES[full][2], variant=method, random_state=seed).fit(X).view_labels_
     if method == "dp_gaussian":
         return DPGaussian(n_chains=2, n_draws=20, burn_in=30, random_state=seed).fit(X).labels_[:, None]
     return fit_lace(X)

@@ -28,7 +28,7 @@ __all__ = ["Kernel", "each", "generic", "interpreted", "kernel", "lacks"]
 logger = logging.getLogger("partita")
 
 # inlined by force: without it a call costs more than the few additions inside
-JIT_OPTIONS: Any = {"error_model": "numpy", "forceinline": True}
+JIT_OPTIONS: Any = {"error_model": "numpy", "forceinline": True, "no_cfunc_wrapper": True}
 
 _generics: list[Any] = []
 _waiting: list[Callable[[], None]] = []  # overloads to hand to numba once it is loaded
@@ -178,7 +178,7 @@ class Kernel:
 
             _listen()
             try:
-                self._compiled = njit(cache=True, nogil=True, error_model="numpy")(self.py_func)
+                self._compiled = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)(self.py_func)
             except RuntimeError:  # a function without a file (typed at a prompt) has no place for a cache
                 self._compiled = njit(nogil=True, error_model="numpy")(self.py_func)
             cache: Any = getattr(self._compiled, "_cache", None)

@@ -16,6 +16,7 @@ import numpy as np
 from partita.engines import gibbs, hidden
 from partita.engines.checkpoints import ChainKeeper
 from partita.engines.gibbs import MANY, Seating
+from partita.engines.repeats import Visits, reseat_copies, visits
 from partita.engines.split_merge import split_merge
 from partita.families.contract import constrained, n_columns, unconstrained
 from partita.families.registry import Block
@@ -73,6 +74,7 @@ class Chain(NamedTuple):
     accepted: dict[str, int]
     shown: tuple[Block, ...]  # the data with their holes; the seating holds a completed copy
     hidden_rows: np.ndarray
+    visits: Visits | None = None  # the order of a sweep where rows repeat; found by the first one
 
 
 def start(
@@ -109,7 +111,12 @@ def step(chain: Chain, schedule: Schedule) -> Chain:
     seating, prior, iteration = chain.seating, chain.prior, chain.iteration
     N = len(seating.z)
     u = generator(chain.seed, iteration, SWEEP).random(N)
-    seating = gibbs.reseat(seating, prior, np.arange(N), u, schedule.limit)
+    if iteration == 0 and not len(chain.hidden_rows) and not isinstance(prior, StickBreaking):
+        chain = chain._replace(visits=visits(seating.blocks))
+    if chain.visits is None:
+        seating = gibbs.reseat(seating, prior, np.arange(N), u, schedule.limit)
+    else:
+        seating = reseat_copies(seating, prior, chain.visits, u, schedule.limit)
     if len(chain.hidden_rows):
         rng = generator(chain.seed, iteration, HIDDEN)
         hidden.step(seating, chain.shown, prior, chain.hidden_rows, rng)

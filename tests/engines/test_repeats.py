@@ -1,0 +1,110 @@
+"""Sweeps that work out the weights of a row once for all its copies draw what plain sweeps draw."""
+
+import numpy as np
+import pytest
+
+from partita.dispatch import interpreted
+from partita.engines import chains, gibbs, repeats
+from partita.families import FAMILIES
+from partita.partitions import DirichletProcess, FiniteDirichlet, PitmanYor, bind, specify
+
+
+def codes_with_holes(N, rng):
+    X = rng.integers(3, size=(N, 2)).astype(np.int8)
+    X[rng.random(X.shape) < 0.1] = -1
+    return X
+
+
+def two_blocks(N, rng):
+    X, B = codes_with_holes(N, rng), rng.integers(2, size=(N, 1)).astype(np.int8)
+    weights = np.ones(N)
+    return [
+        FAMILIES["categorical"].block(X, list("ab"), weights, n_levels=[3, 3]),
+        FAMILIES["bernoulli"].block(B, ["c"], weights),
+    ]
+
+
+def copies_together(blocks):
+    table = np.column_stack([block.data for block in blocks])
+    _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    rows = np.argsort(inverse.ravel(), kind="stable")
+    return repeats.Visits(rows, first[inverse.ravel()[rows]])
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [DirichletProcess(2.0), PitmanYor(3.0, 0.5), bind(specify("mfm"), 80), FiniteDirichlet(1.5, 4)],
+    ids=lambda prior: type(prior).__name__,
+)
+@pytest.mark.parametrize("limit", [gibbs.MANY, 3])
+def test_the_draws_are_those_of_a_plain_sweep(prior, limit):
+    """Same order, same uniforms: births, deaths, more slots, a limit on the clusters."""
+    rng = np.random.default_rng(1)
+    blocks = two_blocks(80, rng)
+    order = copies_together(blocks)
+    start = rng.integers(3, size=80) if limit == 3 else np.arange(80) % 40
+    with interpreted():
+        plain, ours = (gibbs.seat(blocks, start) for _ in range(2))
+        for _ in range(4):
+            u = rng.random(80)
+            plain = gibbs.reseat(plain, prior, order.rows, u, limit)
+            ours = repeats.reseat_copies(ours, prior, order, u, limit)
+            assert np.array_equal(plain.z, ours.z)
+    K = int(plain.K[0])
+    assert np.array_equal(plain.n, ours.n) and K == ours.K[0] > 1
+    for one, other in zip(plain.blocks, ours.blocks, strict=True):
+        np.testing.assert_allclose(one.S[:, :K], other.S[:, :K], atol=1e-12)
+
+
+def test_compiled_sweeps_draw_the_same():
+    rng = np.random.default_rng(2)
+    N = 400
+    X = codes_with_holes(N, rng)
+    blocks = [FAMILIES["categorical"].block(X, list("ab"), np.ones(N), n_levels=[3, 3])]
+    order, prior = copies_together(blocks), DirichletProcess(5.0)
+    plain, ours = (gibbs.seat(blocks, np.zeros(N, int)) for _ in range(2))
+    for _ in range(10):
+        u = rng.random(N)
+        plain = gibbs.reseat(plain, prior, order.rows, u)
+        ours = repeats.reseat_copies(ours, prior, order, u)
+    assert np.array_equal(plain.z, ours.z)
+    assert plain.K[0] > 3
+
+
+def test_an_order_brings_copies_together():
+    rng = np.random.default_rng(3)
+    seating = gibbs.seat(two_blocks(3000, rng), np.zeros(3000, int))
+    order = repeats.visits(seating.blocks)
+    assert np.array_equal(np.sort(order.rows), np.arange(3000))
+    table = np.column_stack([live.data for live in seating.blocks])
+    assert np.array_equal(table[order.rows], table[order.first])
+    n_distinct = len(np.unique(table, axis=0))
+    assert np.count_nonzero(np.diff(order.first)) == n_distinct - 1
+
+
+@pytest.mark.parametrize("case", ["few rows", "distinct rows", "real columns"])
+def test_where_rows_hardly_repeat_they_keep_their_order(case):
+    rng = np.random.default_rng(4)
+    N = 300 if case == "few rows" else 3000
+    weights = np.ones(N)
+    if case == "real columns":
+        blocks = [FAMILIES["gaussian"].block(rng.integers(3, size=(N, 1)).astype(float), ["a"], weights)]
+    elif case == "distinct rows":
+        X = rng.integers(200, size=(N, 3))
+        blocks = [FAMILIES["categorical"].block(X.astype(np.int16), list("abc"), weights, n_levels=[200] * 3)]
+    else:
+        blocks = two_blocks(N, rng)
+    assert repeats.visits(gibbs.seat(blocks, np.zeros(N, int)).blocks) is None
+
+
+def test_a_chain_finds_the_order_once_and_keeps_it():
+    rng = np.random.default_rng(5)
+    X = rng.integers(2, size=(2500, 3)).astype(np.int8)
+    blocks = [FAMILIES["categorical"].block(X, list("abc"), np.ones(2500), n_levels=[2] * 3)]
+    schedule = chains.Schedule(n_moves=1, learn_likelihood=False)
+    chain = chains.start(blocks, DirichletProcess(1.0), np.zeros(2500, int), seed=1)
+    assert chain.visits is None
+    chain = chains.step(chain, schedule)
+    order = chain.visits
+    assert order is not None and np.count_nonzero(np.diff(order.first)) == 7
+    assert chains.step(chain, schedule).visits is order
