@@ -31,6 +31,15 @@ class Figure(NamedTuple):
 FIGURES = (
     Figure("em_latent_class", "ratio_cpu_per_iteration", "EM: StepMix's CPU time over ours"),
     Figure("dp_gaussian", "ratio", "DP Gaussian: scikit-learn's CPU time over ours"),
+    Figure(
+        "engines", "label matrices.Mixture em.speed", "EM on label matrices: StepMix's CPU time over ours"
+    ),
+    Figure("engines", "label matrices.Consensus.speed", "Consensus: StepMix's CPU time over ours"),
+    Figure("engines", "real tables.Gaussian vb.speed", "Gaussian VB: scikit-learn's EM time over ours"),
+    Figure(
+        "engines", "trees and graphs.Agglomerative.speed", "average link: fastcluster's CPU time over ours"
+    ),
+    Figure("engines", "views.CrossCat vb.speed", "CrossCat by VB: lace's CPU time over ours"),
     Figure("sweeps", "clusters_12.ratio_to_logs.median", "sweeps: time without the cache over ours"),
     Figure("sweeps", "clusters_12.ratio_to_c.median", "sweeps: time of the C program over ours"),
     Figure("right_k", "ten_in_2d.partita.ari.median", "planted mixtures: ARI", ratio=False),

@@ -364,7 +364,7 @@ def crosscat(result: dict) -> str:
 def engines(result: dict) -> str:
     parts = [
         "## Beside the papers: how every engine grows\n\n"
-        f"{command('engines')}: CPU seconds of a fit at a middle size, the same in times of a peer's fit, and the slope of log time "
+        f"{command('engines')}: CPU seconds of a fit at a middle size, a peer's time over it (above 1: faster than the peer), and the slope of log time "
         "on log size along each axis. Ten iterations or sweeps where an engine iterates; a whole fit where it does not. An exponent "
         "well below 1 says that fixed costs, or a bound on what is looked at, still rule at these sizes; a dash, that one fit was "
         "all that its time allowed. Peers in italics.\n"
@@ -379,7 +379,7 @@ def engines(result: dict) -> str:
             [
                 f"*{name}*" if name in peers else f"`{name}`",
                 f"{one['middle_s']:.2f}",
-                "" if one["times_yardstick"] is None else f"{one['times_yardstick']:.2f}",
+                "" if one["speed"] is None else f"{one['speed']:.3g}",
                 *(
                     "-" if one["exponents"][axis] is None else f"{one['exponents'][axis]:.2f}"
                     for axis in axes
@@ -399,7 +399,7 @@ def engines(result: dict) -> str:
                 [
                     "",
                     "CPU s",
-                    f"times {yardstick}",
+                    f"speed beside {yardstick}",
                     "rows",
                     "columns",
                     "clusters",

@@ -4,7 +4,7 @@ Four arenas. *Label matrices*: K planted groups, M members of K labels, a fifth 
 normal groups in D columns. *Trees and graphs*: the same at sizes where all pairs of rows are looked at. *Views*: two
 planted views of K clusters each. From a middle size one axis is stretched at a time; CPU seconds of one fit on one
 thread, compiled code loaded before, peak memory, agreement with what was planted, and the slope of log time on log
-size. Each arena has a yardstick among the peers, and times are also given as multiples of its own.
+size. Each arena has a yardstick among the peers; *speed* is its time over that of the engine.
 
 Iterations are fixed where an engine iterates (10 passes, 10 sweeps of one chain), so that the figure is about the
 engine rather than about when it stops. A peer's fit is what its users call. A fit that would take longer than `MOST_S`
@@ -122,7 +122,7 @@ def run(*, full: bool, repeats: int) -> dict:
             print(f"      {name:36} {_in_words(found)}", flush=True)
         yardstick = summary[arena_name].get(arena.yardstick)
         for found in summary[arena_name].values():
-            found["times_yardstick"] = yardstick and round(found["middle_s"] / yardstick["middle_s"], 3)
+            found["speed"] = yardstick and round(yardstick["middle_s"] / found["middle_s"], 3)
     return {
         "sizes": sizes,
         "yardsticks": {name: arena.yardstick for name, arena in ARENAS.items()},

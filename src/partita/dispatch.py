@@ -27,6 +27,8 @@ __all__ = ["Kernel", "each", "generic", "interpreted", "kernel", "lacks"]
 
 logger = logging.getLogger("partita")
 
+# nobody calls kernels from C, and the door for it takes a twentieth of the time to compile
+KERNEL_OPTIONS: Any = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 # inlined by force: without it a call costs more than the few additions inside
 JIT_OPTIONS: Any = {"error_model": "numpy", "forceinline": True, "no_cfunc_wrapper": True}
 
@@ -178,9 +180,9 @@ class Kernel:
 
             _listen()
             try:
-                self._compiled = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)(self.py_func)
+                self._compiled = njit(cache=True, **KERNEL_OPTIONS)(self.py_func)
             except RuntimeError:  # a function without a file (typed at a prompt) has no place for a cache
-                self._compiled = njit(nogil=True, error_model="numpy")(self.py_func)
+                self._compiled = njit(**KERNEL_OPTIONS)(self.py_func)
             cache: Any = getattr(self._compiled, "_cache", None)
             if hasattr(cache, "_cache_file"):
                 cache._cache_file = self._files(cache)

@@ -67,7 +67,7 @@ def read_device_rows(model: Any, X: Any, handle_unknown: str) -> tuple[Table, tu
     return Table(schema, [], int(X.shape[0]), np.ones(int(X.shape[0]))), blocks
 
 
-def log_jacobian_on_device(blocks: Sequence[Block], schema: Schema) -> np.ndarray:
+def log_jacobian_on_device(blocks: Sequence[Block]) -> np.ndarray:
     """Of every row: what turns log densities of standardised cells into the user's units."""
     out = np.zeros(blocks[0].data.n_rows)
     for block in blocks:

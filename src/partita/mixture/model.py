@@ -424,7 +424,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         if isinstance(table, PartedTable):
             return log_jacobian(blocks, self.schema_)
         if on_device(blocks):
-            return log_jacobian_on_device(blocks, self.schema_)
+            return log_jacobian_on_device(blocks)
         modelled = {name for block in self._blocks for name in block.columns if not _is_raw(block)}
         out = np.zeros(table.n_rows)
         for column in table.columns:
