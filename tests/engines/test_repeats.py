@@ -71,6 +71,29 @@ def test_compiled_sweeps_draw_the_same():
     assert plain.K[0] > 3
 
 
+@pytest.mark.parametrize("start", ["divided at random", "two copies apart"])
+def test_weights_survive_a_run_of_copies_that_changes_them_by_thousands_of_nats(start):
+    """A row of 1200 columns fits its cluster better and better as its copies gather; without itself it fits nowhere."""
+    rng = np.random.default_rng(6)
+    N, D = 200, 1200
+    kind = rng.integers(10, size=N)
+    X = rng.integers(10, size=(10, D)).astype(np.int8)[kind]
+    blocks = [FAMILIES["categorical"].block(X, range(D), np.ones(N), n_levels=[10] * D)]
+    order, prior = copies_together(blocks), DirichletProcess(1.0)
+    z = np.arange(N) % 4
+    if start == "two copies apart":
+        z = np.zeros(N, int)
+        for k in range(10):
+            z[np.flatnonzero(kind == k)[-2:]] = k + 1
+    plain, ours = (gibbs.seat(blocks, z) for _ in range(2))
+    for _ in range(3):
+        u = rng.random(N)
+        plain = gibbs.reseat(plain, prior, order.rows, u)
+        ours = repeats.reseat_copies(ours, prior, order, u)
+        assert np.array_equal(plain.z, ours.z)
+    assert np.count_nonzero(plain.z != z) > N / 2
+
+
 def test_an_order_brings_copies_together():
     rng = np.random.default_rng(3)
     seating = gibbs.seat(two_blocks(3000, rng), np.zeros(3000, int))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partita.dispatch import each, kernel
-from partita.engines.drawing import exponentials, sum_block, whole_blocks
+from partita.engines.drawing import BLOCK, draw_slot, exponentials, sum_block, whole_blocks
 from partita.engines.gibbs import (
     MANY,
     Live,
@@ -26,6 +26,7 @@ from partita.engines.gibbs import (
     score_own_row,
     score_row,
     take,
+    weigh,
 )
 from partita.families.contract import cache_start, datum, n_columns, score
 from partita.labels import signatures
@@ -35,6 +36,7 @@ __all__ = ["Visits", "reseat_copies", "visits"]
 
 FEWEST_ROWS = 2000  # below it nobody waits
 MOST_DISTINCT = 0.5  # a larger share of distinct rows is not worth the order
+LEAST, MOST = 1e-6, 1e6  # sums of weights outside are in the wrong unit: what counts may have been cut off
 
 
 class Visits(NamedTuple):
@@ -104,6 +106,15 @@ def weigh_slots(blocks, mass, i, K, lp, w):
 
 
 @kernel
+def sum_slots(w, n_slots):
+    """Sum of the first weights; there are zeros up to a whole block of eight."""
+    total = 0.0
+    for b in range(0, whole_blocks(n_slots), BLOCK):
+        total += sum_block(w, b)
+    return total
+
+
+@kernel
 def draw_other(w, n_slots, left, without):
     """The slot where the running sum of the weights, one of them left out, passes ``left``."""
     last = max(without, 0)
@@ -133,27 +144,28 @@ def sweep_copies(blocks, prior, z, n, slot_of, name_of, K, rows, first, u, start
         if n[old] == 1.0:
             old = leave(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, limit)
             known = -1
-        if known != copy:
+        total = sum_slots(w, K[0] + 1) if known == copy else 0.0
+        if not LEAST < total < MOST:
             known, top = copy, weigh_slots(blocks, mass, copy, K[0], lp, w)
-        total = 0.0
-        for b in range(0, whole_blocks(K[0] + 1), 8):
-            total += sum_block(w, b)
-        left = u[j] * total
+            total = sum_slots(w, K[0] + 1)
+        own, rest = 0.0, total
         if old >= 0:
             acc[0], acc[1], acc[2] = 1.0, 1.0, log_seat(prior, n[old] - 1.0)
             score_own_row(blocks, copy, old, acc)
-            own = math.exp(acc[2] + math.log(acc[0] / acc[1]) - top)
-            left = u[j] * (total - w[old] + own) - own
-            if left < 0.0:
-                continue
-        new = draw_other(w, K[0] + 1, left, old)
+            own, rest = math.exp(acc[2] + math.log(acc[0] / acc[1]) - top), max(total - w[old], 0.0)
+        if rest + own < LEAST:  # the cluster owes its weight to the object itself: beside it all others drown
+            weigh(blocks, prior, n, K, mass, copy, old, lp, acc)
+            new, known = draw_slot(lp, K[0] + 1, u[j], w, old), -1
+        else:
+            left = u[j] * (rest + own) - own
+            new = draw_other(w, K[0] + 1, left, old) if old < 0 or left >= 0.0 else old
         if new == old:
             continue
         opened = new == K[0]
         take(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new, limit)
         if opened or old < 0:
             known = -1
-        else:
+        elif known == copy:
             w[old] = weight_of_slot(blocks, mass, copy, old, top, cell)
             w[new] = weight_of_slot(blocks, mass, copy, new, top, cell)
     return rows.shape[0]
