@@ -96,9 +96,9 @@ def test_weights_survive_a_run_of_copies_that_changes_them_by_thousands_of_nats(
 
 def test_an_order_brings_copies_together():
     rng = np.random.default_rng(3)
-    seating = gibbs.seat(two_blocks(3000, rng), np.zeros(3000, int))
+    seating = gibbs.seat(two_blocks(4000, rng), np.zeros(4000, int))
     order = repeats.visits(seating.blocks)
-    assert np.array_equal(np.sort(order.rows), np.arange(3000))
+    assert np.array_equal(np.sort(order.rows), np.arange(4000))
     table = np.column_stack([live.data for live in seating.blocks])
     assert np.array_equal(table[order.rows], table[order.first])
     n_distinct = len(np.unique(table, axis=0))
@@ -108,7 +108,7 @@ def test_an_order_brings_copies_together():
 @pytest.mark.parametrize("case", ["few rows", "distinct rows", "real columns"])
 def test_where_rows_hardly_repeat_they_keep_their_order(case):
     rng = np.random.default_rng(4)
-    N = 300 if case == "few rows" else 3000
+    N = 300 if case == "few rows" else 4000
     weights = np.ones(N)
     if case == "real columns":
         blocks = [FAMILIES["gaussian"].block(rng.integers(3, size=(N, 1)).astype(float), ["a"], weights)]
@@ -122,12 +122,58 @@ def test_where_rows_hardly_repeat_they_keep_their_order(case):
 
 def test_a_chain_finds_the_order_once_and_keeps_it():
     rng = np.random.default_rng(5)
-    X = rng.integers(2, size=(2500, 3)).astype(np.int8)
-    blocks = [FAMILIES["categorical"].block(X, list("abc"), np.ones(2500), n_levels=[2] * 3)]
+    X = rng.integers(2, size=(3500, 3)).astype(np.int8)
+    blocks = [FAMILIES["categorical"].block(X, list("abc"), np.ones(3500), n_levels=[2] * 3)]
     schedule = chains.Schedule(n_moves=1, learn_likelihood=False)
-    chain = chains.start(blocks, DirichletProcess(1.0), np.zeros(2500, int), seed=1)
+    chain = chains.start(blocks, DirichletProcess(1.0), np.zeros(3500, int), seed=1)
     assert chain.visits is None
     chain = chains.step(chain, schedule)
     order = chain.visits
     assert order is not None and np.count_nonzero(np.diff(order.first)) == 7
     assert chains.step(chain, schedule).visits is order
+
+
+def test_an_object_that_holds_its_cluster_together_may_leave_it():
+    """Unlike rows in pairs: a cluster owes its weight to the object that is asked, which must not hide the others."""
+    rng = np.random.default_rng(7)
+    D = 60
+    X = rng.integers(10, size=(8, D)).astype(np.int8)
+    blocks = [FAMILIES["categorical"].block(X, range(D), np.ones(8), n_levels=[10] * D)]
+    order, prior = copies_together(blocks), DirichletProcess(1.0)
+    plain, ours = (gibbs.seat(blocks, np.arange(8) // 2) for _ in range(2))
+    for _ in range(3):
+        u = rng.random(8)
+        plain = gibbs.reseat(plain, prior, order.rows, u)
+        ours = repeats.reseat_copies(ours, prior, order, u)
+        assert np.array_equal(plain.z, ours.z)
+    assert plain.K[0] > 4
+
+
+def test_a_copy_may_leave_a_cluster_that_another_has_just_come_to():
+    rng = np.random.default_rng(8)
+    D, left = 150, 0
+    X = rng.integers(10, size=(2, D)).astype(np.int8)[[0, 1, 1, 1]]
+    blocks = [FAMILIES["categorical"].block(X, range(D), np.ones(4), n_levels=[10] * D)]
+    order = repeats.Visits(np.array([1, 2]), np.array([1, 1]))
+    for _ in range(60):
+        u = rng.random(2)
+        plain, ours = (gibbs.seat(blocks, np.array([0, 0, 1, 2])) for _ in range(2))
+        plain = gibbs.reseat(plain, DirichletProcess(1.0), order.rows, u)
+        ours = repeats.reseat_copies(ours, DirichletProcess(1.0), order, u)
+        assert np.array_equal(plain.z, ours.z)
+        left += plain.z[1] != plain.z[2]
+    assert 0 < left < 60
+
+
+def test_blocks_without_columns_have_no_say():
+    """Views of a table may have none of a family's columns."""
+    N = 4000
+    codes, nothing = np.arange(N)[:, None] % 3, np.empty((N, 0))
+    blocks = [
+        FAMILIES["categorical"].block(codes.astype(np.int8), ["a"], np.ones(N), n_levels=[3]),
+        FAMILIES["gaussian"].block(nothing, [], np.ones(N)),
+        FAMILIES["bernoulli"].block(nothing.astype(np.int8), [], np.ones(N)),
+    ]
+    seating = gibbs.seat(blocks, np.zeros(N, int))
+    assert np.count_nonzero(np.diff(repeats.visits(seating.blocks).first)) == 2
+    assert repeats.visits(seating.blocks[1:]) is None

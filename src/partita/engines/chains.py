@@ -116,7 +116,7 @@ def step(chain: Chain, schedule: Schedule) -> Chain:
     if chain.visits is None:
         seating = gibbs.reseat(seating, prior, np.arange(N), u, schedule.limit)
     else:
-        seating = reseat_copies(seating, prior, chain.visits, u, schedule.limit)
+        seating = reseat_copies(seating, prior, chain.visits, u[chain.visits.rows], schedule.limit)
     if len(chain.hidden_rows):
         rng = generator(chain.seed, iteration, HIDDEN)
         hidden.step(seating, chain.shown, prior, chain.hidden_rows, rng)

@@ -34,9 +34,11 @@ from partita.partitions import log_seat
 
 __all__ = ["Visits", "reseat_copies", "visits"]
 
-FEWEST_ROWS = 2000  # below it nobody waits
+FEWEST_ROWS = 3000  # below it nobody waits
 MOST_DISTINCT = 0.5  # a larger share of distinct rows is not worth the order
-LEAST, MOST = 1e-6, 1e6  # sums of weights outside are in the wrong unit: what counts may have been cut off
+# A sum of weights outside is in the wrong unit, and what counts may have been cut off: a cluster may owe its weight to
+# the very object that is taken out, or have gathered so many copies since that it fits them far better.
+LEAST, MOST = 1e-6, 1e6
 
 
 class Visits(NamedTuple):
@@ -51,26 +53,31 @@ def visits(blocks: Sequence[Live]) -> Visits | None:
 
     Examples
     --------
+    >>> from partita.families import Categorical
     >>> codes = np.arange(4000)[:, None] % 3
-    >>> order = visits([Live(None, codes, *[np.empty((0, 0))] * 4)])
+    >>> order = visits([Live(Categorical.default([3]), codes, *[np.empty((0, 0))] * 4)])
     >>> order.rows[:3], order.first[:3]
     (array([0, 3, 6]), array([0, 0, 0]))
     """
-    tables = [live.data for live in blocks]
-    if not all(isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iu" for X in tables):
+    tables = [live.data for live in blocks if n_columns(live.family)]
+    if not tables or not all(_is_codes(live) for live in blocks if n_columns(live.family)):
         return None
     if len(tables[0]) < FEWEST_ROWS:
         return None
-    kind = np.column_stack([_row_kinds(X) for X in tables])
-    found = signatures(kind)
-    if len(found.weights) > MOST_DISTINCT * len(kind):
+    found = signatures(tables[0])
+    if len(tables) > 1:
+        found = signatures(np.column_stack([signatures(X).inverse for X in tables]))
+    if len(found.weights) > MOST_DISTINCT * len(found.inverse):
         return None
     rows = np.argsort(found.inverse, kind="stable")
     return Visits(rows, found.first[found.inverse[rows]])
 
 
-def _row_kinds(X: np.ndarray) -> np.ndarray:
-    return signatures(X).inverse
+def _is_codes(live: Live) -> bool:
+    """Whether a block is a table of codes, of which each row says all that its family reads of an object."""
+    X = live.data
+    table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iu"
+    return table and type(live.family) not in datum.table and X.min(initial=0) >= -1
 
 
 @each
@@ -82,11 +89,17 @@ def score_slot(block, i, k, out):
 
 
 @kernel
+def bounded_exp(x):
+    """The exponential, of no more than what a double holds."""
+    return math.exp(min(x, 700.0))
+
+
+@kernel
 def weight_of_slot(blocks, mass, i, k, top, cell):
     """``exp(log weight of slot k - top)``, the object i counted where it is."""
     cell[0] = mass[k]
     score_slot(blocks, i, k, cell)
-    return math.exp(cell[0] - top)
+    return bounded_exp(cell[0] - top)
 
 
 @kernel
@@ -144,21 +157,23 @@ def sweep_copies(blocks, prior, z, n, slot_of, name_of, K, rows, first, u, start
         if n[old] == 1.0:
             old = leave(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, limit)
             known = -1
-        total = sum_slots(w, K[0] + 1) if known == copy else 0.0
-        if not LEAST < total < MOST:
+        if known != copy:
             known, top = copy, weigh_slots(blocks, mass, copy, K[0], lp, w)
-            total = sum_slots(w, K[0] + 1)
-        own, rest = 0.0, total
+        kept, own = 0.0, 0.0
         if old >= 0:
             acc[0], acc[1], acc[2] = 1.0, 1.0, log_seat(prior, n[old] - 1.0)
             score_own_row(blocks, copy, old, acc)
-            own, rest = math.exp(acc[2] + math.log(acc[0] / acc[1]) - top), max(total - w[old], 0.0)
-        if rest + own < LEAST:  # the cluster owes its weight to the object itself: beside it all others drown
+            kept, own = w[old], bounded_exp(acc[2] + math.log(acc[0] / acc[1]) - top)
+            w[old] = own
+        total = sum_slots(w, K[0] + 1)
+        if LEAST < total < MOST:
+            left = u[j] * total - own
+            new = old if old >= 0 and left < 0.0 else draw_other(w, K[0] + 1, left, old)
+            if old >= 0:
+                w[old] = kept
+        else:
             weigh(blocks, prior, n, K, mass, copy, old, lp, acc)
             new, known = draw_slot(lp, K[0] + 1, u[j], w, old), -1
-        else:
-            left = u[j] * (rest + own) - own
-            new = draw_other(w, K[0] + 1, left, old) if old < 0 or left >= 0.0 else old
         if new == old:
             continue
         opened = new == K[0]
