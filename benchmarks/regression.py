@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from benchmarks.processes import ROOT
 
 OUT, BASELINE = ROOT / "benchmarks" / "out", ROOT / "benchmarks" / "baseline.json"
-SLACK = 1.5  # a ratio that is worse by more than this factor is marked, and a quality that is lower by DROP
+SLACK = 2.0  # a ratio that is worse by more than this factor is marked, and a quality that is lower by DROP
 DROP = 0.05
 
 

@@ -21,7 +21,7 @@ def test_a_fall_is_marked_and_noise_is_not():
     )
     assert n_worse == 0 and "worse" not in text
     text, n_worse = regression.page(
-        {ratio.words: 10.0, quality.words: 0.80}, {ratio.words: 16.0, quality.words: 0.93}
+        {ratio.words: 10.0, quality.words: 0.80}, {ratio.words: 21.0, quality.words: 0.93}
     )
     assert n_worse == 2 and text.count("**worse**") == 2
     assert "not run" in regression.page({ratio.words: 1.0}, {})[0]

@@ -1,0 +1,1 @@
+"""The sections of docs/tables.md: one function for each kept result."""
