@@ -44,6 +44,4 @@ def test_critical_differences_are_those_of_the_tables():
     for k, q in ((3, 2.343), (5, 2.728), (10, 3.164)):
         expected = q * math.sqrt(k * (k + 1) / (6 * 14))
         assert draw_results.critical_difference(k, 14) == pytest.approx(expected, abs=2e-3)
-    scores = np.array([[0.9, 0.5, 0.5], [0.8, 0.7, 0.1]])
-    assert draw_results.mean_ranks(scores).tolist() == [1.0, 2.25, 2.75]
     assert draw_results.cliques(np.array([1.0, 1.4, 3.0, 3.1]), 0.5) == [(0, 1), (2, 3)]
