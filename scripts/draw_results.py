@@ -59,13 +59,15 @@ def draw_ranks(ax: Any, names: list[str], ranks: np.ndarray, scores: np.ndarray,
         ours = names[j].startswith("Consensus")
         ax.plot([1, ranks[j]], [place, place], color="#e2e8f0", lw=1, zorder=0)
         ax.plot(ranks[j], place, "o", ms=8, color=OURS if ours else OTHERS)
-        ax.text(
-            ranks[j] + 0.12,
-            place,
+        color = OURS if ours else "#334155"
+        ax.annotate(
             f"{ranks[j]:.2f}",
+            (ranks[j], place),
+            (7, 0),
+            textcoords="offset points",
             va="center",
             fontsize=8,
-            color=OURS if ours else "#334155",
+            color=color,
         )
     sorted_ranks = ranks[order]
     for depth, (i, j) in enumerate(cliques(ranks, apart)):

@@ -116,12 +116,17 @@ def test_no_line_begins_with_a_marker():
         assert not re.search(r"^<!-- /?result", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE), page
 
 
-def test_speed_is_claimed_with_a_marker_only():
-    """A number of seconds, megabytes or times outside the markers would be a claim without a measurement."""
-    for page in ("README.md", "docs/benchmarks.md"):
-        text = (ROOT / page).read_text(encoding="utf-8")
-        bare = re.sub(r"<!-- result:.*?<!-- /result -->", "", text, flags=re.DOTALL)
-        assert not re.findall(r"\b\d+(?:\.\d+)?\s*(?:s|ms|seconds|MB|GB|times)\b", bare), page
+WRITTEN = ("docs/tables.md", "docs/gallery.md", "docs/api.md")  # by scripts, from results or from the source
+NOT_MEASURED = {"docs/report.md": {"15 MB"}, "docs/similarity.md": {"0.05"}}  # a limit; noise of a made set
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in WRITTEN])
+def test_what_was_measured_stands_in_a_marker_only(page):
+    """Seconds, megabytes, times, or an index with two decimals outside them would be a claim without a measurement."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    bare = re.sub(r"<!-- result:.*?<!-- /result -->|```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+    claims = re.findall(r"\b\d+(?:\.\d+)?\s*(?:s|ms|seconds|minutes|MB|GB|times)\b|\b0\.\d\d+", bare)
+    assert set(claims) <= NOT_MEASURED.get(page, set())
 
 
 def test_contributing_quotes_the_source(capsys):
