@@ -10,7 +10,8 @@ import json
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks, for printed figures
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from tables import beside, laca, murphy, nbce, ofv, topchy
 
