@@ -10,6 +10,7 @@ import json
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks, for printed figures
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from tables import beside, laca, murphy, nbce, ofv, topchy
@@ -28,6 +29,8 @@ SECTIONS = {
     "nbce": nbce.nbce,
     "topchy": topchy.topchy,
     "laca": laca.laca,
+    "murphy": murphy.figures,
+    "bhc": murphy.bhc,
     "irm": murphy.irm,
     "ofv": ofv.ofv,
     "ofv_real": ofv.ofv_real,

@@ -17,20 +17,21 @@ def draw_all(folder: str, n_documents: int = 800) -> dict:
     from partita.datasets import load_benchmark
 
     yeast = load_benchmark("yeast310").X
-    draw_yeast_table(plt, yeast, f"{folder}/yeast_tree.png")
+    sizes = draw_yeast_table(plt, yeast, f"{folder}/yeast_tree.png")
     draw_yeast_links(plt, yeast, f"{folder}/yeast_links.png")
     news = load_benchmark("newsgroups_w100")
     rng = np.random.default_rng(0)
     rows = np.concatenate(
         [rng.choice(np.flatnonzero(news.target == c), n_documents // 4, replace=False) for c in range(4)]
     )
-    found = draw_newsgroups(plt, news, rows, folder)
+    found = {"yeast_sizes": sizes, **draw_newsgroups(plt, news, rows, folder)}
     found["odds_clusters"] = draw_odds(plt, f"{folder}/bhc_odds.png")
     return found
 
 
-def draw_yeast_table(plt, X, path: str) -> None:
-    """Figure 25.13: genes in the order of the leaves; 16 clusters."""
+def draw_yeast_table(plt, X, path: str) -> list[int]:
+    """Figure 25.13: genes in the order of the leaves; 16 clusters, whose sizes are returned."""
+    import numpy as np
     from scipy.spatial.distance import pdist
 
     from partita import Agglomerative
@@ -44,6 +45,7 @@ def draw_yeast_table(plt, X, path: str) -> None:
     plot_leaf_curves(model, X, columns=YEAST_TIMES, figure=right)
     figure.savefig(path, dpi=110)
     plt.close(figure)
+    return sorted(np.bincount(model.labels_).tolist(), reverse=True)
 
 
 def draw_yeast_links(plt, X, path: str) -> None:

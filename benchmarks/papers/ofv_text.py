@@ -11,7 +11,11 @@ from __future__ import annotations
 from benchmarks.processes import in_own_process
 
 SETS = ("webkb_1041", "nsf_abstracts_sample", "newsgroups_w100")
-PAPER = {"NSF": {"NBMC-OFV": 3541, "CRP-CRP": 3821, "DP-multinomial": 5042}}
+PAPER = {
+    "NSF": {"NBMC-OFV": 3541, "CRP-CRP": 3821, "DP-multinomial": 5042},
+    "NYTimes": {"NBMC-OFV": 8765, "CRP-CRP": 9344, "DP-multinomial": 12845},
+}
+TOLERANCE = 0.01  # of a perplexity that counts as no worse
 METHODS = ("ours", "disjoint", "dp_multinomial", "unigram")
 
 
@@ -38,7 +42,9 @@ def bars(table: dict) -> dict[str, bool]:
     for data, rows in table.items():
         if "skipped" not in rows["ours"]:
             least = min(rows[method]["perplexity"] for method in ("disjoint", "dp_multinomial"))
-            out[f"{data}: no worse than the others"] = rows["ours"]["perplexity"] <= 1.01 * least
+            out[
+                f"{data}: perplexity at most {TOLERANCE:.0%} above the lower of disjoint views and DPMultinomial"
+            ] = rows["ours"]["perplexity"] <= (1 + TOLERANCE) * least
     return out
 
 
