@@ -6,7 +6,6 @@ from itertools import combinations
 from typing import NamedTuple
 
 from benchmarks.papers import nbce as paper
-
 from tables.markdown import cell, command, count, listed, p_value, table
 
 Means = dict[str, dict[str, float]]  # by method, then by data set
@@ -104,9 +103,7 @@ def above_the_best_member(sets: dict) -> str:
 
     methods = (*paper.GRAPH_METHODS, "NBCE", *paper.BESIDE)
     ours = "; ".join(f"{spoken(method)} on {above(method)}" for method in methods)
-    return (
-        f"Above the best member, which nobody knows without the classes: {ours}. Printed: NBCE on {above('NBCE', 'printed')}."
-    )
+    return f"Above the best member, which nobody knows without the classes: {ours}. Printed: NBCE on {above('NBCE', 'printed')}."
 
 
 def verdict_of_table_2(sets: dict, tests: dict) -> str:
@@ -164,11 +161,15 @@ class Table(NamedTuple):
 
 
 TABLES = {
-    "table_3_synthetic": Table("Table 3: perplexity of rows held out, two clusters with outliers, by label noise", {}, "noise"),
+    "table_3_synthetic": Table(
+        "Table 3: perplexity of rows held out, two clusters with outliers, by label noise", {}, "noise"
+    ),
     "table_4_train": Table("Table 4: perplexity of the training rows", {}, "orders"),
     "table_5_test": Table("Table 5: perplexity of the rows held out", {}, "orders"),
     "table_6_singletons": Table(
-        "Table 6: objects in clusters of one (%)", {"NBCE": "NBCE, TSB", "NBCE_finite": "NBCE, FSD"}, "singletons"
+        "Table 6: objects in clusters of one (%)",
+        {"NBCE": "NBCE, TSB", "NBCE_finite": "NBCE, FSD"},
+        "singletons",
     ),
     "table_7_inference": Table(
         "Table 7: perplexity of the training rows, by inference",
@@ -234,7 +235,7 @@ def lower(means: Means, first: str, second: str) -> str:
 def beyond_two_errors(found: dict) -> str:
     pairs = differences(found)
     large = [pair for pair, gap in pairs.items() if abs(gap["mean"]) > 2 * gap["standard_error"]]
-    return f"Of the mean differences, {len(large)} of {len(pairs)} is more than two standard errors from zero."
+    return f"Mean differences beyond two standard errors: {len(large)} of {len(pairs)}."
 
 
 def outside(printed: Means, low: float, high: float) -> str:
@@ -286,9 +287,7 @@ def inference(found: dict, printed: Means) -> str:
         if printed
         else ""
     )
-    return (
-        f"{said}Gibbs is below CVB on {lower(means, 'NBCE', 'NBCE_cvb')}, CVB below VB on {lower(means, 'NBCE_cvb', 'NBCE_vb')}. {beyond_two_errors(found)}"
-    )
+    return f"{said}Gibbs is below CVB on {lower(means, 'NBCE', 'NBCE_cvb')}, CVB below VB on {lower(means, 'NBCE_cvb', 'NBCE_vb')}. {beyond_two_errors(found)}"
 
 
 VERDICTS = {"noise": noise, "orders": orders, "singletons": singletons, "inference": inference}
