@@ -10,7 +10,8 @@ import json
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[1::-1]]  # the repository, scripts
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from tables import beside, laca, murphy, nbce, ofv, topchy
 
