@@ -2,7 +2,7 @@
 
 Its perplexities are below 1, or above the number of labels, so neither they nor their order are laws: here are ours,
 with a stated p(Y). Mixtures (NBCE, MM): the sum over clusters at the posterior means of the label probabilities, the
-label counts of MM smoothed by half a count; BCE: memberships folded in, row by row. ``exp(-log p(Y) / labels)``; a
+label counts of MM smoothed by half a count; BCE: memberships folded in, label by label. ``exp(-log p(Y) / labels)``; a
 label that a member has only among the rows held out is missing for every method.
 
 Ensembles as in the paper: ten k-means clusterings, k being 50 to 200% of the classes in turn; a quarter of the rows is
