@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -17,3 +18,36 @@ def command(name: str) -> str:
 def bars_of(result: dict) -> str:
     """Whether each bar of a benchmark is met, as a list."""
     return "\n".join(f"- {'met' if met else '**not met**'}: {bar}" for bar, met in result["bars"].items())
+
+
+def cell(
+    ours: float,
+    digits: int,
+    *,
+    error: float | None = None,
+    printed: float | None = None,
+    printed_digits: int | None = None,
+) -> str:
+    """``mean (standard error) [printed]``, what is not there left out."""
+    text = f"{ours:.{digits}f}"
+    if error is not None:
+        text += f" ({error:.{digits}f})"
+    if printed is not None:
+        text += f" [{printed:.{digits if printed_digits is None else printed_digits}f}]"
+    return text
+
+
+def count(flags: Iterable[bool]) -> str:
+    """How many hold: ``6 of 8``."""
+    flags = list(flags)
+    return f"{sum(flags)} of {len(flags)}"
+
+
+def listed(names: Iterable[Any]) -> str:
+    """``a, b and c``; ``none`` of nothing."""
+    *first, last = [str(name) for name in names] or ["none"]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def p_value(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"

@@ -1,0 +1,70 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+
+from tables import markdown  # noqa: E402
+from tables import topchy as topchy_page  # noqa: E402
+
+from benchmarks.papers import laca, nbce, topchy  # noqa: E402
+
+
+def test_a_cell_leaves_out_what_is_not_there():
+    assert markdown.cell(12.34, 1) == "12.3"
+    assert markdown.cell(12.34, 1, error=0.41, printed=13.5) == "12.3 (0.4) [13.5]"
+    assert markdown.cell(1.3171, 3, printed=5.63, printed_digits=2) == "1.317 [5.63]"
+
+
+def test_words_of_the_page():
+    assert markdown.count(x > 1 for x in (1, 2, 3)) == "2 of 3"
+    assert markdown.listed(["a", "b", "c"]) == "a, b and c" and markdown.listed([]) == "none"
+    assert markdown.p_value(0.0003) == "p < 0.001" and markdown.p_value(0.0404) == "p = 0.040"
+
+
+def test_printed_figures_are_under_their_sets():
+    noise = nbce.printed_values("table_3_synthetic")
+    assert noise["MM"]["noise 20%"] == 21.20 and len(noise["NBCE"]) == 4
+    train = nbce.printed_values("table_4_train")
+    assert train["BCE"]["glass"] == 0.99 and train["MM"]["control_chart"] == 4.34
+    assert list(nbce.printed_values("table_7_inference")["NBCE_vb"]) == list(nbce.SETS[:5])
+    assert nbce.printed_values("table_7_held_out") == {}
+    assert set(nbce.STANDS_FOR) == set(nbce.SETS)
+
+
+def test_differences_are_paired_over_the_sets():
+    rows = [
+        {"data": name, "A": {"test": a}, "B": {"test": b}, "C": {"test": 1.0}}
+        for name, a, b in (("x", 1.0, 2.0), ("x", 2.0, 3.0), ("y", 3.0, 2.0), ("y", 3.0, 2.0))
+    ]
+    found = nbce.compared(rows, "test", ("A", "B", "C"))
+    assert found["means"]["A"] == {"x": 1.5, "y": 3.0} and found["standard_errors"]["A"] == {
+        "x": 0.5,
+        "y": 0.0,
+    }
+    assert found["differences"]["A - B"] == {"mean": 0.0, "standard_error": 1.0, "lower_on": "1 of 2"}
+    assert set(found["differences"]) == {"A - B", "A - C", "B - C"}
+    assert nbce.standard_error([1.0], 3) is None
+
+
+def test_laca_is_counted_at_every_k_and_at_the_classes():
+    figures = {
+        "a": {"k-LACA": {"nmi": [0.5, 0.6]}, "MCLA": {"nmi": [0.6, 0.6]}},
+        "b": {"k-LACA": {"nmi": [0.9, 0.1]}, "MCLA": {"nmi": [0.8, 0.2]}},
+    }
+    assert laca.no_lower(figures, "nmi", "MCLA") == [False, True, True, False]
+    assert laca.no_lower(figures, "nmi", "MCLA", at_classes=True) == [False, True]
+    found = laca.curves({"k-LACA": [[{"f": 0.2, "nmi": 0.1}], [{"f": 0.4, "nmi": 0.1}]]})
+    assert found["k-LACA"] == {"f": [0.3], "f_error": [0.1], "nmi": [0.1], "nmi_error": [0.0]}
+
+
+def test_the_example_of_topchy_gives_the_printed_consensus():
+    found = topchy.table_1(n_starts=20)
+    assert found["log_likelihood"] == pytest.approx(-29.9917, abs=1e-4)
+    assert found["reach_it_and_give_printed_consensus"] == found["reach_it"] > 10
+    assert found["largest_difference"]["converged"] < 0.02
+    section = topchy_page.table_1(json.loads(json.dumps(found)))
+    assert section.count("\n| y") == 12 and "-29.9917" in section
