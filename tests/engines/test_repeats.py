@@ -105,14 +105,23 @@ def test_an_order_brings_copies_together():
     assert np.count_nonzero(np.diff(order.first)) == n_distinct - 1
 
 
-@pytest.mark.parametrize("case", ["few rows", "distinct rows", "real columns"])
+def test_copies_in_a_large_table_are_found():
+    rng = np.random.default_rng(9)
+    N = 90_000
+    X = rng.integers(200, size=(20_000, 3)).astype(np.int16)[rng.integers(20_000, size=N)]
+    blocks = [FAMILIES["categorical"].block(X, list("abc"), np.ones(N), n_levels=[200] * 3)]
+    order = repeats.visits(gibbs.seat(blocks, np.zeros(N, int)).blocks)
+    assert np.count_nonzero(np.diff(order.first)) == len(np.unique(X, axis=0)) - 1
+
+
+@pytest.mark.parametrize("case", ["few rows", "distinct rows", "many distinct rows", "real columns"])
 def test_where_rows_hardly_repeat_they_keep_their_order(case):
     rng = np.random.default_rng(4)
-    N = 300 if case == "few rows" else 4000
+    N = {"few rows": 300, "many distinct rows": 90_000}.get(case, 4000)
     weights = np.ones(N)
     if case == "real columns":
         blocks = [FAMILIES["gaussian"].block(rng.integers(3, size=(N, 1)).astype(float), ["a"], weights)]
-    elif case == "distinct rows":
+    elif "distinct" in case:
         X = rng.integers(200, size=(N, 3))
         blocks = [FAMILIES["categorical"].block(X.astype(np.int16), list("abc"), weights, n_levels=[200] * 3)]
     else:

@@ -36,6 +36,7 @@ __all__ = ["Visits", "reseat_copies", "visits"]
 
 FEWEST_ROWS = 3000  # below it nobody waits
 MOST_DISTINCT = 0.5  # a larger share of distinct rows is not worth the order
+PROBE, MOST_DISTINCT_PROBED = 20_000, 0.97  # of so many rows, before the copies in a large table are counted
 # A sum of weights outside is in the wrong unit, and what counts may have been cut off: a cluster may owe its weight to
 # the very object that is taken out, or have gathered so many copies since that it fits them far better.
 LEAST, MOST = 1e-6, 1e6
@@ -64,13 +65,30 @@ def visits(blocks: Sequence[Live]) -> Visits | None:
         return None
     if len(tables[0]) < FEWEST_ROWS:
         return None
-    found = signatures(tables[0])
-    if len(tables) > 1:
-        found = signatures(np.column_stack([signatures(X).inverse for X in tables]))
-    if len(found.weights) > MOST_DISTINCT * len(found.inverse):
+    if (
+        len(tables[0]) > 4 * PROBE
+        and _kinds([X[:: len(X) // PROBE] for X in tables]).share > MOST_DISTINCT_PROBED
+    ):
+        return None
+    found = _kinds(tables)
+    if found.share > MOST_DISTINCT:
         return None
     rows = np.argsort(found.inverse, kind="stable")
     return Visits(rows, found.first[found.inverse[rows]])
+
+
+class _Kinds(NamedTuple):
+    inverse: np.ndarray  # the distinct row that each row is
+    first: np.ndarray  # the first copy of each distinct row
+    share: float  # distinct rows over rows
+
+
+def _kinds(tables: Sequence[np.ndarray]) -> _Kinds:
+    """The distinct rows of tables side by side."""
+    found = signatures(tables[0])
+    if len(tables) > 1:
+        found = signatures(np.column_stack([signatures(X).inverse for X in tables]))
+    return _Kinds(found.inverse, found.first, len(found.first) / len(found.inverse))
 
 
 def _is_codes(live: Live) -> bool:
