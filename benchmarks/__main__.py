@@ -53,8 +53,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure partita.")
     parser.add_argument("names", nargs="*", help=f"which ones, of {', '.join(BENCHMARKS)}; default: all")
     parser.add_argument("--full", action="store_true", help="the sizes that the documentation quotes")
-    parser.add_argument("--repeats", type=int, default=3, help="repetitions of each measurement (default 3)")
+    parser.add_argument(
+        "--repeats", type=int, help="repetitions of each measurement (default 3; small runs 1)"
+    )
     options = parser.parse_args(arguments)
+    repeats = options.repeats or (3 if options.full else 1)
     unknown = sorted(set(options.names) - set(BENCHMARKS))
     if unknown:
         parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
@@ -63,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"== {name}{' (full size)' if options.full else ''}", flush=True)
         begun = time.monotonic()
         try:
-            result = importlib.import_module(BENCHMARKS[name]).run(full=options.full, repeats=options.repeats)
+            result = importlib.import_module(BENCHMARKS[name]).run(full=options.full, repeats=repeats)
         except Exception:  # the others are hours of work that one failure must not stop
             traceback.print_exc()
             failed.append(name)

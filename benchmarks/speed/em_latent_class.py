@@ -17,7 +17,7 @@ from benchmarks.record import spread
 
 SHORT, LONG = 5, 15
 FULL = {"n_rows": 1_000_000, "n_columns": 20, "n_levels": 5, "n_clusters": 10}
-SMALL = {**FULL, "n_rows": 100_000}
+SMALL = {**FULL, "n_rows": 300_000}
 LEAST_RATIO, MOST_MB = 20.0, 500.0
 
 

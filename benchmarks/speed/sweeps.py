@@ -35,7 +35,7 @@ def run(*, full: bool, repeats: int) -> dict:
             take_turns,
             n_rows=100_000 if full else 20_000,
             n_clusters=n_clusters,
-            n_turns=5 * repeats if full else repeats,
+            n_turns=5 * repeats if full else max(repeats, 5),
         )
         summary[f"clusters_{n_clusters}"] = found
         print(f"   {_in_words(n_clusters, found)}", flush=True)
