@@ -102,7 +102,7 @@ def noise_name(share: float) -> str:
 
 def run(*, full: bool, repeats: int) -> dict:
     seeds = list(range(4 if full else 1))
-    chains = {"n_chains": 2, "n_draws": 100 if full else 60, "burn_in": 60 if full else 40}
+    chains = {"n_chains": 2, "n_draws": 100 if full else 30, "burn_in": 60 if full else 20}
     real = in_own_process(measure_sets, seeds=seeds, chains=chains)
     noisy = in_own_process(measure_noise, seeds=seeds, chains=chains)
     matched = in_own_process(measure_f1, sets=list(TABLE_2), seeds=seeds, chains=chains)

@@ -111,7 +111,7 @@ def fit(method: str, X, data: str, sizes: list[int], full: bool):
         model = OverlappingViews(
             max_views_per_feature=largest,
             max_views=MAX_VIEWS,
-            time_limit=300.0 if full else 60.0,
+            time_limit=300.0 if full else 10.0,
             n_init=2,
             n_chains=1,
             n_draws=10,

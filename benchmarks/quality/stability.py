@@ -21,7 +21,7 @@ N_SEEDS = 20
 
 def run(*, full: bool, repeats: int) -> dict:
     names = ("iris", "digits") if full else ("iris",)
-    seeds = range(N_SEEDS if full else 3)
+    seeds = range(N_SEEDS if full else 2)
     runs: dict[str, dict[str, list[dict]]] = {}
     for name in names:
         runs[name] = {}
