@@ -98,7 +98,7 @@ def thinned(X, data: str, full: bool):
         return X
     if data == "cmu_faces_640":
         return X.reshape(len(X), 15, 2, 16, 2).mean(axis=(2, 4)).reshape(len(X), -1)
-    return X[:, np.sort(np.argsort(-X.var(axis=0))[:100])]
+    return X[:, np.sort(np.argsort(-X.var(axis=0))[:60])]
 
 
 def fit(method: str, X, data: str, sizes: list[int], full: bool):

@@ -65,8 +65,8 @@ def one(data: str, method: str, full: bool) -> dict:
     X, words = np.asarray(table.X, dtype=float), np.array(table.feature_names)
     rng = np.random.default_rng(0)
     if not full:
-        keep = np.sort(np.argsort(-X.var(axis=0))[:100])
-        rows = np.sort(rng.permutation(len(X))[:600])
+        keep = np.sort(np.argsort(-X.var(axis=0))[:60])
+        rows = np.sort(rng.permutation(len(X))[:300])
         X, words = X[np.ix_(rows, keep)], words[keep]
     X, words = X[X.sum(axis=1) > 0], words[X.sum(axis=0) > 0]
     X = X[:, X.sum(axis=0) > 0]
