@@ -23,7 +23,7 @@ HIDDEN = 0.1
 def run(*, full: bool, repeats: int) -> dict:
     folder = ROOT / ("docs/images" if full else "benchmarks/out")
     folder.mkdir(parents=True, exist_ok=True)
-    n_draws, n_chains = (1000, 4) if full else (60, 2)
+    n_draws, n_chains = (1000, 4) if full else (40, 1)
     animals = in_own_process(fit_animals, folder=str(folder), n_draws=n_draws, n_chains=n_chains)
     print(f"   animals {animals['rows']['mean']:.1f}, features {animals['columns']['mean']:.1f}", flush=True)
     links = in_own_process(predict_links, n_draws=200 if full else 40, n_sets=5 if full else 1)

@@ -44,6 +44,7 @@ OURS = {
     "CSPA, told K": ("CSPA", {"n_clusters": N_GROUPS, "balance": 0.05}),
     "MCLA, told K": ("MCLA", {"n_clusters": N_GROUPS, "balance": 0.05}),
 }
+QUICK = ("Consensus", "NBCE, Gibbs", "MixtureConsensus, told K", "StepMix, told K", "one-hot k-means, told K")
 PEERS = {
     "StepMix, told K": "stepmix",
     "one-hot k-means, told K": "sklearn",
@@ -59,7 +60,7 @@ def run(*, full: bool, repeats: int) -> dict:
     absent += [name for name, module in PEERS.items() if find_spec(module) is None]
     for name in absent:
         print(f"   {name} is not there (peers: extra `peers`): skipped")
-    methods = [name for name in [*OURS, *PEERS] if name not in absent]
+    methods = [name for name in [*OURS, *PEERS] if name not in absent and (full or name in QUICK)]
     runs: dict[str, dict[str, dict[str, dict]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for kind in ENSEMBLES if full else ENSEMBLES[:1]:
