@@ -1,6 +1,6 @@
 """Run the benchmarks: ``python -m benchmarks [names] [--full]``.
 
-Without ``--full`` the sizes are small, so that all of them together take a few minutes, and the results go to
+Without ``--full`` the sizes are small, so that all of them together take a quarter of an hour, and the results go to
 ``benchmarks/out/``. With ``--full`` they have the sizes that the documentation quotes, and go to
 ``benchmarks/results/``, which is kept.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
 import platform
 import statistics
@@ -78,3 +79,9 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def slope(points: list[tuple[float, float]]) -> float:
+    """Of log time on log size: the exponent of growth."""
+    x, y = ([math.log(max(value, 1e-9)) for value in axis] for axis in zip(*points))
+    return statistics.linear_regression(x, y).slope

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks, for printed figures
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from tables import beside, laca, murphy, nbce, ofv, topchy
+from paper_tables import beside, laca, murphy, nbce, ofv, topchy
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "tables.md"

@@ -17,7 +17,7 @@ import importlib.util
 from typing import NamedTuple
 
 from benchmarks.processes import in_own_process, stopwatch
-from benchmarks.speed.growth import _slope
+from benchmarks.record import slope
 
 MOST_S = 120.0
 
@@ -120,7 +120,7 @@ def run(*, full: bool, repeats: int) -> dict:
                 print(f"      {name:36} failed: {failed[name]}", flush=True)
                 continue
             found["exponents"] = {
-                axis: round(_slope(points), 2) if len(points) > 1 else None
+                axis: round(slope(points), 2) if len(points) > 1 else None
                 for axis, points in found["seconds"].items()
             }
             summary[arena_name][name] = found
@@ -182,7 +182,7 @@ def _expected(points: list, value: float) -> float:
     """Seconds that the last two points foretell."""
     if len(points) < 2:
         return 0.0
-    return points[-1][1] * (value / points[-1][0]) ** max(_slope(points[-2:]), 0.0)
+    return points[-1][1] * (value / points[-1][0]) ** max(slope(points[-2:]), 0.0)
 
 
 def planted(arena: str, n_rows: int, n_columns: int, n_clusters: int):
@@ -238,7 +238,7 @@ def fit_one(arena: str, name: str, X, K: int):
         **dict.fromkeys(("LACA", "Consensus", "BipartiteModularity", "AffinityPropagation"), ()),
         "BayesianTree": ("gaussian",),
     }.get(name, (K,))
-    options = {"MixtureConsensus": steps, "BCE": {**steps, "max_iter": 10}}.get(name, {})
+    options = steps if name in ("MixtureConsensus", "BCE") else {}
     if not options and name not in ("EvidenceAccumulation", "LWEA", "MCLA", "LACA", "Agglomerative", "Diana"):
         options = {"random_state": 0}
     return getattr(partita, name)(*told, **options).fit(X).labels_

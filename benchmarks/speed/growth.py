@@ -6,12 +6,10 @@ iteration does not depend on the rows.
 
 from __future__ import annotations
 
-import math
-import statistics
 import warnings
 
 from benchmarks.processes import in_own_process, stopwatch
-from benchmarks.record import spread
+from benchmarks.record import slope, spread
 
 SHORT, LONG = 5, 25
 FULL = (10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -38,19 +36,14 @@ def run(*, full: bool, repeats: int) -> dict:
                 f"an iteration, peak {points[-1]['peak_mb']['median']:.0f} MB",
                 flush=True,
             )
-        slope = _slope([(p["n_rows"], p["cpu_s_per_iteration"]["median"]) for p in points])
-        print(f"   {name:15} grows as rows to the power {slope:.2f}", flush=True)
-        summary[name] = {"exponent": round(slope, 3), "points": points}
+        exponent = slope([(p["n_rows"], p["cpu_s_per_iteration"]["median"]) for p in points])
+        print(f"   {name:15} grows as rows to the power {exponent:.2f}", flush=True)
+        summary[name] = {"exponent": round(exponent, 3), "points": points}
     bars = {
         f"{name} grows no faster than rows to the power {MOST_EXPONENT}": one["exponent"] <= MOST_EXPONENT
         for name, one in summary.items()
     }
     return {"repeats": repeats, "summary": summary, "bars": bars}
-
-
-def _slope(points: list[tuple[float, float]]) -> float:
-    x, y = ([math.log(max(value, 1e-9)) for value in axis] for axis in zip(*points))
-    return statistics.linear_regression(x, y).slope
 
 
 # ---- in processes of their own ---------------------------------------------------------------------------------

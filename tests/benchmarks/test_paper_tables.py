@@ -1,16 +1,13 @@
 import json
-import sys
 from pathlib import Path
 
 import pytest
+from paper_tables import markdown
+from paper_tables import topchy as topchy_page
+
+from benchmarks.papers import laca, nbce, topchy
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
-
-from tables import markdown  # noqa: E402
-from tables import topchy as topchy_page  # noqa: E402
-
-from benchmarks.papers import laca, nbce, topchy  # noqa: E402
 
 
 def test_a_cell_leaves_out_what_is_not_there():

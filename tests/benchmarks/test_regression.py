@@ -1,8 +1,3 @@
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from benchmarks import regression
 
 
@@ -34,7 +29,6 @@ def test_the_last_run_is_read(tmp_path):
 
 def test_critical_differences_are_those_of_the_tables():
     """Nemenyi at 5%: q = 2.343 for three methods, 2.728 for five (Demsar 2006, table 5)."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
     import math
 
     import draw_results

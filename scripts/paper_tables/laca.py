@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.papers import laca as paper
-from tables.markdown import cell, command, count, listed, table
+from paper_tables.markdown import cell, command, count, listed, table
 
 GRAPH_METHODS = tuple(rival for rival in paper.RIVALS if rival != "EAC-AL")
 SPOKEN = {"nmi": "NMI", "f": "F"}

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from benchmarks.papers import nbce as paper
-from tables.markdown import cell, command, count, listed, p_value, table
+from paper_tables.markdown import cell, command, count, listed, p_value, table
 
 Means = dict[str, dict[str, float]]  # by method, then by data set
 

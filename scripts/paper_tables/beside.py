@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tables.markdown import command, table
+from paper_tables.markdown import command, table
 
 QUALITY = {"views": "NMI"}  # of an arena of `engines`; the adjusted Rand index elsewhere
 

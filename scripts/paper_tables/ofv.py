@@ -6,7 +6,7 @@ from benchmarks.papers.ofv import N_SLOW_SEEDS, PAPER_SECONDS, SLOW, standard_er
 from benchmarks.papers.ofv_real import MAX_VIEWS, PAPER_MACHINE_SOUND
 from benchmarks.papers.ofv_text import PAPER as PAPER_TEXT
 from benchmarks.papers.ofv_text import TOLERANCE
-from tables.markdown import bars_of, command, table
+from paper_tables.markdown import bars_of, command, table
 
 # ---- table 1 -------------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from math import hypot, inf
 from typing import Any
 
 from benchmarks.papers.bhc import N_GLASS, N_GLASS_DRAWN, PRINTED
-from tables.markdown import bars_of, command, table
+from paper_tables.markdown import bars_of, command, table
 
 TREES = {
     "single": "single",

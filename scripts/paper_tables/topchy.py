@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.papers import topchy as paper
-from tables.markdown import cell, command, count, listed, table
+from paper_tables.markdown import cell, command, count, listed, table
 
 TITLES = {
     "table_5": "Table 5, half-rings (400 points, generated to the paper's description)",
