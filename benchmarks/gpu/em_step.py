@@ -40,9 +40,9 @@ def on_host(n_rows: int) -> dict:
 
     import numpy as np
 
-    from partita.engines import em
-    from partita.engines.packing import pack
-    from partita.engines.seeding import label_statistics
+    from partita.engines.climb import em
+    from partita.engines.climb.seeding import label_statistics
+    from partita.engines.passes.packing import pack
     from partita.families import Block, Categorical
     from partita.partitions import FiniteDirichlet
 
@@ -133,10 +133,10 @@ def state_of(codes):
     """Blocks on the device, and EM one pass after its seeds."""
     import numpy as np
 
-    from partita.engines import em
-    from partita.engines.device_passes import DeviceCodes
-    from partita.engines.passes import collect
-    from partita.engines.seeding import seed_parameters, seed_statistics
+    from partita.engines.climb import em
+    from partita.engines.climb.seeding import seed_parameters, seed_statistics
+    from partita.engines.passes.device import DeviceCodes
+    from partita.engines.passes.rows import collect
     from partita.families import Block, Categorical
     from partita.partitions import FiniteDirichlet
 
@@ -150,7 +150,8 @@ def state_of(codes):
 def measure(n_rows: int, ceiling: dict, repeats: int) -> dict:
     import torch
 
-    from partita.engines import device_passes, em
+    from partita.engines.climb import em
+    from partita.engines.passes import device as device_passes
 
     codes = planted(n_rows)
     state, blocks, weights = state_of(codes)
@@ -210,7 +211,8 @@ def errors(n_rows: int = 1_000_000) -> dict:
     """Largest difference of a probability after one iteration from the same start: device less host."""
     import numpy as np
 
-    from partita.engines import device_passes, em
+    from partita.engines.climb import em
+    from partita.engines.passes import device as device_passes
     from partita.families import Block
 
     codes = planted(n_rows, seed=1)
@@ -241,9 +243,9 @@ def gaussian(n_rows: int = 10_000_000, n_columns: int = 10) -> dict:
     import numpy as np
     import torch
 
-    from partita.engines import vb
-    from partita.engines.device_passes import DeviceReals
-    from partita.engines.seeding import label_statistics
+    from partita.engines.climb import vb
+    from partita.engines.climb.seeding import label_statistics
+    from partita.engines.passes.device import DeviceReals
     from partita.families import Block, GaussianDiagonal, GaussianFull
     from partita.partitions import FiniteDirichlet
 

@@ -113,7 +113,7 @@ def climb_from_starts(folder: str, n_starts: int, n_sweeps: int) -> dict:
 
 
 def start_chain(X, prior, z, seed: int):
-    from partita.engines import chains
+    from partita.engines.gibbs import chain as chains
     from partita.families import Block, GaussianFull
 
     return chains.start([Block(GaussianFull.default(2), X, ("x", "y"))], prior, z, seed)
@@ -129,7 +129,7 @@ def log_likelihood(chain) -> float:
 
 def climb(X, prior, z, n_sweeps: int, seed: int, n_moves: int) -> list[float]:
     """Log probability after each sweep."""
-    from partita.engines import chains
+    from partita.engines.gibbs import chain as chains
 
     schedule = chains.Schedule(n_moves=n_moves, learn_concentration=False, learn_likelihood=False)
     chain, out = start_chain(X, prior, z, seed), []

@@ -257,8 +257,8 @@ def em_from_random_parameters(codes, seed: int) -> dict:
     """Posteriors of the first object's cluster after the first iterations and after many, and the log likelihood."""
     import numpy as np
 
-    from partita.engines import em
-    from partita.engines.passes import Parameters, collect, label_rows, plug_in
+    from partita.engines.climb import em
+    from partita.engines.passes.rows import Parameters, collect, label_rows, plug_in
     from partita.families import FAMILIES
     from partita.families.contract import draw
     from partita.partitions import FiniteDirichlet

@@ -51,7 +51,8 @@ def nbce(Y: np.ndarray, K: int, seed: int) -> Outcome:
 
 def nbce_from_one(Y: np.ndarray, K: int, seed: int) -> Outcome:
     """The paper's sampler as it stands: single-site sweeps from one cluster, hyper-parameters fixed, last sweep."""
-    from partita.engines import chains, gibbs
+    from partita.engines.gibbs import chain as chains
+    from partita.engines.gibbs import sweep
     from partita.families import Block, Categorical
     from partita.partitions import DirichletProcess
 
@@ -62,7 +63,7 @@ def nbce_from_one(Y: np.ndarray, K: int, seed: int) -> Outcome:
     schedule = chains.Schedule(n_moves=0, learn_concentration=False, learn_likelihood=False)
     for _ in range(SWEEPS):
         chain = chains.step(chain, schedule)
-    return Outcome(gibbs.labels(chain.seating))
+    return Outcome(sweep.labels(chain.seating))
 
 
 def mixture(Y: np.ndarray, K: int, seed: int) -> Outcome:

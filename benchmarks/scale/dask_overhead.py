@@ -89,9 +89,9 @@ def measure(n_rows: int, repeats: int) -> dict:
     import numpy as np
     from distributed import Client, LocalCluster
 
-    from partita.engines.exact_sums import merge_sums
-    from partita.engines.packing import pack
-    from partita.engines.passes import Parameters, collect, n_stats
+    from partita.engines.passes.exact_sums import merge_sums
+    from partita.engines.passes.packing import pack
+    from partita.engines.passes.rows import Parameters, collect, n_stats
     from partita.execution import Cluster, PartData, open_blocks
     from partita.execution.cluster import ClusterParts
     from partita.execution.reading import open_parts

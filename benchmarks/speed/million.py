@@ -44,8 +44,9 @@ def converge(n_rows: int, seed: int) -> dict:
     """Run a chain until it stays where it is."""
     import numpy as np
 
-    from partita.engines import chains, gibbs
-    from partita.engines.warm_up import merge_seated_pieces
+    from partita.engines.gibbs import chain as chains
+    from partita.engines.gibbs import sweep
+    from partita.engines.subclusters.warm_up import merge_seated_pieces
     from partita.families import Block, Categorical
     from partita.metrics import adjusted_rand
     from partita.partitions import DirichletProcess
@@ -85,7 +86,7 @@ def converge(n_rows: int, seed: int) -> dict:
         "cpu_s": seconds,
         "cpu_s_per_sweep_after": after,
         "n_clusters": int(chain.seating.K[0]),
-        "rand": adjusted_rand(gibbs.labels(chain.seating), planted.astype(np.int64)),
+        "rand": adjusted_rand(sweep.labels(chain.seating), planted.astype(np.int64)),
         "log_joint": values[-1],
         "chain_mb": round(peak - before, 1),
         "before_mb": round(before, 1),

@@ -100,13 +100,13 @@ def search(program: str, n_rows: int, seed: int, most_seconds: float) -> dict:
 def begin_subclusters(blocks, prior, n_rows, seed):
     import numpy as np
 
-    from partita.engines import subclusters
+    from partita.engines.subclusters import sampler
 
-    state = subclusters.init(blocks, np.ones(n_rows, np.int64), prior, np.random.default_rng(seed))
+    state = sampler.init(blocks, np.ones(n_rows, np.int64), prior, np.random.default_rng(seed))
 
     def step():
         nonlocal state
-        state = subclusters.step(state, blocks, prior, warm_up=True)
+        state = sampler.step(state, blocks, prior, warm_up=True)
         return state.labels
 
     return step
@@ -115,7 +115,7 @@ def begin_subclusters(blocks, prior, n_rows, seed):
 def begin_collapsed(blocks, prior, n_rows, seed):
     import numpy as np
 
-    from partita.engines import chains
+    from partita.engines.gibbs import chain as chains
 
     chain = chains.start(blocks, prior, np.zeros(n_rows, np.int64), seed)
 

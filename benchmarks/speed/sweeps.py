@@ -113,7 +113,7 @@ class Partita:
     """The engine's own sweep, float32 cache."""
 
     def __init__(self, X, z):
-        from partita.engines import gibbs
+        from partita.engines.gibbs import sweep as gibbs
         from partita.families import Block, Categorical
         from partita.partitions import DirichletProcess
 

@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 import partita
 from partita import MixtureConsensus
 from partita.consensus.criteria import log_regret
-from partita.engines import em
-from partita.engines.passes import Parameters, collect, label_rows, plug_in
+from partita.engines.climb import em
+from partita.engines.passes.rows import Parameters, collect, label_rows, plug_in
 from partita.families import FAMILIES
 from partita.families.contract import draw
 from partita.metrics import adjusted_rand

@@ -9,9 +9,9 @@ import pytest
 from partita import NBCE
 from partita.consensus.label_mixtures import label_block
 from partita.dispatch import interpreted
-from partita.engines import gibbs
-from partita.engines.seeding import label_statistics
-from partita.engines.vb import evidence, learn_hyper
+from partita.engines.climb.seeding import label_statistics
+from partita.engines.climb.vb import evidence, learn_hyper
+from partita.engines.gibbs import sweep
 from partita.labels import set_partitions
 from partita.partitions import DirichletProcess, FiniteDirichlet, StickBreaking
 from partita.testing import FALSE_ALARM, Exact, enumerate_labels, enumerate_partitions, posterior_p_value
@@ -112,19 +112,19 @@ def test_gibbs_leaves_the_powered_posterior_invariant(name):
             for z, s in index.items():
                 if not np.isfinite(exact.log_joint[s]):
                     continue
-                seats = gibbs.seat([block], np.array(z), n_components=K if fixed else None)
+                seats = sweep.seat([block], np.array(z), n_components=K if fixed else None)
                 lp = np.empty(len(seats.n))
                 if fixed:
-                    gibbs.fixed_weights(seats.blocks, prior, seats.z, seats.n, i, lp)
+                    sweep.fixed_weights(seats.blocks, prior, seats.z, seats.n, i, lp)
                     room = K
                 else:
-                    gibbs.seat_weights(
+                    sweep.seat_weights(
                         seats.blocks, prior, seats.z, seats.n, seats.slot_of, seats.name_of, seats.K, i, lp
                     )
                     room = seats.K[0] + 1
                 p = np.exp(lp[:room] - lp[:room].max())
                 for k in range(room):
-                    q = list(z if fixed else gibbs.labels(seats))
+                    q = list(z if fixed else sweep.labels(seats))
                     q[i] = k
                     if p[k] > 0:
                         P[s, index[tuple(q) if fixed else canonical(q)]] += p[k] / p.sum()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partita.dispatch import interpreted
-from partita.engines.passes import n_stats
+from partita.engines.passes.rows import n_stats
 from partita.families import FAMILIES, Block, CountVectors, GaussianFull, Multinomial
 from partita.families.contract import draw, simulate
 from partita.testing import n_rows, with_holes

@@ -10,7 +10,10 @@ from scipy.special import logsumexp
 from scipy.stats import t as student_t
 
 from partita.dispatch import interpreted
-from partita.engines import auxiliary, chains, explicit, gibbs, passes
+from partita.engines.gibbs import chain as chains
+from partita.engines.gibbs import sweep
+from partita.engines.nonconjugate import neal8, parameters
+from partita.engines.passes import rows
 from partita.families import FAMILIES, NON_CONJUGATE, Block, Student, family_entry
 from partita.families import contract as family
 from partita.labels import canonical, set_partitions
@@ -77,15 +80,15 @@ def toy_seating(z, places, fresh):
     K = max(z) + 1
     theta = np.zeros((1, K + 4))
     theta[0, :K] = TOY.places[list(places)]
-    block = auxiliary.Placed(TOY, TOY_DATA, theta, TOY.places[list(fresh)][:, None])
+    block = neal8.Placed(TOY, TOY_DATA, theta, TOY.places[list(fresh)][:, None])
     names = np.append(np.arange(K), np.full(4, -1))
     n = np.bincount(z, minlength=K + 4).astype(float)
-    return gibbs.Seating((block,), np.array(z), n, names, names.copy(), np.array([K]))
+    return sweep.Seating((block,), np.array(z), n, names, names.copy(), np.array([K]))
 
 
 def toy_key(seating):
     """Labels in order of appearance, and the place of each cluster in that order."""
-    slots = gibbs.labels(seating)
+    slots = sweep.labels(seating)
     z = canonical(slots)
     first = [int(np.flatnonzero(z == k)[0]) for k in range(z.max() + 1)]
     at = seating.blocks[0].theta[0, slots[first]]
@@ -110,20 +113,20 @@ def toy_posterior(prior):
 
 def toy_moves(prior, z, places, i, m):
     """Where object i goes, summed over all auxiliary parameters that may be drawn."""
-    tables = auxiliary.seat_tables(prior, len(z), 8)
+    tables = neal8.seat_tables(prior, len(z), 8)
     for fresh in itertools.product((0, 1), repeat=m):
         s = toy_seating(z, places, fresh)
-        kept = auxiliary.leave(s.blocks, *s[1:], i)
-        auxiliary.fill_slots(s.blocks, kept, s.K[0] + kept, s.K[0] + m)
+        kept = neal8.leave(s.blocks, *s[1:], i)
+        neal8.fill_slots(s.blocks, kept, s.K[0] + kept, s.K[0] + m)
         lp = np.empty((1, s.K[0] + m))
-        auxiliary.weigh(s.blocks, *tables, s.n, s.K, i, m, lp)
+        neal8.weigh(s.blocks, *tables, s.n, s.K, i, m, lp)
         p = np.exp(lp[0] - logsumexp(lp))
         for k in np.flatnonzero(p):
             there = s._replace(
                 blocks=(s.blocks[0]._replace(theta=s.blocks[0].theta.copy()),),
                 **{name: getattr(s, name).copy() for name in s._fields[1:]},
             )
-            auxiliary.sit(there.blocks, *there[1:], i, k)
+            neal8.sit(there.blocks, *there[1:], i, k)
             assert there.n.sum() == len(z)
             yield toy_key(there), p[k] * np.prod(TOY.shares[list(fresh)])
 
@@ -177,7 +180,7 @@ def wrong_parameters_kept(blocks, z, n, slot_of, name_of, K, i, k):
     right_sit(blocks, z, n, slot_of, name_of, K, i, min(k, K[0]))
 
 
-right_weigh, right_leave, right_sit = auxiliary.weigh, auxiliary.leave, auxiliary.sit
+right_weigh, right_leave, right_sit = neal8.weigh, neal8.leave, neal8.sit
 
 
 @pytest.mark.parametrize(
@@ -192,7 +195,7 @@ right_weigh, right_leave, right_sit = auxiliary.weigh, auxiliary.leave, auxiliar
 )
 def test_planted_bugs_break_invariance(bugs, monkeypatch):
     for name, bug in bugs.items():
-        monkeypatch.setattr(auxiliary, name, bug)
+        monkeypatch.setattr(neal8, name, bug)
     assert toy_imbalance(DirichletProcess(1.3), 2) > 1e-3
 
 
@@ -217,14 +220,14 @@ def partition_shares(blocks, prior, exact, n_batches, batch, schedule=FIXED):
     """Share of each partition in each batch of a chain."""
     index = {tuple(z.tolist()): s for s, z in enumerate(exact.labels)}
     N = len(exact.labels[0])
-    chain = auxiliary.start(blocks, prior, np.zeros(N, int), seed=11)
+    chain = neal8.start(blocks, prior, np.zeros(N, int), seed=11)
     for _ in range(100):
-        chain = auxiliary.step(chain, schedule._replace(burn_in=100))
+        chain = neal8.step(chain, schedule._replace(burn_in=100))
     shares = np.zeros((n_batches, len(exact.labels)))
     for b in range(n_batches):
         for _ in range(batch):
-            chain = auxiliary.step(chain, schedule)
-            shares[b, index[tuple(canonical(gibbs.labels(chain.seating)).tolist())]] += 1 / batch
+            chain = neal8.step(chain, schedule)
+            shares[b, index[tuple(canonical(sweep.labels(chain.seating)).tolist())]] += 1 / batch
     return shares
 
 
@@ -248,7 +251,7 @@ def test_conjugate_families_meet_enumeration(which):
 
 def test_the_comparison_has_power(monkeypatch):
     """New seats weighed three times too heavy: not divided by m."""
-    right = auxiliary.seat_tables
+    right = neal8.seat_tables
 
     def heavy(prior, N, capacity):
         seat, new_seat = right(prior, N, capacity)
@@ -256,7 +259,7 @@ def test_the_comparison_has_power(monkeypatch):
 
     blocks, prior, batch = mixed_table(), DirichletProcess(1.3), 100
     exact = enumerate_partitions(blocks, prior)
-    monkeypatch.setattr(auxiliary, "seat_tables", heavy)
+    monkeypatch.setattr(neal8, "seat_tables", heavy)
     shares = partition_shares(blocks, prior, exact, 40, batch)
     assert worst_p_value(shares, exact.posterior, batch) < FALSE_ALARM / 1000
 
@@ -305,7 +308,7 @@ def test_walks_find_the_posterior_of_the_parameters():
     log_p = -0.5 * ((location - m) / s) ** 2 - 0.5 * ((log_scale - a) / b) ** 2
     log_p = sum((student_t.logpdf(x, df, location, np.exp(log_scale)) for x in block.data[:, 0]), log_p)
     p = np.exp(log_p - logsumexp(log_p))
-    draws = explicit.parameter_draws(block, np.zeros(4, int), 1, seed=0, n_draws=4000)[:, :, 0]
+    draws = parameters.parameter_draws(block, np.zeros(4, int), 1, seed=0, n_draws=4000)[:, :, 0]
     batches = draws.reshape(40, 100, 2).mean(axis=1)
     error = batches.std(axis=0, ddof=1) / math.sqrt(40)
     right = [(p * location).sum(), (p * log_scale).sum()]
@@ -329,7 +332,7 @@ def test_geweke(mixed, learn):
     def forward():
         prior = DirichletProcess(rng.gamma(1.0) if learn else 1.3)
         z = canonical(simulate(prior, N, rng))
-        thetas = [family.draw(lik, np.zeros((explicit.n_stats(lik), z.max() + 1)), rng) for lik in families]
+        thetas = [family.draw(lik, np.zeros((parameters.n_stats(lik), z.max() + 1)), rng) for lik in families]
         data = [family.simulate(lik, theta, z, rng) for lik, theta in zip(families, thetas, strict=True)]
         return prior, z, thetas, data
 
@@ -347,12 +350,12 @@ def test_geweke(mixed, learn):
     straight = np.array([look(*forward()) for _ in range(8000)])
     prior, z, thetas, data = forward()
     blocks = [Block(lik, x, ()) for lik, x in zip(families, data, strict=True)]
-    chain = auxiliary.start(blocks, prior, z, seed=5)
+    chain = neal8.start(blocks, prior, z, seed=5)
     chain = chain._replace(walks=tuple(w and w._replace(width=np.array([2.0, 1.0])) for w in chain.walks))
     seen = []
     for _ in range(24_000):
-        chain = auxiliary.step(chain, schedule)
-        z, thetas = gibbs.labels(chain.seating), auxiliary.thetas(chain)
+        chain = neal8.step(chain, schedule)
+        z, thetas = sweep.labels(chain.seating), neal8.thetas(chain)
         seen.append(look(chain.prior, z, thetas, [block.data for block in chain.seating.blocks]))
         redrawn = tuple(
             block._replace(data=np.ascontiguousarray(family.simulate(block.family, theta, z, rng)))
@@ -371,10 +374,10 @@ def test_geweke(mixed, learn):
 def test_learning_of_hyper_parameters_meets_their_prior():
     """Without data the hyper-parameters follow their hyperprior, parameters and labels theirs."""
     block = Block(Student.default(1), np.full((4, 1), np.nan), ("a",))
-    chain = auxiliary.start([block], DirichletProcess(1.3), np.zeros(4, int), seed=2)
+    chain = neal8.start([block], DirichletProcess(1.3), np.zeros(4, int), seed=2)
     free = {"m": [], "s": [], "a": [], "b": []}
     for _ in range(30_000):
-        chain = auxiliary.step(chain, FIXED._replace(learn_likelihood=True), n_walks=2)
+        chain = neal8.step(chain, FIXED._replace(learn_likelihood=True), n_walks=2)
         for name, value in family.unconstrained(chain.seating.blocks[0].family).items():
             free[name].append(float(value[0]))
     centre = family.unconstrained(block.family)
@@ -411,7 +414,7 @@ def test_heavy_tails_stay_with_their_group(seed):
             np.zeros(len(X), int),
             schedule,
             seed=seed,
-            sampler=auxiliary.sampler(),
+            sampler=neal8.sampler(),
         ).trace
     agreement = [max(np.mean((z == k) == truth) for k in np.unique(z)) for z in traces["student"].labels]
     large = [(np.bincount(z) > 0.1 * len(X)).sum() for z in traces["student"].labels]
@@ -430,11 +433,11 @@ def test_a_chain_depends_on_its_seed_alone():
                 np.zeros(5, int),
                 schedule,
                 seed=seed,
-                sampler=auxiliary.sampler(2),
+                sampler=neal8.sampler(2),
             )
             for seed in (5, 5, 6)
         ]
-        assert runs[0][0].log_joint[-1] == pytest.approx(auxiliary.log_joint(runs[0][1]))
+        assert runs[0][0].log_joint[-1] == pytest.approx(neal8.log_joint(runs[0][1]))
     for field, again in zip(runs[0][0], runs[1][0], strict=True):
         np.testing.assert_array_equal(field, again)
     assert not np.array_equal(runs[0][0].log_joint, runs[2][0].log_joint)
@@ -442,18 +445,18 @@ def test_a_chain_depends_on_its_seed_alone():
 
 def test_slots_grow_and_draws_come_in_portions(monkeypatch):
     """Many clusters, few draws ahead: sizes stay those of the labels, and parameters follow their clusters."""
-    monkeypatch.setattr(auxiliary, "DRAWN_AT_ONCE", 60)
+    monkeypatch.setattr(neal8, "DRAWN_AT_ONCE", 60)
     X = np.linspace(-50, 50, 30)[:, None]
     lik = Student(*(np.array([value]) for value in (0.0, 40.0, -2.0, 0.3, 20.0)))
     with interpreted():
-        chain = auxiliary.start([Block(lik, X, ("a",))], DirichletProcess(50.0), np.zeros(30, int), seed=0)
+        chain = neal8.start([Block(lik, X, ("a",))], DirichletProcess(50.0), np.zeros(30, int), seed=0)
         for _ in range(6):
-            chain = auxiliary.step(chain, FIXED._replace(burn_in=6))
-    z, K = gibbs.labels(chain.seating), int(chain.seating.K[0])
+            chain = neal8.step(chain, FIXED._replace(burn_in=6))
+    z, K = sweep.labels(chain.seating), int(chain.seating.K[0])
     assert K > 16  # more than there was room for at the start
-    np.testing.assert_array_equal(np.bincount(z, minlength=K), gibbs.sizes(chain.seating))
+    np.testing.assert_array_equal(np.bincount(z, minlength=K), sweep.sizes(chain.seating))
     np.testing.assert_array_equal(np.unique(z), np.arange(K))
-    (theta,) = auxiliary.thetas(chain)
+    (theta,) = neal8.thetas(chain)
     # the objects sit near the parameters of their clusters, so these were not mixed up
     assert np.median(np.abs(X[:, 0] - theta[0, z])) < 3.0
 
@@ -461,14 +464,14 @@ def test_slots_grow_and_draws_come_in_portions(monkeypatch):
 def test_what_cannot_be_served_is_refused():
     block = student_table()
     with pytest.raises(TypeError, match=r"StickBreaking has no log_seat.*exchangeable prior"):
-        auxiliary.start([block], StickBreaking(1.0, 3), np.zeros(4, int), seed=0)
+        neal8.start([block], StickBreaking(1.0, 3), np.zeros(4, int), seed=0)
     lik, data = FAMILIES["gaussian_full"].examples(np.random.default_rng(0))[0]
     data = data.copy()
     data[0, 0] = np.nan
     with pytest.raises(ValueError, match="some coordinates missing"):
-        auxiliary.start([Block(lik, data, ())], DirichletProcess(1.0), np.zeros(len(data), int), seed=0)
+        neal8.start([Block(lik, data, ())], DirichletProcess(1.0), np.zeros(len(data), int), seed=0)
 
-    assert explicit.non_conjugate([block, *mixed_table()]) == ["Student"]
+    assert parameters.non_conjugate([block, *mixed_table()]) == ["Student"]
     assert "student" in NON_CONJUGATE and "student" not in FAMILIES
 
 
@@ -507,17 +510,15 @@ def _(lik, S, rng):
 def test_impossible_seats_are_never_taken():
     X = np.array([[0.1], [0.2], [5.0], [4.0], [0.3]])
     with interpreted():
-        chain = auxiliary.start(
+        chain = neal8.start(
             [Block(Uniform(np.array([2.0])), X, ())], DirichletProcess(1.0), np.zeros(5, int), 0
         )
         for _ in range(30):
-            chain = auxiliary.step(chain, FIXED)
-            (theta,) = auxiliary.thetas(chain)
-            assert np.all(X[:, 0] <= np.exp(theta[0, gibbs.labels(chain.seating)]))
+            chain = neal8.step(chain, FIXED)
+            (theta,) = neal8.thetas(chain)
+            assert np.all(X[:, 0] <= np.exp(theta[0, sweep.labels(chain.seating)]))
         with pytest.raises(ValueError, match="widen the prior"):
-            auxiliary.start(
-                [Block(Uniform(np.array([0.1])), X, ())], DirichletProcess(1.0), np.zeros(5, int), 0
-            )
+            neal8.start([Block(Uniform(np.array([0.1])), X, ())], DirichletProcess(1.0), np.zeros(5, int), 0)
 
 
 def test_a_family_may_bring_its_own_update():
@@ -529,11 +530,11 @@ def test_a_family_may_bring_its_own_update():
         return np.full_like(theta, 2.0)
 
     with interpreted():
-        chain = auxiliary.start(
+        chain = neal8.start(
             [Block(Own(np.array([2.0])), np.ones((3, 1)), ())], DirichletProcess(1.0), [0, 0, 1], 0
         )
-        chain = auxiliary.step(chain, FIXED)
-    assert np.all(auxiliary.thetas(chain)[0] == 2.0)
+        chain = neal8.step(chain, FIXED)
+    assert np.all(neal8.thetas(chain)[0] == 2.0)
 
 
 def test_predictions_average_over_parameters():
@@ -547,13 +548,13 @@ def test_predictions_average_over_parameters():
     right = [e.log_joint[0] - without.log_joint[0] for e in with_x]
     right = np.array(right) - [log_prior_of(one, np.zeros(5, int)) - log_prior_of(one, np.zeros(4, int))] * 2
     new = block._replace(data=np.array([[0.0], [6.0]]))
-    score = explicit.predictive([block], np.zeros(4, int), np.zeros(1), seed=0, new=[new], n_draws=1000)
+    score = parameters.predictive([block], np.zeros(4, int), np.zeros(1), seed=0, new=[new], n_draws=1000)
     np.testing.assert_allclose(score(np.arange(2))[:, 0], right, atol=0.15)
     blocks, z = mixed_table(), np.array([0, 0, 1, 1, 1])
-    S = [explicit.statistics(b, z, 2) for b in blocks]
-    expected = passes.predictive(blocks, S, np.log([0.4, 0.6]))(np.arange(5))
+    S = [parameters.statistics(b, z, 2) for b in blocks]
+    expected = rows.predictive(blocks, S, np.log([0.4, 0.6]))(np.arange(5))
     np.testing.assert_allclose(
-        explicit.predictive(blocks, z, np.log([0.4, 0.6]), seed=0)(np.arange(5)), expected
+        parameters.predictive(blocks, z, np.log([0.4, 0.6]), seed=0)(np.arange(5)), expected
     )
 
 
@@ -564,12 +565,10 @@ def test_every_family_may_take_part(name):
     N = n_rows(data)
     other = Block(Student.default(1), np.linspace(-2, 2, N)[:, None], ("a",))
     with interpreted():
-        chain = auxiliary.start(
-            [Block(lik, data, ()), other], DirichletProcess(1.0), np.arange(N) % 3, seed=0
-        )
+        chain = neal8.start([Block(lik, data, ()), other], DirichletProcess(1.0), np.arange(N) % 3, seed=0)
         for _ in range(3):
-            chain = auxiliary.step(chain, chains.Schedule())
-            assert np.isfinite(auxiliary.log_joint(chain))
+            chain = neal8.step(chain, chains.Schedule())
+            assert np.isfinite(neal8.log_joint(chain))
     assert int(chain.seating.n.sum()) == N
     if family.unconstrained(lik):
         assert any(not np.array_equal(a, b) for a, b in zip(chain.seating.blocks[0].family, lik, strict=True))

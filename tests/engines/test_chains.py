@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from partita.dispatch import interpreted
-from partita.engines import chains, gibbs
+from partita.engines.gibbs import chain as chains
+from partita.engines.gibbs import sweep
 from partita.families import FAMILIES
 from partita.families.contract import constrained, unconstrained
 from partita.partitions import DirichletProcess, StickBreaking, log_labelled
@@ -48,14 +49,14 @@ def test_label_swaps_follow_the_prior_of_their_order():
     prior = StickBreaking(0.5, 2)
     z = np.array([0, 0, 0, 0, 0, 1])
     with interpreted():
-        seating = gibbs.seat(table(6), z, n_components=2)
+        seating = sweep.seat(table(6), z, n_components=2)
         rng = np.random.default_rng(0)
         large_first = []
         for _ in range(2000):
             chains.swap_labels(seating, prior, rng)
             large_first.append(seating.n[0] == 5)
             assert np.array_equal(np.bincount(seating.z, minlength=2), seating.n)
-        fresh = gibbs.seat(table(6), seating.z, n_components=2)
+        fresh = sweep.seat(table(6), seating.z, n_components=2)
     np.testing.assert_allclose(seating.blocks[0].S, fresh.blocks[0].S, atol=1e-12)
     odds = math.exp(log_labelled(prior, np.array([1.0, 5.0])) - log_labelled(prior, np.array([5.0, 1.0])))
     batches = np.array(large_first, float).reshape(40, 50).mean(axis=1)
@@ -71,7 +72,7 @@ def test_without_data_hyper_parameters_follow_their_hyperprior(name):
             )
         else:
             block = FAMILIES[name].block(np.full((4, 2), np.nan), list("ab"), np.ones(4))
-        seating, rng = gibbs.seat([block], np.zeros(4, int)), np.random.default_rng(1)
+        seating, rng = sweep.seat([block], np.zeros(4, int)), np.random.default_rng(1)
         draws = []
         for _ in range(1600):
             seating = chains.learn_likelihood(seating, (block.family,), rng)

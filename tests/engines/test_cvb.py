@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from partita.dispatch import lacks
-from partita.engines import cvb, vb
+from partita.engines.climb import cvb, vb
 from partita.families import FAMILIES
 from partita.families.contract import curvature, spread
 from partita.partitions import FiniteDirichlet, StickBreaking

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from partita.engines import device_passes as dp
-from partita.engines.passes import Parameters, assign_rows, collect, log_joint_rows, plug_in, predictive
-from partita.engines.seeding import label_statistics
+from partita.engines.climb.seeding import label_statistics
+from partita.engines.passes import device as dp
+from partita.engines.passes.rows import Parameters, assign_rows, collect, log_joint_rows, plug_in, predictive
 from partita.execution import device
 from partita.families import Block, Categorical, GaussianDiagonal, GaussianFull
 from partita.families.contract import expect

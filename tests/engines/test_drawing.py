@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from partita.engines.drawing import draw_slot, exponentials, whole_blocks
+from partita.engines.gibbs.drawing import draw_slot, exponentials, whole_blocks
 
 
 def drawn(log_weights, u, likely, dtype=float):

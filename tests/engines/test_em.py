@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from partita.engines import em
-from partita.engines.passes import Parameters, label_rows, log_joint_rows, plug_in
+from partita.engines.climb import em
+from partita.engines.climb.seeding import label_statistics
+from partita.engines.passes.rows import Parameters, label_rows, log_joint_rows, plug_in
 from partita.engines.run import best_run, iterate
-from partita.engines.seeding import label_statistics
 from partita.families import Block, Categorical, GaussianDiagonal, GaussianFull
 from partita.families.contract import interior
 from partita.partitions import FiniteDirichlet, StickBreaking

@@ -8,8 +8,10 @@ ten times the draws.
 import numpy as np
 import pytest
 
-from partita.engines import chains, gibbs, subclusters
-from partita.engines.split_merge import split_merge
+from partita.engines.gibbs import chain as chains
+from partita.engines.gibbs import sweep
+from partita.engines.gibbs.split_merge import split_merge
+from partita.engines.subclusters import sampler
 from partita.families import Categorical, GaussianDiagonal
 from partita.partitions import DirichletProcess, FiniteDirichlet, PitmanYor, StickBreaking, specify
 from partita.testing import check_geweke, draw_joint, redraw_data
@@ -41,7 +43,7 @@ def by_chain(family, schedule, dtype=np.float32):
         chain = chains.start(joint.blocks, joint.prior, joint.z, int(rng.integers(2**62)), dtype)
         chain = chains.step(chain._replace(reference=(family,)), schedule)
         return joint._replace(
-            prior=chain.prior, family=chain.seating.blocks[0].family, z=gibbs.labels(chain.seating)
+            prior=chain.prior, family=chain.seating.blocks[0].family, z=sweep.labels(chain.seating)
         )
 
     return move
@@ -52,10 +54,10 @@ def by_split_merge(n_scans, n_moves=3):
 
     def move(joint, rng):
         z = np.unique(joint.z, return_inverse=True)[1]
-        seating = gibbs.seat(joint.blocks, z)
+        seating = sweep.seat(joint.blocks, z)
         for _ in range(n_moves):
             seating, _ = split_merge(seating, joint.prior, rng, n_scans)
-        return joint._replace(z=gibbs.labels(seating))
+        return joint._replace(z=sweep.labels(seating))
 
     return move
 
@@ -63,8 +65,8 @@ def by_split_merge(n_scans, n_moves=3):
 def by_subclusters(joint, rng):
     """One step of the sub-cluster sampler."""
     z = np.unique(joint.z, return_inverse=True)[1]
-    state = subclusters.init(joint.blocks, np.ones(N, int), joint.prior, rng, labels=z)
-    state = subclusters.step(state, joint.blocks, joint.prior, n_launch=1, n_crowds=1)
+    state = sampler.init(joint.blocks, np.ones(N, int), joint.prior, rng, labels=z)
+    state = sampler.step(state, joint.blocks, joint.prior, n_launch=1, n_crowds=1)
     return joint._replace(z=state.labels.astype(np.int64))
 
 

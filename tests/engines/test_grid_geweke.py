@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from partita.engines.chains import CUT, HYPER_SPREAD, Schedule
+from partita.engines.gibbs.chain import CUT, HYPER_SPREAD, Schedule
 from partita.engines.grid import DIRECTED, TABLE, UNDIRECTED, cell_clusters
 from partita.engines.grid_chains import start_grid, step_grid
-from partita.engines.passes import n_stats
+from partita.engines.passes.rows import n_stats
 from partita.families import Bernoulli
 from partita.families.contract import constrained, draw, simulate, unconstrained
 from partita.partitions import DirichletProcess

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from partita.dispatch import interpreted
-from partita.engines import chains, gibbs, hidden
+from partita.engines.gibbs import chain as chains
+from partita.engines.gibbs import partly_observed, sweep
 from partita.families import FAMILIES, Block, CountVectors, GaussianFull, Multinomial
 from partita.families.contract import hidden_rows
 from partita.labels import canonical
@@ -35,7 +36,7 @@ def batches(block, prior, n_batches, size, index, seed=0, schedule=PLAIN):
     for b in range(n_batches):
         for _ in range(size):
             chain = chains.step(chain, schedule)
-            key = index(gibbs.labels(chain.seating))
+            key = index(sweep.labels(chain.seating))
             counts.setdefault(key, np.zeros(n_batches))[b] += 1 / size
     return counts
 
@@ -88,7 +89,7 @@ def test_an_object_that_suits_two_clusters_changes_between_them():
         seats = []
         for _ in range(60):
             chain = chains.step(chain, PLAIN)
-            z = gibbs.labels(chain.seating)
+            z = sweep.labels(chain.seating)
             seats.append(z[40] == z[0])
     assert 10 <= sum(seats) <= 50  # independent fair coins would leave this range once in 1e7
 
@@ -108,18 +109,18 @@ def test_what_is_shown_is_never_changed():
 
 
 def test_a_seat_that_never_moves_is_caught(monkeypatch):
-    monkeypatch.setattr(hidden, "reseat_shown", lambda *args: None)
+    monkeypatch.setattr(partly_observed, "reseat_shown", lambda *args: None)
     with pytest.raises(AssertionError):
         test_an_object_that_suits_two_clusters_changes_between_them()
 
 
 @pytest.mark.slow
 def test_a_completion_from_the_wrong_cluster_is_caught(monkeypatch):
-    honest = hidden.impute
+    honest = partly_observed.impute
 
     def careless(lik, shown, theta, rows, z, rng, out):
         return honest(lik, shown, theta, rows, np.zeros_like(z), rng, out)
 
-    monkeypatch.setattr(hidden, "impute", careless)
+    monkeypatch.setattr(partly_observed, "impute", careless)
     with pytest.raises(AssertionError):
         compare_partitions(vectors(), DirichletProcess(1.0), 40, 1000)

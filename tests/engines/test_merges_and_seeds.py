@@ -5,11 +5,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from partita.engines import vb
-from partita.engines.merges import merge_pairs, merged, with_merges
-from partita.engines.passes import collect
+from partita.engines.climb import vb
+from partita.engines.climb.merges import merge_pairs, merged, with_merges
+from partita.engines.climb.seeding import SAMPLE, label_statistics, seed_parameters, seed_statistics
+from partita.engines.passes.rows import collect
 from partita.engines.run import iterate
-from partita.engines.seeding import SAMPLE, label_statistics, seed_parameters, seed_statistics
 from partita.families import Block, Categorical, GaussianFull
 from partita.partitions import FiniteDirichlet, StickBreaking
 from partita.testing import take

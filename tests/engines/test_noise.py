@@ -12,8 +12,8 @@ import pytest
 from scipy.special import logsumexp
 
 from partita.dispatch import interpreted
-from partita.engines import gibbs, noise
-from partita.engines.chains import Schedule
+from partita.engines.gibbs import outliers, sweep
+from partita.engines.gibbs.chain import Schedule
 from partita.families import FAMILIES, Block, Counts, GaussianFull, background, log_background, take
 from partita.labels import canonical, set_partitions
 from partita.partitions import (
@@ -55,7 +55,7 @@ def enumerate_outliers(block, prior, log_density):
     for out in itertools.product([False, True], repeat=N):
         out = np.array(out)
         inside = np.flatnonzero(~out)
-        log_out = noise.log_prior_outliers(int(out.sum()), N) + log_density[out].sum()
+        log_out = outliers.log_prior_outliers(int(out.sum()), N) + log_density[out].sum()
         for partition in set_partitions(len(inside)) if len(inside) else [()]:
             z = np.full(N, -1)
             z[inside] = partition
@@ -78,7 +78,7 @@ def seated_posterior(block, prior, log_density):
         for out in itertools.product([False, True], repeat=N):
             who = np.array(out)
             states.append((tuple(map(int, z)), out))
-            log_out = noise.log_prior_outliers(int(who.sum()), N) + log_density[who].sum()
+            log_out = outliers.log_prior_outliers(int(who.sum()), N) + log_density[who].sum()
             log_p.append(log_prior + log_out + log_likelihood(table, np.where(who, -1, z)))
     return states, np.exp(log_p - logsumexp(log_p))
 
@@ -87,18 +87,18 @@ def choices(block, prior, state, i, log_density, monkeypatch):
     """Where a sweep puts row i, outlier or not, and with what probability."""
     z, out = np.array(state[0]), np.array(state[1])
     fixed = prior.n_components if isinstance(prior, StickBreaking) else None
-    seating = gibbs.seat([block], z, n_components=fixed)
+    seating = sweep.seat([block], z, n_components=fixed)
     for j in np.flatnonzero(out):
-        gibbs.add_row(seating.blocks, j, seating.slot_of[seating.z[j]], -1.0)
+        sweep.add_row(seating.blocks, j, seating.slot_of[seating.z[j]], -1.0)
     seen = []
 
     def record(lp, n_slots, u, w, likely):
-        seen.append((lp[:n_slots].copy(), gibbs.labels(seating).copy()))
+        seen.append((lp[:n_slots].copy(), sweep.labels(seating).copy()))
         return max(likely, 0)
 
-    monkeypatch.setattr(noise, "draw_slot", record)
+    monkeypatch.setattr(outliers, "draw_slot", record)
     free = np.ones(len(z), bool)
-    noise.reseat(seating, prior, np.array([i]), np.array([0.5]), gibbs.MANY, out.copy(), free, log_density)
+    outliers.reseat(seating, prior, np.array([i]), np.array([0.5]), sweep.MANY, out.copy(), free, log_density)
     lp, labels = seen[0]
     p = np.exp(lp - logsumexp(lp))
     for choice, probability in enumerate(p):
@@ -140,8 +140,8 @@ def test_a_wrong_share_of_outliers_is_noticed(monkeypatch):
     """A planted bug: the row itself is counted among the outliers that tell how common they are."""
     with interpreted():
         block, log_density = few_objects("bernoulli", 3)
-        right = noise.log_odds
-        monkeypatch.setattr(noise, "log_odds", lambda n_out, N: right(n_out + 1, N + 1))
+        right = outliers.log_odds
+        monkeypatch.setattr(outliers, "log_odds", lambda n_out, N: right(n_out + 1, N + 1))
         assert largest_change(block, DirichletProcess(1.3), log_density, monkeypatch) > 1e-3
 
 
@@ -174,14 +174,14 @@ def partly_seen():
 
 
 def chain_draws(block, log_density, prior, n_draws=N_DRAWS, thin=2):
-    run = noise.sampler(log_density)
+    run = outliers.sampler(log_density)
     chain = run.start([block], prior, np.zeros(len(log_density), int), 7)
     schedule = Schedule(n_moves=1, learn_concentration=False, learn_likelihood=False)
     draws = []
     for t in range(n_draws * thin):
         chain = run.step(chain, schedule)
         if t % thin == 0:
-            draws.append(canonical(gibbs.labels(chain.seating), missing=-1))
+            draws.append(canonical(sweep.labels(chain.seating), missing=-1))
     return np.array(draws), chain
 
 
@@ -202,7 +202,7 @@ def test_the_comparison_is_sharp(exact_and_draws):
     """The share of outliers counted twice."""
     exact, draws, _ = exact_and_draws
     n_out = (exact.labels < 0).sum(axis=1)
-    twice = [noise.log_prior_outliers(int(n), exact.labels.shape[1]) for n in n_out]
+    twice = [outliers.log_prior_outliers(int(n), exact.labels.shape[1]) for n in n_out]
     assert posterior_p_value(exact._replace(log_joint=exact.log_joint + twice), draws) < FALSE_ALARM
 
 
@@ -212,16 +212,16 @@ def test_log_joint_is_that_of_the_enumeration():
         prior = specify("mfm")
         exact = enumerate_outliers(block, prior, log_density)
         _, chain = chain_draws(block, log_density, prior, n_draws=10, thin=1)
-        z = canonical(gibbs.labels(chain.seating), missing=-1)
+        z = canonical(sweep.labels(chain.seating), missing=-1)
         state = int(np.flatnonzero((exact.labels == z).all(axis=1))[0])
-        assert noise.log_joint(chain) == pytest.approx(exact.log_joint[state], abs=1e-6)
+        assert outliers.log_joint(chain) == pytest.approx(exact.log_joint[state], abs=1e-6)
 
 
 def distance_of_statistics(chain):
     """Between what the chain holds and the statistics of the rows that are no outliers, counted afresh."""
     live, seating = chain.seats.seating.blocks[0], chain.seats.seating
     S = np.zeros_like(live.S)
-    for i, k in zip(np.flatnonzero(~chain.out), gibbs.labels(seating)[~chain.out], strict=True):
+    for i, k in zip(np.flatnonzero(~chain.out), sweep.labels(seating)[~chain.out], strict=True):
         S[:, k] += row_statistics(live.family, chain.whole[0], i)
     return np.abs(live.S - S).max()
 
@@ -232,5 +232,5 @@ def test_statistics_are_those_of_the_rows_that_are_no_outliers(exact_and_draws, 
     block, log_density = partly_seen()
     block.data[1, 1] = -0.4
     assert distance_of_statistics(chain_draws(block, log_density, specify("mfm"), 200, 1)[1]) < 1e-8
-    monkeypatch.setattr(noise, "put_rows", lambda *_: None)
+    monkeypatch.setattr(outliers, "put_rows", lambda *_: None)
     assert distance_of_statistics(chain_draws(block, log_density, specify("mfm"), 200, 1)[1]) > 1e-3

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from partita.dispatch import interpreted
-from partita.engines import packing
-from partita.engines.packing import PackedBlock, pack
-from partita.engines.passes import Parameters, collect, n_stats
+from partita.engines.passes import packing
+from partita.engines.passes.packing import PackedBlock, pack
+from partita.engines.passes.rows import Parameters, collect, n_stats
 from partita.families import FAMILIES
 from partita.families.contract import expect, flat, mode
 from partita.mixture import Mixture

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import logsumexp
 
 from partita.dispatch import interpreted
-from partita.engines import particles, population
-from partita.engines.passes import predictive
+from partita.engines.passes.rows import predictive
+from partita.engines.sequential import particles, population
 from partita.families import (
     FAMILIES,
     Bernoulli,

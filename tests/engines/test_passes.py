@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from partita.engines import em, passes, vb
-from partita.engines.passes import (
+from partita.engines.climb import em, vb
+from partita.engines.climb.seeding import label_statistics
+from partita.engines.passes import rows as passes
+from partita.engines.passes.rows import (
     Parameters,
     assign_rows,
     collect,
@@ -13,7 +15,6 @@ from partita.engines.passes import (
     n_stats,
     plug_in,
 )
-from partita.engines.seeding import label_statistics
 from partita.execution import Serial, Threads, row_blocks
 from partita.families.contract import draw
 from partita.partitions import FiniteDirichlet

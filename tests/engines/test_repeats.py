@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from partita.dispatch import interpreted
-from partita.engines import chains, gibbs, repeats
+from partita.engines.gibbs import chain as chains
+from partita.engines.gibbs import duplicate_rows, sweep
 from partita.families import FAMILIES
 from partita.partitions import DirichletProcess, FiniteDirichlet, PitmanYor, bind, specify
 
@@ -28,7 +29,7 @@ def copies_together(blocks):
     table = np.column_stack([block.data for block in blocks])
     _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
     rows = np.argsort(inverse.ravel(), kind="stable")
-    return repeats.Visits(rows, first[inverse.ravel()[rows]])
+    return duplicate_rows.Visits(rows, first[inverse.ravel()[rows]])
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def copies_together(blocks):
     [DirichletProcess(2.0), PitmanYor(3.0, 0.5), bind(specify("mfm"), 80), FiniteDirichlet(1.5, 4)],
     ids=lambda prior: type(prior).__name__,
 )
-@pytest.mark.parametrize("limit", [gibbs.MANY, 3])
+@pytest.mark.parametrize("limit", [sweep.MANY, 3])
 def test_the_draws_are_those_of_a_plain_sweep(prior, limit):
     """Same order, same uniforms: births, deaths, more slots, a limit on the clusters."""
     rng = np.random.default_rng(1)
@@ -44,11 +45,11 @@ def test_the_draws_are_those_of_a_plain_sweep(prior, limit):
     order = copies_together(blocks)
     start = rng.integers(3, size=80) if limit == 3 else np.arange(80) % 40
     with interpreted():
-        plain, ours = (gibbs.seat(blocks, start) for _ in range(2))
+        plain, ours = (sweep.seat(blocks, start) for _ in range(2))
         for _ in range(4):
             u = rng.random(80)
-            plain = gibbs.reseat(plain, prior, order.rows, u, limit)
-            ours = repeats.reseat_copies(ours, prior, order, u, limit)
+            plain = sweep.reseat(plain, prior, order.rows, u, limit)
+            ours = duplicate_rows.reseat_copies(ours, prior, order, u, limit)
             assert np.array_equal(plain.z, ours.z)
     K = int(plain.K[0])
     assert np.array_equal(plain.n, ours.n) and K == ours.K[0] > 1
@@ -62,11 +63,11 @@ def test_compiled_sweeps_draw_the_same():
     X = codes_with_holes(N, rng)
     blocks = [FAMILIES["categorical"].block(X, list("ab"), np.ones(N), n_levels=[3, 3])]
     order, prior = copies_together(blocks), DirichletProcess(5.0)
-    plain, ours = (gibbs.seat(blocks, np.zeros(N, int)) for _ in range(2))
+    plain, ours = (sweep.seat(blocks, np.zeros(N, int)) for _ in range(2))
     for _ in range(10):
         u = rng.random(N)
-        plain = gibbs.reseat(plain, prior, order.rows, u)
-        ours = repeats.reseat_copies(ours, prior, order, u)
+        plain = sweep.reseat(plain, prior, order.rows, u)
+        ours = duplicate_rows.reseat_copies(ours, prior, order, u)
     assert np.array_equal(plain.z, ours.z)
     assert plain.K[0] > 3
 
@@ -85,19 +86,19 @@ def test_weights_survive_a_run_of_copies_that_changes_them_by_thousands_of_nats(
         z = np.zeros(N, int)
         for k in range(10):
             z[np.flatnonzero(kind == k)[-2:]] = k + 1
-    plain, ours = (gibbs.seat(blocks, z) for _ in range(2))
+    plain, ours = (sweep.seat(blocks, z) for _ in range(2))
     for _ in range(3):
         u = rng.random(N)
-        plain = gibbs.reseat(plain, prior, order.rows, u)
-        ours = repeats.reseat_copies(ours, prior, order, u)
+        plain = sweep.reseat(plain, prior, order.rows, u)
+        ours = duplicate_rows.reseat_copies(ours, prior, order, u)
         assert np.array_equal(plain.z, ours.z)
     assert np.count_nonzero(plain.z != z) > N / 2
 
 
 def test_an_order_brings_copies_together():
     rng = np.random.default_rng(3)
-    seating = gibbs.seat(two_blocks(4000, rng), np.zeros(4000, int))
-    order = repeats.visits(seating.blocks)
+    seating = sweep.seat(two_blocks(4000, rng), np.zeros(4000, int))
+    order = duplicate_rows.visits(seating.blocks)
     assert np.array_equal(np.sort(order.rows), np.arange(4000))
     table = np.column_stack([live.data for live in seating.blocks])
     assert np.array_equal(table[order.rows], table[order.first])
@@ -110,7 +111,7 @@ def test_copies_in_a_large_table_are_found():
     N = 90_000
     X = rng.integers(200, size=(20_000, 3)).astype(np.int16)[rng.integers(20_000, size=N)]
     blocks = [FAMILIES["categorical"].block(X, list("abc"), np.ones(N), n_levels=[200] * 3)]
-    order = repeats.visits(gibbs.seat(blocks, np.zeros(N, int)).blocks)
+    order = duplicate_rows.visits(sweep.seat(blocks, np.zeros(N, int)).blocks)
     assert np.count_nonzero(np.diff(order.first)) == len(np.unique(X, axis=0)) - 1
 
 
@@ -126,7 +127,7 @@ def test_where_rows_hardly_repeat_they_keep_their_order(case):
         blocks = [FAMILIES["categorical"].block(X.astype(np.int16), list("abc"), weights, n_levels=[200] * 3)]
     else:
         blocks = two_blocks(N, rng)
-    assert repeats.visits(gibbs.seat(blocks, np.zeros(N, int)).blocks) is None
+    assert duplicate_rows.visits(sweep.seat(blocks, np.zeros(N, int)).blocks) is None
 
 
 def test_a_chain_finds_the_order_once_and_keeps_it():
@@ -149,11 +150,11 @@ def test_an_object_that_holds_its_cluster_together_may_leave_it():
     X = rng.integers(10, size=(8, D)).astype(np.int8)
     blocks = [FAMILIES["categorical"].block(X, range(D), np.ones(8), n_levels=[10] * D)]
     order, prior = copies_together(blocks), DirichletProcess(1.0)
-    plain, ours = (gibbs.seat(blocks, np.arange(8) // 2) for _ in range(2))
+    plain, ours = (sweep.seat(blocks, np.arange(8) // 2) for _ in range(2))
     for _ in range(3):
         u = rng.random(8)
-        plain = gibbs.reseat(plain, prior, order.rows, u)
-        ours = repeats.reseat_copies(ours, prior, order, u)
+        plain = sweep.reseat(plain, prior, order.rows, u)
+        ours = duplicate_rows.reseat_copies(ours, prior, order, u)
         assert np.array_equal(plain.z, ours.z)
     assert plain.K[0] > 4
 
@@ -163,12 +164,12 @@ def test_a_copy_may_leave_a_cluster_that_another_has_just_come_to():
     D, left = 150, 0
     X = rng.integers(10, size=(2, D)).astype(np.int8)[[0, 1, 1, 1]]
     blocks = [FAMILIES["categorical"].block(X, range(D), np.ones(4), n_levels=[10] * D)]
-    order = repeats.Visits(np.array([1, 2]), np.array([1, 1]))
+    order = duplicate_rows.Visits(np.array([1, 2]), np.array([1, 1]))
     for _ in range(60):
         u = rng.random(2)
-        plain, ours = (gibbs.seat(blocks, np.array([0, 0, 1, 2])) for _ in range(2))
-        plain = gibbs.reseat(plain, DirichletProcess(1.0), order.rows, u)
-        ours = repeats.reseat_copies(ours, DirichletProcess(1.0), order, u)
+        plain, ours = (sweep.seat(blocks, np.array([0, 0, 1, 2])) for _ in range(2))
+        plain = sweep.reseat(plain, DirichletProcess(1.0), order.rows, u)
+        ours = duplicate_rows.reseat_copies(ours, DirichletProcess(1.0), order, u)
         assert np.array_equal(plain.z, ours.z)
         left += plain.z[1] != plain.z[2]
     assert 0 < left < 60
@@ -183,6 +184,6 @@ def test_blocks_without_columns_have_no_say():
         FAMILIES["gaussian"].block(nothing, [], np.ones(N)),
         FAMILIES["bernoulli"].block(nothing.astype(np.int8), [], np.ones(N)),
     ]
-    seating = gibbs.seat(blocks, np.zeros(N, int))
-    assert np.count_nonzero(np.diff(repeats.visits(seating.blocks).first)) == 2
-    assert repeats.visits(seating.blocks[1:]) is None
+    seating = sweep.seat(blocks, np.zeros(N, int))
+    assert np.count_nonzero(np.diff(duplicate_rows.visits(seating.blocks).first)) == 2
+    assert duplicate_rows.visits(seating.blocks[1:]) is None

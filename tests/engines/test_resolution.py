@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import digamma
 
-from partita.engines import vb
-from partita.engines.passes import n_stats
+from partita.engines.climb import vb
+from partita.engines.climb.seeding import label_statistics
+from partita.engines.passes.rows import n_stats
 from partita.engines.run import iterate
-from partita.engines.seeding import label_statistics
 from partita.families import Block, GaussianDiagonal, GaussianFull, gaussian, gaussian_full_arrays
 from partita.families.contract import expect, widened
 from partita.families.rows import log_marginals, scatter_rows

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from partita.dispatch import interpreted
-from partita.engines import chains, gibbs
-from partita.engines import split_merge as sm
+from partita.engines.gibbs import chain as chains
+from partita.engines.gibbs import split_merge as sm
+from partita.engines.gibbs import sweep as gibbs
 from partita.families import Block, Categorical, GaussianDiagonal, GaussianFull, contract
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, FiniteDirichlet, StickBreaking

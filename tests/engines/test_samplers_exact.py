@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from partita.dispatch import interpreted
-from partita.engines import gibbs
-from partita.engines import split_merge as sm
-from partita.engines.passes import n_stats
+from partita.engines.gibbs import split_merge as sm
+from partita.engines.gibbs import sweep
+from partita.engines.passes.rows import n_stats
 from partita.families import FAMILIES, Block, Counts
 from partita.families.rows import log_marginals, scatter_rows
 from partita.labels import set_partitions
@@ -73,12 +73,12 @@ def posterior(block, prior, N):
 
 def seat_probabilities(block, prior, z, i):
     """Where a sweep would put object i, and with what probability."""
-    s = gibbs.seat([block], np.array(z))
+    s = sweep.seat([block], np.array(z))
     lp = np.empty(len(s.n))
-    gibbs.seat_weights(s.blocks, prior, s.z, s.n, s.slot_of, s.name_of, s.K, i, lp)
+    sweep.seat_weights(s.blocks, prior, s.z, s.n, s.slot_of, s.name_of, s.K, i, lp)
     weights = np.exp(lp[: s.K[0] + 1] - lp[: s.K[0] + 1].max())
     for k, p in enumerate(weights / weights.sum()):
-        q = gibbs.labels(s).copy()
+        q = sweep.labels(s).copy()
         q[i] = k if k < s.K[0] else len(q)
         yield canonical(q), p
 
@@ -120,9 +120,9 @@ def test_gibbs_with_fixed_labels_leaves_the_posterior_invariant(name):
         for i in range(N):
             P = np.zeros((len(states), len(states)))
             for z in states:
-                s = gibbs.seat([block], np.array(z), n_components=K)
+                s = sweep.seat([block], np.array(z), n_components=K)
                 lp = np.empty(K)
-                gibbs.fixed_weights(s.blocks, prior, s.z, s.n, i, lp)
+                sweep.fixed_weights(s.blocks, prior, s.z, s.n, i, lp)
                 p = np.exp(lp - lp.max())
                 for k in range(K):
                     P[index[z], index[(*z[:i], k, *z[i + 1 :])]] += p[k] / p.sum()
@@ -132,7 +132,7 @@ def test_gibbs_with_fixed_labels_leaves_the_posterior_invariant(name):
 def moves(block, prior, z, n_scans):
     """All split-merge moves from one partition: (target, probability of proposing, probability of accepting)."""
     N = len(z)
-    s = gibbs.seat([block], np.array(z))
+    s = sweep.seat([block], np.array(z))
     halves = sm.sides_of(s.blocks)
     for i, j in itertools.permutations(range(N), 2):
         if z[i] == z[j]:
@@ -195,7 +195,7 @@ def test_anchors_are_drawn_as_the_acceptance_believes(z):
     """The frequencies of pairs against their probabilities (chi-square, false alarm 1e-6)."""
     N, n_draws = 5, 4000
     with interpreted():
-        s = gibbs.seat([example("gaussian", N)], np.array(z))
+        s = sweep.seat([example("gaussian", N)], np.array(z))
         expected, counts = np.zeros((N, N)), np.zeros((N, N))
         for i, j in itertools.permutations(range(N), 2):
             if z[i] == z[j]:
@@ -204,7 +204,7 @@ def test_anchors_are_drawn_as_the_acceptance_believes(z):
                 expected[i, j] = 0.5 / N * sm.partner_weights(s.blocks, i, z[i], s.K[0])[z[j]] / s.n[z[j]]
         expected[0, 0] = 1 - expected.sum()
         for u in np.random.default_rng(0).random((n_draws, 4)):
-            i, j = sm.choose_anchors(s, gibbs.labels(s), u)
+            i, j = sm.choose_anchors(s, sweep.labels(s), u)
             counts[(0, 0) if i == j else (i, j)] += 1
     seen = expected > 1e-12
     assert counts[~seen].sum() == 0
@@ -233,15 +233,15 @@ def test_compiled_chain_agrees_with_enumeration_on_a_mixed_table(dtype):
     pi = np.exp(log_p - log_p.max())
     pi /= pi.sum()
     rng = np.random.default_rng(0)
-    seating = gibbs.seat(blocks, np.zeros(N, int), dtype=dtype)
+    seating = sweep.seat(blocks, np.zeros(N, int), dtype=dtype)
     index = {p: s for s, p in enumerate(states)}
     n_batches, batch = 40, 500
     counts = np.zeros((n_batches, len(states)))
     for b in range(n_batches):
         for _ in range(batch):
-            seating = gibbs.reseat(seating, prior, np.arange(N), rng.random(N))
+            seating = sweep.reseat(seating, prior, np.arange(N), rng.random(N))
             seating, _ = sm.split_merge(seating, prior, rng)
-            counts[b, index[canonical(gibbs.labels(seating))]] += 1 / batch
+            counts[b, index[canonical(sweep.labels(seating))]] += 1 / batch
     error = counts.std(axis=0, ddof=1) / math.sqrt(n_batches)
     assert np.all(np.abs(counts.mean(axis=0) - pi) < 6 * error + 1e-3)
 
@@ -263,14 +263,14 @@ def walk_and_compare(n_sweeps):
         ),
     ]
     prior = PitmanYor(5.0, 0.5)
-    seating = gibbs.seat(blocks, np.zeros(60, int))
+    seating = sweep.seat(blocks, np.zeros(60, int))
     for _ in range(n_sweeps):
-        seating = gibbs.reseat(seating, prior, np.arange(60), rng.random(60))
+        seating = sweep.reseat(seating, prior, np.arange(60), rng.random(60))
         for n_scans in (0, 2):
             seating, _ = sm.split_merge(seating, prior, rng, n_scans)
-    z, K = gibbs.labels(seating), int(seating.K[0])
-    assert np.array_equal(np.bincount(z, minlength=K), gibbs.sizes(seating))
-    fresh = gibbs.seat(blocks, z)
+    z, K = sweep.labels(seating), int(seating.K[0])
+    assert np.array_equal(np.bincount(z, minlength=K), sweep.sizes(seating))
+    fresh = sweep.seat(blocks, z)
     for live, again in zip(seating.blocks, fresh.blocks, strict=True):
         np.testing.assert_allclose(live.S[:, :K], again.S[:, :K], atol=1e-8)
         np.testing.assert_allclose(live.C[:, : K + 1], again.C[:, : K + 1], rtol=1e-5, atol=1e-6)

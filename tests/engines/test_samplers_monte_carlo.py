@@ -9,7 +9,8 @@ sub-clusters, which give fewer independent draws a second).
 import numpy as np
 import pytest
 
-from partita.engines import gibbs, subclusters
+from partita.engines.gibbs import sweep
+from partita.engines.subclusters import sampler
 from partita.families import FAMILIES, Block, Counts
 from partita.labels import canonical
 from partita.partitions import (
@@ -63,11 +64,11 @@ def gibbs_draws(blocks, prior, N, dtype, seed=0):
     """Labels after every few sweeps: canonical, unless the prior has its own."""
     fixed = prior.n_components if isinstance(prior, StickBreaking) else None
     rng, rows = np.random.default_rng(seed), np.tile(np.arange(N), THIN)
-    seating = gibbs.seat(blocks, np.zeros(N, int), n_components=fixed, dtype=dtype)
+    seating = sweep.seat(blocks, np.zeros(N, int), n_components=fixed, dtype=dtype)
     draws = np.empty((N_DRAWS, N), np.int64)
     for t in range(N_DRAWS):
-        seating = gibbs.reseat(seating, prior, rows, rng.random(len(rows)))
-        draws[t] = gibbs.labels(seating)
+        seating = sweep.reseat(seating, prior, rows, rng.random(len(rows)))
+        draws[t] = sweep.labels(seating)
     return draws if fixed else canonical_rows(draws)
 
 
@@ -121,10 +122,10 @@ FEW_CLUSTERS = {
 def test_subclusters_draw_from_the_exact_posterior(family, prior):
     N = 5
     blocks, prior = few_objects(family, N), bind(FEW_CLUSTERS[prior], N)
-    state = subclusters.init(blocks, np.ones(N, int), prior, np.random.default_rng(0))
+    state = sampler.init(blocks, np.ones(N, int), prior, np.random.default_rng(0))
     draws = np.empty((3000, N), np.int64)
     for t in range(len(draws)):
-        state = subclusters.step(state, blocks, prior, n_launch=1, n_crowds=1)
+        state = sampler.step(state, blocks, prior, n_launch=1, n_crowds=1)
         draws[t] = state.labels
     exact, draws = enumerate_partitions(blocks, prior), canonical_rows(draws)
     assert posterior_p_value(exact, draws) > FALSE_ALARM

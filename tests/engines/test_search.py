@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from partita.dispatch import interpreted
-from partita.engines import population, search
-from partita.engines.population import grow, populate
+from partita.engines.sequential import beam, population
+from partita.engines.sequential.population import grow, populate
 from partita.families import (
     FAMILIES,
     Bernoulli,
@@ -75,7 +75,7 @@ def value_of(exact, labels):
 def test_a_beam_that_holds_all_partitions_finds_the_best(name, which, prior):
     blocks = [example(name, which)]
     exact = enumerate_partitions(blocks, prior)
-    found = search.beam_search(blocks, prior, width=52)
+    found = beam.beam_search(blocks, prior, width=52)
     assert found.log_joint == pytest.approx(exact.log_joint.max(), abs=1e-9)
     assert value_of(exact, found.labels) == pytest.approx(found.log_joint, abs=1e-9)
 
@@ -83,7 +83,7 @@ def test_a_beam_that_holds_all_partitions_finds_the_best(name, which, prior):
 def test_seven_objects():
     blocks = [blobs(7, 3)]
     exact = enumerate_partitions(blocks, PRIORS[0])
-    found = search.beam_search(blocks, PRIORS[0], width=877)
+    found = beam.beam_search(blocks, PRIORS[0], width=877)
     assert found.log_joint == pytest.approx(exact.log_joint.max(), abs=1e-9)
     np.testing.assert_array_equal(found.labels, exact.labels[exact.log_joint.argmax()])
 
@@ -93,7 +93,7 @@ def test_a_narrow_beam_is_never_better_than_exact_and_says_its_true_log_joint(wi
     for seed in range(4):
         blocks = [blobs(6, seed, spread=1.0), codes(6, seed)]
         exact = enumerate_partitions(blocks, PRIORS[1])
-        found = search.beam_search(blocks, PRIORS[1], width=width)
+        found = beam.beam_search(blocks, PRIORS[1], width=width)
         assert found.log_joint <= exact.log_joint.max() + 1e-9
         assert found.log_joint == pytest.approx(value_of(exact, found.labels), abs=1e-9)
 
@@ -101,7 +101,7 @@ def test_a_narrow_beam_is_never_better_than_exact_and_says_its_true_log_joint(wi
 def test_wider_is_better_on_average():
     values = np.array(
         [
-            [search.beam_search([codes(9, s)], PRIORS[0], width=w).log_joint for w in (1, 4, 16, 64)]
+            [beam.beam_search([codes(9, s)], PRIORS[0], width=w).log_joint for w in (1, 4, 16, 64)]
             for s in range(12)
         ]
     )
@@ -116,18 +116,18 @@ def test_missing_cells_and_mixed_blocks():
     ]
     blocks[1].data[2] = np.nan
     exact = enumerate_partitions(blocks, PRIORS[3])
-    assert search.beam_search(blocks, PRIORS[3], width=52).log_joint == pytest.approx(exact.log_joint.max())
+    assert beam.beam_search(blocks, PRIORS[3], width=52).log_joint == pytest.approx(exact.log_joint.max())
 
 
 def test_equal_rows_are_interchangeable_and_held_once():
     X = np.repeat(np.array([[0, 0, 0], [1, 1, 1]], np.int8), 4, axis=0)[[0, 4, 1, 5, 2, 6, 3, 7]]
     block = Block(Categorical.default([2, 2, 2]), X, ("a", "b", "c"))
     exact = enumerate_partitions([block], PRIORS[0])
-    hashes, ids = search.row_hashes([block])
+    hashes, ids = beam.row_hashes([block])
     assert len(set(hashes)) == len(set(ids)) == 2
     pool, *_ = grow(
         populate([block.family], 200),
-        search.Best(200),
+        beam.Best(200),
         PRIORS[0],
         [block],
         np.arange(8),
@@ -139,36 +139,36 @@ def test_equal_rows_are_interchangeable_and_held_once():
     kinds = {tuple(sorted(map(tuple, pool.blocks[0].S[:, pool.columns[p, : pool.K[p]]].T))) for p in range(H)}
     classes = {tuple(sorted(tuple(sorted(ids[z == k])) for k in range(z.max() + 1))) for z in exact.labels}
     assert len(kinds) == H == len(classes) < 200  # 4140 partitions, all of their kinds fit into the beam
-    found = search.beam_search([block], PRIORS[0], width=len(classes))
+    found = beam.beam_search([block], PRIORS[0], width=len(classes))
     assert found.log_joint == pytest.approx(exact.log_joint.max())
 
 
 def test_rows_in_another_order_with_the_order_undone_change_nothing():
     block, shuffle = blobs(12, 1), np.random.default_rng(0).permutation(12)
-    there = search.beam_search([block], PRIORS[0], width=8, order=np.arange(12))
+    there = beam.beam_search([block], PRIORS[0], width=8, order=np.arange(12))
     moved = block._replace(data=take(block.data, shuffle))
-    back = search.beam_search([moved], PRIORS[0], width=8, order=np.argsort(shuffle))
+    back = beam.beam_search([moved], PRIORS[0], width=8, order=np.argsort(shuffle))
     assert back.log_joint == pytest.approx(there.log_joint)
     np.testing.assert_array_equal(canonical(back.labels[np.argsort(shuffle)]), there.labels)
 
 
 def test_the_number_of_components_is_a_bound():
-    assert search.beam_search([blobs(9, 0)], FiniteDirichlet(9.0, 2), width=20).labels.max() <= 1
+    assert beam.beam_search([blobs(9, 0)], FiniteDirichlet(9.0, 2), width=20).labels.max() <= 1
 
 
 def test_edges_and_mistakes():
     block = codes(1, 0)
-    assert search.beam_search([block], PRIORS[0]).labels.tolist() == [0]
-    assert search.a_star([block], PRIORS[0]).status == "optimal"
+    assert beam.beam_search([block], PRIORS[0]).labels.tolist() == [0]
+    assert beam.a_star([block], PRIORS[0]).status == "optimal"
     with pytest.raises(ValueError, match="width is 0"):
-        search.beam_search([block], PRIORS[0], width=0)
+        beam.beam_search([block], PRIORS[0], width=0)
     with pytest.raises(ValueError, match="each of the 3 objects once"):
-        search.beam_search([codes(3, 0)], PRIORS[0], order=[0, 1, 1])
+        beam.beam_search([codes(3, 0)], PRIORS[0], order=[0, 1, 1])
     with pytest.raises(TypeError, match="exchangeable prior"):
-        search.beam_search([block], StickBreaking(1.0, 4))
+        beam.beam_search([block], StickBreaking(1.0, 4))
     hidden = Block(GaussianFull.default(2), np.array([[0.0, np.nan], [1.0, 1.0]]), ("a", "b"))
     with pytest.raises(ValueError, match="partly seen"):
-        search.beam_search([hidden], PRIORS[0])
+        beam.beam_search([hidden], PRIORS[0])
 
 
 # ---- A* ------------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_edges_and_mistakes():
 def test_a_star_proves_the_best_partition(name, which, prior):
     blocks = [example(name, which, seed=1)]
     exact = enumerate_partitions(blocks, prior)
-    found = search.a_star(blocks, prior, width=1)
+    found = beam.a_star(blocks, prior, width=1)
     assert found.status == "optimal" and found.admissible
     assert found.log_joint == pytest.approx(exact.log_joint.max(), abs=1e-9)
     assert found.upper_bound == pytest.approx(found.log_joint)
@@ -190,7 +190,7 @@ def test_a_star_proves_the_best_partition(name, which, prior):
 def test_a_star_on_overlapping_mixed_data(seed):
     blocks = [blobs(6, seed, spread=0.7, D=1), codes(6, seed, levels=(2,))]
     exact = enumerate_partitions(blocks, PRIORS[0])
-    found = search.a_star(blocks, PRIORS[0], width=1)
+    found = beam.a_star(blocks, PRIORS[0], width=1)
     assert found.status == "optimal" and found.log_joint == pytest.approx(exact.log_joint.max(), abs=1e-9)
 
 
@@ -205,7 +205,7 @@ def test_no_company_beats_the_ceiling(name, which):
         s = np.zeros(size)
         observe(lik, d, s, datum(lik, data, 1, d), 1.0)
         for more in range(5):
-            ceiling = search.log_ceiling(lik, d, s, x, float(more))
+            ceiling = beam.log_ceiling(lik, d, s, x, float(more))
             for others in itertools.combinations_with_replacement(range(6), more):
                 with_others = s.copy()
                 for i in others:
@@ -220,14 +220,14 @@ def test_no_company_beats_the_ceiling(name, which):
 def test_what_a_node_promises_is_never_too_little(name, prior):
     block = example(name, N=6, seed=3)
     exact = enumerate_partitions([block], prior)
-    live = (search.Pooled(block.family, block.data, *(np.zeros((40, 8)) for _ in range(2))),)
+    live = (beam.Pooled(block.family, block.data, *(np.zeros((40, 8)) for _ in range(2))),)
     rows, n, log_joint, promise = np.arange(6), np.zeros(8), np.empty(8), np.empty(8)
     for placed in range(1, 5):
         for path in {tuple(z[:placed]) for z in exact.labels}:
             inside = enumerate_partitions([block._replace(data=take(block.data, range(placed)))], prior)
             at = np.array(path)
             g = value_of(inside, at)
-            K = search.expand(live, prior, rows, at, placed, g, True, n, log_joint, promise)
+            K = beam.expand(live, prior, rows, at, placed, g, True, n, log_joint, promise)
             for k in range(K):
                 below = (exact.labels[:, : placed + 1] == [*path, k]).all(axis=1)
                 assert exact.log_joint[below].max(initial=-np.inf) <= promise[k] + 1e-9
@@ -236,15 +236,15 @@ def test_what_a_node_promises_is_never_too_little(name, prior):
 def test_when_nodes_run_out_it_says_so():
     blocks = [blobs(7, 1, spread=0.5)]
     exact = enumerate_partitions(blocks, PRIORS[0])
-    found = search.a_star(blocks, PRIORS[0], max_nodes=4, width=1)
+    found = beam.a_star(blocks, PRIORS[0], max_nodes=4, width=1)
     assert found.status == "not proved" and found.n_nodes < 12
     assert found.log_joint <= exact.log_joint.max() + 1e-9 <= found.upper_bound + 1e-8
 
 
 def test_a_family_without_a_proof_is_not_called_optimal(monkeypatch):
     blocks = [example("bernoulli")]
-    monkeypatch.delitem(search.log_ceiling.table, Bernoulli)
-    found = search.a_star(blocks, PRIORS[0])
+    monkeypatch.delitem(beam.log_ceiling.table, Bernoulli)
+    found = beam.a_star(blocks, PRIORS[0])
     assert (found.status, found.admissible, found.upper_bound) == ("not proved", False, np.inf)
     assert found.log_joint == pytest.approx(enumerate_partitions(blocks, PRIORS[0]).log_joint.max())
 
@@ -253,9 +253,9 @@ def test_equal_rows_spare_a_star_most_nodes(monkeypatch):
     X = np.array([[0, 0], [0, 1], [1, 0]], np.int8)[[0, 1, 2, 0, 1, 2, 0]]
     block = Block(Categorical.default([2, 2]), X, ("a", "b"))
     best = enumerate_partitions([block], PRIORS[0]).log_joint.max()
-    found = search.a_star([block], PRIORS[0], width=1)
-    monkeypatch.setattr(search, "_met", lambda *_: False)
-    plain = search.a_star([block], PRIORS[0], width=1)
+    found = beam.a_star([block], PRIORS[0], width=1)
+    monkeypatch.setattr(beam, "_met", lambda *_: False)
+    plain = beam.a_star([block], PRIORS[0], width=1)
     assert found.log_joint == pytest.approx(best) and found.status == plain.status == "optimal"
     assert found.n_nodes < plain.n_nodes
 
@@ -282,7 +282,7 @@ def test_planted_bugs_are_caught(monkeypatch, name, bug):
 
 
 def test_a_ceiling_that_is_too_low_is_caught(monkeypatch):
-    monkeypatch.setattr(search, "log_open_ceiling", lambda *_: -3.0)
+    monkeypatch.setattr(beam, "log_open_ceiling", lambda *_: -3.0)
     with pytest.raises(AssertionError):
         test_what_a_node_promises_is_never_too_little("gaussian", PRIORS[0])
 
@@ -296,14 +296,14 @@ def test_compiled_search_is_the_same_and_fast():
 
     blocks = [blobs(12, 0, D=5)]
     with interpreted():
-        slow = search.beam_search(blocks, PRIORS[0], width=10)
-        proof = search.a_star(blocks, PRIORS[0], max_nodes=200)
-    fast = search.beam_search(blocks, PRIORS[0], width=10)
+        slow = beam.beam_search(blocks, PRIORS[0], width=10)
+        proof = beam.a_star(blocks, PRIORS[0], max_nodes=200)
+    fast = beam.beam_search(blocks, PRIORS[0], width=10)
     np.testing.assert_array_equal(fast.labels, slow.labels)
     assert fast.log_joint == pytest.approx(slow.log_joint)
-    again = search.a_star(blocks, PRIORS[0], max_nodes=200)
+    again = beam.a_star(blocks, PRIORS[0], max_nodes=200)
     assert again[2:4] == proof[2:4] and again.log_joint == pytest.approx(proof.log_joint)
     many = [blobs(2000, 0, D=5)]
     start = time.perf_counter()
-    assert search.beam_search(many, PRIORS[0], width=100).labels.max() >= 2
+    assert beam.beam_search(many, PRIORS[0], width=100).labels.max() >= 2
     assert time.perf_counter() - start < 20

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from partita.datasets import make_gaussian_clusters
-from partita.engines import copies, subcluster_moves, subclusters
+from partita.engines.passes import replicates
+from partita.engines.subclusters import moves, sampler
 from partita.execution import make_executor, row_blocks
 from partita.families import Block, Categorical, GaussianDiagonal, GaussianFull
 from partita.labels import canonical
@@ -30,18 +31,18 @@ def tiny_blocks(name):
 
 
 def whole_step(state, blocks, prior):
-    return subclusters.step(state, blocks, prior, **SMALL)
+    return sampler.step(state, blocks, prior, **SMALL)
 
 
 def groups_only(state, blocks, prior):
-    stream = subcluster_moves.Stream.of(state.key, state.iteration)
-    seats, _ = subcluster_moves.move_groups(state.seats, blocks, prior, stream, 1, None)
+    stream = moves.Stream.of(state.key, state.iteration)
+    seats, _ = moves.move_groups(state.seats, blocks, prior, stream, 1, None)
     return state._replace(seats=seats, iteration=state.iteration + 1)
 
 
 def pairs_only(state, blocks, prior):
-    stream = subcluster_moves.Stream.of(state.key, state.iteration)
-    seats, _ = subclusters.move_pairs(state.seats, blocks, prior, stream, (2, 1), None)
+    stream = moves.Stream.of(state.key, state.iteration)
+    seats, _ = sampler.move_pairs(state.seats, blocks, prior, stream, (2, 1), None)
     return state._replace(seats=seats, iteration=state.iteration + 1)
 
 
@@ -55,7 +56,7 @@ def errors(blocks, prior, n_steps, seed, step=whole_step, n_batches=25):
     N = exact.labels.shape[1]
     prior = bind(prior, N)
     place = {tuple(z): i for i, z in enumerate(exact.labels)}
-    state = subclusters.init(blocks, np.ones(N, int), prior, np.random.default_rng(seed))
+    state = sampler.init(blocks, np.ones(N, int), prior, np.random.default_rng(seed))
     draws = np.empty(n_steps, int)
     for t in range(n_steps):
         state = step(state, blocks, prior)
@@ -100,27 +101,25 @@ def test_partitions_have_their_exact_probabilities_under_every_prior(name, prior
 
 def test_missing_size_factor_is_caught(monkeypatch):
     """Planted bug: the Gamma functions of the sizes left out of the Hastings ratio of all moves."""
-    for module in (subclusters, subcluster_moves):
+    for module in (sampler, moves):
         monkeypatch.setattr(module, "log_apart", lambda prior, n, m: 0.0 * (n + m))
     assert not is_exact(tiny_blocks("unseen"), DirichletProcess(1.3), 1200, seed=0)
 
 
 def without_proposal(monkeypatch):
-    weigh = subcluster_moves.weigh
-    monkeypatch.setattr(
-        subcluster_moves, "weigh", lambda *a: weigh(*a[:-1], a[-1]._replace(log_q=0.0 * a[-1].log_q))
-    )
+    weigh = moves.weigh
+    monkeypatch.setattr(moves, "weigh", lambda *a: weigh(*a[:-1], a[-1]._replace(log_q=0.0 * a[-1].log_q)))
 
 
 def without_selection(monkeypatch):
-    monkeypatch.setattr(subcluster_moves, "log_selection", lambda *counts: 0.0)
+    monkeypatch.setattr(moves, "log_selection", lambda *counts: 0.0)
 
 
 def without_pair_choice(monkeypatch):
     """Promising pairs preferred, but weighed as if all were equal."""
-    weigh = subclusters.weigh_pair
+    weigh = sampler.weigh_pair
     monkeypatch.setattr(
-        subclusters,
+        sampler,
         "weigh_pair",
         lambda divided, *a: weigh(divided, *a[:4], -np.log(len(divided.n) * (len(divided.n) - 1) / 2), a[5]),
     )
@@ -150,10 +149,10 @@ def score_of_sizes(n_steps):
     n = np.arange(1, N)
     p = 1 / (n * (N - n))  # binomial coefficient times two Gamma functions
     rng, labels = np.random.default_rng(0), np.repeat([0, 1], N // 2)
-    seats = subclusters.init(blocks, np.ones(N, int), prior, rng, labels=labels).seats
+    seats = sampler.init(blocks, np.ones(N, int), prior, rng, labels=labels).seats
     draws = np.empty(n_steps)
     for t in range(n_steps):
-        seats = subclusters.reseat(seats, blocks, prior, subcluster_moves.Stream.of(5, t), None)
+        seats = sampler.reseat(seats, blocks, prior, moves.Stream.of(5, t), None)
         draws[t] = (seats.n[0] - N / 2) ** 2
     means = draws.reshape(25, -1).mean(axis=1)
     return (means.mean() - (n - N / 2) ** 2 @ p / p.sum()) / (means.std(ddof=1) / 5)
@@ -166,7 +165,7 @@ def test_keepers_leave_sizes_as_they_should_be():
 def test_weights_that_ignore_the_keepers_are_caught(monkeypatch):
     """Planted bug: the weights of the paper, although keepers stay."""
     monkeypatch.setattr(
-        subclusters, "draw_log_weights_beside_keepers", lambda prior, n, rng: np.log(rng.standard_gamma(n))
+        sampler, "draw_log_weights_beside_keepers", lambda prior, n, rng: np.log(rng.standard_gamma(n))
     )
     assert abs(score_of_sizes(4000)) > 5
 
@@ -179,9 +178,9 @@ def planted(N, K=5, D=3, seed=0):
 
 def run(blocks, weights, n_steps, executor=None, **options):
     prior = DirichletProcess(1.0)
-    state = subclusters.init(blocks, weights, prior, np.random.default_rng(3), executor=executor)
+    state = sampler.init(blocks, weights, prior, np.random.default_rng(3), executor=executor)
     for _ in range(n_steps):
-        state = subclusters.step(state, blocks, prior, executor, **options)
+        state = sampler.step(state, blocks, prior, executor, **options)
     return state
 
 
@@ -189,7 +188,7 @@ def run(blocks, weights, n_steps, executor=None, **options):
 def test_jobs_and_blocks_do_not_matter(size, monkeypatch):
     _, blocks = planted(3000)
     reference = run(blocks, np.ones(3000, int), 12)
-    monkeypatch.setattr(copies, "row_blocks", lambda n: row_blocks(n, size))
+    monkeypatch.setattr(replicates, "row_blocks", lambda n: row_blocks(n, size))
     one, two = (run(blocks, np.ones(3000, int), 12, make_executor(jobs)) for jobs in (1, 2))
     assert np.array_equal(one.labels, two.labels) and np.array_equal(one.seats.S[0], two.seats.S[0])
     # sums over other blocks differ in their last bits; the labels of every object agree all the same
@@ -198,11 +197,11 @@ def test_jobs_and_blocks_do_not_matter(size, monkeypatch):
 
 
 def test_uniforms_depend_on_their_place_only():
-    stream = subcluster_moves.Stream.of(11, 5)
+    stream = moves.Stream.of(11, 5)
     u = stream.uniforms(2, 0, 50)
     for lo, hi in [(0, 1), (1, 50), (6, 7), (8, 33), (20, 20)]:
         assert np.array_equal(stream.uniforms(2, lo, hi), u[lo:hi])
-    others = [subcluster_moves.Stream.of(11, 6).uniforms(2, 0, 50), stream.uniforms(3, 0, 50)]
+    others = [moves.Stream.of(11, 6).uniforms(2, 0, 50), stream.uniforms(3, 0, 50)]
     assert not any(np.isin(u, other).any() for other in others)
 
 
@@ -217,7 +216,7 @@ def test_weight_is_as_good_as_repeated_rows():
     repeated = run([Block(lik, np.repeat(X, w, axis=0), tuple("abcd"))], np.ones(w.sum(), int), 15, **SMALL)
     assert np.array_equal(weighted.labels, repeated.labels)
     assert np.array_equal(weighted.seats.S[0], repeated.seats.S[0])
-    counts = subclusters.counts(weighted)
+    counts = sampler.counts(weighted)
     assert np.array_equal(counts.sum(axis=1), w) and np.array_equal(counts.sum(axis=0), weighted.n)
 
 
@@ -225,7 +224,7 @@ def test_copies_are_seated_as_a_multinomial():
     p = np.array([0.1, 0.6, 0.3])
     z = np.empty(30000, np.int32)
     u = np.random.default_rng(0).random(len(z))
-    subclusters.seat_copies(np.log(p)[None] + 700.0, np.array([0, len(z)]), u, z)
+    sampler.seat_copies(np.log(p)[None] + 700.0, np.array([0, len(z)]), u, z)
     error = np.sqrt(p * (1 - p) / len(z))
     assert np.all(np.abs(np.bincount(z) / len(z) - p) < 5 * error)
 
@@ -233,12 +232,12 @@ def test_copies_are_seated_as_a_multinomial():
 def test_statistics_are_those_of_the_labels():
     _, blocks = planted(800)
     state = run(blocks, np.ones(800, int), 15)
-    again = subclusters.init(
+    again = sampler.init(
         blocks, np.ones(800, int), DirichletProcess(1.0), np.random.default_rng(0), labels=state.labels
     )
     np.testing.assert_array_equal(again.n, state.n)
     np.testing.assert_allclose(again.seats.S[0], state.seats.S[0], rtol=1e-9, atol=1e-9)
-    assert np.isfinite(subclusters.log_joint(state, blocks, DirichletProcess(1.0)))
+    assert np.isfinite(sampler.log_joint(state, blocks, DirichletProcess(1.0)))
 
 
 def test_one_cluster_becomes_the_planted_ones():
@@ -261,12 +260,12 @@ def test_what_it_cannot_do():
     X = block.data.copy()
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="partly seen"):
-        subclusters.init([block._replace(data=X)], np.ones(20), prior, rng)
+        sampler.init([block._replace(data=X)], np.ones(20), prior, rng)
     with pytest.raises(ValueError, match="whole numbers"):
-        subclusters.init([block], np.full(20, 0.5), prior, rng)
+        sampler.init([block], np.full(20, 0.5), prior, rng)
     with pytest.raises(TypeError, match="StickBreaking"):
-        subclusters.init([block], np.ones(20), specify("stick_breaking"), rng)
+        sampler.init([block], np.ones(20), specify("stick_breaking"), rng)
     with pytest.raises(ValueError, match="each of them in use"):
-        subclusters.init([block], np.ones(20), prior, rng, labels=np.repeat([0, 2], 10))
+        sampler.init([block], np.ones(20), prior, rng, labels=np.repeat([0, 2], 10))
     with pytest.raises(ValueError, match="19 labels for 20"):
-        subclusters.init([block], np.ones(20), prior, rng, labels=np.zeros(19, int))
+        sampler.init([block], np.ones(20), prior, rng, labels=np.zeros(19, int))

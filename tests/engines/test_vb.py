@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from partita.dispatch import interpreted
-from partita.engines import vb
-from partita.engines.passes import Parameters, Statistics, n_stats
+from partita.engines.climb import vb
+from partita.engines.climb.seeding import label_statistics
+from partita.engines.passes.rows import Parameters, Statistics, n_stats
 from partita.engines.run import iterate
-from partita.engines.seeding import label_statistics
 from partita.families.contract import partly_seen
 from partita.families.rows import scatter_rows
 from partita.partitions import FiniteDirichlet, StickBreaking

@@ -3,9 +3,10 @@
 import numpy as np
 
 from partita.datasets import make_gaussian_clusters
-from partita.engines import gibbs, subclusters
-from partita.engines.subcluster_moves import Stream, merge_odds
-from partita.engines.warm_up import log_ratio_apart, merge_pieces, merge_seated_pieces
+from partita.engines.gibbs import sweep
+from partita.engines.subclusters import sampler
+from partita.engines.subclusters.moves import Stream, merge_odds
+from partita.engines.subclusters.warm_up import log_ratio_apart, merge_pieces, merge_seated_pieces
 from partita.families import Block, GaussianFull
 from partita.metrics import adjusted_rand
 from partita.partitions import DirichletProcess
@@ -15,7 +16,7 @@ PRIOR = DirichletProcess(1.0)
 
 def seated(X, labels):
     blocks = [Block(GaussianFull.default(X.shape[1]), np.ascontiguousarray(X), tuple(range(X.shape[1])))]
-    state = subclusters.init(blocks, np.ones(len(X), int), PRIOR, np.random.default_rng(0), labels=labels)
+    state = sampler.init(blocks, np.ones(len(X), int), PRIOR, np.random.default_rng(0), labels=labels)
     return blocks, state
 
 
@@ -32,9 +33,9 @@ def test_pieces_of_cut_clusters_are_joined_at_once():
     _, again = seated(X, seats.z)
     np.testing.assert_array_equal(again.n, seats.n)
     np.testing.assert_allclose(again.seats.S[0], seats.S[0], rtol=1e-9, atol=1e-9)
-    seating, moves = merge_seated_pieces(gibbs.seat(blocks, z, dtype=np.float32), PRIOR)
-    assert adjusted_rand(data.oracle, gibbs.labels(seating)) == 1.0 and moves.merges_accepted == 2
-    assert seating.blocks[0].C.dtype == np.float32 and gibbs.sizes(seating).sum() == len(X)
+    seating, moves = merge_seated_pieces(sweep.seat(blocks, z, dtype=np.float32), PRIOR)
+    assert adjusted_rand(data.oracle, sweep.labels(seating)) == 1.0 and moves.merges_accepted == 2
+    assert seating.blocks[0].C.dtype == np.float32 and sweep.sizes(seating).sum() == len(X)
 
 
 def test_two_clusters_that_overlap_stay_apart():
@@ -57,5 +58,5 @@ def test_a_warm_up_finds_the_planted_clusters():
     X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
     blocks, state = seated(X, None)
     for _ in range(30):
-        state = subclusters.step(state, blocks, PRIOR, warm_up=True)
+        state = sampler.step(state, blocks, PRIOR, warm_up=True)
     assert len(state.n) == 6 and adjusted_rand(data.oracle, state.labels) > 0.98

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from partita.dispatch import interpreted
-from partita.engines.vb import learn_hyper
+from partita.engines.climb.vb import learn_hyper
 from partita.families import FAMILIES, CountVectors, GaussianFull, Multinomial
 from partita.families.contract import (
     curvature,

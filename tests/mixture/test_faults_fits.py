@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from partita import LatentClass, Mixture
-from partita.engines import cvb, em, vb
+from partita.engines.climb import cvb, em, vb
 from partita.engines.run import EngineError
 from partita.execution import memory
 from partita.mixture import model as model_module

@@ -8,7 +8,7 @@ from scipy.special import betaln
 
 from partita import Mixture, load
 from partita.dispatch import interpreted
-from partita.engines import particles
+from partita.engines.sequential import particles
 from partita.families import Bernoulli, Block
 from partita.partitions import DirichletProcess, log_eppf, log_new_seat, log_seat
 

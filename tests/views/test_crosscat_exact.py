@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from partita.engines import columns, columns_birth, columns_chain, columns_hall, columns_search, gibbs
-from partita.engines.chains import Schedule
+from partita.engines import columns, columns_birth, columns_chain, columns_hall, columns_search
 from partita.engines.columns_layout import evidence, lay_out, view_blocks
+from partita.engines.gibbs import sweep
+from partita.engines.gibbs.chain import Schedule
 from partita.families import Bernoulli, Block, Categorical, GaussianDiagonal
 from partita.labels import canonical, set_partitions
 from partita.partitions import DirichletProcess, log_eppf
@@ -61,7 +62,7 @@ def state_of(table):
     for v, view in enumerate(table.views):
         views[columns.columns_in(table.layout, view.units)] = v
     order = list(dict.fromkeys(views.tolist()))
-    labels = [tuple(canonical(gibbs.labels(table.views[v].chain.seating)).tolist()) for v in order]
+    labels = [tuple(canonical(sweep.labels(table.views[v].chain.seating)).tolist()) for v in order]
     return tuple(canonical(views).tolist()), tuple(labels)
 
 

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from partita.engines import columns, columns_chain, gibbs
-from partita.engines.chains import Schedule
+from partita.engines import columns, columns_chain
 from partita.engines.columns_layout import lay_out, take_columns
+from partita.engines.gibbs import sweep
+from partita.engines.gibbs.chain import Schedule
 from partita.families import Bernoulli, Block, Categorical, GaussianDiagonal
 from partita.families.contract import constrained, draw, n_columns, simulate, stats_start, unconstrained
 from partita.partitions import DirichletProcess
@@ -98,7 +99,7 @@ def by_chain(learn, **moves):
             State(
                 table.prior.concentration,
                 views,
-                [gibbs.labels(view.chain.seating) for view in table.views],
+                [sweep.labels(view.chain.seating) for view in table.views],
                 [view.chain.prior.concentration for view in table.views],
                 table.families,
                 None,
@@ -137,7 +138,7 @@ def traits(state):
 )
 @pytest.mark.parametrize("learn", [False, True], ids=["fixed", "learned"])
 def test_geweke(learn, moves, monkeypatch):
-    monkeypatch.setattr("partita.engines.chains.HYPER_SPREAD", SPREAD)
+    monkeypatch.setattr("partita.engines.gibbs.chain.HYPER_SPREAD", SPREAD)
     check_geweke(
         lambda rng: draw_state(rng, learn), by_chain(learn, **moves), traits, seed=0, n_draws=2000, more=5
     )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.chains import Schedule, average_families
+from partita.engines.gibbs.chain import Schedule, average_families
 from partita.engines.grid import TABLE, block_statistics
 from partita.engines.grid_chains import GridRun, run_grid, sequential_start
 from partita.engines.run import Progress

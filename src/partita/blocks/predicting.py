@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partita.blocks.fitting import DrawnBlocks
-from partita.engines.passes import n_stats
+from partita.engines.passes.rows import n_stats
 from partita.execution import row_blocks
 from partita.families.contract import n_columns, stats_start, summarize
 from partita.families.data import n_rows, take

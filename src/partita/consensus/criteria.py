@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import xlogy
 
-from partita.engines.passes import Assignment
-from partita.engines.seeding import label_statistics
+from partita.engines.climb.seeding import label_statistics
+from partita.engines.passes.rows import Assignment
 from partita.execution import PartData
 from partita.families import Block
 from partita.families.contract import n_parameters

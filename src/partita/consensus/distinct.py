@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.consensus.labelings import Labelings
-from partita.engines.seeding import Objects
+from partita.engines.climb.seeding import Objects
 from partita.execution import BLOCK_ROWS, PartData, Parts
 from partita.execution.columns import GridParts
 from partita.labels import signatures

@@ -9,8 +9,8 @@ import numpy as np
 
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.labelings import Labelings
-from partita.engines.passes import Parameters, assign_rows, log_joint_rows, plug_in, predictive
-from partita.engines.seeding import label_statistics
+from partita.engines.climb.seeding import label_statistics
+from partita.engines.passes.rows import Parameters, assign_rows, log_joint_rows, plug_in, predictive
 from partita.execution import PartData, journaled, make_executor
 from partita.families import Block, Categorical
 from partita.metrics import perplexity

@@ -14,7 +14,7 @@ from partita.consensus.criteria import CRITERIA
 from partita.consensus.distinct import Rows, distinct_rows
 from partita.consensus.label_mixtures import LabelMixture, label_block
 from partita.consensus.labelings import Labelings
-from partita.engines.passes import Assignment, assign_rows, plug_in
+from partita.engines.passes.rows import Assignment, assign_rows, plug_in
 from partita.estimator import warn_user
 from partita.families import Block
 from partita.families.contract import n_parameters

@@ -21,7 +21,7 @@ from partita.consensus.nbce_notes import (
     note_run,
     singleton_share,
 )
-from partita.engines.passes import Assignment, assign_rows, plug_in, predictive
+from partita.engines.passes.rows import Assignment, assign_rows, plug_in, predictive
 from partita.execution import check_memory
 from partita.families import Block
 from partita.mixture.inference import Fitted, Request, bytes_needed, fit_cvb, fit_vb, resolve_prior

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from partita.consensus.labelings import Labelings
-from partita.engines.vb import bound
+from partita.engines.climb.vb import bound
 from partita.estimator import warn_user
 from partita.mixture.inference import Fitted
 from partita.posterior import diagnose

@@ -1,6 +1,6 @@
 """CrossCat: a Dirichlet process over columns, and in each of its views one over rows.
 
-Each view is a chain of its own (:mod:`partita.engines.chains`): sweeps over the rows, splits and merges, concentration
+Each view is a chain of its own (:mod:`partita.engines.gibbs.chain`): sweeps over the rows, splits and merges, concentration
 and hyper-parameters. Between those steps the columns choose their views. What a column says of a view is the marginal
 likelihood of the column if rows are divided as in that view; it does not depend on where the other columns are, so one
 pass over the table gives it for all columns and views, and a sweep over columns costs no look at the data but for the
@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines import chains
-from partita.engines.chains import Chain, Schedule
 from partita.engines.columns_layout import (
     Layout,
     part_columns,
@@ -28,6 +26,8 @@ from partita.engines.columns_layout import (
     take_columns,
     view_blocks,
 )
+from partita.engines.gibbs import chain as chains
+from partita.engines.gibbs.chain import Chain, Schedule
 from partita.partitions import DirichletProcess, log_eppf
 
 __all__ = [

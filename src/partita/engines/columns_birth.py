@@ -18,7 +18,6 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from partita.dispatch import kernel
-from partita.engines import gibbs
 from partita.engines.columns import Plan, Table
 from partita.engines.columns_hall import (
     Hall,
@@ -29,8 +28,9 @@ from partita.engines.columns_hall import (
     put_in,
     take_out,
 )
-from partita.engines.drawing import draw_slot, whole_blocks
-from partita.engines.gibbs import MANY, Seating, fill_mass, score_row, take
+from partita.engines.gibbs import sweep
+from partita.engines.gibbs.drawing import draw_slot, whole_blocks
+from partita.engines.gibbs.sweep import MANY, Seating, fill_mass, score_row, take
 from partita.families.registry import Block
 from partita.families.rows import log_marginals, refresh_clusters
 from partita.partitions import log_eppf
@@ -69,7 +69,7 @@ def seat_in_order(blocks, prior, z, n, slot_of, name_of, K, rows, u, forced, sta
 
 def _empty(blocks: Sequence[Block], N: int, dtype: type) -> Seating:
     """A seating in which nobody sits yet."""
-    seating = gibbs.seat(blocks, np.zeros(N, np.int64), dtype=dtype)
+    seating = sweep.seat(blocks, np.zeros(N, np.int64), dtype=dtype)
     for live in seating.blocks:
         live.S[:] = 0.0
         refresh_clusters(live.family, live.S, live.C, live.S.shape[1])
@@ -100,11 +100,11 @@ def build_division(
     while (done := seat_in_order(*seating[:1], prior, *seating[1:], order, u, slots, done, sums)) < len(
         order
     ):
-        seating = gibbs.grow(seating)
+        seating = sweep.grow(seating)
     K = int(seating.K[0])
-    log_p = log_eppf(prior, gibbs.sizes(seating), K)
+    log_p = log_eppf(prior, sweep.sizes(seating), K)
     log_p += sum(log_marginals(live.family, live.S[:, :K]).sum() for live in seating.blocks)
-    return gibbs.labels(seating), float(log_p - sums[0])
+    return sweep.labels(seating), float(log_p - sums[0])
 
 
 def log_weight_of_division(

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines import gibbs
 from partita.engines.columns import Plan, Table, columns_in, log_joint, row_step
 from partita.engines.columns_birth import offer_view
 from partita.engines.columns_hall import choose_view, enter, leave
 from partita.engines.columns_layout import part_columns, view_blocks
 from partita.engines.columns_merge import merge_or_split
+from partita.engines.gibbs import sweep
 from partita.labels import canonical
 from partita.partitions import sample_hyper
 from partita.trace import label_dtype
@@ -75,7 +75,7 @@ def take_snapshot(table: Table, index: int = 0, value: float | None = None) -> S
     views = []
     for view in table.views:
         seating = view.chain.seating
-        slots = gibbs.labels(seating)
+        slots = sweep.labels(seating)
         z = canonical(slots)
         K = int(z.max()) + 1
         order = np.empty(K, np.int64)

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import gammaln
 
 from partita.dispatch import kernel
-from partita.engines import gibbs
 from partita.engines.columns import Plan, Table, open_view
 from partita.engines.columns_layout import Layout, evidence
+from partita.engines.gibbs import sweep
 from partita.partitions import DirichletProcess
 
 __all__ = [
@@ -70,7 +70,7 @@ def unit_sums(layout: Layout, by_column: np.ndarray) -> np.ndarray:
 
 def enter(table: Table) -> Hall:
     """All views with the evidence of every unit in each."""
-    z = [gibbs.labels(view.chain.seating) for view in table.views]
+    z = [sweep.labels(view.chain.seating) for view in table.views]
     scores = [
         unit_sums(table.layout, evidence(table.layout.blocks, table.families, labels, int(labels.max()) + 1))
         for labels in z

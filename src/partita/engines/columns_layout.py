@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.passes import n_stats
+from partita.engines.passes.rows import n_stats
 from partita.families import Categorical, Counts
 from partita.families.contract import n_columns
 from partita.families.registry import Block

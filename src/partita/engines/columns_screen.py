@@ -18,11 +18,11 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from scipy.special import ndtri, xlogy
 
-from partita.engines import chains
 from partita.engines.columns import Plan, Table, columns_in, start
 from partita.engines.columns_chain import column_step
 from partita.engines.columns_layout import Layout, view_blocks
-from partita.engines.starts import find_start
+from partita.engines.gibbs import chain
+from partita.engines.gibbs.starts import find_start
 from partita.families import Counts, n_rows
 from partita.partitions import DirichletProcess
 
@@ -200,7 +200,7 @@ def find_table(
         z, prior = np.zeros(N, np.int64), DirichletProcess(plan.concentration or 1.0)
         if units in groups:
             blocks = view_blocks(layout, reference, columns_in(layout, units))
-            schedule = chains.Schedule(
+            schedule = chain.Schedule(
                 learn_concentration=plan.rows.learn_concentration,
                 learn_likelihood=plan.rows.learn_likelihood,
             )

@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import entr, softmax
 
-from partita.engines import gibbs, vb
+from partita.engines.climb import vb
 from partita.engines.columns import Plan, Table, start
 from partita.engines.columns_chain import Snapshot, take_snapshot
 from partita.engines.columns_hall import unit_sums
 from partita.engines.columns_layout import Layout, put_columns, take_columns
-from partita.engines.passes import Parameters, Statistics, collect, label_rows, n_stats, plug_in
+from partita.engines.gibbs import sweep
+from partita.engines.passes.rows import Parameters, Statistics, collect, label_rows, n_stats, plug_in
 from partita.families.contract import expect, n_columns, stats_start
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
@@ -54,7 +55,7 @@ class ViewsVB(NamedTuple):
 def init(table: Table, max_views: int, max_clusters: int) -> ViewsVB:
     """Start from the views of a table; what is beyond the bounds joins the last cluster, or a view without any."""
     layout = table.layout
-    labels = [gibbs.labels(view.chain.seating) for view in table.views]
+    labels = [sweep.labels(view.chain.seating) for view in table.views]
     N = len(labels[0])
     by_size = np.argsort([-len(view.units) for view in table.views], kind="stable")[: max_views - 1]
     kept = [np.minimum(_largest_first(labels[v]), max_clusters - 1) for v in by_size]

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.dispatch import kernel
-from partita.engines.gibbs import MANY
-from partita.engines.passes import n_stats
+from partita.engines.gibbs.sweep import MANY
+from partita.engines.passes.rows import n_stats
 from partita.families.contract import datum, log_marginal, n_columns, observe, stats_start
 from partita.families.data import take
 from partita.families.rows import add_statistics, log_marginals

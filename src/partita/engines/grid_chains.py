@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.chains import Schedule, generator, learn_cells
-from partita.engines.gibbs import MANY
+from partita.engines.gibbs.chain import Schedule, generator, learn_cells
+from partita.engines.gibbs.sweep import MANY
 from partita.engines.grid import (
     TABLE,
     Grid,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.gibbs import MANY
+from partita.engines.gibbs.sweep import MANY
 from partita.engines.grid import UNDIRECTED, Grid, Side, close, grown, log_joint, seat, turned, turned_back
 from partita.families.rows import log_marginals
 

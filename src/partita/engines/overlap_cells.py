@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.chains import _slice_entries, _walk_columns
+from partita.engines.gibbs.chain import _slice_entries, _walk_columns
 from partita.engines.overlap_families import CrossedData, crossed
 from partita.engines.overlap_state import State, by_views
-from partita.engines.passes import n_stats
+from partita.engines.passes.rows import n_stats
 from partita.families.bernoulli import Bernoulli
 from partita.families.categorical import Categorical
 from partita.families.contract import n_columns, stats_start, unconstrained
@@ -130,7 +130,7 @@ class Cells(NamedTuple):
         return out
 
     def learn(self, state: State, families: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
-        """New hyper-parameters of the families, as in :mod:`partita.engines.chains`."""
+        """New hyper-parameters of the families, as in :mod:`partita.engines.gibbs.chain`."""
         out = []
         Y = state.Y[-self.n_columns :]
         statistics = self.statistics(state.Z, Y, families)

@@ -1,7 +1,7 @@
 """Families of the row step: normal columns of known noise, and columns with a component for each combination of labels.
 
 Both make one view's labels an ordinary mixture, given the other views, so that the Gibbs sweeps and split-merge moves
-of :mod:`partita.engines.gibbs` serve the overlapping model as they are.
+of :mod:`partita.engines.gibbs.sweep` serve the overlapping model as they are.
 """
 
 from __future__ import annotations

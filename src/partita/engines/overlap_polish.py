@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from partita.engines.overlap_state import State
 from partita.engines.overlap_table import OverlapTable
-from partita.engines.passes import n_cache, n_stats
+from partita.engines.passes.rows import n_cache, n_stats
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.rows import add_statistics, log_marginals, refresh_clusters, score_rows
 from partita.labels import canonical

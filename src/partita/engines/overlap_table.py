@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines import gibbs
+from partita.engines.gibbs import sweep
+from partita.engines.gibbs.split_merge import split_merge
 from partita.engines.overlap_additive import Additive, Effects, Parameters
 from partita.engines.overlap_cells import Cells, cell_labels
 from partita.engines.overlap_features import feature_step
 from partita.engines.overlap_state import State, by_views, log_joint
-from partita.engines.split_merge import split_merge
 from partita.labels import canonical
 from partita.partitions import DirichletProcess
 
@@ -174,10 +174,10 @@ def seat_rows(
 ) -> np.ndarray:
     """Gibbs sweeps and split-merge moves over the rows of some blocks."""
     prior = DirichletProcess(concentration)
-    seating = gibbs.seat(blocks, z)
+    seating = sweep.seat(blocks, z)
     rows = np.arange(len(z))
     for _ in range(n_sweeps):
-        seating = gibbs.reseat(seating, prior, rows, rng.random(len(z)))
+        seating = sweep.reseat(seating, prior, rows, rng.random(len(z)))
     for _ in range(n_moves):
         seating, _ = split_merge(seating, prior, rng)
-    return canonical(gibbs.labels(seating))
+    return canonical(sweep.labels(seating))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes import predictive
+from partita.engines.passes.rows import predictive
 from partita.engines.tree import Leaves, Merges, grow
 from partita.engines.tree_cut import leaf_labels
 from partita.execution import row_blocks

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.device_passes import DeviceCodes, DeviceReals
+from partita.engines.passes.device import DeviceCodes, DeviceReals
 from partita.estimator import FitReport
 from partita.execution.device import device_of, in_chunks, is_on_device, namespace, to_device, to_host
 from partita.families import Block, GaussianFull, entry_of

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines import cvb, em, vb
-from partita.engines.merges import with_merges
-from partita.engines.packing import pack
-from partita.engines.passes import Parameters, Statistics, collect, label_rows, n_stats, plug_in
+from partita.engines.climb import cvb, em, vb
+from partita.engines.climb.merges import with_merges
+from partita.engines.climb.seeding import SAMPLE, Objects, label_statistics, seed_parameters, seed_statistics
+from partita.engines.passes.packing import pack
+from partita.engines.passes.rows import Parameters, Statistics, collect, label_rows, n_stats, plug_in
 from partita.engines.run import Run, best_run, iterate
-from partita.engines.seeding import SAMPLE, Objects, label_statistics, seed_parameters, seed_statistics
 from partita.execution import BLOCK_ROWS
 from partita.families.contract import interior
 from partita.families.registry import Block

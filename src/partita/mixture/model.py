@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from partita.engines.device_passes import on_device
-from partita.engines.passes import assign_rows, label_rows, plug_in, predictive
+from partita.engines.passes.device import on_device
+from partita.engines.passes.rows import assign_rows, label_rows, plug_in, predictive
 from partita.estimator import TableEstimator, as_generator, warn_user
 from partita.execution import PartedTable, find_blocks, make_executor
 from partita.execution.device import as_given, is_on_device

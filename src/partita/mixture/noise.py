@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita.engines import explicit
-from partita.engines.noise import expected_share
-from partita.engines.passes import Assignment
+from partita.engines.gibbs.outliers import expected_share
+from partita.engines.nonconjugate import parameters
+from partita.engines.passes.rows import Assignment
 from partita.families import Background, Block, background, log_background
 from partita.posterior import confidence
 from partita.trace import Trace
@@ -40,7 +40,7 @@ def check_noise(inference: str, blocks: Sequence[Block]) -> None:
         raise ValueError(
             f"noise=True needs inference='gibbs', not {inference!r}: only its chains tell outliers from clusters"
         )
-    if explicit.non_conjugate(blocks):
+    if parameters.non_conjugate(blocks):
         raise ValueError(
             "noise=True needs conjugate families, and the family of some columns is none ('student' has heavy tails "
             "already): choose another family, or leave noise out"

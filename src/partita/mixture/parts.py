@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes import parts_of
+from partita.engines.passes.rows import parts_of
 from partita.estimator import FitReport
 from partita.execution import (
     BlockSource,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes import Statistics
+from partita.engines.passes.rows import Statistics
 from partita.families import Block, Categorical, Counts, CountVectors, entry_of
 from partita.families.contract import draw, simulate, summarize
 from partita.table import Schema

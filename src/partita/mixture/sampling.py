@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines import auxiliary, explicit, noise, subcluster_chain
-from partita.engines.chains import (
+from partita.engines.climb.seeding import label_statistics
+from partita.engines.gibbs import outliers
+from partita.engines.gibbs.chain import (
     COLLAPSED,
     ChainRun,
     Sampler,
@@ -21,13 +22,15 @@ from partita.engines.chains import (
     collapsed_sampler,
     run_chain,
 )
-from partita.engines.checkpoints import ChainKeeper
-from partita.engines.copies import any_partly_seen
-from partita.engines.gibbs import MANY
-from partita.engines.passes import Parameters, Statistics, assign_rows, n_cache, n_stats, predictive
+from partita.engines.gibbs.checkpoints import ChainKeeper
+from partita.engines.gibbs.starts import Start, find_start
+from partita.engines.gibbs.sweep import MANY
+from partita.engines.nonconjugate import neal8
+from partita.engines.nonconjugate import parameters as explicit
+from partita.engines.passes.replicates import any_partly_seen
+from partita.engines.passes.rows import Parameters, Statistics, assign_rows, n_cache, n_stats, predictive
 from partita.engines.run import Progress, Run
-from partita.engines.seeding import label_statistics
-from partita.engines.starts import Start, find_start
+from partita.engines.subclusters import chain
 from partita.execution import Serial
 from partita.families import FAMILIES, Block, entry_of, take
 from partita.families.contract import expect, is_conjugate
@@ -112,10 +115,10 @@ def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fi
     whole = len(rows) == len(weights) and bool(np.all(weights == 1))
     objects = blocks if whole else [block._replace(data=take(block.data, rows)) for block in blocks]
     collapsed = collapsed_sampler(np.float64) if ask.precision == "double" else COLLAPSED
-    sampler = auxiliary.sampler() if explicit.non_conjugate(blocks) else collapsed
+    sampler = neal8.sampler() if explicit.non_conjugate(blocks) else collapsed
     if ask.noise:
         laws = fit_background(blocks, weights)
-        sampler = noise.sampler(log_density(laws, objects))
+        sampler = outliers.sampler(log_density(laws, objects))
     return _fit(objects, blocks, rows, weights, ask, lambda: sampler)
 
 
@@ -128,9 +131,7 @@ def fit_subclusters(blocks: Sequence[Block], weights: np.ndarray, ask: Request) 
         )
     executor = ask.executor if ask.n_chains == 1 else Serial()
     counts = weights.astype(np.int64)
-    return _fit(
-        blocks, blocks, rows, weights, ask, lambda: subcluster_chain.sampler(counts, executor), counts
-    )
+    return _fit(blocks, blocks, rows, weights, ask, lambda: chain.sampler(counts, executor), counts)
 
 
 def _fit(objects, blocks, rows, weights, ask, make_sampler: Callable[[], Sampler], counts=None) -> Fitted:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes import Parameters, Statistics
-from partita.engines.vb import bound
+from partita.engines.climb.vb import bound
+from partita.engines.passes.rows import Parameters, Statistics
 from partita.families import Block
 from partita.families.contract import n_parameters, widened
 from partita.mixture.inference import Fitted

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes import Parameters, Statistics, n_stats
+from partita.engines.passes.rows import Parameters, Statistics, n_stats
 from partita.estimator import FitReport
 from partita.families import Background, Block, entry_of, family_entry
 from partita.mixture.noise import Noise

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines import particles
-from partita.engines.passes import Statistics
+from partita.engines.passes.rows import Statistics
+from partita.engines.sequential import particles
 from partita.estimator import as_generator
 from partita.families.contract import is_conjugate
 from partita.mixture.profiles import profile_columns

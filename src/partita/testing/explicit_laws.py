@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from partita.dispatch import interpreted
-from partita.engines.explicit import first_parameters, log_densities, update_parameters
-from partita.engines.passes import n_stats
+from partita.engines.nonconjugate.parameters import first_parameters, log_densities, update_parameters
+from partita.engines.passes.rows import n_stats
 from partita.families.contract import draw, is_conjugate, simulate
 from partita.families.registry import Block
 from partita.testing.laws import LawViolation

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines import chains
+from partita.engines.gibbs import chain as chains
 from partita.families.contract import constrained, draw, n_columns, simulate, stats_start, unconstrained
 from partita.families.registry import Block
 from partita.partitions import PitmanYor, bind, with_concentration

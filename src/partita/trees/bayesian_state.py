@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.passes import Statistics, n_stats, predictive
+from partita.engines.passes.rows import Statistics, n_stats, predictive
 from partita.engines.tree import Leaves, Merges, node_sums
 from partita.engines.tree_cut import descend, upper_nodes
 from partita.estimator import FitReport

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from partita.engines.chains import average_families
 from partita.engines.columns_layout import Layout, lay_out, put_columns
+from partita.engines.gibbs.chain import average_families
 from partita.estimator import FitReport, as_generator, warn_user
 from partita.execution import check_memory, make_executor
 from partita.families import Block, entry_of, family_entry

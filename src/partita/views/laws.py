@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from partita.engines.columns_layout import take_columns, take_data
-from partita.engines.passes import n_cache
+from partita.engines.passes.rows import n_cache
 from partita.families import Counts, Exponential, GaussianDiagonal, Poisson, n_rows
 from partita.families.contract import draw as draw_parameters
 from partita.families.contract import n_columns, simulate, stats_start, summarize

@@ -12,7 +12,7 @@ from partita.engines.overlap_cells import cell_labels
 from partita.engines.overlap_chain import OverlapDraw
 from partita.engines.overlap_state import State, by_views
 from partita.engines.overlap_table import OverlapTable
-from partita.engines.passes import n_stats
+from partita.engines.passes.rows import n_stats
 from partita.families import Block, GaussianDiagonal
 from partita.families.contract import n_columns, stats_start
 from partita.families.rows import add_statistics

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.chains import average_families
+from partita.engines.gibbs.chain import average_families
 from partita.engines.overlap_polish import Polished, polish
 from partita.engines.overlap_state import State
 from partita.engines.overlap_table import OverlapTable

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes import Statistics
+from partita.engines.passes.rows import Statistics
 from partita.families import Block
 from partita.mixture.profiles import profile_columns
 from partita.views.base import Draw

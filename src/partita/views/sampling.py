@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines import columns_search, columns_vb
-from partita.engines.chains import Schedule
 from partita.engines.columns import Plan
 from partita.engines.columns_chain import Snapshot, ViewSnapshot, run_columns, take_snapshot
 from partita.engines.columns_layout import Layout, part_columns, view_blocks
 from partita.engines.columns_screen import CHANCE, find_table
-from partita.engines.passes import n_stats
+from partita.engines.gibbs.chain import Schedule
+from partita.engines.passes.rows import n_stats
 from partita.engines.run import Progress, iterate
 from partita.families import n_rows
 from partita.families.rows import add_statistics

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines import subclusters
-from partita.engines.chains import MOVES, Sampler, Schedule, generator, learn_likelihood
-from partita.engines.checkpoints import packed_fields, unpacked_fields
-from partita.engines.gibbs import Live, Seating
-from partita.engines.passes import n_cache
+from partita.engines.gibbs.chain import MOVES, Sampler, Schedule, generator, learn_likelihood
+from partita.engines.gibbs.checkpoints import packed_fields, unpacked_fields
+from partita.engines.gibbs.sweep import Live, Seating
+from partita.engines.passes.rows import n_cache
+from partita.engines.subclusters import sampler as subclusters
 from partita.families.registry import Block
 from partita.labels import canonical
 from partita.partitions import bind, sample_hyper
@@ -121,11 +121,11 @@ def thaw(
 
 
 def sampler(counts: np.ndarray, executor: Any = None) -> Sampler:
-    """What :func:`partita.engines.chains.run_chain` takes for ``sampler``; ``counts`` says how often each row occurs.
+    """What :func:`partita.engines.gibbs.chain.run_chain` takes for ``sampler``; ``counts`` says how often each row occurs.
 
     Examples
     --------
-    >>> from partita.engines.chains import run_chain
+    >>> from partita.engines.gibbs.chain import run_chain
     >>> from partita.families import GaussianDiagonal
     >>> from partita.partitions import DirichletProcess
     >>> X = np.random.default_rng(0).normal(size=(60, 1)) * 0.1 + np.repeat([[-1.0], [1.0]], 30, axis=0)

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines import chains, gibbs
-from partita.engines.passes import assign_rows, log_joint_rows, parts_of, predictive, rows_in_memory
-from partita.engines.seeding import seed_parameters, seed_statistics
+from partita.engines.climb.seeding import seed_parameters, seed_statistics
+from partita.engines.gibbs import chain as chains
+from partita.engines.gibbs import sweep
+from partita.engines.passes.rows import assign_rows, log_joint_rows, parts_of, predictive, rows_in_memory
 from partita.families import n_rows, take
 from partita.families.registry import Block
 from partita.labels import canonical
@@ -95,7 +96,7 @@ def find_start(
         chain = chains.step(chain, schedule._replace(n_moves=MOVES))
     families = tuple(live.family for live in chain.seating.blocks)
     if len(rows) == N:
-        z = gibbs.labels(chain.seating)
+        z = sweep.labels(chain.seating)
     else:
         z = _spread(chain, blocks, families)
         z = z if object_rows is None else z[object_rows]

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.dispatch import each, kernel
-from partita.engines.ceilings import log_ceiling, log_open_ceiling, log_seat_ceiling
-from partita.engines.gibbs import add_row, clear_slot, move_slot, score_row
-from partita.engines.passes import n_cache, n_stats, predictive
-from partita.engines.population import PRIME, Pooled, check, grow, keep, populate, trace_labels
+from partita.engines.gibbs.sweep import add_row, clear_slot, move_slot, score_row
+from partita.engines.passes.rows import n_cache, n_stats, predictive
+from partita.engines.sequential.ceilings import log_ceiling, log_open_ceiling, log_seat_ceiling
+from partita.engines.sequential.population import PRIME, Pooled, check, grow, keep, populate, trace_labels
 from partita.families import n_rows
 from partita.families.contract import datum, log_marginal, n_columns, observe, stats_start
 from partita.families.registry import Block

@@ -186,7 +186,7 @@ def score_by_data(blocks: Sequence[Block], S: Sequence[np.ndarray], log_weights:
 
 def predictive_cache(lik: Any, S: np.ndarray) -> np.ndarray:
     """The predictive cache of all clusters, made on the host."""
-    from partita.engines.passes import n_cache
+    from partita.engines.passes.rows import n_cache
 
     C = np.zeros((n_cache(lik), S.shape[1]))
     refresh_clusters(lik, S, C, S.shape[1])
@@ -414,7 +414,7 @@ def _fused(blocks: Sequence[Block], K: int) -> Any:
     if not (type(codes).__module__ == "torch" and codes.is_cuda and "uint8" in str(codes.dtype)):
         return None
     try:
-        from partita.engines.device_fused import MOST_CLUSTERS, FusedCategorical
+        from partita.engines.passes.device_fused import MOST_CLUSTERS, FusedCategorical
     except ImportError:
         return None
     if K > MOST_CLUSTERS:

@@ -7,7 +7,7 @@ of the others has the prior that it would have without the outliers. That keeps 
 step but the sweep as it is: the others see outliers as rows without data.
 
 The sweep draws outlier or not and the seat of a row together, given all other rows. Partly seen vectors are taken with
-the parameters of the clusters at hand, as in :mod:`partita.engines.hidden`.
+the parameters of the clusters at hand, as in :mod:`partita.engines.gibbs.partly_observed`.
 
 Good for: scattered rows that would each ask for a cluster of their own. Not for: many rows that look alike, which are
 a cluster. Banfield and Raftery (1993) use a uniform background.
@@ -24,10 +24,11 @@ import numpy as np
 from scipy.special import betaln
 
 from partita.dispatch import kernel
-from partita.engines import chains, gibbs
-from partita.engines.chains import HIDDEN, SWEEP, Chain, Sampler, Schedule, generator
-from partita.engines.drawing import draw_slot, whole_blocks
-from partita.engines.gibbs import (
+from partita.engines.gibbs import chain as chains
+from partita.engines.gibbs import sweep as gibbs
+from partita.engines.gibbs.chain import HIDDEN, SWEEP, Chain, Sampler, Schedule, generator
+from partita.engines.gibbs.drawing import draw_slot, whole_blocks
+from partita.engines.gibbs.sweep import (
     Seating,
     add_row,
     close_slot,
@@ -38,7 +39,7 @@ from partita.engines.gibbs import (
     score_row,
     weigh,
 )
-from partita.engines.passes import Parameters, log_joint_rows
+from partita.engines.passes.rows import Parameters, log_joint_rows
 from partita.execution import row_blocks
 from partita.families import put_rows, take
 from partita.families.contract import draw, hidden_rows, impute
@@ -369,7 +370,7 @@ def log_joint(chain: NoiseChain) -> float:
 
 
 def sampler(log_background: np.ndarray) -> Sampler:
-    """What :func:`partita.engines.chains.run_chain` takes for ``sampler``.
+    """What :func:`partita.engines.gibbs.chain.run_chain` takes for ``sampler``.
 
     Parameters
     ----------

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
-from partita.engines.column_passes import (
+from partita.engines.passes.columns import (
     assign_grid,
     collect_grid,
     take_grid,
     weight_shares,
     whole_weights,
 )
-from partita.engines.device_passes import (
+from partita.engines.passes.device import (
     DeviceScorer,
     assign_on_device,
     collect_on_device,
@@ -30,8 +30,8 @@ from partita.engines.device_passes import (
     score_by_data,
     score_by_parameters,
 )
-from partita.engines.exact_sums import ExactSums, add_exactly, merge_sums
-from partita.engines.packing import PackedBlock
+from partita.engines.passes.exact_sums import ExactSums, add_exactly, merge_sums
+from partita.engines.passes.packing import PackedBlock
 from partita.execution import PartData, Parts, Serial, row_blocks
 from partita.execution.columns import GridParts
 from partita.families.contract import cache_start, n_columns, spread_start, stats_start

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.passes import Parameters, Statistics, assign_rows, collect, plug_in, rounding_error
+from partita.engines.passes.rows import Parameters, Statistics, assign_rows, collect, plug_in, rounding_error
 from partita.families.contract import flat, log_prior, mode
 from partita.families.registry import Block
 from partita.partitions import log_prior_weights, mode_log_weights

@@ -6,8 +6,8 @@ hold it. Objects come in one order, hence a set of objects has one history, two 
 the same partition, and a column is a set of objects and the other way round.
 
 Each hypothesis offers the new object a seat in every cluster and one of its own. Which of these many children live is
-the *rule*: the best (beam search, :mod:`partita.engines.search`) or a draw that keeps all expectations (the particle
-filter, :mod:`partita.engines.particles`).
+the *rule*: the best (beam search, :mod:`partita.engines.sequential.beam`) or a draw that keeps all expectations (the particle
+filter, :mod:`partita.engines.sequential.particles`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.dispatch import generic, kernel, lacks
-from partita.engines.gibbs import add_row, clear_slot, move_slot, score_row
-from partita.engines.passes import n_cache, n_stats
+from partita.engines.gibbs.sweep import add_row, clear_slot, move_slot, score_row
+from partita.engines.passes.rows import n_cache, n_stats
 from partita.families.contract import partly_seen
 from partita.families.registry import Block
 from partita.partitions import log_new_seat, log_seat

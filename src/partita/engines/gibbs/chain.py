@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines import gibbs, hidden
-from partita.engines.checkpoints import ChainKeeper
-from partita.engines.gibbs import MANY, Seating
-from partita.engines.repeats import Visits, reseat_copies, visits
-from partita.engines.split_merge import split_merge
+from partita.engines.gibbs import partly_observed, sweep
+from partita.engines.gibbs.checkpoints import ChainKeeper
+from partita.engines.gibbs.duplicate_rows import Visits, reseat_copies, visits
+from partita.engines.gibbs.split_merge import split_merge
+from partita.engines.gibbs.sweep import MANY, Seating
 from partita.families.contract import constrained, n_columns, unconstrained
 from partita.families.registry import Block
 from partita.families.rows import log_marginals, refresh_clusters
@@ -93,11 +93,13 @@ def start(
     shown = tuple(
         block._replace(family=family) for block, family in zip(blocks, families or reference, strict=True)
     )
-    rows = hidden.rows_with_hidden(shown)
+    rows = partly_observed.rows_with_hidden(shown)
     completed = shown
     if len(rows):
-        completed = hidden.complete(shown, z, fixed or int(z.max()) + 1, generator(seed, 0, COMPLETION))
-    seating = gibbs.seat(completed, z, n_components=fixed, dtype=dtype)
+        completed = partly_observed.complete(
+            shown, z, fixed or int(z.max()) + 1, generator(seed, 0, COMPLETION)
+        )
+    seating = sweep.seat(completed, z, n_components=fixed, dtype=dtype)
     return Chain(seating, prior, reference, seed, 0, {}, shown, rows)
 
 
@@ -114,12 +116,12 @@ def step(chain: Chain, schedule: Schedule) -> Chain:
     if iteration == 0 and not len(chain.hidden_rows) and not isinstance(prior, StickBreaking):
         chain = chain._replace(visits=visits(seating.blocks))
     if chain.visits is None:
-        seating = gibbs.reseat(seating, prior, np.arange(N), u, schedule.limit)
+        seating = sweep.reseat(seating, prior, np.arange(N), u, schedule.limit)
     else:
         seating = reseat_copies(seating, prior, chain.visits, u[chain.visits.rows], schedule.limit)
     if len(chain.hidden_rows):
         rng = generator(chain.seed, iteration, HIDDEN)
-        hidden.step(seating, chain.shown, prior, chain.hidden_rows, rng)
+        partly_observed.step(seating, chain.shown, prior, chain.hidden_rows, rng)
     return after_sweep(chain._replace(seating=seating), schedule)
 
 
@@ -136,7 +138,7 @@ def after_sweep(chain: Chain, schedule: Schedule) -> Chain:
             seating, outcome = split_merge(seating, prior, rng, schedule.n_scans, schedule.limit)
         accepted[outcome] = accepted.get(outcome, 0) + 1
     if schedule.learn_concentration:
-        prior = sample_hyper(prior, seating.n if fixed else gibbs.sizes(seating), rng)
+        prior = sample_hyper(prior, seating.n if fixed else sweep.sizes(seating), rng)
     if schedule.learn_likelihood:
         seating = learn_likelihood(seating, chain.reference, rng)
     else:
@@ -236,7 +238,7 @@ def log_joint(chain: Chain) -> float:
         K, total = len(seating.n), log_labelled(prior, seating.n)
     else:
         K = int(seating.K[0])
-        total = log_eppf(prior, gibbs.sizes(seating), K)
+        total = log_eppf(prior, sweep.sizes(seating), K)
     return float(total + sum(log_marginals(live.family, live.S[:, :K]).sum() for live in seating.blocks))
 
 
@@ -348,7 +350,7 @@ def average_families(draws: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def _draw(chain: Any, value: float, K: int, index: int) -> Trace:
-    z = gibbs.labels(chain.seating)
+    z = sweep.labels(chain.seating)
     if not isinstance(chain.prior, StickBreaking):
         z = canonical(z, missing=-1)
     concentration = getattr(chain.prior, "concentration", getattr(chain.prior, "gamma", np.nan))

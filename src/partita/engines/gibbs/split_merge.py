@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from partita.dispatch import kernel
-from partita.engines.gibbs import (
+from partita.engines.gibbs.sweep import (
     MANY,
     Live,
     Seating,

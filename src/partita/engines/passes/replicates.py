@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.exact_sums import ExactSums, add_exactly, merge_sums
-from partita.engines.passes import filled, parts_of, shells
+from partita.engines.passes.exact_sums import ExactSums, add_exactly, merge_sums
+from partita.engines.passes.rows import filled, parts_of, shells
 from partita.execution import Serial, row_blocks
 from partita.families.contract import partly_seen
 from partita.families.registry import Block

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.exact_sums import ExactSums, add_exactly, merge_sums
+from partita.engines.passes.exact_sums import ExactSums, add_exactly, merge_sums
 from partita.execution import row_blocks
 from partita.execution.columns import GridParts
 from partita.families.categorical import Categorical
@@ -145,7 +145,9 @@ def assign_grid(
 
 def assign_pieces(shares: Sequence[np.ndarray], log_weights: np.ndarray, own: Any) -> Any:
     """Labels, confidence, entropy and log likelihood of a row chunk."""
-    from partita.engines.passes import assign_rows  # passes over rows that are whole build on this module
+    from partita.engines.passes.rows import (
+        assign_rows,  # passes over rows that are whole build on this module
+    )
 
     L = log_weights + sum(shares)
     return assign_rows(lambda rows: L[rows], len(L))

@@ -2,7 +2,7 @@
 
 Given weights and parameters of the clusters, labels are independent, so all objects are seated at once on any number
 of cores. That alone can neither open a cluster nor close one; splits into sub-clusters and merges of pairs do
-(:mod:`partita.engines.subcluster_moves`).
+(:mod:`partita.engines.subclusters.moves`).
 
 Exact for the Dirichlet process, Pitman-Yor, finite Dirichlet and mixture of finite mixtures (every prior of Gibbs
 type). What differs from Chang and Fisher (2013), so that the posterior is met exactly, for few objects too:
@@ -29,9 +29,9 @@ import numpy as np
 from scipy.special import betaln
 
 from partita.dispatch import kernel, lacks
-from partita.engines.copies import any_partly_seen, map_copies
-from partita.engines.passes import Parameters, log_joint_rows
-from partita.engines.subcluster_moves import (
+from partita.engines.passes.replicates import any_partly_seen, map_copies
+from partita.engines.passes.rows import Parameters, log_joint_rows
+from partita.engines.subclusters.moves import (
     COIN,
     Division,
     Groups,
@@ -50,7 +50,7 @@ from partita.engines.subcluster_moves import (
     move_groups,
     uniforms,
 )
-from partita.engines.warm_up import merge_pieces
+from partita.engines.subclusters.warm_up import merge_pieces
 from partita.families.contract import draw
 from partita.families.registry import Block
 from partita.partitions import log_eppf, log_new_seat

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines import gibbs
-from partita.engines.gibbs import Seating
-from partita.engines.subcluster_moves import (
+from partita.engines.gibbs import sweep
+from partita.engines.gibbs.sweep import Seating
+from partita.engines.subclusters.moves import (
     COIN,
     Groups,
     Moves,
@@ -91,10 +91,10 @@ def merge_seated_pieces(seating: Seating, prior: Any, executor: Any = None) -> t
     if isinstance(prior, StickBreaking):
         return seating, Moves()
     blocks = [Block(live.family, live.data, ()) for live in seating.blocks]
-    K, z = int(seating.K[0]), gibbs.labels(seating).astype(np.int32)
+    K, z = int(seating.K[0]), sweep.labels(seating).astype(np.int32)
     S = tuple(np.ascontiguousarray(live.S[:, :K]) for live in seating.blocks)
-    seats = Seats(np.arange(len(z) + 1), z, gibbs.sizes(seating), S)
+    seats = Seats(np.arange(len(z) + 1), z, sweep.sizes(seating), S)
     seats, moves = merge_pieces(seats, blocks, prior, Stream.of(0, 0), executor)
     if moves.merges_accepted:
-        seating = gibbs.seat(blocks, seats.z, dtype=seating.blocks[0].C.dtype.type)
+        seating = sweep.seat(blocks, seats.z, dtype=seating.blocks[0].C.dtype.type)
     return seating, moves

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.dispatch import lacks
-from partita.engines.passes import Statistics, n_spread, n_stats, normalized
-from partita.engines.vb import bound, fit_concentration, learn_hyper, log_hyperprior
+from partita.engines.climb.vb import bound, fit_concentration, learn_hyper, log_hyperprior
+from partita.engines.passes.rows import Statistics, n_spread, n_stats, normalized
 from partita.families import contract
 from partita.families.registry import Block
 from partita.families.rows import curve_without_self, scatter_rows, score_without_self, spread_rows

@@ -20,8 +20,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from partita.dispatch import kernel
-from partita.engines.copies import map_copies
-from partita.engines.passes import n_stats, rows_in_memory
+from partita.engines.passes.replicates import map_copies
+from partita.engines.passes.rows import n_stats, rows_in_memory
 from partita.families.contract import datum, draw, expect, n_columns, observe, project, stats_start
 from partita.families.registry import Block
 from partita.families.rows import log_marginals

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.dispatch import each, generic, kernel
-from partita.engines.drawing import draw_slot, whole_blocks
-from partita.engines.passes import n_cache, n_stats
+from partita.engines.gibbs.drawing import draw_slot, whole_blocks
+from partita.engines.passes.rows import n_cache, n_stats
 from partita.families.contract import (
     cache_start,
     datum,
@@ -56,7 +56,7 @@ class Live(NamedTuple):
 class Seating(NamedTuple):
     """Who sits where; arrays are changed in place."""
 
-    blocks: tuple[Any, ...]  # Live; with explicit parameters Placed (partita.engines.auxiliary)
+    blocks: tuple[Any, ...]  # Live; with explicit parameters Placed (partita.engines.nonconjugate.neal8)
     z: np.ndarray  # name of each object's cluster
     n: np.ndarray  # size of each slot
     slot_of: np.ndarray  # name -> slot, -1: free

@@ -3,9 +3,9 @@
 Every cluster keeps explicit parameters. An object that looks for a seat sees, beside the clusters there are, m empty
 ones with parameters drawn from the prior, which share the weight of a new seat. An object that sat alone brings its own
 parameters along as the first of these. After each sweep the parameters of all clusters are updated
-(:mod:`partita.engines.explicit`). Conjugate families may stand beside others in one table.
+(:mod:`partita.engines.nonconjugate.parameters`). Conjugate families may stand beside others in one table.
 
-Clusters live in slots and under names as in :mod:`partita.engines.gibbs`; the m slots after the last cluster hold the
+Clusters live in slots and under names as in :mod:`partita.engines.gibbs.sweep`; the m slots after the last cluster hold the
 auxiliary ones. Priors enter as two short tables of log weights, so that the sweep is compiled once for all of them.
 
 Good for: likelihoods without a conjugate prior, any exchangeable prior. Not for: conjugate families alone (collapsed
@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.dispatch import each, generic, kernel, lacks
-from partita.engines import gibbs
-from partita.engines.chains import (
+from partita.engines.gibbs import sweep as gibbs
+from partita.engines.gibbs.chain import (
     HYPER_SPREAD,
     STEPS,
     Sampler,
@@ -32,8 +32,9 @@ from partita.engines.chains import (
     generator,
     learn_likelihood,
 )
-from partita.engines.drawing import draw_slot, whole_blocks
-from partita.engines.explicit import (
+from partita.engines.gibbs.drawing import draw_slot, whole_blocks
+from partita.engines.gibbs.sweep import Seating
+from partita.engines.nonconjugate.parameters import (
     Walk,
     check_blocks,
     first_parameters,
@@ -42,8 +43,7 @@ from partita.engines.explicit import (
     tuned,
     update_parameters,
 )
-from partita.engines.gibbs import Seating
-from partita.engines.passes import n_cache
+from partita.engines.passes.rows import n_cache
 from partita.families.contract import (
     constrained,
     datum,
@@ -360,12 +360,12 @@ def log_joint(chain: Chain) -> float:
 
 
 def sampler(n_auxiliary: int = 3, n_walks: int = 3) -> Sampler:
-    """What :func:`partita.engines.chains.run_chain` takes for ``sampler``.
+    """What :func:`partita.engines.gibbs.chain.run_chain` takes for ``sampler``.
 
     Examples
     --------
     >>> from partita.dispatch import interpreted
-    >>> from partita.engines.chains import run_chain
+    >>> from partita.engines.gibbs.chain import run_chain
     >>> from partita.families import Student
     >>> from partita.partitions import DirichletProcess
     >>> block = Block(Student.default(1), np.array([[-3.0], [-2.0], [2.5]]), ("a",))

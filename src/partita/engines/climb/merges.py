@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes import Statistics
-from partita.engines.vb import evidence
+from partita.engines.climb.vb import evidence
+from partita.engines.passes.rows import Statistics
 from partita.partitions import log_labelled
 
 __all__ = ["merge_pairs", "merged", "with_merges"]

@@ -1,7 +1,7 @@
 """The particle filter: a posterior over partitions that is carried along as objects arrive.
 
 Each particle is a partition of the objects seen so far; a new object multiplies the particles by its possible seats,
-and a resampling that keeps all expectations brings their number back (:mod:`partita.engines.population` does the
+and a resampling that keeps all expectations brings their number back (:mod:`partita.engines.sequential.population` does the
 growing).
 
 Good for: streams, first answers after one pass, and an unbiased estimate of the evidence. Not for: the last word on a
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.population import (
+from partita.engines.sequential.population import (
     Population,
     grow,
     keep,
@@ -73,7 +73,7 @@ class ParticleFilter(NamedTuple):
 
 
 class Components(NamedTuple):
-    """Clusters with their weights: what :func:`partita.engines.passes.predictive` scores new objects with.
+    """Clusters with their weights: what :func:`partita.engines.passes.rows.predictive` scores new objects with.
 
     The empty cluster comes last; its weight is the chance that the next object is the first of a new kind.
     """

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from partita.dispatch import kernel
-from partita.engines.passes import Scorer, n_cache, n_stats
+from partita.engines.passes.rows import Scorer, n_cache, n_stats
 from partita.families.contract import (
     datum,
     draw,
@@ -271,7 +271,7 @@ def predictive(
 ) -> Scorer:
     """Scores rows (of ``new`` blocks, or of these) under the objects that z puts into each cluster.
 
-    As :func:`partita.engines.passes.predictive`, but families that are not conjugate average their density over draws
+    As :func:`partita.engines.passes.rows.predictive`, but families that are not conjugate average their density over draws
     of the parameters.
 
     Examples

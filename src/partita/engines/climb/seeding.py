@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.column_passes import label_grid
-from partita.engines.device_passes import count_labels, on_device
-from partita.engines.passes import (
+from partita.engines.passes.columns import label_grid
+from partita.engines.passes.device import count_labels, on_device
+from partita.engines.passes.rows import (
     Parameters,
     Statistics,
     add_up,

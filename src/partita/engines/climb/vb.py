@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from partita.engines.passes import Parameters, Statistics, collect, rounding_error
+from partita.engines.passes.rows import Parameters, Statistics, collect, rounding_error
 from partita.families.contract import expect, learn, n_columns, unconstrained, widened
 from partita.families.registry import Block
 from partita.families.rows import log_marginals

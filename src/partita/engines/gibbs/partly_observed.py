@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from partita.dispatch import kernel
-from partita.engines.drawing import draw_slot, whole_blocks
-from partita.engines.gibbs import Seating, labels, rebuild
-from partita.engines.passes import Parameters, log_joint_rows
-from partita.engines.seeding import label_statistics
+from partita.engines.climb.seeding import label_statistics
+from partita.engines.gibbs.drawing import draw_slot, whole_blocks
+from partita.engines.gibbs.sweep import Seating, labels, rebuild
+from partita.engines.passes.rows import Parameters, log_joint_rows
 from partita.execution import row_blocks
 from partita.families import n_rows, take
 from partita.families.contract import draw, hidden_rows, impute

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from partita.engines.device_passes import on_device
+from partita.engines.passes.device import on_device
 from partita.execution import PartData
 from partita.execution.columns import GridParts
 from partita.families import Bernoulli, Categorical

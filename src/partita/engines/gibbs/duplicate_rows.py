@@ -3,7 +3,7 @@
 Label matrices and surveys hold few distinct rows beside their objects. A sweep may visit objects in any order; here it
 visits copies of a row one after the other. A move changes the weights of two clusters, so between two copies only those
 are worked out again, and an object costs as much as its own cluster's weight without it. The draws are those of
-:func:`partita.engines.gibbs.sweep` for the same order and the same uniforms.
+:func:`partita.engines.gibbs.sweep.sweep` for the same order and the same uniforms.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from partita.dispatch import each, kernel
-from partita.engines.drawing import BLOCK, draw_slot, exponentials, sum_block, whole_blocks
-from partita.engines.gibbs import (
+from partita.engines.gibbs.drawing import BLOCK, draw_slot, exponentials, sum_block, whole_blocks
+from partita.engines.gibbs.sweep import (
     MANY,
     Live,
     Seating,

@@ -1,0 +1,1 @@
+"""Chains for families whose parameters cannot be integrated out."""
