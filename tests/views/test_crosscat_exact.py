@@ -6,14 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from partita.engines import columns, columns_birth, columns_chain, columns_hall, columns_search
-from partita.engines.columns_layout import evidence, lay_out, view_blocks
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.chain import Schedule
 from partita.families import Bernoulli, Block, Categorical, GaussianDiagonal
 from partita.labels import canonical, set_partitions
 from partita.partitions import DirichletProcess, log_eppf
 from partita.testing.monte_carlo import FALSE_ALARM, chi_square, effective_size
+from partita.views.crosscat import birth, chain, column_gibbs, search
+from partita.views.crosscat import state as columns
+from partita.views.crosscat.layout import evidence, lay_out, view_blocks
 
 N = 4
 VIEWS, ROWS = 0.8, 1.3  # concentrations
@@ -91,7 +92,7 @@ def run(layout, n_draws, seed, plan=PLAN):
     table = columns.start(layout, groups, labels, priors, rng, plan, view_concentration=VIEWS)
     visited = []
     for _ in range(n_draws):
-        table = columns_chain.step(table, plan, rng)
+        table = chain.step(table, plan, rng)
         visited.append(state_of(table))
     return visited
 
@@ -138,11 +139,11 @@ def test_weights_of_divisions_average_to_the_marginal_likelihood():
     for z in set_partitions(N):
         log_p = log_eppf(prior, np.bincount(z).astype(float), max(z) + 1)
         log_p += evidence(layout.blocks, families, np.array(z), max(z) + 1)[:2].sum()
-        log_weight = columns_birth.log_weight_of_division(blocks, prior, np.array(z), order)
+        log_weight = birth.log_weight_of_division(blocks, prior, np.array(z), order)
         total_q, total_p = total_q + math.exp(log_p - log_weight), total_p + math.exp(log_p)
     assert total_q == pytest.approx(1.0, abs=1e-9)
     rng = np.random.default_rng(0)
-    drawn = [columns_birth.build_division(blocks, prior, order, rng.random(N))[1] for _ in range(400)]
+    drawn = [birth.build_division(blocks, prior, order, rng.random(N))[1] for _ in range(400)]
     weights = np.exp(drawn)
     assert abs(weights.mean() - total_p) < 5.5 * weights.std() / 20  # once in 1e7
 
@@ -151,7 +152,7 @@ def test_empty_views_come_from_the_chinese_restaurant():
     rng, counts = np.random.default_rng(0), {}
     for _ in range(4000):
         z = np.empty(N, np.int64)
-        columns_hall.draw_restaurant(ROWS, rng.random(N), z)
+        column_gibbs.draw_restaurant(ROWS, rng.random(N), z)
         counts[tuple(z.tolist())] = counts.get(tuple(z.tolist()), 0) + 1
     states = [tuple(z) for z in set_partitions(N)]
     prior = [log_eppf(DirichletProcess(ROWS), np.bincount(z).astype(float), max(z) + 1) for z in states]
@@ -164,6 +165,6 @@ def test_search_finds_the_most_probable_state():
     states, p = exact_posterior(layout)
     alone, prior = [np.zeros(N, int)] * 3, DirichletProcess(ROWS)
     table = columns.start(layout, [[0], [1], [2]], alone, [prior] * 3, rng, PLAN, view_concentration=VIEWS)
-    best, values = columns_search.search_table(table, PLAN, rng, 100)
+    best, values = search.search_table(table, PLAN, rng, 100)
     assert state_of(best) == states[int(np.argmax(p))]
     assert (np.diff(values) >= -1e-9).all()

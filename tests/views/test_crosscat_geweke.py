@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from partita.engines import columns, columns_chain
-from partita.engines.columns_layout import lay_out, take_columns
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.chain import Schedule
 from partita.families import Bernoulli, Block, Categorical, GaussianDiagonal
@@ -17,6 +15,9 @@ from partita.families.contract import constrained, draw, n_columns, simulate, st
 from partita.partitions import DirichletProcess
 from partita.partitions import simulate as simulate_labels
 from partita.testing import check_geweke
+from partita.views.crosscat import chain
+from partita.views.crosscat import state as columns
+from partita.views.crosscat.layout import lay_out, take_columns
 
 pytestmark = pytest.mark.slow
 
@@ -91,7 +92,7 @@ def by_chain(learn, **moves):
         groups = [np.flatnonzero(state.views == v).tolist() for v in range(V)]
         priors = [DirichletProcess(a) for a in state.alphas]
         table = columns.start(layout, groups, state.z, priors, rng, plan, state.families, state.gamma)
-        table = columns_chain.step(table, plan, rng)
+        table = chain.step(table, plan, rng)
         views = np.empty(4, int)
         for v, view in enumerate(table.views):
             views[columns.columns_in(layout, view.units)] = v

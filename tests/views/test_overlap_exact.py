@@ -5,17 +5,17 @@ import itertools
 import numpy as np
 import pytest
 
-from partita.engines.overlap_additive import Effects, read_reals
-from partita.engines.overlap_cells import Cells
-from partita.engines.overlap_chain import OverlapPlan, chain_step
-from partita.engines.overlap_features import feature_step
-from partita.engines.overlap_full import FullTable
-from partita.engines.overlap_state import add_view, empty_state, log_joint, log_prior
-from partita.engines.overlap_table import Hyper, OverlapTable
 from partita.families import Bernoulli, Block, Counts, GaussianDiagonal, Poisson
 from partita.labels import set_partitions
 from partita.partitions import IndianBuffet
 from partita.testing.monte_carlo import FALSE_ALARM, check_geweke, chi_square, effective_size
+from partita.views.overlapping.additive import Effects, read_reals
+from partita.views.overlapping.chain import OverlapPlan, chain_step
+from partita.views.overlapping.combinations import Cells
+from partita.views.overlapping.features import feature_step
+from partita.views.overlapping.full_covariance import FullTable
+from partita.views.overlapping.state import add_view, empty_state, log_joint, log_prior
+from partita.views.overlapping.table import Hyper, OverlapTable
 
 N, D, VIEWS = 4, 3, 2
 SLOW = pytest.mark.slow  # further kernels to compile
@@ -174,8 +174,8 @@ ROWS = 5
 
 def draw_state(rng):
     """Hyper-parameters, memberships and labels from the prior, given the limits."""
-    from partita.engines.overlap_additive import SIZE
     from partita.partitions import DirichletProcess, simulate
+    from partita.views.overlapping.additive import SIZE
 
     while True:
         buffet = IndianBuffet(rng.exponential(), rng.exponential())

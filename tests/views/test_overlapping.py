@@ -6,10 +6,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import OverlappingViews, load
 from partita.datasets import make_planted_views
-from partita.engines.overlap_additive import AdditiveScores, Effects, read_reals
 from partita.families import GaussianDiagonal
 from partita.families.rows import add_statistics, log_marginals
 from partita.metrics import match_labelings, normalized_mutual_info
+from partita.views.overlapping.additive import AdditiveScores, Effects, read_reals
 
 FEW = {"n_init": 1, "n_chains": 1, "n_draws": 4, "burn_in": 2}
 

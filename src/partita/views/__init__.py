@@ -1,8 +1,8 @@
 """Views: one table, many clusterings, each by its own columns."""
 
-from partita.views.crosscat import CrossCat
+from partita.views.crosscat.estimator import CrossCat
 from partita.views.decorrelated import DecorrelatedKMeans
 from partita.views.orthogonal import OrthogonalViews
-from partita.views.overlapping import OverlappingViews
+from partita.views.overlapping.estimator import OverlappingViews
 
 __all__ = ["CrossCat", "DecorrelatedKMeans", "OrthogonalViews", "OverlappingViews"]

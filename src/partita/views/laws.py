@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from partita.engines.columns_layout import take_columns, take_data
 from partita.engines.passes.rows import n_cache
 from partita.families import Counts, Exponential, GaussianDiagonal, Poisson, n_rows
 from partita.families.contract import draw as draw_parameters
 from partita.families.contract import n_columns, simulate, stats_start, summarize
 from partita.families.rows import refresh_clusters, score_rows
 from partita.views.base import Cells, Draw, Factor
+from partita.views.crosscat.layout import take_columns, take_data
 
 __all__ = [
     "Column",

@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.overlap_features import choose_views
-from partita.engines.overlap_polish import label_entropies, scaled_residuals
-from partita.engines.overlap_screen import (
+from partita.families.gaussian import GaussianDiagonal
+from partita.families.rows import add_statistics, log_marginals
+from partita.labels import contingency
+from partita.views.overlapping.features import choose_views
+from partita.views.overlapping.polish import label_entropies, scaled_residuals
+from partita.views.overlapping.screen import (
     cluster_rows,
     group_columns,
     independent_parts,
     n_directions,
     screen_dependence,
 )
-from partita.engines.overlap_state import State, add_view, log_joint, log_view, without_views
-from partita.engines.overlap_table import OverlapTable
-from partita.families.gaussian import GaussianDiagonal
-from partita.families.rows import add_statistics, log_marginals
-from partita.labels import contingency
+from partita.views.overlapping.state import State, add_view, log_joint, log_view, without_views
+from partita.views.overlapping.table import OverlapTable
 
 __all__ = ["OverlapSearch", "likeness"]
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
-from partita.engines.columns_layout import take_columns
-from partita.engines.overlap_state import State, by_views
-from partita.engines.overlap_table import OverlapTable
 from partita.families.contract import summarize
-from partita.views.overlap_draws import cell_statistics
+from partita.views.crosscat.layout import take_columns
+from partita.views.overlapping.draws import cell_statistics
+from partita.views.overlapping.state import State, by_views
+from partita.views.overlapping.table import OverlapTable
 
 __all__ = ["WordDraw", "WordGroup", "log_words", "word_draw"]
 

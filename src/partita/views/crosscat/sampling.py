@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines import columns_search, columns_vb
-from partita.engines.columns import Plan
-from partita.engines.columns_chain import Snapshot, ViewSnapshot, run_columns, take_snapshot
-from partita.engines.columns_layout import Layout, part_columns, view_blocks
-from partita.engines.columns_screen import CHANCE, find_table
 from partita.engines.gibbs.chain import Schedule
 from partita.engines.passes.rows import n_stats
 from partita.engines.run import Progress, iterate
 from partita.families import n_rows
 from partita.families.rows import add_statistics
 from partita.views.base import Cells, Draw, Factor
+from partita.views.crosscat import search, vb
+from partita.views.crosscat.chain import Snapshot, ViewSnapshot, run_columns, take_snapshot
+from partita.views.crosscat.layout import Layout, part_columns, view_blocks
+from partita.views.crosscat.screen import CHANCE, find_table
+from partita.views.crosscat.state import Plan
 
 __all__ = ["Found", "Request", "as_draw", "fit_chains", "fit_search", "fit_vb", "labels_factor"]
 
@@ -121,15 +121,15 @@ def fit_vb(layout: Layout, ask: Request) -> Found:
     table = find_table(layout, plan, rng, view_concentration=ask.view_concentration or FIRST_VIEWS)
     N = n_rows(layout.blocks[0].data)
     run = iterate(
-        lambda state: columns_vb.step(state, ask.executor, learn_likelihood=ask.learn_likelihood),
-        columns_vb.init(table, ask.max_views, min(ask.max_clusters, N)),
+        lambda state: vb.step(state, ask.executor, learn_likelihood=ask.learn_likelihood),
+        vb.init(table, ask.max_views, min(ask.max_clusters, N)),
         max_iter=ask.max_iter,
         tol=ask.tol,
         weight=float(N * layout.n_columns),
         deadline=math.inf if ask.time_limit is None else time.perf_counter() + ask.time_limit,
         callback=ask.callback,
     )
-    snapshots = columns_vb.draw_snapshots(run.state, plan, rng, ask.n_draws, ask.executor)
+    snapshots = vb.draw_snapshots(run.state, plan, rng, ask.n_draws, ask.executor)
     return Found(snapshots, np.array(run.objectives), run.reason)
 
 
@@ -155,7 +155,7 @@ def fit_search(layout: Layout, ask: Request) -> Found:
             progress = Progress(index, iteration, value, n_views, seconds)
             return late or bool(ask.callback is not None and ask.callback(progress))
 
-        return columns_search.search_table(table, plan, rng, ask.max_iter, after)
+        return search.search_table(table, plan, rng, ask.max_iter, after)
 
     runs = list(ask.executor.map(one, range(len(ask.rngs))))
     table, values = max(runs, key=lambda run: run[1][-1])

@@ -12,11 +12,6 @@ from scipy.special import gammaln
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from partita.engines.overlap_additive import read_reals
-from partita.engines.overlap_cells import Cells
-from partita.engines.overlap_chain import OverlapPlan, find_states, run_overlap
-from partita.engines.overlap_full import FullTable
-from partita.engines.overlap_table import OverlapTable
 from partita.engines.run import Progress
 from partita.estimator import FitReport, as_generator
 from partita.execution import check_memory, make_executor
@@ -25,14 +20,19 @@ from partita.metrics import perplexity
 from partita.mixture.asking import kinds_asked
 from partita.mixture.blocks import assemble, plan_families
 from partita.table import Schema, Table
-from partita.views.asking import ViewsEstimator
 from partita.views.base import as_plain, columns_of, from_plain
-from partita.views.crosscat import VIEW_DEFAULT, _check_blocks
-from partita.views.overlap_settling import LENGTH, settle
-from partita.views.overlap_text import WordDraw, WordGroup, log_words
+from partita.views.crosscat.estimator import VIEW_DEFAULT, _check_blocks
+from partita.views.crosscat.sampling import print_views
+from partita.views.overlapping.additive import read_reals
+from partita.views.overlapping.chain import OverlapPlan, find_states, run_overlap
+from partita.views.overlapping.combinations import Cells
+from partita.views.overlapping.fitted_attributes import LENGTH, settle
+from partita.views.overlapping.full_covariance import FullTable
+from partita.views.overlapping.table import OverlapTable
+from partita.views.overlapping.text import WordDraw, WordGroup, log_words
 from partita.views.profiles import view_profiles
+from partita.views.queries import ViewsEstimator
 from partita.views.questions import dependence
-from partita.views.sampling import print_views
 from partita.views.summary import diagnose_views, telling_views
 
 __all__ = ["OverlappingViews"]

@@ -18,13 +18,13 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from scipy.special import ndtri, xlogy
 
-from partita.engines.columns import Plan, Table, columns_in, start
-from partita.engines.columns_chain import column_step
-from partita.engines.columns_layout import Layout, view_blocks
 from partita.engines.gibbs import chain
 from partita.engines.gibbs.starts import find_start
 from partita.families import Counts, n_rows
 from partita.partitions import DirichletProcess
+from partita.views.crosscat.chain import column_step
+from partita.views.crosscat.layout import Layout, view_blocks
+from partita.views.crosscat.state import Plan, Table, columns_in, start
 
 __all__ = ["dependence_excess", "find_table", "group_units"]
 

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from partita.engines.columns_layout import Layout, lay_out, put_columns
 from partita.engines.gibbs.chain import average_families
 from partita.estimator import FitReport, as_generator, warn_user
 from partita.execution import check_memory, make_executor
@@ -19,10 +18,11 @@ from partita.mixture.asking import kinds_asked
 from partita.mixture.blocks import assemble, plan_families
 from partita.posterior import point_estimate
 from partita.table import Schema, Table
-from partita.views import sampling
-from partita.views.asking import ViewsEstimator
 from partita.views.base import Draw, as_plain, columns_of, from_plain
+from partita.views.crosscat import sampling
+from partita.views.crosscat.layout import Layout, lay_out, put_columns
 from partita.views.profiles import view_profiles
+from partita.views.queries import ViewsEstimator
 from partita.views.questions import dependence
 from partita.views.summary import diagnose_views, summarise, telling_views
 

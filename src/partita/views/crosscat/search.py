@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from partita.engines.columns import Plan, Table, log_joint
-from partita.engines.columns_chain import calm, step
-from partita.engines.columns_hall import Hall, enter, leave, log_choices, put_in, take_out
 from partita.engines.passes.rows import assign_rows, predictive
 from partita.labels import canonical
 from partita.partitions import log_eppf
+from partita.views.crosscat.chain import calm, step
+from partita.views.crosscat.column_gibbs import Hall, enter, leave, log_choices, put_in, take_out
+from partita.views.crosscat.state import Plan, Table, log_joint
 
 __all__ = ["climb", "search_table"]
 

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from partita.dispatch import kernel
-from partita.engines.columns import Plan, Table, open_view
-from partita.engines.columns_layout import Layout, evidence
 from partita.engines.gibbs import sweep
 from partita.partitions import DirichletProcess
+from partita.views.crosscat.layout import Layout, evidence
+from partita.views.crosscat.state import Plan, Table, open_view
 
 __all__ = [
     "Hall",

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from partita.engines.gibbs.chain import average_families
-from partita.engines.overlap_polish import Polished, polish
-from partita.engines.overlap_state import State
-from partita.engines.overlap_table import OverlapTable
 from partita.families import Block
 from partita.views.base import Draw, columns_of
-from partita.views.overlap_draws import as_draw, view_factors
-from partita.views.overlap_text import word_draw
+from partita.views.overlapping.draws import as_draw, view_factors
+from partita.views.overlapping.polish import Polished, polish
+from partita.views.overlapping.state import State
+from partita.views.overlapping.table import OverlapTable
+from partita.views.overlapping.text import word_draw
 from partita.views.summary import match_views, one_partition, owners
 
 __all__ = ["LENGTH", "settle"]

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.overlap_full import FullTable
-from partita.engines.overlap_search import OverlapSearch
-from partita.engines.overlap_state import State, empty_state
-from partita.engines.overlap_table import OverlapTable
 from partita.partitions import DirichletProcess, IndianBuffet, log_eppf, sample_hyper
 from partita.partitions.learning import UNIT_GAMMA, sample_positive
+from partita.views.overlapping.full_covariance import FullTable
+from partita.views.overlapping.search import OverlapSearch
+from partita.views.overlapping.state import State, empty_state
+from partita.views.overlapping.table import OverlapTable
 
 __all__ = ["OverlapDraw", "OverlapPlan", "chain_step", "find_states", "run_overlap"]
 

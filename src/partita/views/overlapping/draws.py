@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.columns_layout import take_columns, take_data
-from partita.engines.overlap_cells import cell_labels
-from partita.engines.overlap_chain import OverlapDraw
-from partita.engines.overlap_state import State, by_views
-from partita.engines.overlap_table import OverlapTable
 from partita.engines.passes.rows import n_stats
 from partita.families import Block, GaussianDiagonal
 from partita.families.contract import n_columns, stats_start
 from partita.families.rows import add_statistics
 from partita.views.base import Cells, Draw, Factor
+from partita.views.crosscat.layout import take_columns, take_data
+from partita.views.overlapping.chain import OverlapDraw
+from partita.views.overlapping.combinations import cell_labels
+from partita.views.overlapping.state import State, by_views
+from partita.views.overlapping.table import OverlapTable
 
 __all__ = ["MOST_STATES", "as_draw", "cell_statistics", "view_factors"]
 

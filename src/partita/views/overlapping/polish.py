@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from partita.engines.overlap_state import State
-from partita.engines.overlap_table import OverlapTable
 from partita.engines.passes.rows import n_cache, n_stats
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.rows import add_statistics, log_marginals, refresh_clusters, score_rows
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, log_eppf
+from partita.views.overlapping.state import State
+from partita.views.overlapping.table import OverlapTable
 
 __all__ = ["Polished", "join_clusters", "label_entropies", "polish", "scaled_residuals"]
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from partita.engines.columns import Plan, Table, columns_in
-from partita.engines.columns_birth import build_division, log_weight_of_division
-from partita.engines.columns_hall import (
+from partita.partitions import log_eppf
+from partita.views.crosscat.birth import build_division, log_weight_of_division
+from partita.views.crosscat.column_gibbs import (
     NEVER,
     Hall,
     add_view,
@@ -25,8 +25,8 @@ from partita.engines.columns_hall import (
     put_in,
     take_out,
 )
-from partita.engines.columns_layout import view_blocks
-from partita.partitions import log_eppf
+from partita.views.crosscat.layout import view_blocks
+from partita.views.crosscat.state import Plan, Table, columns_in
 
 __all__ = ["merge_or_split"]
 

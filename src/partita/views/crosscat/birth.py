@@ -18,8 +18,13 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from partita.dispatch import kernel
-from partita.engines.columns import Plan, Table
-from partita.engines.columns_hall import (
+from partita.engines.gibbs import sweep
+from partita.engines.gibbs.drawing import draw_slot, whole_blocks
+from partita.engines.gibbs.sweep import MANY, Seating, fill_mass, score_row, take
+from partita.families.registry import Block
+from partita.families.rows import log_marginals, refresh_clusters
+from partita.partitions import log_eppf
+from partita.views.crosscat.column_gibbs import (
     Hall,
     add_view,
     draw_concentration,
@@ -28,12 +33,7 @@ from partita.engines.columns_hall import (
     put_in,
     take_out,
 )
-from partita.engines.gibbs import sweep
-from partita.engines.gibbs.drawing import draw_slot, whole_blocks
-from partita.engines.gibbs.sweep import MANY, Seating, fill_mass, score_row, take
-from partita.families.registry import Block
-from partita.families.rows import log_marginals, refresh_clusters
-from partita.partitions import log_eppf
+from partita.views.crosscat.state import Plan, Table
 
 __all__ = ["build_division", "log_weight_of_division", "offer_view"]
 

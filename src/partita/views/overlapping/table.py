@@ -8,12 +8,12 @@ import numpy as np
 
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.split_merge import split_merge
-from partita.engines.overlap_additive import Additive, Effects, Parameters
-from partita.engines.overlap_cells import Cells, cell_labels
-from partita.engines.overlap_features import feature_step
-from partita.engines.overlap_state import State, by_views, log_joint
 from partita.labels import canonical
 from partita.partitions import DirichletProcess
+from partita.views.overlapping.additive import Additive, Effects, Parameters
+from partita.views.overlapping.combinations import Cells, cell_labels
+from partita.views.overlapping.features import feature_step
+from partita.views.overlapping.state import State, by_views, log_joint
 
 __all__ = ["Hyper", "OverlapTable", "seat_rows"]
 

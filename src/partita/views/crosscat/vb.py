@@ -17,16 +17,16 @@ import numpy as np
 from scipy.special import entr, softmax
 
 from partita.engines.climb import vb
-from partita.engines.columns import Plan, Table, start
-from partita.engines.columns_chain import Snapshot, take_snapshot
-from partita.engines.columns_hall import unit_sums
-from partita.engines.columns_layout import Layout, put_columns, take_columns
 from partita.engines.gibbs import sweep
 from partita.engines.passes.rows import Parameters, Statistics, collect, label_rows, n_stats, plug_in
 from partita.families.contract import expect, n_columns, stats_start
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
 from partita.partitions import DirichletProcess, FiniteDirichlet, expect_log_weights, log_labelled
+from partita.views.crosscat.chain import Snapshot, take_snapshot
+from partita.views.crosscat.column_gibbs import unit_sums
+from partita.views.crosscat.layout import Layout, put_columns, take_columns
+from partita.views.crosscat.state import Plan, Table, start
 
 __all__ = ["ViewsVB", "draw_snapshots", "init", "step"]
 

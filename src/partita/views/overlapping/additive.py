@@ -15,11 +15,11 @@ import numpy as np
 from scipy.special import gammaln
 
 from partita.dispatch import kernel
-from partita.engines.overlap_families import KnownNoise
-from partita.engines.overlap_state import State, by_views
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.registry import Block
 from partita.partitions.learning import Gamma, sample_positive
+from partita.views.overlapping.row_families import KnownNoise
+from partita.views.overlapping.state import State, by_views
 
 __all__ = ["Additive", "AdditiveScores", "Effects", "Parameters", "read_reals"]
 

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines.gibbs.chain import _slice_entries, _walk_columns
-from partita.engines.overlap_families import CrossedData, crossed
-from partita.engines.overlap_state import State, by_views
 from partita.engines.passes.rows import n_stats
 from partita.families.bernoulli import Bernoulli
 from partita.families.categorical import Categorical
@@ -22,6 +20,8 @@ from partita.families.data import n_rows
 from partita.families.poisson import Poisson
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
+from partita.views.overlapping.row_families import CrossedData, crossed
+from partita.views.overlapping.state import State, by_views
 
 __all__ = ["CellScores", "Cells", "cell_labels"]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.overlap_state import State, add_view, without_views
 from partita.partitions import DirichletProcess
 from partita.partitions import simulate as simulate_labels
 from partita.partitions.buffet import log_odds, new_dish_rate
+from partita.views.overlapping.state import State, add_view, without_views
 
 __all__ = ["choose_views", "feature_step"]
 

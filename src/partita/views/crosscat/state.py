@@ -19,16 +19,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.columns_layout import (
+from partita.engines.gibbs import chain as chains
+from partita.engines.gibbs.chain import Chain, Schedule
+from partita.partitions import DirichletProcess, log_eppf
+from partita.views.crosscat.layout import (
     Layout,
     part_columns,
     put_columns,
     take_columns,
     view_blocks,
 )
-from partita.engines.gibbs import chain as chains
-from partita.engines.gibbs.chain import Chain, Schedule
-from partita.partitions import DirichletProcess, log_eppf
 
 __all__ = [
     "Plan",

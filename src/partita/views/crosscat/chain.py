@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.columns import Plan, Table, columns_in, log_joint, row_step
-from partita.engines.columns_birth import offer_view
-from partita.engines.columns_hall import choose_view, enter, leave
-from partita.engines.columns_layout import part_columns, view_blocks
-from partita.engines.columns_merge import merge_or_split
 from partita.engines.gibbs import sweep
 from partita.labels import canonical
 from partita.partitions import sample_hyper
 from partita.trace import label_dtype
+from partita.views.crosscat.birth import offer_view
+from partita.views.crosscat.column_gibbs import choose_view, enter, leave
+from partita.views.crosscat.layout import part_columns, view_blocks
+from partita.views.crosscat.merge import merge_or_split
+from partita.views.crosscat.state import Plan, Table, columns_in, log_joint, row_step
 
 __all__ = ["Snapshot", "ViewSnapshot", "calm", "column_step", "run_columns", "step", "take_snapshot"]
 

@@ -12,12 +12,12 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from partita.engines.overlap_table import seat_rows
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, log_eppf
+from partita.views.overlapping.table import seat_rows
 
 __all__ = ["cluster_rows", "group_columns", "independent_parts", "n_directions", "screen_dependence"]
 

@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita.engines.overlap_additive import Effects
-from partita.engines.overlap_state import State, add_view, by_views, log_prior, without_views
-from partita.engines.overlap_table import Hyper, seat_rows
 from partita.families.gaussian_full import GaussianFull
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.partitions import DirichletProcess
 from partita.partitions import simulate as simulate_labels
 from partita.partitions.buffet import log_odds, new_dish_rate
+from partita.views.overlapping.additive import Effects
+from partita.views.overlapping.state import State, add_view, by_views, log_prior, without_views
+from partita.views.overlapping.table import Hyper, seat_rows
 
 __all__ = ["FullTable"]
 
