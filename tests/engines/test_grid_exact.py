@@ -9,12 +9,12 @@ import itertools
 import numpy as np
 import pytest
 
+from partita.blocks.chain import run_grid, start_grid
+from partita.blocks.moves import Anchors, propose
+from partita.blocks.sweep import DIRECTED, TABLE, UNDIRECTED, log_joint, make_grid, seat, turned
 from partita.dispatch import interpreted
 from partita.engines.gibbs.chain import Schedule
 from partita.engines.gibbs.sweep import MANY
-from partita.engines.grid import DIRECTED, TABLE, UNDIRECTED, log_joint, make_grid, seat, turned
-from partita.engines.grid_chains import run_grid, start_grid
-from partita.engines.grid_moves import Anchors, propose
 from partita.engines.passes.rows import n_stats
 from partita.families import FAMILIES, Bernoulli
 from partita.families.contract import draw, simulate

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from partita.blocks.chain import start_grid, step_grid
+from partita.blocks.sweep import DIRECTED, TABLE, UNDIRECTED, cell_clusters
 from partita.engines.gibbs.chain import CUT, HYPER_SPREAD, Schedule
-from partita.engines.grid import DIRECTED, TABLE, UNDIRECTED, cell_clusters
-from partita.engines.grid_chains import start_grid, step_grid
 from partita.engines.passes.rows import n_stats
 from partita.families import Bernoulli
 from partita.families.contract import constrained, draw, simulate, unconstrained

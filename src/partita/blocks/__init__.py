@@ -1,5 +1,5 @@
 """Rows and columns together: relations whose cells come in blocks."""
 
-from partita.blocks.model import RelationalBlocks
+from partita.blocks.estimator import RelationalBlocks
 
 __all__ = ["RelationalBlocks"]

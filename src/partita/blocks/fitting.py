@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.blocks.chain import GridRun, run_grid, sequential_start
+from partita.blocks.sweep import TABLE, block_statistics
 from partita.engines.gibbs.chain import Schedule, average_families
-from partita.engines.grid import TABLE, block_statistics
-from partita.engines.grid_chains import GridRun, run_grid, sequential_start
 from partita.engines.run import Progress
 from partita.families import Block
 from partita.posterior import confidence, map_draw, point_estimate

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.blocks.sweep import UNDIRECTED, Grid, Side, close, grown, log_joint, seat, turned, turned_back
 from partita.engines.gibbs.sweep import MANY
-from partita.engines.grid import UNDIRECTED, Grid, Side, close, grown, log_joint, seat, turned, turned_back
 from partita.families.rows import log_marginals
 
 __all__ = ["Anchors", "Proposal", "choose_anchors", "merged", "propose", "replay", "split_merge"]

@@ -22,8 +22,8 @@ from partita.blocks.reading import (
     read_relations,
 )
 from partita.blocks.state import restore_state, saved_state
+from partita.blocks.sweep import DIRECTED, TABLE, UNDIRECTED
 from partita.engines.gibbs.chain import Schedule
-from partita.engines.grid import DIRECTED, TABLE, UNDIRECTED
 from partita.engines.run import print_progress
 from partita.estimator import FitReport, TableEstimator, as_generator
 from partita.execution import check_memory, make_executor

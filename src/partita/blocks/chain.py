@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.gibbs.chain import Schedule, generator, learn_cells
-from partita.engines.gibbs.sweep import MANY
-from partita.engines.grid import (
+from partita.blocks.moves import split_merge
+from partita.blocks.sweep import (
     TABLE,
     Grid,
     log_joint,
@@ -19,7 +18,8 @@ from partita.engines.grid import (
     seat_objects,
     sizes,
 )
-from partita.engines.grid_moves import split_merge
+from partita.engines.gibbs.chain import Schedule, generator, learn_cells
+from partita.engines.gibbs.sweep import MANY
 from partita.labels import canonical
 from partita.partitions import bind, sample_hyper
 from partita.trace import Trace, label_dtype
