@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from partita.engines.tree import Leaves, grow, log_bound, row_leaves
-from partita.engines.tree_cut import descend, in_height_order, n_clusters_posterior
-from partita.engines.tree_large import grow_in_groups
-from partita.engines.tree_learning import climb, evidence_of, grow_and_learn
 from partita.families import FAMILIES, Bernoulli, Block, Counts, GaussianDiagonal, Poisson
 from partita.families.contract import constrained, unconstrained
 from partita.partitions import DirichletProcess
 from partita.testing.enumeration import enumerate_partitions
+from partita.trees.bayesian.cut import descend, in_height_order, n_clusters_posterior
+from partita.trees.bayesian.large import grow_in_groups
+from partita.trees.bayesian.learning import climb, evidence_of, grow_and_learn
+from partita.trees.bayesian.merging import Leaves, grow, log_bound, row_leaves
 
 sys.path.insert(0, str(Path(__file__).parent))
 import naive_bhc
@@ -139,7 +139,7 @@ def test_probabilities_are_sums_over_the_partitions_of_the_tree():
 )
 def test_gradients_through_the_tree(name):
     """The climb's own gradient against differences of the whole bound."""
-    from partita.engines import tree_learning as learning
+    from partita.trees.bayesian import learning
 
     rng = np.random.default_rng(2)
     block = random_block(rng, 9, name)

@@ -12,8 +12,8 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import Agglomerative, BisectingClusters, Diana, KMedoids, SpanningTreeSplits, load
-from partita.engines.tree_divisive import medoid_split, spanning_linkage
 from partita.trees import lifetimes
+from partita.trees.division import medoid_split, spanning_linkage
 
 sys.path.insert(0, str(Path(__file__).parent))
 import naive_trees

@@ -1,7 +1,7 @@
 """Trees: groups within groups."""
 
 from partita.trees.agglomerative import Agglomerative
-from partita.trees.bayesian_tree import BayesianTree
+from partita.trees.bayesian.estimator import BayesianTree
 from partita.trees.choosing import gap_statistic, lifetimes
 from partita.trees.divisive import BisectingClusters, Diana, SpanningTreeSplits
 from partita.trees.medoids import KMedoids

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import StrOptions
 
-from partita.engines.tree_divisive import diana_split, divide, medoid_split, spanning_linkage
 from partita.trees.base import PairwiseTree
+from partita.trees.division import diana_split, divide, medoid_split, spanning_linkage
 
 __all__ = ["BisectingClusters", "Diana", "SpanningTreeSplits"]
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.rows import predictive
-from partita.engines.tree import Leaves, Merges, grow
-from partita.engines.tree_cut import leaf_labels
 from partita.execution import row_blocks
 from partita.families.registry import Block
+from partita.trees.bayesian.cut import leaf_labels
+from partita.trees.bayesian.merging import Leaves, Merges, grow
 
 __all__ = ["grow_in_groups"]
 
@@ -36,7 +36,7 @@ def grow_in_groups(
 
     Examples
     --------
-    >>> from partita.engines.tree import row_leaves
+    >>> from partita.trees.bayesian.merging import row_leaves
     >>> from partita.families import GaussianDiagonal
     >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 9.0 * (np.arange(60) % 2)[:, None]
     >>> block = Block(GaussianDiagonal.default(2), (X - 4.5) / 5, ("x", "y"))

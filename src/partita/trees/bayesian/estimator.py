@@ -9,14 +9,14 @@ from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from partita.engines.tree_cut import cut_nodes, in_height_order, leaf_labels, n_clusters_posterior
 from partita.estimator import TableEstimator, as_generator, warn_user
 from partita.mixture.asking import kinds_asked
 from partita.mixture.blocks import assemble, plan_families, reassemble
 from partita.table import Table
-from partita.trees.bayesian_growing import check_blocks, grow_tree, starting_families
-from partita.trees.bayesian_state import Answering, answering, restore_state, saved_state
-from partita.trees.bayesian_state import probabilities as cluster_probabilities
+from partita.trees.bayesian.cut import cut_nodes, in_height_order, leaf_labels, n_clusters_posterior
+from partita.trees.bayesian.growing import check_blocks, grow_tree, starting_families
+from partita.trees.bayesian.state import Answering, answering, restore_state, saved_state
+from partita.trees.bayesian.state import probabilities as cluster_probabilities
 
 __all__ = ["BayesianTree"]
 

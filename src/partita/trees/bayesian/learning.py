@@ -16,9 +16,9 @@ from scipy.linalg import eigh
 from scipy.optimize import minimize
 from scipy.special import digamma
 
-from partita.engines.tree import Evidence, Leaves, Merges, grow, log_bound, node_sums, weigh
 from partita.families.contract import constrained, learn, n_columns, unconstrained
 from partita.families.rows import log_marginals
+from partita.trees.bayesian.merging import Evidence, Leaves, Merges, grow, log_bound, node_sums, weigh
 
 __all__ = ["Grown", "climb", "evidence_of", "grow_and_learn"]
 
@@ -69,7 +69,7 @@ def evidence_of(
 
     Examples
     --------
-    >>> from partita.engines.tree import row_leaves
+    >>> from partita.trees.bayesian.merging import row_leaves
     >>> from partita.families import Bernoulli, Block
     >>> block = Block(Bernoulli.default(1), np.array([[1], [1]], np.int8), ("a",))
     >>> leaves = row_leaves([block], [block.family], 2, 1.0)
@@ -96,7 +96,7 @@ def climb(
 
     Examples
     --------
-    >>> from partita.engines.tree import row_leaves
+    >>> from partita.trees.bayesian.merging import row_leaves
     >>> from partita.families import Bernoulli, Block
     >>> block = Block(Bernoulli.default(4), np.eye(4, dtype=np.int8).repeat(3, axis=0), tuple("abcd"))
     >>> leaves = row_leaves([block], [block.family], 12, 1.0)

@@ -6,8 +6,8 @@ import heapq
 
 import numpy as np
 
-from partita.engines.tree import Merges
 from partita.labels import canonical
+from partita.trees.bayesian.merging import Merges
 
 __all__ = ["cut_nodes", "descend", "in_height_order", "leaf_labels", "n_clusters_posterior", "upper_nodes"]
 

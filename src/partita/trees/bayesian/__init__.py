@@ -1,0 +1,1 @@
+"""Bayesian hierarchical clustering: a tree whose merges have posterior odds."""
