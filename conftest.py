@@ -2,11 +2,19 @@
 
 from importlib.util import find_spec
 
-NEEDS_GRAPH = ["consensus/cspa.py", "consensus/hgpa.py", "consensus/mcla.py", "engines/partitioner.py"]
+NEEDS_GRAPH = [
+    "consensus/graphs/cspa.py",
+    "consensus/graphs/hgpa.py",
+    "consensus/graphs/mcla.py",
+    "consensus/graphs/partitioner.py",
+]
 
 collect_ignore = []
 if find_spec("leidenalg") is None:
-    collect_ignore += ["src/partita/consensus/bipartite_modularity.py", "src/partita/engines/communities.py"]
+    collect_ignore += [
+        "src/partita/consensus/graphs/bipartite_modularity.py",
+        "src/partita/consensus/graphs/communities.py",
+    ]
 if find_spec("pymetis") is None or find_spec("mtkahypar") is None:
     collect_ignore += [f"src/partita/{module}" for module in NEEDS_GRAPH]
 if find_spec("anndata") is None:

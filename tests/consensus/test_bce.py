@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import load
 from partita.consensus import BCE
-from partita.engines import cells_vb
+from partita.consensus.bce import vb as cells_vb
 from partita.estimator import DataWarning
 
 SHORT = {"n_chains": 2, "n_draws": 60, "burn_in": 30}

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import partita
 from partita import Consensus
-from partita.consensus import finding
+from partita.consensus.default import pipeline
 from partita.estimator import DataWarning
 
 # holes are reported, which is tested where labelings are read
@@ -133,7 +133,7 @@ def test_a_weight_is_so_many_rows():
 
 def test_a_sample_of_rows_finds_what_all_rows_do(monkeypatch):
     z, Y = planted(7, n=900, groups=3, members=10)
-    monkeypatch.setattr(finding.pick_leaves, "__defaults__", (150,))
+    monkeypatch.setattr(pipeline.pick_leaves, "__defaults__", (150,))
     model = Consensus(random_state=0).fit(Y)
     assert model.n_clusters_ == 3 and adjusted_rand_score(z, model.labels_) > 0.98
     again = Consensus(random_state=0).fit(Y[::-1])

@@ -18,14 +18,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
 from partita.consensus import CSPA, HBGF, HGPA, LWEA, MCLA, BipartiteModularity
-from partita.engines.bipartite import spectral_embedding
-from partita.engines.cluster_uncertainty import cluster_uncertainty
-from partita.engines.communities import bipartite_communities, bipartite_modularity
-from partita.engines.cut_balance import mean_nmi
-from partita.engines.linkage_joining import pooled_links
-from partita.engines.meta_clusters import jaccard_graph
-from partita.engines.partitioner import cut_graph, cut_hypergraph, edge_cut
-from partita.engines.similarity_graph import coassociation_graph
+from partita.consensus.graphs.bipartite import spectral_embedding
+from partita.consensus.graphs.communities import bipartite_communities, bipartite_modularity
+from partita.consensus.graphs.cut_balance import mean_nmi
+from partita.consensus.graphs.meta_clusters import jaccard_graph
+from partita.consensus.graphs.partitioner import cut_graph, cut_hypergraph, edge_cut
+from partita.consensus.graphs.similarity_graph import coassociation_graph
+from partita.consensus.linkage.cluster_uncertainty import cluster_uncertainty
+from partita.consensus.linkage.joining import pooled_links
 from partita.estimator import DataWarning
 from partita.labels import canonical, one_hot, set_partitions, signatures
 
@@ -409,7 +409,7 @@ def test_same_answer_after_storage(make, ensemble, tmp_path):
 
 
 def test_message_without_the_extra(monkeypatch, ensemble):
-    from partita.engines import partitioner
+    from partita.consensus.graphs import partitioner
 
     partitioner._mtkahypar.cache_clear()
     for package in ("pymetis", "mtkahypar", "leidenalg"):

@@ -15,9 +15,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
 from partita import LACA
+from partita.consensus.linkage.laca_search import laca
+from partita.consensus.linkage.pair_agreement import cross_members, pair_counts
 from partita.datasets import load_benchmark
-from partita.engines.laca import laca
-from partita.engines.pair_agreement import cross_members, pair_counts
 from partita.estimator import DataWarning
 from partita.labels import canonical, signatures
 
@@ -147,7 +147,7 @@ def test_large_tables_are_counted_alike(monkeypatch):
     rng = np.random.default_rng(1)
     Y, w = rng.integers(-1, 5, size=(40, 3)), rng.random(40) + 0.5
     dense = cross_members(list(Y.T), w)
-    monkeypatch.setattr("partita.engines.pair_agreement.DENSE_CELLS", 0)
+    monkeypatch.setattr("partita.consensus.linkage.pair_agreement.DENSE_CELLS", 0)
     assert np.allclose(np.stack(dense), np.stack(cross_members(list(Y.T), w)))
 
 

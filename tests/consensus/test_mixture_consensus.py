@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import partita
 from partita import MixtureConsensus
-from partita.consensus.criteria import log_regret
+from partita.consensus.mixtures.criteria import log_regret
 from partita.engines.climb import em
 from partita.engines.passes.rows import Parameters, collect, label_rows, plug_in
 from partita.families import FAMILIES

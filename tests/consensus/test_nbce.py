@@ -7,7 +7,7 @@ import pytest
 
 import partita
 from partita import NBCE
-from partita.consensus.evidence import independent_votes
+from partita.consensus.evidence_size import independent_votes
 from partita.estimator import DataWarning
 from partita.metrics import adjusted_rand
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from partita import NBCE
-from partita.consensus.label_mixtures import label_block
+from partita.consensus.mixtures.label_mixtures import label_block
 from partita.dispatch import interpreted
 from partita.engines.climb.seeding import label_statistics
 from partita.engines.climb.vb import evidence, learn_hyper

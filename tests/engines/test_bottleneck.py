@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from partita.engines.bottleneck import APART, cut_tree, grow_tree, sample_signatures
-from partita.engines.pair_information import cut_curve, pair_information, resampled_cuts
-from partita.engines.tempered import SMOOTHING, agreement, log_joint, soften
+from partita.consensus.default.bottleneck import APART, cut_tree, grow_tree, sample_signatures
+from partita.consensus.default.pair_information import cut_curve, pair_information, resampled_cuts
+from partita.consensus.default.tempered import SMOOTHING, agreement, log_joint, soften
 
 
 def f(x):

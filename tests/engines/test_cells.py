@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import digamma, gammaln
 
-from partita.engines import cells, cells_concentration, cells_gibbs, cells_vb
+from partita.consensus import label_layout
+from partita.consensus.bce import concentration, gibbs, vb
 from partita.families.special import log_gamma_and_digamma
 from partita.testing import FALSE_ALARM, chi_square, effective_size
 
@@ -20,7 +21,7 @@ SEEN = np.argwhere(Y >= 0)
 def laid_out(codes=Y, n_levels=N_LEVELS, weights=None, powers=None):
     weights = np.ones(len(codes)) if weights is None else np.asarray(weights, float)
     powers = np.ones(codes.shape[1]) if powers is None else np.asarray(powers, float)
-    return cells.lay_out(codes, n_levels, weights, powers)
+    return label_layout.lay_out(codes, n_levels, weights, powers)
 
 
 def naive_log_joint(codes, z, alpha, eta, n_levels):
@@ -55,10 +56,10 @@ def enumerated(codes=Y, alpha=ALPHA, eta=ETA, n_levels=N_LEVELS, repeats=None):
 
 
 def chain_at(state, alpha=ALPHA):
-    laid, _, members = cells_gibbs.copies(laid_out())
+    laid, _, members = gibbs.copies(laid_out())
     z = np.full(Y.shape, -1, dtype=np.int16)
     z[tuple(SEEN.T)] = state
-    return cells_gibbs.from_latent(laid, members, alpha, ETA, z)
+    return gibbs.from_latent(laid, members, alpha, ETA, z)
 
 
 def evidence(log_joint):
@@ -81,9 +82,7 @@ def threshold(state, cell, n_steps=50):
     for _ in range(n_steps):
         hold[i, m] = (lo + hi) / 2
         z, table, sums, counts = (a.copy() for a in (at.z, at.table, at.sums, at.counts))
-        cells_gibbs.sweep_labels(
-            at.positions, at.members, at.alpha, ETA, prior_sums, z, table, sums, counts, hold
-        )
+        gibbs.sweep_labels(at.positions, at.members, at.alpha, ETA, prior_sums, z, table, sums, counts, hold)
         lo, hi = (hold[i, m], hi) if z[i, m] == 0 else (lo, hold[i, m])
     return lo
 
@@ -106,7 +105,7 @@ def test_a_redrawn_label_leaves_the_enumerated_posterior_where_it_is(exact):
 def test_log_joint_of_a_chain_is_the_product_of_two_urns(exact):
     states, log_joint = exact
     for j in range(0, 256, 17):
-        assert cells_gibbs.log_joint(chain_at(states[j])) == pytest.approx(log_joint[j], abs=1e-10)
+        assert gibbs.log_joint(chain_at(states[j])) == pytest.approx(log_joint[j], abs=1e-10)
 
 
 def test_a_chain_visits_states_as_often_as_they_are_probable(exact):
@@ -118,7 +117,7 @@ def test_a_chain_visits_states_as_often_as_they_are_probable(exact):
     radix = 2 ** np.arange(len(SEEN))[::-1]
     for t in range(n_draws):
         for _ in range(thin):
-            chain = cells_gibbs.step(chain, rng)
+            chain = gibbs.step(chain, rng)
         visited[t] = chain.z[tuple(SEEN.T)] @ radix
     pi = np.exp(log_joint - evidence(log_joint))
     effective = min(
@@ -139,18 +138,18 @@ def test_memberships_of_a_chain_are_those_of_the_enumeration():
     """Asymmetric alpha and given names: few switches, so the pool's mean is compared with states aligned to it."""
     states, log_joint = enumerated()
     pi = np.exp(log_joint - evidence(log_joint))
-    laid, _, _ = cells_gibbs.copies(laid_out())
-    pool = cells_gibbs.new_pool(3, 7, 2)
+    laid, _, _ = gibbs.copies(laid_out())
+    pool = gibbs.new_pool(3, 7, 2)
     for j in np.argsort(-pi)[:2]:
-        one = cells_gibbs.add_draw(cells_gibbs.new_pool(3, 7, 2), chain_at(states[j]))
+        one = gibbs.add_draw(gibbs.new_pool(3, 7, 2), chain_at(states[j]))
         n = np.array([[((states[j] == k) & (SEEN[:, 0] == i)).sum() for k in range(2)] for i in range(3)])
         np.testing.assert_allclose(
             one.memberships, (ALPHA + n) / (ALPHA.sum() + n.sum(axis=1, keepdims=True))
         )
     # the same draw with its names exchanged adds the same
-    pool = cells_gibbs.add_draw(pool, chain_at(states[5], np.array([0.7, 1.6])))
+    pool = gibbs.add_draw(pool, chain_at(states[5], np.array([0.7, 1.6])))
     once = pool.memberships.copy(), pool.beta.copy()
-    pool = cells_gibbs.add_draw(pool, chain_at(1 - states[5], np.array([1.6, 0.7])))
+    pool = gibbs.add_draw(pool, chain_at(1 - states[5], np.array([1.6, 0.7])))
     np.testing.assert_allclose(pool.memberships, 2 * once[0])
     np.testing.assert_allclose(pool.beta, 2 * once[1])
     np.testing.assert_allclose(pool.alpha, 2 * ALPHA)
@@ -158,20 +157,20 @@ def test_memberships_of_a_chain_are_those_of_the_enumeration():
 
 
 def test_repeated_labels_of_a_member_share_their_distributions():
-    repeated, rows, members = cells_gibbs.copies(laid_out(weights=[1, 2, 0], powers=[1, 2, 1]))
+    repeated, rows, members = gibbs.copies(laid_out(weights=[1, 2, 0], powers=[1, 2, 1]))
     assert rows.tolist() == [0, 1, 1] and members.tolist() == [0, 1, 1, 2]
     assert repeated.positions.tolist() == [[0, 4, 4, 6], [0, 2, 2, -1], [0, 2, 2, -1]]
     for which in ("weights", "powers"):
         with pytest.raises(ValueError, match=r"0\.5 at position 1.*whole numbers"):
-            cells_gibbs.copies(laid_out(**{which: [1, 0.5, 1]}))
+            gibbs.copies(laid_out(**{which: [1, 0.5, 1]}))
 
 
 def climb(laid, K=2, alpha=None, n_steps=300, learn=False, seed=0, smoothing=ETA):
     alpha = np.full(K, 1.0) if alpha is None else alpha
-    state = cells_vb.init(laid, alpha, smoothing, np.random.default_rng(seed))
+    state = vb.init(laid, alpha, smoothing, np.random.default_rng(seed))
     bounds = []
     for _ in range(n_steps):
-        state = cells_vb.step(state, laid, smoothing, learn_alpha=learn)
+        state = vb.step(state, laid, smoothing, learn_alpha=learn)
         bounds.append(state.objective)
     return state, np.array(bounds)
 
@@ -198,11 +197,11 @@ def test_bound_is_the_evidence_where_nothing_is_hidden():
 def test_bound_is_the_textbook_sum_of_expectations():
     """At any q: prior and likelihood terms minus the entropies, written out cell by cell."""
     laid = laid_out(weights=[1, 3, 2], powers=[1, 0.5, 2])
-    state = cells_vb.init(laid, ALPHA, ETA, np.random.default_rng(1))
+    state = vb.init(laid, ALPHA, ETA, np.random.default_rng(1))
     for _ in range(2):
-        before = state.log_theta.copy(), cells_vb.exp_expected_log(state.table, laid.starts)
-        state = cells_vb.step(state, laid, ETA, learn_alpha=False)
-    log_B = np.log(cells_vb.exp_expected_log(state.table, laid.starts))
+        before = state.log_theta.copy(), vb.exp_expected_log(state.table, laid.starts)
+        state = vb.step(state, laid, ETA, learn_alpha=False)
+    log_B = np.log(vb.exp_expected_log(state.table, laid.starts))
     bound = 0.0
     for i, row in enumerate(laid.positions):
         gamma = ALPHA.copy()
@@ -249,7 +248,7 @@ def test_bound_rises_while_the_concentration_is_learned(mixed, learn):
     assert bounds[-1] > climb(laid, alpha=np.full(2, 30.0))[1][-1] + 1.0
     if learn == "symmetric":
         assert state.alpha[0] == state.alpha[1]
-    found = cells.fold_in(laid, state.alpha, cells_vb.exp_expected_log(state.table, laid.starts))
+    found = label_layout.fold_in(laid, state.alpha, vb.exp_expected_log(state.table, laid.starts))
     found = found if found[0, 0] > 0.5 else found[:, ::-1]
     assert np.abs(found - theta).mean() < 0.1
     assert np.abs(found[40:] - 0.5).mean() < 0.12
@@ -267,9 +266,9 @@ def test_weights_are_repeated_rows(mixed, learn, rtol):
         laid_out(codes, np.full(30, 2), weights=w),
         laid_out(np.repeat(codes, w, axis=0), np.full(30, 2)),
     ):
-        state = cells_vb.init(laid, np.ones(2), ETA, np.random.default_rng(0), table)
+        state = vb.init(laid, np.ones(2), ETA, np.random.default_rng(0), table)
         for _ in range(20):
-            state = cells_vb.step(state, laid, ETA, learn_alpha=learn)
+            state = vb.step(state, laid, ETA, learn_alpha=learn)
         out.append(state)
     np.testing.assert_allclose(out[0].table, out[1].table, rtol=rtol)
     np.testing.assert_allclose(out[0].alpha, out[1].alpha, rtol=rtol)
@@ -288,7 +287,7 @@ def test_folding_in_is_the_fixed_point_of_the_update():
     rng = np.random.default_rng(6)
     B = rng.random((7, 2))
     powers = np.array([1.0, 0.5, 2.0])
-    found = cells.fold_in(laid_out(powers=powers), ALPHA, B)
+    found = label_layout.fold_in(laid_out(powers=powers), ALPHA, B)
     for row, shares in zip(laid_out().positions, found, strict=True):
         total = ALPHA.sum() + powers[row >= 0].sum()
         weights = np.exp(digamma(total * shares))
@@ -304,14 +303,15 @@ def test_probability_of_rows_sums_to_one_and_is_close_to_the_integral():
     rng = np.random.default_rng(2)
     beta = np.concatenate([rng.dirichlet(np.full(J, 0.5), size=2).T for J in N_LEVELS])
     every = rows_of(N_LEVELS)
-    found = np.exp(cells.log_predictive_rows(laid_out(every), ALPHA, beta))
+    found = np.exp(label_layout.log_predictive_rows(laid_out(every), ALPHA, beta))
     assert found.sum() == pytest.approx(1.0, abs=1e-12)
     exact = [integral(row, beta) for row in laid_out(every).positions]
     assert np.sum(exact) == pytest.approx(1.0, abs=1e-12)
     np.testing.assert_allclose(found, exact, rtol=0.1)
     one = laid_out(np.where(np.arange(3) == 1, every, -1))
     np.testing.assert_allclose(
-        np.exp(cells.log_predictive_rows(one, ALPHA, beta)), [integral(row, beta) for row in one.positions]
+        np.exp(label_layout.log_predictive_rows(one, ALPHA, beta)),
+        [integral(row, beta) for row in one.positions],
     )
 
 
@@ -331,13 +331,10 @@ def integral(row, beta):
 def test_concentration_of_a_chain_has_its_posterior():
     """Against a grid: two clusters, counts held fixed."""
     counts = np.array([[3.0, 1.0, 4.0], [4.0, 1.0, 3.0], [0.0, 0.0, 8.0]])
-    grid = np.exp(np.linspace(np.log(cells_concentration.SMALLEST), np.log(60.0), 160))
+    grid = np.exp(np.linspace(np.log(concentration.SMALLEST), np.log(60.0), 160))
     log_p = np.array(
         [
-            [
-                cells_concentration.log_memberships(np.array([a, b]), counts) - a - b + np.log(a * b)
-                for b in grid
-            ]
+            [concentration.log_memberships(np.array([a, b]), counts) - a - b + np.log(a * b) for b in grid]
             for a in grid
         ]
     )
@@ -346,7 +343,7 @@ def test_concentration_of_a_chain_has_its_posterior():
     rng = np.random.default_rng(0)
     alpha, draws = np.ones(2), []
     for _ in range(4000):
-        alpha = cells_concentration.walk_alpha(alpha, counts, rng)
+        alpha = concentration.walk_alpha(alpha, counts, rng)
         draws.append(np.log(alpha[0]))
     draws = np.array(draws)
     mean = p @ np.log(grid)
@@ -365,9 +362,9 @@ def test_newton_finds_the_maximum_and_keeps_to_its_range():
     for true in ([0.3, 4.0, 1.0], [0.05, 0.05, 0.05], [80.0, 20.0, 300.0]):
         mean_log = np.log(np.maximum(rng.dirichlet(true, size=20_000), 1e-300)).mean(axis=0)
         for start in (0.01, 1.0, 500.0):
-            found = cells_concentration.fit_alpha(np.full(3, start), mean_log)
-            found = cells_concentration.fit_alpha(found, mean_log)
+            found = concentration.fit_alpha(np.full(3, start), mean_log)
+            found = concentration.fit_alpha(found, mean_log)
             slope = digamma(found.sum()) - digamma(found) + mean_log
             assert np.abs(slope * found).max() < 1e-4
-    pure = cells_concentration.fit_alpha(np.ones(2), np.array([-300.0, -300.0]))
-    np.testing.assert_array_equal(pure, cells_concentration.SMALLEST)
+    pure = concentration.fit_alpha(np.ones(2), np.array([-300.0, -300.0]))
+    np.testing.assert_array_equal(pure, concentration.SMALLEST)

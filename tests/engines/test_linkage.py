@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import is_valid_linkage
 
+from partita.consensus.linkage.agglomeration import (
+    Tree,
+    agglomerate,
+    cut,
+    label_leaves,
+    pair_link,
+    scipy_linkage,
+)
 from partita.dispatch import interpreted
-from partita.engines.linkage import Tree, agglomerate, cut, label_leaves, pair_link, scipy_linkage
 from partita.labels import canonical, signatures
 
 

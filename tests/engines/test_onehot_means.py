@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from partita.engines.cells import lay_out
-from partita.engines.onehot_means import assign, best_means, centres, utility
+from partita.consensus.label_layout import lay_out
+from partita.consensus.votes.onehot_means import assign, best_means, centres, utility
 from partita.labels import set_partitions
 
 

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from partita.engines.cells import lay_out
-from partita.engines.relabelling import ballots, count_votes, elect, medoid, translate
+from partita.consensus.label_layout import lay_out
+from partita.consensus.votes.relabeling import ballots, count_votes, elect, medoid, translate
 
 
 def laid_out(codes, weights=None, powers=None):

@@ -21,7 +21,7 @@ from partita.consensus.labelings import (
     other_negatives,
     reading_options,
 )
-from partita.consensus.parted import label_silent, read_parted
+from partita.consensus.out_of_core import label_silent, read_parted
 from partita.estimator import FitReport, TableEstimator, as_generator
 from partita.execution import BlockSource, PartData, find_blocks
 from partita.labels import label_histograms, signatures

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from partita.consensus.label_layout import Cells, count_table, level_sums, nearest_seed
 from partita.dispatch import kernel
-from partita.engines.cells import Cells, count_table, level_sums, nearest_seed
 
 __all__ = ["Means", "assign", "best_means", "centres", "mean_share", "utility"]
 
@@ -124,7 +124,7 @@ def utility(cells: Cells, z: np.ndarray, K: int) -> np.ndarray:
 
     Examples
     --------
-    >>> from partita.engines.cells import lay_out
+    >>> from partita.consensus.label_layout import lay_out
     >>> cells = lay_out(np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([2, 2]), np.ones(4), np.ones(2))
     >>> utility(cells, np.array([0, 0, 1, 1]), 2)
     array([0.5, 0. ])

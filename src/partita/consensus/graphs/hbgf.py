@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from partita.consensus.graph_cuts import GraphCut, Partition
+from partita.consensus.graphs.bipartite import bipartite_graph, spectral_embedding
+from partita.consensus.graphs.graph_cuts import GraphCut, Partition
+from partita.consensus.graphs.partitioner import cut_graph
 from partita.consensus.labelings import Labelings
-from partita.engines.bipartite import bipartite_graph, spectral_embedding
-from partita.engines.partitioner import cut_graph
 from partita.labels import Signatures, canonical
 
 __all__ = ["HBGF"]

@@ -10,11 +10,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import Found
 from partita.consensus.labelings import Labelings
+from partita.consensus.linkage.agglomeration import (
+    Tree,
+    agglomerate,
+    cut,
+    label_leaves,
+    pair_link,
+    scipy_linkage,
+)
+from partita.consensus.linkage.joining import LeafSample, join, pooled_links, sample_leaves
+from partita.consensus.linkage.pair_links import complete_link, single_link
+from partita.consensus.linkage.tree_consensus import TREE_CLUSTERS, TreeConsensus, leaf_attributes
 from partita.consensus.own_agreement import own_agreement
-from partita.consensus.tree_consensus import TREE_CLUSTERS, TreeConsensus, leaf_attributes
-from partita.engines.linkage import Tree, agglomerate, cut, label_leaves, pair_link, scipy_linkage
-from partita.engines.linkage_joining import LeafSample, join, pooled_links, sample_leaves
-from partita.engines.linkage_pairs import complete_link, single_link
 from partita.labels import signatures
 
 __all__ = ["EvidenceAccumulation"]

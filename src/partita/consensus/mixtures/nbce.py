@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import Found
-from partita.consensus.distinct import Rows, distinct_rows
-from partita.consensus.evidence import independent_votes, relative_weights
-from partita.consensus.label_mixtures import PSEUDO_COUNT, LabelMixture, label_block
+from partita.consensus.evidence_size import independent_votes, relative_weights
 from partita.consensus.labelings import Labelings
-from partita.consensus.nbce_notes import (
+from partita.consensus.mixtures.distinct import Rows, distinct_rows
+from partita.consensus.mixtures.label_mixtures import PSEUDO_COUNT, LabelMixture, label_block
+from partita.consensus.mixtures.nbce_notes import (
     FEWEST_DRAWS,
     note_agreement,
     note_bound,
@@ -72,7 +72,7 @@ class NBCE(LabelMixture):
         a member with the power 1/10 are exactly one member). "independent": 1, as in the paper. A number in (0, 1]
         counts each member as that much of a vote. "estimated": as much as makes the members' joint surprise what
         independent members' would be, given a first partition
-        (:func:`partita.consensus.evidence.independent_votes`).
+        (:func:`partita.consensus.evidence_size.independent_votes`).
     n_clusters : int, optional
         The number of clusters, where it is known (some of them may stay empty).
     max_clusters : int, optional

@@ -2,7 +2,7 @@
 
 A mixture of label rows takes every member for fresh evidence. Members of an ensemble are not: given the clusters their
 labels still move together. So the likelihood of a row is taken to the power that leaves it the evidence of W
-independent labels, W being what the members are worth (:func:`partita.consensus.evidence.independent_votes`).
+independent labels, W being what the members are worth (:func:`partita.consensus.evidence_size.independent_votes`).
 With W = M this is Topchy, Jain and Punch's mixture (2004).
 """
 

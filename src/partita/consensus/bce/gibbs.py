@@ -20,9 +20,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
+from partita.consensus.bce.concentration import log_memberships, walk_alpha
+from partita.consensus.label_layout import Cells, level_sums, nearest_seed
 from partita.dispatch import kernel
-from partita.engines.cells import Cells, level_sums, nearest_seed
-from partita.engines.cells_concentration import log_memberships, walk_alpha
 
 __all__ = [
     "CellsChain",

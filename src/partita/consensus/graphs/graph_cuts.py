@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.graphs.cut_balance import BalancedCut, Cut, choose_balance, mean_nmi
 from partita.consensus.labelings import Labelings
 from partita.consensus.own_agreement import own_agreement
-from partita.engines.cut_balance import BalancedCut, Cut, choose_balance, mean_nmi
 from partita.labels import Signatures, signatures
 
 __all__ = ["GraphCut", "Partition", "cut_attributes"]

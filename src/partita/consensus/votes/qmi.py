@@ -9,9 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.label_layout import lay_out
 from partita.consensus.labelings import Labelings
-from partita.engines.cells import lay_out
-from partita.engines.onehot_means import best_means, centres, mean_share, utility
+from partita.consensus.votes.onehot_means import best_means, centres, mean_share, utility
 from partita.estimator import warn_user
 from partita.labels import signatures
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita.consensus.evidence import independent_votes
-from partita.engines.bottleneck import cut_tree, grow_tree, sample_signatures
-from partita.engines.pair_information import Curve, cut_curve, resampled_cuts
-from partita.engines.tempered import Softened, agreement, soften
+from partita.consensus.default.bottleneck import cut_tree, grow_tree, sample_signatures
+from partita.consensus.default.pair_information import Curve, cut_curve, resampled_cuts
+from partita.consensus.default.tempered import Softened, agreement, soften
+from partita.consensus.evidence_size import independent_votes
 
 __all__ = ["Answer", "Leaves", "chance_share", "find_consensus", "pick_leaves"]
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import entr, xlogy
 
+from partita.consensus.default.bottleneck import LabelTree, cut_tree
 from partita.dispatch import kernel
-from partita.engines.bottleneck import LabelTree, cut_tree
 
 __all__ = ["Curve", "cut_curve", "member_pairs", "pair_information", "resampled_cuts"]
 
@@ -101,7 +101,7 @@ def cut_curve(
 
     Examples
     --------
-    >>> from partita.engines.bottleneck import grow_tree
+    >>> from partita.consensus.default.bottleneck import grow_tree
     >>> codes, J = np.array([[0, 0], [1, 1], [2, 2]]), np.array([3, 3])
     >>> tree = grow_tree(codes, np.full(3, 4.0), J, np.ones(2))
     >>> curve = cut_curve(tree, codes, np.full(3, 4.0), J, np.ones(2), 3)

@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.bce import gibbs, vb
+from partita.consensus.bce.concentration import LARGEST, SMALLEST
+from partita.consensus.label_layout import Cells, fold_in, lay_out, level_sums, log_predictive_rows
 from partita.consensus.labelings import Labelings
-from partita.engines import cells_gibbs, cells_vb
-from partita.engines.cells import Cells, fold_in, lay_out, level_sums, log_predictive_rows
-from partita.engines.cells_concentration import LARGEST, SMALLEST
 from partita.engines.run import Progress, Run, print_progress
 from partita.estimator import warn_user
 from partita.labels import signatures
@@ -197,7 +197,7 @@ class BCE(ConsensusEstimator):
         self._n_levels, self._powers = labelings.n_levels, labelings.member_weights
         rows = lay_out(labelings.codes, labelings.n_levels, labelings.weights, labelings.member_weights)
         if self.inference == "gibbs":
-            cells_gibbs.check_counts(rows)  # before VB spends its time
+            gibbs.check_counts(rows)  # before VB spends its time
         if self.inference == "vb" or self.n_clusters is None:
             run = self._climb(labelings, rng)
             if self.inference == "vb":
@@ -209,7 +209,7 @@ class BCE(ConsensusEstimator):
         distinct = signatures(labelings.codes, labelings.weights)
         cells = lay_out(distinct.rows, labelings.n_levels, distinct.weights, labelings.member_weights)
         climb = partial(
-            cells_vb.climb,
+            vb.climb,
             cells,
             smoothing=float(self.smoothing),
             n_init=self.n_init,
@@ -264,7 +264,7 @@ class BCE(ConsensusEstimator):
 
     def _found_by_vb(self, run: Run, rows: Cells) -> Found:
         state = run.state
-        folding = cells_vb.exp_expected_log(state.table, rows.starts)
+        folding = vb.exp_expected_log(state.table, rows.starts)
         beta = state.table / np.repeat(level_sums(state.table, rows.starts), self._n_levels, axis=0)
         memberships = fold_in(rows, state.alpha, folding)
         if run.reason == "max_iter":
@@ -294,7 +294,7 @@ class BCE(ConsensusEstimator):
             if self.n_clusters is not None
             else max(self.bounds_, key=self.bounds_.__getitem__)
         )
-        pool, traces = cells_gibbs.run_chains(
+        pool, traces = gibbs.run_chains(
             rows, self._alpha(K), float(self.smoothing), rng.spawn(self.n_chains), n_draws=self.n_draws,
             burn_in=self.burn_in, thin=self.thin, learn_alpha=self.learn_concentration,
             watch=lambda chain, iteration, log_joint: self._watch(

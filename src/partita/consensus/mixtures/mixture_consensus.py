@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import Found
-from partita.consensus.criteria import CRITERIA
-from partita.consensus.distinct import Rows, distinct_rows
-from partita.consensus.label_mixtures import LabelMixture, label_block
 from partita.consensus.labelings import Labelings
+from partita.consensus.mixtures.criteria import CRITERIA
+from partita.consensus.mixtures.distinct import Rows, distinct_rows
+from partita.consensus.mixtures.label_mixtures import LabelMixture, label_block
 from partita.engines.passes.rows import Assignment, assign_rows, plug_in
 from partita.estimator import warn_user
 from partita.families import Block

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.label_layout import Cells, lay_out
 from partita.consensus.labelings import Labelings
-from partita.engines.cells import Cells, lay_out
-from partita.engines.onehot_means import best_means
-from partita.engines.relabelling import count_votes, elect, medoid
+from partita.consensus.votes.onehot_means import best_means
+from partita.consensus.votes.relabeling import count_votes, elect, medoid
 from partita.labels import signatures
 
 __all__ = ["Voting"]

@@ -10,11 +10,11 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from partita.consensus.base import ConsensusEstimator, Found
-from partita.consensus.evidence import relative_weights
-from partita.consensus.finding import CHANCE, Answer, find_consensus
+from partita.consensus.default.pair_probabilities import PairProbabilities
+from partita.consensus.default.pipeline import CHANCE, Answer, find_consensus
+from partita.consensus.default.tempered import log_joint
+from partita.consensus.evidence_size import relative_weights
 from partita.consensus.labelings import Labelings
-from partita.consensus.pair_probabilities import PairProbabilities
-from partita.engines.tempered import log_joint
 from partita.labels import signatures
 
 __all__ = ["Consensus"]

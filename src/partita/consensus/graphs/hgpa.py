@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from partita.consensus.graph_cuts import GraphCut, Partition
+from partita.consensus.graphs.graph_cuts import GraphCut, Partition
+from partita.consensus.graphs.partitioner import cut_hypergraph
 from partita.consensus.labelings import Labelings
-from partita.engines.partitioner import cut_hypergraph
 from partita.labels import Signatures, one_hot
 
 __all__ = ["HGPA"]

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partita.engines.linkage import Tree, agglomerate, cut, label_leaves, pair_link
-from partita.engines.linkage_joining import average_links, join, sample_leaves
-from partita.engines.pair_agreement import (
+from partita.consensus.linkage.agglomeration import Tree, agglomerate, cut, label_leaves, pair_link
+from partita.consensus.linkage.joining import average_links, join, sample_leaves
+from partita.consensus.linkage.pair_agreement import (
     CrossedMembers,
     PairCounts,
     Rates,

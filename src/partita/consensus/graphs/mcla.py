@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from partita.consensus.base import Found
-from partita.consensus.graph_cuts import GraphCut, cut_attributes
+from partita.consensus.graphs.cut_balance import Cut
+from partita.consensus.graphs.graph_cuts import GraphCut, cut_attributes
+from partita.consensus.graphs.meta_clusters import association_weights, associations, jaccard_graph
+from partita.consensus.graphs.partitioner import cut_graph
 from partita.consensus.labelings import Labelings
-from partita.engines.cut_balance import Cut
-from partita.engines.meta_clusters import association_weights, associations, jaccard_graph
-from partita.engines.partitioner import cut_graph
 from partita.labels import one_hot, signatures
 
 __all__ = ["MCLA"]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partita.consensus.linkage.agglomeration import Tree, greedy_order
 from partita.dispatch import kernel
-from partita.engines.linkage import Tree, greedy_order
 
 __all__ = ["complete_link", "likeness", "single_link"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from partita.consensus.evidence_accumulation import EvidenceAccumulation
 from partita.consensus.labelings import Labelings
-from partita.engines.cluster_uncertainty import cluster_uncertainty
+from partita.consensus.linkage.cluster_uncertainty import cluster_uncertainty
+from partita.consensus.linkage.evidence_accumulation import EvidenceAccumulation
 from partita.labels import signatures
 
 __all__ = ["LWEA"]

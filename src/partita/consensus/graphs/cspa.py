@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from partita.consensus.graph_cuts import GraphCut, Partition
+from partita.consensus.graphs.graph_cuts import GraphCut, Partition
+from partita.consensus.graphs.partitioner import cut_graph
+from partita.consensus.graphs.similarity_graph import coassociation_graph
 from partita.consensus.labelings import Labelings
-from partita.engines.linkage_joining import LeafSample, join, pooled_links, sample_leaves
-from partita.engines.partitioner import cut_graph
-from partita.engines.similarity_graph import coassociation_graph
+from partita.consensus.linkage.joining import LeafSample, join, pooled_links, sample_leaves
 from partita.labels import Signatures
 
 __all__ = ["CSPA"]

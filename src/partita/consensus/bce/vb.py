@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from partita.consensus.bce.concentration import fit_alpha
+from partita.consensus.label_layout import Cells, level_sums, seed_table
 from partita.dispatch import kernel
-from partita.engines.cells import Cells, level_sums, seed_table
-from partita.engines.cells_concentration import fit_alpha
 from partita.engines.run import Run, best_run, iterate
 from partita.families.special import log_gamma_and_digamma
 

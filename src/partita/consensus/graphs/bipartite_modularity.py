@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.graphs.communities import bipartite_communities, bipartite_modularity
 from partita.consensus.labelings import Labelings
 from partita.consensus.own_agreement import own_agreement
-from partita.engines.communities import bipartite_communities, bipartite_modularity
 from partita.labels import one_hot, signatures
 
 __all__ = ["BipartiteModularity"]

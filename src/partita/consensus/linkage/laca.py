@@ -11,12 +11,12 @@ from sklearn.utils._param_validation import Interval
 
 from partita.consensus.base import Found
 from partita.consensus.labelings import Labelings
+from partita.consensus.linkage.agglomeration import scipy_linkage
+from partita.consensus.linkage.joining import average_links
+from partita.consensus.linkage.laca_search import LacaFit, laca
+from partita.consensus.linkage.pair_agreement import adjusted_agreement, pair_information
+from partita.consensus.linkage.tree_consensus import TREE_CLUSTERS, TreeConsensus, leaf_attributes
 from partita.consensus.own_agreement import own_agreement
-from partita.consensus.tree_consensus import TREE_CLUSTERS, TreeConsensus, leaf_attributes
-from partita.engines.laca import LacaFit, laca
-from partita.engines.linkage import scipy_linkage
-from partita.engines.linkage_joining import average_links
-from partita.engines.pair_agreement import adjusted_agreement, pair_information
 from partita.estimator import warn_user
 from partita.labels import Signatures, signatures
 

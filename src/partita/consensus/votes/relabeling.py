@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from partita.engines.cells import Cells, count_table
+from partita.consensus.label_layout import Cells, count_table
 
 __all__ = ["Ballot", "Election", "ballots", "count_votes", "elect", "medoid", "translate"]
 

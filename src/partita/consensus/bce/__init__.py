@@ -1,0 +1,1 @@
+"""Bayesian cluster ensembles: an admixture with a membership vector per object and a latent cluster per label."""

@@ -1,0 +1,1 @@
+"""Consensus by cuts of graphs and hypergraphs."""

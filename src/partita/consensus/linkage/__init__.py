@@ -1,0 +1,1 @@
+"""Consensus by trees of the distinct rows: evidence accumulation, its weighted form, and LACA."""

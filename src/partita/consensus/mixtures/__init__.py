@@ -1,0 +1,1 @@
+"""Consensus by mixtures of label vectors: Topchy's mixture model and NBCE."""

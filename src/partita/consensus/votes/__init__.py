@@ -1,0 +1,1 @@
+"""Consensus by votes and by quadratic mutual information."""
