@@ -153,17 +153,17 @@ def test_rows_39_and_40_chains_that_disagree(two_groups):
 
 def test_row_40_each_chain_is_reported(two_groups, monkeypatch):
     """Two chains that never leave where they began: one from one cluster, one from forty."""
-    from partita.mixture import sampling
+    from partita.fitting import chains
 
     def stuck(chain, schedule):
         return chain._replace(iteration=chain.iteration + 1)
 
     starts = [np.zeros(80, int), np.arange(80) // 2]
-    monkeypatch.setattr(sampling, "COLLAPSED", sampling.COLLAPSED._replace(step=stuck))
+    monkeypatch.setattr(chains, "COLLAPSED", chains.COLLAPSED._replace(step=stuck))
     monkeypatch.setattr(
-        sampling,
+        chains,
         "_start",
-        lambda objects, rows, weights, ask, schedule, index, *rest: sampling.Start(
+        lambda objects, rows, weights, ask, schedule, index, *rest: chains.Start(
             starts[index], ask.prior, tuple(block.family for block in objects)
         ),
     )
@@ -201,18 +201,17 @@ def test_row_46_pairs_of_200_000_objects(monkeypatch):
 
 
 def test_row_46_chains_are_estimated_first(two_groups, monkeypatch):
-    from partita.mixture import sampling
 
     monkeypatch.setattr(memory, "memory_limit", lambda: 100_000)
-    monkeypatch.setattr(sampling, "find_start", None)  # nothing starts
+    monkeypatch.setattr(chains, "find_start", None)  # nothing starts
     with pytest.raises(ValueError, match=r"4 chains of 1000 draws over 160 objects need about .*fewer draws"):
         short(n_chains=4, n_draws=1000).fit(two_groups[0], sample_weight=np.full(80, 2))
 
 
 def test_the_estimate_covers_the_trace(two_groups):
-    from partita.mixture.asking import make_request
-    from partita.mixture.blocks import assemble, plan_families
-    from partita.mixture.sampling import bytes_of_chains
+    from partita.fitting.chains import bytes_of_chains
+    from partita.fitting.families import assemble, plan_families
+    from partita.fitting.request import make_request
     from partita.table import read_table
 
     table = read_table(two_groups[0])
@@ -262,7 +261,7 @@ def test_save_and_load_a_family_without_a_predictive(two_groups, tmp_path):
 @short_chains
 @pytest.mark.parametrize("cut", [{"trace": 3}, {"object_rows": 3}])
 def test_a_file_whose_trace_does_not_fit_is_refused(two_groups, cut, tmp_path, monkeypatch):
-    from partita.mixture import model as module
+    from partita.mixture import estimator as module
 
     model, saved_state = short().fit(two_groups[0]), module.saved_state
 

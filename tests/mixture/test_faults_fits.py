@@ -15,7 +15,7 @@ from partita import LatentClass, Mixture
 from partita.engines.climb import cvb, em, vb
 from partita.engines.run import EngineError
 from partita.execution import memory
-from partita.mixture import model as model_module
+from partita.mixture import estimator as model_module
 
 ENGINES = {"em": em, "vb": vb, "cvb": cvb}
 
@@ -216,9 +216,9 @@ def test_row_45_ten_thousand_clusters():
 
 def test_row_45_estimate_covers_the_real_peak(two_groups):
     """The largest matrices of each engine are in the estimate."""
-    from partita.mixture.asking import make_request
-    from partita.mixture.blocks import assemble, plan_families
-    from partita.mixture.inference import bytes_needed
+    from partita.fitting.climb import bytes_needed
+    from partita.fitting.families import assemble, plan_families
+    from partita.fitting.request import make_request
     from partita.table import read_table
 
     table = read_table(two_groups[0])

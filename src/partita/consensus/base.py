@@ -24,8 +24,8 @@ from partita.consensus.labelings import (
 from partita.consensus.out_of_core import label_silent, read_parted
 from partita.estimator import FitReport, TableEstimator, as_generator
 from partita.execution import BlockSource, PartData, find_blocks
+from partita.fitting.out_of_core import predict_blocks
 from partita.labels import label_histograms, signatures
-from partita.mixture.parts import predict_blocks
 from partita.table import Schema, read_table
 
 __all__ = ["ConsensusEstimator", "Found"]

@@ -7,7 +7,7 @@ from numbers import Integral
 
 from sklearn.utils._param_validation import Interval
 
-from partita.mixture.model import Mixture
+from partita.mixture.estimator import Mixture
 
 __all__ = ["LatentClass"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils._param_validation import StrOptions
 
-from partita.mixture.model import Mixture
+from partita.mixture.estimator import Mixture
 
 __all__ = ["DPGaussian", "DPMultinomial"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from partita.engines.passes.rows import Statistics
 from partita.families import Block
-from partita.mixture.profiles import profile_columns
+from partita.fitting.profiles import profile_columns
 from partita.views.base import Draw
 
 __all__ = ["view_profiles"]

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from partita.estimator import TableEstimator, as_generator
 from partita.families import entry_of
-from partita.mixture.blocks import reassemble
+from partita.fitting.families import reassemble
 from partita.views import questions
 from partita.views.base import Draw, columns_of
 from partita.views.information import mutual_information_matrix

@@ -13,8 +13,8 @@ from partita.engines.climb.seeding import label_statistics
 from partita.engines.passes.rows import Parameters, assign_rows, log_joint_rows, plug_in, predictive
 from partita.execution import PartData, journaled, make_executor
 from partita.families import Block, Categorical
+from partita.fitting.climb import Fitted, Request
 from partita.metrics import perplexity
-from partita.mixture.inference import Fitted, Request
 from partita.table import check_weights
 
 __all__ = ["PSEUDO_COUNT", "LabelMixture", "label_block"]

@@ -18,7 +18,7 @@ from partita.engines.passes.rows import Assignment, assign_rows, plug_in
 from partita.estimator import warn_user
 from partita.families import Block
 from partita.families.contract import n_parameters
-from partita.mixture.inference import Fitted, fit_em
+from partita.fitting.climb import Fitted, fit_em
 from partita.partitions import FiniteDirichlet
 
 __all__ = ["MixtureConsensus"]

@@ -24,15 +24,15 @@ from partita.consensus.mixtures.nbce_notes import (
 from partita.engines.passes.rows import Assignment, assign_rows, plug_in, predictive
 from partita.execution import check_memory
 from partita.families import Block
-from partita.mixture.inference import Fitted, Request, bytes_needed, fit_cvb, fit_vb, resolve_prior
-from partita.mixture.sampling import (
+from partita.fitting.chains import (
     bytes_of_chains,
     check_copies,
     fit_chains,
     fit_subclusters,
     resolve_sampling_prior,
 )
-from partita.mixture.state import checked_trace
+from partita.fitting.climb import Fitted, Request, bytes_needed, fit_cvb, fit_vb, resolve_prior
+from partita.fitting.storage import checked_trace
 from partita.posterior import diagnose
 
 __all__ = ["NBCE"]

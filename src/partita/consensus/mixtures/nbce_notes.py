@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from partita.consensus.labelings import Labelings
 from partita.engines.climb.vb import bound
 from partita.estimator import warn_user
-from partita.mixture.inference import Fitted
+from partita.fitting.climb import Fitted
 from partita.posterior import diagnose
 from partita.trace import Trace
 

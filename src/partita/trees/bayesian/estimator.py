@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.estimator import TableEstimator, as_generator, warn_user
-from partita.mixture.asking import kinds_asked
-from partita.mixture.blocks import assemble, plan_families, reassemble
+from partita.fitting.families import assemble, plan_families, reassemble
+from partita.fitting.request import kinds_asked
 from partita.table import Table
 from partita.trees.bayesian.cut import cut_nodes, in_height_order, leaf_labels, n_clusters_posterior
 from partita.trees.bayesian.growing import check_blocks, grow_tree, starting_families

@@ -11,8 +11,8 @@ from partita.engines.passes.rows import Statistics, n_stats, predictive
 from partita.estimator import FitReport
 from partita.execution import row_blocks
 from partita.families import Block, entry_of, family_entry
-from partita.mixture.profiles import profile_columns
-from partita.mixture.state import check_array, check_family
+from partita.fitting.profiles import profile_columns
+from partita.fitting.storage import check_array, check_family
 from partita.table import Schema
 from partita.trees.bayesian.cut import descend, upper_nodes
 from partita.trees.bayesian.merging import Leaves, Merges, node_sums

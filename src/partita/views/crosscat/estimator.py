@@ -14,8 +14,8 @@ from partita.engines.gibbs.chain import average_families
 from partita.estimator import FitReport, as_generator, warn_user
 from partita.execution import check_memory, make_executor
 from partita.families import Block, entry_of, family_entry
-from partita.mixture.asking import kinds_asked
-from partita.mixture.blocks import assemble, plan_families
+from partita.fitting.families import assemble, plan_families
+from partita.fitting.request import kinds_asked
 from partita.posterior import point_estimate
 from partita.table import Schema, Table
 from partita.views.base import Draw, as_plain, columns_of, from_plain

@@ -16,9 +16,9 @@ from partita.engines.run import Progress
 from partita.estimator import FitReport, as_generator
 from partita.execution import check_memory, make_executor
 from partita.families import Block, Counts, GaussianDiagonal, entry_of, family_entry
+from partita.fitting.families import assemble, plan_families
+from partita.fitting.request import kinds_asked
 from partita.metrics import perplexity
-from partita.mixture.asking import kinds_asked
-from partita.mixture.blocks import assemble, plan_families
 from partita.table import Schema, Table
 from partita.views.base import as_plain, columns_of, from_plain
 from partita.views.crosscat.estimator import VIEW_DEFAULT, _check_blocks

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partita.estimator import as_generator
-from partita.mixture.profiles import sample_columns
+from partita.fitting.profiles import sample_columns
 from partita.posterior import ColumnCheck, predictive_checks
 from partita.table import Table
 
 if TYPE_CHECKING:
-    from partita.mixture.model import Mixture
+    from partita.mixture.estimator import Mixture
 
 __all__ = ["check_columns"]
 

@@ -18,20 +18,20 @@ from partita.execution import PartedTable, find_blocks, make_executor
 from partita.execution.device import as_given, is_on_device
 from partita.families import Block, entry_of
 from partita.families.contract import is_conjugate
+from partita.fitting.chains import fit_chains, fit_subclusters
+from partita.fitting.climb import INFERENCES as DETERMINISTIC
+from partita.fitting.climb import Fitted
+from partita.fitting.device import log_jacobian_on_device, read_device_rows
+from partita.fitting.families import plan_families, reassemble
+from partita.fitting.out_of_core import log_jacobian, predict_blocks, read_training
+from partita.fitting.outliers import log_density, mixed, share_out
+from partita.fitting.profiles import sample_table
+from partita.fitting.request import kinds_asked, make_request
+from partita.fitting.storage import restore_state, saved_state
+from partita.fitting.streaming import go_on
 from partita.metrics import perplexity
-from partita.mixture.asking import kinds_asked, make_request
-from partita.mixture.blocks import plan_families, reassemble
-from partita.mixture.checking import check_columns
-from partita.mixture.device import log_jacobian_on_device, read_device_rows
-from partita.mixture.inference import INFERENCES as DETERMINISTIC
-from partita.mixture.inference import Fitted
-from partita.mixture.noise import log_density, mixed, share_out
-from partita.mixture.parts import log_jacobian, predict_blocks, read_training
-from partita.mixture.profiles import sample_table
-from partita.mixture.sampling import fit_chains, fit_subclusters
-from partita.mixture.settling import settle
-from partita.mixture.state import restore_state, saved_state
-from partita.mixture.streaming import go_on
+from partita.mixture.fitted_attributes import settle
+from partita.mixture.predictive_checks import check_columns
 from partita.table import Table, check_weights
 
 __all__ = ["Mixture"]

@@ -15,8 +15,8 @@ from partita.engines.passes.device import DeviceCodes, DeviceReals
 from partita.estimator import FitReport
 from partita.execution.device import device_of, in_chunks, is_on_device, namespace, to_device, to_host
 from partita.families import Block, GaussianFull, entry_of
-from partita.mixture.blocks import Plan, assemble, gaussian_for
-from partita.mixture.parts import one_row
+from partita.fitting.families import Plan, assemble, gaussian_for
+from partita.fitting.out_of_core import one_row
 from partita.table import ColumnSchema, Schema, Table, check_weights, read_table
 from partita.table.kinds import resolve_kinds
 from partita.table.scaling import center_and_scale

@@ -73,7 +73,7 @@ class Fitted(NamedTuple):
     object_rows: np.ndarray | None = None  # the row of each object
     labels: np.ndarray | None = None  # where they are an estimate rather than the most probable of each row
     confidence: np.ndarray | None = None
-    noise: Any = None  # Noise (partita.mixture.noise), where rows may be outliers
+    noise: Any = None  # Noise (partita.fitting.outliers), where rows may be outliers
     noise_probability: np.ndarray | None = None  # of each row, NaN where it took no part
 
 

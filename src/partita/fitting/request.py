@@ -8,11 +8,11 @@ from partita.engines.run import print_progress
 from partita.estimator import as_generator
 from partita.execution import check_memory, journaled, make_executor
 from partita.families.contract import is_conjugate
+from partita.fitting.chains import bytes_of_chains, check_copies, resolve_sampling_prior
+from partita.fitting.climb import Request, bytes_needed, resolve_prior
+from partita.fitting.families import count_objects
+from partita.fitting.outliers import check_noise
 from partita.labels import canonical
-from partita.mixture.blocks import count_objects
-from partita.mixture.inference import Request, bytes_needed, resolve_prior
-from partita.mixture.noise import check_noise
-from partita.mixture.sampling import bytes_of_chains, check_copies, resolve_sampling_prior
 from partita.table import Table
 
 __all__ = ["CHAINS", "kinds_asked", "make_request"]

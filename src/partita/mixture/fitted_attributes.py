@@ -10,8 +10,8 @@ from partita.engines.climb.vb import bound
 from partita.engines.passes.rows import Parameters, Statistics
 from partita.families import Block
 from partita.families.contract import n_parameters, widened
-from partita.mixture.inference import Fitted
-from partita.mixture.profiles import profile_columns
+from partita.fitting.climb import Fitted
+from partita.fitting.profiles import profile_columns
 from partita.posterior import diagnose
 from partita.table import Table
 

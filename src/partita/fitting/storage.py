@@ -10,8 +10,8 @@ import numpy as np
 from partita.engines.passes.rows import Parameters, Statistics, n_stats
 from partita.estimator import FitReport
 from partita.families import Background, Block, entry_of, family_entry
-from partita.mixture.noise import Noise
-from partita.mixture.profiles import profile_columns
+from partita.fitting.outliers import Noise
+from partita.fitting.profiles import profile_columns
 from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
 from partita.posterior import diagnose
 from partita.table import Schema

@@ -34,9 +34,9 @@ from partita.engines.subclusters import chain
 from partita.execution import Serial
 from partita.families import FAMILIES, Block, entry_of, take
 from partita.families.contract import expect, is_conjugate
+from partita.fitting.climb import Fitted, Request
+from partita.fitting.outliers import Noise, Verdict, fit_background, log_density, sum_up
 from partita.labels import canonical
-from partita.mixture.inference import Fitted, Request
-from partita.mixture.noise import Noise, Verdict, fit_background, log_density, sum_up
 from partita.partitions import FiniteDirichlet, StickBreaking, bind, log_mass, specify, with_concentration
 from partita.posterior import confidence, map_draw, point_estimate, vote
 from partita.trace import Trace, join, trace_bytes

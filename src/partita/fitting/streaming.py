@@ -10,8 +10,8 @@ from partita.engines.passes.rows import Statistics
 from partita.engines.sequential import particles
 from partita.estimator import as_generator
 from partita.families.contract import is_conjugate
-from partita.mixture.profiles import profile_columns
-from partita.mixture.sampling import check_copies
+from partita.fitting.chains import check_copies
+from partita.fitting.profiles import profile_columns
 from partita.partitions import DirichletProcess, StickBreaking
 from partita.table import check_weights
 

@@ -25,7 +25,7 @@ from partita.execution import (
 )
 from partita.execution.device import is_on_device
 from partita.families import Block, Exponential, Poisson, entry_of
-from partita.mixture.blocks import Plan, assemble, gaussian_for
+from partita.fitting.families import Plan, assemble, gaussian_for
 from partita.table import Column, Schema, Table
 
 __all__ = ["log_jacobian", "one_row", "predict_blocks", "read_training"]
@@ -39,7 +39,7 @@ def read_training(
 ) -> tuple[Any, tuple[Block, ...]]:
     """The table, in memory or in parts, and the blocks over it."""
     if is_on_device(X):
-        from partita.mixture.device import read_device_training
+        from partita.fitting.device import read_device_training
 
         return read_device_training(model, X, plan, kinds, sample_weight)
     completes = model.inference not in ("cvb", "subclusters")
