@@ -201,6 +201,7 @@ def test_row_46_pairs_of_200_000_objects(monkeypatch):
 
 
 def test_row_46_chains_are_estimated_first(two_groups, monkeypatch):
+    from partita.fitting import chains
 
     monkeypatch.setattr(memory, "memory_limit", lambda: 100_000)
     monkeypatch.setattr(chains, "find_start", None)  # nothing starts

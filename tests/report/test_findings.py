@@ -9,7 +9,9 @@ from scipy.special import logsumexp
 from scipy.stats import norm, poisson
 
 from partita import NBCE, Consensus, EvidenceAccumulation, Voting
-from partita.findings import (
+from partita.labels import Coassociation
+from partita.metrics import adjusted_rand
+from partita.summaries import (
     PairMap,
     block_map,
     cluster_counts,
@@ -21,11 +23,9 @@ from partita.findings import (
     tree_top,
     view_map,
 )
-from partita.findings.clusters import _information
-from partita.findings.doubt import rivalry
-from partita.findings.pairs import order_objects, spread
-from partita.labels import Coassociation
-from partita.metrics import adjusted_rand
+from partita.summaries.clusters import _information
+from partita.summaries.doubt import rivalry
+from partita.summaries.pairs import order_objects, spread
 from partita.table import read_table
 
 pytestmark = pytest.mark.filterwarnings("ignore:cells that hold the missing code")

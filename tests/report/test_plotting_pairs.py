@@ -9,7 +9,6 @@ import matplotlib.pyplot as plt  # noqa: E402
 from sklearn.exceptions import NotFittedError  # noqa: E402
 
 from partita import Consensus, EvidenceAccumulation  # noqa: E402
-from partita.findings import flow, pair_map  # noqa: E402
 from partita.plotting import (  # noqa: E402
     plot_alluvial,
     plot_coclustering,
@@ -20,6 +19,7 @@ from partita.plotting import (  # noqa: E402
     plot_n_clusters,
     plot_traits,
 )
+from partita.summaries import flow, pair_map  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ def test_confidence_by_object_goes_down_within_a_cluster(consensus):
 
 
 def test_traits_are_strengths_by_column_and_cluster(consensus, ensemble, model):
-    from partita.findings import examine
+    from partita.summaries import examine
 
     ax = plot_traits(model)
     found = examine(model)

@@ -9,10 +9,10 @@ import pytest
 
 from partita import LatentClass, Mixture
 from partita.dispatch import interpreted
-from partita.findings import compare, examine
-from partita.findings.words import number, safe, shown
 from partita.report import write_report
 from partita.report.pictures import MAX_POINTS, line, scatter
+from partita.summaries import compare, examine
+from partita.summaries.words import number, safe, shown
 
 NASTY = "<script>alert('x')</script>"
 LONG = "b" * 10_000

@@ -47,8 +47,8 @@ def test_a_consensus_opens_with_the_answer(labels, tmp_path):
 
 
 def test_uncertain_objects_of_a_consensus_are_those_with_a_rival(labels, tmp_path):
-    from partita.findings import pair_map
-    from partita.findings.doubt import rivalry
+    from partita.summaries import pair_map
+    from partita.summaries.doubt import rivalry
 
     _, Y = labels
     Y = Y.copy()

@@ -13,7 +13,7 @@ import numpy as np
 from partita.cli.output import Outcome, describe, in_words, write_columns
 from partita.cli.progress import Watch
 from partita.cli.sources import InputTable, kinds_of, open_table, shown_kinds, some_names
-from partita.findings.words import count
+from partita.summaries.words import count
 
 __all__ = ["CONSENSUS_METHODS", "as_labels", "blocks", "cluster", "consensus", "tree", "views", "write_page"]
 

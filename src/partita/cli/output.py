@@ -30,8 +30,8 @@ class Outcome(NamedTuple):
 
 def in_words(model: Any, n_objects: int, noun: str = "row", X: Any = None) -> str:
     """The answer in a sentence or two."""
-    from partita.findings.words import count
     from partita.report.sampled import counts_in_words
+    from partita.summaries.words import count
 
     summary = getattr(model, "summary_", None)
     if isinstance(summary, str):
@@ -51,7 +51,7 @@ def in_words(model: Any, n_objects: int, noun: str = "row", X: Any = None) -> st
 
 def n_uncertain(model: Any, X: Any = None) -> int | None:
     """How many objects are uncertain, by the rule of the report; None where that is not known of all of them."""
-    from partita.findings import doubts, pair_map
+    from partita.summaries import doubts, pair_map
 
     found = doubts(model, pair_map(model, X), UNCERTAIN)
     return int(found.uncertain.sum()) if found is not None and found.complete else None

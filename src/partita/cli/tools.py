@@ -14,7 +14,7 @@ from partita.cli.clustering import MODEL, REPORT, SOURCE, as_labels, cluster, wr
 from partita.cli.output import Outcome, write_columns
 from partita.cli.progress import Watch
 from partita.cli.sources import open_table
-from partita.findings.words import count
+from partita.summaries.words import count
 from partita.table import FileError, read_file
 
 __all__ = ["compare", "demo", "ensemble", "report", "warm"]

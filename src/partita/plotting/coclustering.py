@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.findings import PairMap, members_of, pair_map
 from partita.plotting.canvas import colour_of, open_axes, shorten
+from partita.summaries import PairMap, members_of, pair_map
 
 __all__ = ["plot_coclustering", "plot_member_agreement", "plot_members"]
 
@@ -21,7 +21,7 @@ def plot_coclustering(model: Any, X: Any = None, *, size: int = 500, ax: Any = N
     Parameters
     ----------
     model : fitted estimator, or PairMap
-        A consensus, a mixture fitted by chains, ... (see :func:`partita.findings.pair_map`).
+        A consensus, a mixture fitted by chains, ... (see :func:`partita.summaries.pair_map`).
     X : label matrix of a consensus, or table of a mixture, optional
         Needed by models that do not keep what it takes.
     size : int, default 500

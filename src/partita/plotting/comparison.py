@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partita.findings import Flow, flow
 from partita.plotting.canvas import colour_of, open_axes, shorten
+from partita.summaries import Flow, flow
 
 __all__ = ["plot_alluvial", "plot_contingency"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.findings.pairs import order_objects, spread
 from partita.plotting.canvas import colour_of, open_axes
+from partita.summaries.pairs import order_objects, spread
 
 __all__ = ["plot_confidence", "plot_confidence_by_object", "plot_objective"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.findings import examine
 from partita.plotting.canvas import colour_of, mark_of, open_axes, shorten
+from partita.summaries import examine
 from partita.table import read_table
 
 __all__ = ["plot_profiles", "plot_scatter", "plot_traits"]

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from partita.findings.doubt import RIVAL
-from partita.findings.words import count, percent, safe
 from partita.report import sampled
+from partita.report.context import Subject, is_sampled
 from partita.report.markup import key
-from partita.report.subject import Subject, is_sampled
+from partita.summaries.doubt import RIVAL
+from partita.summaries.words import count, percent, safe
 
 __all__ = ["answer", "legend"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from partita.findings.doubt import rivalry
-from partita.findings.pairs import order_objects
-from partita.findings.words import count, safe
 from partita.report import maps, pictures
+from partita.report.context import Subject, is_sampled
 from partita.report.markup import called, cluster, note, section, table
-from partita.report.subject import Subject, is_sampled
+from partita.summaries.doubt import rivalry
+from partita.summaries.pairs import order_objects
+from partita.summaries.words import count, safe
 
 __all__ = ["certainty", "together"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from partita.findings.words import count, number, safe
 from partita.report import pictures, sampled
+from partita.report.context import is_sampled
 from partita.report.markup import note, section, table
-from partita.report.subject import is_sampled
+from partita.summaries.words import count, number, safe
 
 __all__ = ["course", "notes"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from partita.findings import Findings, Trait, examine
-from partita.findings.words import count, number, percent, safe
+from partita.report.context import Subject
 from partita.report.markup import bar, cluster, key, note, section, table, tip
-from partita.report.subject import Subject
+from partita.summaries import Findings, Trait, examine
+from partita.summaries.words import count, number, percent, safe
 
 __all__ = ["cards", "known_groups", "sizes", "weight_is_uneven"]
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partita.findings import BlockMap, TreeTop
-from partita.findings.words import number, safe, shown
 from partita.report.markup import called, colour, tip
+from partita.summaries import BlockMap, TreeTop
+from partita.summaries.words import number, safe, shown
 
 __all__ = ["blocks", "heat", "png", "tree"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from partita.findings.words import safe
+from partita.summaries.words import safe
 
 __all__ = ["bar", "called", "cluster", "colour", "key", "note", "section", "table", "tip"]
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from sklearn.exceptions import NotFittedError
 
-from partita.findings.words import count, safe
 from partita.report import answer, certainty, course, groups, structure
+from partita.report.context import Subject, gather
 from partita.report.markup import section
 from partita.report.recipe import recipe
-from partita.report.subject import Subject, gather
+from partita.summaries.words import count, safe
 
 __all__ = ["write_report"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from partita.findings.counts import Counts
-from partita.findings.pairs import spread
-from partita.findings.words import number, percent, safe
 from partita.report.markup import called, colour, tip
+from partita.summaries.counts import Counts
+from partita.summaries.pairs import spread
+from partita.summaries.words import number, percent, safe
 
 __all__ = ["axis", "chains", "counts", "curve", "histogram", "line", "objects", "ranked", "scatter", "svg"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from partita._version import __version__
-from partita.findings.words import safe
+from partita.summaries.words import safe
 
 __all__ = ["recipe"]
 

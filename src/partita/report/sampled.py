@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from partita.findings.words import count, number, percent, safe
 from partita.posterior import credible_set
 from partita.report import pictures
 from partita.report.markup import table
+from partita.summaries.words import count, number, percent, safe
 
 __all__ = ["counts_in_words", "course", "verdict"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from partita.findings import View, view_cells
-from partita.findings.pairs import spread
-from partita.findings.words import count, number, percent, safe
 from partita.report import maps, pictures
+from partita.report.context import Subject, is_sampled
 from partita.report.markup import bar, note, section, table, tip
-from partita.report.subject import Subject, is_sampled
+from partita.summaries import View, view_cells
+from partita.summaries.pairs import spread
+from partita.summaries.words import count, number, percent, safe
 
 __all__ = ["block_section", "how_many", "member_section", "tree_section", "view_section"]
 

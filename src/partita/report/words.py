@@ -1,5 +1,5 @@
 """Words for the page; they live with the findings, which speak in them too."""
 
-from partita.findings.words import count, number, percent, safe, shown
+from partita.summaries.words import count, number, percent, safe, shown
 
 __all__ = ["count", "number", "percent", "safe", "shown"]

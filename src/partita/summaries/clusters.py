@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import logsumexp, rel_entr
 
-from partita.findings.doubt import Doubt, doubts
-from partita.findings.pairs import spread
-from partita.findings.words import number, percent, shown
 from partita.metrics import adjusted_rand, normalized_mutual_info
+from partita.summaries.doubt import Doubt, doubts
+from partita.summaries.pairs import spread
+from partita.summaries.words import number, percent, shown
 from partita.table import Table
 
 __all__ = ["Agreement", "Findings", "Trait", "compare", "describe_groups", "examine"]

@@ -4,15 +4,15 @@ Every function reads the fitted attributes that are there and says None where a 
 any estimator with ``labels_`` can be shown.
 """
 
-from partita.findings.blocks import BlockMap, block_map
-from partita.findings.clusters import Agreement, Findings, Trait, compare, describe_groups, examine
-from partita.findings.comparison import Flow, flow
-from partita.findings.counts import Counts, cluster_counts
-from partita.findings.dendrograms import TreeTop, tree_top
-from partita.findings.doubt import Doubt, doubts
-from partita.findings.members import Members, members_of
-from partita.findings.pairs import PairMap, pair_map
-from partita.findings.views import View, ViewMap, view_cells, view_map
+from partita.summaries.blocks import BlockMap, block_map
+from partita.summaries.clusters import Agreement, Findings, Trait, compare, describe_groups, examine
+from partita.summaries.comparison import Flow, flow
+from partita.summaries.counts import Counts, cluster_counts
+from partita.summaries.dendrograms import TreeTop, tree_top
+from partita.summaries.doubt import Doubt, doubts
+from partita.summaries.members import Members, members_of
+from partita.summaries.pairs import PairMap, pair_map
+from partita.summaries.views import View, ViewMap, view_cells, view_map
 
 __all__ = [
     "Agreement",

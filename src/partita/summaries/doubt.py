@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partita.findings.pairs import PairMap
+from partita.summaries.pairs import PairMap
 
 __all__ = ["Doubt", "doubts", "rivalry"]
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partita.findings.labels import label_codes
 from partita.labels import Coassociation
+from partita.summaries.labels import label_codes
 
 __all__ = ["PairMap", "order_objects", "pair_map", "spread"]
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partita.findings import (
+from partita.summaries import (
     Agreement,
     BlockMap,
     Counts,

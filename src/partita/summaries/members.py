@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 
 from partita.ensembles import pairwise_agreement
-from partita.findings.labels import label_codes
-from partita.findings.pairs import spread
 from partita.metrics import adjusted_rand
+from partita.summaries.labels import label_codes
+from partita.summaries.pairs import spread
 
 __all__ = ["Members", "members_of"]
 

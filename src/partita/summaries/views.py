@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from partita.findings.pairs import order_objects, spread
+from partita.summaries.pairs import order_objects, spread
 from partita.table import Table
 
 __all__ = ["View", "ViewMap", "view_cells", "view_map"]
