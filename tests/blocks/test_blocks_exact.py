@@ -14,7 +14,7 @@ from partita.blocks.moves import Anchors, propose
 from partita.blocks.sweep import DIRECTED, TABLE, UNDIRECTED, log_joint, make_grid, seat, turned
 from partita.dispatch import interpreted
 from partita.engines.gibbs.chain import Schedule
-from partita.engines.gibbs.sweep import MANY
+from partita.engines.gibbs.sweep import NO_LIMIT
 from partita.engines.passes.rows import n_stats
 from partita.families import FAMILIES, Bernoulli
 from partita.families.contract import draw, simulate
@@ -99,7 +99,7 @@ def gibbs_moves(make, side, prior, i):
         nothing, u = np.zeros(0, np.int64), np.array([reached + 1e-12])
         seat(
             grid.family, grid.cells[side], grid.mode, prior, *one, other.z, other.K, S, L,
-            np.array([i]), nothing, nothing, u, 0, MANY, log_q,
+            np.array([i]), nothing, nothing, u, 0, NO_LIMIT, log_q,
         )  # fmt: skip
         reached += float(np.exp(log_q[0]))
         yield grid_key(grid), float(np.exp(log_q[0]))

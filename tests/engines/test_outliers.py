@@ -98,7 +98,9 @@ def choices(block, prior, state, i, log_density, monkeypatch):
 
     monkeypatch.setattr(outliers, "draw_slot", record)
     free = np.ones(len(z), bool)
-    outliers.reseat(seating, prior, np.array([i]), np.array([0.5]), sweep.MANY, out.copy(), free, log_density)
+    outliers.reseat(
+        seating, prior, np.array([i]), np.array([0.5]), sweep.NO_LIMIT, out.copy(), free, log_density
+    )
     lp, labels = seen[0]
     p = np.exp(lp - logsumexp(lp))
     for choice, probability in enumerate(p):
