@@ -17,12 +17,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]  # benchmarks has the printed figures of the papers
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks, for printed figures
 
 from quoting import prose, regions, tables
 from quoting.results import Results
 
+ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md")))
 RESULTS = Results(ROOT / "benchmarks" / "results")
 

@@ -1,8 +1,8 @@
 """Look up values in the kept results and put them into templates.
 
 A path names a result file and the way to a value in it: ``startup.summary.import.partita.cpu_s.median`` is a number in
-``startup.json``. Steps through lists are numbers, and ``length`` is the length of a list. A template is text with paths in
-braces, each followed by a format: ``{startup.summary.import.partita.cpu_s.median:.3f} s``.
+``startup.json``. Steps through lists are numbers, and ``length`` is the length of a list. A template is text with paths
+in braces, each followed by a format: ``{startup.summary.import.partita.cpu_s.median:.3f} s``.
 """
 
 from __future__ import annotations

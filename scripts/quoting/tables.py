@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from paper_tables.markdown import table
+
 from quoting.results import Results, below
 
 KEYS = {"under", "head", "rows", "cells", "missing", "written_by", "with"}
