@@ -77,7 +77,6 @@ bench: $(VENV)/.stamp-bench
 bench-full: $(VENV)/.stamp-bench
 	-$(BIN)/python -m benchmarks --full
 	$(BIN)/python scripts/sync_results.py
-	$(BIN)/python scripts/write_tables.py
 	$(BIN)/python scripts/draw_results.py
 	$(BIN)/python scripts/draw_pages.py
 

@@ -128,7 +128,3 @@ def test_scripts_of_the_gallery_draw(path):
 
 def test_the_gallery_shows_its_scripts(capsys):
     assert script("build_gallery").main(["--check"]) == 0, capsys.readouterr().err
-
-
-def test_the_papers_tables_are_those_of_the_results(capsys):
-    assert script("write_tables").main(["--check"]) == 0, capsys.readouterr().err
