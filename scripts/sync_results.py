@@ -33,7 +33,7 @@ def read_toml(name: str) -> dict[str, Any]:
 
 def synced(page: str, specs: dict[str, Any], sentences: list[prose.Sentence], results: Results) -> str:
     """Return the page with the figures of the results."""
-    page = regions.rewrite(page, lambda name: tables.write(name, specs[name], results))
+    page = regions.rewrite(page, lambda name: tables.write(name, specs, results))
     for sentence in sentences:
         page = prose.rewrite(page, sentence, results)
     return page
@@ -46,7 +46,7 @@ def complaints(
     said = [
         f"{name}: the region {region} is not that of the results"
         for region, content in regions.contents(page)
-        if content != tables.write(region, specs[region], results)
+        if content != tables.write(region, specs, results)
     ]
     for sentence in sentences:
         said += [fault.message(name) for fault in prose.faults(page, sentence, results)]

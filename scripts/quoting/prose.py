@@ -9,7 +9,7 @@ from quoting import regions
 from quoting.results import FIGURE, Results, below
 
 NUMBER = r"(?<![\w.+-])([-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?)(?!\w|[.,]\d)"
-WORDS = r"(\S+(?: \S+){0,11}?)"  # a version, a date, the name of a machine, a remark
+WORDS = r"(\S+?(?:\s+\S+?){0,11}?)"  # a version, a date, the name of a machine, a remark
 
 
 class Sentence(NamedTuple):

@@ -22,8 +22,11 @@ def specifications(document: dict[str, dict[str, Any]]) -> dict[str, dict[str, A
     }
 
 
-def write(name: str, spec: dict[str, Any], results: Results) -> str:
+def write(name: str, specs: dict[str, dict[str, Any]], results: Results) -> str:
     """The Markdown of the table, or of the lines that a function writes."""
+    if name not in specs:
+        raise ValueError(f"docs/tables.toml has no [{name}]")
+    spec = specs[name]
     unknown = set(spec) - KEYS
     if unknown:
         raise ValueError(f"docs/tables.toml, [{name}]: unknown {', '.join(sorted(unknown))}")

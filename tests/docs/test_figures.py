@@ -78,23 +78,25 @@ def test_paths_lead_to_values(results):
 def test_a_table_from_its_specification(results):
     spec = {"under": "speed.summary", "head": ["", "MB"], "cells": ["{*.mb:,}"], "missing": "not asked"}
     rows = {"s = 1.5": "small", "big, told": "big"}
-    assert tables.write("t", {**spec, "rows": rows}, results) == (
+    assert tables.write("t", {"t": {**spec, "rows": rows}}, results) == (
         "|  | MB |\n|---|---|\n| small | 1,404 |\n| big | not asked |"
     )
     explicit = {"under": "speed", "head": ["on {cpu}"], "rows": [["{summary.s = 1.5.mb}"]]}
-    assert tables.write("t", explicit, results) == "| on AMD EPYC |\n|---|\n| 1404 |"
+    assert tables.write("t", {"t": explicit}, results) == "| on AMD EPYC |\n|---|\n| 1404 |"
     listed = {"under": "speed.summary.s = 1.5", "head": ["s"], "rows": "times", "cells": ["{*:.1f}"]}
-    assert tables.write("t", listed, results).endswith("| 0.5 |\n| 1.2 |")
+    assert tables.write("t", {"t": listed}, results).endswith("| 0.5 |\n| 1.2 |")
 
 
 def test_a_wrong_specification_is_refused(results):
     spec = {"under": "speed.summary", "head": ["", "MB"], "rows": {"s = 1.5": "small"}}
     with pytest.raises(KeyError, match="gb"):
-        tables.write("t", {**spec, "cells": ["{*.gb}"]}, results)
+        tables.write("t", {"t": {**spec, "cells": ["{*.gb}"]}}, results)
     with pytest.raises(ValueError, match="no row has a value in column 'MB'"):
-        tables.write("t", {**spec, "cells": ["{*.gb}"], "missing": ""}, results)
+        tables.write("t", {"t": {**spec, "cells": ["{*.gb}"], "missing": ""}}, results)
+    with pytest.raises(ValueError, match=r"no \[other\]"):
+        tables.write("other", {"t": spec}, results)
     with pytest.raises(ValueError, match="unknown colums"):
-        tables.write("t", {**spec, "colums": []}, results)
+        tables.write("t", {"t": {**spec, "colums": []}}, results)
 
 
 def test_a_stale_sentence_is_told_and_rewritten(results):
