@@ -16,7 +16,7 @@ SHORT = {"n_chains": N_CHAINS, "n_draws": N_DRAWS, "burn_in": BURN_IN, "random_s
 
 def reals():
     rng = np.random.default_rng(0)
-    return rng.normal(size=(24, 2)) + np.repeat([[0.0], [6.0]], 12, axis=0)
+    return rng.normal(size=(16, 2)) + np.repeat([[0.0], [6.0]], 8, axis=0)
 
 
 def labelings():
@@ -128,8 +128,7 @@ def test_a_fit_without_a_draw_is_provisional(chains):
     assert len(drawn(model)[0]) == 1
     assert "provisional" in model.fit_report_
     assert "provisional" in diagnostics(model).sentence
-    posteriors = ("n_clusters_posterior_", "n_views_posterior_")
-    assert any(getattr(model, name, None) == {} for name in posteriors)
+    assert getattr(model, "n_views_posterior_", getattr(model, "n_clusters_posterior_", {})) == {}
     assert not model.converged_
 
 
@@ -161,8 +160,7 @@ def test_an_error_in_a_callback_is_not_swallowed(chains):
         chains(callback=raise_at(0, 1, ZeroDivisionError()), keep_partial=True)
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-@pytest.mark.parametrize("limit", [0.5, 7.5, 15.0])
+@pytest.mark.parametrize(("limit", "n_jobs"), [(0.5, None), (15.0, None), (7.5, 2)])
 def test_the_time_limit_is_kept_to_within_two_iterations(chains, monkeypatch, limit, n_jobs):
     """An iteration takes one second of a clock that nothing else moves."""
     clock = [100.0]
