@@ -130,7 +130,7 @@ def test_sweeps_that_turn_back_take_smaller_shares(pull):
         state = state._replace(R=state.R + state.share * moves, moves=moves, share=share)
         shares.append(share)
     np.testing.assert_allclose(state.R, goal, atol=1e-4)
-    assert min(shares) >= cvb.LEAST_SHARE
+    assert min(shares) >= cvb.MIN_STEP
     assert (min(shares) == 1.0) == (pull > -0.5)  # no brakes where none are needed
 
 

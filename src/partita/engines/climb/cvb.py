@@ -1,10 +1,10 @@
 """Collapsed variational Bayes: parameters integrated out, labels independent under q.
 
 Each object is scored against every cluster with its own share taken out. To first order (CVB0) the expected
-statistics are plugged in; to second order their variance enters through the curvature of the log predictive.
-Objects are updated in small groups, each group against statistics that hold all the others' newest labels, so the
-fixed points are those of the one-by-one sweep; neither has a bound that must rise. A sweep that goes back on the
-one before it is going in circles: the next takes a smaller share of its way, which has the same fixed points.
+statistics are plugged in; to second order their variance enters through the curvature of the log predictive. Objects
+are updated in small groups, each group against statistics that hold all the others' newest labels, so the fixed
+points are those of the one-by-one sweep; neither has a bound that must rise. A sweep that reverses the one before it
+oscillates: the next sweep takes a smaller step, which has the same fixed points.
 
 Good for label matrices and counts, where it is often closer to the sampler than VB. Not for partly seen vectors.
 Teh, Newman and Welling (2007); Asuncion et al. (2009).
@@ -25,9 +25,7 @@ from partita.families.registry import Block
 from partita.families.rows import curve_without_self, scatter_rows, score_without_self, spread_rows
 from partita.partitions import count_spread, cvb_log_mass
 
-__all__ = ["CVBState", "check", "init", "next_share", "step"]
-
-LEAST_SHARE = 1 / 64  # of a sweep's way
+MIN_STEP = 1 / 64  # smallest share of the proposed change that a sweep makes
 
 
 class CVBState(NamedTuple):
@@ -40,11 +38,11 @@ class CVBState(NamedTuple):
     objective: float  # the VB bound at these responsibilities: below the collapsed bound, below the evidence
     change: float  # mean absolute change of a responsibility that the last sweep asked for
     moves: np.ndarray | None = None  # the changes themselves
-    share: float = 1.0  # of them that the next sweep will make
+    share: float = 1.0  # of the changes that the next sweep makes
 
 
 def check(blocks: Sequence[Block], order: int) -> None:
-    """Say what a family lacks for this engine."""
+    """Raise an error that names what a family lacks for this engine."""
     for block in blocks:
         if contract.partly_seen(block.family, block.data):
             raise ValueError(
@@ -118,7 +116,7 @@ def step(
 
 
 def next_share(state: CVBState, moves: np.ndarray, weights: np.ndarray) -> float:
-    """Half of the last share when the moves turned back without getting much smaller; otherwise a little more."""
+    """Half of the last step size when the changes reversed without getting much smaller; otherwise a little more."""
     if state.moves is None:
         return state.share
     now, before, along = (
@@ -126,12 +124,12 @@ def next_share(state: CVBState, moves: np.ndarray, weights: np.ndarray) -> float
         for a, b in ((moves, moves), (state.moves, state.moves), (moves, state.moves))
     )
     if along < 0.0 and now > 0.25 * before:
-        return max(0.5 * state.share, LEAST_SHARE)
+        return max(0.5 * state.share, MIN_STEP)
     return min(1.1 * state.share, 1.0)
 
 
 def _exchange(families, blocks, rows, old, new, w, n, S, V, spread):
-    """Take the old labels of a group out of the statistics and put the new ones in."""
+    """Replace the old responsibilities of a group by the new ones in the statistics."""
     delta = w[:, None] * (new - old)
     for lik, block, s, v in zip(families, blocks, S, V, strict=True):
         scatter_rows(lik, block.data, rows, s, delta, s)

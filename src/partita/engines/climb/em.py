@@ -1,7 +1,7 @@
 """Expectation maximisation: the two products of a mixture, with parameters at their mode.
 
 Good for a known number of clusters, large data, users who want a likelihood and its information criteria. Not for
-the question how many: the likelihood always wants more. Dempster, Laird and Rubin (1977).
+choosing the number of clusters: the likelihood always rises with it. Dempster, Laird and Rubin (1977).
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from partita.engines.passes.rows import Parameters, Statistics, assign_rows, col
 from partita.families.contract import flat, log_prior, mode
 from partita.families.registry import Block
 from partita.partitions import log_prior_weights, mode_log_weights
-
-__all__ = ["EMState", "Labelled", "init", "parameters", "step", "step_labels"]
 
 
 class EMState(NamedTuple):
@@ -77,7 +75,7 @@ class Labelled(NamedTuple):
 def step_labels(
     state: Labelled, blocks: Sequence[Block], weights: np.ndarray, executor: Any = None
 ) -> Labelled:
-    """A step that also watches the labels, for runs that end when no row changes its own any more."""
+    """A step that also compares the labels with those before, for runs that end when no label changes."""
     new = step(state.em, blocks, weights, executor)
     labels = assign_rows(plug_in(blocks, parameters(new)), len(weights), executor).labels
     if state.labels is None:

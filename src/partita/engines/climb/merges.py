@@ -1,8 +1,8 @@
-"""Merge moves for variational engines, which cannot leave a solution with two clusters where one would do.
+"""Merge moves for variational engines, which cannot leave a solution that has two clusters in place of one.
 
-A pair is proposed when the evidence of its joined statistics, and the prior of the joined sizes, promise a higher
-bound (labels aside, whose entropy can only fall); it is kept when the bound after the next pass is higher indeed.
-Hughes and Sudderth (2013).
+A pair is proposed where the evidence of the joined statistics and the prior of the joined sizes give a higher bound
+(without the entropy of the labels, which can only fall); the merge is kept if the bound after the next pass is
+higher. Hughes and Sudderth (2013).
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from partita.engines.climb.vb import evidence
 from partita.engines.passes.rows import Statistics
 from partita.partitions import log_labelled
 
-__all__ = ["merge_pairs", "merged", "with_merges"]
-
-TRIES = 5  # pairs that are tried with a pass each before the search gives up
+MAX_TRIES = 5  # pairs that are tried, with one pass each, before the search ends
 
 
 def merge_pairs(families: Sequence[Any], prior: Any, statistics: Statistics) -> list[tuple[int, int]]:
-    """Pairs of clusters in use that promise a higher bound together, the most promising first."""
+    """Pairs of clusters in use whose merge may raise the bound, the largest expected gain first."""
     used = np.flatnonzero(statistics.n > 1e-2)
     if len(used) < 2:
         return []
@@ -42,7 +40,7 @@ def merge_pairs(families: Sequence[Any], prior: Any, statistics: Statistics) -> 
 
 
 def merged(statistics: Statistics, j: int, k: int) -> Statistics:
-    """The statistics with cluster k poured into cluster j."""
+    """The statistics with cluster k merged into cluster j."""
     return statistics._replace(n=_pour(statistics.n, j, k), S=tuple(_pour(S, j, k) for S in statistics.S))
 
 
@@ -76,8 +74,8 @@ def with_merges(
 
 
 def _first_better(step: Callable[[Any], Any], state: Any) -> Any:
-    """The state one step after the first merge that raises the bound; None if none of the promising ones does."""
-    for j, k in merge_pairs(state.families, state.prior, state.statistics)[:TRIES]:
+    """The state one step after the first merge that raises the bound; None if none of the candidates does."""
+    for j, k in merge_pairs(state.families, state.prior, state.statistics)[:MAX_TRIES]:
         tried = step(state._replace(statistics=merged(state.statistics, j, k)))
         if tried.objective > state.objective:
             return tried

@@ -31,9 +31,7 @@ from partita.families.contract import expect
 from partita.families.registry import Block
 from partita.families.rows import scatter_rows
 
-__all__ = ["Objects", "label_statistics", "seed_parameters", "seed_statistics"]
-
-SAMPLE = 1000  # seeds are chosen among so many objects: their pairwise losses are formed
+SAMPLE = 1000  # number of objects that seeds are chosen among; their pairwise losses are computed
 
 
 class Objects(NamedTuple):
@@ -92,7 +90,7 @@ def label_statistics(
     K: int,
     thetas: Sequence[np.ndarray] | None = None,
 ) -> Statistics:
-    """Statistics of given labels (-1: the object waits for the first E step).
+    """Statistics of given labels (-1: the object has no label before the first E step).
 
     Hidden coordinates enter by their expectation under the parameters ``thetas``, by default those of the prior.
     """

@@ -3,8 +3,8 @@
 The bound right after the M step needs no formula of its own: it is the sum of the log marginals of the expected
 statistics, the log probability of the expected sizes, and the entropy of the labels.
 
-Good for a first answer to "how many" at any size of data: clusters that the data do not need stay empty. Not for
-the spread of the answer, which it understates: use chains. Attias (2000); Blei and Jordan (2006) for sticks.
+Good for a first estimate of the number of clusters at any size of data: clusters that the data do not support stay
+empty. Not for uncertainty, which it understates: use chains. Attias (2000); Blei and Jordan (2006) for sticks.
 """
 
 from __future__ import annotations
@@ -22,19 +22,7 @@ from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.partitions import Gamma, StickBreaking, expect_log_weights, log_labelled, with_concentration
 
-__all__ = [
-    "VBState",
-    "bound",
-    "evidence",
-    "fit_concentration",
-    "init",
-    "learn_hyper",
-    "log_hyperprior",
-    "parameters",
-    "step",
-]
-
-LEARN_STEPS = 3  # of hyper-parameters a pass: they are cheap beside it, and slow to settle
+N_LEARN_STEPS = 3  # updates of the hyper-parameters per pass: they cost little and converge slowly
 HYPERPRIOR = Gamma(1.0, 1.0)  # of the concentration
 
 
@@ -101,7 +89,7 @@ def evidence(lik: Any, S: np.ndarray) -> np.ndarray:
 
 
 def log_hyperprior(prior: Any, learned: bool) -> float:
-    """What a learned concentration costs: without it, a run that starts with many clusters would believe in them."""
+    """Log density of a learned concentration; without it a run that starts with many clusters would keep them."""
     return HYPERPRIOR.log_density(prior.concentration) if learned else 0.0
 
 
@@ -122,7 +110,7 @@ def learn_hyper(lik: Any, S: np.ndarray, n: np.ndarray) -> Any:
     columns, where these share a hyper-parameter).
     """
     proposal = lik
-    for _ in range(LEARN_STEPS):
+    for _ in range(N_LEARN_STEPS):
         proposal = learn(proposal, widened(proposal, S)[0], n)
     then, now = evidence(proposal, S).sum(axis=1), evidence(lik, S).sum(axis=1)
     better = then >= now
@@ -141,8 +129,8 @@ def learn_hyper(lik: Any, S: np.ndarray, n: np.ndarray) -> Any:
 
 
 def largest_first(prior: Any, statistics: Statistics) -> Statistics:
-    """Sticks in the order of their size, where that raises the bound: labels that stick-breaking may not swap
-    for free are swapped here, all at once.
+    """Sort sticks by their size where that raises the bound: under stick-breaking the order of the labels matters,
+    and this swaps all of them at once.
     """
     order = np.argsort(-statistics.n, kind="stable")
     if log_labelled(prior, statistics.n[order]) <= log_labelled(prior, statistics.n):

@@ -1,7 +1,7 @@
-"""Draw a seat from log weights: what a sweep does once an object, and where half of its time would go.
+"""Draw a slot from log weights: done once per object in a sweep, and half of its time if done naively.
 
-Maxima, exponentials and sums are taken in blocks of eight, in an order that a compiler can lay on whole vectors of the
-processor. A library's exponential is a call for every number; here it is a polynomial, accurate to 3e-13.
+Maxima, exponentials and sums are computed for eight numbers at a time, in an order that the compiler can vectorise. A
+library's exponential is one call per number; here it is a polynomial, accurate to 3e-13.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ import numpy as np
 
 from partita.dispatch import kernel
 
-__all__ = ["draw_slot", "whole_blocks"]
-
 BLOCK = 8
-FAINTEST = -40.0  # log of what counts as nothing beside the largest weight: a uniform has no bits for it
+MIN_LOG_WEIGHT = -40.0  # relative to the largest; smaller weights are below the resolution of a uniform
 LOG2_E, LN_2 = 1.0 / math.log(2.0), math.log(2.0)
 ROUNDING = 1.5 * 2.0**52  # added to a number it leaves the nearest integer in the last bits
 BIAS, MANTISSA = 1023, 52  # of a double
@@ -30,7 +28,7 @@ def whole_blocks(n):
 
 @kernel
 def larger(a, b):
-    """The larger of two numbers that are no NaN, which ``max`` would have to ask."""
+    """The larger of two numbers that are not NaN (``max`` would have to check)."""
     return a if a > b else b
 
 
@@ -45,21 +43,21 @@ def exponentials(lp, top, stop, w):
     """``w[:stop] = exp(lp - top)``, 0 where that is next to nothing; no gap is above 0."""
     for k in range(stop):
         gap = float(lp[k] - top)
-        x = larger(gap, FAINTEST)
+        x = larger(gap, MIN_LOG_WEIGHT)
         shifted = x * LOG2_E + ROUNDING
         f = x - (shifted - ROUNDING) * LN_2  # x = n ln 2 + f, |f| at most half of ln 2
         p = C5 + f * (C6 + f * (C7 + f * (C8 + f * (C9 + f * C10))))
         p = 1.0 + f * (1.0 + f * (C2 + f * (C3 + f * (C4 + f * p))))
         power = (np.float64(shifted).view(np.int64) + BIAS) << MANTISSA  # the bits of 2^n
-        w[k] = p * np.int64(power).view(np.float64) if gap > FAINTEST else 0.0
+        w[k] = p * np.int64(power).view(np.float64) if gap > MIN_LOG_WEIGHT else 0.0
 
 
 @kernel
 def draw_slot(lp, n_slots, u, w, likely):
     """Draw from log weights ``lp[:n_slots]`` by inverting their sum, which begins with the slot ``likely`` (-1: none).
 
-    ``lp`` and ``w``, which is overwritten, have room for whole blocks of eight. Most objects stay where they are: that
-    is found out at once if their own slot comes first.
+    ``lp`` and ``w``, which is overwritten, have lengths that are multiples of eight. Most objects stay in their slot;
+    starting with that slot finds this out at once.
     """
     stop = whole_blocks(n_slots)
     for k in range(n_slots, stop):
@@ -86,4 +84,4 @@ def draw_slot(lp, n_slots, u, w, likely):
             last = k
             if left < 0.0:
                 break
-    return last  # rounding may walk past the last seat that is possible
+    return last  # rounding may pass the last slot of positive weight

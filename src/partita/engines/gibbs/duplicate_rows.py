@@ -1,4 +1,4 @@
-"""Gibbs sweeps over rows that repeat: what every cluster says of a row is worked out once for all of its copies.
+"""Gibbs sweeps over duplicate rows: the weights of the clusters are computed once for all duplicates of a row.
 
 Label matrices and surveys hold few distinct rows beside their objects. A sweep may visit objects in any order; here it
 visits copies of a row one after the other. A move changes the weights of two clusters, so between two copies only those
@@ -31,8 +31,6 @@ from partita.engines.gibbs.sweep import (
 from partita.families.contract import cache_start, datum, n_columns, score
 from partita.labels import signatures
 from partita.partitions import log_seat
-
-__all__ = ["Visits", "reseat_copies", "visits"]
 
 FEWEST_ROWS = 3000  # below it nobody waits
 MOST_DISTINCT = 0.5  # a larger share of distinct rows is not worth the order
@@ -92,7 +90,7 @@ def _kinds(tables: Sequence[np.ndarray]) -> _Kinds:
 
 
 def _is_codes(live: Live) -> bool:
-    """Whether a block is a table of codes, of which each row says all that its family reads of an object."""
+    """Whether a block is a table of codes whose rows hold all that the family reads of an object."""
     X = live.data
     table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iu"
     return table and type(live.family) not in datum.table and X.min(initial=0) >= -1
@@ -114,7 +112,7 @@ def bounded_exp(x):
 
 @kernel
 def weight_of_slot(blocks, mass, i, k, top, cell):
-    """``exp(log weight of slot k - top)``, the object i counted where it is."""
+    """``exp(log weight of slot k - top)``, with object i in its present cluster."""
     cell[0] = mass[k]
     score_slot(blocks, i, k, cell)
     return bounded_exp(cell[0] - top)
@@ -155,7 +153,7 @@ def draw_other(w, n_slots, left, without):
             last = k
             if left < 0.0:
                 break
-    return last  # rounding may walk past the last seat that is possible
+    return last  # rounding may pass the last slot of positive weight
 
 
 @kernel

@@ -1,16 +1,16 @@
 """Outliers: each row comes from its cluster, or from a broad background that is the same for all rows.
 
-A row is an outlier with probability rho, ``rho ~ Beta(1, 19)``, which is integrated out. Every row keeps a seat under
-the partition prior, outlier or not; the data of an outlier say nothing of its seat, and nobody asks for it. Since the
-priors do not depend on how many objects there are (drop some, and the rest have the prior of the rest), the partition
-of the others has the prior that it would have without the outliers. That keeps the number of seats fixed, and every
-step but the sweep as it is: the others see outliers as rows without data.
+A row is an outlier with probability rho, ``rho ~ Beta(1, 19)``, which is integrated out. Every row keeps a cluster
+under the partition prior, outlier or not; the data of an outlier do not depend on that cluster, and it is never
+reported. Since the priors do not depend on how many objects there are (drop some, and the rest have the prior of the
+rest), the partition of the others has the prior that it would have without the outliers. So the number of objects
+stays fixed, and all steps but the sweep are unchanged: they see outliers as rows without data.
 
 The sweep draws outlier or not and the seat of a row together, given all other rows. Partly seen vectors are taken with
 the parameters of the clusters at hand, as in :mod:`partita.engines.gibbs.partly_observed`.
 
-Good for: scattered rows that would each ask for a cluster of their own. Not for: many rows that look alike, which are
-a cluster. Banfield and Raftery (1993) use a uniform background.
+Good for: scattered rows that would each open a cluster. Not for: many similar rows, which are a cluster. Banfield and
+Raftery (1993) use a uniform background.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.partitions import StickBreaking, log_eppf, log_labelled, log_mass, log_seat
 
-A, B = 1.0, 19.0  # of the Beta law of the share of outliers: one row in twenty
+A, B = 1.0, 19.0  # Beta prior of the share of outliers; its mean is one row in twenty
 
 
 class OutlierChain(NamedTuple):
@@ -72,7 +72,7 @@ class OutlierChain(NamedTuple):
 
     @property
     def seating(self) -> Seating:
-        """Who sits where, for those who read chains: outliers have label -1 and are not counted."""
+        """The partition as the driver reads it: outliers have label -1 and are not counted."""
         seating = self.seats.seating
         n = np.bincount(gibbs.labels(seating)[~self.out], minlength=len(seating.n)).astype(float)
         names = np.append(seating.slot_of, -1)  # the name -1 finds the last entry
@@ -112,7 +112,7 @@ def log_odds(n_out, N):
 
 @kernel
 def leave(blocks, prior, n, slot_of, name_of, K, mass, N, i, k, was_out, limit):
-    """Row i, alone in slot k, gives its cluster up; -1, the slot it has now."""
+    """Remove row i, which is alone in slot k, and close its cluster; returns -1, its new slot."""
     if not was_out:
         add_row(blocks, i, k, -1.0)
     close_slot(blocks, n, slot_of, name_of, K, k)
@@ -123,7 +123,9 @@ def leave(blocks, prior, n, slot_of, name_of, K, mass, N, i, k, was_out, limit):
 
 @kernel
 def move(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new, was_out, is_out, limit):
-    """Row i goes from its old slot (-1: none) to another, or into or out of the background; statistics follow."""
+    """Move row i from its old slot (-1: none) to another, or into or out of the background, and update the
+    statistics.
+    """
     if old >= 0:
         n[old] -= 1.0
         mass[old] = log_seat(prior, n[old])
@@ -141,7 +143,7 @@ def move(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new, was_out, i
 
 @kernel
 def close_choices(lp, room, free, was_out):
-    """A row that may not change sides (its hidden coordinates belong to its cluster) keeps to its own."""
+    """Forbid a row to become or stop being an outlier (its hidden coordinates belong to its cluster)."""
     if not free:
         first = 0 if was_out else room
         for h in range(first, first + room):
@@ -248,7 +250,7 @@ def reseat(
 def reseat_shown(prior, z, n, slot_of, name_of, K, fixed, rows, L, u, out, log_background):
     """Draw outlier or not, and the cluster among those in use, given log likelihoods L [row, slot].
 
-    A row that sits alone keeps its seat, and changes sides only.
+    A row that is alone keeps its cluster, and may only become or stop being an outlier.
     """
     room = whole_blocks(2 * K)
     lp, mass, w = np.empty(room), np.empty(K), np.empty(room)
@@ -279,7 +281,7 @@ def reseat_shown(prior, z, n, slot_of, name_of, K, fixed, rows, L, u, out, log_b
 
 
 def step_hidden(chain: OutlierChain, rng: np.random.Generator) -> None:
-    """Sides and seats of the partly seen rows, then what they hide; changes the chain's arrays in place."""
+    """Draw outlier or not and the cluster of partly observed rows, then their hidden coordinates; in place."""
     seating, prior, rows, out = chain.seats.seating, chain.prior, chain.hidden_rows, chain.out
     fixed = isinstance(prior, StickBreaking)
     K = len(seating.n) if fixed else int(seating.K[0])

@@ -1,10 +1,10 @@
 """Hidden coordinates of partly seen vectors, sampled along with the labels.
 
 A chain keeps a completed copy of such data. One step of this engine draws the parameters of all clusters given the
-completed data, then reseats each partly seen object by what it shows *alone* (its hidden coordinates integrated out),
-then draws its hidden coordinates given its new cluster: label and completion move together, so an object whose shown
-part suits two clusters changes between them, whatever its last completion says. Clusters are neither opened nor closed
-here (an object that sits alone stays): sweeps and splits do that.
+completed data, then draws the cluster of each partly observed object from its observed coordinates *alone* (the
+hidden ones integrated out), then draws its hidden coordinates given its new cluster: label and completion are drawn
+jointly, so an object whose observed part fits two clusters moves between them whatever its last completion was.
+Clusters are neither opened nor closed here (an object that sits alone stays): sweeps and splits do that.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from partita.families import n_rows, take
 from partita.families.contract import draw, hidden_rows, impute
 from partita.families.registry import Block
 from partita.partitions import StickBreaking, log_mass
-
-__all__ = ["complete", "rows_with_hidden", "step"]
 
 
 def rows_with_hidden(blocks: Sequence[Block]) -> np.ndarray:
@@ -52,7 +50,9 @@ def complete(blocks: Sequence[Block], z: np.ndarray, K: int, rng: np.random.Gene
 def step(
     seating: Seating, shown: Sequence[Block], prior: Any, rows: np.ndarray, rng: np.random.Generator
 ) -> None:
-    """Reseat the partly seen objects ``rows`` and draw what they hide; ``shown`` holds the data with their holes."""
+    """Draw the clusters of the partly observed objects ``rows`` and their hidden coordinates; ``shown`` is the data
+    with missing cells.
+    """
     fixed = isinstance(prior, StickBreaking)
     K = len(seating.n) if fixed else int(seating.K[0])
     thetas = tuple(draw(live.family, np.ascontiguousarray(live.S[:, :K]), rng) for live in seating.blocks)

@@ -1,11 +1,12 @@
 """Split-merge moves: a whole cluster is split in two, or two are joined, in one step.
 
-A sweep that moves one object at a time cannot leave a partition with two true clusters in one, or one in two: every
-way out leads through worse partitions. Two objects are drawn, the anchors. Half of the time they share a cluster, and
-a split of it is proposed that parts them; else the union of their clusters, the second one being mostly a cluster that
-would welcome the first anchor. The split is built from the data, either object by object (*sequential allocation*,
-Dahl 2003) or by a few restricted Gibbs scans (Jain and Neal 2004). The probabilities of drawing just these anchors and
-of building just that split enter the acceptance, so that the posterior is left invariant.
+A sweep that moves one object at a time cannot leave a partition in which two true clusters are one, or one is two:
+every path leads through much less probable partitions. Two objects are drawn, the anchors. Half of the time they
+share a cluster, and a split of it is proposed that parts them; else the union of their clusters is proposed; the
+second cluster is mostly drawn by its predictive of the first anchor. The split is built from the data, either object
+by object (*sequential allocation*, Dahl 2003) or by a few restricted Gibbs scans (Jain and Neal 2004). The
+probabilities of drawing just these anchors and of building just that split enter the acceptance, so that the
+posterior is left invariant.
 
 Good for: exchangeable priors and every conjugate family. Not for: stick-breaking, whose labels have their own moves.
 """
@@ -32,10 +33,8 @@ from partita.engines.gibbs.sweep import (
 from partita.families.rows import log_marginals, refresh_clusters
 from partita.partitions import log_eppf, log_seat
 
-__all__ = ["ACCEPTED", "split_merge"]
-
 ACCEPTED = {0: "rejected", 1: "split", 2: "merge"}
-ANYONE = 0.1  # how often the partner of a merge is any cluster at all
+UNIFORM_SHARE = 0.1  # probability that the partner of a merge is drawn uniformly
 
 # The two sides of a split that is tried are two slots of their own: the same blocks with other statistics and caches.
 
@@ -57,10 +56,11 @@ def start_sides(sides, i, j, m):
 
 @kernel
 def allocate(sides, prior, members, side_of, forced, u, m):
-    """Give the members their sides one by one, each where the others draw it; returns the log probability of that.
+    """Draw the sides of the members one by one given the others; returns the log probability of the result.
 
-    Those who have a side already (``side_of[t] >= 0``) leave it first: a restricted Gibbs scan. Those who have none see
-    only the ones before them: sequential allocation. ``forced[t] >= 0`` says which side is taken, come what may.
+    Those who have a side already (``side_of[t] >= 0``) leave it first: a restricted Gibbs scan. Those who have none
+    see only the ones before them: sequential allocation. ``forced[t] >= 0`` gives the side that is taken instead of a
+    draw.
     """
     log_q = 0.0
     out = np.empty(2, sides[0].C.dtype)
@@ -124,7 +124,7 @@ def partner_weights(
     out[first] = -np.inf
     out = np.exp(np.maximum(out - out.max(), -700.0))
     out[first] = 0.0
-    out = (1.0 - ANYONE) * out / out.sum() + ANYONE / (K - 1)
+    out = (1.0 - UNIFORM_SHARE) * out / out.sum() + UNIFORM_SHARE / (K - 1)
     out[first] = 0.0
     return out
 

@@ -1,8 +1,8 @@
 """Where chains start: on a sample of the rows, with many splits and merges, before they see all of them.
 
-A chain over all rows that starts from one cluster, or from random labels, needs long to find the clusters that a few
-hundred rows show already. Half of the chains come from one cluster, the others from seeds that are far from each
-other, so that chains which agree have come from different sides.
+A chain over all rows that starts from one cluster or from random labels takes long to find clusters that a few
+hundred rows already show. Half of the chains start from one cluster, the others from seeds that are far from each
+other, so chains that agree have started from opposite sides.
 """
 
 from __future__ import annotations
@@ -22,10 +22,8 @@ from partita.families.registry import Block
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, StickBreaking, with_concentration
 
-__all__ = ["Start", "find_start"]
-
-SAMPLE = 2000  # rows of the sample
-ITERATIONS, MOVES = 30, 10  # of the chain over the sample
+SAMPLE_ROWS = 2000
+N_ITERATIONS, N_MOVES = 30, 10  # of the chain over the sample
 N_SEEDS = 30
 
 
@@ -36,7 +34,7 @@ def find_start(
     *,
     seed: int,
     apart: bool = False,
-    n_iterations: int = ITERATIONS,
+    n_iterations: int = N_ITERATIONS,
     object_rows: np.ndarray | None = None,
 ) -> Start:
     """Labels of all rows from a short chain over a sample of them, and the hyper-parameters that it has learned.
@@ -71,7 +69,7 @@ def find_start(
     """
     N = n_rows(blocks[0].data) if object_rows is None else len(object_rows)
     rng = chains.generator(seed, 0, chains.START)
-    rows = np.sort(rng.choice(N, size=SAMPLE, replace=False)) if N > SAMPLE else np.arange(N)
+    rows = np.sort(rng.choice(N, size=SAMPLE_ROWS, replace=False)) if N > SAMPLE_ROWS else np.arange(N)
     sample = _taken(blocks, rows if object_rows is None else object_rows[rows], N)
     z = np.zeros(len(rows), np.int64)
     fixed = isinstance(prior, StickBreaking)
@@ -86,7 +84,7 @@ def find_start(
     free = DirichletProcess(prior.concentration) if fixed else prior
     chain = chains.start(sample, free, z, int(rng.integers(2**63)))
     for _ in range(n_iterations):
-        chain = chains.step(chain, schedule._replace(n_moves=MOVES))
+        chain = chains.step(chain, schedule._replace(n_moves=N_MOVES))
     families = tuple(live.family for live in chain.seating.blocks)
     if len(rows) == N:
         z = sweep.labels(chain.seating)
@@ -103,7 +101,7 @@ def _taken(blocks: Sequence[Block], rows: np.ndarray, N: int) -> list[Block]:
     """Blocks of these rows alone."""
     if parts_of(blocks) is not None:
         return list(rows_in_memory(blocks, rows)[0])
-    if N <= SAMPLE and len(rows) == n_rows(blocks[0].data) and np.array_equal(rows, np.arange(N)):
+    if N <= SAMPLE_ROWS and len(rows) == n_rows(blocks[0].data) and np.array_equal(rows, np.arange(N)):
         return list(blocks)
     return [block._replace(data=take(block.data, rows)) for block in blocks]
 

@@ -1,11 +1,11 @@
-"""Collapsed Gibbs sampling: one object at a time takes a seat, given where all the others sit.
+"""Collapsed Gibbs sampling: the cluster of one object at a time is drawn, given those of all others.
 
-Parameters and weights are integrated out; what is left is who sits with whom. Each cluster has its column in an
+Parameters and weights are integrated out; what is left is the partition. Each cluster has its column in an
 incremental cache of log predictives (cluster axis last), of which a move touches only two columns, and in those only
 the entries that the moved object has changed.
 
-Clusters live in *slots* 0 .. K-1, which scoring walks over without gaps. An object's label is the *name* of its
-cluster; when a cluster dies the last slot moves into the gap and keeps its name, so no object is relabelled.
+Clusters occupy *slots* 0 .. K-1 without gaps. An object's label is the *name* of its cluster; when a cluster becomes
+empty the last slot moves into the gap and keeps its name, so no object is relabeled.
 
 Good for: the full posterior of mixtures up to some 1e6 objects. Not for: many cores at once (it is sequential), or
 splitting two clusters that it has merged: see the split-merge moves. Neal (2000), algorithm 3.
@@ -37,13 +37,11 @@ from partita.families.registry import Block
 from partita.families.rows import add_statistics, refresh_clusters
 from partita.partitions import StickBreaking, log_mass, log_new_seat, log_seat
 
-__all__ = ["NO_LIMIT", "Live", "Seating", "labels", "reseat", "seat", "sizes"]
-
 NO_LIMIT = 1 << 40  # of the number of clusters
 
 
 class Live(NamedTuple):
-    """A block with the statistics and predictive cache of its clusters, one column a slot."""
+    """A block with the statistics and predictive cache of its clusters, one column per slot."""
 
     family: Any
     data: Any
@@ -54,7 +52,7 @@ class Live(NamedTuple):
 
 
 class Seating(NamedTuple):
-    """Who sits where; arrays are changed in place."""
+    """The cluster of every object; arrays are changed in place."""
 
     blocks: tuple[Any, ...]  # Live; with explicit parameters Placed (partita.engines.nonconjugate.neal8)
     z: np.ndarray  # name of each object's cluster
@@ -117,16 +115,16 @@ def clear_slot(block, k):
 
 @kernel
 def log_opening(prior, N, K, limit):
-    """Log weight of a cluster of one's own beside K others; none beyond the limit."""
+    """Log weight of a new cluster beside K others; -inf beyond the limit."""
     return log_new_seat(prior, float(N), K) if limit > K else -math.inf
 
 
-# What happens to few objects is a kernel of its own: inlined, it would count references for all of them.
+# Rare cases are kernels of their own: inlined, they would cost reference counting for every object.
 
 
 @kernel
 def leave(blocks, prior, z, n, slot_of, name_of, K, mass, i, k, limit):
-    """Take object i, which sits alone, out of slot k and close its cluster; -1, the slot it has now."""
+    """Remove object i, which is alone in slot k, and close its cluster; returns -1, its new slot."""
     add_row(blocks, i, k, -1.0)
     close_slot(blocks, n, slot_of, name_of, K, k)
     mass[k] = mass[K[0]]
@@ -136,7 +134,7 @@ def leave(blocks, prior, z, n, slot_of, name_of, K, mass, i, k, limit):
 
 @generic(derived=True)
 def weigh(blocks, prior, n, K, mass, i, k, lp, acc):
-    """Log weights of all seats of object i, in slot k (-1: none) now, given the others, into ``lp[:K + 1]``."""
+    """Log weights of all clusters for object i, now in slot k (-1: none), given the others, into ``lp[:K + 1]``."""
     for h in range(K[0] + 1):
         lp[h] = mass[h]
     score_row(blocks, i, K[0] + 1, lp)
@@ -220,7 +218,7 @@ def weigh_fixed(blocks, prior, z, n, i, lp, acc):
 
 @kernel
 def sweep_fixed(blocks, prior, z, n, rows, u):
-    """A sweep under a prior whose labels are fixed (stick-breaking): none is born, dies or changes its name."""
+    """A sweep under a prior whose labels are fixed (stick-breaking): no cluster is opened, closed or renamed."""
     room = whole_blocks(n.shape[0])
     lp, acc, w = np.empty(room, blocks[0].C.dtype), np.empty(3), np.empty(room)
     for j in range(rows.shape[0]):
@@ -243,7 +241,7 @@ def fixed_weights(blocks, prior, z, n, i, lp):
 
 @kernel
 def close_slot(blocks, n, slot_of, name_of, K, k):
-    """The cluster in slot k has lost its last object: the last slot moves into its place."""
+    """Close the cluster in slot k, which is empty: the last slot moves into its place."""
     last = K[0] - 1
     slot_of[name_of[k]] = -1
     if k != last:

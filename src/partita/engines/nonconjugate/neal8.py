@@ -1,11 +1,11 @@
 """Gibbs sampling with auxiliary clusters: for families whose parameters cannot be integrated out.
 
-Every cluster keeps explicit parameters. An object that looks for a seat sees, beside the clusters there are, m empty
-ones with parameters drawn from the prior, which share the weight of a new seat. An object that sat alone brings its own
-parameters along as the first of these. After each sweep the parameters of all clusters are updated
+Every cluster keeps explicit parameters. An object chooses among the existing clusters and m empty ones with
+parameters drawn from the prior, which share the weight of a new cluster. The parameters of an object that was alone
+are the first of these. After each sweep the parameters of all clusters are updated
 (:mod:`partita.engines.nonconjugate.parameters`). Conjugate families may stand beside others in one table.
 
-Clusters live in slots and under names as in :mod:`partita.engines.gibbs.sweep`; the m slots after the last cluster hold the
+Clusters have slots and names as in :mod:`partita.engines.gibbs.sweep`; the m slots after the last cluster hold the
 auxiliary ones. Priors enter as two short tables of log weights, so that the sweep is compiled once for all of them.
 
 Good for: likelihoods without a conjugate prior, any exchangeable prior. Not for: conjugate families alone (collapsed
@@ -63,11 +63,11 @@ from partita.labels import canonical
 from partita.partitions import bind, log_eppf, log_new_seat, log_seat
 
 DRAWN_AT_ONCE = 2**18  # numbers of auxiliary parameters that are drawn ahead
-MOST_WALKED = 64  # hyper-parameters of one kind that walk in an iteration
+MAX_WALKED = 64  # hyper-parameters of one kind that are updated per iteration
 
 
 class Placed(NamedTuple):
-    """A block with the parameters of its clusters, one column a slot, and a supply of draws from its prior."""
+    """A block with the parameters of its clusters, one column per slot, and a supply of draws from its prior."""
 
     family: Any
     data: Any
@@ -88,7 +88,7 @@ class Chain(NamedTuple):
     rng: Any = None  # generator of the steps after the sweep, within an iteration
 
 
-# ---- one object takes a seat -------------------------------------------------------------------------------
+# ---- the cluster of one object -------------------------------------------------------------------------------
 
 
 @each
@@ -314,7 +314,7 @@ def sample_parameters(chain: Chain, schedule: Schedule, *, n_walks: int = 3) -> 
 
 
 def steps(n_auxiliary: int = 3, n_walks: int = 3) -> tuple[Any, ...]:
-    """The steps of an iteration. Of the schedule they read ``burn_in`` and what to learn; nothing is split or merged."""
+    """The steps of an iteration; of the schedule they read ``burn_in`` and what to learn."""
     return (
         partial(sweep_rows, n_auxiliary=n_auxiliary),
         sample_prior,
@@ -348,7 +348,7 @@ def learn_family(
     now = log_prior(family, theta).sum()
     for name, mean in unconstrained(centre).items():
         value = unconstrained(family)[name].copy()
-        for e in rng.permutation(value.size)[:MOST_WALKED]:
+        for e in rng.permutation(value.size)[:MAX_WALKED]:
             moved = value.copy()
             moved.flat[e] += rng.choice(STEP_SIZES) * rng.standard_normal()
             family_moved = constrained(family, name, moved)
@@ -360,7 +360,7 @@ def learn_family(
 
 
 def thetas(chain: Chain) -> tuple[np.ndarray, ...]:
-    """Parameters of the clusters in use, one array [parameter, cluster] a block, in the order of the slots."""
+    """Parameters of the clusters in use, one array [parameter, cluster] per block, in the order of the slots."""
     return tuple(block.theta[:, : chain.seating.K[0]].copy() for block in chain.seating.blocks)
 
 

@@ -1,6 +1,6 @@
-"""Explicit parameters: what samplers that cannot integrate them out keep, one column of ``theta`` a cluster.
+"""Explicit parameters for samplers that cannot integrate them out: one column of ``theta`` per cluster.
 
-Given who sits where, the parameters of different clusters are independent, and all are updated at once. Conjugate
+Given the partition, the parameters of different clusters are independent, and all are updated at once. Conjugate
 families draw theirs from the posterior. The others use their own ``update``, or random walks: one parameter at a time,
 accepted by ``project`` and ``log_prior`` (Metropolis), in steps that shrink with the size of the cluster and are
 tuned by the caller.
@@ -32,22 +32,8 @@ from partita.families.contract import (
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, project_rows, refresh_clusters, score_rows
 
-__all__ = [
-    "Walk",
-    "check_blocks",
-    "first_parameters",
-    "log_densities",
-    "non_conjugate",
-    "parameter_draws",
-    "parameters",
-    "predictive",
-    "statistics",
-    "tuned",
-    "update_parameters",
-]
-
-TARGET = 0.44  # share of accepted steps at which a walk in one dimension gets around fastest
-CANDIDATES = 30  # parameters that each cluster tries at the start
+TARGET_ACCEPTANCE = 0.44  # best share of accepted steps of a random walk in one dimension
+N_CANDIDATES = 30  # draws of the prior among which the first parameters of a cluster are chosen
 
 
 class Walk(NamedTuple):
@@ -132,23 +118,23 @@ def first_parameters(
     family = block.family
     if is_conjugate(family):
         return draw(family, statistics(block, z, K), rng), None
-    tries = draw(family, np.zeros((n_stats(family), CANDIDATES * K)), rng)
-    # the middle two thirds of the prior: a deviation that heavy tails do not blow up
+    tries = draw(family, np.zeros((n_stats(family), N_CANDIDATES * K)), rng)
+    # the middle two thirds of the prior: a standard deviation that is robust against heavy tails
     low, high = np.quantile(tries, [0.16, 0.84], axis=1)
     walk = Walk(np.maximum(0.5 * (high - low), 1e-12), np.full(n_stats(family), np.nan))
-    tries = tries.reshape(n_stats(family), CANDIDATES, K)
+    tries = tries.reshape(n_stats(family), N_CANDIDATES, K)
     theta = np.ascontiguousarray(tries[:, 0])
     for d in range(int(n_columns(family))):
         rows = slice(int(stats_start(family, d)), int(stats_start(family, d + 1)))
         heights = []
-        for c in range(CANDIDATES):
+        for c in range(N_CANDIDATES):
             heights.append(log_densities(block, z, np.ascontiguousarray(tries[:, c]), d))
         theta[rows] = tries[rows, np.argmax(np.nan_to_num(heights, nan=-np.inf), axis=0), np.arange(K)]
     bad = np.flatnonzero(~np.isfinite(log_densities(block, z, theta)))
     if len(bad):
         raise ValueError(
-            f"{type(family).__name__}: none of {CANDIDATES} draws from its prior gives the objects of starting cluster "
-            f"{bad[0]} a positive density; widen the prior, or mask the cells that the family cannot have"
+            f"{type(family).__name__}: none of {N_CANDIDATES} draws from its prior gives the objects of starting "
+            f"cluster {bad[0]} a positive density; widen the prior, or mask the cells that the family cannot have"
         )
     return theta, walk
 
@@ -200,7 +186,9 @@ def tuned(walk: Walk | None, iteration: int) -> Walk | None:
     """
     if walk is None or np.isnan(walk.accepted).any():
         return walk
-    return walk._replace(width=walk.width * np.exp((walk.accepted - TARGET) / np.sqrt(1.0 + iteration)))
+    return walk._replace(
+        width=walk.width * np.exp((walk.accepted - TARGET_ACCEPTANCE) / np.sqrt(1.0 + iteration))
+    )
 
 
 # ---- parameters of a given clustering: what predictions and profiles read ----------------------------------
@@ -271,8 +259,8 @@ def predictive(
 ) -> Scorer:
     """Scores rows (of ``new`` blocks, or of these) under the objects that z puts into each cluster.
 
-    As :func:`partita.engines.passes.rows.predictive`, but families that are not conjugate average their density over draws
-    of the parameters.
+    As :func:`partita.engines.passes.rows.predictive`, but families that are not conjugate average their density over
+    draws of the parameters.
 
     Examples
     --------

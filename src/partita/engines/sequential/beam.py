@@ -36,7 +36,9 @@ class BeamResult(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The rule of beam search: the ``width`` most probable children live, those equal up to equal rows once."""
+    """The rule of beam search: keep the ``width`` most probable children, and one of those that differ by duplicate
+    rows.
+    """
 
     width: int
 
@@ -66,10 +68,10 @@ def beam_search(
     Parameters
     ----------
     blocks : sequence of Block
-        The data; missing cells are welcome, partly seen vectors are not.
+        The data; missing cells are allowed, partly observed vectors are not.
     prior : exchangeable prior
     width : int
-        Partial partitions that survive each object. Time grows in proportion.
+        Number of partial partitions that are kept at each object. Time grows in proportion.
     order : array of int, optional
         The order in which objects are placed. By default those come first that are the least probable under the
         prior alone: far from the middle and from each other, they open the clusters. Typical objects first lose

@@ -1,11 +1,11 @@
-"""The particle filter: a posterior over partitions that is carried along as objects arrive.
+"""The particle filter: a posterior over partitions that is updated as objects arrive.
 
-Each particle is a partition of the objects seen so far; a new object multiplies the particles by its possible seats,
-and a resampling that keeps all expectations brings their number back (:mod:`partita.engines.sequential.population` does the
-growing).
+Each particle is a partition of the objects seen so far. A new object has one child per particle and cluster that it
+may join, and a resampling that keeps all expectations reduces their number again
+(:mod:`partita.engines.sequential.population`).
 
-Good for: streams, first answers after one pass, and an unbiased estimate of the evidence. Not for: the last word on a
-long table. Early choices are never revised and all particles soon agree on them, so finish with Gibbs sweeps where
+Good for: streams, first answers after one pass, and an unbiased estimate of the evidence. Not for: the posterior of a
+long table. Early choices are never revised and soon all particles share them, so run Gibbs sweeps afterwards where
 the posterior matters. Fearnhead (2004), Statistics and Computing 14; Ulker, Gunsel and Cemgil (2010), AISTATS.
 """
 
@@ -29,23 +29,6 @@ from partita.families import n_rows
 from partita.families.registry import Block
 from partita.families.rows import refresh_clusters
 from partita.partitions import log_new_seat, log_seat
-
-__all__ = [
-    "Components",
-    "ParticleFilter",
-    "Resample",
-    "best_particle",
-    "clusters",
-    "draws",
-    "init",
-    "labels",
-    "mixture",
-    "n_clusters_posterior",
-    "resume",
-    "uniforms",
-    "update",
-    "weights",
-]
 
 
 class Resample(NamedTuple):
@@ -75,7 +58,7 @@ class ParticleFilter(NamedTuple):
 class Components(NamedTuple):
     """Clusters with their weights: what :func:`partita.engines.passes.rows.predictive` scores new objects with.
 
-    The empty cluster comes last; its weight is the chance that the next object is the first of a new kind.
+    The empty cluster comes last; its weight is the probability that the next object opens a cluster.
     """
 
     log_weights: np.ndarray
@@ -140,11 +123,11 @@ def init(
     prior : exchangeable prior
         It need not be bound to a total: each object meets the prior of as many objects as there are by then.
     n_particles : int
-        Partitions that are carried along. Few of them go a long way: no two are ever equal.
+        Number of partitions that are kept. No two are ever equal, so few are needed.
     seed : int
         The t-th object to come meets the t-th uniform of this seed, in whatever batches it comes.
     keep_labels : bool
-        Whether to remember who sat where. Costs 8 bytes a particle and object; without it the memory is that of
+        Whether to keep the labels. Costs 8 bytes per particle and object; without it the memory is that of
         the clusters' statistics alone, however long the stream.
 
     Examples
@@ -236,7 +219,7 @@ def update(
     rows : array of int, optional
         Which objects, and in which order.
     u : array of float, optional
-        One uniform an object, in place of the seed's.
+        One uniform per object, in place of those of the seed.
     """
     rows = np.arange(n_rows(blocks[0].data)) if rows is None else np.asarray(rows)
     stop = state.n_seen + len(rows)

@@ -5,9 +5,9 @@ statistics in one pool, so that a new object is scored once against every distin
 hold it. Objects come in one order, hence a set of objects has one history, two hypotheses that differ never grow into
 the same partition, and a column is a set of objects and the other way round.
 
-Each hypothesis offers the new object a seat in every cluster and one of its own. Which of these many children live is
-the *rule*: the best (beam search, :mod:`partita.engines.sequential.beam`) or a draw that keeps all expectations (the particle
-filter, :mod:`partita.engines.sequential.particles`).
+Each hypothesis has one child per cluster that the new object may join, and one in which it opens a cluster. The
+*rule* says which children are kept: the best (beam search, :mod:`partita.engines.sequential.beam`) or a draw that
+keeps all expectations (the particle filter, :mod:`partita.engines.sequential.particles`).
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from partita.families.contract import partly_seen
 from partita.families.registry import Block
 from partita.partitions import log_new_seat, log_seat
 
-__all__ = ["Pooled", "Population", "check", "grow", "keep", "populate", "trace_labels", "widen"]
-
 PRIME = 2**31 - 1  # keys are taken modulo this: their squares fit in 64 bits
-STAYS, JOINED = 1, 2  # what becomes of a column: some child leaves it as it is, some child adds the object
+STAYS, JOINED = 1, 2  # uses of a column: some child keeps it as it is, some child adds the object
 
 
 class Pooled(NamedTuple):
@@ -43,7 +41,7 @@ class Pooled(NamedTuple):
 class Population(NamedTuple):
     """Hypotheses over a pool of clusters; arrays are changed in place."""
 
-    blocks: tuple[Pooled, ...]  # one column a cluster; column 0 is the empty one
+    blocks: tuple[Pooled, ...]  # one column per cluster; column 0 is the empty one
     n: np.ndarray  # size of the cluster in each column
     columns: np.ndarray  # [hypothesis, slot] -> column, in the order in which the clusters were opened
     K: np.ndarray  # clusters of each hypothesis
@@ -240,7 +238,7 @@ def grow(
 
 
 def check(blocks: Sequence[Block], prior: Any) -> None:
-    """Say what a prior or the data lack for an engine that sees objects one by one."""
+    """Raise an error that names what a prior or the data lack for an engine that adds objects one by one."""
     if missing := lacks(type(prior), log_seat, log_new_seat):
         raise TypeError(
             f"{type(prior).__name__} has no {' and no '.join(f'{name}()' for name in missing)}: search and particles "

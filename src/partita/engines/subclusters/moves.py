@@ -1,10 +1,11 @@
 """Splits and merges of whole clusters, all clusters at once: the moves of the sub-cluster sampler.
 
-By lot a cluster joins a *group*: alone, to be split, or in a random pair, to be merged. A group has two *anchors*,
-objects that a split puts on different sides. Two sub-clusters that start from the anchors are sampled for a few
-passes (weights and parameters given the sides, sides given those), and a last pass draws the sides, whose probability
-enters the Hastings ratio. The sub-clusters know which objects the group has and who its anchors are, but not how it is
-divided now, so a merge can ask them how probable the present division would have been (Jain and Neal 2004, 2007).
+Clusters are drawn at random into *groups*: alone, to be split, or in a random pair, to be merged. A group has two
+*anchors*, objects that a split puts on different sides. Two sub-clusters that start from the anchors are sampled for
+a few passes (weights and parameters given the sides, sides given those), and a last pass draws the sides, whose
+probability enters the Hastings ratio. The sub-clusters know which objects the group has and who its anchors are, but
+not how it is divided now, so a merge can ask them how probable the present division would have been (Jain and Neal
+2004, 2007).
 
 A group's union never changes in its move, so all groups share their passes over the rows, and the decisions, which
 need only statistics, are taken one after the other.
@@ -28,29 +29,8 @@ from partita.families.rows import log_marginals
 from partita.partitions import log_new_seat
 from partita.partitions.gibbs_type import seat_discount
 
-__all__ = [
-    "COIN",
-    "Division",
-    "Groups",
-    "Moves",
-    "Proposer",
-    "Seats",
-    "Stream",
-    "Weighed",
-    "carry_out",
-    "count_copies",
-    "draw_members",
-    "join",
-    "log_apart",
-    "log_evidence",
-    "make_guide",
-    "merge_odds",
-    "move_groups",
-    "uniforms",
-]
-
-# Probabilities that a cluster is up for a split or a merge in a step. Most rest: two parts of a fresh split sort out
-# their objects before they are split again. Merges are there to give splits their reverse.
+# Probabilities that a split or a merge of a cluster is proposed in a step. They are small, so that the two parts of a
+# new split exchange objects before they are split again. Merges are the reverse of splits.
 SPLIT_SHARE, MERGE_SHARE = 0.3, 0.1
 COIN = 0.5  # Beta(COIN, COIN): prior of two sub-clusters' weights, and of the bias of coins
 LAUNCH_STAGE = 2  # stage of the first launching pass in the counter of the random numbers
@@ -75,7 +55,7 @@ class Moves(NamedTuple):
 
 
 class Seats(NamedTuple):
-    """Who sits where. A row of weight w is w objects, its *copies*, which are scored once but seated one by one."""
+    """The cluster of every object. A row of weight w is w objects, its *copies*, scored once, assigned one by one."""
 
     first: np.ndarray  # [row] first copy of each row; then the number of all copies
     z: np.ndarray  # cluster of each copy
@@ -220,7 +200,7 @@ def draw_members(z: np.ndarray, n: np.ndarray, n_draws: int, rng: np.random.Gene
 
 
 def draw_groups(z: np.ndarray, n: np.ndarray, rng: np.random.Generator) -> tuple[Groups, int, int]:
-    """Who is split, who meets whom, and the anchors; then the numbers of clusters up for a split and left over."""
+    """The groups to split or merge and their anchors; then the numbers of clusters to split and of those left over."""
     anchors = draw_members(z, n, 2, rng)
     lot = rng.random(len(n))
     singles = np.flatnonzero(lot < SPLIT_SHARE)
@@ -234,7 +214,7 @@ def draw_groups(z: np.ndarray, n: np.ndarray, rng: np.random.Generator) -> tuple
 
 
 def log_selection(n_single: int, n_pairs: int, n_idle: int) -> float:
-    """Log probability of these very groups: the lots of their clusters, and one of all matchings of the seekers."""
+    """Log probability of these groups: of the draws of their clusters, and of one matching among all."""
     half = n_pairs + n_idle  # (2 half - 1)!! matchings, also if one seeker is left over
     log_matchings = half * math.log(2.0) + math.lgamma(half + 0.5) - math.lgamma(0.5)
     seekers = 2 * n_pairs + n_idle

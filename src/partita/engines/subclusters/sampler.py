@@ -56,8 +56,6 @@ from partita.families.registry import Block
 from partita.partitions import log_eppf, log_new_seat
 from partita.partitions.gibbs_type import seat_discount
 
-__all__ = ["SubclusterState", "counts", "init", "log_joint", "step"]
-
 SEATING_STAGE, PAIR_STAGE = 1, 1000  # which random numbers of an iteration are whose
 PAIR_SPLIT_SHARE = 0.1  # the moves of one pair are there for their merges
 CROWD_SHARE, CROWD_SIZE = 0.15, 600.0  # how many of the objects are anchors in a crowd: a share, and at most

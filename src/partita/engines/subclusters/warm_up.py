@@ -2,10 +2,10 @@
 
 On the way from one cluster to many, a true cluster is often cut between two parts of a split, and its pieces are left
 over when the rest has found its place. To merge them exactly, the reverse has to be proposed: sub-clusters that know
-nothing of the cut must hit upon it. What they miss costs a little for each object, so beyond some ten thousand objects
-such a merge is as good as never accepted. Here sub-clusters start from the very division that is judged. That makes
-the verdict an estimate of the Bayes factor of one cluster against two, at any size, and breaks detailed balance: steps
-with it must not be counted as draws.
+nothing of the cut must hit upon it. The mismatch costs a little per object, so beyond some ten thousand objects such
+a merge is almost never accepted. Here sub-clusters start from the division that is judged. That makes the verdict an
+estimate of the Bayes factor of one cluster against two, at any size, and breaks detailed balance: steps with it must
+not be counted as draws.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ from partita.families.contract import expect
 from partita.families.registry import Block
 from partita.partitions import StickBreaking, log_new_seat
 
-__all__ = ["merge_pieces", "merge_seated_pieces"]
-
 MOST_JUDGED = 2
 STAGE = 500  # of the random numbers, which nothing here depends on
 
@@ -43,7 +41,7 @@ STAGE = 500  # of the random numbers, which nothing here depends on
 def merge_pieces(
     seats: Seats, blocks: Sequence[Block], prior: Any, stream: Stream, executor: Any = None
 ) -> tuple[Seats, Moves]:
-    """Merge pairs of clusters that are better as one, the most promising first.
+    """Merge pairs of clusters whose merge raises the posterior, the largest gain first.
 
     A cluster is merged once at most, and judged with a few others: a pass over both of them each time.
     """
