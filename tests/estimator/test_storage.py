@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import pickle
 import zipfile
 
@@ -156,7 +157,7 @@ def test_failed_save_leaves_the_old_file(saved, monkeypatch):
         raise OSError(28, "No space left on device")
 
     model = Mixture(**EM, **FAST).fit(REAL * 2)
-    for place, name in ((np, "save"), (storage.os, "replace"), (storage.json, "dumps")):
+    for place, name in ((np, "save"), (os, "replace"), (storage.json, "dumps")):
         with monkeypatch.context() as patch:
             patch.setattr(place, name, full)
             with pytest.raises(OSError, match="No space left"):

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import pathlib
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +12,7 @@ import numpy as np
 
 from partita._version import __version__
 from partita.estimator.report import warn_user
+from partita.files import write_atomically
 from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
 
 __all__ = ["ModelFileError", "load", "part_state", "restore_part", "save"]
@@ -35,7 +33,6 @@ class ModelFileError(ValueError):
 
 def save(estimator: Any, path: Any) -> None:
     """Write ``estimator`` to ``path``, whole or not at all."""
-    path = pathlib.Path(path)
     arrays: dict[str, np.ndarray] = {}
     part = part_state(estimator)
     state = _pack(part["state"], arrays, "state")
@@ -47,19 +44,15 @@ def save(estimator: Any, path: Any) -> None:
         "state": state,
         "arrays": {name: [str(a.dtype), list(a.shape)] for name, a in arrays.items()},
     }
-    handle, temporary = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("model.json", json.dumps(document, allow_nan=True))
-            for name, array in arrays.items():
-                buffer = io.BytesIO()
-                np.save(buffer, array, allow_pickle=False)
-                archive.writestr(f"{name}.npy", buffer.getvalue())
-        os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private; a model is for colleagues too
-        os.replace(temporary, path)
-    except BaseException:
-        pathlib.Path(temporary).unlink(missing_ok=True)
-        raise
+    with (
+        write_atomically(path) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        archive.writestr("model.json", json.dumps(document, allow_nan=True))
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.save(buffer, array, allow_pickle=False)
+            archive.writestr(f"{name}.npy", buffer.getvalue())
 
 
 def part_state(estimator: Any) -> dict[str, Any]:
@@ -83,12 +76,6 @@ def restore_part(part: dict[str, Any]) -> Any:
     estimator = _class_of(part["class"])(**part["params"])
     estimator._restore(part["state"])
     return estimator
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def load(path: Any) -> Any:

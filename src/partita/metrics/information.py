@@ -1,7 +1,7 @@
 """Mutual information, its normalised forms, and the variation of information."""
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +11,8 @@ from sklearn.metrics import (
     normalized_mutual_info_score,
 )
 
+from partita.labels.information import Average, entropy
 from partita.metrics.inputs import Missing, align, cross_table
-
-Average = Literal["arithmetic", "geometric", "min", "max"]
 
 
 def mutual_info(labels_true: Any, labels_pred: Any, *, missing: Missing = "raise") -> float:
@@ -148,7 +147,7 @@ def variation_of_information(
     log_ratios += np.log(table.cluster_sizes[table.clusters] / table.counts)
     distance = float(p @ log_ratios)
     if normalized:
-        joint_entropy = float(-(p @ np.log(p)))
+        joint_entropy = entropy(table.counts)
         return distance / joint_entropy if joint_entropy > 0 else 0.0
     return distance / math.log(base)
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from partita.labels.checks import row_weights
+from partita.labels.information import entropy
 
 __all__ = [
     "ColumnCheck",
@@ -33,8 +34,7 @@ def _skewness(x: NDArray[np.float64]) -> float:
 
 def _level_entropy(x: NDArray[np.float64]) -> float:
     _, counts = np.unique(x, return_counts=True)
-    p = counts / counts.sum()
-    return float(-(p @ np.log2(p)))
+    return float(entropy(counts) / np.log(2.0))
 
 
 def _commonest_share(x: NDArray[np.float64]) -> float:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partita.labels.information import entropy
 from partita.posterior.convergence import MIN_DRAWS, ess_bulk, ess_tail, rhat
 from partita.trace import Trace
 
@@ -148,9 +149,7 @@ def size_entropy(draws: Any) -> NDArray[np.float64]:
     labels = np.asarray(draws)
     out = np.empty(len(labels))
     for b, row in enumerate(labels):
-        p = np.bincount(row[row >= 0])  # outliers (-1) are in no cluster
-        p = p[p > 0] / p.sum()
-        out[b] = float(p @ np.log2(1.0 / p))
+        out[b] = entropy(np.bincount(row[row >= 0])) / np.log(2.0)  # outliers (-1) are in no cluster
     return out
 
 

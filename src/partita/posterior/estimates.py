@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from partita.execution import make_executor
+from partita.labels import ordered_by_size
 from partita.posterior.draws import Draws, canonical_draws, gather
 from partita.posterior.losses import Loss, losses_between, make_loss
 from partita.posterior.search import STARVED, Target, make_target, new_board, search
@@ -266,10 +267,8 @@ def _starts(
 
 def _within(labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """Labels with the largest `most` clusters kept and the objects of the others free (-1)."""
-    sizes = np.bincount(labels)
-    ranks = np.empty_like(sizes)
-    ranks[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    return np.where(ranks[labels] < most, ranks[labels], -1)
+    ranks = ordered_by_size(labels)
+    return np.where(ranks < most, ranks, -1)
 
 
 def _hits(values: NDArray[np.float64], least: float | None = None) -> int:
