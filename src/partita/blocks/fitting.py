@@ -16,10 +16,11 @@ from partita.blocks.sweep import TABLE, block_statistics
 from partita.engines.gibbs.chain import Schedule, average_families
 from partita.engines.run import Progress
 from partita.families import Block
+from partita.labels import ordered_by_size
 from partita.posterior import confidence, map_draw, point_estimate
 from partita.trace import Trace, join
 
-__all__ = ["DrawnBlocks", "Request", "Sampled", "objects_of", "ordered_by_size", "sample_blocks"]
+__all__ = ["DrawnBlocks", "Request", "Sampled", "objects_of", "sample_blocks"]
 
 KEPT = 100  # draws whose blocks are kept for predictions of cells
 MOST_LABELS = 50_000_000  # labels of draws that the search for one partition looks at
@@ -153,20 +154,6 @@ def _estimate(trace: Trace, ask: Request) -> np.ndarray:
     if len(draws) > n_draws:
         draws = draws[np.linspace(0, len(draws) - 1, n_draws).round().astype(int)]
     return point_estimate(draws, ask.partition, random_state=ask.rng).labels
-
-
-def ordered_by_size(z: np.ndarray) -> np.ndarray:
-    """The same partition with the largest cluster first.
-
-    Examples
-    --------
-    >>> ordered_by_size(np.array([0, 1, 1, 2, 2, 2]))
-    array([2, 1, 1, 0, 0, 0])
-    """
-    sizes = np.bincount(z)
-    names = np.empty(len(sizes), np.int64)
-    names[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    return names[z]
 
 
 def objects_of(mode: int, shape: tuple[int, int]) -> tuple[int, ...]:
