@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.datasets.planted import _generator
 from partita.partitions import DirichletProcess, PitmanYor, checked, simulate
-
-__all__ = ["MixtureDraw", "sample_dp_mixture", "sample_restaurant", "sample_stick_breaking", "table_growth"]
+from partita.randomness import as_generator
 
 
 class MixtureDraw(NamedTuple):
@@ -68,7 +66,7 @@ def sample_stick_breaking(
     ((3, 5), True)
     """
     prior = _prior(concentration, discount)
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     n_weights, n_draws = _at_least_one(n_weights=n_weights), _at_least_one(n_draws=n_draws)
     d = getattr(prior, "discount", 0.0)
     k = np.arange(1, n_weights + 1)
@@ -109,7 +107,7 @@ def sample_restaurant(
     array([[0, 0, 1, 2, 2, 2, 2, 0]])
     """
     prior = _prior(concentration, discount)
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     n_samples, n_draws = _at_least_one(n_samples=n_samples), _at_least_one(n_draws=n_draws)
     return np.stack([simulate(prior, n_samples, rng) for _ in range(n_draws)])
 
@@ -169,7 +167,7 @@ def sample_dp_mixture(
     >>> draw.X.shape, draw.means.shape == (draw.labels.max() + 1, 2)
     ((1000, 2), True)
     """
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     D = _at_least_one(n_features=n_features)
     degrees = D + 3.0 if degrees is None else float(degrees)
     if not degrees > D - 1:

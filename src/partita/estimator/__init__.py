@@ -2,9 +2,9 @@
 
 from partita.estimator.annotated import annotate
 from partita.estimator.base import TableEstimator
-from partita.estimator.randomness import as_generator
 from partita.estimator.report import DataWarning, FitReport, warn_user
 from partita.estimator.storage import ModelFileError, load
+from partita.randomness import as_generator
 
 __all__ = [
     "DataWarning",

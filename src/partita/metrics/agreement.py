@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from sklearn.metrics import adjusted_rand_score, rand_score
 
 from partita.metrics.inputs import CrossTable, Missing, align, cross_table
+from partita.randomness import as_generator
 
 # Above this the matching of clusters and classes works on the sparse table.
 DENSE_MATCHING_CELLS = 1_000_000
@@ -166,7 +167,7 @@ def permutation_significance(
     if n_permutations < 1:
         raise ValueError(f"n_permutations is {n_permutations}: at least one permutation is needed")
     truth, found, _ = align(labels_true, labels_pred, missing)
-    rng = np.random.default_rng(random_state)
+    rng = as_generator(random_state)
     observed = float(score(truth, found))
     null = np.array([score(truth, rng.permutation(found)) for _ in range(n_permutations)], dtype=np.float64)
     as_good = null >= observed - TIE if greater_is_better else null <= observed + TIE

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from partita.metrics.inputs import Labelings, Missing, align, cross_table
+from partita.randomness import as_generator
 
 
 class PairCounts(NamedTuple):
@@ -250,7 +251,7 @@ def pairwise_intervals(
     if n_resamples < 1:
         raise ValueError(f"n_resamples is {n_resamples}: at least one resample is needed")
     labelings = align(labels_true, labels_pred, missing)
-    rng = np.random.default_rng(random_state)
+    rng = as_generator(random_state)
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     estimate = pairwise_scores(labelings.truth, labelings.found, beta=beta)
     low, high = np.quantile(_resampled_scores(labelings, beta, n_resamples, rng), tails, axis=0).tolist()

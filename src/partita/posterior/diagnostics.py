@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from partita.labels.information import entropy
 from partita.posterior.convergence import MIN_DRAWS, ess_bulk, ess_tail, rhat
+from partita.randomness import as_generator
 from partita.trace import Trace
 
 __all__ = ["Diagnostics", "Quantity", "by_chain", "diagnose", "size_entropy"]
@@ -111,7 +112,7 @@ def diagnose(
         for name, values in columns.items()
         if np.isfinite(np.asarray(values, dtype=float)).all()
     ]
-    quantities += _worst_pair(trace.labels, chains, n_pairs, np.random.default_rng(random_state))
+    quantities += _worst_pair(trace.labels, chains, n_pairs, as_generator(random_state))
     names = np.asarray(trace.chain)[chains[:, 0]].astype(int).tolist()
     K_by_chain = {
         name: _shares(np.asarray(trace.n_clusters)[rows]) for name, rows in zip(names, chains, strict=True)

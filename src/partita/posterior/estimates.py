@@ -13,6 +13,7 @@ from partita.labels import ordered_by_size
 from partita.posterior.draws import Draws, canonical_draws, gather
 from partita.posterior.losses import Loss, losses_between, make_loss
 from partita.posterior.search import STARVED, Target, make_target, new_board, search
+from partita.randomness import as_generator
 
 __all__ = ["PointEstimate", "best_draw", "map_draw", "point_estimate"]
 
@@ -119,7 +120,7 @@ def point_estimate(
     n_groups = found.labels.shape[1]
     n_starts = n_starts or (4 * N_STARTS if n_groups <= SMALL else N_STARTS)
     target = make_target(found, spec, max_clusters)
-    rng = np.random.default_rng(random_state)
+    rng = as_generator(random_state)
     best = _good_draw(found, spec, max_clusters, rng)
     executor = make_executor(n_jobs)
 
