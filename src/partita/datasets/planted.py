@@ -56,7 +56,7 @@ def make_gaussian_clusters(
         Standard deviation of the means; that within a cluster is about 1.
     weights_concentration : float, default=5.0
         The larger, the more alike the weights.
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
     Returns
@@ -123,7 +123,7 @@ def make_categorical_clusters(
         Chance that a cell is missing, in [0, 1).
     weights_concentration : float, default=5.0
         The larger, the more alike the weights.
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
     Returns
@@ -193,7 +193,7 @@ def make_mixed_clusters(
         Chance that a cell is missing, in [0, 1).
     weights_concentration : float, default=5.0
         The larger, the more alike the weights.
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
     Returns
@@ -277,7 +277,7 @@ def make_planted_ensemble(
         Chance that a label is drawn anew (it may come out right); 1 gives an ensemble of pure noise.
     missing : float, default=0.0
         Chance that a label is missing, in [0, 1].
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
     Returns

@@ -45,15 +45,15 @@ def sample_stick_breaking(
 
     Parameters
     ----------
-    concentration : float, default 1.0
+    concentration : float, default=1.0
         The larger, the more pieces of some size; above minus ``discount``.
-    discount : float, default 0.0
+    discount : float, default=0.0
         0 for the Dirichlet process; up to 1, the weights then fall as a power.
-    n_weights : int, default 20
+    n_weights : int, default=20
         How many pieces to break off. They sum to less than 1: the rest of the stick is not broken.
-    n_draws : int, default 1
+    n_draws : int, default=1
         How many sticks.
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
 
     Returns
     -------
@@ -87,14 +87,14 @@ def sample_restaurant(
 
     Parameters
     ----------
-    n_samples : int, default 500
+    n_samples : int, default=500
         Customers.
     concentration, discount : float
         A new customer sits at a new table in proportion to ``concentration + discount * tables``, at a table of n in
         proportion to ``n - discount``.
-    n_draws : int, default 1
+    n_draws : int, default=1
         How many restaurants.
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
 
     Returns
     -------
@@ -146,16 +146,16 @@ def sample_dp_mixture(
 
     Parameters
     ----------
-    n_samples : int, default 500
+    n_samples : int, default=500
     concentration, discount : float
         As in :func:`sample_restaurant`.
-    n_features : int, default 2
-    mean_strength : float, default 0.02
+    n_features : int, default=2
+    mean_strength : float, default=0.02
         The smaller, the farther apart the components.
-    degrees : float, optional
+    degrees : float, default=None
         Above ``n_features - 1``; the larger, the more alike the covariances. By default ``n_features + 3``.
-    scale : float, default 1.0
-    random_state : int, RandomState, Generator, SeedSequence or None
+    scale : float, default=1.0
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
 
     Returns
     -------

@@ -59,7 +59,7 @@ def make_planted_views(
 
     Parameters
     ----------
-    kind : {1, 2, 3}
+    kind : {1, 2, 3}, default=1
         1: every column in one view, as many in each. 2: `n_shared` columns belong to two neighbouring views, the
         others to one. 3: memberships from the Indian buffet with alpha 2 and beta 1, redrawn until there are
         `n_views`.
@@ -69,7 +69,7 @@ def make_planted_views(
         Standard deviation of the means.
     n_shared : int, default=10
         Columns in two views (kind 2).
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
     Returns

@@ -21,7 +21,7 @@ def canonical(labels: Any, *, missing: int | float | str | None = None) -> NDArr
     labels : one-dimensional array-like
         Integers, floats, strings, booleans, dates or hashable objects, in a list, an array, a masked
         array or a data-frame column. Equality is Python's: 1, 1.0 and True are one label, 1 and "1" two.
-    missing : int, float or str, optional
+    missing : int, float or str, default=None
         One further value that means "missing". None, NaN, NaT, pandas.NA and masked entries always do.
         Without it -1 is a label like any other; give `missing=-1` to read vectors that use the
         convention of this package, so that a canonical vector stays as it is.
@@ -58,7 +58,7 @@ def ordered_by_size(z: ArrayLike, weights: ArrayLike | None = None) -> NDArray[n
     ----------
     z : array-like of int, shape (N,)
         Labels from 0, in any order and with gaps allowed; -1 stays -1.
-    weights : array-like of float, shape (N,), optional
+    weights : array-like of float, shape (N,), default=None
         Weight of every object; the size of a cluster is the sum of the weights of its objects.
 
     Returns
@@ -91,9 +91,9 @@ def contingency(
     ----------
     a, b : array-like of int, shape (N,)
         Labels from 0; a row with -1 on either side is left out of the table.
-    weights : array-like of float, shape (N,), optional
+    weights : array-like of float, shape (N,), default=None
         Weight of every object; without it the table holds integer counts.
-    sparse : bool, optional
+    sparse : bool, default=None
         True for a `scipy.sparse.csr_array`, False for an ndarray. By default an ndarray, and a
         `csr_array` where the table would exceed `DENSE_CELLS` cells.
 

@@ -24,7 +24,7 @@ def mutual_info(labels_true: Any, labels_pred: Any, *, missing: Missing = "raise
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns
@@ -52,9 +52,9 @@ def normalized_mutual_info(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    average : {"arithmetic", "geometric", "min", "max"}
+    average : {"arithmetic", "geometric", "min", "max"}, default="arithmetic"
         How the two entropies are averaged.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns
@@ -82,9 +82,9 @@ def adjusted_mutual_info(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    average : {"arithmetic", "geometric", "min", "max"}
+    average : {"arithmetic", "geometric", "min", "max"}, default="arithmetic"
         How the two entropies are averaged.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns
@@ -119,14 +119,14 @@ def variation_of_information(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    base : float
+    base : float, default=math.e
         Base of the logarithm: e for nats (the default), 2 for bits.
-    normalized : bool
+    normalized : bool, default=False
         Divide by the joint entropy H(U, V). The result is still a distance, lies between 0 and 1, does
         not depend on `base`, and is 0 where both are a single cluster.
-    sample_weight : array-like of float, shape (N,), optional
+    sample_weight : array-like of float, shape (N,), default=None
         Weight of every object; weight 2 is the same as the object twice.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns

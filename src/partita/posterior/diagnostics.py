@@ -12,8 +12,6 @@ from partita.posterior.convergence import MIN_DRAWS, ess_bulk, ess_tail, rhat
 from partita.randomness import as_generator
 from partita.trace import Trace
 
-__all__ = ["Diagnostics", "Quantity", "by_chain", "diagnose", "size_entropy"]
-
 MAX_RHAT = 1.05
 MIN_ESS = 100.0
 N_PAIRS = 50
@@ -73,9 +71,9 @@ def diagnose(
     ----------
     trace : Trace
         Draws of one chain or several; longer chains are cut to the length of the shortest, from the start.
-    n_pairs : int
+    n_pairs : int, default=50
         Pairs of objects whose co-clustering is followed; half of them share a cluster in some draw.
-    random_state : int, Generator, SeedSequence or None
+    random_state : int, Generator, SeedSequence or None, default=0
         Which pairs.
     max_rhat, min_ess : float
         Above this R-hat, or below this bulk effective sample size, K is not to be trusted.

@@ -15,8 +15,6 @@ from partita.posterior.losses import Loss, losses_between, make_loss
 from partita.posterior.search import STARVED, Target, make_target, new_board, search
 from partita.randomness import as_generator
 
-__all__ = ["PointEstimate", "best_draw", "map_draw", "point_estimate"]
-
 MAX_PASSES = 100
 N_REBUILDS = 24  # clusters that each of the best few candidates destroys and rebuilds
 N_POLISHED = 2
@@ -78,22 +76,22 @@ def point_estimate(
     ----------
     draws : array-like of int, shape (T, N)
         Label vectors from the posterior, one a row.
-    loss : {"vi", "binder", "nvi", "nid"}
+    loss : {"vi", "binder", "nvi", "nid"}, default="vi"
         Variation of information (in bits), Binder's loss, and the normalised variation of information and
         information distance; formulas in `partita.posterior.losses`.
-    a : float
+    a : float, default=1.0
         Price of parting what belongs together, between 0 and 2: the larger, the fewer clusters. 1 is the plain loss;
         for "vi" and "binder".
-    max_clusters : int, optional
+    max_clusters : int, default=None
         Upper bound on the number of clusters.
-    weights : array-like of float, shape (T,), optional
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw.
-    n_starts : int, optional
+    n_starts : int, default=None
         Largest number of starts: 6 by default, 24 where at most 64 objects differ. With more objects the search ends
         early once three starts have ended at the least loss.
-    random_state : int, Generator, SeedSequence or None
+    random_state : int, Generator, SeedSequence or None, default=None
         Source of the random orders.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; the result does not depend on it.
 
     Returns
