@@ -247,7 +247,7 @@ def test_signatures_of_huge_labels_and_small_words(monkeypatch):
     check_signatures(huge[rng.integers(0, 6, (300, 4))])
     monkeypatch.setattr(matrices, "LARGEST_WORD", 400)
     check_signatures(rng.integers(-1, 30, (19, 7)))
-    monkeypatch.setattr(matrices, "BLOCK_ROWS", 4)
+    monkeypatch.setattr(matrices, "CHUNK_ROWS", 4)
     check_signatures(rng.integers(-1, 2, (19, 7)))
 
 
@@ -344,7 +344,7 @@ def test_coassociation_in_blocks(monkeypatch):
     rng = np.random.default_rng(3)
     Y = rng.integers(-1, 3, (30, 4))
     whole, pairs = Coassociation(Y).dense(), Coassociation(Y).pairs(np.arange(30), 7)
-    monkeypatch.setattr("partita.labels.coassociation.BLOCK_ENTRIES", 50)
+    monkeypatch.setattr("partita.labels.coassociation.CHUNK_ENTRIES", 50)
     assert np.array_equal(Coassociation(Y).dense(), whole)
     np.testing.assert_array_equal(Coassociation(Y).pairs(np.arange(30), 7), pairs)
 

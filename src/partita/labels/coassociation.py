@@ -12,7 +12,7 @@ from partita.labels.matrices import one_hot
 # `dense` refuses a matrix above this unless told otherwise: about 11,500 objects.
 DENSE_BYTES = 2**30
 # Entries that `dense` and `pairs` hold at once beside their result.
-BLOCK_ENTRIES = 2**22
+CHUNK_ENTRIES = 2**22
 
 
 class Coassociation(LinearOperator):
@@ -105,14 +105,14 @@ class Coassociation(LinearOperator):
                 raise ValueError(f"{name} must hold integers from 0 to {self.shape[0] - 1}, the rows of Y")
         left, right = i.ravel(), j.ravel()
         shares = np.empty(left.size)
-        step = max(1, BLOCK_ENTRIES // self.labels.shape[1])
+        step = max(1, CHUNK_ENTRIES // self.labels.shape[1])
         for start in range(0, left.size, step):
-            block = slice(start, start + step)
-            Y_left, Y_right = self.labels[left[block]], self.labels[right[block]]
+            chunk = slice(start, start + step)
+            Y_left, Y_right = self.labels[left[chunk]], self.labels[right[chunk]]
             both = (Y_left != MISSING) & (Y_right != MISSING)
             agreed = (both & (Y_left == Y_right)) @ self.member_weights
             seen = both @ self.member_weights
-            shares[block] = np.divide(agreed, seen, out=np.full(seen.size, np.nan), where=seen > 0)
+            shares[chunk] = np.divide(agreed, seen, out=np.full(seen.size, np.nan), where=seen > 0)
         return shares.reshape(i.shape)
 
     def dense(self, max_bytes: int = DENSE_BYTES) -> NDArray[np.float64]:
@@ -147,9 +147,9 @@ class Coassociation(LinearOperator):
                 f"collapse repeated rows with partita.labels.signatures, or pass max_bytes={needed}"
             )
         matrix = np.empty((n_objects, n_objects))
-        step = max(1, BLOCK_ENTRIES // max(n_objects, 1))
+        step = max(1, CHUNK_ENTRIES // max(n_objects, 1))
         weighted = self._one_hot.multiply(self._level_shares[None, :]).tocsr()
         for start in range(0, n_objects, step):
-            block = slice(start, start + step)
-            matrix[block] = (weighted[block] @ self._one_hot.T).toarray()
+            chunk = slice(start, start + step)
+            matrix[chunk] = (weighted[chunk] @ self._one_hot.T).toarray()
         return matrix

@@ -16,10 +16,10 @@ from partita.randomness import as_generator
 # Above this the matching of clusters and classes works on the sparse table.
 DENSE_MATCHING_CELLS = 1_000_000
 # Scores of two permutations that differ by less are ties, not evidence.
-TIE = 1e-12
+TIE_TOLERANCE = 1e-12
 
 
-class PermutationTest(NamedTuple):
+class PermutationTestResult(NamedTuple):
     """Result of `permutation_significance`.
 
     `quantiles` holds the quantiles of the score under permutation, at the probabilities `probabilities`.
@@ -132,7 +132,7 @@ def permutation_significance(
     probabilities: Sequence[float] = (0.025, 0.5, 0.975),
     random_state: Any = None,
     missing: Missing = "raise",
-) -> PermutationTest:
+) -> PermutationTestResult:
     """Test a score against chance by permuting the found labels, which keeps the sizes of all clusters.
 
     Parameters
@@ -154,7 +154,7 @@ def permutation_significance(
 
     Returns
     -------
-    PermutationTest
+    PermutationTestResult
         The score, the p-value (share of the permutations, the given one included, that score at least as
         well), and the quantiles of the permutations.
 
@@ -170,10 +170,10 @@ def permutation_significance(
     rng = as_generator(random_state)
     observed = float(score(truth, found))
     null = np.array([score(truth, rng.permutation(found)) for _ in range(n_permutations)], dtype=np.float64)
-    as_good = null >= observed - TIE if greater_is_better else null <= observed + TIE
+    as_good = null >= observed - TIE_TOLERANCE if greater_is_better else null <= observed + TIE_TOLERANCE
     levels = np.asarray(probabilities, dtype=np.float64)
     p_value = (1 + int(as_good.sum())) / (1 + n_permutations)
-    return PermutationTest(observed, p_value, levels, np.quantile(null, levels))
+    return PermutationTestResult(observed, p_value, levels, np.quantile(null, levels))
 
 
 def error_rate(

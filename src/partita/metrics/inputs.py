@@ -11,7 +11,7 @@ from partita.labels.checks import MISSING, row_weights
 Missing = Literal["raise", "drop"]
 
 
-class Labelings(NamedTuple):
+class LabelPair(NamedTuple):
     """Two canonical labelings of the same objects, without holes, and the weights of the objects."""
 
     truth: NDArray[np.int64]
@@ -32,7 +32,7 @@ class CrossTable(NamedTuple):
 
 def align(
     labels_true: Any, labels_pred: Any, missing: Missing = "raise", sample_weight: ArrayLike | None = None
-) -> Labelings:
+) -> LabelPair:
     """Check two labelings and number their labels; rows of weight zero count as absent.
 
     Examples
@@ -57,11 +57,11 @@ def align(
             refuse_missing(labels, name, kept)
         kept = kept & (labels != MISSING)
     if kept.all():
-        return Labelings(truth, found, weights)
+        return LabelPair(truth, found, weights)
     if not kept.any():
         raise ValueError("no object has both labels (and a positive weight): there is nothing to compare")
     # A cluster may lose all its objects: number again, so that none is empty.
-    return Labelings(
+    return LabelPair(
         canonical(truth[kept]), canonical(found[kept]), None if weights is None else weights[kept]
     )
 
@@ -92,7 +92,7 @@ def refuse_missing(labels: NDArray[np.int64], name: str, kept: NDArray[np.bool_]
         )
 
 
-def cross_table(labelings: Labelings) -> CrossTable:
+def cross_table(labelings: LabelPair) -> CrossTable:
     """Cross-tabulate two aligned labelings; memory grows with the objects, not with classes x clusters.
 
     Examples

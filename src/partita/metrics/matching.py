@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from partita.metrics.information import normalized_mutual_info
 
 
-class Matching(NamedTuple):
+class MatchingResult(NamedTuple):
     """Result of `match_labelings`.
 
     `average` is the sum of the matched scores over the number of true labelings (one that found no
@@ -26,7 +26,7 @@ class Matching(NamedTuple):
 
 def match_labelings(
     truths: Any, founds: Any, *, score: Callable[[Any, Any], float] = normalized_mutual_info
-) -> Matching:
+) -> MatchingResult:
     """Match true and found labelings one to one so that the sum of their scores is largest.
 
     For multiple views: each true view is compared with at most one found view. The numbers may differ;
@@ -44,7 +44,7 @@ def match_labelings(
 
     Returns
     -------
-    Matching
+    MatchingResult
         `average`, `average_matched`, `pairs`, `scores`.
 
     Examples
@@ -64,7 +64,7 @@ def match_labelings(
         raise ValueError(f"score(truths[{i}], founds[{j}]) is NaN: the matching needs numbers")
     rows, columns = linear_sum_assignment(scores, maximize=True)
     matched = scores[rows, columns]
-    return Matching(
+    return MatchingResult(
         average=float(matched.sum() / len(truths)),
         average_matched=float(matched.mean()),
         pairs=np.column_stack([rows, columns]).astype(np.int64),

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from partita.metrics.inputs import Labelings, Missing, align, cross_table
+from partita.metrics.inputs import LabelPair, Missing, align, cross_table
 from partita.randomness import as_generator
 
 
@@ -259,7 +259,7 @@ def pairwise_intervals(
 
 
 def _resampled_scores(
-    labelings: Labelings, beta: float, n_resamples: int, rng: np.random.Generator
+    labelings: LabelPair, beta: float, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     truth, found, _ = labelings
     n_objects = truth.size

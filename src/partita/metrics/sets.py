@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from partita.metrics.inputs import Missing, align, cross_table
 
 
-class SetMatching(NamedTuple):
+class SetMatchingResult(NamedTuple):
     """Set-matching precision, recall and their harmonic mean."""
 
     precision: float
@@ -22,7 +22,7 @@ def set_matching(
     *,
     sample_weight: ArrayLike | None = None,
     missing: Missing = "raise",
-) -> SetMatching:
+) -> SetMatchingResult:
     """Match every found cluster with its best class, once for precision and once for recall.
 
     P is the mean over the found clusters of the best precision `max_j |A_i & B_j| / |A_i|`, R the mean
@@ -43,7 +43,7 @@ def set_matching(
 
     Returns
     -------
-    SetMatching
+    SetMatchingResult
         `precision`, `recall`, `f1`; all above 0 and at most 1.
 
     Examples
@@ -57,7 +57,7 @@ def set_matching(
     np.maximum.at(best_precision, table.clusters, table.counts / table.cluster_sizes[table.clusters])
     np.maximum.at(best_recall, table.clusters, table.counts / table.class_sizes[table.classes])
     precision, recall = float(best_precision.mean()), float(best_recall.mean())
-    return SetMatching(precision, recall, 2 * precision * recall / (precision + recall))
+    return SetMatchingResult(precision, recall, 2 * precision * recall / (precision + recall))
 
 
 def set_matching_f1(

@@ -21,7 +21,7 @@ from partita.posterior.draws import canonical_draws, check_partition
 MIN_QUALITY = 0.8
 
 
-class Alignment(NamedTuple):
+class AlignmentResult(NamedTuple):
     """Draws in the labels of a reference partition with K clusters.
 
     Clusters of a draw without a partner have the labels K, K + 1, ... in order of appearance. `assignment[b][l]` is the
@@ -48,7 +48,7 @@ class AlignedSummary(NamedTuple):
     n_draws: NDArray[np.int64]
 
 
-def align_draws(draws: ArrayLike, reference: ArrayLike) -> Alignment:
+def align_draws(draws: ArrayLike, reference: ArrayLike) -> AlignmentResult:
     """Rename the clusters of every draw after those of a reference partition.
 
     The names are those of the optimal assignment on the contingency table: as many objects as possible get the label
@@ -63,7 +63,7 @@ def align_draws(draws: ArrayLike, reference: ArrayLike) -> Alignment:
 
     Returns
     -------
-    Alignment
+    AlignmentResult
 
     Examples
     --------
@@ -91,7 +91,7 @@ def align_draws(draws: ArrayLike, reference: ArrayLike) -> Alignment:
         by_input[given[b]] = labels[b]
         assignment.append(by_input)
     quality = (labels == z).mean(axis=1)
-    return Alignment(labels, z, tuple(assignment), quality, overlap / T, membership / T)
+    return AlignmentResult(labels, z, tuple(assignment), quality, overlap / T, membership / T)
 
 
 def best_names(
@@ -116,8 +116,8 @@ def best_names(
     return names, mine, theirs
 
 
-def summarise_aligned(
-    values: Sequence[ArrayLike], alignment: Alignment, *, min_quality: float = MIN_QUALITY
+def summarize_aligned(
+    values: Sequence[ArrayLike], alignment: AlignmentResult, *, min_quality: float = MIN_QUALITY
 ) -> AlignedSummary:
     """Mean and standard error over the draws of a quantity of each cluster.
 
@@ -127,7 +127,7 @@ def summarise_aligned(
     ----------
     values : sequence of array-like
         For each draw an array whose row l belongs to its cluster l, numbered as in the draws that were aligned.
-    alignment : Alignment
+    alignment : AlignmentResult
         Of `align_draws`.
     min_quality : float, default=0.8
         Least quality of the match of every cluster, between 0 and 1.
@@ -145,9 +145,9 @@ def summarise_aligned(
     Examples
     --------
     >>> found = align_draws([[1, 1, 0, 0], [0, 0, 1, 1]], [0, 0, 1, 1])
-    >>> summarise_aligned([[5.0, 1.0], [2.0, 5.0]], found).mean
+    >>> summarize_aligned([[5.0, 1.0], [2.0, 5.0]], found).mean
     array([1.5, 5. ])
-    >>> summarise_aligned([[0.0], [0.0]], align_draws([[0, 0, 0, 0], [0, 0, 0, 0]], [0, 1, 2, 3]))
+    >>> summarize_aligned([[0.0], [0.0]], align_draws([[0, 0, 0, 0], [0, 0, 0, 0]], [0, 1, 2, 3]))
     Traceback (most recent call last):
     ...
     ValueError: no standard errors: the draws do not have cluster 0 of the reference (match quality 0.40), ...

@@ -14,7 +14,7 @@ from partita.labels.checks import row_weights
 from partita.posterior.draws import canonical_draws
 
 MIN_ESS = 100.0
-MANY = 100
+MIN_READS_FOR_TABLES = 100
 
 
 class ClusterCounts(NamedTuple):
@@ -229,7 +229,7 @@ def _log_eppf(prior, sizes, alpha, sigma, N) -> NDArray[np.float64]:
             spec = spec._replace(discount=float(discount))
         rows = np.flatnonzero(which.ravel() == at)
         spec = partitions.checked(spec)
-        if len(rows) > MANY:  # tables pay for themselves only where they are read often
+        if len(rows) > MIN_READS_FOR_TABLES:  # tables pay for themselves only where they are read often
             spec = partitions.bind(spec, N)
         for b in rows:
             out[b] = partitions.log_eppf(spec, sizes[b], len(sizes[b]))

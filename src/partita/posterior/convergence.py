@@ -43,7 +43,7 @@ def rhat(values: ArrayLike) -> float:
     """
     halves = _split(_chains(values))
     folded = np.abs(halves - np.median(halves))
-    return max(_plain_rhat(_normalised(halves)), _plain_rhat(_normalised(folded)))
+    return max(_plain_rhat(_normalized(halves)), _plain_rhat(_normalized(folded)))
 
 
 def ess_bulk(values: ArrayLike) -> float:
@@ -65,7 +65,7 @@ def ess_bulk(values: ArrayLike) -> float:
     True
     """
     chains = _chains(values)
-    return _ess(_normalised(_split(chains)), len(chains))
+    return _ess(_normalized(_split(chains)), len(chains))
 
 
 def ess_tail(values: ArrayLike) -> float:
@@ -111,7 +111,7 @@ def _split(chains: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([chains[:, :half], chains[:, -half:]])
 
 
-def _normalised(chains: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalized(chains: NDArray[np.float64]) -> NDArray[np.float64]:
     ranks = rankdata(chains, method="average").reshape(chains.shape)
     return ndtri((ranks - 0.375) / (chains.size + 0.25))
 
@@ -160,6 +160,6 @@ def _ess(chains: NDArray[np.float64], n_chains: int) -> float:
 
 def _autocovariances(chains: NDArray[np.float64]) -> NDArray[np.float64]:
     n = chains.shape[1]
-    centred = chains - chains.mean(axis=1, keepdims=True)
-    spectrum = np.fft.rfft(centred, n=next_fast_len(2 * n), axis=1)
+    centered = chains - chains.mean(axis=1, keepdims=True)
+    spectrum = np.fft.rfft(centered, n=next_fast_len(2 * n), axis=1)
     return np.fft.irfft(np.abs(spectrum) ** 2, n=next_fast_len(2 * n), axis=1)[:, :n] / n

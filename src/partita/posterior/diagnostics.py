@@ -15,7 +15,7 @@ from partita.trace import Trace
 MAX_RHAT = 1.05
 MIN_ESS = 100.0
 N_PAIRS = 50
-MAIN = ("n_clusters", "log_joint", "entropy")  # what the verdict on K looks at
+JUDGED_QUANTITIES = ("n_clusters", "log_joint", "entropy")  # what the verdict on K looks at
 
 
 class Quantity(NamedTuple):
@@ -115,7 +115,7 @@ def diagnose(
     K_by_chain = {
         name: _shares(np.asarray(trace.n_clusters)[rows]) for name, rows in zip(names, chains, strict=True)
     }
-    reasons = _reasons([q for q in quantities if q.name in MAIN], max_rhat, min_ess)
+    reasons = _reasons([q for q in quantities if q.name in JUDGED_QUANTITIES], max_rhat, min_ess)
     agree = next(q for q in quantities if q.name == "n_clusters").rhat <= max_rhat
     wanted = f"(wanted: at most {max_rhat:g} and at least {min_ess:g})"
     sentence = _tell(reasons, wanted, agree, K_by_chain)

@@ -12,19 +12,19 @@ from partita.execution import make_executor
 from partita.labels import ordered_by_size
 from partita.posterior.draws import Draws, canonical_draws, gather
 from partita.posterior.losses import Loss, losses_between, make_loss
-from partita.posterior.search import STARVED, Target, make_target, new_board, search
+from partita.posterior.search import OUT_OF_SLOTS, Target, make_target, new_candidate, search
 from partita.randomness import as_generator
 
 MAX_PASSES = 100
 N_REBUILDS = 24  # clusters that each of the best few candidates destroys and rebuilds
 N_POLISHED = 2
 N_STARTS = 6
-SMALL = 64  # so few groups cost nothing: four times as many starts, and no early end
-BATCH, ENOUGH_HITS = 4, 3  # starts come in batches; three that end at the least loss are enough
-EXACT_WORK = 2**28  # label pairs: below this every draw is compared with every draw to find the best
-N_SCREEN = 64  # above it, with a sample of this many
+MAX_SMALL_GROUPS = 64  # so few groups cost nothing: four times as many starts, and no early end
+BATCH_STARTS, SUFFICIENT_HITS = 4, 3  # starts come in batches; three that end at the least loss are enough
+MAX_EXACT_PAIRS = 2**28  # label pairs: below this every draw is compared with every draw to find the best
+N_SCREENING_DRAWS = 64  # above it, with a sample of this many
 N_SHORTLIST = 8
-SLACK = 8  # clusters that a candidate may have beyond the largest draw before its tables grow
+CLUSTERS_PER_GROWTH = 8  # clusters that a candidate may have beyond the largest draw before its tables grow
 
 
 class PointEstimate(NamedTuple):
@@ -116,7 +116,7 @@ def point_estimate(
     _check_counts(max_clusters, n_starts)
     found = gather(draws, weights, collapse=spec.additive)
     n_groups = found.labels.shape[1]
-    n_starts = n_starts or (4 * N_STARTS if n_groups <= SMALL else N_STARTS)
+    n_starts = n_starts or (4 * N_STARTS if n_groups <= MAX_SMALL_GROUPS else N_STARTS)
     target = make_target(found, spec, max_clusters)
     rng = as_generator(random_state)
     best = _good_draw(found, spec, max_clusters, rng)
@@ -127,10 +127,10 @@ def point_estimate(
         ends = np.stack(list(executor.map(lambda job: _run(target, *job), jobs)))
         return ends, losses_between(spec, ends, found) @ found.weights
 
-    starts = _starts(found, target.most, best, n_starts, rng)
-    ends, values = run(starts[:BATCH], 0)
-    while len(values) < n_starts and (n_groups <= SMALL or _hits(values) < ENOUGH_HITS):
-        more, their_values = run(starts[len(values) : len(values) + BATCH], 0)
+    starts = _starts(found, target.max_clusters, best, n_starts, rng)
+    ends, values = run(starts[:BATCH_STARTS], 0)
+    while len(values) < n_starts and (n_groups <= MAX_SMALL_GROUPS or _hits(values) < SUFFICIENT_HITS):
+        more, their_values = run(starts[len(values) : len(values) + BATCH_STARTS], 0)
         ends, values = np.vstack([ends, more]), np.concatenate([values, their_values])
     polished, their_values = run(ends[_leaders(values)], N_REBUILDS)
     n_run, n_hits = len(values), _hits(values, min(values.min(), their_values.min()))
@@ -232,11 +232,13 @@ def _good_draw(draws: Draws, loss: Loss, max_clusters: int | None, rng: np.rando
     """The best draw where that is cheap to know, otherwise the best of a short list; None where none is allowed."""
     allowed = _allowed(draws, max_clusters)
     T, U = draws.labels.shape
-    if len(allowed) > 1 and len(allowed) * T * U > EXACT_WORK:
-        n_candidates = max(N_SHORTLIST, EXACT_WORK // (N_SCREEN * U))
+    if len(allowed) > 1 and len(allowed) * T * U > MAX_EXACT_PAIRS:
+        n_candidates = max(N_SHORTLIST, MAX_EXACT_PAIRS // (N_SCREENING_DRAWS * U))
         if len(allowed) > n_candidates:
             allowed = rng.choice(allowed, n_candidates, replace=False)
-        sample = rng.choice(T, min(T, N_SCREEN), replace=False, p=None if T <= N_SCREEN else draws.weights)
+        sample = rng.choice(
+            T, min(T, N_SCREENING_DRAWS), replace=False, p=None if T <= N_SCREENING_DRAWS else draws.weights
+        )
         few = draws._replace(labels=draws.labels[sample])
         rough = losses_between(loss, draws.labels[allowed], few).mean(axis=1)
         allowed = allowed[np.argsort(rough, kind="stable")[:N_SHORTLIST]]
@@ -247,27 +249,29 @@ def _good_draw(draws: Draws, loss: Loss, max_clusters: int | None, rng: np.rando
 
 
 def _starts(
-    draws: Draws, most: int, best: int | None, n_starts: int, rng: np.random.Generator
+    draws: Draws, max_clusters: int, best: int | None, n_starts: int, rng: np.random.Generator
 ) -> list[NDArray[np.int64]]:
     """The best draw; then in turn allocation from nothing and other draws, with random labels where there are few."""
     T, U = draws.labels.shape
     starts = [] if best is None else [draws.labels[best].astype(np.int64)]
-    largest = min(most, int(draws.n_clusters.max()) + 1)
+    largest = min(max_clusters, int(draws.n_clusters.max()) + 1)
     while len(starts) < n_starts:
         turn = len(starts) % 4
-        if turn == 3 and U <= SMALL:
+        if turn == 3 and U <= MAX_SMALL_GROUPS:
             starts.append(rng.integers(rng.integers(1, largest + 1), size=U))
         elif turn % 2:
             starts.append(np.full(U, -1))
         else:
-            starts.append(_within(draws.labels[rng.choice(T, p=draws.weights)].astype(np.int64), most))
+            starts.append(
+                _within(draws.labels[rng.choice(T, p=draws.weights)].astype(np.int64), max_clusters)
+            )
     return starts
 
 
-def _within(labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Labels with the largest `most` clusters kept and the objects of the others free (-1)."""
+def _within(labels: NDArray[np.int64], max_clusters: int) -> NDArray[np.int64]:
+    """Labels with the largest `max_clusters` clusters kept and the objects of the others free (-1)."""
     ranks = ordered_by_size(labels)
-    return np.where(ranks < most, ranks, -1)
+    return np.where(ranks < max_clusters, ranks, -1)
 
 
 def _hits(values: NDArray[np.float64], least: float | None = None) -> int:
@@ -287,11 +291,11 @@ def _run(
     """One search, with larger tables as often as the candidate asks for more clusters than they hold."""
     start = start.astype(np.int64)
     most_seen = max(int(np.diff(target.first_row).max()), int(start.max()) + 1)
-    capacity = min(target.most, -(-(most_seen + 1) // SLACK) * SLACK)
+    capacity = min(target.max_clusters, -(-(most_seen + 1) // CLUSTERS_PER_GROWTH) * CLUSTERS_PER_GROWTH)
     while True:
-        board = new_board(target, capacity)
-        search(target, board, start, order, picks, MAX_PASSES)
-        start = canonical_draws(board.z[None])[0].astype(np.int64)
-        if not board.ints[STARVED] or capacity == target.most:
+        candidate = new_candidate(target, capacity)
+        search(target, candidate, start, order, picks, MAX_PASSES)
+        start = canonical_draws(candidate.z[None])[0].astype(np.int64)
+        if not candidate.ints[OUT_OF_SLOTS] or capacity == target.max_clusters:
             return start
-        capacity = min(target.most, 2 * capacity)
+        capacity = min(target.max_clusters, 2 * capacity)

@@ -16,7 +16,7 @@ from partita.labels import Coassociation
 from partita.labels.checks import row_weights
 from partita.posterior.draws import Draws, check_partition, gather
 
-BLOCK_ENTRIES = 2**22
+CHUNK_ENTRIES = 2**22
 
 
 def coclustering(draws: ArrayLike, *, weights: ArrayLike | None = None) -> Coassociation:
@@ -116,10 +116,10 @@ def coclustering_pairs(
         if index.dtype.kind not in "iu" or ((index < 0) | (index >= n_objects)).any():
             raise ValueError(f"{name} must hold integers from 0 to {n_objects - 1}, the objects of the draws")
     out = np.empty(left.size)
-    step = max(1, BLOCK_ENTRIES // n_draws)
+    step = max(1, CHUNK_ENTRIES // n_draws)
     for start in range(0, left.size, step):
-        block = slice(start, start + step)
-        out[block] = share @ (labels[:, left.ravel()[block]] == labels[:, right.ravel()[block]])
+        chunk = slice(start, start + step)
+        out[chunk] = share @ (labels[:, left.ravel()[chunk]] == labels[:, right.ravel()[chunk]])
     return out.reshape(left.shape)
 
 

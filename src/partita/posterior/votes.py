@@ -16,9 +16,9 @@ from partita.posterior.draws import canonical_draws
 from partita.posterior.estimates import PointEstimate
 from partita.posterior.losses import expected_loss, loss_matrix
 
-N_CANDIDATES, N_JUDGES = 40, 80  # pivots that are tried, and draws that judge them
+N_CANDIDATES, N_REFEREE_DRAWS = 40, 80  # pivots that are tried, and draws that judge them
 N_ROUNDS = 3
-BLOCK_ROWS = 1 << 14
+CHUNK_OBJECTS = 1 << 14
 
 
 def vote(draws: ArrayLike) -> PointEstimate:
@@ -56,18 +56,18 @@ def vote(draws: ArrayLike) -> PointEstimate:
 
 
 def _winners(labels: NDArray[np.integer], pivot: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The cluster of the pivot that most draws give to each object; votes are held for a block of objects."""
+    """The cluster of the pivot that most draws give to each object; votes are held for a chunk of objects."""
     K, N = int(pivot.max()) + 1, len(pivot)
     names = [best_names(contingency(pivot, row.astype(np.int64), sparse=False))[0] for row in labels]
     winners = np.empty(N, np.int64)
-    for start in range(0, N, BLOCK_ROWS):
-        block = slice(start, start + BLOCK_ROWS)
-        votes = np.zeros((len(winners[block]), K), np.int32)
+    for start in range(0, N, CHUNK_OBJECTS):
+        chunk = slice(start, start + CHUNK_OBJECTS)
+        votes = np.zeros((len(winners[chunk]), K), np.int32)
         for row, name in zip(labels, names, strict=True):
-            voted = name[row[block]]
+            voted = name[row[chunk]]
             known = np.flatnonzero(voted < K)
             votes[known, voted[known]] += 1
-        winners[block] = votes.argmax(axis=1)
+        winners[chunk] = votes.argmax(axis=1)
     return winners
 
 
@@ -75,5 +75,5 @@ def _pivot(labels: NDArray[np.integer]) -> NDArray[np.int64]:
     K = labels.max(axis=1).astype(np.int64)
     likely = np.flatnonzero(np.bincount(K).argmax() == K)
     likely = likely[np.linspace(0, len(likely) - 1, min(N_CANDIDATES, len(likely))).round().astype(int)]
-    judges = labels[np.linspace(0, len(labels) - 1, min(N_JUDGES, len(labels))).round().astype(int)]
+    judges = labels[np.linspace(0, len(labels) - 1, min(N_REFEREE_DRAWS, len(labels))).round().astype(int)]
     return labels[likely[loss_matrix(labels[likely], judges).mean(axis=1).argmin()]].astype(np.int64)

@@ -4,10 +4,11 @@ Write a family, register two examples, and run :func:`check_family` on them; wha
 not hold. Nothing else in the library imports this package.
 """
 
-from partita.testing import cell_laws, parameter_laws  # put their laws among LAWS
-from partita.testing.data import n_rows, take, with_holes
+from partita.families import n_rows, take
+from partita.testing import cell_laws, parameter_laws  # they add their laws to LAWS
+from partita.testing.data import with_holes
 from partita.testing.enumeration import (
-    Exact,
+    EnumerationResult,
     co_clustering,
     collapsed_bound,
     collapsed_update,
@@ -34,7 +35,7 @@ from partita.testing.twins import check_compiled
 __all__ = [
     "FALSE_ALARM",
     "LAWS",
-    "Exact",
+    "EnumerationResult",
     "Joint",
     "LawViolation",
     "Rule",

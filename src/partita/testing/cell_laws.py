@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from partita.families import contract
+from partita.families import contract, n_rows
 from partita.families.contract import (
     datum,
     log_marginal,
@@ -23,7 +23,6 @@ from partita.families.contract import (
     touch,
 )
 from partita.families.rows import log_marginals
-from partita.testing.data import n_rows
 from partita.testing.grids import grid
 from partita.testing.laws import (
     agree,

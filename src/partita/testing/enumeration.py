@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
+from partita.families import n_rows
 from partita.families.contract import datum, n_columns, observe, stats_start
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.labels import set_partitions
 from partita.partitions import bind, log_eppf, log_labelled
-from partita.testing.data import n_rows
 from partita.testing.grids import completions
 
 
-class Exact(NamedTuple):
+class EnumerationResult(NamedTuple):
     """Every clustering, one a row, and its log joint probability with the data."""
 
     labels: np.ndarray
@@ -96,7 +96,7 @@ def subset_log_evidence(block: Block) -> np.ndarray:
     return out
 
 
-def enumerate_labels(blocks: Sequence[Block], prior: Any) -> Exact:
+def enumerate_labels(blocks: Sequence[Block], prior: Any) -> EnumerationResult:
     """All label vectors under a labelled prior (finite Dirichlet, stick-breaking).
 
     Examples
@@ -111,10 +111,10 @@ def enumerate_labels(blocks: Sequence[Block], prior: Any) -> Exact:
     K = prior.n_components
     Z = np.array(list(itertools.product(range(K), repeat=n_rows(blocks[0].data))))
     log_prior = [log_labelled(prior, np.bincount(z, minlength=K).astype(float)) for z in Z]
-    return Exact(Z, np.array(log_prior) + _log_likelihood(blocks, Z))
+    return EnumerationResult(Z, np.array(log_prior) + _log_likelihood(blocks, Z))
 
 
-def enumerate_partitions(blocks: Sequence[Block], prior: Any) -> Exact:
+def enumerate_partitions(blocks: Sequence[Block], prior: Any) -> EnumerationResult:
     """All set partitions under an exchangeable prior (any with ``log_eppf``).
 
     Examples
@@ -130,7 +130,7 @@ def enumerate_partitions(blocks: Sequence[Block], prior: Any) -> Exact:
     prior = bind(prior, N)
     Z = np.array(list(set_partitions(N)))
     log_prior = [log_eppf(prior, np.bincount(z).astype(float), int(z.max()) + 1) for z in Z]
-    return Exact(Z, np.array(log_prior) + _log_likelihood(blocks, Z))
+    return EnumerationResult(Z, np.array(log_prior) + _log_likelihood(blocks, Z))
 
 
 def _log_likelihood(blocks: Sequence[Block], Z: np.ndarray) -> np.ndarray:
@@ -140,24 +140,24 @@ def _log_likelihood(blocks: Sequence[Block], Z: np.ndarray) -> np.ndarray:
     return table[np.einsum("zik,i->zk", members, bits)].sum(axis=1)
 
 
-def label_marginals(exact: Exact, n_labels: int) -> np.ndarray:
+def label_marginals(exact: EnumerationResult, n_labels: int) -> np.ndarray:
     """``P(z_i = k | data)``, [object, label].
 
     Examples
     --------
-    >>> label_marginals(Exact(np.array([[0, 0], [0, 1]]), np.log([0.3, 0.1])), 2)
+    >>> label_marginals(EnumerationResult(np.array([[0, 0], [0, 1]]), np.log([0.3, 0.1])), 2)
     array([[1.  , 0.  ],
            [0.75, 0.25]])
     """
     return np.stack([exact.posterior @ (exact.labels == k) for k in range(n_labels)], axis=1)
 
 
-def co_clustering(exact: Exact) -> np.ndarray:
+def co_clustering(exact: EnumerationResult) -> np.ndarray:
     """``P(z_i = z_j | data)``, [object, object].
 
     Examples
     --------
-    >>> co_clustering(Exact(np.array([[0, 0], [0, 1]]), np.log([0.3, 0.1])))
+    >>> co_clustering(EnumerationResult(np.array([[0, 0], [0, 1]]), np.log([0.3, 0.1])))
     array([[1.  , 0.75],
            [0.75, 1.  ]])
     """
@@ -165,19 +165,19 @@ def co_clustering(exact: Exact) -> np.ndarray:
     return np.tensordot(exact.posterior, same, axes=1)
 
 
-def collapsed_bound(exact: Exact, R: np.ndarray) -> float:
+def collapsed_bound(exact: EnumerationResult, R: np.ndarray) -> float:
     """``E_q[log p(X, z)] + H(q)`` of independent labels with probabilities R: the collapsed variational bound.
 
     Parameters
     ----------
-    exact : Exact
+    exact : EnumerationResult
         Of :func:`enumerate_labels`.
     R : ndarray (N, K)
         Responsibilities.
 
     Examples
     --------
-    >>> exact = Exact(np.array([[0], [1]]), np.log([0.3, 0.1]))
+    >>> exact = EnumerationResult(np.array([[0], [1]]), np.log([0.3, 0.1]))
     >>> bool(np.isclose(collapsed_bound(exact, np.array([[0.75, 0.25]])), exact.log_evidence))
     True
     """
@@ -185,12 +185,12 @@ def collapsed_bound(exact: Exact, R: np.ndarray) -> float:
     return float(np.sum(q[q > 0] * exact.log_joint[q > 0]) - xlogy(R, R).sum())
 
 
-def collapsed_update(exact: Exact, R: np.ndarray, i: int) -> np.ndarray:
+def collapsed_update(exact: EnumerationResult, R: np.ndarray, i: int) -> np.ndarray:
     """The probabilities of object i that maximise the collapsed bound, the other rows of R held.
 
     Examples
     --------
-    >>> exact = Exact(np.array([[0], [1]]), np.log([0.3, 0.1]))
+    >>> exact = EnumerationResult(np.array([[0], [1]]), np.log([0.3, 0.1]))
     >>> collapsed_update(exact, np.array([[0.5, 0.5]]), 0)
     array([0.75, 0.25])
     """

@@ -62,7 +62,7 @@ def check_explicit_family(
     low, middle, high = np.quantile(before, [0.16, 0.5, 0.84], axis=1, keepdims=True)
     scale = np.maximum(0.5 * (high - low), 1e-12)
     old, new = np.tanh((before - middle) / scale), np.tanh((after - middle) / scale)
-    for what, change in (("centre", new - old), ("spread", new**2 - old**2)):
+    for what, change in (("center", new - old), ("spread", new**2 - old**2)):
         error = change.std(axis=1) / np.sqrt(K)
         far = np.abs(change.mean(axis=1)) > SIGMAS * error + 1e-9
         if far.any():

@@ -1,6 +1,6 @@
 """Sums and integrals over what a datum can be: the ruler that densities are measured with.
 
-A *rule* is nodes and log weights. Integrals over the real line use ``x = centre + scale sinh(u)`` and equal steps
+A *rule* is nodes and log weights. Integrals over the real line use ``x = center + scale sinh(u)`` and equal steps
 in u, which takes Student tails and narrow bells alike; sums over counts are exact for small counts and turn into
 an integral over the smooth tail (Euler and Maclaurin).
 """
@@ -33,7 +33,7 @@ class Rule(NamedTuple):
     log_weights: np.ndarray
 
 
-def real_rule(centre: float, scale: float, *, step: float = 0.05, reach: float = 14.0) -> Rule:
+def real_rule(center: float, scale: float, *, step: float = 0.05, reach: float = 14.0) -> Rule:
     """Integrates over the real line.
 
     Examples
@@ -43,7 +43,7 @@ def real_rule(centre: float, scale: float, *, step: float = 0.05, reach: float =
     True
     """
     u = np.arange(-round(reach / step), round(reach / step) + 1) * step
-    return Rule(centre + scale * np.sinh(u), np.log(scale * np.cosh(u) * step))
+    return Rule(center + scale * np.sinh(u), np.log(scale * np.cosh(u) * step))
 
 
 def positive_rule(scale: float, *, step: float = 0.05, reach: float = 40.0) -> Rule:

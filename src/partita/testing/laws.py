@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.dispatch import interpreted
+from partita.families import n_rows
 from partita.families.contract import cache_start, n_columns, partly_seen, stats_start
 from partita.families.rows import project_rows, refresh_clusters, score_rows
-from partita.testing.data import n_rows
 from partita.testing.enumeration import row_statistics
 from partita.testing.grids import grid
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2, ks_2samp, kstwobign, rankdata
 
-from partita.testing.enumeration import Exact
+from partita.testing.enumeration import EnumerationResult
 
 FALSE_ALARM = 1e-6  # how often a check of a correct chain fails
-SUSPICION = 1e-3  # below this p-value the test of Geweke is repeated with more draws
-LEAST_EXPECTED = 20.0  # draws in a bin of a chi-square; rarer states are pooled
+RETRY_P_VALUE = 1e-3  # below this p-value the test of Geweke is repeated with more draws
+MIN_EXPECTED = 20.0  # draws in a bin of a chi-square; rarer states are pooled
 
 
 def effective_size(x: np.ndarray) -> float:
@@ -31,10 +31,10 @@ def effective_size(x: np.ndarray) -> float:
     (True, True)
     """
     n = len(x)
-    centred = x - x.mean()
-    if not np.any(centred):
+    centered = x - x.mean()
+    if not np.any(centered):
         return float(n)
-    spectrum = np.fft.rfft(centred, 2 * n)
+    spectrum = np.fft.rfft(centered, 2 * n)
     covariance = np.fft.irfft(spectrum * np.conj(spectrum))[: n - n % 2]
     pairs = (covariance / covariance[0]).reshape(-1, 2).sum(axis=1)
     ends = np.flatnonzero(pairs <= 0.0)
@@ -59,8 +59,8 @@ def chi_square(counts: np.ndarray, p: np.ndarray, effective: float | None = None
     order = np.argsort(p)
     expected, seen = share * n * p[order], share * counts[order]
     # the rarest bins together, as many as it takes to expect enough draws in what they make up
-    n_rare = int(np.count_nonzero(expected < LEAST_EXPECTED))
-    while 0 < n_rare < len(p) and expected[:n_rare].sum() < LEAST_EXPECTED:
+    n_rare = int(np.count_nonzero(expected < MIN_EXPECTED))
+    while 0 < n_rare < len(p) and expected[:n_rare].sum() < MIN_EXPECTED:
         n_rare += 1
     if n_rare:
         expected = np.append(expected[n_rare:], expected[:n_rare].sum())
@@ -68,19 +68,19 @@ def chi_square(counts: np.ndarray, p: np.ndarray, effective: float | None = None
     return float(chi2.sf(((seen - expected) ** 2 / expected).sum(), max(len(expected) - 1, 1)))
 
 
-def posterior_p_value(exact: Exact, draws: np.ndarray) -> float:
+def posterior_p_value(exact: EnumerationResult, draws: np.ndarray) -> float:
     """P-value of the draws of a chain under the exact posterior: of all clusterings, and of how many clusters.
 
     Parameters
     ----------
-    exact : Exact
+    exact : EnumerationResult
         Of :func:`enumerate_partitions` or :func:`enumerate_labels`.
     draws : ndarray (draws, objects)
         Labels, written as those in ``exact`` are: canonical ones for partitions.
 
     Examples
     --------
-    >>> exact = Exact(np.array([[0, 0], [0, 1]]), np.log([0.3, 0.1]))
+    >>> exact = EnumerationResult(np.array([[0, 0], [0, 1]]), np.log([0.3, 0.1]))
     >>> draws = np.repeat(exact.labels, [300, 100], axis=0)[np.random.default_rng(0).permutation(400)]
     >>> posterior_p_value(exact, draws) > 0.5, posterior_p_value(exact, 1 * (draws == 0)) < 1e-6
     (True, True)
@@ -179,7 +179,7 @@ def check_geweke(
     """
     rng = np.random.default_rng(seed)
     p = geweke(draw, step, traits, rng, n_draws)
-    if min(p.values()) * len(p) >= SUSPICION:
+    if min(p.values()) * len(p) >= RETRY_P_VALUE:
         return
     p = geweke(draw, step, traits, rng, more * n_draws)
     worst = min(p, key=lambda name: p[name])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from partita.families import n_rows
 from partita.families.contract import (
     draw,
     expect,
@@ -20,7 +21,6 @@ from partita.families.contract import (
     stats_start,
 )
 from partita.families.rows import scatter_rows
-from partita.testing.data import n_rows
 from partita.testing.enumeration import row_statistics
 from partita.testing.grids import completions, grid
 from partita.testing.laws import (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from partita.dispatch import interpreted, lacks
-from partita.families import contract
+from partita.families import contract, n_rows
 from partita.families.contract import draw, n_columns, partly_seen, spread, spread_start, stats_start
 from partita.families.rows import (
     curve_without_self,
@@ -16,7 +16,6 @@ from partita.families.rows import (
     score_without_self,
     spread_rows,
 )
-from partita.testing.data import n_rows
 from partita.testing.laws import LawViolation, densities, predictives
 
 
