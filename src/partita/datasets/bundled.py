@@ -1,4 +1,4 @@
-"""The table that comes with the package. It is our own, drawn by ``scripts/make_visitors.py``."""
+"""The table that comes with the package; ``scripts/make_visitors.py`` made it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from partita.randomness import RandomState, as_generator
 
 
 class Planted(NamedTuple):
-    """Data drawn from a mixture, and all that is known about them.
+    """Data drawn from a mixture, with labels and true parameters.
 
     Attributes
     ----------
@@ -22,10 +22,10 @@ class Planted(NamedTuple):
     labels : ndarray of int, shape (n_samples,)
         The component that each row was drawn from.
     oracle : ndarray of int, shape (n_samples,)
-        The most probable component of each row under the true parameters, from the cells that are seen: no
-        method can be expected to agree better with `labels`.
+        The most probable component of each row under the true parameters, given the observed cells: no method
+        can be expected to agree better with `labels`.
     parameters : dict of str to array
-        The true parameters, the cluster axis first; "weights" is always there.
+        The true parameters, with the cluster axis first; always includes "weights".
     """
 
     X: Any
@@ -55,7 +55,7 @@ def make_gaussian_clusters(
     separation : float, default=3.0
         Standard deviation of the means; that within a cluster is about 1.
     weights_concentration : float, default=5.0
-        The larger, the more alike the weights.
+        The larger, the more equal the weights.
     random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
@@ -115,14 +115,14 @@ def make_categorical_clusters(
     n_samples, n_features, n_clusters : int
         Sizes. A cluster of small weight may stay empty.
     n_levels : int or sequence of int, default=4
-        Number of levels, of every column or of each.
+        Number of levels, one for all columns or one per column.
     cell_concentration : float, default=0.5
         The probabilities of a column's levels in a cluster are Dirichlet with this parameter: the smaller,
         the more each cluster prefers few levels.
     missing : float, default=0.0
-        Chance that a cell is missing, in [0, 1).
+        Probability that a cell is missing, in [0, 1).
     weights_concentration : float, default=5.0
-        The larger, the more alike the weights.
+        The larger, the more equal the weights.
     random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
@@ -130,7 +130,7 @@ def make_categorical_clusters(
     -------
     Planted
         `X` holds the codes 0, 1, ...: integers if `missing` is 0, else floats with NaN. `parameters` has
-        "weights" and "probabilities", a list with one array (K, levels) for each column.
+        "weights" and "probabilities", a list with one array (K, levels) per column.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def make_mixed_clusters(
     n_real, n_count, n_binary, n_categorical : int, default=2
         How many columns of each kind.
     n_levels : int or sequence of int, default=4
-        Number of levels, of every categorical column or of each.
+        Number of levels, one for all categorical columns or one per column.
     separation : float, default=2.0
         Standard deviation of the means of real columns (within a cluster it is 1). The rates of the counts
         are gamma with mean 8 and standard deviation ``separation * sqrt(8)``: as far apart in units of the
@@ -190,9 +190,9 @@ def make_mixed_clusters(
     cell_concentration : float, default=0.5
         Dirichlet (beta) parameter of the probabilities of levels, and of yes and no.
     missing : float, default=0.0
-        Chance that a cell is missing, in [0, 1).
+        Probability that a cell is missing, in [0, 1).
     weights_concentration : float, default=5.0
-        The larger, the more alike the weights.
+        The larger, the more equal the weights.
     random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
@@ -201,7 +201,7 @@ def make_mixed_clusters(
     Planted
         `X` is a dict of columns named real_0, count_0, binary_0, categorical_0 and so on. Numbers are floats
         with NaN where missing; truth values and strings are object arrays with None where missing.
-        `parameters` has "weights" and for each column: mean (K,), rate (K,), chance of True (K,) or
+        `parameters` has "weights" and for each column: mean (K,), rate (K,), probability of True (K,) or
         probabilities of the levels (K, levels).
 
     Examples
@@ -263,20 +263,20 @@ def make_planted_ensemble(
     missing: float = 0.0,
     random_state: RandomState = None,
 ) -> Planted:
-    """An ensemble of which everything is known: equal groups, and members that err independently.
+    """Draw an ensemble with known groups: equal sizes, and members with independent errors.
 
-    The groups are equal (to within one object) and their order is random. Each label of each member is, with
-    probability `redrawn`, drawn anew from all groups alike; then it is missing with probability `missing`. Every member
-    has its own names for the groups.
+    The groups have the same size (within one object) and random order. Each label of each member is, with probability
+    `redrawn`, drawn again uniformly from all groups; it is missing with probability `missing`. Every member numbers the
+    groups in its own order.
 
     Parameters
     ----------
     n_samples, n_clusters, n_members : int
         Sizes.
     redrawn : float, default=0.1
-        Chance that a label is drawn anew (it may come out right); 1 gives an ensemble of pure noise.
+        Probability that a label is drawn again (the result may be the right one); 1 gives an ensemble of pure noise.
     missing : float, default=0.0
-        Chance that a label is missing, in [0, 1].
+        Probability that a label is missing, in [0, 1].
     random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
@@ -284,8 +284,8 @@ def make_planted_ensemble(
     -------
     Planted
         `X` is the label matrix (objects x members, -1 missing), `labels` the groups. `oracle` is the group that most
-        members vote for once their names are known (the first of equals), which is the most probable one. `parameters`
-        has "weights" and "names" (clusters x members): what each member calls each group.
+        members vote for, given their numbering (the first of equals), which is the most probable one. `parameters` has
+        "weights" and "names" (clusters x members): the label that each member gives to each group.
 
     Examples
     --------
@@ -325,7 +325,7 @@ def _draw_real(rng: np.random.Generator, z: NDArray[np.int64], K: int, separatio
 def _draw_count(rng: np.random.Generator, z: NDArray[np.int64], K: int, separation: float) -> Any:
     typical = 8.0
     shape = typical / separation**2
-    rate = np.maximum(rng.gamma(shape, typical / shape, size=K), 1e-3)  # log(0) would rule a cluster out
+    rate = np.maximum(rng.gamma(shape, typical / shape, size=K), 1e-3)  # log(0) would exclude a cluster
     x = rng.poisson(rate[z]).astype(float)
     return rate, x, x[:, None] * np.log(rate) - rate
 

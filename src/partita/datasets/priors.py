@@ -11,7 +11,7 @@ from partita.randomness import as_generator
 
 
 class MixtureDraw(NamedTuple):
-    """Rows drawn from an infinite mixture of Gaussians, in the order in which they arrived.
+    """Rows drawn from an infinite mixture of Gaussians, in the order of the draws.
 
     Attributes
     ----------
@@ -41,18 +41,18 @@ def sample_stick_breaking(
 ) -> np.ndarray:
     """Draw the first weights of a Dirichlet or Pitman-Yor process by breaking a stick.
 
-    Piece k is a Beta(1 - discount, concentration + k discount) share of what the pieces before it have left.
+    Weight k is a Beta(1 - discount, concentration + k discount) share of what the weights before it have left.
 
     Parameters
     ----------
     concentration : float, default=1.0
-        The larger, the more pieces of some size; above minus ``discount``.
+        The larger, the more weights of similar size; above minus ``discount``.
     discount : float, default=0.0
-        0 for the Dirichlet process; up to 1, the weights then fall as a power.
+        0 for the Dirichlet process; between 0 and 1 the weights decrease as a power.
     n_weights : int, default=20
-        How many pieces to break off. They sum to less than 1: the rest of the stick is not broken.
+        Number of weights. They sum to less than 1, as the rest of the stick is not broken.
     n_draws : int, default=1
-        How many sticks.
+        Number of draws.
     random_state : int, RandomState, Generator, SeedSequence or None, default=None
 
     Returns
@@ -88,12 +88,12 @@ def sample_restaurant(
     Parameters
     ----------
     n_samples : int, default=500
-        Customers.
+        Number of objects (customers).
     concentration, discount : float
-        A new customer sits at a new table in proportion to ``concentration + discount * tables``, at a table of n in
-        proportion to ``n - discount``.
+        A new customer takes a new table with probability proportional to ``concentration + discount * tables``, and a
+        table of n customers with probability proportional to ``n - discount``.
     n_draws : int, default=1
-        How many restaurants.
+        Number of partitions.
     random_state : int, RandomState, Generator, SeedSequence or None, default=None
 
     Returns
@@ -140,9 +140,9 @@ def sample_dp_mixture(
 ) -> MixtureDraw:
     """Draw rows from a Dirichlet (or Pitman-Yor) process mixture of Gaussians.
 
-    Rows are seated as in a restaurant; each table has a covariance from an inverse Wishart distribution with
-    ``degrees`` degrees of freedom and the scale matrix ``scale * I``, and a mean that is normal around zero with
-    ``1 / mean_strength`` times that covariance.
+    Rows are assigned as in :func:`sample_restaurant`. Each component has a covariance from an inverse Wishart
+    distribution with ``degrees`` degrees of freedom and scale matrix ``scale * I``, and a mean that is normal around
+    zero with ``1 / mean_strength`` times that covariance.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ def sample_dp_mixture(
         As in :func:`sample_restaurant`.
     n_features : int, default=2
     mean_strength : float, default=0.02
-        The smaller, the farther apart the components.
+        The smaller, the larger the distances of the components.
     degrees : float, default=None
-        Above ``n_features - 1``; the larger, the more alike the covariances. By default ``n_features + 3``.
+        Above ``n_features - 1``; the larger, the more similar the covariances. None means ``n_features + 3``.
     scale : float, default=1.0
     random_state : int, RandomState, Generator, SeedSequence or None, default=None
 

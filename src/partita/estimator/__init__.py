@@ -1,4 +1,4 @@
-"""What all estimators share: reading and checking tables, the report of a fit, random states, save and load."""
+"""The base of all estimators: reading of tables, the report of a fit, random states, save and load."""
 
 from partita.estimator.annotated import annotate
 from partita.estimator.base import TableEstimator

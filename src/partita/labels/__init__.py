@@ -1,7 +1,7 @@
-"""Label vectors and label matrices: the vocabulary that chains and ensembles share.
+"""Label vectors and label matrices, which chains and ensembles have in common.
 
 A label vector is a clustering of N objects; a label matrix (objects x members) is an ensemble of
-clusterings or the draws of a chain. Labels are integers from 0, and -1 means "not seen".
+clusterings or the draws of a chain. Labels are integers from 0, and -1 means "missing".
 """
 
 from partita.labels.coassociation import Coassociation

@@ -1,4 +1,4 @@
-"""The co-association matrix of a label matrix, as an operator that never forms it."""
+"""The co-association matrix of a label matrix, as an operator that does not form the matrix."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from scipy.sparse.linalg import LinearOperator
 from partita.labels.checks import MISSING, integer_labels, row_weights
 from partita.labels.matrices import one_hot
 
-# `dense` refuses a matrix above this unless told otherwise: about 11,500 objects.
+# `dense` refuses a larger matrix by default: about 11,500 objects.
 DENSE_BYTES = 2**30
-# Entries that `dense` and `pairs` hold at once beside their result.
+# Entries that `dense` and `pairs` hold at a time in addition to their result.
 CHUNK_ENTRIES = 2**22
 
 
@@ -19,8 +19,8 @@ class Coassociation(LinearOperator):
     """Share of the members of an ensemble that put two objects together, as a symmetric operator.
 
     Entry (i, j) is the total weight of the members that saw both objects and gave them one label,
-    divided by the total weight of *all* members: a missing label contributes nothing, so that with holes
-    the diagonal is below 1 (`diagonal`). `pairs` divides by the members that saw both objects instead.
+    divided by the total weight of *all* members. A missing label contributes nothing, so that the diagonal
+    is below 1 where labels are missing (`diagonal`). `pairs` divides by the members that saw both objects instead.
     A product with a vector costs O(N M) through the one-hot form A of the labels: A (w * (A' v)).
 
     Parameters
@@ -28,7 +28,7 @@ class Coassociation(LinearOperator):
     Y : array-like of int, shape (N, M)
         Label matrix, -1 missing.
     member_weights : array-like of float, shape (M,), default=None
-        Weight of every member, 1 by default.
+        Weight of every member; None means 1 for all.
 
     Examples
     --------
@@ -120,8 +120,8 @@ class Coassociation(LinearOperator):
 
         Parameters
         ----------
-        max_bytes : int, default=2 ** 30
-            Largest matrix allowed, 1 GiB by default; the size is checked before anything is allocated.
+        max_bytes : int, default=2**30
+            Largest matrix allowed; the size is checked before the matrix is allocated.
 
         Returns
         -------

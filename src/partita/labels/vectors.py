@@ -22,8 +22,8 @@ def canonical(labels: Any, *, missing: int | float | str | None = None) -> NDArr
         Integers, floats, strings, booleans, dates or hashable objects, in a list, an array, a masked
         array or a data-frame column. Equality is Python's: 1, 1.0 and True are one label, 1 and "1" two.
     missing : int, float or str, default=None
-        One further value that means "missing". None, NaN, NaT, pandas.NA and masked entries always do.
-        Without it -1 is a label like any other; give `missing=-1` to read vectors that use the
+        One further value that means "missing", in addition to None, NaN, NaT, pandas.NA and masked entries.
+        By default -1 is a label like any other; give `missing=-1` to read vectors that use the
         convention of this package, so that a canonical vector stays as it is.
 
     Returns
@@ -94,8 +94,8 @@ def contingency(
     weights : array-like of float, shape (N,), default=None
         Weight of every object; without it the table holds integer counts.
     sparse : bool, default=None
-        True for a `scipy.sparse.csr_array`, False for an ndarray. By default an ndarray, and a
-        `csr_array` where the table would exceed `DENSE_CELLS` cells.
+        True for a `scipy.sparse.csr_array`, False for an ndarray. None means a `csr_array` if the table
+        would exceed `DENSE_CELLS` cells, and an ndarray otherwise.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How well does a clustering agree with another one, or with the truth?
+"""Scores of a clustering against another one, or against known classes.
 
 All functions of two labelings are called as in scikit-learn, `score(labels_true, labels_pred)`, take
 labels of any type, and refuse missing labels (-1, None, NaN) unless `missing="drop"`.

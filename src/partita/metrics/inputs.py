@@ -1,4 +1,4 @@
-"""What every comparison of two labelings does first: check them, align them, cross-tabulate them."""
+"""Two labelings as the scores need them: checked, aligned and cross-tabulated."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +12,7 @@ Missing = Literal["raise", "drop"]
 
 
 class LabelPair(NamedTuple):
-    """Two canonical labelings of the same objects, without holes, and the weights of the objects."""
+    """Two canonical labelings of the same objects, without missing labels, and the weights of the objects."""
 
     truth: NDArray[np.int64]
     found: NDArray[np.int64]
@@ -67,7 +67,7 @@ def align(
 
 
 def check_missing_policy(missing: str) -> None:
-    """Refuse any policy but the two that exist.
+    """Refuse any policy other than "raise" and "drop".
 
     Examples
     --------
@@ -88,7 +88,7 @@ def refuse_missing(labels: NDArray[np.int64], name: str, kept: NDArray[np.bool_]
     if holes.any():
         raise ValueError(
             f"{name}[{np.argmax(holes)}] is missing (-1, None or NaN), the first of {holes.sum()}: "
-            "pass missing='drop' to leave such rows out, or give noise a label of its own"
+            "pass missing='drop' to leave such rows out, or give them a label of their own"
         )
 
 

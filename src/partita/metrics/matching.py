@@ -1,4 +1,4 @@
-"""Several labelings against several others: which belongs to which?"""
+"""Several labelings against several others, matched one to one."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,9 +13,9 @@ from partita.metrics.information import normalized_mutual_info
 class MatchingResult(NamedTuple):
     """Result of `match_labelings`.
 
-    `average` is the sum of the matched scores over the number of true labelings (one that found no
+    `average` is the sum of the matched scores over the number of true labelings (one without a
     partner scores 0) and `average_matched` their mean over the matched ones only; `pairs` holds the matched
-    (true, found) indices, one pair a row, and `scores` every true labeling against every found one.
+    (true, found) indices, one pair per row, and `scores` every true labeling against every found one.
     """
 
     average: float
@@ -38,7 +38,7 @@ def match_labelings(
         A list or tuple is read as a sequence of label vectors. An array or data frame with two dimensions
         is read by columns, as `view_labels_` is laid out.
     score : callable, default=normalized_mutual_info
-        `score(labels_true, labels_pred)`, greater is better: normalised mutual information by default.
+        `score(labels_true, labels_pred)`; greater is better.
         `functools.partial` sets its options, for example `average="geometric"` for the tables of
         NBMC-OFV or `missing="drop"`; missing labels are an error otherwise.
 

@@ -58,10 +58,10 @@ def pair_counts(
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
     sample_weight : array-like of whole numbers, shape (N,), default=None
-        How often each row occurs (for example the weights of `partita.labels.signatures`). Copies of one
-        row are pairs too, as they are when the row is written out repeatedly.
+        How often each row occurs (for example the weights of `partita.labels.signatures`). Two copies of one
+        row are a pair too, as if the row had been written out repeatedly.
     missing : {"raise", "drop"}, default="raise"
-        What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
+        What to do with objects without a label (-1, None, NaN): raise a ValueError, or leave them out.
 
     Returns
     -------
@@ -95,8 +95,8 @@ def pairwise_scores(
 ) -> PairScores:
     """Precision, recall and F of the decision "these two objects belong together".
 
-    Where nothing is claimed (only singletons found) the precision is 1, where nothing is to be found
-    (only singletons true) the recall is 1, and where both hold F is 1.
+    The precision is 1 if only singletons were found, the recall is 1 if all classes are singletons, and F is 1
+    if both hold.
 
     Parameters
     ----------
@@ -225,13 +225,13 @@ def pairwise_intervals(
     beta : float, default=1.0
         Recall counts beta times as much as precision in F.
     confidence : float, default=0.95
-        Coverage that is aimed at, between 0 and 1.
+        Nominal coverage, between 0 and 1.
     n_resamples : int, default=999
         Number of bootstrap resamples.
-    random_state : int, Generator or None, default=None
-        Seed or generator; numpy's global generator is never touched.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
+        Source of randomness; numpy's global generator is not used.
     missing : {"raise", "drop"}, default="raise"
-        What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
+        What to do with objects without a label (-1, None, NaN): raise a ValueError, or leave them out.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""What a matrix of label draws says: one partition, P(K), how sure of each, and whether to trust it.
+"""Summaries of a matrix of label draws: one partition, P(K), confidence, and convergence diagnostics.
 
-Everything works on draws x objects, from a chain or from an ensemble of clusterings. Nothing forms a matrix of pairs
-unless it is asked for by name (`coclustering_matrix`).
+All functions work on draws x objects, from a chain or from an ensemble of clusterings. Only `coclustering_matrix`
+forms a matrix of pairs.
 """
 
 from partita.posterior.alignment import AlignedSummary, AlignmentResult, align_draws, summarize_aligned

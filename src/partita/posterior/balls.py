@@ -1,4 +1,4 @@
-"""Credible balls: which partitions are as good as the estimate, and how far they go."""
+"""Credible balls: the partitions around an estimate that hold a given posterior mass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIE_TOLERANCE = 1e-10  # distances that differ by less are equal
 class CredibleBall(NamedTuple):
     """The smallest ball around a partition that holds at least `level` of the posterior.
 
-    The bounds are draws inside the ball, each a matrix with one label vector a row (several where they tie):
+    The bounds are draws inside the ball, each a matrix with one label vector per row (several where they tie):
     `horizontal` lies furthest from the center; `upper_vertical` is furthest among those with the fewest clusters,
     `lower_vertical` among those with the most.
     """
@@ -40,15 +40,15 @@ def credible_ball(
 ) -> CredibleBall:
     """The smallest ball of partitions around an estimate with at least `level` of the posterior draws.
 
-    Good for: saying how far the partitions reach that the data do not rule out; the vertical bounds show what the
-    coarsest and the finest of them look like. Not for: judging single objects (see `confidence`).
+    Good for: showing the range of partitions that the data do not rule out; the vertical bounds are the coarsest and
+    the finest of them. Not for: the uncertainty of single objects (see `confidence`).
 
     Parameters
     ----------
     draws : array-like of int, shape (T, N)
-        Label vectors from the posterior, one a row.
+        Label vectors from the posterior, one per row.
     partition : array-like of int, shape (N,)
-        The center, for example of `point_estimate`.
+        The center, for example from `point_estimate`.
     level : float, default=0.95
         Posterior mass, above 0 and at most 1.
     loss : {"vi", "binder", "nvi", "nid"}, default="vi"
@@ -81,7 +81,7 @@ def credible_ball(
     far = distances[found.sources]
     order = np.argsort(far, kind="stable")
     reached = np.cumsum(found.weights[order])
-    # a level of 19 in 20 is met by 19 of 20 draws, whatever the rounding of the sum
+    # a level of 0.95 is reached by 19 of 20 draws, whatever the rounding of the sum
     radius = float(far[order[min(int(np.searchsorted(reached, level - 1e-12)), len(order) - 1)]])
     inside = np.flatnonzero(far <= radius + TIE_TOLERANCE)
     n_clusters = found.n_clusters[inside]

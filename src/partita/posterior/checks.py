@@ -1,6 +1,6 @@
-"""Does the model describe the data? Posterior predictive checks of columns, and held-out log scores.
+"""Fit of a model to the data: posterior predictive checks of columns, and held-out log scores.
 
-These work on arrays: a model gives the simulated tables and the log densities.
+The functions work on arrays; a model provides the simulated tables and the log densities.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ STATISTICS = {"real": REAL, "categorical": CATEGORICAL}
 
 
 class ColumnCheck(NamedTuple):
-    """One statistic of one column beside its distribution over simulated tables.
+    """One statistic of one column, and its distribution over simulated tables.
 
-    `p_value` is the share of simulated values on the far side of the observed one, doubled, ties counted half: small
-    where the model does not produce such columns.
+    `p_value` is the share of simulated values on the far side of the observed one, doubled, with ties counted half. It
+    is small if the model does not produce such columns.
     """
 
     column: int
@@ -89,23 +89,23 @@ def predictive_checks(
     """Compare statistics of each column with those of simulated tables.
 
     Cells that are missing (NaN) in the observed table are left out of the simulated ones too. Tables are read one at a
-    time, so that an iterator need not hold them all.
+    time, so that an iterator works and need not hold them all.
 
     Parameters
     ----------
     observed : array-like of float, shape (N, D)
         The data; categorical columns as codes.
     replicates : iterable of array-like of float, shape (N, D)
-        Tables simulated from the posterior predictive distribution; 20 at least.
+        Tables simulated from the posterior predictive distribution, at least 20.
     kinds : sequence of {"real", "categorical"}, default=None
-        Kind of each column; all real by default.
+        Kind of each column; None means that all are real.
     statistics : mapping from a name to a function of a column, default=None
-        Used for every column in place of those of its kind.
+        Statistics of every column, in place of those for its kind.
 
     Returns
     -------
     list of ColumnCheck
-        By column, then statistic; columns without any seen cell are left out.
+        By column, then statistic; columns without any observed cell are left out.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def predictive_checks(
             raise ValueError(f"simulated table {len(simulated)} has shape {Y.shape}, the data {X.shape}")
         simulated.append([function(Y[seen[:, d], d]) for d, _, function in asked])
     if len(simulated) < 20:
-        raise ValueError(f"there are {len(simulated)} simulated tables: at least 20 are needed for a tail")
+        raise ValueError(f"there are {len(simulated)} simulated tables: at least 20 are needed for a p-value")
     values = np.array(simulated).reshape(len(simulated), len(asked))
     return [
         _checked(d, name, function(X[seen[:, d], d]), values[:, at])
@@ -173,7 +173,7 @@ def held_out_log_scores(log_densities: ArrayLike, *, weights: ArrayLike | None =
     """
     log_p = np.atleast_2d(np.asarray(log_densities, dtype=float))
     if log_p.ndim != 2 or 0 in log_p.shape:
-        raise ValueError(f"log_densities has shape {log_p.shape}: give draws x rows, or one value a row")
+        raise ValueError(f"log_densities has shape {log_p.shape}: give draws x rows, or one value per row")
     if np.isnan(log_p).any():
         draw, row = (int(i) for i in np.argwhere(np.isnan(log_p))[0])
         raise ValueError(f"log_densities[{draw}, {row}] is NaN: a row has a density, which may be 0 (-inf)")
@@ -184,12 +184,14 @@ def held_out_log_scores(log_densities: ArrayLike, *, weights: ArrayLike | None =
 
 
 def compare_log_scores(first: LogScores, second: LogScores) -> ScoreDifference:
-    """Mean of `first` minus `second`, row by row: the errors of the two do not add where rows are hard for both.
+    """Mean difference of `first` and `second` over the rows.
+
+    The difference is taken row by row, so that rows that are hard for both models do not increase its error.
 
     Parameters
     ----------
     first, second : LogScores
-        Of the same rows, in the same order.
+        Scores of the same rows, in the same order.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Rank-normalised split R-hat and effective sample sizes (Vehtari et al. 2021) of arrays [chain, draw].
 
-A quantity that is the same in all draws is known, not badly mixed: its R-hat is 1 and its effective sample size the
-number of draws, by definition. One that is constant within every chain but differs between them has R-hat infinity, and
-no more effective draws than chains.
+For a quantity that is the same in all draws R-hat is 1 and the effective sample size is the number of draws, by
+definition. For one that is constant within every chain but differs between them R-hat is infinite and the
+effective sample size is the number of chains.
 
 References
 ----------
@@ -31,7 +31,7 @@ def rhat(values: ArrayLike) -> float:
     Returns
     -------
     float
-        Close to 1 where the halves of all chains look alike.
+        Close to 1 if the halves of all chains have the same distribution.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def _chains(values: ArrayLike) -> NDArray[np.float64]:
     array = np.asarray(values, dtype=float)
     if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] < MIN_DRAWS:
         raise ValueError(
-            f"values has shape {array.shape}: give chains x draws, with at least {MIN_DRAWS} draws a chain"
+            f"values has shape {array.shape}: give chains x draws, with at least {MIN_DRAWS} draws per chain"
         )
     if not np.isfinite(array).all():
         chain, draw = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
@@ -117,7 +117,7 @@ def _normalized(chains: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _variances(chains: NDArray[np.float64]) -> tuple[float, float]:
-    """Mean variance within the chains, and the estimate of the whole that also sees their means."""
+    """Mean variance within the chains, and the estimate of the total variance, which includes that of their means."""
     n = chains.shape[1]
     moving = (chains != chains[:, :1]).any(
         axis=1
@@ -154,7 +154,7 @@ def _ess(chains: NDArray[np.float64], n_chains: int) -> float:
     last = int(positive[0]) if len(positive) else len(pairs)
     monotone = np.minimum.accumulate(pairs[: max(last, 1)])
     tau = -1.0 + 2.0 * float(monotone.sum())
-    # a single number cannot be worth more than this many draws (antithetic chains)
+    # bound the effective sample size of antithetic chains
     return float(M * n / max(tau, 1.0 / np.log10(max(M * n, 11))))
 
 

@@ -1,4 +1,4 @@
-"""Can this posterior be trusted? Diagnostics of quantities that do not depend on how clusters are named."""
+"""Convergence diagnostics of quantities that do not depend on the labels of the clusters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from partita.trace import Trace
 MAX_RHAT = 1.05
 MIN_ESS = 100.0
 N_PAIRS = 50
-JUDGED_QUANTITIES = ("n_clusters", "log_joint", "entropy")  # what the verdict on K looks at
+JUDGED_QUANTITIES = ("n_clusters", "log_joint", "entropy")  # those that decide whether K is trusted
 
 
 class Quantity(NamedTuple):
@@ -30,10 +30,10 @@ class Quantity(NamedTuple):
 
 
 class Diagnostics(NamedTuple):
-    """What `diagnose` found.
+    """Result of `diagnose`.
 
-    `n_clusters_by_chain[c]` is P(K) in chain c alone. `trust_n_clusters` is the verdict, `sentence` says it in plain
-    words with the numbers.
+    `n_clusters_by_chain[c]` is P(K) in chain c alone. `trust_n_clusters` is the verdict, and `sentence` states it
+    with its reasons.
     """
 
     quantities: tuple[Quantity, ...]
@@ -63,20 +63,22 @@ def diagnose(
 ) -> Diagnostics:
     """Split R-hat and effective sample sizes of K, log joint, concentration, entropy and pairs of objects.
 
-    The verdict on K looks at K, the log joint and the entropy of the cluster sizes; of the sampled pairs the worst is
-    shown for information (the worst of many is bad now and then by chance). A quantity that is the same in every draw
-    has R-hat 1 by definition.
+    The verdict on K depends on K, the log joint and the entropy of the cluster sizes. The worst of the sampled pairs is
+    shown for information only, as the worst of many is sometimes bad by chance. A quantity that is the same in every
+    draw has R-hat 1 by definition.
 
     Parameters
     ----------
     trace : Trace
-        Draws of one chain or several; longer chains are cut to the length of the shortest, from the start.
+        Draws of one or several chains; longer chains are cut to the first draws, as many as the shortest has.
     n_pairs : int, default=50
         Pairs of objects whose co-clustering is followed; half of them share a cluster in some draw.
-    random_state : int, Generator, SeedSequence or None, default=0
-        Which pairs.
-    max_rhat, min_ess : float
-        Above this R-hat, or below this bulk effective sample size, K is not to be trusted.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=0
+        Choice of the pairs.
+    max_rhat : float, default=1.05
+        Largest R-hat with which K is trusted.
+    min_ess : float, default=100.0
+        Smallest bulk effective sample size with which K is trusted.
 
     Returns
     -------
@@ -96,7 +98,7 @@ def diagnose(
     n_draws = chains.shape[1]
     if n_draws < MIN_DRAWS:
         raise ValueError(
-            f"the shortest chain has {n_draws} draws: at least {MIN_DRAWS} a chain are needed to look at mixing"
+            f"the shortest chain has {n_draws} draws: at least {MIN_DRAWS} per chain are needed to diagnose mixing"
         )
     columns = {
         "n_clusters": trace.n_clusters,
@@ -153,7 +155,7 @@ def size_entropy(draws: Any) -> NDArray[np.float64]:
 
 
 def _significant(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ten digits: equal sums of terms in another order differ in the last ones, and R-hat looks at ranks."""
+    """Values rounded to ten digits: sums in another order differ in the last ones, and R-hat uses ranks."""
     largest = float(np.abs(values).max(initial=0.0))
     return values if largest == 0.0 else np.round(values, 10 - int(np.ceil(np.log10(largest))))
 
@@ -209,6 +211,6 @@ def _tell(reasons: list[str], wanted: str, agree: bool, K_by_chain: dict[int, di
 
 
 def _range(shares: dict[int, float]) -> str:
-    """The most frequent K, with the range where there are others."""
+    """The most frequent K, with the range if there are others."""
     top = max(shares, key=lambda K: (shares[K], -K))
     return str(top) if len(shares) == 1 else f"{top} ({min(shares)} to {max(shares)})"

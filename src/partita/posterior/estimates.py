@@ -16,23 +16,25 @@ from partita.posterior.search import OUT_OF_SLOTS, Target, make_target, new_cand
 from partita.randomness import as_generator
 
 MAX_PASSES = 100
-N_REBUILDS = 24  # clusters that each of the best few candidates destroys and rebuilds
+N_REBUILDS = 24  # clusters destroyed and rebuilt in each of the best candidates
 N_POLISHED = 2
 N_STARTS = 6
-MAX_SMALL_GROUPS = 64  # so few groups cost nothing: four times as many starts, and no early end
-BATCH_STARTS, SUFFICIENT_HITS = 4, 3  # starts come in batches; three that end at the least loss are enough
-MAX_EXACT_PAIRS = 2**28  # label pairs: below this every draw is compared with every draw to find the best
-N_SCREENING_DRAWS = 64  # above it, with a sample of this many
+MAX_SMALL_GROUPS = 64  # up to here the search is fast: four times as many starts, and no early end
+BATCH_STARTS, SUFFICIENT_HITS = 4, 3  # starts are run in batches until this many have ended at the least loss
+MAX_EXACT_PAIRS = (
+    2**28
+)  # up to this many label pairs, every draw is compared with every draw to find the best
+N_SCREENING_DRAWS = 64  # above it, with a sample of this size
 N_SHORTLIST = 8
-CLUSTERS_PER_GROWTH = 8  # clusters that a candidate may have beyond the largest draw before its tables grow
+CLUSTERS_PER_GROWTH = 8  # the tables of a candidate grow by this many clusters at a time
 
 
 class PointEstimate(NamedTuple):
     """A partition, its posterior expected loss, and how it was found.
 
-    `n_hits` of the `n_starts` searches ended at this loss: where it is 1 of many, the posterior has many
-    partitions about as good, and more starts may find a better one. `draw` is the row of the draws where the
-    estimate is one of them, otherwise None.
+    `n_hits` of the `n_starts` searches ended at this loss: if it is 1 of many, the posterior has many partitions
+    of about the same loss, and more starts may find a better one. `draw` is the row of the draws if the estimate is
+    one of them, otherwise None.
     """
 
     labels: NDArray[np.int64]
@@ -58,38 +60,38 @@ def point_estimate(
 ) -> PointEstimate:
     """The partition of least posterior expected loss that a search finds.
 
-    Each start allocates the objects one by one in random order, or takes a draw, then re-allocates the objects one at
-    a time until no move helps; the best few also destroy whole clusters and rebuild them.
-    This is the scheme of SALSO (Dahl, Johnson and Mueller 2022) with tables of its own. One start is the best draw, so
-    that the estimate is never worse than it; where comparing all draws with all would take longer than the search
-    (more than 2^28 labels), the best of those that look good against 64 draws.
+    Each start allocates the objects one by one in random order, or takes a draw, and then reallocates the objects one
+    at a time until no move reduces the loss; the best few also destroy whole clusters and rebuild them. This is the
+    scheme of SALSO (Dahl, Johnson and Mueller 2022) with other tables. One start is the best draw, so that the estimate
+    is never worse than it. If the comparison of all pairs of draws would take longer than the search (more than 2^28
+    pairs of labels), it is the best of a short list that was chosen by comparison with 64 draws.
 
-    Under "vi" and "binder" objects that no draw ever parts are moved as one. Nothing is lost: the loss is a concave
-    function of how many of them sit in one of two clusters, so some optimal partition has them all together. The
-    normalised losses have no such guarantee and move every object alone.
+    Under "vi" and "binder", objects that no draw separates are moved together. This loses nothing: the loss is a
+    concave function of the number of them in one of two clusters, so some optimal partition has them all in one
+    cluster. The normalized losses do not have this property, and every object is moved on its own.
 
     Good for: any posterior or ensemble of partitions; cost grows as objects x draws x clusters, without a matrix of
-    pairs. Not for: a posterior with several quite different modes, which no one partition describes (see
+    pairs. Not for: a posterior with several very different modes, which no single partition describes (see
     `credible_ball`).
 
     Parameters
     ----------
     draws : array-like of int, shape (T, N)
-        Label vectors from the posterior, one a row.
+        Label vectors from the posterior, one per row.
     loss : {"vi", "binder", "nvi", "nid"}, default="vi"
         Variation of information (in bits), Binder's loss, and the normalised variation of information and
         information distance; formulas in `partita.posterior.losses`.
     a : float, default=1.0
-        Price of parting what belongs together, between 0 and 2: the larger, the fewer clusters. 1 is the plain loss;
-        for "vi" and "binder".
+        Cost of separating two objects that belong together, between 0 and 2, for "vi" and "binder"; the other error
+        costs ``2 - a``. The larger, the fewer clusters.
     max_clusters : int, default=None
-        Upper bound on the number of clusters.
+        Upper bound on the number of clusters; None means no bound.
     weights : array-like of float, shape (T,), default=None
         Weight of each draw.
     n_starts : int, default=None
-        Largest number of starts: 6 by default, 24 where at most 64 objects differ. With more objects the search ends
-        early once three starts have ended at the least loss.
-    random_state : int, Generator, SeedSequence or None, default=None
+        Largest number of starts; None means 6, or 24 with at most 64 distinct objects. With more of them the search
+        ends early when three starts have ended at the least loss.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of the random orders.
     n_jobs : int, default=None
         Threads; the result does not depend on it.
@@ -135,7 +137,9 @@ def point_estimate(
     polished, their_values = run(ends[_leaders(values)], N_REBUILDS)
     n_run, n_hits = len(values), _hits(values, min(values.min(), their_values.min()))
     ends, values = np.vstack([ends, polished]), np.concatenate([values, their_values])
-    if best is not None:  # as it is: the rounding inside the search must not make the estimate worse than it
+    if (
+        best is not None
+    ):  # unchanged: rounding inside the search must not make the estimate worse than the best draw
         ends = np.vstack([ends, found.labels[[best]]])
         values = np.append(values, losses_between(spec, ends[-1:], found) @ found.weights)
     top = int(values.argmin())
@@ -186,8 +190,8 @@ def best_draw(
 def map_draw(draws: ArrayLike, log_joint: ArrayLike) -> PointEstimate:
     """The draw with the largest log joint probability; the first of equals.
 
-    It is a draw, not the mode: with many objects even the best of many draws is far from it, and K of the most probable
-    partition is no estimate of K. `point_estimate` is the better summary.
+    It is a draw, not the mode: with many objects even the best of many draws is far from the mode, and its number of
+    clusters does not estimate K. `point_estimate` is the better summary.
 
     Parameters
     ----------
@@ -229,7 +233,7 @@ def _allowed(draws: Draws, max_clusters: int | None) -> NDArray[np.intp]:
 
 
 def _good_draw(draws: Draws, loss: Loss, max_clusters: int | None, rng: np.random.Generator) -> int | None:
-    """The best draw where that is cheap to know, otherwise the best of a short list; None where none is allowed."""
+    """The best draw if it is cheap to find, otherwise the best of a short list; None if no draw is allowed."""
     allowed = _allowed(draws, max_clusters)
     T, U = draws.labels.shape
     if len(allowed) > 1 and len(allowed) * T * U > MAX_EXACT_PAIRS:
@@ -251,7 +255,7 @@ def _good_draw(draws: Draws, loss: Loss, max_clusters: int | None, rng: np.rando
 def _starts(
     draws: Draws, max_clusters: int, best: int | None, n_starts: int, rng: np.random.Generator
 ) -> list[NDArray[np.int64]]:
-    """The best draw; then in turn allocation from nothing and other draws, with random labels where there are few."""
+    """The best draw, then in turn sequential allocation, other draws, and random labels if there are few groups."""
     T, U = draws.labels.shape
     starts = [] if best is None else [draws.labels[best].astype(np.int64)]
     largest = min(max_clusters, int(draws.n_clusters.max()) + 1)
@@ -269,7 +273,7 @@ def _starts(
 
 
 def _within(labels: NDArray[np.int64], max_clusters: int) -> NDArray[np.int64]:
-    """Labels with the largest `max_clusters` clusters kept and the objects of the others free (-1)."""
+    """Labels with the largest `max_clusters` clusters kept and the objects of the others unassigned (-1)."""
     ranks = ordered_by_size(labels)
     return np.where(ranks < max_clusters, ranks, -1)
 
@@ -280,7 +284,7 @@ def _hits(values: NDArray[np.float64], least: float | None = None) -> int:
 
 
 def _leaders(values: NDArray[np.float64]) -> NDArray[np.intp]:
-    """The best few ends with different losses (equal losses are nearly always equal partitions)."""
+    """The best few results with different losses (equal losses are nearly always equal partitions)."""
     _, first = np.unique(np.round(values, 10), return_index=True)
     return first[:N_POLISHED]
 
@@ -288,7 +292,7 @@ def _leaders(values: NDArray[np.float64]) -> NDArray[np.intp]:
 def _run(
     target: Target, start: NDArray[Any], order: NDArray[np.int64], picks: NDArray[np.float64]
 ) -> NDArray[Any]:
-    """One search, with larger tables as often as the candidate asks for more clusters than they hold."""
+    """One search; it is continued with larger tables if the candidate needs more clusters than they hold."""
     start = start.astype(np.int64)
     most_seen = max(int(np.diff(target.first_row).max()), int(start.max()) + 1)
     capacity = min(target.max_clusters, -(-(most_seen + 1) // CLUSTERS_PER_GROWTH) * CLUSTERS_PER_GROWTH)

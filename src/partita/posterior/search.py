@@ -1,18 +1,17 @@
-"""The search for the partition of least expected loss: allocate, sweeten, destroy and rebuild.
+"""The search for the partition of least expected loss: allocate, reallocate single objects, rebuild clusters.
 
-What a move costs depends, draw by draw, only on the counts between the clusters of the candidate and the one
-cluster of the draw that holds the object. They lie as ``[cluster of a draw, cluster of the candidate]``: the row of an
-object and a draw holds all candidate clusters side by side. Beside the counts lies ``delta``, by how much
-``table[count]`` grows with one more object, so that the cost of all moves of an object is a weighted sum of T rows.
-Rows change only when an object does move, which after the first pass few do.
+For each draw, the cost of a move depends only on the counts between the clusters of the candidate and the cluster of
+the draw that holds the object. They are stored as ``[cluster of a draw, cluster of the candidate]``, so that the row of
+an object and a draw holds all candidate clusters in sequence. A second table, ``delta``, holds the increase of
+``table[count]`` by one more object, so that the cost of all moves of an object is a weighted sum of T rows. Rows change
+only when an object moves, and after the first pass few do.
 
-The tables are rounded to single precision *before* they are summed, in double precision: the search walks down a
-potential that differs from the loss by about 1e-7 but is the same for every move, and so cannot go round in circles.
-The losses that are reported are computed afresh. All random numbers are given: a kernel is a function of its
-arguments.
+The tables are rounded to single precision *before* they are summed, in double precision: the search
+minimizes an objective that differs from the loss by about 1e-7 but is the same for every move, and therefore cannot
+cycle. The reported losses are computed anew. All random numbers are given: a kernel is a function of its arguments.
 
-An empty column of the candidate is what a new cluster looks like, so a new cluster needs no case of its own; and a
-candidate has no more columns than clusters are allowed, so the upper bound needs none either.
+An empty column of the candidate is a new cluster, so a new cluster is no special case. A candidate has as many columns
+as clusters are allowed, so the upper bound is none either.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from partita.posterior.draws import Draws
 from partita.posterior.losses import Loss, counting_table, distance
 
 K_USED, N_ASSIGNED, N_OCCUPIED, OUT_OF_SLOTS = range(4)  # the entries of Candidate.ints
-MIN_GAIN = 1e-9  # a gain below this is rounding
-MARGIN_SHARE = 0.25  # between full passes, objects are looked at whose margin is below this share of the mean
+MIN_GAIN = 1e-9  # smaller gains are rounding errors
+MARGIN_SHARE = 0.25  # between full passes, objects with a margin below this share of the mean are visited
 
 
 class Target(NamedTuple):
-    """What is searched against: the draws, their tables and the loss."""
+    """The draws, their tables and the loss."""
 
     labels: NDArray[Any]  # [object, draw]
     first_row: NDArray[np.int64]  # [draw], the row of its cluster 0
@@ -46,22 +45,22 @@ class Target(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A candidate with its counts."""
+    """A candidate partition with its counts."""
 
-    z: NDArray[np.int64]  # [object], its cluster, -1 where it has none
+    z: NDArray[np.int64]  # [object], its cluster, -1 if it has none
     sizes: NDArray[np.int64]  # [cluster]
     counts: NDArray[np.int32]  # [cluster of a draw, cluster]
     delta: NDArray[np.float32]  # [cluster of a draw, cluster], table[count + 1] - table[count]
-    assigned: NDArray[np.int64]  # [cluster of a draw], its objects that have a place
+    assigned: NDArray[np.int64]  # [cluster of a draw], its objects that have a cluster in the candidate
     S: NDArray[np.float64]  # [0]: sum of table[sizes]
     S_draw: NDArray[np.float64]  # [draw], sum of table[assigned]
     S_joint: NDArray[np.float64]  # [draw], sum of table[counts]
-    margins: NDArray[np.float64]  # [object], cost of the second best place above the present one
+    margins: NDArray[np.float64]  # [object], cost of the second best cluster minus that of the best
     ints: NDArray[np.int64]
 
 
 def make_target(draws: Draws, loss: Loss, max_clusters: int | None) -> Target:
-    """Draws as the kernels want them: objects first, tables rounded."""
+    """Draws as the kernels read them: objects first, tables rounded."""
     steps = np.diff(counting_table(loss, draws.n_objects + 1)).astype(np.float32).astype(np.float64)
     table = np.concatenate([[0.0], np.cumsum(steps)])
     first_row = np.concatenate([[0], np.cumsum(draws.n_clusters)]).astype(np.int64)
@@ -80,7 +79,7 @@ def make_target(draws: Draws, loss: Loss, max_clusters: int | None) -> Target:
 
 
 def new_candidate(target: Target, capacity: int) -> Candidate:
-    """An empty candidate with room for so many clusters."""
+    """An empty candidate with room for `capacity` clusters."""
     n_objects, n_draws = target.labels.shape
     n_rows = int(target.first_row[-1])
     check_memory(
@@ -104,7 +103,7 @@ def new_candidate(target: Target, capacity: int) -> Candidate:
 
 @kernel
 def additive_costs(target, candidate, i, n_slots, out):
-    """Costs of the places of object i under a loss that is a sum over cells."""
+    """Costs of the clusters for object i under a loss that is a sum over cells."""
     w, k_now = target.object_weights[i], candidate.z[i]
     table, counts, delta, weights = target.table, candidate.counts, candidate.delta, target.draw_weights
     T = weights.shape[0]
@@ -123,7 +122,7 @@ def additive_costs(target, candidate, i, n_slots, out):
             for k in range(n_slots):
                 if (
                     k != k_now
-                ):  # its own place is counted below, and with itself twice it would be off the table
+                ):  # its own cluster is added below; counting the object twice would exceed the table
                     out[k] += share * (table[heap[k] + w] - table[heap[k]])
         if k_now >= 0:
             count = counts[row, k_now]
@@ -137,7 +136,7 @@ def additive_costs(target, candidate, i, n_slots, out):
 
 @kernel
 def ratio_costs(target, candidate, i, n_slots, out, S_new):
-    """Costs of the places of object i (of weight 1) under a loss that divides by entropies."""
+    """Costs of the clusters for object i (of weight 1) under a loss that divides by entropies."""
     k_now = candidate.z[i]
     table, counts, delta = target.table, candidate.counts, candidate.delta
     S_others, n = candidate.S[0], float(candidate.ints[N_ASSIGNED])
@@ -166,9 +165,9 @@ def ratio_costs(target, candidate, i, n_slots, out, S_new):
 
 @kernel
 def best_cluster(target, candidate, i, out, S_new):
-    """The cluster where object i costs least; leaves in `margins` how much worse the runner-up is.
+    """The cluster with the least cost for object i; `margins` gets the difference to the second best.
 
-    An object stays where it is unless it gains more than rounding.
+    An object stays in its cluster unless the gain exceeds rounding errors.
     """
     k_now = candidate.z[i]
     n_slots = min(candidate.ints[K_USED] + 1, candidate.sizes.shape[0])
@@ -180,7 +179,7 @@ def best_cluster(target, candidate, i, out, S_new):
     best, second, k_best, empty = np.inf, np.inf, -1, False
     for k in range(n_slots):
         if candidate.sizes[k] == 0:
-            if empty or alone:  # one empty column stands for all; alone is a new cluster already
+            if empty or alone:  # one empty column represents all; an object alone is a new cluster already
                 continue
             empty = True
         cost = out[k]
@@ -225,7 +224,7 @@ def shift(target, candidate, i, k, sign):
 
 @kernel
 def visit(target, candidate, i, out, S_new):
-    """Give object i its best place; 1 if that is a new one."""
+    """Move object i to its best cluster; 1 if that is another one."""
     k_now = candidate.z[i]
     k = best_cluster(target, candidate, i, out, S_new)
     if k == k_now:
@@ -240,18 +239,16 @@ def visit(target, candidate, i, out, S_new):
 
 @kernel
 def descend(target, candidate, order, out, S_new, max_passes, band):
-    """Sweeten: visit objects until a full pass moves none; between full passes only the doubtful ones.
+    """Reallocate single objects until a full pass moves none; passes between full ones visit only uncertain objects.
 
-    Doubtful is whose margin is at most `band`; infinity starts with a full pass. Where the descent starts with the
-    doubtful it also ends with them. Returns the band to go on with.
+    An object is uncertain if its margin is at most `band`. With an infinite band the descent begins and ends with a
+    full pass; otherwise it visits uncertain objects only. Returns the band for the next descent.
     """
     to_the_end, passed = band == np.inf, band
     for _ in range(max_passes):
         moved, visited, total = 0, 0, 0.0
         if band == np.inf:
-            candidate.ints[OUT_OF_SLOTS] = (
-                0  # what counts is whether the clusters ran out in the last full pass
-            )
+            candidate.ints[OUT_OF_SLOTS] = 0  # only the last full pass decides whether slots were lacking
         for i in order:
             if candidate.margins[i] <= band:
                 moved += visit(target, candidate, i, out, S_new)
@@ -273,7 +270,7 @@ def descend(target, candidate, order, out, S_new, max_passes, band):
 
 @kernel
 def objective(target, candidate):
-    """The part of the expected loss (times a constant) that the candidate decides."""
+    """The part of the expected loss (times a constant) that depends on the candidate."""
     total = 0.0
     if target.kind <= 1:
         for b in range(target.draw_weights.shape[0]):
@@ -288,7 +285,7 @@ def objective(target, candidate):
 
 @kernel
 def rebuild_cluster(target, candidate, order, u, saved, out, S_new, max_passes, band):
-    """Destroy one cluster, let its objects choose anew, sweeten the doubtful; undo if nothing is gained. 1 if kept."""
+    """Destroy one cluster and reallocate its objects, then the uncertain ones; undo it without a gain. 1 if kept."""
     pick, k = int(u * candidate.ints[N_OCCUPIED]), 0
     while True:
         if candidate.sizes[k] > 0:
@@ -304,7 +301,7 @@ def rebuild_cluster(target, candidate, order, u, saved, out, S_new, max_passes, 
     for i in order[::-1]:
         if candidate.z[i] < 0:
             visit(target, candidate, i, out, S_new)
-    if abs(objective(target, candidate) - before) > MIN_GAIN:  # otherwise the cluster came back as it was
+    if abs(objective(target, candidate) - before) > MIN_GAIN:  # otherwise the cluster was rebuilt unchanged
         descend(target, candidate, order, out, S_new, max_passes, band)
     if objective(target, candidate) < before - MIN_GAIN:
         return 1
@@ -317,7 +314,7 @@ def rebuild_cluster(target, candidate, order, u, saved, out, S_new, max_passes, 
 
 @kernel
 def search(target, candidate, start, order, picks, max_passes):
-    """One start: the given labels, allocation of the objects without one (-1), sweetening, a rebuilding a pick."""
+    """One start: the given labels, allocation of objects without one (-1), descent, one rebuilt cluster per pick."""
     capacity = candidate.sizes.shape[0]
     out, S_new, saved = np.empty(capacity), np.empty(capacity), np.empty_like(candidate.z)
     for i in order:

@@ -1,7 +1,7 @@
-"""Proof of correctness as public tools: exact enumeration, tests of chains, and the laws of a family.
+"""Tools to test models: exact enumeration, tests of chains, and equations that every family must satisfy.
 
-Write a family, register two examples, and run :func:`check_family` on them; what fails says which equation does
-not hold. Nothing else in the library imports this package.
+Write a family, register two examples, and run :func:`check_family` on them; a failure names the equation that does
+not hold. No other package of the library imports this one.
 """
 
 from partita.families import n_rows, take

@@ -59,7 +59,7 @@ def _(lik, data, rng):
 
 @law("chain rule", "sum_i log p(x_i | x_1 .. x_{i-1}) = log_marginal(S)")
 def _(lik, data, rng):
-    """Along a random order, the cache kept by ``touch`` alone."""
+    """In a random order, with the cache updated by ``touch`` only."""
     for d in columns(lik):
         rows, height = slices(lik, d)
         s, c, out = np.zeros(rows.stop - rows.start), np.zeros((height, 1)), np.zeros(1)

@@ -1,4 +1,4 @@
-"""Holes in containers of data, for the laws of the tests."""
+"""Missing cells in containers of data, for tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partita.families import Counts, CountVectors, n_rows
 
 @singledispatch
 def with_holes(data: Any, rate: float, rng: np.random.Generator) -> Any:
-    """The data with cells hidden at random: NaN among floats, -1 among codes.
+    """The data with cells missing at random: NaN in floats, -1 in codes.
 
     Examples
     --------

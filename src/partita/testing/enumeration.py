@@ -1,8 +1,7 @@
-"""Exact answers for a handful of objects, by adding up every clustering there is.
+"""Exact posteriors of a few objects, by a sum over all clusterings.
 
-The evidence of a set of objects is asked of the family's log marginal for complete data only; hidden coordinates
-of partly seen vectors are summed or integrated numerically, so that nothing here shares code with the engines'
-treatment of them.
+The log marginal of the family is used for complete data only. Hidden coordinates of partly observed vectors are summed
+or integrated numerically, so that this module shares no code with their treatment in the engines.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from partita.testing.grids import completions
 
 
 class EnumerationResult(NamedTuple):
-    """Every clustering, one a row, and its log joint probability with the data."""
+    """All clusterings, one per row, and their log joint probabilities with the data."""
 
     labels: np.ndarray
     log_joint: np.ndarray
 
     @property
     def log_evidence(self) -> float:
-        """Log probability of the data, clusterings summed out."""
+        """Log probability of the data, summed over the clusterings."""
         return float(logsumexp(self.log_joint))
 
     @property
@@ -41,7 +40,7 @@ class EnumerationResult(NamedTuple):
 
 
 def row_statistics(lik: Any, data: Any, i: int) -> np.ndarray:
-    """``t(x_i)`` of all columns, by ``observe`` and nothing else.
+    """``t(x_i)`` of all columns, computed by ``observe`` alone.
 
     Examples
     --------
@@ -57,13 +56,13 @@ def row_statistics(lik: Any, data: Any, i: int) -> np.ndarray:
 
 
 def subset_log_evidence(block: Block) -> np.ndarray:
-    """Log evidence of every subset of the objects as one cluster; bit i of the index says whether i is in it.
+    """Log evidence of every subset of the objects as one cluster; bit i of the index tells whether i is in it.
 
     Parameters
     ----------
     block : Block
-        A family and few objects. Every partly seen vector multiplies the work by the nodes of its hidden
-        coordinates, so keep those to two or three in all.
+        A family and few objects. Every partly observed vector multiplies the work by the number of nodes for its hidden
+        coordinates, so there should be at most two or three.
 
     Examples
     --------
@@ -79,7 +78,9 @@ def subset_log_evidence(block: Block) -> np.ndarray:
         rule = completions(lik, data, i)
         if rule is None:
             t = row_statistics(lik, data, i)
-            nodes.append(np.where(np.isnan(t), 0.0, t)[:, None])  # nothing seen: nothing said
+            nodes.append(
+                np.where(np.isnan(t), 0.0, t)[:, None]
+            )  # an object without observed cells adds nothing
             log_weights.append(np.zeros(1))
         else:
             M = len(rule.log_weights)
@@ -171,7 +172,7 @@ def collapsed_bound(exact: EnumerationResult, R: np.ndarray) -> float:
     Parameters
     ----------
     exact : EnumerationResult
-        Of :func:`enumerate_labels`.
+        From :func:`enumerate_labels`.
     R : ndarray (N, K)
         Responsibilities.
 
@@ -186,7 +187,7 @@ def collapsed_bound(exact: EnumerationResult, R: np.ndarray) -> float:
 
 
 def collapsed_update(exact: EnumerationResult, R: np.ndarray, i: int) -> np.ndarray:
-    """The probabilities of object i that maximise the collapsed bound, the other rows of R held.
+    """The probabilities of object i that maximize the collapsed bound, with the other rows of R fixed.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Sums and integrals over what a datum can be: the ruler that densities are measured with.
+"""Sums and integrals over all values of a datum, to check that densities sum to 1.
 
-A *rule* is nodes and log weights. Integrals over the real line use ``x = center + scale sinh(u)`` and equal steps
-in u, which takes Student tails and narrow bells alike; sums over counts are exact for small counts and turn into
-an integral over the smooth tail (Euler and Maclaurin).
+A *rule* consists of nodes and log weights. Integrals over the real line use ``x = center + scale sinh(u)`` and equal
+steps in u, which suits both Student tails and narrow peaks; sums over counts are exact for small counts and become an
+integral over the smooth tail (Euler-Maclaurin).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Rule(NamedTuple):
 
 
 def real_rule(center: float, scale: float, *, step: float = 0.05, reach: float = 14.0) -> Rule:
-    """Integrates over the real line.
+    """A rule for integrals over the real line.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def real_rule(center: float, scale: float, *, step: float = 0.05, reach: float =
 
 
 def positive_rule(scale: float, *, step: float = 0.05, reach: float = 40.0) -> Rule:
-    """Integrates over the positive numbers.
+    """A rule for integrals over the positive numbers.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def positive_rule(scale: float, *, step: float = 0.05, reach: float = 40.0) -> R
 
 
 def count_rule(exact: int = 60, *, n_tail: int = 40, reach: float = 25.0) -> Rule:
-    """Sums over 0, 1, 2, ... of a function that is smooth beyond ``exact``.
+    """A rule for sums over 0, 1, 2, ... of a function that is smooth beyond ``exact``.
 
     A tail that falls like ``x^-(1 + a)`` is cut off at a relative weight of ``exp(-a reach)``; a longer reach would
     lose the digits of log gamma functions instead.
@@ -95,14 +95,14 @@ def product_rule(rules: list[Rule]) -> Rule:
     return Rule(nodes.reshape(-1, len(rules)), np.sum(weights, axis=0).ravel())
 
 
-# ---- every value that a datum can take ---------------------------------------------------------------------
+# ---- all values of a datum ---------------------------------------------------------------------
 
 
 @singledispatch
 def grid(lik: Any, d: int) -> Rule:
     """All values of a datum in column ``d``, as data whose other columns are missing, and their log weights.
 
-    Register one for your own family, and :func:`partita.testing.check_family` measures its densities with it.
+    Register it for a new family, and :func:`partita.testing.check_family` integrates its densities.
 
     Examples
     --------
@@ -170,12 +170,12 @@ def _(lik, d, total: int = 20):
     return Rule(CountVectors.from_dense(X), np.zeros(len(X)))
 
 
-# ---- every value that the hidden part of a vector can take ---------------------------------------------------
+# ---- all values of the hidden part of a vector ---------------------------------------------------
 
 
 @singledispatch
 def completions(lik: Any, data: Any, i: int) -> Rule | None:
-    """The completed data of a partly seen object and their log weights; None where nothing is hidden.
+    """The completed data of a partly observed object and their log weights; None if nothing is hidden.
 
     Examples
     --------

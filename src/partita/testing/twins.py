@@ -1,4 +1,4 @@
-"""Compiled twins: the same source, compiled and interpreted."""
+"""Compiled kernels against the same source, interpreted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from partita.testing.laws import LawViolation, densities, predictives
 def check_compiled(
     lik: Any, data: Any, rng: np.random.Generator | None = None, *, tol: float = 1e-12
 ) -> None:
-    """Check that every kernel over rows gives compiled what it gives interpreted.
+    """Check that every kernel over rows gives the same result compiled and interpreted.
 
     Examples
     --------
