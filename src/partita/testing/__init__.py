@@ -6,7 +6,7 @@ not hold. No other package of the library imports this one.
 
 from partita.families import n_rows, take
 from partita.testing import cell_laws, parameter_laws  # they add their laws to LAWS
-from partita.testing.data import with_holes
+from partita.testing.data import with_missing_cells
 from partita.testing.enumeration import (
     EnumerationResult,
     co_clustering,
@@ -61,5 +61,5 @@ __all__ = [
     "row_statistics",
     "subset_log_evidence",
     "take",
-    "with_holes",
+    "with_missing_cells",
 ]
