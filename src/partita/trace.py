@@ -1,4 +1,4 @@
-"""What every chain leaves behind: labels, log joint, sizes, hyper-parameters."""
+"""The draws of chains: labels, log joint, number of clusters, hyper-parameters."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Trace", "join", "label_dtype", "trace_bytes"]
-
 
 class Trace(NamedTuple):
-    """Draws of one chain or several, one after the other.
+    """Draws of one or several chains, concatenated.
 
     Labels are canonical within a draw (in order of appearance) for exchangeable priors, and in the smallest integer
-    type that holds them; labels of different draws have nothing to do with each other.
+    type that holds them; labels of different draws are not related.
     """
 
     labels: np.ndarray  # [draw, object]
@@ -22,7 +20,7 @@ class Trace(NamedTuple):
     n_clusters: np.ndarray  # [draw]
     concentration: np.ndarray  # [draw]
     discount: np.ndarray  # [draw], NaN where the prior has none
-    chain: np.ndarray  # [draw], which chain a draw is from
+    chain: np.ndarray  # [draw], number of its chain
 
     @property
     def n_clusters_posterior(self) -> dict[int, float]:
@@ -40,7 +38,7 @@ class Trace(NamedTuple):
 
 
 def label_dtype(n_clusters: int) -> np.dtype:
-    """The smallest signed integer type for so many labels.
+    """The smallest signed integer type that holds the labels of `n_clusters` clusters.
 
     Examples
     --------
@@ -62,7 +60,7 @@ def trace_bytes(n_draws: int, n_objects: int, n_clusters: int) -> int:
 
 
 def join(traces: Sequence[Trace]) -> Trace:
-    """Several traces as one, in order; labels in the widest of their types.
+    """Concatenate traces in the given order; labels have the widest of their types.
 
     Examples
     --------

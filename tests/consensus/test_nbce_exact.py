@@ -14,7 +14,13 @@ from partita.engines.climb.vb import evidence, learn_hyper
 from partita.engines.gibbs import sweep
 from partita.labels import set_partitions
 from partita.partitions import DirichletProcess, FiniteDirichlet, StickBreaking
-from partita.testing import FALSE_ALARM, Exact, enumerate_labels, enumerate_partitions, posterior_p_value
+from partita.testing import (
+    FALSE_ALARM,
+    EnumerationResult,
+    enumerate_labels,
+    enumerate_partitions,
+    posterior_p_value,
+)
 
 Y = np.array([[0, 0, 1], [0, 1, -1], [1, 1, 1], [1, 2, 0], [0, 2, 1], [-1, 0, 0]])
 BETA, ALPHA, K = 0.7, 1.3, 3
@@ -73,7 +79,7 @@ def exact_posterior(name, Y, powers):
     else:
         states = list(set_partitions(len(Y)))
     joint = [log_prior(np.array(z)) + log_likelihood(tuple(z), Y, powers) for z in states]
-    return Exact(np.array(states), np.array(joint))
+    return EnumerationResult(np.array(states), np.array(joint))
 
 
 def few(name):

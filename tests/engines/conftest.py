@@ -7,7 +7,7 @@ from partita.dispatch import interpreted
 from partita.engines.passes.rows import n_stats
 from partita.families import FAMILIES, Block, CountVectors, GaussianFull, Multinomial
 from partita.families.contract import draw, simulate
-from partita.testing import n_rows, with_holes
+from partita.testing import n_rows, with_missing_cells
 
 
 def mixture_of(name, N=40, K=3, holes=0.15, seed=0, example=0):
@@ -16,7 +16,7 @@ def mixture_of(name, N=40, K=3, holes=0.15, seed=0, example=0):
     lik, _ = FAMILIES[name].examples(rng)[example]
     theta = draw(lik, np.zeros((n_stats(lik), K)), rng)
     data = simulate(lik, theta, rng.integers(K, size=N), rng)
-    return Block(lik, with_holes(data, holes, rng) if holes else data, ("x",))
+    return Block(lik, with_missing_cells(data, holes, rng) if holes else data, ("x",))
 
 
 def tiny(name, N=5, seed=0):
@@ -31,7 +31,7 @@ def tiny(name, N=5, seed=0):
         X[[0, 3], [0, 1]] += 1.0
         block = block._replace(data=CountVectors.from_dense(X))
     else:
-        block = block._replace(data=with_holes(block.data, 0.2, rng))
+        block = block._replace(data=with_missing_cells(block.data, 0.2, rng))
     assert n_rows(block.data) == N
     return block
 

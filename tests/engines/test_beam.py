@@ -15,7 +15,7 @@ from partita.families import (
 )
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, FiniteDirichlet, PitmanYor, StickBreaking, specify
-from partita.testing import enumerate_partitions, take, with_holes
+from partita.testing import enumerate_partitions, take, with_missing_cells
 
 PRIORS = [
     DirichletProcess(0.8),
@@ -43,7 +43,7 @@ def example(name, which=0, N=5, seed=0, holes=0.0):
     rng = np.random.default_rng(seed)
     lik, data = FAMILIES[name].examples(rng)[which]
     data = take(data, range(N))
-    return Block(lik, with_holes(data, holes, rng) if holes else data, ("x",))
+    return Block(lik, with_missing_cells(data, holes, rng) if holes else data, ("x",))
 
 
 def blobs(N, seed, spread=3.0, D=2):

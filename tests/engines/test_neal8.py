@@ -27,7 +27,7 @@ from partita.partitions import (
     simulate,
     specify,
 )
-from partita.testing import Exact, enumerate_partitions, n_rows
+from partita.testing import EnumerationResult, enumerate_partitions, n_rows
 
 MOST = 3  # labels of the finite prior
 FIXED = chains.Schedule(n_draws=10, burn_in=0, learn_concentration=False, learn_likelihood=False)
@@ -288,7 +288,7 @@ def student_exact(block, prior):
         log_prior_of(prior, z) + sum(evidence[tuple((z == k).astype(int))] for k in range(z.max() + 1))
         for z in Z
     ]
-    return Exact(Z, np.array(log_p))
+    return EnumerationResult(Z, np.array(log_p))
 
 
 def test_a_family_without_conjugate_prior_meets_enumeration():

@@ -26,7 +26,13 @@ from partita.partitions import (
     log_labelled,
     specify,
 )
-from partita.testing import FALSE_ALARM, Exact, posterior_p_value, row_statistics, subset_log_evidence
+from partita.testing import (
+    FALSE_ALARM,
+    EnumerationResult,
+    posterior_p_value,
+    row_statistics,
+    subset_log_evidence,
+)
 
 PRIORS = [DirichletProcess(1.3), PitmanYor(0.8, 0.3), specify("mfm"), FiniteDirichlet(1.5, 4)]
 LIFT = 1.5  # on the background of the few objects, so that outliers are common
@@ -63,7 +69,7 @@ def enumerate_outliers(block, prior, log_density):
             log_prior = log_eppf(prior, n, len(n)) if len(n) else 0.0
             labels.append(z)
             log_joint.append(log_out + log_prior + log_likelihood(table, z))
-    return Exact(np.array(labels), np.array(log_joint))
+    return EnumerationResult(np.array(labels), np.array(log_joint))
 
 
 def seated_posterior(block, prior, log_density):

@@ -19,7 +19,7 @@ from partita.families import (
 )
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, FiniteDirichlet, PitmanYor, StickBreaking, specify
-from partita.testing import enumerate_partitions, take, with_holes
+from partita.testing import enumerate_partitions, take, with_missing_cells
 
 PRIORS = [
     DirichletProcess(0.8),
@@ -42,7 +42,7 @@ def example(name, N=5, seed=0, holes=0.0):
     rng = np.random.default_rng(seed)
     lik, data = FAMILIES[name].examples(rng)[0]
     data = take(data, range(N))
-    return Block(lik, with_holes(data, holes, rng) if holes else data, ("x",))
+    return Block(lik, with_missing_cells(data, holes, rng) if holes else data, ("x",))
 
 
 def blobs(N, seed, D=2, spread=3.0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partita.families import FAMILIES
-from partita.testing import with_holes
+from partita.testing import with_missing_cells
 
 
 def _examples():
@@ -12,7 +12,7 @@ def _examples():
     for name, entry in FAMILIES.items():
         for j, (lik, data) in enumerate(entry.examples(np.random.default_rng(11))):
             yield f"{name}-{j}", lik, data
-            yield f"{name}-{j}-holes", lik, with_holes(data, 0.25, np.random.default_rng(12))
+            yield f"{name}-{j}-holes", lik, with_missing_cells(data, 0.25, np.random.default_rng(12))
 
 
 EXAMPLES = {key: (lik, data) for key, lik, data in _examples()}

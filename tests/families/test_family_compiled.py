@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partita.families import FAMILIES
-from partita.testing import LawViolation, check_compiled, with_holes
+from partita.testing import LawViolation, check_compiled, with_missing_cells
 
 CODES = {"categorical": (np.int16, np.int8), "bernoulli": (np.int16, np.int8)}
 
@@ -13,7 +13,7 @@ CODES = {"categorical": (np.int16, np.int8), "bernoulli": (np.int16, np.int8)}
 @pytest.mark.parametrize("name", ["categorical", "gaussian", "multinomial", "poisson"])
 def test_compiled_twins(name, rng):
     lik, data = FAMILIES[name].examples(rng)[0]
-    check_compiled(lik, with_holes(data, 0.2, rng), rng)
+    check_compiled(lik, with_missing_cells(data, 0.2, rng), rng)
 
 
 @pytest.mark.slow
@@ -23,7 +23,7 @@ def test_compiled_twins_of_every_example_and_code(name, rng):
         for dtype in CODES.get(name, [None]):
             coded = data if dtype is None else data.astype(dtype)
             check_compiled(lik, coded, rng)
-            check_compiled(lik, with_holes(coded, 0.2, rng), rng)
+            check_compiled(lik, with_missing_cells(coded, 0.2, rng), rng)
 
 
 def test_a_twin_that_differs_is_named(rng, monkeypatch):

@@ -25,7 +25,7 @@ from partita.families.contract import (
     touch,
 )
 from partita.families.rows import log_marginals, project_rows, scatter_rows
-from partita.testing import n_rows, row_statistics, take, with_holes
+from partita.testing import n_rows, row_statistics, take, with_missing_cells
 
 
 def example(name, j=0, seed=3):
@@ -138,7 +138,7 @@ def test_log_prior_is_the_density_of_the_textbook(name, rng):
 
 def test_missing_objects_say_nothing(example):
     lik, data = example
-    nothing = with_holes(data, 1.0, np.random.default_rng(0))
+    nothing = with_missing_cells(data, 1.0, np.random.default_rng(0))
     N = n_rows(nothing)
     S, L = np.zeros((len(statistics(lik, data)), 2)), np.zeros((N, 2))
     theta = expect(lik, S)

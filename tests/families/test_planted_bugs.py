@@ -21,7 +21,7 @@ from partita.families import (
 )
 from partita.families import contract as family
 from partita.families.rows import log_marginals
-from partita.testing import LawViolation, check_family, with_holes
+from partita.testing import LawViolation, check_family, with_missing_cells
 from partita.testing.grids import grid
 
 NAMES = {entry.cls: name for name, entry in FAMILIES.items()}
@@ -255,7 +255,7 @@ def plant():
 def test_planted_bug_is_caught(base, name, bug, holes, equation, plant):
     rng = np.random.default_rng(7)
     lik, data = FAMILIES[NAMES[base]].examples(rng)[0]
-    data = with_holes(data, 0.2, rng) if holes else data
+    data = with_missing_cells(data, 0.2, rng) if holes else data
     skip = ("curvature",) if base is GaussianFull else ()
     check_family(lik, data, rng, skip=skip)  # the right one passes
     broken = plant(base, name, bug)

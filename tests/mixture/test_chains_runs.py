@@ -16,7 +16,7 @@ from partita.engines.gibbs.chain import collapsed_gibbs
 from partita.engines.run import Progress
 from partita.estimator import DataWarning
 from partita.execution import memory
-from partita.posterior import align_draws, coclustering, coclustering_matrix, confidence, summarise_aligned
+from partita.posterior import align_draws, coclustering, coclustering_matrix, confidence, summarize_aligned
 
 short_chains = pytest.mark.filterwarnings("ignore:.*(Do not trust K|too short to be judged|No draw was kept)")
 SHORT = {"n_chains": 2, "n_draws": 12, "burn_in": 4, "random_state": 0}
@@ -362,8 +362,8 @@ def test_row_68_labels_that_switch_between_draws(two_groups):
     aligned = align_draws(switched, z)
     assert aligned.cluster_quality.min() > 0.95
     means = [[X[row == k, 0].mean() for k in (0, 1)] for row in switched]
-    summary = summarise_aligned(means, aligned)
+    summary = summarize_aligned(means, aligned)
     assert summary.mean == pytest.approx([-6.0, 6.0], abs=1.0) and (summary.standard_error < 0.5).all()
     noise = np.random.default_rng(0).integers(2, size=draws.shape)
     with pytest.raises(ValueError, match="no standard errors: the draws do not have cluster"):
-        summarise_aligned(np.zeros((len(draws), 2)), align_draws(noise, z))
+        summarize_aligned(np.zeros((len(draws), 2)), align_draws(noise, z))

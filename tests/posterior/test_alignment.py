@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from partita.posterior import align_draws, summarise_aligned
+from partita.posterior import align_draws, summarize_aligned
 
 
 def test_permuting_the_names_of_draws_changes_nothing(noisy_copies):
@@ -50,7 +50,7 @@ def test_summaries_follow_clusters_through_switched_labels():
         means = np.empty((3, 2))
         means[names] = rng.normal([[0, 0], [5, 5], [9, -9]], 0.5)
         values.append(means)
-    found = summarise_aligned(values, align_draws(draws, z))
+    found = summarize_aligned(values, align_draws(draws, z))
     # 5 standard errors of a mean of 200 draws, and of their standard deviation
     assert np.abs(found.mean - [[0, 0], [5, 5], [9, -9]]).max() < 5 * 0.5 / np.sqrt(200)
     assert np.abs(found.standard_error - 0.5).max() < 5 * 0.5 / np.sqrt(400)
@@ -63,9 +63,9 @@ def test_standard_errors_are_refused_where_the_match_is_poor():
     found = align_draws(draws, rng.integers(3, size=40))
     values = [np.zeros(int(row.max()) + 1) for row in draws]
     with pytest.raises(ValueError, match=r"no standard errors: .* cluster 0 .* \(match quality 0\.\d\d\)"):
-        summarise_aligned(values, found)
-    assert summarise_aligned(values, found, min_quality=0.0).mean.tolist() == [0, 0, 0]
+        summarize_aligned(values, found)
+    assert summarize_aligned(values, found, min_quality=0.0).mean.tolist() == [0, 0, 0]
     with pytest.raises(ValueError, match="30 draws were aligned"):
-        summarise_aligned(values[:-1], found)
+        summarize_aligned(values[:-1], found)
     with pytest.raises(ValueError, match=r"values\[0\] has 1 rows"):
-        summarise_aligned([np.zeros(1)] * 30, found, min_quality=0.0)
+        summarize_aligned([np.zeros(1)] * 30, found, min_quality=0.0)

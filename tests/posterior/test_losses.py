@@ -79,11 +79,11 @@ def test_weights_count_draws():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"loss": "rand"}, "take vi, binder, nvi or nid"),
+        ({"loss": "rand"}, "use vi, binder, nvi or nid"),
         ({"a": 2.5}, "between 0 and 2"),
-        ({"loss": "nid", "a": 0.5}, "nid has no such ratio"),
+        ({"loss": "nid", "a": 0.5}, "nid has no such parameter"),
         ({"draws": [[0, -1, 0]]}, r"draws\[0, 1\] is -1"),
-        ({"draws": [0, 1, 0]}, "one label vector a row"),
+        ({"draws": [0, 1, 0]}, "one label vector per row"),
         ({"draws": [[0.5, 1.0, 2.0]]}, "labels of draws are integers"),
         ({"partition": [0, 1]}, "the draws label 3 objects"),
         ({"weights": [1.0, 2.0]}, "weights must have shape"),

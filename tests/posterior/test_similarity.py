@@ -42,7 +42,7 @@ def test_weights_count_draws(draws):
 
 
 def test_blocks_of_pairs_are_the_same_as_all_at_once(draws, naive, monkeypatch):
-    monkeypatch.setattr(similarity, "BLOCK_ENTRIES", 60)
+    monkeypatch.setattr(similarity, "CHUNK_ENTRIES", 60)
     assert np.allclose(coclustering_pairs(draws, np.arange(12), 3), naive[3])
     with pytest.raises(ValueError, match="integers from 0 to 11"):
         coclustering_pairs(draws, 0, 12)

@@ -69,8 +69,8 @@ def test_spread_of_one_rounding_unit():
 
 
 def test_missing_cells_do_not_count():
-    with_holes = np.concatenate([[np.nan], BASE[:, 0], [np.nan]])
-    assert center_and_scale(with_holes) == center_and_scale(BASE[:, 0])
+    with_missing_cells = np.concatenate([[np.nan], BASE[:, 0], [np.nan]])
+    assert center_and_scale(with_missing_cells) == center_and_scale(BASE[:, 0])
     assert center_and_scale(np.full(3, np.nan)) == (0.0, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""The table that comes with the package. It is our own, drawn by ``scripts/make_visitors.py``."""
+"""The table that comes with the package; ``scripts/make_visitors.py`` made it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["Dataset", "load_visitors"]
 
 _REAL = ("minutes_inside", "spend")
 _COUNT = ("rooms_visited", "photos_taken")

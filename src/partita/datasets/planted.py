@@ -1,4 +1,4 @@
-"""Clusters drawn from a known model, with the answer that an oracle gives who knows its parameters."""
+"""Tables and ensembles drawn from a known model, with the best possible labels given its parameters."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-__all__ = ["Planted", "make_categorical_clusters", "make_gaussian_clusters", "make_mixed_clusters"]
-
-RandomState = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
+from partita.randomness import RandomState, as_generator
 
 
 class Planted(NamedTuple):
-    """Data drawn from a mixture, and all that is known about them.
+    """Data drawn from a mixture, with labels and true parameters.
 
     Attributes
     ----------
@@ -24,10 +22,10 @@ class Planted(NamedTuple):
     labels : ndarray of int, shape (n_samples,)
         The component that each row was drawn from.
     oracle : ndarray of int, shape (n_samples,)
-        The most probable component of each row under the true parameters, from the cells that are seen: no
-        method can be expected to agree better with `labels`.
+        The most probable component of each row under the true parameters, given the observed cells: no method
+        can be expected to agree better with `labels`.
     parameters : dict of str to array
-        The true parameters, the cluster axis first; "weights" is always there.
+        The true parameters, with the cluster axis first; always includes "weights".
     """
 
     X: Any
@@ -57,8 +55,8 @@ def make_gaussian_clusters(
     separation : float, default=3.0
         Standard deviation of the means; that within a cluster is about 1.
     weights_concentration : float, default=5.0
-        The larger, the more alike the weights.
-    random_state : int, RandomState, Generator, SeedSequence or None
+        The larger, the more equal the weights.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
     Returns
@@ -75,7 +73,7 @@ def make_gaussian_clusters(
     >>> bool((planted.labels == planted.oracle).mean() > 0.9)
     True
     """
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     _check_sizes(n_samples=n_samples, n_features=n_features, n_clusters=n_clusters)
     _check_positive(weights_concentration=weights_concentration)
     if not separation >= 0:
@@ -117,22 +115,22 @@ def make_categorical_clusters(
     n_samples, n_features, n_clusters : int
         Sizes. A cluster of small weight may stay empty.
     n_levels : int or sequence of int, default=4
-        Number of levels, of every column or of each.
+        Number of levels, one for all columns or one per column.
     cell_concentration : float, default=0.5
         The probabilities of a column's levels in a cluster are Dirichlet with this parameter: the smaller,
         the more each cluster prefers few levels.
     missing : float, default=0.0
-        Chance that a cell is missing, in [0, 1).
+        Probability that a cell is missing, in [0, 1).
     weights_concentration : float, default=5.0
-        The larger, the more alike the weights.
-    random_state : int, RandomState, Generator, SeedSequence or None
+        The larger, the more equal the weights.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
     Returns
     -------
     Planted
         `X` holds the codes 0, 1, ...: integers if `missing` is 0, else floats with NaN. `parameters` has
-        "weights" and "probabilities", a list with one array (K, levels) for each column.
+        "weights" and "probabilities", a list with one array (K, levels) per column.
 
     Examples
     --------
@@ -143,7 +141,7 @@ def make_categorical_clusters(
     >>> [p.shape for p in planted.parameters["probabilities"]]
     [(2, 2), (2, 3), (2, 5)]
     """
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     _check_sizes(n_samples=n_samples, n_features=n_features, n_clusters=n_clusters)
     _check_positive(cell_concentration=cell_concentration, weights_concentration=weights_concentration)
     levels = _check_levels(n_levels, n_features)
@@ -184,7 +182,7 @@ def make_mixed_clusters(
     n_real, n_count, n_binary, n_categorical : int, default=2
         How many columns of each kind.
     n_levels : int or sequence of int, default=4
-        Number of levels, of every categorical column or of each.
+        Number of levels, one for all categorical columns or one per column.
     separation : float, default=2.0
         Standard deviation of the means of real columns (within a cluster it is 1). The rates of the counts
         are gamma with mean 8 and standard deviation ``separation * sqrt(8)``: as far apart in units of the
@@ -192,10 +190,10 @@ def make_mixed_clusters(
     cell_concentration : float, default=0.5
         Dirichlet (beta) parameter of the probabilities of levels, and of yes and no.
     missing : float, default=0.0
-        Chance that a cell is missing, in [0, 1).
+        Probability that a cell is missing, in [0, 1).
     weights_concentration : float, default=5.0
-        The larger, the more alike the weights.
-    random_state : int, RandomState, Generator, SeedSequence or None
+        The larger, the more equal the weights.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
     Returns
@@ -203,7 +201,7 @@ def make_mixed_clusters(
     Planted
         `X` is a dict of columns named real_0, count_0, binary_0, categorical_0 and so on. Numbers are floats
         with NaN where missing; truth values and strings are object arrays with None where missing.
-        `parameters` has "weights" and for each column: mean (K,), rate (K,), chance of True (K,) or
+        `parameters` has "weights" and for each column: mean (K,), rate (K,), probability of True (K,) or
         probabilities of the levels (K, levels).
 
     Examples
@@ -217,7 +215,7 @@ def make_mixed_clusters(
     >>> sorted(set(planted.X["categorical_0"]))
     ['a', 'b', 'c', 'd']
     """
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     _check_sizes(n_samples=n_samples, n_clusters=n_clusters)
     _check_positive(
         separation=separation,
@@ -256,6 +254,64 @@ def make_mixed_clusters(
     return Planted(X, z, log_joint.argmax(axis=1), parameters)
 
 
+def make_planted_ensemble(
+    n_samples: int = 500,
+    n_clusters: int = 5,
+    n_members: int = 20,
+    *,
+    redrawn: float = 0.1,
+    missing: float = 0.0,
+    random_state: RandomState = None,
+) -> Planted:
+    """Draw an ensemble with known groups: equal sizes, and members with independent errors.
+
+    The groups have the same size (within one object) and random order. Each label of each member is, with probability
+    `redrawn`, drawn again uniformly from all groups; it is missing with probability `missing`. Every member numbers the
+    groups in its own order.
+
+    Parameters
+    ----------
+    n_samples, n_clusters, n_members : int
+        Sizes.
+    redrawn : float, default=0.1
+        Probability that a label is drawn again (the result may be the right one); 1 gives an ensemble of pure noise.
+    missing : float, default=0.0
+        Probability that a label is missing, in [0, 1].
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
+        Source of randomness.
+
+    Returns
+    -------
+    Planted
+        `X` is the label matrix (objects x members, -1 missing), `labels` the groups. `oracle` is the group that most
+        members vote for, given their numbering (the first of equals), which is the most probable one. `parameters` has
+        "weights" and "names" (clusters x members): the label that each member gives to each group.
+
+    Examples
+    --------
+    >>> from partita.datasets import make_planted_ensemble
+    >>> planted = make_planted_ensemble(100, 5, 20, redrawn=0.1, random_state=0)
+    >>> planted.X.shape
+    (100, 20)
+    >>> bool((planted.labels == planted.oracle).all())
+    True
+    """
+    rng = as_generator(random_state)
+    _check_sizes(n_samples=n_samples, n_clusters=n_clusters, n_members=n_members)
+    for name, share in (("redrawn", redrawn), ("missing", missing)):
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name} must lie between 0 and 1; got {share}")
+    z = rng.permutation(np.arange(n_samples) % n_clusters)
+    anew = rng.random((n_samples, n_members)) < redrawn
+    groups = np.where(anew, rng.integers(n_clusters, size=anew.shape), z[:, None])
+    names = np.column_stack([rng.permutation(n_clusters) for _ in range(n_members)])
+    unseen = rng.random(anew.shape) < missing
+    Y = np.where(unseen, -1, np.take_along_axis(names, groups, axis=0))
+    votes = np.stack([((groups == k) & ~unseen).sum(axis=1) for k in range(n_clusters)], axis=1)
+    weights = np.full(n_clusters, 1.0 / n_clusters)
+    return Planted(Y, z, votes.argmax(axis=1), {"weights": weights, "names": names})
+
+
 # Each of these draws one column given the labels, and returns its parameters, its values, and the log
 # probability [N, K] of each value in each cluster up to a constant of the row.
 
@@ -269,7 +325,7 @@ def _draw_real(rng: np.random.Generator, z: NDArray[np.int64], K: int, separatio
 def _draw_count(rng: np.random.Generator, z: NDArray[np.int64], K: int, separation: float) -> Any:
     typical = 8.0
     shape = typical / separation**2
-    rate = np.maximum(rng.gamma(shape, typical / shape, size=K), 1e-3)  # log(0) would rule a cluster out
+    rate = np.maximum(rng.gamma(shape, typical / shape, size=K), 1e-3)  # log(0) would exclude a cluster
     x = rng.poisson(rate[z]).astype(float)
     return rate, x, x[:, None] * np.log(rate) - rate
 
@@ -320,9 +376,3 @@ def _check_levels(n_levels: int | Sequence[int], D: int) -> list[int]:
     if any(V < 1 for V in levels):
         raise ValueError(f"n_levels must be at least 1; got {n_levels}")
     return levels
-
-
-def _generator(random_state: RandomState) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
-    return np.random.default_rng(random_state)

@@ -6,14 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.datasets.planted import _generator
 from partita.partitions import DirichletProcess, PitmanYor, checked, simulate
-
-__all__ = ["MixtureDraw", "sample_dp_mixture", "sample_restaurant", "sample_stick_breaking", "table_growth"]
+from partita.randomness import as_generator
 
 
 class MixtureDraw(NamedTuple):
-    """Rows drawn from an infinite mixture of Gaussians, in the order in which they arrived.
+    """Rows drawn from an infinite mixture of Gaussians, in the order of the draws.
 
     Attributes
     ----------
@@ -43,19 +41,19 @@ def sample_stick_breaking(
 ) -> np.ndarray:
     """Draw the first weights of a Dirichlet or Pitman-Yor process by breaking a stick.
 
-    Piece k is a Beta(1 - discount, concentration + k discount) share of what the pieces before it have left.
+    Weight k is a Beta(1 - discount, concentration + k discount) share of what the weights before it have left.
 
     Parameters
     ----------
-    concentration : float, default 1.0
-        The larger, the more pieces of some size; above minus ``discount``.
-    discount : float, default 0.0
-        0 for the Dirichlet process; up to 1, the weights then fall as a power.
-    n_weights : int, default 20
-        How many pieces to break off. They sum to less than 1: the rest of the stick is not broken.
-    n_draws : int, default 1
-        How many sticks.
-    random_state : int, RandomState, Generator, SeedSequence or None
+    concentration : float, default=1.0
+        The larger, the more weights of similar size; above minus ``discount``.
+    discount : float, default=0.0
+        0 for the Dirichlet process; between 0 and 1 the weights decrease as a power.
+    n_weights : int, default=20
+        Number of weights. They sum to less than 1, as the rest of the stick is not broken.
+    n_draws : int, default=1
+        Number of draws.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
 
     Returns
     -------
@@ -68,7 +66,7 @@ def sample_stick_breaking(
     ((3, 5), True)
     """
     prior = _prior(concentration, discount)
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     n_weights, n_draws = _at_least_one(n_weights=n_weights), _at_least_one(n_draws=n_draws)
     d = getattr(prior, "discount", 0.0)
     k = np.arange(1, n_weights + 1)
@@ -89,14 +87,14 @@ def sample_restaurant(
 
     Parameters
     ----------
-    n_samples : int, default 500
-        Customers.
+    n_samples : int, default=500
+        Number of objects (customers).
     concentration, discount : float
-        A new customer sits at a new table in proportion to ``concentration + discount * tables``, at a table of n in
-        proportion to ``n - discount``.
-    n_draws : int, default 1
-        How many restaurants.
-    random_state : int, RandomState, Generator, SeedSequence or None
+        A new customer takes a new table with probability proportional to ``concentration + discount * tables``, and a
+        table of n customers with probability proportional to ``n - discount``.
+    n_draws : int, default=1
+        Number of partitions.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
 
     Returns
     -------
@@ -109,7 +107,7 @@ def sample_restaurant(
     array([[0, 0, 1, 2, 2, 2, 2, 0]])
     """
     prior = _prior(concentration, discount)
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     n_samples, n_draws = _at_least_one(n_samples=n_samples), _at_least_one(n_draws=n_draws)
     return np.stack([simulate(prior, n_samples, rng) for _ in range(n_draws)])
 
@@ -142,22 +140,22 @@ def sample_dp_mixture(
 ) -> MixtureDraw:
     """Draw rows from a Dirichlet (or Pitman-Yor) process mixture of Gaussians.
 
-    Rows are seated as in a restaurant; each table has a covariance from an inverse Wishart distribution with
-    ``degrees`` degrees of freedom and the scale matrix ``scale * I``, and a mean that is normal around zero with
-    ``1 / mean_strength`` times that covariance.
+    Rows are assigned as in :func:`sample_restaurant`. Each component has a covariance from an inverse Wishart
+    distribution with ``degrees`` degrees of freedom and scale matrix ``scale * I``, and a mean that is normal around
+    zero with ``1 / mean_strength`` times that covariance.
 
     Parameters
     ----------
-    n_samples : int, default 500
+    n_samples : int, default=500
     concentration, discount : float
         As in :func:`sample_restaurant`.
-    n_features : int, default 2
-    mean_strength : float, default 0.02
-        The smaller, the farther apart the components.
-    degrees : float, optional
-        Above ``n_features - 1``; the larger, the more alike the covariances. By default ``n_features + 3``.
-    scale : float, default 1.0
-    random_state : int, RandomState, Generator, SeedSequence or None
+    n_features : int, default=2
+    mean_strength : float, default=0.02
+        The smaller, the larger the distances of the components.
+    degrees : float, default=None
+        Above ``n_features - 1``; the larger, the more similar the covariances. None means ``n_features + 3``.
+    scale : float, default=1.0
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
 
     Returns
     -------
@@ -169,7 +167,7 @@ def sample_dp_mixture(
     >>> draw.X.shape, draw.means.shape == (draw.labels.max() + 1, 2)
     ((1000, 2), True)
     """
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     D = _at_least_one(n_features=n_features)
     degrees = D + 3.0 if degrees is None else float(degrees)
     if not degrees > D - 1:

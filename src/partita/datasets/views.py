@@ -1,4 +1,4 @@
-"""Tables with several planted views, and the labels that an oracle gives who knows all parameters."""
+"""Tables with several planted views, with the best possible labels given the true parameters."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partita.datasets.planted import RandomState, _generator
 from partita.partitions import IndianBuffet, simulate
-
-__all__ = ["PlantedViews", "make_planted_views"]
+from partita.randomness import RandomState, as_generator
 
 KINDS = {1: "disjoint", 2: "some columns shared", 3: "memberships from the buffet"}
 BUFFET = IndianBuffet(2.0, 1.0)  # of the third kind
-REDRAWS = 100_000
+MAX_REDRAWS = 100_000
 
 
 class PlantedViews(NamedTuple):
-    """A table with several clusterings, and all that is known about it.
+    """A table with several clusterings, with labels and true parameters.
 
     Attributes
     ----------
@@ -29,8 +27,8 @@ class PlantedViews(NamedTuple):
     feature_views : ndarray of bool, shape (n_features, n_views)
         Which columns belong to which views.
     oracle : ndarray of int, shape (n_samples, n_views)
-        The most probable component in each view under the true parameters, the true labels of the other views being
-        known too: no method can be expected to agree better with `view_labels`.
+        The most probable component in each view under the true parameters, given the true labels of the other views: no
+        method can be expected to agree better with `view_labels`.
     parameters : dict of str to ndarray
         "means" and "deviations", both (n_views, n_clusters, n_features).
     """
@@ -53,25 +51,25 @@ def make_planted_views(
     n_shared: int = 10,
     random_state: RandomState = None,
 ) -> PlantedViews:
-    """Draw a table with several independent clusterings, each of them seen in its own columns.
+    """Draw a table with several independent clusterings, each in its own columns.
 
-    Cluster means are normal with standard deviation `separation`, standard deviations uniform from 0.7 to 1.3, both
-    for each view, cluster and column. A column of several views is a normalised product of their normal densities; a
-    column of no view is standard normal.
+    Cluster means are normal with standard deviation `separation`, and standard deviations uniform from 0.7 to 1.3, per
+    view, cluster and column. A column of several views has the normalized product of their normal densities; a column
+    without a view is standard normal.
 
     Parameters
     ----------
-    kind : {1, 2, 3}
-        1: every column in one view, as many in each. 2: `n_shared` columns belong to two neighbouring views, the
-        others to one. 3: memberships from the Indian buffet with alpha 2 and beta 1, redrawn until there are
-        `n_views`.
+    kind : {1, 2, 3}, default=1
+        1: every column in one view, with equal numbers of columns. 2: `n_shared` columns belong to two adjacent views,
+        the others to one. 3: memberships from the Indian buffet process with alpha 2 and beta 1, drawn again until
+        there are `n_views`.
     n_samples, n_features, n_views, n_clusters : int
         Sizes.
     separation : float, default=2.0
         Standard deviation of the means.
     n_shared : int, default=10
         Columns in two views (kind 2).
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
     Returns
@@ -95,7 +93,7 @@ def make_planted_views(
         raise ValueError(f"kind is {kind!r}: give 1, 2 or 3 ({', '.join(KINDS.values())})")
     if n_views > n_features:
         raise ValueError(f"{n_views} views need at least as many columns, not {n_features}")
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     Y = _memberships(kind, n_features, n_views, n_shared, rng)
     Z = rng.integers(n_clusters, size=(n_samples, n_views))
     shape = (n_views, n_clusters, n_features)
@@ -113,12 +111,12 @@ def make_planted_views(
 
 def _memberships(kind: int, D: int, V: int, n_shared: int, rng: np.random.Generator) -> np.ndarray:
     if kind == 3:
-        for _ in range(REDRAWS):
+        for _ in range(MAX_REDRAWS):
             Y = simulate(BUFFET, D, rng).astype(bool)
             if Y.shape[1] == V:
                 return Y
         raise ValueError(
-            f"no {V} views among {D} columns in {REDRAWS} draws of the buffet: ask for another number"
+            f"no {V} views among {D} columns in {MAX_REDRAWS} draws of the buffet: choose another number"
         )
     Y = np.zeros((D, V), dtype=bool)
     alone = D - (n_shared if kind == 2 else 0)

@@ -1,4 +1,4 @@
-"""A fitted clustering written into an AnnData object, where scanpy and its friends look for it."""
+"""A fitted clustering written into an AnnData object, for scanpy and related packages."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["annotate"]
-
 
 def annotate(data: Any, model: Any, key_added: str = "partita") -> Any:
-    """Write labels, confidence and what else a model knows into an AnnData object, in place.
+    """Write labels, confidence and further results of a model into an AnnData object, in place.
 
-    ``obs[key]`` holds the labels as categories, ``obs[key + "_confidence"]`` how sure they are,
-    ``obsm[key + "_proba"]`` memberships where the model keeps them, and ``uns[key]`` the method, its parameters, P(K),
-    the members' weights and the answer in words.
+    ``obs[key]`` holds the labels as categories, ``obs[key + "_confidence"]`` the confidence,
+    ``obsm[key + "_proba"]`` the memberships if the model has them, and ``uns[key]`` the method, its parameters, P(K),
+    the weights of the members and the summary in words.
 
     Parameters
     ----------
     data : AnnData
-        With one observation for each object of the fit, in the same order.
+        One observation per object of the fit, in the same order.
     model : fitted estimator
-    key_added : str, default "partita"
+    key_added : str, default="partita"
 
     Returns
     -------

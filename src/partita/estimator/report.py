@@ -1,4 +1,4 @@
-"""The report of a fit: what was unusual about the data and the run, in words and for programs."""
+"""The report of a fit: notes about the data and the run, as text and for programs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from typing import Any
 
 from partita.table import Note
 
-__all__ = ["DataWarning", "FitReport", "warn_user"]
-
-
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn at the user's line: the first one outside this package, however deep the call."""
+    """Warn at the user's line: the first stack frame outside this package."""
     frame, level = inspect.currentframe(), 1
     while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(PACKAGE + os.sep):
         frame, level = frame.f_back, level + 1
@@ -66,13 +63,13 @@ class FitReport:
         return f"FitReport({[note.code for note in self.notes]})"
 
     def warn(self) -> None:
-        """One warning for all notes that deserve one."""
+        """Issue one warning for all notes of level "warning"."""
         messages = [note.message for note in self.notes if note.level == "warning"]
         if messages:
             warn_user("; ".join(messages), DataWarning)
 
     def to_list(self) -> list[dict[str, Any]]:
-        """For JSON."""
+        """The notes as a list of dicts, for JSON."""
         return [
             {"code": n.code, "message": n.message, "columns": list(n.columns), "level": n.level} for n in self
         ]

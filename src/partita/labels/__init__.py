@@ -1,7 +1,7 @@
-"""Label vectors and label matrices: the vocabulary that chains and ensembles share.
+"""Label vectors and label matrices, which chains and ensembles have in common.
 
 A label vector is a clustering of N objects; a label matrix (objects x members) is an ensemble of
-clusterings or the draws of a chain. Labels are integers from 0, and -1 means "not seen".
+clusterings or the draws of a chain. Labels are integers from 0, and -1 means "missing".
 """
 
 from partita.labels.coassociation import Coassociation
@@ -14,7 +14,7 @@ from partita.labels.matrices import (
     one_hot,
     signatures,
 )
-from partita.labels.vectors import canonical, contingency
+from partita.labels.vectors import canonical, contingency, ordered_by_size
 
 __all__ = [
     "Coassociation",
@@ -26,6 +26,7 @@ __all__ = [
     "label_histograms",
     "n_set_partitions",
     "one_hot",
+    "ordered_by_size",
     "set_partitions",
     "signatures",
 ]

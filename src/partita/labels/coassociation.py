@@ -1,4 +1,4 @@
-"""The co-association matrix of a label matrix, as an operator that never forms it."""
+"""The co-association matrix of a label matrix, as an operator that does not form the matrix."""
 
 from typing import Any
 
@@ -9,26 +9,26 @@ from scipy.sparse.linalg import LinearOperator
 from partita.labels.checks import MISSING, integer_labels, row_weights
 from partita.labels.matrices import one_hot
 
-# `dense` refuses a matrix above this unless told otherwise: about 11,500 objects.
+# `dense` refuses a larger matrix by default: about 11,500 objects.
 DENSE_BYTES = 2**30
-# Entries that `dense` and `pairs` hold at once beside their result.
-BLOCK_ENTRIES = 2**22
+# Entries that `dense` and `pairs` hold at a time in addition to their result.
+CHUNK_ENTRIES = 2**22
 
 
 class Coassociation(LinearOperator):
     """Share of the members of an ensemble that put two objects together, as a symmetric operator.
 
     Entry (i, j) is the total weight of the members that saw both objects and gave them one label,
-    divided by the total weight of *all* members: a missing label contributes nothing, so that with holes
-    the diagonal is below 1 (`diagonal`). `pairs` divides by the members that saw both objects instead.
+    divided by the total weight of *all* members. A missing label contributes nothing, so that the diagonal
+    is below 1 where labels are missing (`diagonal`). `pairs` divides by the members that saw both objects instead.
     A product with a vector costs O(N M) through the one-hot form A of the labels: A (w * (A' v)).
 
     Parameters
     ----------
     Y : array-like of int, shape (N, M)
         Label matrix, -1 missing.
-    member_weights : array-like of float, shape (M,), optional
-        Weight of every member, 1 by default.
+    member_weights : array-like of float, shape (M,), default=None
+        Weight of every member; None means 1 for all.
 
     Examples
     --------
@@ -105,14 +105,14 @@ class Coassociation(LinearOperator):
                 raise ValueError(f"{name} must hold integers from 0 to {self.shape[0] - 1}, the rows of Y")
         left, right = i.ravel(), j.ravel()
         shares = np.empty(left.size)
-        step = max(1, BLOCK_ENTRIES // self.labels.shape[1])
+        step = max(1, CHUNK_ENTRIES // self.labels.shape[1])
         for start in range(0, left.size, step):
-            block = slice(start, start + step)
-            Y_left, Y_right = self.labels[left[block]], self.labels[right[block]]
+            chunk = slice(start, start + step)
+            Y_left, Y_right = self.labels[left[chunk]], self.labels[right[chunk]]
             both = (Y_left != MISSING) & (Y_right != MISSING)
             agreed = (both & (Y_left == Y_right)) @ self.member_weights
             seen = both @ self.member_weights
-            shares[block] = np.divide(agreed, seen, out=np.full(seen.size, np.nan), where=seen > 0)
+            shares[chunk] = np.divide(agreed, seen, out=np.full(seen.size, np.nan), where=seen > 0)
         return shares.reshape(i.shape)
 
     def dense(self, max_bytes: int = DENSE_BYTES) -> NDArray[np.float64]:
@@ -120,8 +120,8 @@ class Coassociation(LinearOperator):
 
         Parameters
         ----------
-        max_bytes : int
-            Largest matrix allowed, 1 GiB by default; the size is checked before anything is allocated.
+        max_bytes : int, default=2**30
+            Largest matrix allowed; the size is checked before the matrix is allocated.
 
         Returns
         -------
@@ -147,9 +147,9 @@ class Coassociation(LinearOperator):
                 f"collapse repeated rows with partita.labels.signatures, or pass max_bytes={needed}"
             )
         matrix = np.empty((n_objects, n_objects))
-        step = max(1, BLOCK_ENTRIES // max(n_objects, 1))
+        step = max(1, CHUNK_ENTRIES // max(n_objects, 1))
         weighted = self._one_hot.multiply(self._level_shares[None, :]).tocsr()
         for start in range(0, n_objects, step):
-            block = slice(start, start + step)
-            matrix[block] = (weighted[block] @ self._one_hot.T).toarray()
+            chunk = slice(start, start + step)
+            matrix[chunk] = (weighted[chunk] @ self._one_hot.T).toarray()
         return matrix

@@ -1,4 +1,4 @@
-"""All partitions of a small set: the ground truth of every sampler and optimiser."""
+"""All partitions of a small set, against which samplers and searches are tested."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ def set_partitions(n: int) -> Iterator[tuple[int, ...]]:
     Parameters
     ----------
     n : int
-        Number of objects, 0 or more. No object has one partition, the empty one.
+        Number of objects, 0 or more. The empty set has one partition, the empty one.
 
     Yields
     ------

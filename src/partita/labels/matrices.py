@@ -10,7 +10,7 @@ from partita.labels.checks import MISSING, integer_labels, level_counts, row_wei
 
 # Packed words stay below this, so that one more multiplication is checked before it can overflow.
 LARGEST_WORD = 2**62
-BLOCK_ROWS = 2**13
+CHUNK_ROWS = 2**13
 
 
 class OneHot(NamedTuple):
@@ -52,8 +52,8 @@ def one_hot(Y: ArrayLike, n_levels: ArrayLike | None = None) -> OneHot:
     ----------
     Y : array-like of int, shape (N, M)
         Label matrix; a missing label (-1) leaves its member's columns empty in that row.
-    n_levels : int or array-like of int, shape (M,), optional
-        Levels of every member; by default the largest label plus one.
+    n_levels : int or array-like of int, shape (M,), default=None
+        Levels of every member; None means the largest label plus one.
 
     Returns
     -------
@@ -94,12 +94,12 @@ def label_histograms(
         Cluster of every object; objects with -1 are left out.
     Y : array-like of int, shape (N, M)
         Label matrix; missing labels (-1) are not counted.
-    n_levels : int or array-like of int, shape (M,), optional
-        Levels of every member; by default the largest label plus one.
-    weights : array-like of float, shape (N,), optional
+    n_levels : int or array-like of int, shape (M,), default=None
+        Levels of every member; None means the largest label plus one.
+    weights : array-like of float, shape (N,), default=None
         Weight of every object, for example of every signature; without it the counts are integers.
-    n_clusters : int, optional
-        Rows of the result; by default the largest cluster plus one.
+    n_clusters : int, default=None
+        Rows of the result; None means the largest cluster plus one.
 
     Returns
     -------
@@ -148,9 +148,9 @@ def signatures(Y: ArrayLike, weights: ArrayLike | None = None) -> Signatures:
     Parameters
     ----------
     Y : array-like of int, shape (N, M)
-        Label matrix, -1 missing: a hole equals only a hole, and sorts before every label.
-    weights : array-like of float, shape (N,), optional
-        Weight of every row, 1 by default. A signature whose rows all weigh 0 stays, with weight 0.
+        Label matrix, -1 missing: a missing label equals only a missing label, and sorts before every other one.
+    weights : array-like of float, shape (N,), default=None
+        Weight of every row; None means 1 for all. A signature whose rows all have weight 0 is kept, with weight 0.
 
     Returns
     -------
@@ -206,9 +206,9 @@ def _packed_rows(Y: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _append_columns(words: NDArray[np.int64], columns: NDArray[Any], radices: list[int]) -> None:
-    """Append the digits label + 1 to every word, in place, by blocks of rows that stay in the cache."""
-    for start in range(0, words.size, BLOCK_ROWS):
-        block = slice(start, start + BLOCK_ROWS)
+    """Append the digits label + 1 to every word, in place, by chunks of rows that fit into the cache."""
+    for start in range(0, words.size, CHUNK_ROWS):
+        block = slice(start, start + CHUNK_ROWS)
         word = words[block]
         for m, radix in enumerate(radices):
             word *= radix

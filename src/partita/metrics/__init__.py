@@ -1,11 +1,11 @@
-"""How well does a clustering agree with another one, or with the truth?
+"""Scores of a clustering against another one, or against known classes.
 
 All functions of two labelings are called as in scikit-learn, `score(labels_true, labels_pred)`, take
 labels of any type, and refuse missing labels (-1, None, NaN) unless `missing="drop"`.
 """
 
 from partita.metrics.agreement import (
-    PermutationTest,
+    PermutationTestResult,
     adjusted_rand,
     error_rate,
     permutation_significance,
@@ -19,7 +19,7 @@ from partita.metrics.information import (
     variation_of_information,
 )
 from partita.metrics.likelihood import perplexity
-from partita.metrics.matching import Matching, match_labelings
+from partita.metrics.matching import MatchingResult, match_labelings
 from partita.metrics.pairs import (
     Interval,
     PairCounts,
@@ -32,17 +32,17 @@ from partita.metrics.pairs import (
     pairwise_recall,
     pairwise_scores,
 )
-from partita.metrics.sets import SetMatching, set_matching, set_matching_f1
+from partita.metrics.sets import SetMatchingResult, set_matching, set_matching_f1
 from partita.metrics.trees import dendrogram_purity
 
 __all__ = [
     "Interval",
-    "Matching",
+    "MatchingResult",
     "PairCounts",
     "PairIntervals",
     "PairScores",
-    "PermutationTest",
-    "SetMatching",
+    "PermutationTestResult",
+    "SetMatchingResult",
     "adjusted_mutual_info",
     "adjusted_rand",
     "dendrogram_purity",

@@ -11,14 +11,15 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from sklearn.metrics import adjusted_rand_score, rand_score
 
 from partita.metrics.inputs import CrossTable, Missing, align, cross_table
+from partita.randomness import as_generator
 
-# Above this the matching of clusters and classes works on the sparse table.
+# Above this number of cells, clusters and classes are matched on the sparse table.
 DENSE_MATCHING_CELLS = 1_000_000
-# Scores of two permutations that differ by less are ties, not evidence.
-TIE = 1e-12
+# Scores of two permutations that differ by less are equal.
+TIE_TOLERANCE = 1e-12
 
 
-class PermutationTest(NamedTuple):
+class PermutationTestResult(NamedTuple):
     """Result of `permutation_significance`.
 
     `quantiles` holds the quantiles of the score under permutation, at the probabilities `probabilities`.
@@ -39,16 +40,16 @@ def purity(
 ) -> float:
     """Share of the objects that belong to the largest class of their cluster.
 
-    Between 0 (excluded) and 1. Singletons have purity 1, so it does not compare clusterings with
-    different numbers of clusters.
+    Between 0 (excluded) and 1. Singletons have purity 1, so clusterings with different numbers of
+    clusters must not be compared by it.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Classes and clusters, of any type.
-    sample_weight : array-like of float, shape (N,), optional
-        Weight of every object; weight 2 is the same as the object twice.
-    missing : {"raise", "drop"}
+    sample_weight : array-like of float, shape (N,), default=None
+        Weight of every object; weight 2 means that the object occurs twice.
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects whose class or cluster is missing (-1, None, NaN): ValueError, or leave
         them out.
 
@@ -76,8 +77,8 @@ def rand(labels_true: Any, labels_pred: Any, *, missing: Missing = "raise") -> f
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    missing : {"raise", "drop"}
-        What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
+    missing : {"raise", "drop"}, default="raise"
+        What to do with objects without a label (-1, None, NaN): raise a ValueError, or leave them out.
 
     Returns
     -------
@@ -101,8 +102,8 @@ def adjusted_rand(labels_true: Any, labels_pred: Any, *, missing: Missing = "rai
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    missing : {"raise", "drop"}
-        What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
+    missing : {"raise", "drop"}, default="raise"
+        What to do with objects without a label (-1, None, NaN): raise a ValueError, or leave them out.
 
     Returns
     -------
@@ -110,7 +111,7 @@ def adjusted_rand(labels_true: Any, labels_pred: Any, *, missing: Missing = "rai
 
     See Also
     --------
-    permutation_significance : is this score more than chance?
+    permutation_significance : A test of the score against chance.
 
     Examples
     --------
@@ -131,31 +132,31 @@ def permutation_significance(
     probabilities: Sequence[float] = (0.025, 0.5, 0.975),
     random_state: Any = None,
     missing: Missing = "raise",
-) -> PermutationTest:
+) -> PermutationTestResult:
     """Test a score against chance by permuting the found labels, which keeps the sizes of all clusters.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    score : callable
-        `score(labels_true, labels_pred)`; the adjusted Rand index by default.
-    greater_is_better : bool
+    score : callable, default=adjusted_rand
+        `score(labels_true, labels_pred)`.
+    greater_is_better : bool, default=True
         False for distances and error rates.
-    n_permutations : int
+    n_permutations : int, default=999
         Number of random permutations; the smallest possible p-value is `1 / (n_permutations + 1)`.
-    probabilities : sequence of float
-        Which quantiles of the scores of the permutations to give.
-    random_state : int, Generator or None
-        Seed or generator; numpy's global generator is never touched.
-    missing : {"raise", "drop"}
-        What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
+    probabilities : sequence of float, default=(0.025, 0.5, 0.975)
+        Which quantiles of the scores under permutation to return.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
+        Source of randomness; numpy's global generator is not used.
+    missing : {"raise", "drop"}, default="raise"
+        What to do with objects without a label (-1, None, NaN): raise a ValueError, or leave them out.
 
     Returns
     -------
-    PermutationTest
-        The score, the p-value (share of the permutations, the given one included, that score at least as
-        well), and the quantiles of the permutations.
+    PermutationTestResult
+        The score, the p-value (the share of the permutations, the identity included, that score at least as
+        well), and the quantiles of the scores under permutation.
 
     Examples
     --------
@@ -166,13 +167,13 @@ def permutation_significance(
     if n_permutations < 1:
         raise ValueError(f"n_permutations is {n_permutations}: at least one permutation is needed")
     truth, found, _ = align(labels_true, labels_pred, missing)
-    rng = np.random.default_rng(random_state)
+    rng = as_generator(random_state)
     observed = float(score(truth, found))
     null = np.array([score(truth, rng.permutation(found)) for _ in range(n_permutations)], dtype=np.float64)
-    as_good = null >= observed - TIE if greater_is_better else null <= observed + TIE
+    as_good = null >= observed - TIE_TOLERANCE if greater_is_better else null <= observed + TIE_TOLERANCE
     levels = np.asarray(probabilities, dtype=np.float64)
     p_value = (1 + int(as_good.sum())) / (1 + n_permutations)
-    return PermutationTest(observed, p_value, levels, np.quantile(null, levels))
+    return PermutationTestResult(observed, p_value, levels, np.quantile(null, levels))
 
 
 def error_rate(
@@ -184,17 +185,17 @@ def error_rate(
 ) -> float:
     """Share of the objects outside the best one-to-one matching of clusters and classes.
 
-    The matching is optimal (Hungarian method). With more clusters than classes the clusters left over
-    are errors, and with more classes than clusters so are the classes left over.
+    The matching is optimal (Hungarian method). Objects of clusters and classes without a
+    partner are errors.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Classes and clusters, of any type.
-    sample_weight : array-like of float, shape (N,), optional
-        Weight of every object; weight 2 is the same as the object twice.
-    missing : {"raise", "drop"}
-        What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
+    sample_weight : array-like of float, shape (N,), default=None
+        Weight of every object; weight 2 means that the object occurs twice.
+    missing : {"raise", "drop"}, default="raise"
+        What to do with objects without a label (-1, None, NaN): raise a ValueError, or leave them out.
 
     Returns
     -------
@@ -217,8 +218,8 @@ def _largest_matching(table: CrossTable) -> Any:
     if shape[0] * shape[1] <= DENSE_MATCHING_CELLS:
         dense = cells.toarray()
         return dense[linear_sum_assignment(dense, maximize=True)].sum()
-    # The sparse solver matches every row, so each row gets a private column that stands for "left out".
-    # It also drops zeros: adding 1 to every edge changes all matchings alike, as each has one edge a row.
+    # The sparse solver matches every row, so each row gets an additional column that means "not matched".
+    # It also drops zeros. Adding 1 to every edge avoids them and favors no matching: each has one edge per row.
     left_out = sp.eye_array(shape[0])
     edges = cells.astype(np.float64)
     edges.data += 1.0

@@ -1,7 +1,7 @@
 """Mutual information, its normalised forms, and the variation of information."""
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +11,8 @@ from sklearn.metrics import (
     normalized_mutual_info_score,
 )
 
+from partita.labels.information import Average, entropy
 from partita.metrics.inputs import Missing, align, cross_table
-
-Average = Literal["arithmetic", "geometric", "min", "max"]
 
 
 def mutual_info(labels_true: Any, labels_pred: Any, *, missing: Missing = "raise") -> float:
@@ -25,8 +24,8 @@ def mutual_info(labels_true: Any, labels_pred: Any, *, missing: Missing = "raise
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    missing : {"raise", "drop"}
-        What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
+    missing : {"raise", "drop"}, default="raise"
+        What to do with objects without a label (-1, None, NaN): raise a ValueError, or leave them out.
 
     Returns
     -------
@@ -47,16 +46,16 @@ def normalized_mutual_info(
     """Mutual information over an average of the two entropies: between 0 and 1.
 
     Papers differ in the average: Murphy (25.12) takes the arithmetic mean, LACA and NBMC-OFV the
-    geometric one. Two clusterings that are both one cluster score 1; one cluster against several, 0.
+    geometric one. Two clusterings with a single cluster each score 1; one cluster against several scores 0.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    average : {"arithmetic", "geometric", "min", "max"}
+    average : {"arithmetic", "geometric", "min", "max"}, default="arithmetic"
         How the two entropies are averaged.
-    missing : {"raise", "drop"}
-        What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
+    missing : {"raise", "drop"}, default="raise"
+        What to do with objects without a label (-1, None, NaN): raise a ValueError, or leave them out.
 
     Returns
     -------
@@ -83,10 +82,10 @@ def adjusted_mutual_info(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    average : {"arithmetic", "geometric", "min", "max"}
+    average : {"arithmetic", "geometric", "min", "max"}, default="arithmetic"
         How the two entropies are averaged.
-    missing : {"raise", "drop"}
-        What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
+    missing : {"raise", "drop"}, default="raise"
+        What to do with objects without a label (-1, None, NaN): raise a ValueError, or leave them out.
 
     Returns
     -------
@@ -120,15 +119,15 @@ def variation_of_information(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    base : float
-        Base of the logarithm: e for nats (the default), 2 for bits.
-    normalized : bool
+    base : float, default=e
+        Base of the logarithm: e for nats, 2 for bits.
+    normalized : bool, default=False
         Divide by the joint entropy H(U, V). The result is still a distance, lies between 0 and 1, does
         not depend on `base`, and is 0 where both are a single cluster.
-    sample_weight : array-like of float, shape (N,), optional
-        Weight of every object; weight 2 is the same as the object twice.
-    missing : {"raise", "drop"}
-        What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
+    sample_weight : array-like of float, shape (N,), default=None
+        Weight of every object; weight 2 means that the object occurs twice.
+    missing : {"raise", "drop"}, default="raise"
+        What to do with objects without a label (-1, None, NaN): raise a ValueError, or leave them out.
 
     Returns
     -------
@@ -143,12 +142,12 @@ def variation_of_information(
         raise ValueError(f"base is {base}: the base of a logarithm must be positive and not 1")
     table = cross_table(align(labels_true, labels_pred, missing, sample_weight))
     p = table.counts / table.total
-    # Every term is at least 0, so equal clusterings give exactly 0; H(U) + H(V) - 2 I would not.
+    # Every term is at least 0, so equal clusterings give exactly 0, which H(U) + H(V) - 2 I would not.
     log_ratios = np.log(table.class_sizes[table.classes] / table.counts)
     log_ratios += np.log(table.cluster_sizes[table.clusters] / table.counts)
     distance = float(p @ log_ratios)
     if normalized:
-        joint_entropy = float(-(p @ np.log(p)))
+        joint_entropy = entropy(table.counts)
         return distance / joint_entropy if joint_entropy > 0 else 0.0
     return distance / math.log(base)
 

@@ -1,4 +1,4 @@
-"""What every comparison of two labelings does first: check them, align them, cross-tabulate them."""
+"""Two labelings as the scores need them: checked, aligned and cross-tabulated."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -11,8 +11,8 @@ from partita.labels.checks import MISSING, row_weights
 Missing = Literal["raise", "drop"]
 
 
-class Labelings(NamedTuple):
-    """Two canonical labelings of the same objects, without holes, and the weights of the objects."""
+class LabelPair(NamedTuple):
+    """Two canonical labelings of the same objects, without missing labels, and the weights of the objects."""
 
     truth: NDArray[np.int64]
     found: NDArray[np.int64]
@@ -32,7 +32,7 @@ class CrossTable(NamedTuple):
 
 def align(
     labels_true: Any, labels_pred: Any, missing: Missing = "raise", sample_weight: ArrayLike | None = None
-) -> Labelings:
+) -> LabelPair:
     """Check two labelings and number their labels; rows of weight zero count as absent.
 
     Examples
@@ -57,17 +57,17 @@ def align(
             refuse_missing(labels, name, kept)
         kept = kept & (labels != MISSING)
     if kept.all():
-        return Labelings(truth, found, weights)
+        return LabelPair(truth, found, weights)
     if not kept.any():
         raise ValueError("no object has both labels (and a positive weight): there is nothing to compare")
     # A cluster may lose all its objects: number again, so that none is empty.
-    return Labelings(
+    return LabelPair(
         canonical(truth[kept]), canonical(found[kept]), None if weights is None else weights[kept]
     )
 
 
 def check_missing_policy(missing: str) -> None:
-    """Refuse any policy but the two that exist.
+    """Refuse any policy other than "raise" and "drop".
 
     Examples
     --------
@@ -88,11 +88,11 @@ def refuse_missing(labels: NDArray[np.int64], name: str, kept: NDArray[np.bool_]
     if holes.any():
         raise ValueError(
             f"{name}[{np.argmax(holes)}] is missing (-1, None or NaN), the first of {holes.sum()}: "
-            "pass missing='drop' to leave such rows out, or give noise a label of its own"
+            "pass missing='drop' to leave such rows out, or give them a label of their own"
         )
 
 
-def cross_table(labelings: Labelings) -> CrossTable:
+def cross_table(labelings: LabelPair) -> CrossTable:
     """Cross-tabulate two aligned labelings; memory grows with the objects, not with classes x clusters.
 
     Examples

@@ -8,8 +8,8 @@ def perplexity(log_likelihood: ArrayLike, n_cells: float) -> float:
     """Inverse of the geometric mean probability of an observed cell: exp(-log likelihood / cells).
 
     Lower is better. For labels (probabilities, not densities) it is at least 1, and a model no worse
-    than uniform stays at or below the number of labels. Say with the number which likelihood it is of:
-    of the training cells, of held-out cells, with which parameters integrated out.
+    than uniform stays at or below the number of labels. Report with it which likelihood was
+    taken: of training or held-out cells, and which parameters were integrated out.
 
     Parameters
     ----------

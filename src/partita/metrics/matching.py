@@ -1,4 +1,4 @@
-"""Several labelings against several others: which belongs to which?"""
+"""Several labelings against several others, matched one to one."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,12 +10,12 @@ from scipy.optimize import linear_sum_assignment
 from partita.metrics.information import normalized_mutual_info
 
 
-class Matching(NamedTuple):
+class MatchingResult(NamedTuple):
     """Result of `match_labelings`.
 
-    `average` is the sum of the matched scores over the number of true labelings (one that found no
+    `average` is the sum of the matched scores over the number of true labelings (one without a
     partner scores 0) and `average_matched` their mean over the matched ones only; `pairs` holds the matched
-    (true, found) indices, one pair a row, and `scores` every true labeling against every found one.
+    (true, found) indices, one pair per row, and `scores` every true labeling against every found one.
     """
 
     average: float
@@ -26,7 +26,7 @@ class Matching(NamedTuple):
 
 def match_labelings(
     truths: Any, founds: Any, *, score: Callable[[Any, Any], float] = normalized_mutual_info
-) -> Matching:
+) -> MatchingResult:
     """Match true and found labelings one to one so that the sum of their scores is largest.
 
     For multiple views: each true view is compared with at most one found view. The numbers may differ;
@@ -37,14 +37,14 @@ def match_labelings(
     truths, founds : sequence of labelings, or matrix (objects x labelings)
         A list or tuple is read as a sequence of label vectors. An array or data frame with two dimensions
         is read by columns, as `view_labels_` is laid out.
-    score : callable
-        `score(labels_true, labels_pred)`, greater is better: normalised mutual information by default.
+    score : callable, default=normalized_mutual_info
+        `score(labels_true, labels_pred)`; greater is better.
         `functools.partial` sets its options, for example `average="geometric"` for the tables of
         NBMC-OFV or `missing="drop"`; missing labels are an error otherwise.
 
     Returns
     -------
-    Matching
+    MatchingResult
         `average`, `average_matched`, `pairs`, `scores`.
 
     Examples
@@ -64,7 +64,7 @@ def match_labelings(
         raise ValueError(f"score(truths[{i}], founds[{j}]) is NaN: the matching needs numbers")
     rows, columns = linear_sum_assignment(scores, maximize=True)
     matched = scores[rows, columns]
-    return Matching(
+    return MatchingResult(
         average=float(matched.sum() / len(truths)),
         average_matched=float(matched.mean()),
         pairs=np.column_stack([rows, columns]).astype(np.int64),

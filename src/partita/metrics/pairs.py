@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from partita.metrics.inputs import Labelings, Missing, align, cross_table
+from partita.metrics.inputs import LabelPair, Missing, align, cross_table
+from partita.randomness import as_generator
 
 
 class PairCounts(NamedTuple):
@@ -56,11 +57,11 @@ def pair_counts(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    sample_weight : array-like of whole numbers, shape (N,), optional
-        How often each row occurs (for example the weights of `partita.labels.signatures`). Copies of one
-        row are pairs too, as they are when the row is written out repeatedly.
-    missing : {"raise", "drop"}
-        What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
+    sample_weight : array-like of whole numbers, shape (N,), default=None
+        How often each row occurs (for example the weights of `partita.labels.signatures`). Two copies of one
+        row are a pair too, as if the row had been written out repeatedly.
+    missing : {"raise", "drop"}, default="raise"
+        What to do with objects without a label (-1, None, NaN): raise a ValueError, or leave them out.
 
     Returns
     -------
@@ -94,14 +95,14 @@ def pairwise_scores(
 ) -> PairScores:
     """Precision, recall and F of the decision "these two objects belong together".
 
-    Where nothing is claimed (only singletons found) the precision is 1, where nothing is to be found
-    (only singletons true) the recall is 1, and where both hold F is 1.
+    The precision is 1 if only singletons were found, the recall is 1 if all classes are singletons, and F is 1
+    if both hold.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    beta : float
+    beta : float, default=1.0
         Recall counts beta times as much as precision in F.
     sample_weight, missing
         As for `pair_counts`.
@@ -221,16 +222,16 @@ def pairwise_intervals(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    beta : float
+    beta : float, default=1.0
         Recall counts beta times as much as precision in F.
-    confidence : float
-        Coverage that is aimed at, between 0 and 1.
-    n_resamples : int
+    confidence : float, default=0.95
+        Nominal coverage, between 0 and 1.
+    n_resamples : int, default=999
         Number of bootstrap resamples.
-    random_state : int, Generator or None
-        Seed or generator; numpy's global generator is never touched.
-    missing : {"raise", "drop"}
-        What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
+        Source of randomness; numpy's global generator is not used.
+    missing : {"raise", "drop"}, default="raise"
+        What to do with objects without a label (-1, None, NaN): raise a ValueError, or leave them out.
 
     Returns
     -------
@@ -250,7 +251,7 @@ def pairwise_intervals(
     if n_resamples < 1:
         raise ValueError(f"n_resamples is {n_resamples}: at least one resample is needed")
     labelings = align(labels_true, labels_pred, missing)
-    rng = np.random.default_rng(random_state)
+    rng = as_generator(random_state)
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     estimate = pairwise_scores(labelings.truth, labelings.found, beta=beta)
     low, high = np.quantile(_resampled_scores(labelings, beta, n_resamples, rng), tails, axis=0).tolist()
@@ -258,7 +259,7 @@ def pairwise_intervals(
 
 
 def _resampled_scores(
-    labelings: Labelings, beta: float, n_resamples: int, rng: np.random.Generator
+    labelings: LabelPair, beta: float, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     truth, found, _ = labelings
     n_objects = truth.size

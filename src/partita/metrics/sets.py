@@ -1,4 +1,4 @@
-"""Set matching: each found cluster against the class that suits it best."""
+"""Set matching: each found cluster against its best class."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from partita.metrics.inputs import Missing, align, cross_table
 
 
-class SetMatching(NamedTuple):
+class SetMatchingResult(NamedTuple):
     """Set-matching precision, recall and their harmonic mean."""
 
     precision: float
@@ -22,28 +22,28 @@ def set_matching(
     *,
     sample_weight: ArrayLike | None = None,
     missing: Missing = "raise",
-) -> SetMatching:
+) -> SetMatchingResult:
     """Match every found cluster with its best class, once for precision and once for recall.
 
     P is the mean over the found clusters of the best precision `max_j |A_i & B_j| / |A_i|`, R the mean
     over the found clusters of the best recall `max_j |A_i & B_j| / |B_j|`, and F1 their harmonic mean.
-    This is the F1 of the paper on nonparametric Bayesian clustering ensembles with the bounds of its sums
-    put right: as printed they mix the number of clusters and the number of classes. Every cluster counts
-    alike, whatever its size; the score is not symmetric, and a class that no cluster resembles is not
-    noticed.
+    This is the F1 of the paper on nonparametric Bayesian clustering ensembles, with corrected bounds of the
+    sums: as printed they confuse the number of clusters with the number of classes. All clusters have the
+    same weight, whatever their size. The score is not symmetric, and it does not see classes that no cluster
+    resembles.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Classes B and found clusters A, of any type.
-    sample_weight : array-like of float, shape (N,), optional
-        Weight of every object; weight 2 is the same as the object twice.
-    missing : {"raise", "drop"}
-        What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
+    sample_weight : array-like of float, shape (N,), default=None
+        Weight of every object; weight 2 means that the object occurs twice.
+    missing : {"raise", "drop"}, default="raise"
+        What to do with objects without a label (-1, None, NaN): raise a ValueError, or leave them out.
 
     Returns
     -------
-    SetMatching
+    SetMatchingResult
         `precision`, `recall`, `f1`; all above 0 and at most 1.
 
     Examples
@@ -57,7 +57,7 @@ def set_matching(
     np.maximum.at(best_precision, table.clusters, table.counts / table.cluster_sizes[table.clusters])
     np.maximum.at(best_recall, table.clusters, table.counts / table.class_sizes[table.classes])
     precision, recall = float(best_precision.mean()), float(best_recall.mean())
-    return SetMatching(precision, recall, 2 * precision * recall / (precision + recall))
+    return SetMatchingResult(precision, recall, 2 * precision * recall / (precision + recall))
 
 
 def set_matching_f1(
@@ -72,7 +72,7 @@ def set_matching_f1(
     Parameters
     ----------
     labels_true, labels_pred, sample_weight, missing
-        As for `set_matching`, which also says how the printed formula was corrected.
+        As for `set_matching`, where the correction of the printed formula is described.
 
     Returns
     -------

@@ -1,10 +1,10 @@
-"""What a matrix of label draws says: one partition, P(K), how sure of each, and whether to trust it.
+"""Summaries of a matrix of label draws: one partition, P(K), confidence, and convergence diagnostics.
 
-Everything works on draws x objects, from a chain or from an ensemble of clusterings. Nothing forms a matrix of pairs
-unless it is asked for by name (`coclustering_matrix`).
+All functions work on draws x objects, from a chain or from an ensemble of clusterings. Only `coclustering_matrix`
+forms a matrix of pairs.
 """
 
-from partita.posterior.alignment import AlignedSummary, Alignment, align_draws, summarise_aligned
+from partita.posterior.alignment import AlignedSummary, AlignmentResult, align_draws, summarize_aligned
 from partita.posterior.balls import CredibleBall, credible_ball
 from partita.posterior.checks import (
     ColumnCheck,
@@ -38,7 +38,7 @@ from partita.posterior.votes import vote
 
 __all__ = [
     "AlignedSummary",
-    "Alignment",
+    "AlignmentResult",
     "ClusterCounts",
     "ColumnCheck",
     "ConcentrationSensitivity",
@@ -72,7 +72,7 @@ __all__ = [
     "point_estimate",
     "predictive_checks",
     "rhat",
-    "summarise_aligned",
+    "summarize_aligned",
     "to_datatree",
     "vote",
 ]

@@ -1,9 +1,8 @@
-"""Give the clusters of different draws common names, and say how well that went.
+"""Relabel the clusters of all draws after a reference partition, and report the quality of the match.
 
-Labels of different draws have nothing to do with each other. Aligned to a reference partition, draw by draw, they let
-quantities of a cluster (its size, its mean) be followed through the draws. That makes sense only where the draws have
-the clusters of the reference at all, so the quality of the match is reported and summaries are refused where it is
-poor.
+Labels of different draws are not related. Once the clusters of each draw are matched to those of a reference partition,
+quantities of a cluster (its size, its mean) can be followed through the draws. That is meaningful only if the draws
+have the clusters of the reference, so the quality of the match is reported, and summaries are refused if it is poor.
 """
 
 from __future__ import annotations
@@ -18,12 +17,10 @@ from scipy.optimize import linear_sum_assignment
 from partita.labels import contingency
 from partita.posterior.draws import canonical_draws, check_partition
 
-__all__ = ["AlignedSummary", "Alignment", "align_draws", "summarise_aligned"]
-
 MIN_QUALITY = 0.8
 
 
-class Alignment(NamedTuple):
+class AlignmentResult(NamedTuple):
     """Draws in the labels of a reference partition with K clusters.
 
     Clusters of a draw without a partner have the labels K, K + 1, ... in order of appearance. `assignment[b][l]` is the
@@ -50,22 +47,22 @@ class AlignedSummary(NamedTuple):
     n_draws: NDArray[np.int64]
 
 
-def align_draws(draws: ArrayLike, reference: ArrayLike) -> Alignment:
-    """Rename the clusters of every draw after those of a reference partition.
+def align_draws(draws: ArrayLike, reference: ArrayLike) -> AlignmentResult:
+    """Relabel the clusters of every draw after those of a reference partition.
 
-    The names are those of the optimal assignment on the contingency table: as many objects as possible get the label
-    they have in the reference. How the draws were labelled before does not matter.
+    The new labels are those of the optimal assignment on the contingency table: as many objects as possible get the
+    label they have in the reference. The labels of the draws themselves do not matter.
 
     Parameters
     ----------
     draws : array-like of int, shape (T, N)
-        Label vectors, one a row.
+        Label vectors, one per row.
     reference : array-like of int, shape (N,)
-        For example the labels of `point_estimate`; numbered in order of appearance if they are not.
+        For example the labels of `point_estimate`; they are renumbered in order of appearance.
 
     Returns
     -------
-    Alignment
+    AlignmentResult
 
     Examples
     --------
@@ -93,15 +90,16 @@ def align_draws(draws: ArrayLike, reference: ArrayLike) -> Alignment:
         by_input[given[b]] = labels[b]
         assignment.append(by_input)
     quality = (labels == z).mean(axis=1)
-    return Alignment(labels, z, tuple(assignment), quality, overlap / T, membership / T)
+    return AlignmentResult(labels, z, tuple(assignment), quality, overlap / T, membership / T)
 
 
 def best_names(
     table: NDArray[np.integer],
 ) -> tuple[NDArray[np.int64], NDArray[np.integer], NDArray[np.integer]]:
-    """Names of a draw's clusters in a reference, by optimal assignment on their contingency table.
+    """Labels of the clusters of a draw in a reference, by optimal assignment on their contingency table.
 
-    Returns the name of each column, those without a partner numbered after the rows, and the pairs that met.
+    Returns the new label of each column (columns without a partner are numbered after the rows), and the rows and
+    columns of the matched pairs.
 
     Examples
     --------
@@ -118,8 +116,8 @@ def best_names(
     return names, mine, theirs
 
 
-def summarise_aligned(
-    values: Sequence[ArrayLike], alignment: Alignment, *, min_quality: float = MIN_QUALITY
+def summarize_aligned(
+    values: Sequence[ArrayLike], alignment: AlignmentResult, *, min_quality: float = MIN_QUALITY
 ) -> AlignedSummary:
     """Mean and standard error over the draws of a quantity of each cluster.
 
@@ -129,10 +127,10 @@ def summarise_aligned(
     ----------
     values : sequence of array-like
         For each draw an array whose row l belongs to its cluster l, numbered as in the draws that were aligned.
-    alignment : Alignment
-        Of `align_draws`.
-    min_quality : float
-        Least quality of the match of every cluster, between 0 and 1.
+    alignment : AlignmentResult
+        From `align_draws`.
+    min_quality : float, default=0.8
+        Smallest quality of the match that is accepted for each cluster, between 0 and 1.
 
     Returns
     -------
@@ -142,14 +140,14 @@ def summarise_aligned(
     Raises
     ------
     ValueError
-        Where a cluster is matched worse than `min_quality`: its figures would mix different clusters.
+        If the match of a cluster is worse than `min_quality`: its mean would mix different clusters.
 
     Examples
     --------
     >>> found = align_draws([[1, 1, 0, 0], [0, 0, 1, 1]], [0, 0, 1, 1])
-    >>> summarise_aligned([[5.0, 1.0], [2.0, 5.0]], found).mean
+    >>> summarize_aligned([[5.0, 1.0], [2.0, 5.0]], found).mean
     array([1.5, 5. ])
-    >>> summarise_aligned([[0.0], [0.0]], align_draws([[0, 0, 0, 0], [0, 0, 0, 0]], [0, 1, 2, 3]))
+    >>> summarize_aligned([[0.0], [0.0]], align_draws([[0, 0, 0, 0], [0, 0, 0, 0]], [0, 1, 2, 3]))
     Traceback (most recent call last):
     ...
     ValueError: no standard errors: the draws do not have cluster 0 of the reference (match quality 0.40), ...
@@ -164,8 +162,8 @@ def summarise_aligned(
             f"{k} of the reference (match quality {alignment.cluster_quality[k]:.2f})" for k in poor
         )
         raise ValueError(
-            f"no standard errors: the draws do not have cluster {told}, so the figures of different clusters would be "
-            f"mixed; at least {min_quality} is asked for. Take a reference with clusters that the draws share "
+            f"no standard errors: the draws do not have cluster {told}, so the means would mix different "
+            f"clusters (min_quality={min_quality}). Take a reference with clusters that the draws share "
             "(point_estimate with a smaller max_clusters), or lower min_quality"
         )
     K = len(alignment.cluster_quality)

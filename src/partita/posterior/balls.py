@@ -1,4 +1,4 @@
-"""Credible balls: which partitions are as good as the estimate, and how far they go."""
+"""Credible balls: the partitions around an estimate that hold a given posterior mass."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from partita.posterior.draws import check_partition, gather
 from partita.posterior.losses import loss_matrix
 
-__all__ = ["CredibleBall", "credible_ball"]
-
-TIE = 1e-10  # distances that differ by less are equal
+TIE_TOLERANCE = 1e-10  # distances that differ by less are equal
 
 
 class CredibleBall(NamedTuple):
     """The smallest ball around a partition that holds at least `level` of the posterior.
 
-    The bounds are draws inside the ball, each a matrix with one label vector a row (several where they tie):
-    `horizontal` lies furthest from the centre; `upper_vertical` is furthest among those with the fewest clusters,
+    The bounds are draws inside the ball, each a matrix with one label vector per row (several where they tie):
+    `horizontal` lies furthest from the center; `upper_vertical` is furthest among those with the fewest clusters,
     `lower_vertical` among those with the most.
     """
 
@@ -29,7 +27,7 @@ class CredibleBall(NamedTuple):
     horizontal: NDArray[np.int64]
     upper_vertical: NDArray[np.int64]
     lower_vertical: NDArray[np.int64]
-    distances: NDArray[np.float64]  # [draw], to the centre, in the order of the draws
+    distances: NDArray[np.float64]  # [draw], to the center, in the order of the draws
 
 
 def credible_ball(
@@ -42,20 +40,20 @@ def credible_ball(
 ) -> CredibleBall:
     """The smallest ball of partitions around an estimate with at least `level` of the posterior draws.
 
-    Good for: saying how far the partitions reach that the data do not rule out; the vertical bounds show what the
-    coarsest and the finest of them look like. Not for: judging single objects (see `confidence`).
+    Good for: showing the range of partitions that the data do not rule out; the vertical bounds are the coarsest and
+    the finest of them. Not for: the uncertainty of single objects (see `confidence`).
 
     Parameters
     ----------
     draws : array-like of int, shape (T, N)
-        Label vectors from the posterior, one a row.
+        Label vectors from the posterior, one per row.
     partition : array-like of int, shape (N,)
-        The centre, for example of `point_estimate`.
-    level : float
+        The center, for example from `point_estimate`.
+    level : float, default=0.95
         Posterior mass, above 0 and at most 1.
-    loss : {"vi", "binder", "nvi", "nid"}
+    loss : {"vi", "binder", "nvi", "nid"}, default="vi"
         The distance.
-    weights : array-like of float, shape (T,), optional
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw.
 
     Returns
@@ -78,19 +76,19 @@ def credible_ball(
     if not 0.0 < level <= 1.0:
         raise ValueError(f"level is {level}: it must be above 0 and at most 1")
     found = gather(draws, weights)
-    centre = check_partition(partition, found.n_objects)
-    distances = loss_matrix(centre[None].astype(np.int64), draws, loss)[0]
+    center = check_partition(partition, found.n_objects)
+    distances = loss_matrix(center[None].astype(np.int64), draws, loss)[0]
     far = distances[found.sources]
     order = np.argsort(far, kind="stable")
     reached = np.cumsum(found.weights[order])
-    # a level of 19 in 20 is met by 19 of 20 draws, whatever the rounding of the sum
+    # a level of 0.95 is reached by 19 of 20 draws, whatever the rounding of the sum
     radius = float(far[order[min(int(np.searchsorted(reached, level - 1e-12)), len(order) - 1)]])
-    inside = np.flatnonzero(far <= radius + TIE)
+    inside = np.flatnonzero(far <= radius + TIE_TOLERANCE)
     n_clusters = found.n_clusters[inside]
     fewest, most = n_clusters.min(), n_clusters.max()
 
     def furthest(rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        return found.labels[rows[far[rows] >= far[rows].max() - TIE]].astype(np.int64)
+        return found.labels[rows[far[rows] >= far[rows].max() - TIE_TOLERANCE]].astype(np.int64)
 
     return CredibleBall(
         radius,

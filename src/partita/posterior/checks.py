@@ -1,6 +1,6 @@
-"""Does the model describe the data? Posterior predictive checks of columns, and held-out log scores.
+"""Fit of a model to the data: posterior predictive checks of columns, and held-out log scores.
 
-These work on arrays: a model gives the simulated tables and the log densities.
+The functions work on arrays; a model provides the simulated tables and the log densities.
 """
 
 from __future__ import annotations
@@ -13,15 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from partita.labels.checks import row_weights
-
-__all__ = [
-    "ColumnCheck",
-    "LogScores",
-    "ScoreDifference",
-    "compare_log_scores",
-    "held_out_log_scores",
-    "predictive_checks",
-]
+from partita.labels.information import entropy
 
 Statistic = Callable[[NDArray[np.float64]], float]
 
@@ -33,8 +25,7 @@ def _skewness(x: NDArray[np.float64]) -> float:
 
 def _level_entropy(x: NDArray[np.float64]) -> float:
     _, counts = np.unique(x, return_counts=True)
-    p = counts / counts.sum()
-    return float(-(p @ np.log2(p)))
+    return float(entropy(counts) / np.log(2.0))
 
 
 def _commonest_share(x: NDArray[np.float64]) -> float:
@@ -59,10 +50,10 @@ STATISTICS = {"real": REAL, "categorical": CATEGORICAL}
 
 
 class ColumnCheck(NamedTuple):
-    """One statistic of one column beside its distribution over simulated tables.
+    """One statistic of one column, and its distribution over simulated tables.
 
-    `p_value` is the share of simulated values on the far side of the observed one, doubled, ties counted half: small
-    where the model does not produce such columns.
+    `p_value` is the share of simulated values on the far side of the observed one, doubled, with ties counted half. It
+    is small if the model does not produce such columns.
     """
 
     column: int
@@ -98,23 +89,23 @@ def predictive_checks(
     """Compare statistics of each column with those of simulated tables.
 
     Cells that are missing (NaN) in the observed table are left out of the simulated ones too. Tables are read one at a
-    time, so that an iterator need not hold them all.
+    time, so that an iterator works and need not hold them all.
 
     Parameters
     ----------
     observed : array-like of float, shape (N, D)
         The data; categorical columns as codes.
     replicates : iterable of array-like of float, shape (N, D)
-        Tables simulated from the posterior predictive distribution; 20 at least.
-    kinds : sequence of {"real", "categorical"}, optional
-        Kind of each column; all real by default.
-    statistics : mapping from a name to a function of a column, optional
-        Used for every column in place of those of its kind.
+        Tables simulated from the posterior predictive distribution, at least 20.
+    kinds : sequence of {"real", "categorical"}, default=None
+        Kind of each column; None means that all are real.
+    statistics : mapping from a name to a function of a column, default=None
+        Statistics of every column, in place of those for its kind.
 
     Returns
     -------
     list of ColumnCheck
-        By column, then statistic; columns without any seen cell are left out.
+        By column, then statistic; columns without any observed cell are left out.
 
     Examples
     --------
@@ -146,7 +137,7 @@ def predictive_checks(
             raise ValueError(f"simulated table {len(simulated)} has shape {Y.shape}, the data {X.shape}")
         simulated.append([function(Y[seen[:, d], d]) for d, _, function in asked])
     if len(simulated) < 20:
-        raise ValueError(f"there are {len(simulated)} simulated tables: at least 20 are needed for a tail")
+        raise ValueError(f"there are {len(simulated)} simulated tables: at least 20 are needed for a p-value")
     values = np.array(simulated).reshape(len(simulated), len(asked))
     return [
         _checked(d, name, function(X[seen[:, d], d]), values[:, at])
@@ -168,7 +159,7 @@ def held_out_log_scores(log_densities: ArrayLike, *, weights: ArrayLike | None =
     ----------
     log_densities : array-like of float, shape (T, n) or (n,)
         Log density of each row under each draw (or under one model).
-    weights : array-like of float, shape (T,), optional
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw.
 
     Returns
@@ -182,7 +173,7 @@ def held_out_log_scores(log_densities: ArrayLike, *, weights: ArrayLike | None =
     """
     log_p = np.atleast_2d(np.asarray(log_densities, dtype=float))
     if log_p.ndim != 2 or 0 in log_p.shape:
-        raise ValueError(f"log_densities has shape {log_p.shape}: give draws x rows, or one value a row")
+        raise ValueError(f"log_densities has shape {log_p.shape}: give draws x rows, or one value per row")
     if np.isnan(log_p).any():
         draw, row = (int(i) for i in np.argwhere(np.isnan(log_p))[0])
         raise ValueError(f"log_densities[{draw}, {row}] is NaN: a row has a density, which may be 0 (-inf)")
@@ -193,12 +184,14 @@ def held_out_log_scores(log_densities: ArrayLike, *, weights: ArrayLike | None =
 
 
 def compare_log_scores(first: LogScores, second: LogScores) -> ScoreDifference:
-    """Mean of `first` minus `second`, row by row: the errors of the two do not add where rows are hard for both.
+    """Mean difference of `first` and `second` over the rows.
+
+    The difference is taken row by row, so that rows that are hard for both models do not increase its error.
 
     Parameters
     ----------
     first, second : LogScores
-        Of the same rows, in the same order.
+        Scores of the same rows, in the same order.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How many clusters: P(K) beside its prior, its smallest credible set, and how much the concentration decides."""
+"""The number of clusters: P(K) and its prior, the smallest credible set, sensitivity to the concentration."""
 
 from __future__ import annotations
 
@@ -13,17 +13,8 @@ from partita.dispatch import lacks
 from partita.labels.checks import row_weights
 from partita.posterior.draws import canonical_draws
 
-__all__ = [
-    "ClusterCounts",
-    "ConcentrationSensitivity",
-    "CredibleSet",
-    "concentration_sensitivity",
-    "credible_set",
-    "n_clusters_posterior",
-]
-
 MIN_ESS = 100.0
-NO_LIMIT = 100
+MIN_READS_FOR_TABLES = 100
 
 
 class ClusterCounts(NamedTuple):
@@ -35,7 +26,7 @@ class ClusterCounts(NamedTuple):
 
 
 class CredibleSet(NamedTuple):
-    """Numbers of clusters, the most probable first, and the mass they hold together."""
+    """Numbers of clusters, the most probable first, and their total mass."""
 
     n_clusters: tuple[int, ...]
     mass: float
@@ -45,7 +36,7 @@ class ConcentrationSensitivity(NamedTuple):
     """P(K) at other concentrations, by reweighting the draws.
 
     Row g of `posterior` is for `concentrations[g]`, its columns for `n_clusters`. Where the effective sample size of
-    the weights is too small the row is NaN (refused): only a new run at that concentration can tell.
+    the weights is too small the row is NaN (refused): a new run at that concentration is needed.
     """
 
     concentrations: NDArray[np.float64]
@@ -59,23 +50,23 @@ class ConcentrationSensitivity(NamedTuple):
 def n_clusters_posterior(
     draws: ArrayLike, prior: Any = None, *, weights: ArrayLike | None = None
 ) -> ClusterCounts:
-    """P(K | data) from the draws, with the prior P(K) beside it.
+    """P(K | data) from the draws, and the prior P(K).
 
-    Where the two look alike, the data said little about K.
+    If the two are alike, the data contain little information about K.
 
     Parameters
     ----------
     draws : array-like of int, shape (T, N)
-        Label vectors from the posterior, one a row.
-    prior : partition prior, optional
-        A spec of `partita.partitions`, at one concentration.
-    weights : array-like of float, shape (T,), optional
+        Label vectors from the posterior, one per row.
+    prior : partition prior, default=None
+        A prior of `partita.partitions`, at one concentration.
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw.
 
     Returns
     -------
     ClusterCounts
-        For K from 1 to the largest with a draw or, with a prior, with 0.1% of prior mass.
+        For K from 1 to the largest that occurs in a draw or, with a prior, that has 0.1% of the prior mass.
 
     Examples
     --------
@@ -106,7 +97,7 @@ def credible_set(probabilities: Mapping[int, float] | ClusterCounts, level: floa
     ----------
     probabilities : mapping from K to its probability, or ClusterCounts
         For example `n_clusters_posterior` of a trace.
-    level : float
+    level : float, default=0.9
         Posterior mass, above 0 and at most 1.
 
     Returns
@@ -144,25 +135,25 @@ def concentration_sensitivity(
     drawn_discount: ArrayLike | None = None,
     min_ess: float = MIN_ESS,
 ) -> ConcentrationSensitivity:
-    """P(K) had the concentration been fixed at other values, by importance weights on the draws.
+    """P(K) at other, fixed values of the concentration, by importance weights on the draws.
 
-    A draw z weighs ``eppf(z; new) / eppf(z; the one it was drawn under)``: the likelihood cancels. Where the chain
-    learned its concentration each draw is divided by its own, which is right too (the concentration that was drawn
-    keeps its prior as its distribution in the target), at the price of more uneven weights.
+    A draw z has the weight ``eppf(z; new) / eppf(z; own)``, where *own* is the concentration under which it was drawn:
+    the likelihood cancels. If the chain learned the concentration, each draw is divided by its own value. This is
+    correct too (in the target the drawn concentration is distributed as its prior), but the weights vary more.
 
     Parameters
     ----------
     draws : array-like of int, shape (T, N)
-        Label vectors from the posterior, one a row.
+        Label vectors from the posterior, one per row.
     prior : partition prior
         An exchangeable prior of `partita.partitions`.
-    concentrations : sequence of float, optional
-        The grid; by default a quarter, a half, one, two and four times the (median) concentration of the draws.
-    drawn_concentration, drawn_discount : array-like of float, shape (T,), optional
-        Where they were learned: the values of each draw. By default those of `prior`; NaN is read as those, too.
-    min_ess : float
-        Least effective sample size of the weights, ``(sum w)^2 / sum w^2``; below it the answer is refused. With fewer
-        than four times as many draws a quarter of them is asked for.
+    concentrations : sequence of float, default=None
+        The grid; None means 0.25, 0.5, 1, 2 and 4 times the (median) concentration of the draws.
+    drawn_concentration, drawn_discount : array-like of float, shape (T,), default=None
+        The values of each draw, if they were learned. None and NaN mean those of `prior`.
+    min_ess : float, default=100.0
+        Smallest effective sample size of the weights, ``(sum w)^2 / sum w^2``, for which an answer is given; at most a
+        quarter of the number of draws.
 
     Returns
     -------
@@ -238,7 +229,9 @@ def _log_eppf(prior, sizes, alpha, sigma, N) -> NDArray[np.float64]:
             spec = spec._replace(discount=float(discount))
         rows = np.flatnonzero(which.ravel() == at)
         spec = partitions.checked(spec)
-        if len(rows) > NO_LIMIT:  # tables pay for themselves only where they are read often
+        if (
+            len(rows) > MIN_READS_FOR_TABLES
+        ):  # tabulating the prior takes less time only if it is evaluated often
             spec = partitions.bind(spec, N)
         for b in rows:
             out[b] = partitions.log_eppf(spec, sizes[b], len(sizes[b]))

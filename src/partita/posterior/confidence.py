@@ -1,4 +1,4 @@
-"""How sure the posterior is of each object's place and of each cluster of a partition."""
+"""Confidence of the objects and of the clusters of a partition."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from partita.labels import contingency
 from partita.posterior.draws import check_partition, gather
 from partita.posterior.similarity import mean_with_others
 
-__all__ = ["Confidence", "confidence"]
-
 
 class Confidence(NamedTuple):
-    """What `confidence` found; entry k of the last four is cluster k of the partition, in order of appearance."""
+    """Result of `confidence`; entry k of the last four fields is for cluster k, in order of appearance."""
 
     objects: NDArray[np.float64]  # mean co-clustering with the other members of the object's cluster
     within: NDArray[np.float64]  # mean co-clustering inside the cluster
-    nearest: NDArray[np.int64]  # the other cluster it shares draws with most, -1 where there is none
-    between: NDArray[np.float64]  # mean co-clustering with that cluster, 0 where there is none
-    separation: NDArray[np.float64]  # within minus between: near 1 well defined, near 0 arbitrary
+    nearest: NDArray[np.int64]  # other cluster with the largest mean co-clustering, -1 if there is none
+    between: NDArray[np.float64]  # mean co-clustering with that cluster, 0 if there is none
+    separation: NDArray[
+        np.float64
+    ]  # within minus between: near 1 if the cluster is well defined, near 0 if it is arbitrary
 
 
 def confidence(draws: ArrayLike, partition: ArrayLike, *, weights: ArrayLike | None = None) -> Confidence:
     """Confidence of every object and every cluster of a partition.
 
-    An object's confidence is its mean probability to share a cluster with the other members of its own; that of an
-    object alone in its cluster is the probability that it is alone. A cluster's is the mean over its members, and its
-    `separation` subtracts the mean co-clustering with the nearest other cluster.
+    The confidence of an object is its mean probability to share a cluster with the other objects of its cluster; if it
+    is alone in its cluster, it is the probability that it is alone. The confidence of a cluster is the mean over its
+    objects, and its `separation` subtracts the mean co-clustering with the nearest other cluster.
 
     Parameters
     ----------
     draws : array-like of int, shape (T, N)
-        Label vectors from the posterior, one a row.
+        Label vectors from the posterior, one per row.
     partition : array-like of int, shape (N,)
-        The partition, for example of `point_estimate`.
-    weights : array-like of float, shape (T,), optional
+        The partition, for example from `point_estimate`.
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw.
 
     Returns
@@ -54,7 +54,7 @@ def confidence(draws: ArrayLike, partition: ArrayLike, *, weights: ArrayLike | N
     z = check_partition(partition, found.n_objects).astype(np.int64)
     sizes = np.bincount(z).astype(float)
     n_clusters = len(sizes)
-    # pairs are counted cluster by cluster, so that no (objects x clusters) matrix is held
+    # pairs are counted per cluster, so that no (objects x clusters) matrix is needed
     together, across = np.zeros(len(z)), np.zeros((n_clusters, n_clusters))
     for row, weight in zip(found.labels, found.weights, strict=True):
         counts = contingency(row.astype(np.int64), z, sparse=False).astype(float)

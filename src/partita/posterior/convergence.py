@@ -1,8 +1,8 @@
 """Rank-normalised split R-hat and effective sample sizes (Vehtari et al. 2021) of arrays [chain, draw].
 
-A quantity that is the same in all draws is known, not badly mixed: its R-hat is 1 and its effective sample size the
-number of draws, by definition. One that is constant within every chain but differs between them has R-hat infinity, and
-no more effective draws than chains.
+For a quantity that is the same in all draws R-hat is 1 and the effective sample size is the number of draws, by
+definition. For one that is constant within every chain but differs between them R-hat is infinite and the
+effective sample size is the number of chains.
 
 References
 ----------
@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import next_fast_len
 from scipy.special import ndtri
 from scipy.stats import rankdata
-
-__all__ = ["ess_bulk", "ess_tail", "rhat"]
 
 MIN_DRAWS = 4
 
@@ -33,7 +31,7 @@ def rhat(values: ArrayLike) -> float:
     Returns
     -------
     float
-        Close to 1 where the halves of all chains look alike.
+        Close to 1 if the halves of all chains have the same distribution.
 
     Examples
     --------
@@ -45,7 +43,7 @@ def rhat(values: ArrayLike) -> float:
     """
     halves = _split(_chains(values))
     folded = np.abs(halves - np.median(halves))
-    return max(_plain_rhat(_normalised(halves)), _plain_rhat(_normalised(folded)))
+    return max(_plain_rhat(_normalized(halves)), _plain_rhat(_normalized(folded)))
 
 
 def ess_bulk(values: ArrayLike) -> float:
@@ -67,7 +65,7 @@ def ess_bulk(values: ArrayLike) -> float:
     True
     """
     chains = _chains(values)
-    return _ess(_normalised(_split(chains)), len(chains))
+    return _ess(_normalized(_split(chains)), len(chains))
 
 
 def ess_tail(values: ArrayLike) -> float:
@@ -97,7 +95,7 @@ def _chains(values: ArrayLike) -> NDArray[np.float64]:
     array = np.asarray(values, dtype=float)
     if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] < MIN_DRAWS:
         raise ValueError(
-            f"values has shape {array.shape}: give chains x draws, with at least {MIN_DRAWS} draws a chain"
+            f"values has shape {array.shape}: give chains x draws, with at least {MIN_DRAWS} draws per chain"
         )
     if not np.isfinite(array).all():
         chain, draw = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
@@ -113,13 +111,13 @@ def _split(chains: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([chains[:, :half], chains[:, -half:]])
 
 
-def _normalised(chains: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalized(chains: NDArray[np.float64]) -> NDArray[np.float64]:
     ranks = rankdata(chains, method="average").reshape(chains.shape)
     return ndtri((ranks - 0.375) / (chains.size + 0.25))
 
 
 def _variances(chains: NDArray[np.float64]) -> tuple[float, float]:
-    """Mean variance within the chains, and the estimate of the whole that also sees their means."""
+    """Mean variance within the chains, and the estimate of the total variance, which includes that of their means."""
     n = chains.shape[1]
     moving = (chains != chains[:, :1]).any(
         axis=1
@@ -156,12 +154,12 @@ def _ess(chains: NDArray[np.float64], n_chains: int) -> float:
     last = int(positive[0]) if len(positive) else len(pairs)
     monotone = np.minimum.accumulate(pairs[: max(last, 1)])
     tau = -1.0 + 2.0 * float(monotone.sum())
-    # a single number cannot be worth more than this many draws (antithetic chains)
+    # bound the effective sample size of antithetic chains
     return float(M * n / max(tau, 1.0 / np.log10(max(M * n, 11))))
 
 
 def _autocovariances(chains: NDArray[np.float64]) -> NDArray[np.float64]:
     n = chains.shape[1]
-    centred = chains - chains.mean(axis=1, keepdims=True)
-    spectrum = np.fft.rfft(centred, n=next_fast_len(2 * n), axis=1)
+    centered = chains - chains.mean(axis=1, keepdims=True)
+    spectrum = np.fft.rfft(centered, n=next_fast_len(2 * n), axis=1)
     return np.fft.irfft(np.abs(spectrum) ** 2, n=next_fast_len(2 * n), axis=1)[:, :n] / n

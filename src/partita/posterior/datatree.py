@@ -11,8 +11,6 @@ from partita._version import __version__
 from partita.posterior.diagnostics import by_chain, size_entropy
 from partita.trace import Trace
 
-__all__ = ["arviz_groups", "to_datatree"]
-
 
 def arviz_groups(trace: Trace) -> tuple[dict[str, dict[str, tuple[tuple[str, ...], Any]]], dict[str, Any]]:
     """The groups `posterior` and `sample_stats` as (dimensions, array) pairs, and the attributes of the tree.
@@ -53,15 +51,15 @@ def to_datatree(trace: Trace, *, objects: ArrayLike | None = None) -> Any:
     """A trace as an `xarray.DataTree` that ArviZ reads.
 
     Group `posterior` holds labels (chain, draw, object), n_clusters, concentration, discount (where the prior has one)
-    and the entropy of the sizes, group `sample_stats` the log joint as `lp`. Labels mean nothing across draws: do not
-    average them.
+    and the entropy of the sizes, group `sample_stats` the log joint as `lp`. Labels of different draws are not
+    related: do not average them.
 
     Parameters
     ----------
     trace : Trace
         Draws of one chain or several. Unequal chains are cut to the shortest, with a `note` in the attributes.
-    objects : array-like, optional
-        Names of the objects; 0, 1, 2, ... by default.
+    objects : array-like, default=None
+        Names of the objects; None means 0, 1, 2, ...
 
     Returns
     -------
@@ -70,7 +68,7 @@ def to_datatree(trace: Trace, *, objects: ArrayLike | None = None) -> Any:
     Raises
     ------
     ImportError
-        Where xarray (2024.10 or later) is not installed.
+        If xarray (2024.10 or later) is not installed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Can this posterior be trusted? Diagnostics of quantities that do not depend on how clusters are named."""
+"""Convergence diagnostics of quantities that do not depend on the labels of the clusters."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partita.labels.information import entropy
 from partita.posterior.convergence import MIN_DRAWS, ess_bulk, ess_tail, rhat
+from partita.randomness import as_generator
 from partita.trace import Trace
-
-__all__ = ["Diagnostics", "Quantity", "by_chain", "diagnose", "size_entropy"]
 
 MAX_RHAT = 1.05
 MIN_ESS = 100.0
 N_PAIRS = 50
-MAIN = ("n_clusters", "log_joint", "entropy")  # what the verdict on K looks at
+JUDGED_QUANTITIES = ("n_clusters", "log_joint", "entropy")  # those that decide whether K is trusted
 
 
 class Quantity(NamedTuple):
@@ -30,10 +30,10 @@ class Quantity(NamedTuple):
 
 
 class Diagnostics(NamedTuple):
-    """What `diagnose` found.
+    """Result of `diagnose`.
 
-    `n_clusters_by_chain[c]` is P(K) in chain c alone. `trust_n_clusters` is the verdict, `sentence` says it in plain
-    words with the numbers.
+    `n_clusters_by_chain[c]` is P(K) in chain c alone. `trust_n_clusters` is the verdict, and `sentence` states it
+    with its reasons.
     """
 
     quantities: tuple[Quantity, ...]
@@ -63,20 +63,22 @@ def diagnose(
 ) -> Diagnostics:
     """Split R-hat and effective sample sizes of K, log joint, concentration, entropy and pairs of objects.
 
-    The verdict on K looks at K, the log joint and the entropy of the cluster sizes; of the sampled pairs the worst is
-    shown for information (the worst of many is bad now and then by chance). A quantity that is the same in every draw
-    has R-hat 1 by definition.
+    The verdict on K depends on K, the log joint and the entropy of the cluster sizes. The worst of the sampled pairs is
+    shown for information only, as the worst of many is sometimes bad by chance. A quantity that is the same in every
+    draw has R-hat 1 by definition.
 
     Parameters
     ----------
     trace : Trace
-        Draws of one chain or several; longer chains are cut to the length of the shortest, from the start.
-    n_pairs : int
+        Draws of one or several chains; longer chains are cut to the first draws, as many as the shortest has.
+    n_pairs : int, default=50
         Pairs of objects whose co-clustering is followed; half of them share a cluster in some draw.
-    random_state : int, Generator, SeedSequence or None
-        Which pairs.
-    max_rhat, min_ess : float
-        Above this R-hat, or below this bulk effective sample size, K is not to be trusted.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=0
+        Choice of the pairs.
+    max_rhat : float, default=1.05
+        Largest R-hat with which K is trusted.
+    min_ess : float, default=100.0
+        Smallest bulk effective sample size with which K is trusted.
 
     Returns
     -------
@@ -96,7 +98,7 @@ def diagnose(
     n_draws = chains.shape[1]
     if n_draws < MIN_DRAWS:
         raise ValueError(
-            f"the shortest chain has {n_draws} draws: at least {MIN_DRAWS} a chain are needed to look at mixing"
+            f"the shortest chain has {n_draws} draws: at least {MIN_DRAWS} per chain are needed to diagnose mixing"
         )
     columns = {
         "n_clusters": trace.n_clusters,
@@ -110,12 +112,12 @@ def diagnose(
         for name, values in columns.items()
         if np.isfinite(np.asarray(values, dtype=float)).all()
     ]
-    quantities += _worst_pair(trace.labels, chains, n_pairs, np.random.default_rng(random_state))
+    quantities += _worst_pair(trace.labels, chains, n_pairs, as_generator(random_state))
     names = np.asarray(trace.chain)[chains[:, 0]].astype(int).tolist()
     K_by_chain = {
         name: _shares(np.asarray(trace.n_clusters)[rows]) for name, rows in zip(names, chains, strict=True)
     }
-    reasons = _reasons([q for q in quantities if q.name in MAIN], max_rhat, min_ess)
+    reasons = _reasons([q for q in quantities if q.name in JUDGED_QUANTITIES], max_rhat, min_ess)
     agree = next(q for q in quantities if q.name == "n_clusters").rhat <= max_rhat
     wanted = f"(wanted: at most {max_rhat:g} and at least {min_ess:g})"
     sentence = _tell(reasons, wanted, agree, K_by_chain)
@@ -148,14 +150,12 @@ def size_entropy(draws: Any) -> NDArray[np.float64]:
     labels = np.asarray(draws)
     out = np.empty(len(labels))
     for b, row in enumerate(labels):
-        p = np.bincount(row[row >= 0])  # outliers (-1) are in no cluster
-        p = p[p > 0] / p.sum()
-        out[b] = float(p @ np.log2(1.0 / p))
+        out[b] = entropy(np.bincount(row[row >= 0])) / np.log(2.0)  # outliers (-1) are in no cluster
     return out
 
 
 def _significant(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ten digits: equal sums of terms in another order differ in the last ones, and R-hat looks at ranks."""
+    """Values rounded to ten digits: sums in another order differ in the last ones, and R-hat uses ranks."""
     largest = float(np.abs(values).max(initial=0.0))
     return values if largest == 0.0 else np.round(values, 10 - int(np.ceil(np.log10(largest))))
 
@@ -211,6 +211,6 @@ def _tell(reasons: list[str], wanted: str, agree: bool, K_by_chain: dict[int, di
 
 
 def _range(shares: dict[int, float]) -> str:
-    """The most frequent K, with the range where there are others."""
+    """The most frequent K, with the range if there are others."""
     top = max(shares, key=lambda K: (shares[K], -K))
     return str(top) if len(shares) == 1 else f"{top} ({min(shares)} to {max(shares)})"

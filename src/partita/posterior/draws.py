@@ -1,4 +1,4 @@
-"""A matrix of label draws, made ready: canonical rows, equal draws and inseparable objects counted once."""
+"""A matrix of label draws in canonical form: equal draws and objects that are never separated are counted once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from partita.dispatch import kernel
 from partita.labels import signatures
 from partita.labels.checks import row_weights
-
-__all__ = ["Draws", "canonical_draws", "check_partition", "gather"]
 
 
 class Draws(NamedTuple):
@@ -49,7 +47,7 @@ def canonical_draws(draws: ArrayLike) -> NDArray[Any]:
     matrix = np.asarray(draws)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(
-            f"draws has shape {matrix.shape}: give a matrix with one label vector a row (draws x objects), "
+            f"draws has shape {matrix.shape}: give a matrix with one label vector per row (draws x objects), "
             "such as the labels of a trace"
         )
     if matrix.dtype.kind not in "iu":
@@ -59,9 +57,11 @@ def canonical_draws(draws: ArrayLike) -> NDArray[Any]:
         draw, thing = (int(i) for i in np.argwhere(matrix < 0)[0])
         raise ValueError(
             f"draws[{draw}, {thing}] is {matrix[draw, thing]}: a draw labels every object from 0 up; "
-            "leave out objects that some draws do not label"
+            "leave out the objects that some draws do not label"
         )
-    if high > 2 * matrix.shape[1] + 65_536:  # codes, not labels: number them before a table is made of them
+    if (
+        high > 2 * matrix.shape[1] + 65_536
+    ):  # renumber very large labels before a table indexed by them is allocated
         matrix = np.stack([np.unique(row, return_inverse=True)[1] for row in matrix])
         high = int(matrix.max())
     out = np.empty(matrix.shape, dtype=np.uint16 if matrix.shape[1] <= 2**16 else np.uint32)
@@ -70,7 +70,7 @@ def canonical_draws(draws: ArrayLike) -> NDArray[Any]:
 
 
 def check_partition(partition: ArrayLike, n_objects: int, name: str = "partition") -> NDArray[Any]:
-    """One labeling of the objects of the draws, canonical.
+    """Check a labeling of the objects of the draws, and number it in order of appearance.
 
     Examples
     --------

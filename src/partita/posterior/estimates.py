@@ -9,30 +9,32 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from partita.execution import make_executor
+from partita.labels import ordered_by_size
 from partita.posterior.draws import Draws, canonical_draws, gather
 from partita.posterior.losses import Loss, losses_between, make_loss
-from partita.posterior.search import STARVED, Target, make_target, new_board, search
-
-__all__ = ["PointEstimate", "best_draw", "map_draw", "point_estimate"]
+from partita.posterior.search import OUT_OF_SLOTS, Target, make_target, new_candidate, search
+from partita.randomness import as_generator
 
 MAX_PASSES = 100
-N_REBUILDS = 24  # clusters that each of the best few candidates destroys and rebuilds
+N_REBUILDS = 24  # clusters destroyed and rebuilt in each of the best candidates
 N_POLISHED = 2
 N_STARTS = 6
-SMALL = 64  # so few groups cost nothing: four times as many starts, and no early end
-BATCH, ENOUGH_HITS = 4, 3  # starts come in batches; three that end at the least loss are enough
-EXACT_WORK = 2**28  # label pairs: below this every draw is compared with every draw to find the best
-N_SCREEN = 64  # above it, with a sample of this many
+MAX_SMALL_GROUPS = 64  # up to here the search is fast: four times as many starts, and no early end
+BATCH_STARTS, SUFFICIENT_HITS = 4, 3  # starts are run in batches until this many have ended at the least loss
+MAX_EXACT_PAIRS = (
+    2**28
+)  # up to this many label pairs, every draw is compared with every draw to find the best
+N_SCREENING_DRAWS = 64  # above it, with a sample of this size
 N_SHORTLIST = 8
-SLACK = 8  # clusters that a candidate may have beyond the largest draw before its tables grow
+CLUSTERS_PER_GROWTH = 8  # the tables of a candidate grow by this many clusters at a time
 
 
 class PointEstimate(NamedTuple):
     """A partition, its posterior expected loss, and how it was found.
 
-    `n_hits` of the `n_starts` searches ended at this loss: where it is 1 of many, the posterior has many
-    partitions about as good, and more starts may find a better one. `draw` is the row of the draws where the
-    estimate is one of them, otherwise None.
+    `n_hits` of the `n_starts` searches ended at this loss: if it is 1 of many, the posterior has many partitions
+    of about the same loss, and more starts may find a better one. `draw` is the row of the draws if the estimate is
+    one of them, otherwise None.
     """
 
     labels: NDArray[np.int64]
@@ -58,40 +60,40 @@ def point_estimate(
 ) -> PointEstimate:
     """The partition of least posterior expected loss that a search finds.
 
-    Each start allocates the objects one by one in random order, or takes a draw, then re-allocates the objects one at
-    a time until no move helps; the best few also destroy whole clusters and rebuild them.
-    This is the scheme of SALSO (Dahl, Johnson and Mueller 2022) with tables of its own. One start is the best draw, so
-    that the estimate is never worse than it; where comparing all draws with all would take longer than the search
-    (more than 2^28 labels), the best of those that look good against 64 draws.
+    Each start allocates the objects one by one in random order, or takes a draw, and then reallocates the objects one
+    at a time until no move reduces the loss; the best few also destroy whole clusters and rebuild them. This is the
+    scheme of SALSO (Dahl, Johnson and Mueller 2022) with other tables. One start is the best draw, so that the estimate
+    is never worse than it. If the comparison of all pairs of draws would take longer than the search (more than 2^28
+    pairs of labels), it is the best of a short list that was chosen by comparison with 64 draws.
 
-    Under "vi" and "binder" objects that no draw ever parts are moved as one. Nothing is lost: the loss is a concave
-    function of how many of them sit in one of two clusters, so some optimal partition has them all together. The
-    normalised losses have no such guarantee and move every object alone.
+    Under "vi" and "binder", objects that no draw separates are moved together. This loses nothing: the loss is a
+    concave function of the number of them in one of two clusters, so some optimal partition has them all in one
+    cluster. The normalized losses do not have this property, and every object is moved on its own.
 
     Good for: any posterior or ensemble of partitions; cost grows as objects x draws x clusters, without a matrix of
-    pairs. Not for: a posterior with several quite different modes, which no one partition describes (see
+    pairs. Not for: a posterior with several very different modes, which no single partition describes (see
     `credible_ball`).
 
     Parameters
     ----------
     draws : array-like of int, shape (T, N)
-        Label vectors from the posterior, one a row.
-    loss : {"vi", "binder", "nvi", "nid"}
+        Label vectors from the posterior, one per row.
+    loss : {"vi", "binder", "nvi", "nid"}, default="vi"
         Variation of information (in bits), Binder's loss, and the normalised variation of information and
         information distance; formulas in `partita.posterior.losses`.
-    a : float
-        Price of parting what belongs together, between 0 and 2: the larger, the fewer clusters. 1 is the plain loss;
-        for "vi" and "binder".
-    max_clusters : int, optional
-        Upper bound on the number of clusters.
-    weights : array-like of float, shape (T,), optional
+    a : float, default=1.0
+        Cost of separating two objects that belong together, between 0 and 2, for "vi" and "binder"; the other error
+        costs ``2 - a``. The larger, the fewer clusters.
+    max_clusters : int, default=None
+        Upper bound on the number of clusters; None means no bound.
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw.
-    n_starts : int, optional
-        Largest number of starts: 6 by default, 24 where at most 64 objects differ. With more objects the search ends
-        early once three starts have ended at the least loss.
-    random_state : int, Generator, SeedSequence or None
+    n_starts : int, default=None
+        Largest number of starts; None means 6, or 24 with at most 64 distinct objects. With more of them the search
+        ends early when three starts have ended at the least loss.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of the random orders.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; the result does not depend on it.
 
     Returns
@@ -116,9 +118,9 @@ def point_estimate(
     _check_counts(max_clusters, n_starts)
     found = gather(draws, weights, collapse=spec.additive)
     n_groups = found.labels.shape[1]
-    n_starts = n_starts or (4 * N_STARTS if n_groups <= SMALL else N_STARTS)
+    n_starts = n_starts or (4 * N_STARTS if n_groups <= MAX_SMALL_GROUPS else N_STARTS)
     target = make_target(found, spec, max_clusters)
-    rng = np.random.default_rng(random_state)
+    rng = as_generator(random_state)
     best = _good_draw(found, spec, max_clusters, rng)
     executor = make_executor(n_jobs)
 
@@ -127,15 +129,17 @@ def point_estimate(
         ends = np.stack(list(executor.map(lambda job: _run(target, *job), jobs)))
         return ends, losses_between(spec, ends, found) @ found.weights
 
-    starts = _starts(found, target.most, best, n_starts, rng)
-    ends, values = run(starts[:BATCH], 0)
-    while len(values) < n_starts and (n_groups <= SMALL or _hits(values) < ENOUGH_HITS):
-        more, their_values = run(starts[len(values) : len(values) + BATCH], 0)
+    starts = _starts(found, target.max_clusters, best, n_starts, rng)
+    ends, values = run(starts[:BATCH_STARTS], 0)
+    while len(values) < n_starts and (n_groups <= MAX_SMALL_GROUPS or _hits(values) < SUFFICIENT_HITS):
+        more, their_values = run(starts[len(values) : len(values) + BATCH_STARTS], 0)
         ends, values = np.vstack([ends, more]), np.concatenate([values, their_values])
     polished, their_values = run(ends[_leaders(values)], N_REBUILDS)
     n_run, n_hits = len(values), _hits(values, min(values.min(), their_values.min()))
     ends, values = np.vstack([ends, polished]), np.concatenate([values, their_values])
-    if best is not None:  # as it is: the rounding inside the search must not make the estimate worse than it
+    if (
+        best is not None
+    ):  # unchanged: rounding inside the search must not make the estimate worse than the best draw
         ends = np.vstack([ends, found.labels[[best]]])
         values = np.append(values, losses_between(spec, ends[-1:], found) @ found.weights)
     top = int(values.argmin())
@@ -186,8 +190,8 @@ def best_draw(
 def map_draw(draws: ArrayLike, log_joint: ArrayLike) -> PointEstimate:
     """The draw with the largest log joint probability; the first of equals.
 
-    It is a draw, not the mode: with many objects even the best of many draws is far from it, and K of the most probable
-    partition is no estimate of K. `point_estimate` is the better summary.
+    It is a draw, not the mode: with many objects even the best of many draws is far from the mode, and its number of
+    clusters does not estimate K. `point_estimate` is the better summary.
 
     Parameters
     ----------
@@ -229,14 +233,16 @@ def _allowed(draws: Draws, max_clusters: int | None) -> NDArray[np.intp]:
 
 
 def _good_draw(draws: Draws, loss: Loss, max_clusters: int | None, rng: np.random.Generator) -> int | None:
-    """The best draw where that is cheap to know, otherwise the best of a short list; None where none is allowed."""
+    """The best draw if it is cheap to find, otherwise the best of a short list; None if no draw is allowed."""
     allowed = _allowed(draws, max_clusters)
     T, U = draws.labels.shape
-    if len(allowed) > 1 and len(allowed) * T * U > EXACT_WORK:
-        n_candidates = max(N_SHORTLIST, EXACT_WORK // (N_SCREEN * U))
+    if len(allowed) > 1 and len(allowed) * T * U > MAX_EXACT_PAIRS:
+        n_candidates = max(N_SHORTLIST, MAX_EXACT_PAIRS // (N_SCREENING_DRAWS * U))
         if len(allowed) > n_candidates:
             allowed = rng.choice(allowed, n_candidates, replace=False)
-        sample = rng.choice(T, min(T, N_SCREEN), replace=False, p=None if T <= N_SCREEN else draws.weights)
+        sample = rng.choice(
+            T, min(T, N_SCREENING_DRAWS), replace=False, p=None if T <= N_SCREENING_DRAWS else draws.weights
+        )
         few = draws._replace(labels=draws.labels[sample])
         rough = losses_between(loss, draws.labels[allowed], few).mean(axis=1)
         allowed = allowed[np.argsort(rough, kind="stable")[:N_SHORTLIST]]
@@ -247,29 +253,29 @@ def _good_draw(draws: Draws, loss: Loss, max_clusters: int | None, rng: np.rando
 
 
 def _starts(
-    draws: Draws, most: int, best: int | None, n_starts: int, rng: np.random.Generator
+    draws: Draws, max_clusters: int, best: int | None, n_starts: int, rng: np.random.Generator
 ) -> list[NDArray[np.int64]]:
-    """The best draw; then in turn allocation from nothing and other draws, with random labels where there are few."""
+    """The best draw, then in turn sequential allocation, other draws, and random labels if there are few groups."""
     T, U = draws.labels.shape
     starts = [] if best is None else [draws.labels[best].astype(np.int64)]
-    largest = min(most, int(draws.n_clusters.max()) + 1)
+    largest = min(max_clusters, int(draws.n_clusters.max()) + 1)
     while len(starts) < n_starts:
         turn = len(starts) % 4
-        if turn == 3 and U <= SMALL:
+        if turn == 3 and U <= MAX_SMALL_GROUPS:
             starts.append(rng.integers(rng.integers(1, largest + 1), size=U))
         elif turn % 2:
             starts.append(np.full(U, -1))
         else:
-            starts.append(_within(draws.labels[rng.choice(T, p=draws.weights)].astype(np.int64), most))
+            starts.append(
+                _within(draws.labels[rng.choice(T, p=draws.weights)].astype(np.int64), max_clusters)
+            )
     return starts
 
 
-def _within(labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Labels with the largest `most` clusters kept and the objects of the others free (-1)."""
-    sizes = np.bincount(labels)
-    ranks = np.empty_like(sizes)
-    ranks[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    return np.where(ranks[labels] < most, ranks[labels], -1)
+def _within(labels: NDArray[np.int64], max_clusters: int) -> NDArray[np.int64]:
+    """Labels with the largest `max_clusters` clusters kept and the objects of the others unassigned (-1)."""
+    ranks = ordered_by_size(labels)
+    return np.where(ranks < max_clusters, ranks, -1)
 
 
 def _hits(values: NDArray[np.float64], least: float | None = None) -> int:
@@ -278,7 +284,7 @@ def _hits(values: NDArray[np.float64], least: float | None = None) -> int:
 
 
 def _leaders(values: NDArray[np.float64]) -> NDArray[np.intp]:
-    """The best few ends with different losses (equal losses are nearly always equal partitions)."""
+    """The best few results with different losses (equal losses are nearly always equal partitions)."""
     _, first = np.unique(np.round(values, 10), return_index=True)
     return first[:N_POLISHED]
 
@@ -286,14 +292,14 @@ def _leaders(values: NDArray[np.float64]) -> NDArray[np.intp]:
 def _run(
     target: Target, start: NDArray[Any], order: NDArray[np.int64], picks: NDArray[np.float64]
 ) -> NDArray[Any]:
-    """One search, with larger tables as often as the candidate asks for more clusters than they hold."""
+    """One search; it is continued with larger tables if the candidate needs more clusters than they hold."""
     start = start.astype(np.int64)
     most_seen = max(int(np.diff(target.first_row).max()), int(start.max()) + 1)
-    capacity = min(target.most, -(-(most_seen + 1) // SLACK) * SLACK)
+    capacity = min(target.max_clusters, -(-(most_seen + 1) // CLUSTERS_PER_GROWTH) * CLUSTERS_PER_GROWTH)
     while True:
-        board = new_board(target, capacity)
-        search(target, board, start, order, picks, MAX_PASSES)
-        start = canonical_draws(board.z[None])[0].astype(np.int64)
-        if not board.ints[STARVED] or capacity == target.most:
+        candidate = new_candidate(target, capacity)
+        search(target, candidate, start, order, picks, MAX_PASSES)
+        start = canonical_draws(candidate.z[None])[0].astype(np.int64)
+        if not candidate.ints[OUT_OF_SLOTS] or capacity == target.max_clusters:
             return start
-        capacity = min(target.most, 2 * capacity)
+        capacity = min(target.max_clusters, 2 * capacity)

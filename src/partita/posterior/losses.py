@@ -11,7 +11,8 @@ sizes of c, ``S_z`` over those of z and ``S_cz`` over the cells of their table, 
 ``"nid"``             normalised information distance: ``1 - I(c; z) / max(H(c), H(z))``
 ====================  =============================================================================================
 
-The ratio ``a`` (between 0 and 2) is the price of parting what belongs together: the larger, the fewer clusters.
+The parameter ``a`` (between 0 and 2) is the cost of separating two objects that belong together, and ``2 - a`` that of
+joining two that do not: the larger, the fewer clusters.
 
 References
 ----------
@@ -30,21 +31,19 @@ from numpy.typing import ArrayLike, NDArray
 from partita.dispatch import kernel
 from partita.posterior.draws import Draws, canonical_draws, check_partition, gather
 
-__all__ = ["LOSSES", "Loss", "counting_table", "distance", "expected_loss", "loss_matrix", "make_loss"]
-
 VI, BINDER, NVI, NID = range(4)
 LOSSES = {"vi": VI, "binder": BINDER, "nvi": NVI, "nid": NID}
 
 
 class Loss(NamedTuple):
-    """A loss as the kernels take it."""
+    """A loss as the kernels read it."""
 
     kind: int
     a: float
 
     @property
     def additive(self) -> bool:
-        """Whether it is a sum over cells, so that inseparable objects may be moved as one."""
+        """Whether it is a sum over cells, so that objects that no draw separates may be moved together."""
         return self.kind in (VI, BINDER)
 
 
@@ -58,15 +57,17 @@ def make_loss(name: str, a: float = 1.0) -> Loss:
     >>> make_loss("rand")
     Traceback (most recent call last):
     ...
-    ValueError: no loss is called 'rand': take vi, binder, nvi or nid
+    ValueError: no loss is called 'rand': use vi, binder, nvi or nid
     """
     if name not in LOSSES:
-        raise ValueError(f"no loss is called {name!r}: take vi, binder, nvi or nid")
+        raise ValueError(f"no loss is called {name!r}: use vi, binder, nvi or nid")
     loss = Loss(LOSSES[name], float(a))
     if not 0.0 <= loss.a <= 2.0:
-        raise ValueError(f"a is {a}: the price of parting what belongs together lies between 0 and 2")
+        raise ValueError(
+            f"a is {a}: the cost of separating two objects that belong together must lie between 0 and 2"
+        )
     if not loss.additive and loss.a != 1.0:
-        raise ValueError(f"a is {a}, but {name} has no such ratio: take vi or binder, or leave a at 1")
+        raise ValueError(f"a is {a}, but {name} has no such parameter: use vi or binder, or leave a at 1")
     return loss
 
 
@@ -126,7 +127,7 @@ def cross_losses(kind, a, first, second, weights, table, out):
             for l in range(K_second):
                 S_z += table[columns[l]]
                 columns[l] = 0
-            # rounding may leave equal partitions a hair below zero
+            # rounding may give a value slightly below 0 for equal partitions
             out[p, b] = max(distance(kind, a, S_c, S_z, S_cz, float(n)), 0.0)
 
 
@@ -149,10 +150,10 @@ def loss_matrix(
         Label vectors.
     draws : array-like of int, shape (T, N)
         Label vectors.
-    loss : {"vi", "binder", "nvi", "nid"}
-        See this module.
-    a : float
-        Price of parting what belongs together, between 0 and 2; for "vi" and "binder".
+    loss : {"vi", "binder", "nvi", "nid"}, default="vi"
+        Formulas at the top of this module.
+    a : float, default=1.0
+        Cost of separating two objects that belong together, between 0 and 2; for "vi" and "binder".
 
     Returns
     -------
@@ -191,7 +192,7 @@ def expected_loss(
         Label vectors from the posterior.
     loss, a
         As for `loss_matrix`.
-    weights : array-like of float, shape (T,), optional
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw, for example importance weights.
 
     Returns

@@ -1,6 +1,6 @@
-"""How often two objects share a cluster: as an operator, for chosen pairs, and with the clusters of a partition.
+"""Co-clustering probabilities: as an operator, for chosen pairs, and with the clusters of a partition.
 
-None of these forms a matrix of pairs, except `coclustering_matrix`, which asks for the memory first.
+Only `coclustering_matrix` forms a matrix of pairs, after a check of the memory.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from partita.labels import Coassociation
 from partita.labels.checks import row_weights
 from partita.posterior.draws import Draws, check_partition, gather
 
-__all__ = ["coclustering", "coclustering_matrix", "coclustering_pairs", "coclustering_with_clusters"]
-
-BLOCK_ENTRIES = 2**22
+CHUNK_ENTRIES = 2**22
 
 
 def coclustering(draws: ArrayLike, *, weights: ArrayLike | None = None) -> Coassociation:
@@ -27,14 +25,14 @@ def coclustering(draws: ArrayLike, *, weights: ArrayLike | None = None) -> Coass
     Parameters
     ----------
     draws : array-like of int, shape (T, N)
-        Label vectors from the posterior, one a row.
-    weights : array-like of float, shape (T,), optional
+        Label vectors from the posterior, one per row.
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw.
 
     Returns
     -------
     Coassociation
-        `C @ v`, `C.pairs(i, j)` and `C.diagonal()`; memory grows as draws x objects.
+        Supports `C @ v`, `C.pairs(i, j)` and `C.diagonal()`; memory grows as draws x objects.
 
     Examples
     --------
@@ -61,7 +59,7 @@ def coclustering_matrix(draws: ArrayLike, *, weights: ArrayLike | None = None) -
     Raises
     ------
     MemoryError
-        Before anything is allocated, where the matrix would take more than half of the machine's memory.
+        If the matrix would take more than half of the machine's memory; it is raised before the matrix is allocated.
 
     Examples
     --------
@@ -109,7 +107,7 @@ def coclustering_pairs(
     """
     labels = np.asarray(draws)
     if labels.ndim != 2 or 0 in labels.shape:
-        raise ValueError(f"draws has shape {labels.shape}: give one label vector a row (draws x objects)")
+        raise ValueError(f"draws has shape {labels.shape}: give one label vector per row (draws x objects)")
     n_draws, n_objects = labels.shape
     share = row_weights(weights, n_draws)
     share = np.full(n_draws, 1.0 / n_draws) if share is None else share / share.sum()
@@ -118,27 +116,27 @@ def coclustering_pairs(
         if index.dtype.kind not in "iu" or ((index < 0) | (index >= n_objects)).any():
             raise ValueError(f"{name} must hold integers from 0 to {n_objects - 1}, the objects of the draws")
     out = np.empty(left.size)
-    step = max(1, BLOCK_ENTRIES // n_draws)
+    step = max(1, CHUNK_ENTRIES // n_draws)
     for start in range(0, left.size, step):
-        block = slice(start, start + step)
-        out[block] = share @ (labels[:, left.ravel()[block]] == labels[:, right.ravel()[block]])
+        chunk = slice(start, start + step)
+        out[chunk] = share @ (labels[:, left.ravel()[chunk]] == labels[:, right.ravel()[chunk]])
     return out.reshape(left.shape)
 
 
 def coclustering_with_clusters(
     draws: ArrayLike, partition: ArrayLike, *, weights: ArrayLike | None = None
 ) -> NDArray[np.float64]:
-    """Mean probability of each object to share a cluster with the members of each cluster of a partition.
+    """Mean probability of each object to share a cluster with the objects of each cluster of a partition.
 
-    In its own cluster the object itself is left out. An object that is alone in its cluster has no other members to be
-    with: its entry there is the probability that it is alone, the share of the draws in which it is.
+    In its own cluster the object itself is left out. For an object that is alone in its cluster the entry there is the
+    probability that it is alone: the share of the draws in which it is.
 
     Parameters
     ----------
     draws, weights
         As for `coclustering`.
     partition : array-like of int, shape (N,)
-        Clusters, numbered in order of appearance if they are not.
+        Clusters; they are renumbered in order of appearance.
 
     Returns
     -------
@@ -166,9 +164,9 @@ def coclustering_with_clusters(
 def mean_with_others(
     together: NDArray[np.float64], z: NDArray[np.int64], found: Draws
 ) -> NDArray[np.float64]:
-    """Mean co-clustering of each object with the other members of its cluster, or the probability of being alone.
+    """Mean co-clustering of each object with the others of its cluster, or the probability of being alone.
 
-    `together` is the expected number of members of the object's cluster, itself included, that have its label.
+    `together` is the expected number of objects of its cluster, itself included, that have its label.
     """
     others = np.bincount(z)[z] - 1
     mean = (together - 1.0) / np.maximum(others, 1)
@@ -178,7 +176,7 @@ def mean_with_others(
 
 
 def _probability_alone(labels: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Share of the draws in which each object has a cluster of its own."""
+    """Share of the draws in which each object is alone in its cluster."""
     alone = np.zeros(labels.shape[1])
     for row, weight in zip(labels, weights, strict=True):
         alone += weight * (np.bincount(row) == 1)[row]

@@ -1,13 +1,14 @@
-"""Proof of correctness as public tools: exact enumeration, tests of chains, and the laws of a family.
+"""Tools to test models: exact enumeration, tests of chains, and equations that every family must satisfy.
 
-Write a family, register two examples, and run :func:`check_family` on them; what fails says which equation does
-not hold. Nothing else in the library imports this package.
+Write a family, register two examples, and run :func:`check_family` on them; a failure names the equation that does
+not hold. No other package of the library imports this one.
 """
 
-from partita.testing import cell_laws, parameter_laws  # put their laws among LAWS
-from partita.testing.data import n_rows, take, with_holes
+from partita.families import n_rows, take
+from partita.testing import cell_laws, parameter_laws  # they add their laws to LAWS
+from partita.testing.data import with_missing_cells
 from partita.testing.enumeration import (
-    Exact,
+    EnumerationResult,
     co_clustering,
     collapsed_bound,
     collapsed_update,
@@ -34,7 +35,7 @@ from partita.testing.twins import check_compiled
 __all__ = [
     "FALSE_ALARM",
     "LAWS",
-    "Exact",
+    "EnumerationResult",
     "Joint",
     "LawViolation",
     "Rule",
@@ -60,5 +61,5 @@ __all__ = [
     "row_statistics",
     "subset_log_evidence",
     "take",
-    "with_holes",
+    "with_missing_cells",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from partita.families import contract
+from partita.families import contract, n_rows
 from partita.families.contract import (
     datum,
     log_marginal,
@@ -23,7 +23,6 @@ from partita.families.contract import (
     touch,
 )
 from partita.families.rows import log_marginals
-from partita.testing.data import n_rows
 from partita.testing.grids import grid
 from partita.testing.laws import (
     agree,
@@ -60,7 +59,7 @@ def _(lik, data, rng):
 
 @law("chain rule", "sum_i log p(x_i | x_1 .. x_{i-1}) = log_marginal(S)")
 def _(lik, data, rng):
-    """Along a random order, the cache kept by ``touch`` alone."""
+    """In a random order, with the cache updated by ``touch`` only."""
     for d in columns(lik):
         rows, height = slices(lik, d)
         s, c, out = np.zeros(rows.stop - rows.start), np.zeros((height, 1)), np.zeros(1)

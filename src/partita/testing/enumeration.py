@@ -1,8 +1,7 @@
-"""Exact answers for a handful of objects, by adding up every clustering there is.
+"""Exact posteriors of a few objects, by a sum over all clusterings.
 
-The evidence of a set of objects is asked of the family's log marginal for complete data only; hidden coordinates
-of partly seen vectors are summed or integrated numerically, so that nothing here shares code with the engines'
-treatment of them.
+The log marginal of the family is used for complete data only. Hidden coordinates of partly observed vectors are summed
+or integrated numerically, so that this module shares no code with their treatment in the engines.
 """
 
 from __future__ import annotations
@@ -14,36 +13,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
+from partita.families import n_rows
 from partita.families.contract import datum, n_columns, observe, stats_start
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.labels import set_partitions
 from partita.partitions import bind, log_eppf, log_labelled
-from partita.testing.data import n_rows
 from partita.testing.grids import completions
 
-__all__ = [
-    "Exact",
-    "co_clustering",
-    "collapsed_bound",
-    "collapsed_update",
-    "enumerate_labels",
-    "enumerate_partitions",
-    "label_marginals",
-    "row_statistics",
-    "subset_log_evidence",
-]
 
-
-class Exact(NamedTuple):
-    """Every clustering, one a row, and its log joint probability with the data."""
+class EnumerationResult(NamedTuple):
+    """All clusterings, one per row, and their log joint probabilities with the data."""
 
     labels: np.ndarray
     log_joint: np.ndarray
 
     @property
     def log_evidence(self) -> float:
-        """Log probability of the data, clusterings summed out."""
+        """Log probability of the data, summed over the clusterings."""
         return float(logsumexp(self.log_joint))
 
     @property
@@ -53,7 +40,7 @@ class Exact(NamedTuple):
 
 
 def row_statistics(lik: Any, data: Any, i: int) -> np.ndarray:
-    """``t(x_i)`` of all columns, by ``observe`` and nothing else.
+    """``t(x_i)`` of all columns, computed by ``observe`` alone.
 
     Examples
     --------
@@ -69,13 +56,13 @@ def row_statistics(lik: Any, data: Any, i: int) -> np.ndarray:
 
 
 def subset_log_evidence(block: Block) -> np.ndarray:
-    """Log evidence of every subset of the objects as one cluster; bit i of the index says whether i is in it.
+    """Log evidence of every subset of the objects as one cluster; bit i of the index tells whether i is in it.
 
     Parameters
     ----------
     block : Block
-        A family and few objects. Every partly seen vector multiplies the work by the nodes of its hidden
-        coordinates, so keep those to two or three in all.
+        A family and few objects. Every partly observed vector multiplies the work by the number of nodes for its hidden
+        coordinates, so there should be at most two or three.
 
     Examples
     --------
@@ -91,7 +78,9 @@ def subset_log_evidence(block: Block) -> np.ndarray:
         rule = completions(lik, data, i)
         if rule is None:
             t = row_statistics(lik, data, i)
-            nodes.append(np.where(np.isnan(t), 0.0, t)[:, None])  # nothing seen: nothing said
+            nodes.append(
+                np.where(np.isnan(t), 0.0, t)[:, None]
+            )  # an object without observed cells adds nothing
             log_weights.append(np.zeros(1))
         else:
             M = len(rule.log_weights)
@@ -108,7 +97,7 @@ def subset_log_evidence(block: Block) -> np.ndarray:
     return out
 
 
-def enumerate_labels(blocks: Sequence[Block], prior: Any) -> Exact:
+def enumerate_labels(blocks: Sequence[Block], prior: Any) -> EnumerationResult:
     """All label vectors under a labelled prior (finite Dirichlet, stick-breaking).
 
     Examples
@@ -123,10 +112,10 @@ def enumerate_labels(blocks: Sequence[Block], prior: Any) -> Exact:
     K = prior.n_components
     Z = np.array(list(itertools.product(range(K), repeat=n_rows(blocks[0].data))))
     log_prior = [log_labelled(prior, np.bincount(z, minlength=K).astype(float)) for z in Z]
-    return Exact(Z, np.array(log_prior) + _log_likelihood(blocks, Z))
+    return EnumerationResult(Z, np.array(log_prior) + _log_likelihood(blocks, Z))
 
 
-def enumerate_partitions(blocks: Sequence[Block], prior: Any) -> Exact:
+def enumerate_partitions(blocks: Sequence[Block], prior: Any) -> EnumerationResult:
     """All set partitions under an exchangeable prior (any with ``log_eppf``).
 
     Examples
@@ -142,7 +131,7 @@ def enumerate_partitions(blocks: Sequence[Block], prior: Any) -> Exact:
     prior = bind(prior, N)
     Z = np.array(list(set_partitions(N)))
     log_prior = [log_eppf(prior, np.bincount(z).astype(float), int(z.max()) + 1) for z in Z]
-    return Exact(Z, np.array(log_prior) + _log_likelihood(blocks, Z))
+    return EnumerationResult(Z, np.array(log_prior) + _log_likelihood(blocks, Z))
 
 
 def _log_likelihood(blocks: Sequence[Block], Z: np.ndarray) -> np.ndarray:
@@ -152,24 +141,24 @@ def _log_likelihood(blocks: Sequence[Block], Z: np.ndarray) -> np.ndarray:
     return table[np.einsum("zik,i->zk", members, bits)].sum(axis=1)
 
 
-def label_marginals(exact: Exact, n_labels: int) -> np.ndarray:
+def label_marginals(exact: EnumerationResult, n_labels: int) -> np.ndarray:
     """``P(z_i = k | data)``, [object, label].
 
     Examples
     --------
-    >>> label_marginals(Exact(np.array([[0, 0], [0, 1]]), np.log([0.3, 0.1])), 2)
+    >>> label_marginals(EnumerationResult(np.array([[0, 0], [0, 1]]), np.log([0.3, 0.1])), 2)
     array([[1.  , 0.  ],
            [0.75, 0.25]])
     """
     return np.stack([exact.posterior @ (exact.labels == k) for k in range(n_labels)], axis=1)
 
 
-def co_clustering(exact: Exact) -> np.ndarray:
+def co_clustering(exact: EnumerationResult) -> np.ndarray:
     """``P(z_i = z_j | data)``, [object, object].
 
     Examples
     --------
-    >>> co_clustering(Exact(np.array([[0, 0], [0, 1]]), np.log([0.3, 0.1])))
+    >>> co_clustering(EnumerationResult(np.array([[0, 0], [0, 1]]), np.log([0.3, 0.1])))
     array([[1.  , 0.75],
            [0.75, 1.  ]])
     """
@@ -177,19 +166,19 @@ def co_clustering(exact: Exact) -> np.ndarray:
     return np.tensordot(exact.posterior, same, axes=1)
 
 
-def collapsed_bound(exact: Exact, R: np.ndarray) -> float:
+def collapsed_bound(exact: EnumerationResult, R: np.ndarray) -> float:
     """``E_q[log p(X, z)] + H(q)`` of independent labels with probabilities R: the collapsed variational bound.
 
     Parameters
     ----------
-    exact : Exact
-        Of :func:`enumerate_labels`.
+    exact : EnumerationResult
+        From :func:`enumerate_labels`.
     R : ndarray (N, K)
         Responsibilities.
 
     Examples
     --------
-    >>> exact = Exact(np.array([[0], [1]]), np.log([0.3, 0.1]))
+    >>> exact = EnumerationResult(np.array([[0], [1]]), np.log([0.3, 0.1]))
     >>> bool(np.isclose(collapsed_bound(exact, np.array([[0.75, 0.25]])), exact.log_evidence))
     True
     """
@@ -197,12 +186,12 @@ def collapsed_bound(exact: Exact, R: np.ndarray) -> float:
     return float(np.sum(q[q > 0] * exact.log_joint[q > 0]) - xlogy(R, R).sum())
 
 
-def collapsed_update(exact: Exact, R: np.ndarray, i: int) -> np.ndarray:
-    """The probabilities of object i that maximise the collapsed bound, the other rows of R held.
+def collapsed_update(exact: EnumerationResult, R: np.ndarray, i: int) -> np.ndarray:
+    """The probabilities of object i that maximize the collapsed bound, with the other rows of R fixed.
 
     Examples
     --------
-    >>> exact = Exact(np.array([[0], [1]]), np.log([0.3, 0.1]))
+    >>> exact = EnumerationResult(np.array([[0], [1]]), np.log([0.3, 0.1]))
     >>> collapsed_update(exact, np.array([[0.5, 0.5]]), 0)
     array([0.75, 0.25])
     """

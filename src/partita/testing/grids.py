@@ -1,8 +1,8 @@
-"""Sums and integrals over what a datum can be: the ruler that densities are measured with.
+"""Sums and integrals over all values of a datum, to check that densities sum to 1.
 
-A *rule* is nodes and log weights. Integrals over the real line use ``x = centre + scale sinh(u)`` and equal steps
-in u, which takes Student tails and narrow bells alike; sums over counts are exact for small counts and turn into
-an integral over the smooth tail (Euler and Maclaurin).
+A *rule* consists of nodes and log weights. Integrals over the real line use ``x = center + scale sinh(u)`` and equal
+steps in u, which suits both Student tails and narrow peaks; sums over counts are exact for small counts and become an
+integral over the smooth tail (Euler-Maclaurin).
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from partita.families import (
     Poisson,
 )
 
-__all__ = ["Rule", "completions", "count_rule", "grid", "positive_rule", "product_rule", "real_rule"]
-
 
 class Rule(NamedTuple):
     """Nodes and log weights: ``integral of f`` is about ``sum of exp(log_weights) f(nodes)``."""
@@ -35,8 +33,8 @@ class Rule(NamedTuple):
     log_weights: np.ndarray
 
 
-def real_rule(centre: float, scale: float, *, step: float = 0.05, reach: float = 14.0) -> Rule:
-    """Integrates over the real line.
+def real_rule(center: float, scale: float, *, step: float = 0.05, reach: float = 14.0) -> Rule:
+    """A rule for integrals over the real line.
 
     Examples
     --------
@@ -45,11 +43,11 @@ def real_rule(centre: float, scale: float, *, step: float = 0.05, reach: float =
     True
     """
     u = np.arange(-round(reach / step), round(reach / step) + 1) * step
-    return Rule(centre + scale * np.sinh(u), np.log(scale * np.cosh(u) * step))
+    return Rule(center + scale * np.sinh(u), np.log(scale * np.cosh(u) * step))
 
 
 def positive_rule(scale: float, *, step: float = 0.05, reach: float = 40.0) -> Rule:
-    """Integrates over the positive numbers.
+    """A rule for integrals over the positive numbers.
 
     Examples
     --------
@@ -62,7 +60,7 @@ def positive_rule(scale: float, *, step: float = 0.05, reach: float = 40.0) -> R
 
 
 def count_rule(exact: int = 60, *, n_tail: int = 40, reach: float = 25.0) -> Rule:
-    """Sums over 0, 1, 2, ... of a function that is smooth beyond ``exact``.
+    """A rule for sums over 0, 1, 2, ... of a function that is smooth beyond ``exact``.
 
     A tail that falls like ``x^-(1 + a)`` is cut off at a relative weight of ``exp(-a reach)``; a longer reach would
     lose the digits of log gamma functions instead.
@@ -97,14 +95,14 @@ def product_rule(rules: list[Rule]) -> Rule:
     return Rule(nodes.reshape(-1, len(rules)), np.sum(weights, axis=0).ravel())
 
 
-# ---- every value that a datum can take ---------------------------------------------------------------------
+# ---- all values of a datum ---------------------------------------------------------------------
 
 
 @singledispatch
 def grid(lik: Any, d: int) -> Rule:
     """All values of a datum in column ``d``, as data whose other columns are missing, and their log weights.
 
-    Register one for your own family, and :func:`partita.testing.check_family` measures its densities with it.
+    Register it for a new family, and :func:`partita.testing.check_family` integrates its densities.
 
     Examples
     --------
@@ -172,12 +170,12 @@ def _(lik, d, total: int = 20):
     return Rule(CountVectors.from_dense(X), np.zeros(len(X)))
 
 
-# ---- every value that the hidden part of a vector can take ---------------------------------------------------
+# ---- all values of the hidden part of a vector ---------------------------------------------------
 
 
 @singledispatch
 def completions(lik: Any, data: Any, i: int) -> Rule | None:
-    """The completed data of a partly seen object and their log weights; None where nothing is hidden.
+    """The completed data of a partly observed object and their log weights; None if nothing is hidden.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Labels, hyper-parameters and data drawn together from a model: what Geweke's test compares a sampler with."""
+"""Labels, hyper-parameters and data drawn jointly from a model, for Geweke's test of a sampler."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from partita.families.registry import Block
 from partita.partitions import PitmanYor, bind, with_concentration
 from partita.partitions import simulate as simulate_labels
 
-__all__ = ["Joint", "draw_joint", "redraw_data"]
-
 
 class Joint(NamedTuple):
-    """A prior and a family with their present hyper-parameters, labels and data."""
+    """A prior and a family with their current hyper-parameters, labels and data."""
 
     prior: Any
     family: Any
@@ -25,11 +23,11 @@ class Joint(NamedTuple):
 
     @property
     def blocks(self) -> list[Block]:
-        """The data as engines take them."""
+        """The data as the engines read them."""
         return [Block(self.family, self.data, ())]
 
     def traits(self) -> dict[str, float]:
-        """Numbers that do not depend on the names of clusters: K, the largest size, hyper-parameters, log joint."""
+        """Quantities that do not depend on the labels of clusters: K, largest size, hyper-parameters, log joint."""
         sizes = np.bincount(self.z)
         chain = chains.start(self.blocks, self.prior, self.z, seed=0, dtype=np.float64)
         traits = {"K": float(np.count_nonzero(sizes)), "largest": float(sizes.max())}
@@ -49,20 +47,20 @@ def draw_joint(
     learn_concentration: bool = False,
     spread: float = 0.0,
 ) -> Joint:
-    """Hyper-parameters, then labels, then data of N objects.
+    """Draw hyper-parameters, then labels, then data of N objects.
 
     Parameters
     ----------
     prior, family
-        The model; with hyperpriors, what they are centred on.
+        The model; hyperpriors are centered on its values.
     N : int
         Number of objects.
     rng : Generator
-        Of all draws.
-    learn_concentration : bool
+        Source of all draws.
+    learn_concentration : bool, default=False
         Draw the concentration from the unit exponential and the discount from the uniform distribution.
-    spread : float
-        Standard deviation of the family's hyper-parameters on their free scale.
+    spread : float, default=0.0
+        Standard deviation of the family's hyper-parameters on their unconstrained scale.
 
     Examples
     --------
@@ -84,7 +82,7 @@ def draw_joint(
 
 
 def redraw_data(joint: Joint, rng: np.random.Generator) -> Joint:
-    """New data given labels and hyper-parameters; the parameters of the clusters are drawn on the way.
+    """Draw parameters of the clusters and then new data, given labels and hyper-parameters.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""The laws of a family: equations that tie its functions to each other, each checked on examples.
+"""The laws of a family: equations between its functions, each checked on examples.
 
-A family is right when its small functions agree: what the cache predicts must be what the marginal says, what is
-drawn must be what is expected. :func:`check_family` runs every law that the family has the functions for; a
-violation names the equation, both of its sides, and where they differ. Laws by Monte Carlo allow five standard
-errors, so a correct family fails one in millions.
+A family is correct if its functions agree: for example, the predictive density from the cache must equal the ratio of
+two marginals, and the mean of draws must equal the expectation. :func:`check_family` checks every law for which the
+family has the functions; a violation names the equation, its two sides, and where they differ. Laws by Monte Carlo
+allow five standard errors, so that a correct family fails with a probability below 1e-6.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.dispatch import interpreted
+from partita.families import n_rows
 from partita.families.contract import cache_start, n_columns, partly_seen, stats_start
 from partita.families.rows import project_rows, refresh_clusters, score_rows
-from partita.testing.data import n_rows
 from partita.testing.enumeration import row_statistics
 from partita.testing.grids import grid
-
-__all__ = ["LAWS", "Law", "LawViolation", "check_family", "law"]
 
 N_DRAWS = 20_000
 SIGMAS = 5.0
@@ -31,7 +29,7 @@ class LawViolation(AssertionError):
 
 
 class Law(NamedTuple):
-    """A law: its equation, its check, and whether the check speaks of a given family and its data."""
+    """A law: its equation, its check, and whether the check applies to a given family and its data."""
 
     equation: str
     check: Callable[[Any, Any, np.random.Generator], None]
@@ -42,6 +40,7 @@ LAWS: dict[str, Law] = {}
 
 
 def complete(lik: Any, data: Any) -> bool:
+    """Whether no vector is partly observed."""
     return not partly_seen(lik, data)
 
 
@@ -51,6 +50,7 @@ def plain(lik: Any, data: Any) -> bool:
 
 
 def powered(lik: Any) -> bool:
+    """Whether the likelihood is a power of a density."""
     return not np.all(getattr(lik, "power", 1.0) == 1.0)
 
 
@@ -62,7 +62,7 @@ def measurable(lik: Any, data: Any) -> bool:
 
 
 def law(name: str, equation: str, applies: Callable[[Any, Any], bool] = complete) -> Callable:
-    """Put a check among the laws."""
+    """Decorator that adds a check to ``LAWS``."""
 
     def add(check: Callable) -> Callable:
         LAWS[name] = Law(equation, check, applies)
@@ -76,19 +76,19 @@ def check_family(
 ) -> list[str]:
     """Check every law on a family and a few objects; raises :class:`LawViolation` at the first that fails.
 
-    Runs uncompiled, so that a new family needs no compiler to be tried.
+    The checks run uncompiled, so that a new family can be tried without compilation.
 
     Parameters
     ----------
     lik : NamedTuple
         The family.
     data : container
-        A handful of objects (8 will do) in the family's container; missing cells are welcome, and vectors with
-        hidden coordinates are checked against sums over what they hide.
-    rng : Generator, optional
-        For the draws; by default the same ones every time.
-    skip : sequence of str
-        Names in ``LAWS`` to leave out (an approximate ``curvature``, say).
+        A few objects (8 suffice) in the container of the family. Missing cells are allowed; vectors with hidden
+        coordinates are checked against sums over the hidden values.
+    rng : Generator, default=None
+        Source of the draws; None means the same draws every time.
+    skip : sequence of str, default=()
+        Names in ``LAWS`` to leave out, for example an approximate ``curvature``.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def check_family(
 
 
 def agree(name: str, lik: Any, left: Any, right: Any, tol: Any = 1e-9, where: str = "") -> None:
-    """Raise unless both sides agree; ``tol`` is absolute per unit of size."""
+    """Raise a LawViolation unless both sides agree within ``tol`` times one plus the size of the right side."""
     left, right = np.broadcast_arrays(np.asarray(left, float), np.asarray(right, float))
     slack = np.broadcast_to(tol, left.shape) * (1.0 + np.abs(right))
     bad = ~((np.abs(left - right) <= slack) | (left == right))
@@ -126,10 +126,11 @@ def agree(name: str, lik: Any, left: Any, right: Any, tol: Any = 1e-9, where: st
         )
 
 
-# ---- what the checks share ---------------------------------------------------------------------------------
+# ---- functions for the checks ---------------------------------------------------------------------------------
 
 
 def columns(lik: Any) -> range:
+    """Indices of the columns."""
     return range(int(n_columns(lik)))
 
 
@@ -154,6 +155,7 @@ def predictives(lik: Any, S: np.ndarray, data: Any) -> np.ndarray:
 
 
 def densities(lik: Any, theta: np.ndarray, data: Any) -> np.ndarray:
+    """Log density [object, cluster] of all objects under the parameters of each cluster."""
     L = np.zeros((n_rows(data), theta.shape[1]))
     project_rows(lik, data, np.arange(len(L)), theta, L)
     return L
@@ -166,7 +168,7 @@ def inner(theta: np.ndarray, T: np.ndarray) -> np.ndarray:
 
 
 def nested_statistics(lik: Any, data: Any) -> np.ndarray:
-    """Statistics of nobody, of the first half of the objects, and of all."""
+    """Statistics of no object, of the first half of the objects, and of all."""
     T = rows_statistics(lik, data)
     half = T[:, : T.shape[1] // 2].sum(axis=1)
     return np.stack([np.zeros(len(T)), half, T.sum(axis=1)], axis=1)

@@ -1,7 +1,8 @@
-"""Is a chain right? Its draws against the exact posterior, and Geweke's test where there is none.
+"""Tests of chains: against the exact posterior, and Geweke's test where that is not available.
 
-Every verdict is a p-value, so that a test can state how often it alarms for nothing. Draws of a chain depend on each
-other: each statistic is deflated by the effective number of draws, so thin a chain until its draws are nearly free.
+Every result is a p-value, so that a test has a known rate of false alarms. Draws of a chain depend on each other: each
+statistic is scaled down to the effective number of draws, so a chain should be thinned until its draws are nearly
+independent.
 """
 
 from __future__ import annotations
@@ -12,24 +13,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2, ks_2samp, kstwobign, rankdata
 
-from partita.testing.enumeration import Exact
+from partita.testing.enumeration import EnumerationResult
 
-__all__ = [
-    "FALSE_ALARM",
-    "check_geweke",
-    "chi_square",
-    "effective_size",
-    "geweke",
-    "posterior_p_value",
-]
-
-FALSE_ALARM = 1e-6  # how often a check of a correct chain fails
-SUSPICION = 1e-3  # below this p-value the test of Geweke is repeated with more draws
-LEAST_EXPECTED = 20.0  # draws in a bin of a chi-square; rarer states are pooled
+FALSE_ALARM = 1e-6  # probability that the check of a correct chain fails
+RETRY_P_VALUE = 1e-3  # below this p-value Geweke's test is repeated with more draws
+MIN_EXPECTED = 20.0  # expected draws per bin of a chi-square test; rarer states are pooled
 
 
 def effective_size(x: np.ndarray) -> float:
-    """Number of independent draws that know the mean as well as the draws ``x`` of a chain.
+    """Number of independent draws that estimate the mean as well as the draws ``x`` of a chain.
 
     Sums of neighbouring pairs of autocorrelations are added up while they are positive (Geyer 1992).
 
@@ -40,10 +32,10 @@ def effective_size(x: np.ndarray) -> float:
     (True, True)
     """
     n = len(x)
-    centred = x - x.mean()
-    if not np.any(centred):
+    centered = x - x.mean()
+    if not np.any(centered):
         return float(n)
-    spectrum = np.fft.rfft(centred, 2 * n)
+    spectrum = np.fft.rfft(centered, 2 * n)
     covariance = np.fft.irfft(spectrum * np.conj(spectrum))[: n - n % 2]
     pairs = (covariance / covariance[0]).reshape(-1, 2).sum(axis=1)
     ends = np.flatnonzero(pairs <= 0.0)
@@ -67,9 +59,9 @@ def chi_square(counts: np.ndarray, p: np.ndarray, effective: float | None = None
     share = 1.0 if effective is None else min(effective / n, 1.0)
     order = np.argsort(p)
     expected, seen = share * n * p[order], share * counts[order]
-    # the rarest bins together, as many as it takes to expect enough draws in what they make up
-    n_rare = int(np.count_nonzero(expected < LEAST_EXPECTED))
-    while 0 < n_rare < len(p) and expected[:n_rare].sum() < LEAST_EXPECTED:
+    # pool the rarest bins, as many as are needed to expect enough draws in the pool
+    n_rare = int(np.count_nonzero(expected < MIN_EXPECTED))
+    while 0 < n_rare < len(p) and expected[:n_rare].sum() < MIN_EXPECTED:
         n_rare += 1
     if n_rare:
         expected = np.append(expected[n_rare:], expected[:n_rare].sum())
@@ -77,19 +69,19 @@ def chi_square(counts: np.ndarray, p: np.ndarray, effective: float | None = None
     return float(chi2.sf(((seen - expected) ** 2 / expected).sum(), max(len(expected) - 1, 1)))
 
 
-def posterior_p_value(exact: Exact, draws: np.ndarray) -> float:
-    """P-value of the draws of a chain under the exact posterior: of all clusterings, and of how many clusters.
+def posterior_p_value(exact: EnumerationResult, draws: np.ndarray) -> float:
+    """P-value of the draws of a chain under the exact posterior of the clusterings and of their number of clusters.
 
     Parameters
     ----------
-    exact : Exact
-        Of :func:`enumerate_partitions` or :func:`enumerate_labels`.
+    exact : EnumerationResult
+        From :func:`enumerate_partitions` or :func:`enumerate_labels`.
     draws : ndarray (draws, objects)
-        Labels, written as those in ``exact`` are: canonical ones for partitions.
+        Labels in the form of those in ``exact``: canonical ones for partitions.
 
     Examples
     --------
-    >>> exact = Exact(np.array([[0, 0], [0, 1]]), np.log([0.3, 0.1]))
+    >>> exact = EnumerationResult(np.array([[0, 0], [0, 1]]), np.log([0.3, 0.1]))
     >>> draws = np.repeat(exact.labels, [300, 100], axis=0)[np.random.default_rng(0).permutation(400)]
     >>> posterior_p_value(exact, draws) > 0.5, posterior_p_value(exact, 1 * (draws == 0)) < 1e-6
     (True, True)
@@ -97,7 +89,7 @@ def posterior_p_value(exact: Exact, draws: np.ndarray) -> float:
     place = {tuple(z): s for s, z in enumerate(exact.labels.tolist())}
     states = np.array([place.get(tuple(z), -1) for z in draws.tolist()])
     if np.any(states < 0):
-        return 0.0  # a clustering that does not exist
+        return 0.0  # a clustering of probability 0
     n_clusters = np.array([len(set(z)) for z in exact.labels.tolist()])
     n_alone = np.array([sum(z.count(k) == 1 for k in set(z)) for z in exact.labels.tolist()])
     log_joint = np.where(np.isfinite(exact.log_joint), exact.log_joint, 0.0)
@@ -118,25 +110,25 @@ def geweke(
     rng: np.random.Generator,
     n_draws: int,
 ) -> dict[str, float]:
-    """P-values of Geweke's test of a sampler: two ways to draw parameters and data together must agree.
+    """P-values of Geweke's test of a sampler: two ways to draw parameters and data jointly must agree.
 
-    One way draws everything from the prior; the other is a chain that redraws the data given the parameters, then
-    moves the parameters given the data. Each trait is compared by Kolmogorov and Smirnov, with the effective number
-    of draws of the chain: on the safe side, for the slowest trend of a chain counts for every quantile. A chain that
-    wanders without end has few effective draws and may pass: run a chain long enough to see it come back.
+    One way draws everything from the prior. The other is a chain that alternates between drawing the data given the
+    parameters and moving the parameters given the data. Each trait is compared by a Kolmogorov-Smirnov test with the
+    effective number of draws of the chain, which is conservative. A chain that drifts has few effective draws and may
+    pass, so the chain must be long enough.
 
     Parameters
     ----------
     draw : callable
         ``draw(rng)``: a state, parameters and data, from the prior.
     step : callable
-        ``step(state, rng)``: the sampler under test moves the parameters, then the data are drawn anew.
+        ``step(state, rng)``: the sampler under test moves the parameters, then new data are drawn.
     traits : callable
         ``traits(state)``: numbers by name.
     rng : Generator
-        Of both ways.
+        Source of both kinds of draws.
     n_draws : int
-        States of either way.
+        Number of states of each kind.
 
     Examples
     --------
@@ -159,8 +151,8 @@ def geweke(
     out = {}
     for name, x, y in zip(names, prior.T, chain.T, strict=True):
         if np.isnan(x).all() or (np.ptp(x) == 0.0 and np.array_equal(x, y)):
-            continue  # the model does not have this trait, or holds it fixed
-        free = effective_size(rankdata(y))  # of ranks: no moments needed
+            continue  # the model lacks this trait, or keeps it fixed
+        free = effective_size(rankdata(y))  # of ranks, which needs no moments
         distance = ks_2samp(x, y, method="asymp").statistic
         out[name] = float(kstwobign.sf(distance * np.sqrt(n_draws * free / (n_draws + free))))
     return out
@@ -175,7 +167,7 @@ def check_geweke(
     *,
     more: int = 10,
 ) -> None:
-    """Geweke's test with one retry: where it is suspicious, ``more`` times the draws decide, at :data:`FALSE_ALARM`.
+    """Geweke's test with one retry: below ``RETRY_P_VALUE``, ``more`` times the draws decide at :data:`FALSE_ALARM`.
 
     Examples
     --------
@@ -188,7 +180,7 @@ def check_geweke(
     """
     rng = np.random.default_rng(seed)
     p = geweke(draw, step, traits, rng, n_draws)
-    if min(p.values()) * len(p) >= SUSPICION:
+    if min(p.values()) * len(p) >= RETRY_P_VALUE:
         return
     p = geweke(draw, step, traits, rng, more * n_draws)
     worst = min(p, key=lambda name: p[name])

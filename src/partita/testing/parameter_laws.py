@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from partita.families import n_rows
 from partita.families.contract import (
     draw,
     expect,
@@ -20,7 +21,6 @@ from partita.families.contract import (
     stats_start,
 )
 from partita.families.rows import scatter_rows
-from partita.testing.data import n_rows
 from partita.testing.enumeration import row_statistics
 from partita.testing.grids import completions, grid
 from partita.testing.laws import (
@@ -159,7 +159,7 @@ def _(lik, data, rng):
     whole = [i for i in range(n_rows(data)) if completions(lik, data, i) is None]
     S = np.zeros((stats_start(lik, n_columns(lik)), 1))
     for i in whole:
-        S[:, 0] += np.nan_to_num(row_statistics(lik, data, i))  # a vector with nothing seen says nothing
+        S[:, 0] += np.nan_to_num(row_statistics(lik, data, i))  # a vector without observed cells adds nothing
     L = predictives(lik, S, data)[:, 0]
     for i in range(n_rows(data)):
         if (rule := completions(lik, data, i)) is not None:

@@ -1,4 +1,4 @@
-"""Compiled twins: the same source, compiled and interpreted."""
+"""Compiled kernels against the same source, interpreted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from partita.dispatch import interpreted, lacks
-from partita.families import contract
+from partita.families import contract, n_rows
 from partita.families.contract import draw, n_columns, partly_seen, spread, spread_start, stats_start
 from partita.families.rows import (
     curve_without_self,
@@ -16,16 +16,13 @@ from partita.families.rows import (
     score_without_self,
     spread_rows,
 )
-from partita.testing.data import n_rows
 from partita.testing.laws import LawViolation, densities, predictives
-
-__all__ = ["check_compiled"]
 
 
 def check_compiled(
     lik: Any, data: Any, rng: np.random.Generator | None = None, *, tol: float = 1e-12
 ) -> None:
-    """Check that every kernel over rows gives compiled what it gives interpreted.
+    """Check that every kernel over rows gives the same result compiled and interpreted.
 
     Examples
     --------
