@@ -194,7 +194,7 @@ def test_signatures_of_huge_labels_and_small_words(monkeypatch):
     check_signatures(huge[rng.integers(0, 6, (300, 4))])
     monkeypatch.setattr(matrices, "LARGEST_WORD", 400)
     check_signatures(rng.integers(-1, 30, (19, 7)))
-    monkeypatch.setattr(matrices, "BLOCK_ROWS", 4)
+    monkeypatch.setattr(matrices, "CHUNK_ROWS", 4)
     check_signatures(rng.integers(-1, 2, (19, 7)))
 
 

@@ -9,12 +9,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from alike import label_matrix
 
-import partita.execution.parts
+import partita.execution.shards
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(partita.execution.parts, "PART_BLOCKS", 1)
+    monkeypatch.setattr(partita.execution.shards, "SHARD_CHUNKS", 1)
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any, NamedTuple
 
-from partita.execution.cluster import Cluster, DaskBlocks, running_client
+from partita.execution.cluster import Cluster, DaskChunks, running_client
 from partita.execution.memory import memory_limit
-from partita.execution.sources import BlockSource
+from partita.execution.sources import ChunkSource
 
 __all__ = ["Choice", "choose"]
 
@@ -39,22 +39,22 @@ class Choice(NamedTuple):
 
 
 def choose(
-    source: BlockSource,
+    source: ChunkSource,
     n_clusters: int,
     executor: Any = None,
     *,
-    in_blocks: bool = False,
+    in_chunks: bool = False,
     verbose: Any = False,
 ) -> Choice:
     """Choose, and say so.
 
     Parameters
     ----------
-    source : BlockSource
+    source : ChunkSource
     n_clusters : int
         Of the model, at most.
     executor : Executor, optional
-    in_blocks : bool
+    in_chunks : bool
         Whether the user has asked for blocks by opening them.
     verbose : bool
         Whether to print the choice to standard error.
@@ -62,19 +62,19 @@ def choose(
     Examples
     --------
     >>> import numpy as np
-    >>> from partita.execution import open_blocks
-    >>> choose(open_blocks(np.zeros((1000, 10))), 5).where
+    >>> from partita.execution import open_chunks
+    >>> choose(open_chunks(np.zeros((1000, 10))), 5).where
     'memory'
     """
-    known = bool(source.sizes) or not isinstance(source, DaskBlocks)
+    known = bool(source.sizes) or not isinstance(source, DaskChunks)
     n_cells = source.n_rows * source.n_columns if known else None
     remote = isinstance(executor, Cluster) or (
-        isinstance(source, DaskBlocks) and running_client() is not None
+        isinstance(source, DaskChunks) and running_client() is not None
     )
     limit = memory_limit()
     if remote:
         where = "cluster"
-    elif in_blocks or isinstance(source, DaskBlocks):
+    elif in_chunks or isinstance(source, DaskChunks):
         where = "blocks"
     else:
         where = "memory" if limit is None or n_cells is None or 8 * n_cells <= FITS * limit else "blocks"

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from partita.execution.parts import FAN, Parts, fold_with
-from partita.execution.sources import BlockSource, Rows
+from partita.execution.shards import FAN, Shards, fold_with
+from partita.execution.sources import ChunkSource, Rows
 
-__all__ = ["Cluster", "ClusterParts", "DaskBlocks", "find_dask", "make_cluster"]
+__all__ = ["Cluster", "ClusterShards", "DaskChunks", "find_dask", "make_cluster"]
 
 PATIENCE = 20.0  # seconds without a result after which the workers are counted
 
 
-class DaskBlocks(BlockSource):
+class DaskChunks(ChunkSource):
     """A Dask array or data frame by its row chunks; the number of their rows may not be known yet."""
 
     def __init__(self, chunks: Sequence[Any], n_columns: int, sizes: Sequence[float] | None):
@@ -37,14 +37,14 @@ class DaskBlocks(BlockSource):
     def place(self, i: int) -> str:
         return f"chunk {i} of the Dask collection"
 
-    def counted(self) -> DaskBlocks:
+    def counted(self) -> DaskChunks:
         """The same with known sizes."""
         if not self.sizes:
             self.sizes = tuple(len(self.load(i)) for i in range(len(self.chunks)))
         return self
 
 
-def find_dask(X: Any) -> DaskBlocks | None:
+def find_dask(X: Any) -> DaskChunks | None:
     """A Dask collection as a source; None for anything else (Dask is not imported for it).
 
     Examples
@@ -57,13 +57,13 @@ def find_dask(X: Any) -> DaskBlocks | None:
     from dask import delayed
 
     if hasattr(X, "columns"):
-        return DaskBlocks(X.to_delayed(), len(X.columns), None)
+        return DaskChunks(X.to_delayed(), len(X.columns), None)
     if X.ndim != 2:
         raise ValueError(f"a table has rows and columns, and this Dask array has {X.ndim} dimensions")
     grid = X.to_delayed()
     beside = delayed(_beside)
     rows = [row[0] if len(row) == 1 else beside(list(row)) for row in grid]
-    source = DaskBlocks(rows, X.shape[1], X.chunks[0])
+    source = DaskChunks(rows, X.shape[1], X.chunks[0])
     if len(grid[0]) > 1:
         source.grid, source.widths = [list(row) for row in grid], X.chunks[1]
     return source
@@ -112,7 +112,7 @@ def make_cluster(executor: Any) -> Cluster:
 
 
 class Cluster:
-    """Passes over parts run on the workers of a Dask client; all else runs here."""
+    """Passes over shards run on the workers of a Dask client; all else runs here."""
 
     def __init__(self, client: Any):
         self.client = client
@@ -155,8 +155,8 @@ class InOrder:
         return total
 
 
-class ClusterParts(Parts):
-    """Parts that are futures on workers, Dask's own chunks, or rows that a worker reads by itself."""
+class ClusterShards(Shards):
+    """Shards that are futures on workers, Dask's own chunks, or rows that a worker reads by itself."""
 
     def __init__(self, starts: np.ndarray, items: Sequence[Any], cluster: Cluster):
         self.starts, self._items, self._cluster = np.asarray(starts), items, cluster
@@ -189,8 +189,8 @@ class ClusterParts(Parts):
         total = fold_with(futures, lambda held: client.submit(node, list(held), pure=False))
         return _wait(total, self._cluster)
 
-    def derive(self, function: Callable[..., Any], common: Any) -> ClusterParts:
-        return ClusterParts(self.starts, self._submit(function, common, None), self._cluster)
+    def derive(self, function: Callable[..., Any], common: Any) -> ClusterShards:
+        return ClusterShards(self.starts, self._submit(function, common, None), self._cluster)
 
     def _submit(self, function: Callable[..., Any], common: Any, own: Sequence[Any] | None) -> list[Any]:
         from dask import delayed

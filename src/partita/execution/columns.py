@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from partita.execution.cluster import Cluster, ClusterParts, OnWorker, _wait
+from partita.execution.cluster import Cluster, ClusterShards, OnWorker, _wait
 
-__all__ = ["GridParts"]
+__all__ = ["GridShards"]
 
 
-class GridParts(ClusterParts):
+class GridShards(ClusterShards):
     """Row chunks of column pieces; ``cuts`` are the first columns of the pieces, then the number of all.
 
-    What is said of :class:`Parts` holds, but ``map`` brings the pieces of a row chunk together on one worker: engines
+    What is said of :class:`Shards` holds, but ``map`` brings the pieces of a row chunk together on one worker: engines
     use ``map_pieces`` and ``through_rows`` instead.
     """
 
@@ -55,10 +55,10 @@ class GridParts(ClusterParts):
             return self._cluster.client.compute(delayed(task, pure=False, traverse=False)(piece))
         return self._cluster.client.submit(task, piece, pure=False)
 
-    def derive_pieces(self, function: Callable[..., Any], common: Sequence[Any]) -> GridParts:
+    def derive_pieces(self, function: Callable[..., Any], common: Sequence[Any]) -> GridShards:
         """The grid of what the function makes of each piece."""
         made = self.submit_pieces(function, common, [None] * len(self.grid))
-        return GridParts(self.starts, made, self.cuts, self._cluster)
+        return GridShards(self.starts, made, self.cuts, self._cluster)
 
     def through_rows(
         self,

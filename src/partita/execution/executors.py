@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["BLOCK_ROWS", "Executor", "Processes", "Serial", "Threads", "make_executor", "row_blocks"]
+__all__ = ["CHUNK_ROWS", "Executor", "Processes", "Serial", "Threads", "make_executor", "row_chunks"]
 
-BLOCK_ROWS = 4096  # a block's responsibilities stay in the processor's cache
+CHUNK_ROWS = 4096  # a block's responsibilities stay in the processor's cache
 
 
 class Executor(Protocol):
@@ -49,7 +49,7 @@ class Threads:
 
 
 class Processes(Threads):
-    """Parts of a table in joblib processes, which read them by themselves; what is in memory stays in threads."""
+    """Shards of a table in joblib processes, which read them by themselves; what is in memory stays in threads."""
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Results in the order of the items."""
@@ -89,17 +89,17 @@ def make_executor(n_jobs: int | None, executor: Any = None) -> Any:
     return make_cluster(executor)
 
 
-def row_blocks(n_rows: int, size: int = BLOCK_ROWS, start: int = 0) -> Iterator[np.ndarray]:
+def row_chunks(n_rows: int, size: int = CHUNK_ROWS, start: int = 0) -> Iterator[np.ndarray]:
     """Row indices of each block.
 
-    Where these rows are a part of a table, and the first of them is its row ``start``, blocks end where those of the
+    Where these rows are part of a table, and the first of them is its row ``start``, blocks end where those of the
     whole table do.
 
     Examples
     --------
-    >>> [len(rows) for rows in row_blocks(5, size=2)]
+    >>> [len(rows) for rows in row_chunks(5, size=2)]
     [2, 2, 1]
-    >>> [len(rows) for rows in row_blocks(5, size=2, start=7)]
+    >>> [len(rows) for rows in row_chunks(5, size=2, start=7)]
     [1, 2, 2]
     """
     lo = 0

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ArrayBlocks", "ArrowBlocks", "BlockSource", "NpyBlocks", "Rows", "find_blocks", "open_blocks"]
+__all__ = ["ArrayChunks", "ArrowChunks", "ChunkSource", "NpyChunks", "Rows", "find_chunks", "open_chunks"]
 
 PARQUET, ARROW = {".parquet", ".pq"}, {".feather", ".arrow", ".ipc"}
-BLOCK_BYTES = 1 << 25  # of an array or memory map, where nobody says how large its blocks are
+CHUNK_BYTES = 1 << 25  # of an array or memory map, where nobody says how large its blocks are
 
 
-class BlockSource:
+class ChunkSource:
     """A table in blocks. ``sizes`` are their numbers of rows, ``n_columns`` is that of their columns.
 
     A subclass writes ``load`` and ``place``; it must be picklable, small, and give the same rows each time.
@@ -53,7 +53,7 @@ class BlockSource:
             first += 1
         return pieces[0] if len(pieces) == 1 else _join(pieces)
 
-    def part(self, lo: int, hi: int) -> Rows:
+    def defer(self, lo: int, hi: int) -> Rows:
         """Rows lo to hi, to be read where they are needed."""
         return Rows(self, lo, hi)
 
@@ -79,7 +79,7 @@ class BlockSource:
 class Rows:
     """Some rows of a source, not yet read."""
 
-    def __init__(self, source: BlockSource, lo: int, hi: int):
+    def __init__(self, source: ChunkSource, lo: int, hi: int):
         self.source, self.lo, self.hi = source, lo, hi
 
     def load(self) -> Any:
@@ -87,12 +87,12 @@ class Rows:
         return self.source.rows(self.lo, self.hi)
 
 
-class ArrayBlocks(BlockSource):
+class ArrayChunks(ChunkSource):
     """An array, cut into blocks.
 
     Examples
     --------
-    >>> source = ArrayBlocks(np.arange(10).reshape(5, 2), rows=2)
+    >>> source = ArrayChunks(np.arange(10).reshape(5, 2), rows=2)
     >>> source.sizes, source.rows(1, 3).tolist()
     ((2, 2, 1), [[2, 3], [4, 5]])
     """
@@ -111,12 +111,12 @@ class ArrayBlocks(BlockSource):
         """A slice needs no blocks."""
         return self.array[lo:hi]
 
-    def part(self, lo: int, hi: int) -> Rows:
+    def defer(self, lo: int, hi: int) -> Rows:
         """Carries its own rows only: another process needs no more."""
-        return Rows(ArrayBlocks(self.array[lo:hi]), 0, hi - lo)
+        return Rows(ArrayChunks(self.array[lo:hi]), 0, hi - lo)
 
 
-class NpyBlocks(BlockSource):
+class NpyChunks(ChunkSource):
     """A two-dimensional array in a .npy file, or a memory map of any file, mapped anew for each block."""
 
     def __init__(self, path: Any, dtype: Any = None, shape: Any = None, offset: int = 0, order: str = "C",
@@ -153,7 +153,7 @@ class NpyBlocks(BlockSource):
         return f"{self.path}, rows {sum(self.sizes[:i])} and after"
 
 
-class ArrowBlocks(BlockSource):
+class ArrowChunks(ChunkSource):
     """Parquet files by row groups, Arrow files by record batches; several files are one table, in order of name."""
 
     def __init__(self, paths: Sequence[Any]):
@@ -214,7 +214,7 @@ def _open_arrow(path: str) -> tuple[Any, list[int]]:
         ) from None
 
 
-def open_blocks(X: Any, rows: int | None = None) -> BlockSource:
+def open_chunks(X: Any, rows: int | None = None) -> ChunkSource:
     """A table in blocks, which estimators then read block by block, whatever its size.
 
     Parameters
@@ -226,51 +226,51 @@ def open_blocks(X: Any, rows: int | None = None) -> BlockSource:
 
     Examples
     --------
-    >>> open_blocks(np.zeros((5, 2)), rows=2).sizes
+    >>> open_chunks(np.zeros((5, 2)), rows=2).sizes
     (2, 2, 1)
     """
-    source = find_blocks(X, rows)
+    source = find_chunks(X, rows)
     if source is not None:
         return source
     array = np.asarray(X)
     if array.ndim != 2:
         raise ValueError(f"a table has rows and columns, and this has {array.ndim} dimensions")
-    return ArrayBlocks(array, rows)
+    return ArrayChunks(array, rows)
 
 
-def find_blocks(X: Any, rows: int | None = None) -> BlockSource | None:
+def find_chunks(X: Any, rows: int | None = None) -> ChunkSource | None:
     """A source for what need not be in memory: files, memory maps, Dask collections; None for all else.
 
     Examples
     --------
-    >>> find_blocks([[1, 2]]) is None
+    >>> find_chunks([[1, 2]]) is None
     True
     """
-    if isinstance(X, BlockSource):
+    if isinstance(X, ChunkSource):
         return X
     if isinstance(X, (str, Path)):
         return _open_path(Path(X), rows)
     if isinstance(X, np.memmap) and X.ndim == 2 and _maps_itself(X):
         order = "F" if X.flags.f_contiguous and not X.flags.c_contiguous else "C"
-        return NpyBlocks(X.filename, X.dtype, X.shape, X.offset, order, rows=rows)
+        return NpyChunks(X.filename, X.dtype, X.shape, X.offset, order, rows=rows)
     from partita.execution.cluster import find_dask
 
     return find_dask(X)
 
 
-def _open_path(path: Path, rows: int | None) -> BlockSource:
+def _open_path(path: Path, rows: int | None) -> ChunkSource:
     if not path.exists():
         raise ValueError(f"{path}: there is no such file or folder")
     if path.is_dir():
         found = sorted(p for p in path.rglob("*") if p.suffix.lower() in PARQUET | ARROW)
         if not found:
             raise ValueError(f"{path}: the folder holds no Parquet or Arrow files")
-        return ArrowBlocks(found)
+        return ArrowChunks(found)
     ending = path.suffix.lower()
     if ending in PARQUET | ARROW:
-        return ArrowBlocks([path])
+        return ArrowChunks([path])
     if ending == ".npy":
-        return NpyBlocks(path, rows=rows)
+        return NpyChunks(path, rows=rows)
     raise ValueError(
         f"{path}: {ending or 'no ending'} is not read in blocks; give Parquet, Arrow or .npy, or read it with "
         "partita.table.read_file"
@@ -285,7 +285,7 @@ def _maps_itself(X: np.memmap) -> bool:
 
 def _equal_sizes(shape: tuple[int, ...], itemsize: int, rows: int | None) -> tuple[int, ...]:
     n = shape[0]
-    rows = rows or max(BLOCK_BYTES // max(itemsize * shape[1], 1), 1)
+    rows = rows or max(CHUNK_BYTES // max(itemsize * shape[1], 1), 1)
     return tuple(min(rows, n - lo) for lo in range(0, n, rows))
 
 

@@ -10,7 +10,7 @@ from partita.labels.checks import MISSING, integer_labels, level_counts, row_wei
 
 # Packed words stay below this, so that one more multiplication is checked before it can overflow.
 LARGEST_WORD = 2**62
-BLOCK_ROWS = 2**13
+CHUNK_ROWS = 2**13
 
 
 class OneHot(NamedTuple):
@@ -207,8 +207,8 @@ def _packed_rows(Y: NDArray[Any]) -> NDArray[np.int64]:
 
 def _append_columns(words: NDArray[np.int64], columns: NDArray[Any], radices: list[int]) -> None:
     """Append the digits label + 1 to every word, in place, by blocks of rows that stay in the cache."""
-    for start in range(0, words.size, BLOCK_ROWS):
-        block = slice(start, start + BLOCK_ROWS)
+    for start in range(0, words.size, CHUNK_ROWS):
+        block = slice(start, start + CHUNK_ROWS)
         word = words[block]
         for m, radix in enumerate(radices):
             word *= radix

@@ -20,7 +20,7 @@ __all__ = ["vote"]
 
 N_CANDIDATES, N_JUDGES = 40, 80  # pivots that are tried, and draws that judge them
 N_ROUNDS = 3
-BLOCK_ROWS = 1 << 14
+CHUNK_ROWS = 1 << 14
 
 
 def vote(draws: ArrayLike) -> PointEstimate:
@@ -62,8 +62,8 @@ def _winners(labels: NDArray[np.integer], pivot: NDArray[np.int64]) -> NDArray[n
     K, N = int(pivot.max()) + 1, len(pivot)
     names = [best_names(contingency(pivot, row.astype(np.int64), sparse=False))[0] for row in labels]
     winners = np.empty(N, np.int64)
-    for start in range(0, N, BLOCK_ROWS):
-        block = slice(start, start + BLOCK_ROWS)
+    for start in range(0, N, CHUNK_ROWS):
+        block = slice(start, start + CHUNK_ROWS)
         votes = np.zeros((len(winners[block]), K), np.int32)
         for row, name in zip(labels, names, strict=True):
             voted = name[row[block]]

@@ -154,7 +154,7 @@ class MixtureConsensus(LabelMixture):
         self.executor = executor
         self.resume = resume
 
-    def _passes_over_parts(self) -> bool:
+    def _passes_over_shards(self) -> bool:
         return True
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:

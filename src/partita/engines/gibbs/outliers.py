@@ -40,7 +40,7 @@ from partita.engines.gibbs.sweep import (
     weigh,
 )
 from partita.engines.passes.rows import Parameters, log_joint_rows
-from partita.execution import row_blocks
+from partita.execution import row_chunks
 from partita.families import put_rows, take
 from partita.families.contract import draw, hidden_rows, impute
 from partita.families.registry import Block
@@ -290,7 +290,7 @@ def step_hidden(chain: NoiseChain, rng: np.random.Generator) -> None:
         block._replace(family=live.family) for block, live in zip(chain.shown, seating.blocks, strict=True)
     )
     u = rng.random(len(rows))
-    for part in row_blocks(len(rows)):
+    for part in row_chunks(len(rows)):
         L = log_joint_rows(shown, Parameters(np.zeros(K), thetas), rows[part])
         reseat_shown(
             prior, seating.z, seating.n, seating.slot_of, seating.name_of, K, fixed, rows[part], L, u[part],

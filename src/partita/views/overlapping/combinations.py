@@ -91,7 +91,7 @@ class Cells(NamedTuple):
         """Log marginal likelihoods given the labels of all views."""
         return CellScores(self, Z, families)
 
-    def row_blocks(self, Z: Any, Y: np.ndarray, v: int, families: tuple[Any, ...]) -> list[Block]:
+    def row_chunks(self, Z: Any, Y: np.ndarray, v: int, families: tuple[Any, ...]) -> list[Block]:
         """The columns of view v as blocks of a mixture, the labels in the other views being given.
 
         Every block of the table is there, if need be without columns, so that all views have blocks of the same types.

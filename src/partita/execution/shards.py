@@ -1,7 +1,7 @@
-"""An encoded table in parts: each pass of an engine is a map over them, and results come back in their order.
+"""An encoded table in shards: each pass of an engine is a map over them, and results come back in their order.
 
-A part is a tuple of what the engine walks over. Parts lie in memory, in a scratch file each, or with the workers of a
-cluster; a pass does not know which. The size of a part depends on the width of the table alone, and results are added
+A shard is a tuple of what the engine walks over. Shards lie in memory, in a scratch file each, or with the workers of a
+cluster; a pass does not know which. The size of a shard depends on the width of the table alone, and results are added
 up in one fixed tree, so that the answer does not depend on blocks, jobs or workers.
 """
 
@@ -16,25 +16,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.execution.executors import BLOCK_ROWS, Executor, Processes, Serial
+from partita.execution.executors import CHUNK_ROWS, Executor, Processes, Serial
 
-__all__ = ["FAN", "LocalParts", "PartData", "Parts", "fold", "fold_with", "local_parts", "part_rows"]
+__all__ = ["FAN", "LocalShards", "ShardData", "Shards", "fold", "fold_with", "local_shards", "shard_rows"]
 
 FAN = 16  # results that a node of the reduction tree adds up
-PART_BYTES, PART_BLOCKS = 1 << 26, 64  # most bytes (8 a cell) and blocks of a part
-KEPT_BYTES = 1 << 28  # parts that are larger together go to scratch files
+SHARD_BYTES, SHARD_CHUNKS = 1 << 26, 64  # most bytes (8 a cell) and blocks of a shard
+KEPT_BYTES = 1 << 28  # shards that are larger together go to scratch files
 
 
-def part_rows(n_columns: int) -> int:
-    """Rows of a part: whole blocks of the engines, fewer of them where rows are wide.
+def shard_rows(n_columns: int) -> int:
+    """Rows of a shard: whole blocks of the engines, fewer of them where rows are wide.
 
     Examples
     --------
-    >>> part_rows(20), part_rows(1000)
+    >>> shard_rows(20), shard_rows(1000)
     (262144, 8192)
     """
-    fit = PART_BYTES // (8 * max(n_columns, 1) * BLOCK_ROWS)
-    return BLOCK_ROWS * min(PART_BLOCKS, 1 << max(int(fit).bit_length() - 1, 0))
+    fit = SHARD_BYTES // (8 * max(n_columns, 1) * CHUNK_ROWS)
+    return CHUNK_ROWS * min(SHARD_CHUNKS, 1 << max(int(fit).bit_length() - 1, 0))
 
 
 def fold(results: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
@@ -79,20 +79,20 @@ def _in_order(results: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any
     return total
 
 
-class Parts:
-    """Parts of a table, and where passes over them run."""
+class Shards:
+    """Shards of a table, and where passes over them run."""
 
-    starts: np.ndarray  # first row of each part, then the number of all rows
+    starts: np.ndarray  # first row of each shard, then the number of all rows
 
     @property
     def n_rows(self) -> int:
-        """Rows of all parts."""
+        """Rows of all shards."""
         return int(self.starts[-1])
 
     def map(
         self, function: Callable[..., Any], common: Any, own: Sequence[Any] | None = None
     ) -> Iterator[Any]:
-        """``function(data, common, own[i])`` of every part, in order. It must be at the top level of a module."""
+        """``function(data, common, own[i])`` of every shard, in order. It must be at the top level of a module."""
         raise NotImplementedError
 
     def reduce(
@@ -102,32 +102,32 @@ class Parts:
         own: Sequence[Any] | None,
         combine: Callable[[Any, Any], Any],
     ) -> Any:
-        """The results of all parts, combined in the fixed tree."""
+        """The results of all shards, combined in the fixed tree."""
         return fold(self.map(function, common, own), combine)
 
-    def derive(self, function: Callable[..., Any], common: Any) -> Parts:
-        """Parts of what the function makes of each, once and for all."""
+    def derive(self, function: Callable[..., Any], common: Any) -> Shards:
+        """Shards of what the function makes of each, once and for all."""
         raise NotImplementedError
 
     def split(self, array: np.ndarray | None) -> list[Any]:
-        """An array over all rows, cut as the parts are."""
+        """An array over all rows, cut as the shards are."""
         if array is None:
             return [None] * (len(self.starts) - 1)
         return [array[lo:hi] for lo, hi in pairwise(self.starts)]
 
 
-class PartData:
-    """Stands in a block for data that lie in parts: the ``index``-th entry of every part."""
+class ShardData:
+    """Stands in a block for data that lie in shards: the ``index``-th entry of every shard."""
 
-    def __init__(self, parts: Parts, index: int):
-        self.parts, self.index = parts, index
+    def __init__(self, shards: Shards, index: int):
+        self.shards, self.index = shards, index
 
     def __len__(self) -> int:
-        return self.parts.n_rows
+        return self.shards.n_rows
 
 
 class Held(NamedTuple):
-    """A part in memory."""
+    """A shard in memory."""
 
     data: Any
 
@@ -137,7 +137,7 @@ class Held(NamedTuple):
 
 
 class Spilled(NamedTuple):
-    """A part in a scratch file: where each array lies in it."""
+    """A shard in a scratch file: where each array lies in it."""
 
     path: str
     layout: Any
@@ -155,8 +155,8 @@ class Place(NamedTuple):
     shape: tuple[int, ...]
 
 
-class LocalParts(Parts):
-    """Parts of this machine: in memory, or in scratch files that vanish with them."""
+class LocalShards(Shards):
+    """Shards of this machine: in memory, or in scratch files that vanish with them."""
 
     def __init__(self, starts: np.ndarray, loaders: Sequence[Any], executor: Executor, folder: Any = None):
         self.starts, self._loaders, self._executor = np.asarray(starts), loaders, executor
@@ -169,7 +169,7 @@ class LocalParts(Parts):
         items = zip(self._loaders, own, strict=True)
         return iter(self._executor.map(Task(function, common), items))
 
-    def derive(self, function: Callable[..., Any], common: Any, *, spill: bool | None = None) -> LocalParts:
+    def derive(self, function: Callable[..., Any], common: Any, *, spill: bool | None = None) -> LocalShards:
         """The results stay in memory while they are small, and in the same process."""
         if isinstance(self._executor, Processes):
             spill = True
@@ -182,17 +182,17 @@ class LocalParts(Parts):
             if spill:
                 folder = folder or Scratch()
                 loaders = [
-                    _spilled(part.data, folder.path / f"part{n}") if isinstance(part, Held) else part
-                    for n, part in enumerate(loaders)
+                    _spilled(shard.data, folder.path / f"shard{n}") if isinstance(shard, Held) else shard
+                    for n, shard in enumerate(loaders)
                 ]
-                loaders.append(_spilled(data, folder.path / f"part{number}"))
+                loaders.append(_spilled(data, folder.path / f"shard{number}"))
             else:
                 loaders.append(Held(data))
-        return LocalParts(self.starts, loaders, self._executor, folder)
+        return LocalShards(self.starts, loaders, self._executor, folder)
 
 
 class Task:
-    """What runs for one part; a class, since processes want something that can be pickled."""
+    """What runs for one shard; a class, since processes want something that can be pickled."""
 
     travels = True
 
@@ -213,13 +213,13 @@ class Scratch:
         weakref.finalize(self, self._folder.cleanup)
 
 
-def local_parts(
+def local_shards(
     n_rows: int, loader: Callable[[int, int], Any], size: int, executor: Executor | None
-) -> LocalParts:
-    """Parts of so many rows each."""
+) -> LocalShards:
+    """Shards of so many rows each."""
     starts = np.append(np.arange(0, n_rows, size), n_rows)
     loaders = [loader(int(lo), int(hi)) for lo, hi in pairwise(starts)]
-    return LocalParts(starts, loaders, executor or Serial())
+    return LocalShards(starts, loaders, executor or Serial())
 
 
 def _bytes_of(data: Any) -> int:
