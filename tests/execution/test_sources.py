@@ -105,9 +105,9 @@ def test_the_tree_keeps_the_order():
     assert fold(words, lambda a, b: a + b) == fold_with(words, "".join) == "".join(words)
 
 
-def test_parts_in_scratch_files_are_the_same_and_vanish(tmp_path):
+def test_shards_in_scratch_files_are_the_same_and_vanish(tmp_path):
     X = np.arange(20.0).reshape(10, 2)
-    raw = local_shards(10, open_chunks(X).part, 4, None)
+    raw = local_shards(10, open_chunks(X).defer, 4, None)
     spilled = raw.derive(_twice, None, spill=True)
     folder = spilled._folder.path
     for kept, read in zip(raw.derive(_twice, None).map(_whole, None), spilled.map(_whole, None), strict=True):

@@ -12,7 +12,7 @@ from partita.partitions import (
     bind,
     fit_hyper,
     log_eppf,
-    log_labelled,
+    log_labeled,
     sample_hyper,
     slice_sample,
     specify,
@@ -24,8 +24,8 @@ N_UPDATES = 3000
 
 
 def objective(prior, n):
-    if not lacks(type(prior), log_labelled):
-        return log_labelled(prior, n)
+    if not lacks(type(prior), log_labeled):
+        return log_labeled(prior, n)
     return log_eppf(prior, n, len(n))
 
 
@@ -151,7 +151,7 @@ def test_slice_sampler_crosses_a_gap_both_ways_alike(rng):
 )
 def test_fit_never_lowers_and_matches_a_grid(prior, n):
     n = np.array(n)[: getattr(prior, "n_components", 4)]
-    if lacks(type(prior), log_labelled):
+    if lacks(type(prior), log_labeled):
         n = np.ceil(n[n > 0])
     fitted = fit_hyper(prior, n)
     assert objective(fitted, n) >= objective(prior, n)

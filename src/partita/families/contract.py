@@ -185,7 +185,7 @@ def widened(lik: Any, S: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
 
 @singledispatch
 def mode(lik: Any, S: np.ndarray) -> np.ndarray:
-    """Natural parameters at the posterior mode, in the family's usual parametrisation (the M step of EM)."""
+    """Natural parameters at the posterior mode, in the family's usual parametrization (the M step of EM)."""
     raise NotImplementedError(f"{type(lik).__name__} has no mode()")
 
 

@@ -51,7 +51,7 @@ VARIANCE_FLOOR = 1e-6  # of the variance of the column: keeps maximum likelihood
 class GaussianDiagonal(NamedTuple):
     """Normal-inverse-gamma family: ``1/variance ~ Gamma(a, b)``, ``mean ~ N(m, variance / k)``; NaN is missing.
 
-    Statistics of a column: ``n, sum x, sum x^2``. Columns come standardised (the table remembers how), so the
+    Statistics of a column: ``n, sum x, sum x^2``. Columns come standardized (the table remembers how), so the
     defaults mean the same for every unit and every origin.
 
     Good for compact groups whose columns vary independently. Not for elongated, tilted groups: use

@@ -45,7 +45,7 @@ class GaussianFull(NamedTuple):
     """Normal-inverse-Wishart family: ``cov ~ IW(nu, Psi)``, ``mean ~ N(m, cov / kappa)``; NaN is hidden.
 
     One column, whose datum is a vector of p numbers. Statistics: ``n``, ``sum x`` and the packed lower triangle
-    of ``sum x x'``. Vectors come standardised coordinate by coordinate.
+    of ``sum x x'``. Vectors come standardized coordinate by coordinate.
 
     Good for tilted, elongated groups with more objects than coordinates. Not for hundreds of coordinates: the
     work grows with their square.

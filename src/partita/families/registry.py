@@ -27,7 +27,7 @@ class Entry(NamedTuple):
     cls: type
     kind: str  # the kind of column it reads
     vector: bool  # whether a datum is a whole row of the block
-    raw: bool  # whether it reads real columns in the user's units, not standardised
+    raw: bool  # whether it reads real columns in the user's units, not standardized
     block: Callable[..., Block]
     examples: Callable[[np.random.Generator], list[tuple[Any, Any]]]
 
@@ -60,7 +60,7 @@ def register_family(
         Whether a datum is a whole row (one column, dependent coordinates) rather than one cell.
     raw : bool
         Whether it wants real columns in the user's units (a family for positive numbers does); other families
-        get them standardised.
+        get them standardized.
     block : callable
         ``block(array, columns, weights, **context) -> Block``; the context holds ``n_levels`` (categorical),
         ``exposure`` (counts) and the options of the user's spec.

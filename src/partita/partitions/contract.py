@@ -3,7 +3,7 @@
 A prior is a NamedTuple of numbers and arrays (so that it pickles, and so that compiled code can take it). Two
 kinds live here. *Exchangeable* priors (Dirichlet process, Pitman-Yor, mixture of finite mixtures, finite
 Dirichlet) give a probability to partitions: clusters have no names, and there is a seat for a new one.
-*Labelled* priors (finite Dirichlet, stick-breaking) give a probability to label vectors with ``n_components``
+*Labeled* priors (finite Dirichlet, stick-breaking) give a probability to label vectors with ``n_components``
 fixed labels, which is what EM and the variational engines work with. The finite Dirichlet is both.
 
 First the *generics*, compiled into the engines; then the *array functions*, called once an iteration from
@@ -31,7 +31,7 @@ __all__ = [
     "expected_n_clusters",
     "fit_hyper",
     "log_eppf",
-    "log_labelled",
+    "log_labeled",
     "log_mass",
     "log_new_seat",
     "log_prior_weights",
@@ -52,7 +52,7 @@ def log_mass(prior, n, K, out):
     """Log weights of the seats of one object, given the sizes ``n[:K]`` of the *other* objects' clusters.
 
     ``out[k]`` is the seat in cluster k, ``out[K]`` a cluster of its own. The weights are those of ``p(z_i =
-    k | z of the others)`` up to a constant: normalise before use. A buffer ``out`` of exactly K entries
+    k | z of the others)`` up to a constant: normalize before use. A buffer ``out`` of exactly K entries
     leaves the new cluster out. An exchangeable prior wants occupied clusters (an empty one gets weight 0,
     except under the finite Dirichlet, where it is one of the empty labels by name).
 
@@ -100,7 +100,7 @@ def log_eppf(prior, n, K):
 
 
 @generic
-def log_labelled(prior, n):
+def log_labeled(prior, n):
     """Log probability of one label vector in which label k occurs ``n[k]`` times; fractional n allowed.
 
     The sum over all label vectors is 1. With expected sizes in place of ``n`` this is the term of the
@@ -109,8 +109,8 @@ def log_labelled(prior, n):
     Examples
     --------
     >>> import numpy as np
-    >>> from partita.partitions import FiniteDirichlet, log_labelled
-    >>> round(float(np.exp(log_labelled(FiniteDirichlet(2.0, 2), np.array([1.0, 1.0])))), 6)
+    >>> from partita.partitions import FiniteDirichlet, log_labeled
+    >>> round(float(np.exp(log_labeled(FiniteDirichlet(2.0, 2), np.array([1.0, 1.0])))), 6)
     0.166667
     """
 
@@ -204,7 +204,7 @@ def mode_log_weights(prior: Any, n: np.ndarray, flat: bool = False) -> np.ndarra
 
 @singledispatch
 def log_prior_weights(prior: Any, log_weights: np.ndarray) -> float:
-    """Log prior density of the weights: the penalty that ``mode_log_weights`` maximises.
+    """Log prior density of the weights: the penalty that ``mode_log_weights`` maximizes.
 
     Weights on the boundary are left out of the sum, so values compare only between equal supports.
 
@@ -387,7 +387,7 @@ def sample_hyper(
 def fit_hyper(prior: Any, n: np.ndarray) -> Any:
     """Empirical Bayes: the concentration (and discount) under which these sizes are the most probable.
 
-    Maximises ``log_labelled`` (finite Dirichlet, stick-breaking; n may be fractional, and then the
+    Maximizes ``log_labeled`` (finite Dirichlet, stick-breaking; n may be fractional, and then the
     variational bound cannot fall) or ``log_eppf`` (the others) over concentrations from 1e-3 to 1e3 and
     discounts from 0 to 0.99; the box is needed because one cluster, or all singletons, have their maximum
     at infinity. The result is never less probable than the prior that came in.

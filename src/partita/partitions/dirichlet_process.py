@@ -15,7 +15,7 @@ from partita.partitions.gibbs_type import (
     seat_discount,
     seat_in_turn,
 )
-from partita.partitions.learning import UNIFORM, UNIT_GAMMA, check_positive, maximise_positive
+from partita.partitions.learning import UNIFORM, UNIT_GAMMA, check_positive, maximize_positive
 from partita.partitions.registry import register_examples
 
 
@@ -114,7 +114,7 @@ def _(prior, n):
     sizes = n[n > 0]
     K, N = len(sizes), float(sizes.sum())
     return DirichletProcess(
-        maximise_positive(
+        maximize_positive(
             lambda alpha: log_gibbs_weight(DirichletProcess(alpha), N, K), float(prior.concentration)
         )
     )

@@ -22,7 +22,7 @@ from partita.partitions.learning import (
     UNIFORM,
     UNIT_GAMMA,
     check_positive,
-    maximise_positive,
+    maximize_positive,
     sample_positive,
 )
 from partita.partitions.registry import register_examples
@@ -105,7 +105,7 @@ def _(prior, N, K):
 register_gibbs_type(FiniteDirichlet)
 
 
-@contract.log_labelled.register(FiniteDirichlet)
+@contract.log_labeled.register(FiniteDirichlet)
 def _(prior, n):
     alpha = prior.concentration
     a = alpha / prior.n_components
@@ -206,7 +206,7 @@ def _(prior, N):
 @contract.sample_hyper.register(FiniteDirichlet)
 def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
     alpha = sample_positive(
-        lambda x: contract.log_labelled(FiniteDirichlet(x, prior.n_components), n),
+        lambda x: contract.log_labeled(FiniteDirichlet(x, prior.n_components), n),
         prior.concentration,
         rng,
         hyperprior,
@@ -216,8 +216,8 @@ def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
 
 @contract.fit_hyper.register(FiniteDirichlet)
 def _(prior, n):
-    alpha = maximise_positive(
-        lambda x: contract.log_labelled(FiniteDirichlet(x, prior.n_components), n), float(prior.concentration)
+    alpha = maximize_positive(
+        lambda x: contract.log_labeled(FiniteDirichlet(x, prior.n_components), n), float(prior.concentration)
     )
     return FiniteDirichlet(alpha, prior.n_components)
 

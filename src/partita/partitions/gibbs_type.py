@@ -114,7 +114,7 @@ def mean_occupied(alpha, sigma: float, N: int):
 def log_stirling(sigma: float, N: int, K_max: int) -> np.ndarray:
     """Log of the sum of ``prod_k (1 - sigma)_{n_k - 1}`` over partitions of N objects in K <= K_max clusters.
 
-    Generalised Stirling numbers: times V(N, K) they are the distribution of the number of clusters.
+    Generalized Stirling numbers: times V(N, K) they are the distribution of the number of clusters.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln
 
-__all__ = ["Beta", "Gamma", "check_positive", "maximise_positive", "slice_sample"]
+__all__ = ["Beta", "Gamma", "check_positive", "maximize_positive", "slice_sample"]
 
 SMALLEST, LARGEST = 1e-3, 1e3  # the box of empirical Bayes: beyond it the partition hardly changes
 DISCOUNT_EDGE = 1e-9  # how near to 0 or 1 a discount starts its logit walk
@@ -160,19 +160,19 @@ def sample_fraction(
     return 1.0 / (1.0 + math.exp(-logit))
 
 
-def maximise_positive(
+def maximize_positive(
     objective: Callable[[float], float],
     start: float,
     smallest: float = SMALLEST,
     largest: float = LARGEST,
 ) -> float:
-    """Maximiser of a function of one positive number inside a box; never worse than ``start``.
+    """Maximizer of a function of one positive number inside a box; never worse than ``start``.
 
     A coarse grid on the log scale finds the hill, Brent's method climbs it.
 
     Examples
     --------
-    >>> round(maximise_positive(lambda x: -((x - 2.0) ** 2), 1.0), 4)
+    >>> round(maximize_positive(lambda x: -((x - 2.0) ** 2), 1.0), 4)
     2.0
     """
     grid = np.linspace(math.log(smallest), math.log(largest), 25)

@@ -24,7 +24,7 @@ from partita.partitions.learning import (
     UNIFORM,
     UNIT_GAMMA,
     check_positive,
-    maximise_positive,
+    maximize_positive,
     sample_positive,
 )
 from partita.partitions.registry import register_examples
@@ -99,7 +99,7 @@ def specify(
     rate : float
         Parameter of either law.
     max_components : int
-        Where the prior is cut off and renormalised; the geometric default loses nothing there.
+        Where the prior is cut off and renormalized; the geometric default loses nothing there.
 
     Examples
     --------
@@ -275,7 +275,7 @@ def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
 
 @contract.fit_hyper.register(MixtureOfFinite)
 def _(prior, n):
-    gamma = maximise_positive(_log_likelihood(prior, n), float(prior.gamma))
+    gamma = maximize_positive(_log_likelihood(prior, n), float(prior.gamma))
     return _with_gamma(prior, gamma, int(np.count_nonzero(n)))
 
 

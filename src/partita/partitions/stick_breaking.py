@@ -14,7 +14,7 @@ from partita.partitions.learning import (
     UNIFORM,
     UNIT_GAMMA,
     check_positive,
-    maximise_positive,
+    maximize_positive,
     sample_positive,
 )
 from partita.partitions.registry import register_examples
@@ -41,8 +41,8 @@ class StickBreaking(NamedTuple):
 
     Examples
     --------
-    >>> from partita.partitions import StickBreaking, log_labelled
-    >>> round(float(np.exp(log_labelled(StickBreaking(1.0, 2), np.array([1.0, 0.0])))), 6)
+    >>> from partita.partitions import StickBreaking, log_labeled
+    >>> round(float(np.exp(log_labeled(StickBreaking(1.0, 2), np.array([1.0, 0.0])))), 6)
     0.5
     """
 
@@ -84,7 +84,7 @@ def _(prior, n, K, out):
     out[K - 1] = log_before
 
 
-@contract.log_labelled.register(StickBreaking)
+@contract.log_labeled.register(StickBreaking)
 def _(prior, n):
     alpha = prior.concentration
     K = n.shape[0]
@@ -231,7 +231,7 @@ def _(prior, N):
 @contract.sample_hyper.register(StickBreaking)
 def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
     alpha = sample_positive(
-        lambda x: contract.log_labelled(StickBreaking(x, prior.n_components), n),
+        lambda x: contract.log_labeled(StickBreaking(x, prior.n_components), n),
         prior.concentration,
         rng,
         hyperprior,
@@ -241,8 +241,8 @@ def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
 
 @contract.fit_hyper.register(StickBreaking)
 def _(prior, n):
-    alpha = maximise_positive(
-        lambda x: contract.log_labelled(StickBreaking(x, prior.n_components), n), float(prior.concentration)
+    alpha = maximize_positive(
+        lambda x: contract.log_labeled(StickBreaking(x, prior.n_components), n), float(prior.concentration)
     )
     return StickBreaking(alpha, prior.n_components)
 

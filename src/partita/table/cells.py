@@ -51,7 +51,7 @@ class RawColumn:
         True where nothing was observed; None when every cell was.
     family : {"bool", "int", "float", "str"}
         The sort of value; an integer column stays "int" however it was stored.
-    labelled : bool
+    labeled : bool
         The container itself says that these are categories (pandas Categorical, polars Enum, ...), so that
         negative or fractional values are names rather than mistakes.
     declared : tuple
@@ -68,7 +68,7 @@ class RawColumn:
     values: np.ndarray
     missing: np.ndarray | None
     family: str
-    labelled: bool = False
+    labeled: bool = False
     declared: tuple[Any, ...] = ()
 
     @property
@@ -123,7 +123,7 @@ def parse_values(
     name: str,
     missing: np.ndarray | None = None,
     *,
-    labelled: bool = False,
+    labeled: bool = False,
     declared: Iterable[Any] = (),
 ) -> RawColumn:
     """Turn a one-dimensional array of any dtype into a `RawColumn`.
@@ -136,7 +136,7 @@ def parse_values(
         The column's name, for messages.
     missing : ndarray of bool, optional
         Cells to read as missing whatever they hold, in addition to NaN, None, NA and NaT.
-    labelled, declared
+    labeled, declared
         See `RawColumn`.
 
     Examples
@@ -161,7 +161,7 @@ def parse_values(
         raw = _parse_floats(values, name, missing)
     else:
         raise _unsupported_dtype(values.dtype, name)
-    return replace(raw, labelled=labelled, declared=tuple(declared))
+    return replace(raw, labeled=labeled, declared=tuple(declared))
 
 
 def _unsupported_dtype(dtype: np.dtype[Any], name: str) -> ValueError:

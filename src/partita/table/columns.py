@@ -190,7 +190,7 @@ def _check_codes(
     raw: RawColumn, levels: list[Any], inferred: bool, policy: Policy, findings: Findings
 ) -> None:
     """Refuse numbers that cannot be codes, unless the container says that they are names of categories."""
-    if raw.family not in ("int", "float") or raw.labelled:
+    if raw.family not in ("int", "float") or raw.labeled:
         return
     fraction = next((level for level in levels if level != int(level)), None)
     if fraction is not None:

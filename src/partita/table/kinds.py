@@ -115,7 +115,7 @@ def infer_kind(raw: RawColumn, active: np.ndarray | None = None) -> str:
     >>> infer_kind(parse_values(np.arange(30), "visits"))
     'count'
     """
-    if raw.labelled or raw.family == "str":
+    if raw.labeled or raw.family == "str":
         return "categorical"
     if raw.family == "bool":
         return "binary"

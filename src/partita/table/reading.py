@@ -30,7 +30,7 @@ def read_table(
 ) -> Table:
     """Read anything that holds a table into typed columns.
 
-    NaN, None, NA, NaT, nulls and masked cells are missing. Nothing is dropped, filled in or relabelled
+    NaN, None, NA, NaT, nulls and masked cells are missing. Nothing is dropped, filled in or relabeled
     without a note, and X is never changed. No warnings are emitted: what deserves one is in `notes`.
 
     Parameters
@@ -212,7 +212,7 @@ def _apply_missing_code(
 ) -> tuple[RawColumn, int | None]:
     """Read the missing code as missing where it can be a code; give the code back if it applies here."""
     code = policy.missing_code
-    if code is None or raw.family == "bool" or (raw.labelled and kind is None):
+    if code is None or raw.family == "bool" or (raw.labeled and kind is None):
         return raw, None
     if kind in ("real", "count") or (kind is None and common == "real" and raw.family == "float"):
         return raw, None

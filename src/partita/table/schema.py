@@ -26,7 +26,7 @@ class ColumnSchema:
     name : str
         The column's name ("x0", "x1", ... for arrays).
     kind : {"real", "count", "binary", "categorical", "ignore"}
-        How its values are modelled.
+        How its values are modeled.
     family : {"bool", "int", "float", "str"} or None
         The type of the levels; None for columns without levels.
     levels : tuple

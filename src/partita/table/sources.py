@@ -311,11 +311,11 @@ class FrameSource:
         series = self._series[position]
         if series.dtype.is_temporal():
             raise dates_error(name)
-        labelled = isinstance(series.dtype, (nw.Categorical, nw.Enum))
-        declared = _declared_levels(series) if labelled else ()
+        labeled = isinstance(series.dtype, (nw.Categorical, nw.Enum))
+        declared = _declared_levels(series) if labeled else ()
         missing = np.array(series.is_null().to_numpy(), dtype=bool)
         if not missing.any():
-            return parse_values(series.to_numpy(), name, labelled=labelled, declared=declared)
+            return parse_values(series.to_numpy(), name, labeled=labeled, declared=declared)
         # With nulls in place, integers come out as rounded floats, and the nulls of an Arrow dictionary as
         # one of its values: take the observed cells alone and put them back where they belong.
         seen = series.drop_nulls().to_numpy()
@@ -325,7 +325,7 @@ class FrameSource:
             else np.zeros(len(missing), seen.dtype)
         )
         values[~missing] = seen
-        return parse_values(values, name, missing, labelled=labelled, declared=declared)
+        return parse_values(values, name, missing, labeled=labeled, declared=declared)
 
 
 def _declared_levels(series: Any) -> tuple[Any, ...]:

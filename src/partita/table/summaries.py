@@ -127,7 +127,7 @@ def _summarize_column(
         if len(values) > MOST_VALUES and kind not in ("categorical", "binary"):
             values, many = np.concatenate([values[:MOST_VALUES], _telling(seen)]), True
     return TellingColumn(
-        raw.name, values, None, raw.family, raw.labelled, raw.declared,
+        raw.name, values, None, raw.family, raw.labeled, raw.declared,
         raw.n_missing, n_code, len(seen), many, about,
     )  # fmt: skip
 
@@ -217,7 +217,7 @@ def _merged(parts: Sequence[TellingColumn | None]) -> TellingColumn | None:
     summed = [part.moments for part in there if part.moments is not None]
     return TellingColumn(
         there[0].name, distinct, None, family,
-        any(part.labelled for part in there), max((part.declared for part in there), key=len),
+        any(part.labeled for part in there), max((part.declared for part in there), key=len),
         sum(part.n_absent for part in there), sum(part.n_code for part in there), n_seen, many,
         merge_moments(summed) if summed else None,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from partita.table.schema import ColumnSchema, Schema
 
 
 class Column(NamedTuple):
-    """One modelled column: `values` is float64 with NaN (real, count) or integer codes with -1 (others).
+    """One modeled column: `values` is float64 with NaN (real, count) or integer codes with -1 (others).
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Table:
     schema : Schema
         All columns with their kinds, levels, centres and scales.
     columns : list of Column
-        The modelled columns: those that are not ignored. Their arrays are read-only; empty if `sparse` is set.
+        The modeled columns: those that are not ignored. Their arrays are read-only; empty if `sparse` is set.
     n_rows : int
         The number of rows.
     weights : ndarray of shape (n_rows,)
@@ -91,7 +91,7 @@ class Table:
         return {column.name: column for column in self.columns}
 
     def column(self, name: str) -> Column:
-        """Find a modelled column by name."""
+        """Find a modeled column by name."""
         if name in self._by_name:
             return self._by_name[name]
         known = self.schema.column(name)  # an unknown name fails here, with the list of names
@@ -122,7 +122,7 @@ class Table:
         )
 
     def block(self, kind: str) -> Block:
-        """Gather the columns of one kind: real ones standardised, counts as floats, the others as codes.
+        """Gather the columns of one kind: real ones standardized, counts as floats, the others as codes.
 
         Parameters
         ----------
@@ -153,18 +153,18 @@ class Table:
         return Block(values, names, _level_counts(kind, schemas))
 
     def reals(self) -> np.ndarray:
-        """Give the standardised real columns, (n_rows, number of real columns), NaN where missing."""
+        """Give the standardized real columns, (n_rows, number of real columns), NaN where missing."""
         return self.block("real").values
 
     def standardized(self, name: str) -> np.ndarray:
         """Give one real column minus its centre, divided by its scale."""
         column, schema = self.column(name), self.schema.column(name)
         if column.kind != "real":
-            raise ValueError(f"column {name!r} is {column.kind}; only real columns are standardised")
+            raise ValueError(f"column {name!r} is {column.kind}; only real columns are standardized")
         return standardize(column.values, schema.center, schema.scale)
 
     def log_scale_rows(self) -> np.ndarray:
-        """Give what turns log densities of standardised cells into log densities in the user's units.
+        """Give what turns log densities of standardized cells into log densities in the user's units.
 
         Returns
         -------

@@ -45,7 +45,7 @@ from partita.families import put_rows, take
 from partita.families.contract import draw, hidden_rows, impute
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
-from partita.partitions import StickBreaking, log_eppf, log_labelled, log_mass, log_seat
+from partita.partitions import StickBreaking, log_eppf, log_labeled, log_mass, log_seat
 
 __all__ = ["NoiseChain", "expected_share", "log_prior_outliers", "sampler"]
 
@@ -360,7 +360,7 @@ def log_joint(chain: NoiseChain) -> float:
     n, prior = chain.seating.n, chain.prior
     total = log_prior_outliers(int(chain.out.sum()), len(chain.out)) + chain.log_background[chain.out].sum()
     if isinstance(prior, StickBreaking):
-        total += log_labelled(prior, n)
+        total += log_labeled(prior, n)
     elif n.any():
         total += log_eppf(prior, n[n > 0], int(np.count_nonzero(n)))
     used = n > 0
