@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
+from partita.families.columns import put_columns, take_columns
 from partita.families.contract import (
     cache_start,
     constrained,
@@ -315,6 +316,20 @@ def _(lik, S):
 @n_parameters.register(Categorical)
 def _(lik):
     return int(np.sum(lik.n_levels - 1))
+
+
+@take_columns.register(Categorical)
+def _(lik, positions):
+    sizes = np.diff(lik.offsets)[positions]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Categorical(lik.alpha[positions], offsets, lik.power[positions], lik.tied)
+
+
+@put_columns.register(Categorical)
+def _(lik, positions, part):
+    alpha = lik.alpha.copy()
+    alpha[positions] = part.alpha
+    return lik._replace(alpha=alpha)
 
 
 def block(X, columns, weights, *, n_levels, alpha: float = 0.5, **_) -> Block:

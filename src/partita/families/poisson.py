@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from partita.dispatch import kernel
+from partita.families.columns import column_by_column, take_data
 from partita.families.contract import (
     cache_start,
     curvature,
@@ -46,6 +47,16 @@ class Counts(NamedTuple):
 
     X: np.ndarray
     exposure: np.ndarray
+
+
+@take_data.register(Counts)
+def _(data, positions):
+    return Counts(np.ascontiguousarray(data.X[:, positions]), data.exposure)
+
+
+@column_by_column.register(Counts)
+def _(data):
+    return Counts(np.asfortranarray(data.X), data.exposure)
 
 
 class Poisson(NamedTuple):

@@ -16,11 +16,11 @@ from partita.engines.passes.rows import n_stats
 from partita.families.bernoulli import Bernoulli
 from partita.families.categorical import Categorical
 from partita.families.contract import n_columns, stats_start, unconstrained
+from partita.families.crossed import CrossedData, crossed
 from partita.families.data import n_rows
 from partita.families.poisson import Poisson
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
-from partita.views.overlapping.row_families import CrossedData, crossed
 from partita.views.overlapping.state import State, by_views
 
 __all__ = ["CellScores", "Cells", "cell_labels"]
