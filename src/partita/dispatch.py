@@ -23,8 +23,6 @@ from typing import Any
 
 from partita.kernel_files import KernelFiles
 
-__all__ = ["Kernel", "each", "generic", "interpreted", "kernel", "lacks"]
-
 logger = logging.getLogger("partita")
 
 # nobody calls kernels from C, and the door for it takes a twentieth of the time to compile

@@ -15,8 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["KernelFiles", "outsiders"]
-
 HERE = "partita."
 
 

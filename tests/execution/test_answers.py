@@ -1,4 +1,4 @@
-"""One answer, whatever the blocks, files and executors."""
+"""One answer, whatever the chunks, files and executors."""
 
 import os
 import signal
@@ -70,10 +70,10 @@ def consensus(labels):
 
 
 @pytest.mark.parametrize("rows", [1, 7, 1000, None])
-def test_mixtures_in_blocks(mixtures, reals, rows):
+def test_mixtures_in_chunks(mixtures, reals, rows):
     for name, options in (("em", EM), ("vb", VB)):
         if rows in (1, 7) and name == "vb":
-            continue  # blocks of an array are cut anew: one model is enough
+            continue  # chunks of an array are cut anew: one model is enough
         model = Mixture(**options).fit(open_chunks(reals, rows=rows))
         same(mixtures[name], model)
         assert model.log_likelihood_ == pytest.approx(mixtures[name].log_likelihood_, rel=1e-12)
@@ -106,7 +106,7 @@ def test_joblib(mixtures, reals, executor):
 
 
 @pytest.mark.parametrize("rows", [7, None])
-def test_consensus_in_blocks(consensus, labels, rows):
+def test_consensus_in_chunks(consensus, labels, rows):
     source = open_chunks(labels, rows=rows)
     mm = MixtureConsensus(4, n_init=1, max_iter=40, random_state=0).fit(source)
     same(consensus["mm"], mm)
@@ -115,9 +115,9 @@ def test_consensus_in_blocks(consensus, labels, rows):
     np.testing.assert_array_equal(nbce.predict(source), consensus["nbce"].predict(labels))
 
 
-def test_rows_that_are_nearly_all_distinct_are_walked_over_in_parts(tmp_path):
+def test_rows_that_are_nearly_all_distinct_are_walked_over_in_shards(tmp_path):
     Y = np.column_stack([label_matrix(0.5, 9000, seed) for seed in (1, 2)])
-    Y[5] = 0  # a row that takes no part would move the blocks of all others
+    Y[5] = 0  # a row that takes no part would move the chunks of all others
     model = MixtureConsensus(3, n_init=1, max_iter=5, criterion="mdl", random_state=0)
     here, there = model.fit(Y), MixtureConsensus(**model.get_params()).fit(open_chunks(Y, rows=999))
     same(here, there, 0.0)
@@ -125,7 +125,7 @@ def test_rows_that_are_nearly_all_distinct_are_walked_over_in_parts(tmp_path):
 
 
 @pytest.mark.parametrize("criterion", ["mdl", "icl"])
-def test_the_number_of_clusters_is_chosen_in_blocks(criterion):
+def test_the_number_of_clusters_is_chosen_in_chunks(criterion):
     Y = label_matrix(0.1, 5000)
     model = MixtureConsensus(max_clusters=5, n_init=1, max_iter=20, criterion=criterion, random_state=0)
     here, there = model.fit(Y), MixtureConsensus(**model.get_params()).fit(open_chunks(Y))
@@ -178,7 +178,7 @@ def test_weights(reals):
     same(one, Mixture(**options).fit(open_chunks(reals, rows=500), sample_weight=w))
 
 
-def test_presets_take_blocks(labels):
+def test_presets_take_chunks(labels):
     Y = np.where(labels < 0, 4, labels)
     one, other = (LatentClass(3, n_init=1, max_iter=4, random_state=0).fit(X) for X in (Y, open_chunks(Y)))
     same(one, other)
@@ -207,7 +207,7 @@ def test_ensembles_and_metrics_of_files(reals, tmp_path):
 
 def test_the_choice_is_printed(reals, capsys):
     Mixture(**{**EM, "n_init": 1, "max_iter": 1}, verbose=True).fit(open_chunks(reals))
-    assert "in blocks of rows" in capsys.readouterr().err
+    assert "in chunks of rows" in capsys.readouterr().err
 
 
 def test_chains_over_rows_read_blocks_into_memory():
@@ -305,7 +305,7 @@ def same_chain(one, other):
 
 
 @pytest.mark.parametrize("rows", [7, None])
-def test_the_same_chain_in_blocks(chain, full, rows):
+def test_the_same_chain_in_chunks(chain, full, rows):
     same_chain(chain, Mixture(**CHAIN).fit(open_chunks(full, rows=rows)))
 
 

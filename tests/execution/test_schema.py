@@ -1,4 +1,4 @@
-"""A table in blocks has the schema and the notes of the table as a whole."""
+"""A table in chunks has the schema and the notes of the table as a whole."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from partita.table import read_table
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 RNG = np.random.default_rng(3)
-N = 4500  # two parts
+N = 4500  # two shards
 
 ARRAYS = {
     "floats": RNG.normal(size=(N, 2)) * [1.0, 1e-150] + [1e9, 0.0],
@@ -40,10 +40,10 @@ def like(one, other):
 @pytest.mark.parametrize("rows", [1000, None])
 def test_arrays(name, rows):
     X = ARRAYS[name]
-    whole, parted = read_table(X), read_chunks(open_chunks(X, rows=rows), None)
-    like(whole.schema, parted.schema)
-    assert {n.message for n in whole.notes} == {n.message for n in parted.notes}
-    for a, b in zip(whole.columns, parted.collected().columns, strict=True):
+    whole, sharded = read_table(X), read_chunks(open_chunks(X, rows=rows), None)
+    like(whole.schema, sharded.schema)
+    assert {n.message for n in whole.notes} == {n.message for n in sharded.notes}
+    for a, b in zip(whole.columns, sharded.collected().columns, strict=True):
         np.testing.assert_array_equal(a.values, b.values)
 
 
@@ -57,9 +57,9 @@ def test_weights_of_zero_teach_nothing():
 def test_label_matrices(options):
     Y = np.where(RNG.random((N, 3)) < 0.1, -1, RNG.integers(4, size=(N, 3)))
     whole = read_table(Y, "categorical", **options)
-    parted = read_chunks(open_chunks(Y, rows=77), "categorical", **options)
-    like(whole.schema, parted.schema)
-    assert {n.message for n in whole.notes} == {n.message for n in parted.notes}
+    sharded = read_chunks(open_chunks(Y, rows=77), "categorical", **options)
+    like(whole.schema, sharded.schema)
+    assert {n.message for n in whole.notes} == {n.message for n in sharded.notes}
 
 
 def test_frames(tmp_path):
@@ -72,9 +72,9 @@ def test_frames(tmp_path):
         }
     )
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=700)
-    parted = read_chunks(open_chunks(tmp_path / "t.parquet"), None)
-    like(read_table(table).schema, parted.schema)
-    assert parted.schema.named
+    sharded = read_chunks(open_chunks(tmp_path / "t.parquet"), None)
+    like(read_table(table).schema, sharded.schema)
+    assert sharded.schema.named
 
 
 def test_errors_name_the_row_of_the_table():

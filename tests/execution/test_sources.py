@@ -83,7 +83,7 @@ def test_empty_files_are_no_trouble(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "what"), [("missing.parquet", "no such file"), ("table.csv", "not read in blocks")]
+    ("name", "what"), [("missing.parquet", "no such file"), ("table.csv", "cannot be read in chunks")]
 )
 def test_what_is_no_source_says_so(tmp_path, name, what):
     if name.endswith("csv"):
@@ -96,7 +96,7 @@ def test_an_array_is_no_source_of_its_own_accord():
     assert find_chunks(np.zeros((3, 2))) is None
 
 
-def test_blocks_end_where_those_of_the_whole_table_do():
+def test_chunks_end_where_those_of_the_whole_table_do():
     assert [rows.tolist() for rows in row_chunks(6, size=4, start=7)] == [[0], [1, 2, 3, 4], [5]]
 
 

@@ -1,7 +1,7 @@
-"""Where the work runs: blocks of rows, and the executors that map over them.
+"""Where the work runs: chunks of rows, shards of a table, and the executors that map over them.
 
-``open_chunks`` opens what need not be in memory; ``read_chunks`` learns its schema; the shards that come out are what
-engines pass over, here or on a cluster.
+``open_chunks`` opens a table that need not be in memory, and ``read_chunks`` learns its schema. The result is a table
+in shards. Engines pass over the shards, on this machine or on a cluster.
 """
 
 from partita.execution.choosing import choose

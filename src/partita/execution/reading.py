@@ -1,4 +1,4 @@
-"""Reading a table in blocks: one pass for its schema, then a pass that encodes every shard, wherever it lies."""
+"""Read a table in chunks: one pass learns the schema, a second pass encodes every shard where it is."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 
 from partita.execution.cluster import Cluster, ClusterShards, DaskChunks, running_client
 from partita.execution.columns import GridShards
-from partita.execution.executors import Serial
-from partita.execution.shards import LocalShards, Shards, local_shards, shard_rows
+from partita.execution.shards import Shards, local_shards, shard_rows
 from partita.execution.sources import ChunkSource
 from partita.table import Note, Schema, Table, check_weights, read_table
 from partita.table.columns import Policy
@@ -19,12 +18,10 @@ from partita.table.notes import Findings
 from partita.table.reading import empty_rows_note
 from partita.table.summaries import TableSummary, learn_from_summaries, shift_rows, summarize
 
-__all__ = ["ShardedTable", "open_shards", "read_chunks", "read_whole"]
-
 
 @dataclass(eq=False)
 class ShardedTable:
-    """The schema of a table in blocks, and its raw shards; what `Table` is for one in memory.
+    """A table in shards: its schema and its raw shards. The counterpart of `Table`, which is in memory.
 
     Examples
     --------
@@ -39,16 +36,16 @@ class ShardedTable:
     weights: np.ndarray
     shards: Shards
     notes: list[Note] = field(default_factory=list)
-    n_missing: dict[str, int] = field(default_factory=dict)  # of each column that is modelled
+    n_missing: dict[str, int] = field(default_factory=dict)  # per modeled column
     n_seen: dict[str, int] = field(default_factory=dict)
     sparse: Any = None
 
     def encode(self, function: Callable[..., Any], common: Any) -> Shards:
-        """Shards of ``function(table, common)``, a tuple of arrays, of the table of every shard."""
+        """Return new shards that hold ``function(table, common)``, a tuple of arrays, of the table of every shard."""
         return self.shards.derive(_encoded, (function, common, self.schema))
 
     def collected(self) -> Table:
-        """The whole table in memory, in codes and floats."""
+        """Return the whole table in memory, as codes and floats."""
         columns: dict[str, list[np.ndarray]] = {}
         notes = list(self.notes)
         made: Any = None
@@ -82,18 +79,24 @@ def read_chunks(
     negative: str = "error",
     apart: bool = False,
 ) -> ShardedTable:
-    """The schema pass: kinds, levels, scales and notes as if the table had been read as a whole.
+    """Learn the schema of a table in chunks: kinds, levels, scales and notes as if it were read as a whole.
 
     Parameters
     ----------
     source : ChunkSource
+        The table.
     kinds, missing_code, negative
         As in :func:`partita.table.read_table`.
-    sample_weight : array of shape (n_rows,), optional
-    executor : Executor, optional
+    sample_weight : array of shape (n_rows,), default=None
+        Weights of the rows.
+    executor : Executor, default=None
         Where passes run.
-    apart : bool
-        Whether columns that lie apart (chunks of a Dask array) stay so.
+    apart : bool, default=False
+        Whether the pieces of a Dask array that is cut along its columns stay on their workers.
+
+    Returns
+    -------
+    ShardedTable
 
     Examples
     --------
@@ -145,7 +148,10 @@ def _summaries(shards: Shards, common: Any, own: Sequence[Any]) -> list[TableSum
 
 
 def open_shards(source: ChunkSource, executor: Any = None, *, apart: bool = False) -> tuple[Shards, int]:
-    """The raw shards of a source: chunks of Dask stay what they are, everything else is cut anew."""
+    """Return the raw shards of a source, and its number of rows.
+
+    The chunks of a Dask collection become shards as they are; any other source is cut into shards of equal size.
+    """
     if isinstance(source, DaskChunks):
         client = executor.client if isinstance(executor, Cluster) else running_client()
         if client is not None:
@@ -199,31 +205,17 @@ def _note_empty_rows(summaries: Sequence[TableSummary], starts: np.ndarray, find
 
 
 def _check_alike(summaries: Sequence[TableSummary], starts: np.ndarray) -> None:
-    """Files are compared before anything is read; chunks of a data frame may still differ."""
+    """Check that all shards have the same columns: files were compared before, chunks of a data frame were not."""
     for shard, start in zip(summaries[1:], starts[1:], strict=False):
         if list(shard.names) != list(summaries[0].names):
             raise ValueError(
-                f"the block that begins with row {start} has the columns {shard.names}, and the first one has "
-                f"{summaries[0].names}: give all blocks the same"
+                f"the chunk that begins with row {start} has the columns {shard.names}, but the first chunk has "
+                f"{summaries[0].names}: give all chunks the same columns in the same order"
             )
 
 
 def read_whole(source: ChunkSource) -> Any:
-    """All rows at once, as the array or data frame that the blocks are."""
+    """Read all rows at once, as an array or data frame like the chunks."""
     if isinstance(source, DaskChunks):
         source = source.counted()
     return source.rows(0, source.n_rows)
-
-
-def serial_parts(data: Sequence[Any], sizes: Sequence[int], executor: Any = None) -> LocalShards:
-    """Shards of data that are in memory: for tests, and for engines that cut what they have.
-
-    Examples
-    --------
-    >>> serial_parts([(np.zeros(2),), (np.zeros(3),)], [2, 3]).n_rows
-    5
-    """
-    from partita.execution.shards import Held
-
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return LocalShards(starts, [Held(item) for item in data], executor or Serial())

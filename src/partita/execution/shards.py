@@ -1,8 +1,8 @@
-"""An encoded table in shards: each pass of an engine is a map over them, and results come back in their order.
+"""A table in shards: each pass of an engine is a map over the shards, with results in their order.
 
-A shard is a tuple of what the engine walks over. Shards lie in memory, in a scratch file each, or with the workers of a
-cluster; a pass does not know which. The size of a shard depends on the width of the table alone, and results are added
-up in one fixed tree, so that the answer does not depend on blocks, jobs or workers.
+An encoded shard is a tuple of the data of its blocks. Shards are in memory, in scratch files, or on the workers of a
+cluster; a pass is the same in all three cases. The size of a shard depends only on the number of columns, and results
+are added in a fixed tree, so that the result of a fit does not depend on chunks, jobs or workers.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ import numpy as np
 
 from partita.execution.executors import CHUNK_ROWS, Executor, Processes, Serial
 
-__all__ = ["FAN", "LocalShards", "ShardData", "Shards", "fold", "fold_with", "local_shards", "shard_rows"]
-
-FAN = 16  # results that a node of the reduction tree adds up
-SHARD_BYTES, SHARD_CHUNKS = 1 << 26, 64  # most bytes (8 a cell) and blocks of a shard
-KEPT_BYTES = 1 << 28  # shards that are larger together go to scratch files
+FAN_IN = 16  # results that a node of the reduction tree adds up
+SHARD_BYTES, SHARD_CHUNKS = 1 << 26, 64  # upper limits of a shard: bytes (8 per cell) and chunks
+MEMORY_BYTES = 1 << 28  # if all shards together are larger, they are written to scratch files
 
 
 def shard_rows(n_columns: int) -> int:
-    """Rows of a shard: whole blocks of the engines, fewer of them where rows are wide.
+    """Return the number of rows of a shard: whole chunks, and fewer of them for wide tables.
 
     Examples
     --------
@@ -38,7 +36,7 @@ def shard_rows(n_columns: int) -> int:
 
 
 def fold(results: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
-    """Combine results in a tree of fixed shape, as they come.
+    """Combine results in a tree of fixed shape, as they arrive.
 
     Examples
     --------
@@ -49,7 +47,7 @@ def fold(results: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
 
 
 def fold_with(results: Iterable[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
-    """The same tree, with a function that joins the results of a node.
+    """Combine results in the same tree, with a function that joins all results of a node.
 
     Examples
     --------
@@ -60,7 +58,7 @@ def fold_with(results: Iterable[Any], join: Callable[[Sequence[Any]], Any]) -> A
     for result in results:
         levels[0].append(result)
         for height, held in enumerate(levels):
-            if len(held) < FAN:
+            if len(held) < FAN_IN:
                 break
             if height + 1 == len(levels):
                 levels.append([])
@@ -80,19 +78,22 @@ def _in_order(results: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any
 
 
 class Shards:
-    """Shards of a table, and where passes over them run."""
+    """The shards of a table; a subclass decides where passes over them run."""
 
     starts: np.ndarray  # first row of each shard, then the number of all rows
 
     @property
     def n_rows(self) -> int:
-        """Rows of all shards."""
+        """The number of rows of all shards."""
         return int(self.starts[-1])
 
     def map(
         self, function: Callable[..., Any], common: Any, own: Sequence[Any] | None = None
     ) -> Iterator[Any]:
-        """``function(data, common, own[i])`` of every shard, in order. It must be at the top level of a module."""
+        """Yield ``function(data, common, own[i])`` of every shard, in order.
+
+        The function must be defined at the top level of a module, so that it can be sent to other processes.
+        """
         raise NotImplementedError
 
     def reduce(
@@ -102,22 +103,22 @@ class Shards:
         own: Sequence[Any] | None,
         combine: Callable[[Any, Any], Any],
     ) -> Any:
-        """The results of all shards, combined in the fixed tree."""
+        """Return the results of all shards, combined in the fixed tree."""
         return fold(self.map(function, common, own), combine)
 
     def derive(self, function: Callable[..., Any], common: Any) -> Shards:
-        """Shards of what the function makes of each, once and for all."""
+        """Apply a function to every shard once; the results are the data of new shards."""
         raise NotImplementedError
 
     def split(self, array: np.ndarray | None) -> list[Any]:
-        """An array over all rows, cut as the shards are."""
+        """Split an array over all rows into one piece per shard."""
         if array is None:
             return [None] * (len(self.starts) - 1)
         return [array[lo:hi] for lo, hi in pairwise(self.starts)]
 
 
 class ShardData:
-    """Stands in a block for data that lie in shards: the ``index``-th entry of every shard."""
+    """Data of a block that are in shards: the entry ``index`` of the tuple of every shard."""
 
     def __init__(self, shards: Shards, index: int):
         self.shards, self.index = shards, index
@@ -126,29 +127,29 @@ class ShardData:
         return self.shards.n_rows
 
 
-class Held(NamedTuple):
+class MemoryShard(NamedTuple):
     """A shard in memory."""
 
     data: Any
 
     def load(self) -> Any:
-        """The data."""
+        """Return the data."""
         return self.data
 
 
-class Spilled(NamedTuple):
-    """A shard in a scratch file: where each array lies in it."""
+class FileShard(NamedTuple):
+    """A shard in a scratch file, and the places of its arrays in it."""
 
     path: str
     layout: Any
 
     def load(self) -> Any:
-        """Read all arrays."""
+        """Read all arrays from the file."""
         return _rebuilt(self.layout, self.path)
 
 
-class Place(NamedTuple):
-    """Of an array in a scratch file."""
+class ArrayPlace(NamedTuple):
+    """The place of an array in a scratch file."""
 
     offset: int
     dtype: str
@@ -156,7 +157,7 @@ class Place(NamedTuple):
 
 
 class LocalShards(Shards):
-    """Shards of this machine: in memory, or in scratch files that vanish with them."""
+    """Shards on this machine: in memory, or in scratch files that are removed with this object."""
 
     def __init__(self, starts: np.ndarray, loaders: Sequence[Any], executor: Executor, folder: Any = None):
         self.starts, self._loaders, self._executor = np.asarray(starts), loaders, executor
@@ -170,29 +171,34 @@ class LocalShards(Shards):
         return iter(self._executor.map(Task(function, common), items))
 
     def derive(self, function: Callable[..., Any], common: Any, *, spill: bool | None = None) -> LocalShards:
-        """The results stay in memory while they are small, and in the same process."""
+        """As in the base class; results are kept in memory while they are small and stay in this process.
+
+        ``spill=True`` writes them to scratch files in any case.
+        """
         if isinstance(self._executor, Processes):
             spill = True
         folder, held = None, 0
         loaders: list[Any] = []
         for number, data in enumerate(self.map(function, common)):
             held += _bytes_of(data)
-            if spill is None and held > KEPT_BYTES:
+            if spill is None and held > MEMORY_BYTES:
                 spill = True
             if spill:
                 folder = folder or Scratch()
                 loaders = [
-                    _spilled(shard.data, folder.path / f"shard{n}") if isinstance(shard, Held) else shard
+                    _spilled(shard.data, folder.path / f"shard{n}")
+                    if isinstance(shard, MemoryShard)
+                    else shard
                     for n, shard in enumerate(loaders)
                 ]
                 loaders.append(_spilled(data, folder.path / f"shard{number}"))
             else:
-                loaders.append(Held(data))
+                loaders.append(MemoryShard(data))
         return LocalShards(self.starts, loaders, self._executor, folder)
 
 
 class Task:
-    """What runs for one shard; a class, since processes want something that can be pickled."""
+    """The task for one shard; a class, because other processes need an object that can be pickled."""
 
     travels = True
 
@@ -205,7 +211,7 @@ class Task:
 
 
 class Scratch:
-    """A folder that is removed with the object."""
+    """A temporary folder that is removed with the object."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="partita-")
@@ -216,7 +222,7 @@ class Scratch:
 def local_shards(
     n_rows: int, loader: Callable[[int, int], Any], size: int, executor: Executor | None
 ) -> LocalShards:
-    """Shards of so many rows each."""
+    """Make local shards of ``size`` rows each."""
     starts = np.append(np.arange(0, n_rows, size), n_rows)
     loaders = [loader(int(lo), int(hi)) for lo, hi in pairwise(starts)]
     return LocalShards(starts, loaders, executor or Serial())
@@ -228,14 +234,14 @@ def _bytes_of(data: Any) -> int:
     return sum(_bytes_of(item) for item in data) if isinstance(data, tuple) else 0
 
 
-def _spilled(data: Any, path: Path) -> Spilled:
+def _spilled(data: Any, path: Path) -> FileShard:
     with open(path, "wb") as file:
-        return Spilled(str(path), _written(data, file))
+        return FileShard(str(path), _written(data, file))
 
 
 def _written(data: Any, file: Any) -> Any:
     if isinstance(data, np.ndarray):
-        place = Place(file.tell(), data.dtype.str, data.shape)
+        place = ArrayPlace(file.tell(), data.dtype.str, data.shape)
         np.ascontiguousarray(data).tofile(file)
         return place
     if isinstance(data, tuple):
@@ -245,7 +251,7 @@ def _written(data: Any, file: Any) -> Any:
 
 
 def _rebuilt(layout: Any, path: str) -> Any:
-    if isinstance(layout, Place):
+    if isinstance(layout, ArrayPlace):
         count = int(np.prod(layout.shape))
         return np.fromfile(path, layout.dtype, count, offset=layout.offset).reshape(layout.shape)
     if isinstance(layout, tuple):

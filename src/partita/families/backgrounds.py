@@ -23,8 +23,6 @@ from partita.families.multinomial import Multinomial
 from partita.families.poisson import Poisson
 from partita.families.rows import refresh_clusters, scatter_rows, score_rows
 
-__all__ = ["Background", "background", "log_background"]
-
 FREEDOM, SPREAD = 4.0, 0.5  # of the Student law of a real column, in halves of its range: nearly flat inside
 
 

@@ -36,8 +36,6 @@ from partita.families.contract import (
 from partita.families.hyper import newton_root
 from partita.families.registry import Block, register_family
 
-__all__ = ["Bernoulli"]
-
 
 class Bernoulli(NamedTuple):
     """Bernoulli-Beta family: codes 0 and 1, and -1 for missing.

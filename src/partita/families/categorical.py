@@ -46,8 +46,6 @@ from partita.families.contract import (
 from partita.families.hyper import newton_root
 from partita.families.registry import Block, register_family
 
-__all__ = ["Categorical"]
-
 
 class Categorical(NamedTuple):
     """Categorical-Dirichlet family: level codes 0, 1, ... and -1 for missing.

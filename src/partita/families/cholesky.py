@@ -6,8 +6,6 @@ import math
 
 from partita.dispatch import kernel
 
-__all__ = ["factor", "log_determinant", "rank_one", "solve_lower", "solve_upper"]
-
 
 @kernel
 def factor(A, p):

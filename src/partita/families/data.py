@@ -11,8 +11,6 @@ import numpy as np
 from partita.families.multinomial import CountVectors
 from partita.families.poisson import Counts
 
-__all__ = ["join", "n_rows", "put_rows", "take"]
-
 
 @singledispatch
 def n_rows(data: Any) -> int:

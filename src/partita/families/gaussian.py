@@ -41,8 +41,6 @@ from partita.families.hyper import gamma_shape
 from partita.families.registry import Block, register_family
 from partita.families.special import log_gamma_ratio, trigamma
 
-__all__ = ["GaussianDiagonal"]
-
 LOG_2PI = math.log(2 * math.pi)
 RESOLUTION = 1e-10  # of the variance of the column: below, sums of squares have too few digits left
 VARIANCE_FLOOR = 1e-6  # of the variance of the column: keeps maximum likelihood away from its singularities

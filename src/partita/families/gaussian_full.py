@@ -38,8 +38,6 @@ from partita.families.gaussian_hidden import (
 from partita.families.registry import Block, register_family
 from partita.families.special import log_gamma_ratio, log_multigamma, trigamma
 
-__all__ = ["GaussianFull"]
-
 
 class GaussianFull(NamedTuple):
     """Normal-inverse-Wishart family: ``cov ~ IW(nu, Psi)``, ``mean ~ N(m, cov / kappa)``; NaN is hidden.

@@ -11,8 +11,6 @@ from partita.families.cholesky import factor, log_determinant, solve_lower, solv
 from partita.families.gaussian import LOG_2PI
 from partita.families.special import log_gamma_ratio
 
-__all__ = ["complete", "count_hidden", "draw_hidden", "scatter_completed", "score_seen"]
-
 
 @kernel
 def count_hidden(x):

@@ -7,8 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import digamma, polygamma
 
-__all__ = ["gamma_shape", "newton_root"]
-
 SETTLED = 1e-7  # a step this small ends the climb
 
 

@@ -43,8 +43,6 @@ from partita.families.hyper import newton_root
 from partita.families.registry import Block, register_family
 from partita.families.special import trigamma
 
-__all__ = ["CountVectors", "Multinomial"]
-
 
 class CountVectors(NamedTuple):
     """Rows of counts in compressed form: the entries of row i are ``indptr[i]`` to ``indptr[i + 1]``.

@@ -39,8 +39,6 @@ from partita.families.hyper import gamma_shape
 from partita.families.registry import Block, register_family
 from partita.families.special import trigamma
 
-__all__ = ["Counts", "Poisson"]
-
 
 class Counts(NamedTuple):
     """Counts and the exposure of each row (time at risk, area, document length)."""

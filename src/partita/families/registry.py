@@ -9,8 +9,6 @@ import numpy as np
 
 from partita.families.contract import log_marginal
 
-__all__ = ["FAMILIES", "NON_CONJUGATE", "Block", "Entry", "entry_of", "family_entry", "register_family"]
-
 
 class Block(NamedTuple):
     """Columns that share a family: the family, its data, and the names of the columns."""

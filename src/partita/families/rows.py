@@ -24,19 +24,6 @@ from partita.families.contract import (
     stats_start,
 )
 
-__all__ = [
-    "add_statistics",
-    "curve_without_self",
-    "log_marginals",
-    "normalize_rows",
-    "project_rows",
-    "refresh_clusters",
-    "scatter_rows",
-    "score_rows",
-    "score_without_self",
-    "spread_rows",
-]
-
 
 @kernel
 def project_rows(lik, data, rows, theta, L):

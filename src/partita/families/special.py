@@ -6,8 +6,6 @@ import math
 
 from partita.dispatch import kernel
 
-__all__ = ["log_gamma_and_digamma", "log_gamma_ratio", "log_multigamma", "trigamma"]
-
 
 @kernel
 def trigamma(x):

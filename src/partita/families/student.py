@@ -10,8 +10,6 @@ import numpy as np
 from partita.families import contract as family
 from partita.families.registry import Block, register_family
 
-__all__ = ["Student"]
-
 
 class Student(NamedTuple):
     """Student's t: ``(x - location) / exp(log_scale) ~ t(df)``; NaN is missing.

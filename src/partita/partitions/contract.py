@@ -21,29 +21,6 @@ import numpy as np
 from partita.dispatch import generic
 from partita.partitions.learning import UNIFORM, UNIT_GAMMA, Beta, Gamma
 
-__all__ = [
-    "bind",
-    "checked",
-    "count_spread",
-    "cvb_log_mass",
-    "draw_log_weights",
-    "expect_log_weights",
-    "expected_n_clusters",
-    "fit_hyper",
-    "log_eppf",
-    "log_labeled",
-    "log_mass",
-    "log_new_seat",
-    "log_prior_weights",
-    "log_seat",
-    "mean_log_weights",
-    "mode_log_weights",
-    "n_clusters_prior",
-    "sample_hyper",
-    "simulate",
-    "with_concentration",
-]
-
 # ---- generics: compiled, for one object or one partition ---------------------------------------------------
 
 

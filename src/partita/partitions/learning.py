@@ -10,8 +10,6 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln
 
-__all__ = ["Beta", "Gamma", "check_positive", "maximize_positive", "slice_sample"]
-
 SMALLEST, LARGEST = 1e-3, 1e3  # the box of empirical Bayes: beyond it the partition hardly changes
 DISCOUNT_EDGE = 1e-9  # how near to 0 or 1 a discount starts its logit walk
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["examples", "register_examples"]
-
 _examples: dict[type, list[Any]] = {}
 
 

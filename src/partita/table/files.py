@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FileError", "FileTable", "read_file"]
-
 TEXT = {".csv": None, ".tsv": "\t", ".tab": "\t", ".txt": None}  # separator; None: the one that fits
 ARROW = {".parquet", ".pq", ".feather", ".arrow", ".ipc"}
 SEPARATORS = (",", ";", "\t", "|")

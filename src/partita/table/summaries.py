@@ -25,8 +25,6 @@ from partita.table.scaling import Moments, center_of, merge_moments, moments
 from partita.table.schema import Schema
 from partita.table.sources import ArraySource, open_source
 
-__all__ = ["TableSummary", "learn_from_summaries", "shift_rows", "summarize"]
-
 MOST_VALUES = 1 << 17  # distinct values of a column that a summary holds
 ROW = re.compile(r"row (\d+)")
 
