@@ -102,7 +102,7 @@ def block(X, columns, weights, *, a=1.0, **_):
     """Make a block with one prior per column, scaled by the mean of the column."""
     for row, d in np.argwhere(X <= 0)[:1]:
         raise ValueError(
-            f"column {columns[d]!r}, row {row}: {X[row, d]} is not a positive number; mark it as missing or leave it out"
+            f"column {columns[d]!r}, row {row}: {X[row, d]} is not positive; mark it as missing or remove the row"
         )
     mean = np.nansum(X * weights[:, None], axis=0) / np.maximum((~np.isnan(X)).T @ weights, 1e-300)
     return Block(Exponential(np.full(len(mean), a), a * mean), X, tuple(columns))

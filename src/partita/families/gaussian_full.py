@@ -257,9 +257,7 @@ def _(lik, d, s, c, k, x, acc):
         y[a] = t / c[start + a, k]
         q += y[a] * y[a]
     left = 1.0 - q * kappa / (kappa - 1.0)
-    if (
-        left < 1e-3
-    ):  # nearly all variation of the cluster is due to x: the difference would have too few digits
+    if left < 1e-3:  # nearly all variation is due to x: the difference would have too few digits
         observe(lik, d, s, x, -1.0)
         scratch, out = np.empty((c.shape[0], 1), c.dtype), np.zeros(1, c.dtype)
         refresh(lik, d, s, scratch, 0)

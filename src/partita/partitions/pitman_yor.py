@@ -28,15 +28,15 @@ from partita.partitions.learning import (
 )
 from partita.partitions.registry import register_examples
 
-LARGEST_DISCOUNT = 0.99
+MAX_DISCOUNT = 0.99
 
 
 class PitmanYor(NamedTuple):
-    """Pitman-Yor process: a seat weighs ``n_k - discount``, a new one ``concentration + discount * K``.
+    """Pitman-Yor process: cluster k has weight ``n_k - discount``, a new one ``concentration + discount * K``.
 
-    Good for: cluster sizes with a power-law tail (words, species, links): about ``N ** discount`` clusters,
-    most of them small. Not for: a few groups of like size; with discount 0 it is the Dirichlet process, and
-    a discount adds singletons that nobody will interpret.
+    Good for: cluster sizes with a power-law tail (words, species, links), that is about ``N ** discount`` clusters, most
+    of them small. Not for: a few groups of similar size; a positive discount adds singletons that are hard to interpret. With
+    discount 0 it is the Dirichlet process.
 
     References
     ----------
@@ -59,7 +59,7 @@ class PitmanYor(NamedTuple):
 
 
 def specify(concentration: float = 1.0, discount: float = 0.25) -> PitmanYor:
-    """A checked Pitman-Yor process.
+    """Make a Pitman-Yor prior and check its parameters.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def _(prior):
         raise ValueError(f"discount is {prior.discount}: it must be at least 0 and below 1")
     if not (np.isfinite(prior.concentration) and prior.concentration > -prior.discount):
         raise ValueError(
-            f"concentration is {prior.concentration}: it must be a finite number above -discount = "
+            f"concentration is {prior.concentration}: it must be a finite number greater than -discount = "
             f"{-prior.discount}"
         )
     return PitmanYor(float(prior.concentration), float(prior.discount))
@@ -89,7 +89,7 @@ def _(prior):
 @log_new_seat.register(PitmanYor)
 def _(prior, N, K):
     if K == 0:
-        return 0.0  # the first object has no choice; the concentration may be 0 or negative
+        return 0.0  # the first object opens a cluster in any case; the concentration may be 0 or negative
     return math.log(prior.concentration + prior.discount * K)
 
 
@@ -124,9 +124,9 @@ def _(prior, N):
 
 @contract.sample_hyper.register(PitmanYor)
 def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
-    """Slice updates of concentration, then discount; the hyperprior keeps the concentration positive."""
+    """Slice updates of the concentration, then of the discount; the hyperprior keeps the concentration positive."""
     sizes = n[n > 0]
-    # a start at or below 0 is outside the hyperprior's support
+    # a start of at most 0 is outside the support of the hyperprior
     alpha = prior.concentration if prior.concentration > 0.0 else SMALLEST
     sigma = prior.discount
     alpha = sample_positive(
@@ -145,10 +145,10 @@ def _(prior, n):
     def depth(x):
         return -contract.log_eppf(PitmanYor(math.exp(x[0]), float(x[1])), sizes, len(sizes))
 
-    box = [(math.log(SMALLEST), math.log(LARGEST)), (0.0, LARGEST_DISCOUNT)]
+    box = [(math.log(SMALLEST), math.log(LARGEST)), (0.0, MAX_DISCOUNT)]
     grid = [(a, s) for a in np.linspace(*box[0], 9) for s in np.linspace(*box[1], 9)]
     climbed = minimize(depth, min(grid, key=depth), method="L-BFGS-B", bounds=box).x
-    # the last digits: the gradient is by differences, Nelder-Mead's simplex is not
+    # Nelder-Mead improves the last digits, because the gradient was approximated by differences
     climbed = minimize(
         depth, climbed, method="Nelder-Mead", bounds=box, options={"xatol": 1e-6, "fatol": 1e-10}
     ).x
