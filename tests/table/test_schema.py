@@ -84,7 +84,7 @@ def test_decode():
         schema.decode("text", [-2])
     with pytest.raises(ValueError, match="must be integers"):
         schema.decode("text", [0.5])
-    with pytest.raises(ValueError, match="column 'real' is real, not coded"):
+    with pytest.raises(ValueError, match="column 'real' is real and has no codes"):
         schema.decode("real", [0])
     with pytest.raises(ValueError, match="no column 'nope'"):
         schema.decode("nope", [0])

@@ -34,9 +34,9 @@ MAX_DISCOUNT = 0.99
 class PitmanYor(NamedTuple):
     """Pitman-Yor process: cluster k has weight ``n_k - discount``, a new one ``concentration + discount * K``.
 
-    Good for: cluster sizes with a power-law tail (words, species, links), that is about ``N ** discount`` clusters, most
-    of them small. Not for: a few groups of similar size; a positive discount adds singletons that are hard to interpret. With
-    discount 0 it is the Dirichlet process.
+    Good for: cluster sizes with a power-law tail (words, species, links), that is about ``N ** discount`` clusters,
+    most of them small. Not for: a few groups of similar size; a positive discount adds singletons that are hard to
+    interpret. With discount 0 it is the Dirichlet process.
 
     References
     ----------
