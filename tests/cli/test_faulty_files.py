@@ -25,7 +25,7 @@ FAULTY = {
     "zeros.csv": (b"x,y\n1,2\n\x00\x00,3\n", "line 3: a zero byte"),
     "bad.parquet": (b"PAR1 but no more", "damaged or has another format"),
     "bad.npy": (b"\x93NUMPY", "bad.npy"),
-    "words.doc": (b"x", "ending .doc"),
+    "words.doc": (b"x", "files of type .doc"),
 }
 
 

@@ -168,7 +168,7 @@ def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
                 if row:
                     yield reader.line_num, row
     except UnicodeDecodeError as error:
-        raise FileError(f"{path}: the text is not in UTF-8 ({error.reason}): save it as UTF-8") from None
+        raise FileError(f"{path}: the text is not UTF-8 ({error.reason}): save it as UTF-8") from None
     except csv.Error as error:
         raise FileError(f"{path}, line {reader.line_num}: {error}; check the quotes") from None
     except (OSError, EOFError) as error:
