@@ -19,8 +19,8 @@ from partita.partitions.gibbs_type import (
     seat_in_turn,
 )
 from partita.partitions.learning import (
-    LARGEST,
-    SMALLEST,
+    MAX_VALUE,
+    MIN_VALUE,
     UNIFORM,
     UNIT_GAMMA,
     sample_fraction,
@@ -127,7 +127,7 @@ def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
     """Slice updates of the concentration, then of the discount; the hyperprior keeps the concentration positive."""
     sizes = n[n > 0]
     # a start of at most 0 is outside the support of the hyperprior
-    alpha = prior.concentration if prior.concentration > 0.0 else SMALLEST
+    alpha = prior.concentration if prior.concentration > 0.0 else MIN_VALUE
     sigma = prior.discount
     alpha = sample_positive(
         lambda x: contract.log_eppf(PitmanYor(x, sigma), sizes, len(sizes)), alpha, rng, hyperprior
@@ -145,14 +145,14 @@ def _(prior, n):
     def depth(x):
         return -contract.log_eppf(PitmanYor(math.exp(x[0]), float(x[1])), sizes, len(sizes))
 
-    box = [(math.log(SMALLEST), math.log(LARGEST)), (0.0, MAX_DISCOUNT)]
+    box = [(math.log(MIN_VALUE), math.log(MAX_VALUE)), (0.0, MAX_DISCOUNT)]
     grid = [(a, s) for a in np.linspace(*box[0], 9) for s in np.linspace(*box[1], 9)]
     climbed = minimize(depth, min(grid, key=depth), method="L-BFGS-B", bounds=box).x
     # Nelder-Mead improves the last digits, because the gradient was approximated by differences
     climbed = minimize(
         depth, climbed, method="Nelder-Mead", bounds=box, options={"xatol": 1e-6, "fatol": 1e-10}
     ).x
-    fitted = PitmanYor(min(max(math.exp(climbed[0]), SMALLEST), LARGEST), float(climbed[1]))
+    fitted = PitmanYor(min(max(math.exp(climbed[0]), MIN_VALUE), MAX_VALUE), float(climbed[1]))
     better = contract.log_eppf(fitted, sizes, len(sizes)) > contract.log_eppf(prior, sizes, len(sizes))
     return fitted if better else prior
 
