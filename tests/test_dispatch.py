@@ -1,4 +1,4 @@
-"""Generics and kernels: resolution, laziness, the disk cache and its guard against stale code."""
+"""Generics and kernels: resolution, laziness, the disk cache, and the detection of stale code."""
 
 import logging
 import os
@@ -209,7 +209,7 @@ print("cached" if sum(shift_rows.compiled.stats.cache_hits.values()) else "compi
 
 
 def test_a_class_of_your_own_costs_nobody_the_files_of_the_package(tmp_path):
-    """Neither the process that registers it nor the ones after it compile the package's kernels again."""
+    """Registering a class does not make this process, or later ones, compile the kernels of the package again."""
 
     def run(code):
         path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])

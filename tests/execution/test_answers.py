@@ -1,4 +1,4 @@
-"""One answer, whatever the chunks, files and executors."""
+"""The result does not depend on chunks, files and executors."""
 
 import os
 import signal

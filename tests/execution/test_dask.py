@@ -1,4 +1,4 @@
-"""Dask for real: a cluster of processes on this machine, one of which is killed."""
+"""A Dask cluster of processes on this machine, one of which is killed."""
 
 import os
 import signal

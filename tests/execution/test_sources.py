@@ -1,4 +1,4 @@
-"""Blocks of rows: what is read is what is there, and what cannot be read is named."""
+"""Chunks of rows are read correctly, and errors name what cannot be read."""
 
 import pickle
 

@@ -82,7 +82,7 @@ def test_posteriors_over_partitions_sum_to_one_and_blocks_multiply(prior):
 
 
 def test_hidden_gaussian_coordinates_integrate_to_the_marginal_student():
-    """A single partly seen vector: the multivariate Student law of its seen coordinates."""
+    """A single partly observed vector: the multivariate Student distribution of its observed coordinates."""
     lik = GaussianFull.of(
         np.array([0.3, -1.0, 0.2]), 0.7, 6.0, np.array([[2, 0.5, 0], [0.5, 1, 0.2], [0, 0.2, 3]])
     )

@@ -1,4 +1,4 @@
-"""Families of the view models, which are not registered by name: they meet the laws all the same."""
+"""Families of the view models, which are not registered by name, satisfy the same laws."""
 
 import numpy as np
 import pytest

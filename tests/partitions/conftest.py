@@ -1,4 +1,4 @@
-"""Every law runs on every registered example of every prior that has what the law speaks of."""
+"""Every law runs on every registered example of every prior that has the functions in the law."""
 
 import numpy as np
 import pytest

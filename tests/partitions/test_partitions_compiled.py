@@ -1,4 +1,4 @@
-"""The compiled generics are the interpreted ones: same source, same numbers."""
+"""Compiled and interpreted generics give the same numbers."""
 
 import numpy as np
 import pytest

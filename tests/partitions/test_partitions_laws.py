@@ -1,4 +1,4 @@
-"""Laws of probability that every prior obeys, checked by enumeration."""
+"""Laws of probability that hold for every prior, checked by enumeration."""
 
 import itertools
 import pickle
@@ -33,6 +33,11 @@ SIGNIFICANCE = 1e-6
 
 def sizes_of(z):
     return np.bincount(z).astype(float) if len(z) else np.zeros(0)
+
+
+def test_labels_are_fixed_if_partitions_have_no_probability(prior):
+    assert prior.fixed_labels == bool(lacks(type(prior), log_eppf))
+    assert pickle.loads(pickle.dumps(prior)).fixed_labels == prior.fixed_labels
 
 
 def log_partition(prior, z):
@@ -99,7 +104,7 @@ def test_order_does_not_matter(exchangeable):
 
 
 def test_a_seat_is_a_ratio_of_partitions(exchangeable):
-    """p(z_i = k | rest) from log_mass equals the conditional of the joint, for every seat."""
+    """p(z_i = k | rest) from log_mass equals the conditional of the joint, for every cluster."""
     for others in set_partitions(4):
         n = sizes_of(np.array(others))
         K = len(n)
@@ -194,7 +199,7 @@ def test_simulations_have_their_probabilities(prior, rng, N):
 
 
 def test_simulated_sizes_have_their_probabilities(exchangeable, rng):
-    """More objects than above, pooled by the sizes of the clusters: wrong seats show more clearly."""
+    """With more objects, pooled by the sizes of the clusters, wrong weights are easier to detect."""
     n_draws, expected, observed = 6000, {}, {}
     for z in set_partitions(7):
         sizes = tuple(sorted(np.bincount(z)))

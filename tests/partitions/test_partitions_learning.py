@@ -1,4 +1,4 @@
-"""Learning concentration and discount: updates leave the posterior invariant, fits never lose ground."""
+"""Learning concentration and discount: updates leave the posterior invariant, fits never get worse."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ def test_updates_leave_the_posterior_of_the_concentration_invariant(prior, rng):
 
 @pytest.mark.parametrize("n", [[1.0], [1.0, 2.0]])
 def test_escobar_and_west_on_few_objects(rng, n):
-    """Few objects, where the weights of the two gammas matter; long chains, as an update costs nothing."""
+    """Few objects, so that the weights of the two gammas matter; long chains, because an update is cheap."""
     n, hyperprior = np.array(n), Gamma(0.6, 0.8)
     prior, chain = DirichletProcess(1.0), np.empty(40_000)
     for i in range(len(chain)):

@@ -118,7 +118,7 @@ def test_first_order_with_certain_labels_is_the_seat(labeled):
 
 @pytest.mark.parametrize("second", [False, True])
 def test_an_object_does_not_count_itself(labeled, rng, second):
-    """Taking a row out of the sums gives what the sums over the other rows give."""
+    """Subtracting a row from the sums gives the sums over the other rows."""
     R = rng.dirichlet(np.ones(labeled.n_components), size=5)
     found = cvb_log_mass(labeled, R.sum(axis=0), R, count_spread(R) if second else None)
     nothing = np.zeros((1, R.shape[1]))
@@ -159,7 +159,7 @@ def expect_log(shift, N, p):
 
 
 def test_expansions_converge_as_objects_grow(labeled):
-    """With equal rows all sizes and tails are binomial: the error falls as 1/N, respectively 1/N^2."""
+    """With equal rows all sizes and tails are binomial: the error decreases as 1/N and 1/N^2."""
     K, alpha = labeled.n_components, labeled.concentration
     r = np.array([0.3, 0.2, 0.25, 0.25])[:K] / np.array([0.3, 0.2, 0.25, 0.25])[:K].sum()
     above = np.append(np.cumsum(r[:0:-1])[::-1], 0.0)

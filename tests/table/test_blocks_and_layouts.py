@@ -1,4 +1,4 @@
-"""Blocks, subsets of rows, and independence from how the input lies in memory."""
+"""Blocks, subsets of rows, and independence of the memory layout of the input."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Tables in files: what can be read, and what is said of the rest."""
+"""Tables in files: formats that can be read, and the errors for other files."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""Centres and scales of real columns, at every magnitude."""
+"""Centers and scales of real columns, at every magnitude."""
 
 import math
 

@@ -25,6 +25,34 @@ def place(name: str, row: int) -> str:
     return f"column {name!r}, row {row} (rows count from 0)"
 
 
+def is_number(text: str) -> bool:
+    """Whether `float` can read a text.
+
+    Examples
+    --------
+    >>> is_number("1e3"), is_number("1,5")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def common_number_type(families: set[str]) -> str | None:
+    """Return the type of numbers that columns of these families have in common; None if there is none.
+
+    Examples
+    --------
+    >>> common_number_type({"int", "float"}), common_number_type({"bool", "int"})
+    ('float', None)
+    """
+    if families <= {"int", "float"}:
+        return "float" if "float" in families or not families else "int"
+    return "bool" if families == {"bool"} else None
+
+
 def first_row(hits: np.ndarray) -> int:
     """Return the position of the first True.
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.table.cells import RawColumn, first_row, place
+from partita.table.cells import RawColumn, first_row, is_number, place
 from partita.table.levels import distinct_values, encode
 from partita.table.notes import Findings
 from partita.table.scaling import center_and_scale, standardize
@@ -230,7 +230,7 @@ def _check_identifier(
 
 def _doubt_text(raw: RawColumn, levels: list[Any], active: np.ndarray | None, findings: Findings) -> None:
     """Report text that is probably not categorical: numbers with a stray word, dates, remarks."""
-    n_observed, n_numbers = len(raw.observed(active)), sum(map(_is_number, levels))
+    n_observed, n_numbers = len(raw.observed(active)), sum(map(is_number, levels))
     enough = _MAX_NUMBER_NAMES if n_numbers < len(levels) else _MAX_TEXT_LEVELS
     if len(levels) > enough and n_numbers >= _MIN_NUMBER_SHARE * len(levels):
         findings.add("text_numbers", raw.name)
@@ -240,11 +240,3 @@ def _doubt_text(raw: RawColumn, levels: list[Any], active: np.ndarray | None, fi
         findings.add("text_dates", raw.name)
     elif n_observed / 2 < len(levels) < n_observed:  # if all are distinct it is an identifier
         findings.add("rare_levels", raw.name, len(levels))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partita.table.cells import is_number
+
 TEXT = {".csv": None, ".tsv": "\t", ".tab": "\t", ".txt": None}  # separator; None: detected
 ARROW = {".parquet", ".pq", ".feather", ".arrow", ".ipc"}
 SEPARATORS = (",", ";", "\t", "|")
@@ -130,7 +132,7 @@ def _read_text(path: Path, separator: str | None, header: bool | None) -> dict[s
     number, names = first
     width = len(names)
     rows = []
-    if not (header if header is not None else not all(_is_number(cell) for cell in names)):
+    if not (header if header is not None else not all(_is_number_or_missing(cell) for cell in names)):
         rows.append(names)
         names = [f"column_{j + 1}" for j in range(width)]
     for number, row in lines:
@@ -188,12 +190,8 @@ def _separator(path: Path) -> str:
     return best
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return cell.strip().lower() in MISSING and cell.strip() != ""
-    return True
+def _is_number_or_missing(cell: str) -> bool:
+    return is_number(cell) or (cell.strip().lower() in MISSING and cell.strip() != "")
 
 
 def _column(cells: list[str], *, decimal_comma: bool) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from partita.table.cells import RawColumn, dates_error, parse_values
+from partita.table.cells import RawColumn, common_number_type, dates_error, parse_values
 from partita.table.notes import list_names
 
 _RESHAPE_HINT = (
@@ -170,9 +170,7 @@ class ArraySource:
             return None
         columns = [self.column(position) for position in positions]
         families = {column.family for column in columns if column.n_missing < self.n_rows}
-        if families <= {"int", "float"}:
-            return "float" if "float" in families or not families else "int"
-        return "bool" if families == {"bool"} else None
+        return common_number_type(families)
 
     def column(self, position: int) -> RawColumn:
         """Read one column; columns of objects are cached, because parsing them is slow."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.table.cells import RawColumn
+from partita.table.cells import RawColumn, common_number_type
 from partita.table.columns import Policy
 from partita.table.kinds import KindsLike, resolve_kinds
 from partita.table.levels import distinct_values
@@ -169,9 +169,7 @@ class SummarySource:
         if not self._dtypes <= set("biufO"):
             return None
         families = {self.column(p).family for p in positions if getattr(self.column(p), "n_seen", 0)}
-        if families <= {"int", "float"}:
-            return "float" if "float" in families or not families else "int"
-        return "bool" if families == {"bool"} else None
+        return common_number_type(families)
 
 
 def learn_from_summaries(
