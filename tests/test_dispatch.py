@@ -1,4 +1,4 @@
-"""Generics and kernels: resolution, laziness, the disk cache and its guard against stale code."""
+"""Generics and kernels: resolution, laziness, the disk cache, and the detection of stale code."""
 
 import logging
 import os
@@ -209,7 +209,7 @@ print("cached" if sum(shift_rows.compiled.stats.cache_hits.values()) else "compi
 
 
 def test_a_class_of_your_own_costs_nobody_the_files_of_the_package(tmp_path):
-    """Neither the process that registers it nor the ones after it compile the package's kernels again."""
+    """Registering a class does not make this process, or later ones, compile the kernels of the package again."""
 
     def run(code):
         path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
@@ -236,21 +236,21 @@ def test_a_class_of_your_own_costs_nobody_the_files_of_the_package(tmp_path):
 def test_classes_from_outside_are_found_in_a_signature():
     from numba import typeof, types
 
-    from partita.kernel_files import outsiders
+    from partita.kernel_files import foreign_names
 
     here, number = f"{__name__}.Metres", types.float64
     mine = typeof(Metres(1.0))
     family = FAMILIES["bernoulli"].cls
     theirs = typeof(family._make([1.0] * len(family._fields)))
-    assert outsiders((number, types.Array(number, 2, "C"), types.UniTuple(number, 3), theirs)) == set()
+    assert foreign_names((number, types.Array(number, 2, "C"), types.UniTuple(number, 3), theirs)) == set()
     for kind in (
         mine,
         types.UniTuple(mine, 2),
         types.Tuple((number, mine)),
         types.Tuple((number, types.Tuple((mine,)))),
     ):
-        assert outsiders((number, kind)) == {here}
-    assert outsiders((project_rows._numba_type_, shift._numba_type_)) == {f"{__name__}.shift"}
+        assert foreign_names((number, kind)) == {here}
+    assert foreign_names((project_rows._numba_type_, shift._numba_type_)) == {f"{__name__}.shift"}
 
 
 def test_the_first_compile_is_announced_once(tmp_path):

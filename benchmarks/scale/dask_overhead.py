@@ -92,9 +92,9 @@ def measure(n_rows: int, repeats: int) -> dict:
     from partita.engines.passes.exact_sums import merge_sums
     from partita.engines.passes.packing import pack
     from partita.engines.passes.rows import Parameters, collect, n_stats
-    from partita.execution import Cluster, PartData, open_blocks
-    from partita.execution.cluster import ClusterParts
-    from partita.execution.reading import open_parts
+    from partita.execution import Cluster, ShardData, open_chunks
+    from partita.execution.cluster import ClusterShards
+    from partita.execution.reading import open_shards
     from partita.families import Block, Categorical
     from partita.families.contract import expect
 
@@ -118,8 +118,8 @@ def measure(n_rows: int, repeats: int) -> dict:
         Client(local) as client,
     ):
         cluster = Cluster(client)
-        raw, _ = open_parts(open_blocks(Y), cluster)
-        there = pack([Block(family, PartData(raw.derive(as_part, None), 0), columns)], n_rows)
+        raw, _ = open_shards(open_chunks(Y), cluster)
+        there = pack([Block(family, ShardData(raw.derive(as_part, None), 0), columns)], n_rows)
         result = collect(there, weights, at)
         assert np.array_equal(result.S[0], expected.S[0])  # to the last bit
         found["driver_s"] = _least(lambda: collect(there, weights, at), repeats)
@@ -127,7 +127,7 @@ def measure(n_rows: int, repeats: int) -> dict:
         found["empty_passes"] = []
         for n_parts in PARTS:
             futures = client.map(abs, range(n_parts), pure=False)
-            parts = ClusterParts(np.arange(n_parts + 1), futures, cluster)
+            parts = ClusterShards(np.arange(n_parts + 1), futures, cluster)
             seconds = _least(lambda parts=parts: parts.reduce(nothing, sums, None, merge_sums), repeats)
             found["empty_passes"].append({"parts": n_parts, "tasks": _n_tasks(n_parts), "seconds": seconds})
     return found

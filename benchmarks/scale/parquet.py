@@ -106,7 +106,7 @@ def fit(path: str, method: str, in_memory: bool) -> dict:
     from itertools import pairwise
 
     import partita
-    from partita.execution import open_blocks
+    from partita.execution import open_chunks
 
     stamps = []
 
@@ -122,7 +122,7 @@ def fit(path: str, method: str, in_memory: bool) -> dict:
     options |= {"inference": "vb"} if method == "NBCE" else {}
     model = Watched(**options)
     warnings.simplefilter("ignore")
-    source = open_blocks(path)
+    source = open_chunks(path)
     given = source.rows(0, source.n_rows) if in_memory else source
     before = peak_mb()
     with stopwatch() as watch:

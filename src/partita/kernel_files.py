@@ -1,8 +1,8 @@
-"""The files of compiled kernels: which processes may share one, and when it is out of date.
+"""Cache files of compiled kernels: which processes share a file, and when it is out of date.
 
-numba keeps one index per kernel and throws it away when the stamp in it is not its own. A process that has
-registered a class of its own must therefore not stamp the files of everybody else: what was compiled for classes
-from outside this package lies in files of its own.
+numba keeps one index file per kernel and discards it when its stamp differs from that of the process. A process that
+has registered classes of its own must therefore not stamp the shared files: code that was compiled for classes from
+outside this package goes into separate files.
 """
 
 from __future__ import annotations
@@ -15,32 +15,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["KernelFiles", "outsiders"]
-
-HERE = "partita."
+PACKAGE_PREFIX = "partita."
 
 
-def outsiders(kind: Any) -> set[str]:
-    """The classes and functions from outside this package in a type of numba's, or in a tuple of types."""
+def foreign_names(kind: Any) -> set[str]:
+    """Return the names of classes and functions from outside this package in a numba type or a tuple of types."""
     if isinstance(kind, tuple | list):
-        return set().union(*map(outsiders, kind))
+        return set().union(*map(foreign_names, kind))
     found = set()
     maker = getattr(kind, "instance_class", None) or getattr(
         getattr(kind, "dispatcher", None), "py_func", None
     )
-    if maker is not None and not (maker.__module__ or "").startswith(HERE):
+    if maker is not None and not (maker.__module__ or "").startswith(PACKAGE_PREFIX):
         found.add(f"{maker.__module__}.{maker.__qualname__}")
     for part in ("types", "dtype"):
         if (inner := getattr(kind, part, None)) is not None and inner is not kind:
-            found |= outsiders(tuple(inner) if part == "types" else inner)
+            found |= foreign_names(tuple(inner) if part == "types" else inner)
     return found
 
 
 class KernelFiles:
-    """Stands where numba has its one cache file of a kernel, and chooses the file by the classes in the signature.
+    """Replaces numba's single cache file of a kernel, and chooses a file by the classes in the signature.
 
-    ``common`` is the stamp of the package (and of the kernel's own file), ``added`` gives the names of foreign
-    implementations for classes of the package, and the digest of all that was registered from outside.
+    ``common`` is the stamp of the package (and of the kernel's own file). ``added`` returns the names of foreign
+    implementations for classes of the package, and a digest of everything that other packages have registered.
     """
 
     def __init__(self, original: Any, common: str, added: Callable[[], tuple[set[str], str]], foreign: bool):
@@ -49,13 +47,13 @@ class KernelFiles:
         self._common, self._added, self._foreign = common, added, foreign
 
     def load(self, key: Any) -> Any:
-        """What was compiled for this key, or None."""
+        """Load the code that was compiled for this key, or None."""
         return self._file(key).load(key)
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep what was compiled: first the code under a name of its own, then its entry in the index.
+        """Save compiled code: first the code, under a unique name, then its entry in the index.
 
-        Two processes that save at once may lose an entry (it is compiled again), never mix up their code.
+        If two processes save at the same time, an entry may be lost (and compiled again), but code is never mixed up.
         """
         file = self._file(key)
         known = file._load_index()
@@ -66,13 +64,13 @@ class KernelFiles:
         file._save_index({**file._load_index(), key: name})
 
     def flush(self) -> None:
-        """Forget what the package's own classes have here."""
+        """Discard the code that was compiled for the classes of this package."""
         self._open("", self._common).flush()
 
     def _file(self, key: Any) -> Any:
         patched, digest = self._added()
-        names = outsiders(key[0]) | patched
-        if self._foreign:  # a kernel from elsewhere may make any class inside
+        names = foreign_names(key[0]) | patched
+        if self._foreign:  # a kernel of another package may create any class inside
             return self._open("", f"{self._common} {digest}")
         if not names:
             return self._open("", self._common)
@@ -84,7 +82,7 @@ class KernelFiles:
         load_index = file._load_index
 
         def load_or_forget() -> Any:
-            # left by another version it may name classes that are gone: it counts as empty, not as an error
+            # an index of another version may name classes that no longer exist: treat it as empty
             try:
                 return load_index()
             except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):

@@ -10,7 +10,7 @@ from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep
 from partita.families import FAMILIES
 from partita.families.contract import constrained, unconstrained
-from partita.partitions import DirichletProcess, StickBreaking, log_labelled
+from partita.partitions import DirichletProcess, StickBreaking, log_labeled
 
 FIXED = chains.Schedule(n_draws=3, burn_in=1, n_moves=1, learn_concentration=False, learn_likelihood=False)
 
@@ -60,7 +60,7 @@ def test_label_swaps_follow_the_prior_of_their_order():
             assert np.array_equal(np.bincount(seating.z, minlength=2), seating.n)
         fresh = sweep.seat(table(6), seating.z, n_components=2)
     np.testing.assert_allclose(seating.blocks[0].S, fresh.blocks[0].S, atol=1e-12)
-    odds = math.exp(log_labelled(prior, np.array([1.0, 5.0])) - log_labelled(prior, np.array([5.0, 1.0])))
+    odds = math.exp(log_labeled(prior, np.array([1.0, 5.0])) - log_labeled(prior, np.array([5.0, 1.0])))
     batches = np.array(large_first, float).reshape(40, 50).mean(axis=1)
     assert abs(batches.mean() - 1 / (1 + odds)) < 5 * batches.std(ddof=1) / math.sqrt(40) + 1e-3
 

@@ -23,7 +23,7 @@ from partita.partitions import (
     StickBreaking,
     bind,
     log_eppf,
-    log_labelled,
+    log_labeled,
     specify,
 )
 from partita.testing import (
@@ -80,7 +80,7 @@ def seated_posterior(block, prior, log_density):
     states, log_p = [], []
     for z in seats:
         n = np.bincount(z, minlength=K or 0).astype(float)
-        log_prior = log_labelled(prior, n) if fixed else log_eppf(prior, n, len(n))
+        log_prior = log_labeled(prior, n) if fixed else log_eppf(prior, n, len(n))
         for out in itertools.product([False, True], repeat=N):
             who = np.array(out)
             states.append((tuple(map(int, z)), out))

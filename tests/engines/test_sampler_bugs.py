@@ -259,7 +259,7 @@ BROKEN_FUNCTIONS = [  # (module, what is broken, how, the check that catches it)
     (sm, "allocate", swapped_split_direction, "split-merge, sequential"),
     (sm, "log_anchor_ratio", anchors_as_if_drawn_evenly, "split-merge, sequential"),
     (sm, "log_eppf", split_without_its_prior, "split-merge, sequential"),
-    (chains, "log_labelled", swap_without_its_prior, "stick-breaking with swaps"),
+    (chains, "log_labeled", swap_without_its_prior, "stick-breaking with swaps"),
     (chains, "sample_hyper", concentration_ignores_the_number_of_objects, "concentration"),
     (chains, "HYPER_SPREAD", variance_for_standard_deviation, "likelihood"),
 ]

@@ -22,7 +22,7 @@ from partita.partitions import (
     StickBreaking,
     bind,
     log_eppf,
-    log_labelled,
+    log_labeled,
     specify,
 )
 
@@ -110,7 +110,7 @@ def test_gibbs_with_fixed_labels_leaves_the_posterior_invariant(name):
         states = list(itertools.product(range(K), repeat=N))
         log_p = np.array(
             [
-                log_labelled(prior, np.bincount(z, minlength=K).astype(float)) + log_likelihood(block, z, K)
+                log_labeled(prior, np.bincount(z, minlength=K).astype(float)) + log_likelihood(block, z, K)
                 for z in states
             ]
         )

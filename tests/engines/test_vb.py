@@ -120,5 +120,5 @@ def test_the_concentration_never_gets_less_probable(rng):
         for _ in range(10):
             n = rng.gamma(1.0, 10.0, size=3)
             learned = vb.fit_concentration(prior, n)
-            before, after = (vb.log_labelled(p, n) + vb.log_hyperprior(p, True) for p in (prior, learned))
+            before, after = (vb.log_labeled(p, n) + vb.log_hyperprior(p, True) for p in (prior, learned))
             assert after >= before

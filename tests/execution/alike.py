@@ -1,10 +1,10 @@
-"""What the tests of execution share."""
+"""Shared by the tests of execution: an example, and the comparison of fitted estimators."""
 
 import numpy as np
 
 
 def label_matrix(flips, n=9000, seed=1):
-    """Six members that give a third of four clusters' objects a random label; holes, and one row of nothing."""
+    """Six members of four clusters; a third of the labels are random, some are missing, and one row is empty."""
     rng = np.random.default_rng(seed)
     z = rng.integers(4, size=n)
     Y = np.column_stack([np.where(rng.random(n) < flips, rng.integers(4, size=n), z) for _ in range(6)])
@@ -14,7 +14,7 @@ def label_matrix(flips, n=9000, seed=1):
 
 
 def worst(one, other):
-    """The largest difference of two fitted estimators, in what they are made of."""
+    """The largest difference between the parameters of two fitted estimators."""
     if hasattr(one, "_parameters"):
         left, right = [*one._parameters.thetas], [*other._parameters.thetas]
     else:
@@ -28,7 +28,7 @@ def worst(one, other):
 
 
 def same(one, other, tolerance=1e-10):
-    """Identical labels, parameters to ``tolerance``, the same course."""
+    """Identical labels, parameters within ``tolerance``, and the same number of iterations."""
     assert one.n_iter_ == other.n_iter_
     np.testing.assert_array_equal(one.labels_, other.labels_)
     assert worst(one, other) <= tolerance

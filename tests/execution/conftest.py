@@ -1,4 +1,4 @@
-"""Small tables in many parts: a part is one block of rows here, so that a few thousand rows are several."""
+"""Small tables in many shards: here a shard is one chunk, so that a few thousand rows make several shards."""
 
 import sys
 from pathlib import Path
@@ -9,17 +9,17 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from alike import label_matrix
 
-import partita.execution.parts
+import partita.execution.shards
 
 
 @pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
-    monkeypatch.setattr(partita.execution.parts, "PART_BLOCKS", 1)
+def small_shards(monkeypatch):
+    monkeypatch.setattr(partita.execution.shards, "SHARD_CHUNKS", 1)
 
 
 @pytest.fixture(scope="module")
 def reals():
-    """Three parts of two real columns with holes, two clusters."""
+    """Three shards of two real columns with holes, two clusters."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(9001, 2)) + np.where(rng.random((9001, 1)) < 0.4, -3.0, 3.0)
     X[rng.random(X.shape) < 0.05] = np.nan

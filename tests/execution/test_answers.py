@@ -1,4 +1,4 @@
-"""One answer, whatever the blocks, files and executors."""
+"""The result does not depend on chunks, files and executors."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from alike import label_matrix, same
 
 from partita import LACA, NBCE, Consensus, LatentClass, Mixture, MixtureConsensus
 from partita.dispatch import interpreted
-from partita.execution import open_blocks
+from partita.execution import open_chunks
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -70,11 +70,11 @@ def consensus(labels):
 
 
 @pytest.mark.parametrize("rows", [1, 7, 1000, None])
-def test_mixtures_in_blocks(mixtures, reals, rows):
+def test_mixtures_in_chunks(mixtures, reals, rows):
     for name, options in (("em", EM), ("vb", VB)):
         if rows in (1, 7) and name == "vb":
-            continue  # blocks of an array are cut anew: one model is enough
-        model = Mixture(**options).fit(open_blocks(reals, rows=rows))
+            continue  # chunks of an array are cut anew: one model is enough
+        model = Mixture(**options).fit(open_chunks(reals, rows=rows))
         same(mixtures[name], model)
         assert model.log_likelihood_ == pytest.approx(mixtures[name].log_likelihood_, rel=1e-12)
         assert "execution" in model.fit_report_
@@ -82,13 +82,13 @@ def test_mixtures_in_blocks(mixtures, reals, rows):
 
 def test_mixtures_of_files_and_maps(mixtures, reals, tmp_path):
     np.save(tmp_path / "x.npy", reals)
-    same(mixtures["vb"], Mixture(**VB).fit(open_blocks(tmp_path / "x.npy", rows=1234)))
-    model = Mixture(**EM).fit(open_blocks(parquet(reals, tmp_path / "x.parquet")))
+    same(mixtures["vb"], Mixture(**VB).fit(open_chunks(tmp_path / "x.npy", rows=1234)))
+    model = Mixture(**EM).fit(open_chunks(parquet(reals, tmp_path / "x.parquet")))
     same(mixtures["em"], model)
     np.testing.assert_array_equal(model.predict(tmp_path / "x.parquet"), model.labels_)
-    proba = model.predict_proba(open_blocks(tmp_path / "x.parquet"))
+    proba = model.predict_proba(open_chunks(tmp_path / "x.parquet"))
     np.testing.assert_allclose(proba.max(axis=1), model.confidence_, atol=1e-12)
-    densities = model.score_samples(open_blocks(tmp_path / "x.parquet"))
+    densities = model.score_samples(open_chunks(tmp_path / "x.parquet"))
     assert densities.sum() == pytest.approx(model.log_likelihood_, rel=1e-12)
 
 
@@ -102,12 +102,12 @@ def test_a_small_file_is_read_as_a_whole(mixtures, reals, tmp_path):
 def test_joblib(mixtures, reals, executor):
     options = {**EM, "max_iter": 3, "n_init": 1}
     one = Mixture(**options).fit(reals)
-    same(one, Mixture(**options, executor=executor, n_jobs=2).fit(open_blocks(reals)))
+    same(one, Mixture(**options, executor=executor, n_jobs=2).fit(open_chunks(reals)))
 
 
 @pytest.mark.parametrize("rows", [7, None])
-def test_consensus_in_blocks(consensus, labels, rows):
-    source = open_blocks(labels, rows=rows)
+def test_consensus_in_chunks(consensus, labels, rows):
+    source = open_chunks(labels, rows=rows)
     mm = MixtureConsensus(4, n_init=1, max_iter=40, random_state=0).fit(source)
     same(consensus["mm"], mm)
     nbce = NBCE(inference="vb", max_clusters=6, n_init=1, max_iter=30, random_state=0).fit(source)
@@ -115,20 +115,20 @@ def test_consensus_in_blocks(consensus, labels, rows):
     np.testing.assert_array_equal(nbce.predict(source), consensus["nbce"].predict(labels))
 
 
-def test_rows_that_are_nearly_all_distinct_are_walked_over_in_parts(tmp_path):
+def test_rows_that_are_nearly_all_distinct_are_walked_over_in_shards(tmp_path):
     Y = np.column_stack([label_matrix(0.5, 9000, seed) for seed in (1, 2)])
-    Y[5] = 0  # a row that takes no part would move the blocks of all others
+    Y[5] = 0  # a row that takes no part would move the chunks of all others
     model = MixtureConsensus(3, n_init=1, max_iter=5, criterion="mdl", random_state=0)
-    here, there = model.fit(Y), MixtureConsensus(**model.get_params()).fit(open_blocks(Y, rows=999))
+    here, there = model.fit(Y), MixtureConsensus(**model.get_params()).fit(open_chunks(Y, rows=999))
     same(here, there, 0.0)
     assert here.criterion_curve_[3] == pytest.approx(there.criterion_curve_[3], rel=1e-12)
 
 
 @pytest.mark.parametrize("criterion", ["mdl", "icl"])
-def test_the_number_of_clusters_is_chosen_in_blocks(criterion):
+def test_the_number_of_clusters_is_chosen_in_chunks(criterion):
     Y = label_matrix(0.1, 5000)
     model = MixtureConsensus(max_clusters=5, n_init=1, max_iter=20, criterion=criterion, random_state=0)
-    here, there = model.fit(Y), MixtureConsensus(**model.get_params()).fit(open_blocks(Y))
+    here, there = model.fit(Y), MixtureConsensus(**model.get_params()).fit(open_chunks(Y))
     assert here.criterion_curve_.keys() == there.criterion_curve_.keys()
     same(here, there)
 
@@ -138,7 +138,7 @@ def test_what_needs_the_codes_has_them_in_memory(estimator, tmp_path):
     Y = label_matrix(0.2, 5000)
     here = estimator.fit(Y).labels_
     np.testing.assert_array_equal(
-        estimator.fit(open_blocks(parquet(Y, tmp_path / "y.parquet"))).labels_, here
+        estimator.fit(open_chunks(parquet(Y, tmp_path / "y.parquet"))).labels_, here
     )
 
 
@@ -166,7 +166,7 @@ def test_counts_and_exposures_and_kinds(tmp_path):
         random_state=0,
     )
     here = model.fit(table)
-    there = Mixture(**model.get_params()).fit(open_blocks(tmp_path / "t.parquet"))
+    there = Mixture(**model.get_params()).fit(open_chunks(tmp_path / "t.parquet"))
     same(here, there)
     assert here.profiles_.keys() == there.profiles_.keys()
 
@@ -175,12 +175,12 @@ def test_weights(reals):
     w = np.random.default_rng(0).integers(0, 3, size=len(reals)).astype(float)
     options = {**EM, "n_init": 1, "max_iter": 5}
     one = Mixture(**options).fit(reals, sample_weight=w)
-    same(one, Mixture(**options).fit(open_blocks(reals, rows=500), sample_weight=w))
+    same(one, Mixture(**options).fit(open_chunks(reals, rows=500), sample_weight=w))
 
 
-def test_presets_take_blocks(labels):
+def test_presets_take_chunks(labels):
     Y = np.where(labels < 0, 4, labels)
-    one, other = (LatentClass(3, n_init=1, max_iter=4, random_state=0).fit(X) for X in (Y, open_blocks(Y)))
+    one, other = (LatentClass(3, n_init=1, max_iter=4, random_state=0).fit(X) for X in (Y, open_chunks(Y)))
     same(one, other)
     assert one.bic_ == pytest.approx(other.bic_, rel=1e-12)
 
@@ -188,7 +188,7 @@ def test_presets_take_blocks(labels):
 def test_a_model_of_blocks_is_saved_and_read(reals, tmp_path):
     import partita
 
-    model = Mixture(**{**EM, "n_init": 1, "max_iter": 2}).fit(open_blocks(reals))
+    model = Mixture(**{**EM, "n_init": 1, "max_iter": 2}).fit(open_chunks(reals))
     model.save(tmp_path / "m.partita")
     np.testing.assert_array_equal(partita.load(tmp_path / "m.partita").predict(reals), model.labels_)
 
@@ -206,15 +206,15 @@ def test_ensembles_and_metrics_of_files(reals, tmp_path):
 
 
 def test_the_choice_is_printed(reals, capsys):
-    Mixture(**{**EM, "n_init": 1, "max_iter": 1}, verbose=True).fit(open_blocks(reals))
-    assert "in blocks of rows" in capsys.readouterr().err
+    Mixture(**{**EM, "n_init": 1, "max_iter": 1}, verbose=True).fit(open_chunks(reals))
+    assert "in chunks of rows" in capsys.readouterr().err
 
 
 def test_chains_over_rows_read_blocks_into_memory():
     X = np.random.default_rng(0).normal(size=(40, 1))
     options = {"n_chains": 1, "n_draws": 3, "burn_in": 2, "random_state": 0}
     with interpreted():
-        one, other = (Mixture("gaussian", **options).fit(given) for given in (X, open_blocks(X)))
+        one, other = (Mixture("gaussian", **options).fit(given) for given in (X, open_chunks(X)))
     np.testing.assert_array_equal(one.labels_, other.labels_)
 
 
@@ -236,10 +236,10 @@ def test_a_fit_that_was_killed_goes_on(mixtures, reals, tmp_path, name):
             raise Killed
 
     with pytest.raises(Killed):
-        Mixture(**options, resume=tmp_path, callback=kill).fit(open_blocks(reals))
+        Mixture(**options, resume=tmp_path, callback=kill).fit(open_chunks(reals))
     before = sorted(os.listdir(tmp_path))
     written = {file: os.stat(tmp_path / file).st_mtime_ns for file in before}
-    model = Mixture(**options, resume=tmp_path).fit(open_blocks(reals))
+    model = Mixture(**options, resume=tmp_path).fit(open_chunks(reals))
     same(mixtures[name], model, 1e-10)
     assert before and len(os.listdir(tmp_path)) > len(before)
     assert all(os.stat(tmp_path / file).st_mtime_ns == at for file, at in written.items())  # not done again
@@ -248,18 +248,18 @@ def test_a_fit_that_was_killed_goes_on(mixtures, reals, tmp_path, name):
 DRIVER = """
 import os, signal, sys
 import numpy as np
-import partita.execution.parts
+import partita.execution.shards
 from partita import Mixture
-from partita.execution import open_blocks
+from partita.execution import open_chunks
 
-partita.execution.parts.PART_BLOCKS = 1
+partita.execution.shards.SHARD_CHUNKS = 1
 
 def kill(progress):
     if progress.iteration == 3:
         os.kill(os.getpid(), signal.SIGKILL)
 
 options = {options!r}
-Mixture(**options, resume=sys.argv[2], callback=kill).fit(open_blocks(np.load(sys.argv[1]), rows=1000))
+Mixture(**options, resume=sys.argv[2], callback=kill).fit(open_chunks(np.load(sys.argv[1]), rows=1000))
 """
 
 
@@ -271,7 +271,7 @@ def test_a_driver_that_is_killed_as_a_process(mixtures, reals, full, chain, tmp_
     script = DRIVER.replace("{options!r}", repr(options))
     command = [sys.executable, "-c", script, str(tmp_path / "x.npy"), str(tmp_path / "kept")]
     assert subprocess.run(command, timeout=300, check=False).returncode == -signal.SIGKILL
-    model = Mixture(**options, resume=tmp_path / "kept").fit(open_blocks(X))
+    model = Mixture(**options, resume=tmp_path / "kept").fit(open_chunks(X))
     if name == "vb":
         same(here, model)
     else:
@@ -305,13 +305,13 @@ def same_chain(one, other):
 
 
 @pytest.mark.parametrize("rows", [7, None])
-def test_the_same_chain_in_blocks(chain, full, rows):
-    same_chain(chain, Mixture(**CHAIN).fit(open_blocks(full, rows=rows)))
+def test_the_same_chain_in_chunks(chain, full, rows):
+    same_chain(chain, Mixture(**CHAIN).fit(open_chunks(full, rows=rows)))
 
 
 def test_the_same_chain_of_copies(full):
     w = np.random.default_rng(0).integers(0, 3, size=len(full)).astype(float)
-    one, other = (Mixture(**CHAIN).fit(X, sample_weight=w) for X in (full, open_blocks(full, rows=1000)))
+    one, other = (Mixture(**CHAIN).fit(X, sample_weight=w) for X in (full, open_chunks(full, rows=1000)))
     same_chain(one, other)
 
 
@@ -321,11 +321,11 @@ def test_a_chain_that_was_killed_goes_on(chain, full, tmp_path):
             raise Killed
 
     with pytest.raises(Killed):
-        Mixture(**CHAIN, resume=tmp_path, callback=kill).fit(open_blocks(full))
+        Mixture(**CHAIN, resume=tmp_path, callback=kill).fit(open_chunks(full))
     assert len(list(tmp_path.glob("chain0_draw*.npz"))) == 2
     seen = []
     again = Mixture(**CHAIN, resume=tmp_path, callback=lambda progress: seen.append(progress.iteration))
-    same_chain(chain, again.fit(open_blocks(full)))
+    same_chain(chain, again.fit(open_chunks(full)))
     assert seen == [9, 10, 11]
     with pytest.raises(ValueError, match="belongs to another fit"):
         Mixture(**{**CHAIN, "random_state": 1}, resume=tmp_path).fit(full)
@@ -338,7 +338,7 @@ def test_chains_that_keep_nothing_say_so(full, tmp_path):
 
 def test_nbce_by_subclusters(labels):
     options = {"inference": "subclusters", "n_chains": 1, "n_draws": 4, "burn_in": 6, "random_state": 0}
-    one, other = (NBCE(**options).fit(Y) for Y in (labels, open_blocks(labels, rows=1000)))
+    one, other = (NBCE(**options).fit(Y) for Y in (labels, open_chunks(labels, rows=1000)))
     same_chain(one, other)
     assert 3 <= one.n_clusters_ <= 6
     np.testing.assert_array_equal(one.object_rows_, other.object_rows_)

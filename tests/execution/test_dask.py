@@ -1,4 +1,4 @@
-"""Dask for real: a cluster of processes on this machine, one of which is killed."""
+"""A Dask cluster of processes on this machine, one of which is killed."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ import pytest
 from alike import label_matrix, same, worst
 
 from partita import NBCE, Consensus, Mixture, MixtureConsensus
-from partita.execution import open_blocks
+from partita.execution import open_chunks
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -74,7 +74,7 @@ def test_columns_on_different_hosts(client, labels, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("the pieces of a row have met")
 
-    monkeypatch.setattr("partita.execution.columns.GridParts.map", refuse)
+    monkeypatch.setattr("partita.execution.columns.GridShards.map", refuse)
     model = MixtureConsensus(**MM, executor=client, criterion="mdl").fit(chunked)
     here = MixtureConsensus(**MM, criterion="mdl").fit(Y)
     same(here, model)
@@ -151,4 +151,4 @@ def test_without_a_cluster_chunks_are_computed_here(mixture, reals, monkeypatch)
     for module in (partita.execution.choosing, partita.execution.reading):
         monkeypatch.setattr(module, "running_client", lambda: None)
     same(mixture, Mixture(**EM).fit(da.from_array(reals, chunks=(1000, 2))))
-    assert open_blocks(da.from_array(reals, chunks=(1000, 2))).sizes == (1000,) * 9 + (1,)
+    assert open_chunks(da.from_array(reals, chunks=(1000, 2))).sizes == (1000,) * 9 + (1,)

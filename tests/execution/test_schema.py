@@ -1,15 +1,15 @@
-"""A table in blocks has the schema and the notes of the table as a whole."""
+"""A table in chunks has the schema and the notes of the table as a whole."""
 
 import numpy as np
 import pytest
 
-from partita.execution import open_blocks, read_blocks
+from partita.execution import open_chunks, read_chunks
 from partita.table import read_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 RNG = np.random.default_rng(3)
-N = 4500  # two parts
+N = 4500  # two shards
 
 ARRAYS = {
     "floats": RNG.normal(size=(N, 2)) * [1.0, 1e-150] + [1e9, 0.0],
@@ -40,26 +40,26 @@ def like(one, other):
 @pytest.mark.parametrize("rows", [1000, None])
 def test_arrays(name, rows):
     X = ARRAYS[name]
-    whole, parted = read_table(X), read_blocks(open_blocks(X, rows=rows), None)
-    like(whole.schema, parted.schema)
-    assert {n.message for n in whole.notes} == {n.message for n in parted.notes}
-    for a, b in zip(whole.columns, parted.collected().columns, strict=True):
+    whole, sharded = read_table(X), read_chunks(open_chunks(X, rows=rows), None)
+    like(whole.schema, sharded.schema)
+    assert {n.message for n in whole.notes} == {n.message for n in sharded.notes}
+    for a, b in zip(whole.columns, sharded.collected().columns, strict=True):
         np.testing.assert_array_equal(a.values, b.values)
 
 
 def test_weights_of_zero_teach_nothing():
     X, w = ARRAYS["codes"].copy(), np.ones(N)
     X[0, 0], w[0] = 99, 0.0
-    like(read_table(X, sample_weight=w).schema, read_blocks(open_blocks(X), None, sample_weight=w).schema)
+    like(read_table(X, sample_weight=w).schema, read_chunks(open_chunks(X), None, sample_weight=w).schema)
 
 
 @pytest.mark.parametrize("options", [{"missing_code": -1}, {"negative": "level"}])
 def test_label_matrices(options):
     Y = np.where(RNG.random((N, 3)) < 0.1, -1, RNG.integers(4, size=(N, 3)))
     whole = read_table(Y, "categorical", **options)
-    parted = read_blocks(open_blocks(Y, rows=77), "categorical", **options)
-    like(whole.schema, parted.schema)
-    assert {n.message for n in whole.notes} == {n.message for n in parted.notes}
+    sharded = read_chunks(open_chunks(Y, rows=77), "categorical", **options)
+    like(whole.schema, sharded.schema)
+    assert {n.message for n in whole.notes} == {n.message for n in sharded.notes}
 
 
 def test_frames(tmp_path):
@@ -72,13 +72,13 @@ def test_frames(tmp_path):
         }
     )
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=700)
-    parted = read_blocks(open_blocks(tmp_path / "t.parquet"), None)
-    like(read_table(table).schema, parted.schema)
-    assert parted.schema.named
+    sharded = read_chunks(open_chunks(tmp_path / "t.parquet"), None)
+    like(read_table(table).schema, sharded.schema)
+    assert sharded.schema.named
 
 
 def test_errors_name_the_row_of_the_table():
     X = np.zeros((N, 2))
     X[4321, 1] = np.inf
     with pytest.raises(ValueError, match=r"'x1', row 4321 .*infinity"):
-        read_blocks(open_blocks(X, rows=50), None)
+        read_chunks(open_chunks(X, rows=50), None)

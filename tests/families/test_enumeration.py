@@ -15,7 +15,7 @@ from partita.partitions import (
     FiniteDirichlet,
     PitmanYor,
     StickBreaking,
-    log_labelled,
+    log_labeled,
     specify,
 )
 from partita.testing import (
@@ -45,9 +45,9 @@ def block_of(name, N=4, seed=5):
 def test_labels_and_partitions_agree_under_the_finite_dirichlet():
     blocks = [block_of("categorical"), block_of("poisson")]
     prior = FiniteDirichlet(1.4, 3)
-    labelled, parted = enumerate_labels(blocks, prior), enumerate_partitions(blocks, prior)
-    assert labelled.log_evidence == pytest.approx(parted.log_evidence, abs=1e-10)
-    np.testing.assert_allclose(co_clustering(labelled), co_clustering(parted), atol=1e-12)
+    labeled, unlabeled = enumerate_labels(blocks, prior), enumerate_partitions(blocks, prior)
+    assert labeled.log_evidence == pytest.approx(unlabeled.log_evidence, abs=1e-10)
+    np.testing.assert_allclose(co_clustering(labeled), co_clustering(unlabeled), atol=1e-12)
 
 
 def test_labels_by_the_plainest_loop():
@@ -55,7 +55,7 @@ def test_labels_by_the_plainest_loop():
     exact = enumerate_labels([block], prior)
     total = []
     for z in itertools.product(range(2), repeat=4):
-        joint = log_labelled(prior, np.bincount(z, minlength=2).astype(float))
+        joint = log_labeled(prior, np.bincount(z, minlength=2).astype(float))
         for k in range(2):
             S = sum(row_statistics(block.family, block.data, i) * (z[i] == k) for i in range(4))
             joint += log_marginals(block.family, S[:, None]).sum()
@@ -82,7 +82,7 @@ def test_posteriors_over_partitions_sum_to_one_and_blocks_multiply(prior):
 
 
 def test_hidden_gaussian_coordinates_integrate_to_the_marginal_student():
-    """A single partly seen vector: the multivariate Student law of its seen coordinates."""
+    """A single partly observed vector: the multivariate Student distribution of its observed coordinates."""
     lik = GaussianFull.of(
         np.array([0.3, -1.0, 0.2]), 0.7, 6.0, np.array([[2, 0.5, 0], [0.5, 1, 0.2], [0, 0.2, 3]])
     )

@@ -1,4 +1,4 @@
-"""Compiled twins: the kernels over rows give compiled what they give interpreted, for every container of codes."""
+"""Compiled and interpreted kernels over rows give the same results, for every container of codes."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from partita.testing import LawViolation, check_compiled, with_missing_cells
 CODES = {"categorical": (np.int16, np.int8), "bernoulli": (np.int16, np.int8)}
 
 
-# one of each sort of container; the others compile for half a minute and are left to the slow tests
+# one family per type of container; the others take half a minute to compile and are in the slow tests
 @pytest.mark.parametrize("name", ["categorical", "gaussian", "multinomial", "poisson"])
 def test_compiled_twins(name, rng):
     lik, data = FAMILIES[name].examples(rng)[0]

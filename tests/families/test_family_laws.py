@@ -15,7 +15,7 @@ APPROXIMATE = {(GaussianFull, "curvature")}  # a Gaussian closure of fourth mome
 def test_law(name, any_example, rng):
     lik, data = any_example
     if not LAWS[name].applies(lik, data):
-        pytest.skip("the law does not speak of this example")
+        pytest.skip("the law does not apply to this example")
     if (type(lik), name) in APPROXIMATE:
         pytest.skip("approximate by design")
     with interpreted():
@@ -23,7 +23,7 @@ def test_law(name, any_example, rng):
 
 
 def test_every_family_meets_every_law_it_can():
-    """No law is skipped by accident: what does not apply is listed here."""
+    """No law is skipped by accident: the laws that do not apply are listed here."""
     for name, entry in FAMILIES.items():
         lik, data = entry.examples(np.random.default_rng(0))[0]
         absent = {law for law, (_, _, applies) in LAWS.items() if not applies(lik, data)}

@@ -1,4 +1,4 @@
-"""What textbooks say of each family: estimates, prior densities, posterior summaries, hyper-parameters."""
+"""Each family against textbook formulas: estimates, prior densities, posterior summaries, hyper-parameters."""
 
 import numpy as np
 import pytest
@@ -98,7 +98,7 @@ def test_multinomial_maximum_likelihood_is_the_share_of_the_counts():
 
 
 def prior_density(name, lik, theta):
-    """Of the parameters in their usual form: probabilities, rates, (mean, variance), (mean, covariance)."""
+    """The prior density of the usual parameters: probabilities, rates, (mean, variance), (mean, covariance)."""
     if name == "bernoulli":
         return stats.beta.logpdf(np.exp(theta[1::2]), lik.a, lik.b).sum()
     if name == "categorical":
@@ -161,7 +161,7 @@ def test_hidden_counts_add_to_the_total(rng):
 
 
 def test_rank_one_updates_hold_over_a_long_walk(rng):
-    """Clusters that shrink to nothing and grow again, far from the origin."""
+    """Clusters that lose all their objects and grow again, far from the origin."""
     lik, _ = example("gaussian_full", 1)
     X = rng.normal(size=(60, 3)) * [1.0, 5.0, 0.2] + [0.0, 30.0, -4.0]
     s, c, fresh = np.zeros(10), np.zeros((13, 1)), np.zeros((13, 1))
@@ -227,7 +227,7 @@ def test_learned_hyper_parameters_never_lower_the_evidence(name, rng):
 
 @pytest.mark.parametrize("name", sorted(set(FAMILIES) - {"exponential"}))
 def test_learning_finds_better_hyper_parameters_than_poor_ones(name, rng):
-    """Not only never worse: from a prior that does not fit, the evidence rises."""
+    """If the prior does not fit, learning increases the evidence (it must not only keep it)."""
     lik, data = example(name)
     S = np.repeat(statistics(lik, data), 3, axis=1) * np.array([1.0, 2.0, 3.0])
     poor = lik._replace(**{"alpha": lik.alpha * 20}) if "alpha" in lik._fields else None
@@ -248,7 +248,7 @@ def test_learning_finds_better_hyper_parameters_than_poor_ones(name, rng):
 
 
 def test_interior_mode_is_inside(example):
-    """Whatever a cluster has seen, nothing included, no natural parameter is infinite under the interior prior."""
+    """No natural parameter is infinite under the interior prior, for any data, even for an empty cluster."""
     lik, data = example
     empty = np.zeros_like(statistics(lik, data))
     one = row_statistics(lik, data, 0)[:, None]

@@ -74,7 +74,7 @@ def ready_forgets(right):
     return ready
 
 
-def missing_normaliser(right):
+def missing_normalizer(right):
     def score(lik, d, c, x, K, out):
         if x >= 0:
             out[:K] += c[1 + x, :K]
@@ -140,7 +140,7 @@ def hidden_coordinates_without_their_variance(right):
     return scatter
 
 
-def hidden_coordinates_not_renormalised(right):
+def hidden_coordinates_not_renormalized(right):
     def score(lik, d, c, x, K, out):
         indices, counts = x
         keep = ~np.isnan(counts)
@@ -206,7 +206,7 @@ BUGS = [  # (family, what is broken, how, whether the data have holes, equation 
     (Categorical, "touch", stale_total, False, "log p"),
     (Multinomial, "touch", stale_total, False, "log p"),
     (Multinomial, "ready", ready_forgets, False, "ready"),
-    (Categorical, "score", missing_normaliser, False, "log p"),
+    (Categorical, "score", missing_normalizer, False, "log p"),
     (Poisson, "score", missing_factorial, False, "log p"),
     (Poisson, "observe", missing_factorial_everywhere, False, "log p|= 1"),
     (GaussianDiagonal, "scatter", scatter_counts_missing_cells, True, "scatter"),
@@ -214,7 +214,7 @@ BUGS = [  # (family, what is broken, how, whether the data have holes, equation 
     (GaussianFull, "scatter", hidden_entropy_of_the_wrong_sign, True, "log Z"),
     (Multinomial, "scatter", hidden_entropy_of_the_wrong_sign, True, "log Z"),
     (GaussianFull, "scatter", hidden_coordinates_without_their_variance, True, r"E\[t"),
-    (Multinomial, "score", hidden_coordinates_not_renormalised, True, "hidden coordinates of p"),
+    (Multinomial, "score", hidden_coordinates_not_renormalized, True, "hidden coordinates of p"),
     (Bernoulli, "expect", expect_without_digamma, False, "mean of draw"),
     (Bernoulli, "log_prior", log_prior_missing, False, "log_prior"),
     (GaussianFull, "draw", draw_from_too_many_degrees_of_freedom, False, "draw"),

@@ -90,7 +90,7 @@ class Narrow(Student):
 
 
 class Unscaled(Student):
-    """Its density lacks the normaliser."""
+    """Its density lacks the normalizing constant."""
 
 
 class Thin(Student):

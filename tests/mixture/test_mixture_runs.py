@@ -149,7 +149,7 @@ def test_verbose_prints_to_standard_error(mixture, two_groups, capsys, with_call
         ({"family": ("gaussian", {"m": np.nan})}, r"option 'm' of family 'gaussian' is nan: give a number"),
         ({"family": "categorical"}, r"column 'x0', row \d+ .*not an integer code"),
         ({"family": "poisson"}, r"column 'x0', row 0 .*'count'; counts are integers from 0 on"),
-        ({"prior": "dp"}, r'no prior is called "dp": take dirichlet_process'),
+        ({"prior": "dp"}, r'unknown prior "dp": choose dirichlet_process'),
         ({"prior": "mfm", "inference": "vb"}, r"works with the priors 'dirichlet_process'"),
         ({"inference": "em"}, r"needs the number of clusters: pass n_clusters="),
         ({"inference": "gibs"}, r"'inference' parameter of Mixture"),

@@ -1,10 +1,10 @@
-"""Every law runs on every registered example of every prior that has what the law speaks of."""
+"""Every law runs on every registered example of every prior that has the functions in the law."""
 
 import numpy as np
 import pytest
 
 from partita.dispatch import lacks
-from partita.partitions import PRIORS, examples, log_eppf, log_labelled
+from partita.partitions import PRIORS, examples, log_eppf, log_labeled
 
 
 def _examples_with(*generics):
@@ -20,8 +20,8 @@ def pytest_generate_tests(metafunc):
     for fixture, generics in {
         "prior": (),
         "exchangeable": (log_eppf,),
-        "labelled": (log_labelled,),
-        "both": (log_eppf, log_labelled),
+        "labeled": (log_labeled,),
+        "both": (log_eppf, log_labeled),
     }.items():
         if fixture in metafunc.fixturenames:
             metafunc.parametrize(fixture, _examples_with(*generics))

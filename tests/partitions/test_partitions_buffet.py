@@ -1,4 +1,4 @@
-"""The two-parameter Indian buffet."""
+"""The two-parameter Indian buffet process."""
 
 import itertools
 
@@ -32,7 +32,7 @@ def matrix_of(counts, D):
 @pytest.mark.parametrize("buffet", BUFFETS)
 @pytest.mark.parametrize(("D", "most"), [(1, 30), (2, 14)])
 def test_classes_sum_to_one(buffet, D, most):
-    """Columns of each history are Poisson: 14 of each leave less than 1e-9 out."""
+    """The number of columns of each history is Poisson: beyond 14 the total probability is below 1e-9."""
     total = sum(
         np.exp(log_probability(buffet, matrix_of(counts, D)))
         for counts in itertools.product(range(most + 1), repeat=2**D - 1)

@@ -1,10 +1,10 @@
-"""The compiled generics are the interpreted ones: same source, same numbers."""
+"""Compiled and interpreted generics give the same numbers."""
 
 import numpy as np
 import pytest
 
 from partita.dispatch import interpreted, kernel, lacks
-from partita.partitions import PRIORS, bind, examples, log_eppf, log_labelled, log_mass, specify
+from partita.partitions import PRIORS, bind, examples, log_eppf, log_labeled, log_mass, specify
 
 CASES = [pytest.param(examples(type(factory()))[-1], id=name) for name, factory in PRIORS.items()]
 
@@ -20,8 +20,8 @@ def eppf_twin(prior, n, K):
 
 
 @kernel
-def labelled_twin(prior, n):
-    return log_labelled(prior, n)
+def labeled_twin(prior, n):
+    return log_labeled(prior, n)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -35,8 +35,8 @@ def test_compiled_twins(case):
     np.testing.assert_allclose(compiled, plain, rtol=1e-13)
     if not lacks(type(case), log_eppf):
         assert eppf_twin(case, n, K) == pytest.approx(log_eppf(case, n, K), rel=1e-13)
-    if not lacks(type(case), log_labelled):
-        assert labelled_twin(case, n) == pytest.approx(log_labelled(case, n), rel=1e-13)
+    if not lacks(type(case), log_labeled):
+        assert labeled_twin(case, n) == pytest.approx(log_labeled(case, n), rel=1e-13)
 
 
 def test_compiled_mixture_of_finite_reads_its_table():

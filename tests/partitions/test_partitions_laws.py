@@ -1,4 +1,4 @@
-"""Laws of probability that every prior obeys, checked by enumeration."""
+"""Laws of probability that hold for every prior, checked by enumeration."""
 
 import itertools
 import pickle
@@ -20,7 +20,7 @@ from partita.partitions import (
     examples,
     expected_n_clusters,
     log_eppf,
-    log_labelled,
+    log_labeled,
     log_mass,
     n_clusters_prior,
     simulate,
@@ -35,20 +35,25 @@ def sizes_of(z):
     return np.bincount(z).astype(float) if len(z) else np.zeros(0)
 
 
+def test_labels_are_fixed_if_partitions_have_no_probability(prior):
+    assert prior.fixed_labels == bool(lacks(type(prior), log_eppf))
+    assert pickle.loads(pickle.dumps(prior)).fixed_labels == prior.fixed_labels
+
+
 def log_partition(prior, z):
     n = sizes_of(np.asarray(z))
     return log_eppf(prior, n, len(n))
 
 
 def log_label_vector(prior, z):
-    return log_labelled(prior, np.bincount(z, minlength=prior.n_components).astype(float))
+    return log_labeled(prior, np.bincount(z, minlength=prior.n_components).astype(float))
 
 
 def label_vectors(prior, N):
     return itertools.product(range(prior.n_components), repeat=N)
 
 
-def normalised(log_p):
+def normalized(log_p):
     return np.exp(log_p - np.logaddexp.reduce(log_p))
 
 
@@ -75,8 +80,8 @@ def test_partitions_sum_to_one(exchangeable, N):
 
 
 @pytest.mark.parametrize("N", [1, 5])
-def test_label_vectors_sum_to_one(labelled, N):
-    total = sum(np.exp(log_label_vector(labelled, z)) for z in label_vectors(labelled, N))
+def test_label_vectors_sum_to_one(labeled, N):
+    total = sum(np.exp(log_label_vector(labeled, z)) for z in label_vectors(labeled, N))
     assert total == pytest.approx(1, abs=1e-12)
 
 
@@ -99,7 +104,7 @@ def test_order_does_not_matter(exchangeable):
 
 
 def test_a_seat_is_a_ratio_of_partitions(exchangeable):
-    """p(z_i = k | rest) from log_mass equals the conditional of the joint, for every seat."""
+    """p(z_i = k | rest) from log_mass equals the conditional of the joint, for every cluster."""
     for others in set_partitions(4):
         n = sizes_of(np.array(others))
         K = len(n)
@@ -108,21 +113,21 @@ def test_a_seat_is_a_ratio_of_partitions(exchangeable):
             continue
         out = np.empty(K + 1)
         log_mass(exchangeable, n, K, out)
-        np.testing.assert_allclose(normalised(out), normalised(joint), atol=1e-13)
+        np.testing.assert_allclose(normalized(out), normalized(joint), atol=1e-13)
 
 
-def test_a_seat_is_a_ratio_of_label_vectors(labelled):
-    K = labelled.n_components
-    for others in label_vectors(labelled, 3):
+def test_a_seat_is_a_ratio_of_label_vectors(labeled):
+    K = labeled.n_components
+    for others in label_vectors(labeled, 3):
         n = np.bincount(others, minlength=K).astype(float)
         out = np.full(K + 1, np.nan)
-        log_mass(labelled, n, K, out)
-        if lacks(type(labelled), log_eppf):
+        log_mass(labeled, n, K, out)
+        if lacks(type(labeled), log_eppf):
             assert np.isnan(out[K])  # fixed labels: no seat for a new one
         else:
             assert np.isneginf(out[K])
-        joint = np.array([log_label_vector(labelled, (*others, k)) for k in range(K)])
-        np.testing.assert_allclose(normalised(out[:K]), normalised(joint), atol=1e-13)
+        joint = np.array([log_label_vector(labeled, (*others, k)) for k in range(K)])
+        np.testing.assert_allclose(normalized(out[:K]), normalized(joint), atol=1e-13)
 
 
 def test_seating_in_turn_gives_the_partition(exchangeable):
@@ -194,7 +199,7 @@ def test_simulations_have_their_probabilities(prior, rng, N):
 
 
 def test_simulated_sizes_have_their_probabilities(exchangeable, rng):
-    """More objects than above, pooled by the sizes of the clusters: wrong seats show more clearly."""
+    """With more objects, pooled by the sizes of the clusters, wrong weights are easier to detect."""
     n_draws, expected, observed = 6000, {}, {}
     for z in set_partitions(7):
         sizes = tuple(sorted(np.bincount(z)))
@@ -321,5 +326,5 @@ def test_a_prior_says_what_it_lacks():
 
     with pytest.raises(TypeError, match="DirichletProcess has no expect_log_weights"):
         expect_log_weights(DirichletProcess(1.0), np.ones(2))
-    with pytest.raises(TypeError, match="DirichletProcess has no implementation of log_labelled"):
-        log_labelled(DirichletProcess(1.0), np.ones(2))
+    with pytest.raises(TypeError, match="DirichletProcess has no implementation of log_labeled"):
+        log_labeled(DirichletProcess(1.0), np.ones(2))

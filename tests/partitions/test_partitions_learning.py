@@ -1,4 +1,4 @@
-"""Learning concentration and discount: updates leave the posterior invariant, fits never lose ground."""
+"""Learning concentration and discount: updates leave the posterior invariant, fits never get worse."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from partita.partitions import (
     bind,
     fit_hyper,
     log_eppf,
-    log_labelled,
+    log_labeled,
     sample_hyper,
     slice_sample,
     specify,
@@ -24,8 +24,8 @@ N_UPDATES = 3000
 
 
 def objective(prior, n):
-    if not lacks(type(prior), log_labelled):
-        return log_labelled(prior, n)
+    if not lacks(type(prior), log_labeled):
+        return log_labeled(prior, n)
     return log_eppf(prior, n, len(n))
 
 
@@ -72,7 +72,7 @@ def test_updates_leave_the_posterior_of_the_concentration_invariant(prior, rng):
 
 @pytest.mark.parametrize("n", [[1.0], [1.0, 2.0]])
 def test_escobar_and_west_on_few_objects(rng, n):
-    """Few objects, where the weights of the two gammas matter; long chains, as an update costs nothing."""
+    """Few objects, so that the weights of the two gammas matter; long chains, because an update is cheap."""
     n, hyperprior = np.array(n), Gamma(0.6, 0.8)
     prior, chain = DirichletProcess(1.0), np.empty(40_000)
     for i in range(len(chain)):
@@ -151,7 +151,7 @@ def test_slice_sampler_crosses_a_gap_both_ways_alike(rng):
 )
 def test_fit_never_lowers_and_matches_a_grid(prior, n):
     n = np.array(n)[: getattr(prior, "n_components", 4)]
-    if lacks(type(prior), log_labelled):
+    if lacks(type(prior), log_labeled):
         n = np.ceil(n[n > 0])
     fitted = fit_hyper(prior, n)
     assert objective(fitted, n) >= objective(prior, n)

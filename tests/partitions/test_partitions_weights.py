@@ -1,4 +1,4 @@
-"""Weights of the labelled priors, and the expansions of collapsed variational inference."""
+"""Weights of the labeled priors, and the expansions of collapsed variational inference."""
 
 import itertools
 
@@ -14,7 +14,7 @@ from partita.partitions import (
     cvb_log_mass,
     draw_log_weights,
     expect_log_weights,
-    log_labelled,
+    log_labeled,
     log_mass,
     log_prior_weights,
     mean_log_weights,
@@ -34,33 +34,32 @@ def standard_errors(draws, expected):
     return np.abs(draws.mean(axis=0) - expected) / (draws.std(axis=0) / np.sqrt(len(draws)))
 
 
-def test_draws_have_the_expected_logs_and_means(labelled, rng):
-    n = sizes_for(labelled)
-    draws = np.array([draw_log_weights(labelled, n, rng) for _ in range(20_000)])
+def test_draws_have_the_expected_logs_and_means(labeled, rng):
+    n = sizes_for(labeled)
+    draws = np.array([draw_log_weights(labeled, n, rng) for _ in range(20_000)])
     np.testing.assert_allclose(np.exp(draws).sum(axis=1), 1.0, atol=1e-12)
-    assert (standard_errors(draws, expect_log_weights(labelled, n)) < 5).all()
-    assert (standard_errors(np.exp(draws), np.exp(mean_log_weights(labelled, n))) < 5).all()
+    assert (standard_errors(draws, expect_log_weights(labeled, n)) < 5).all()
+    assert (standard_errors(np.exp(draws), np.exp(mean_log_weights(labeled, n))) < 5).all()
 
 
-def test_mean_weights_are_the_seats(labelled):
-    n = sizes_for(labelled)
+def test_mean_weights_are_the_seats(labeled):
+    n = sizes_for(labeled)
     out = np.empty(len(n))
-    log_mass(labelled, n, len(n), out)
-    np.testing.assert_allclose(mean_log_weights(labelled, n), out - np.logaddexp.reduce(out), atol=1e-13)
+    log_mass(labeled, n, len(n), out)
+    np.testing.assert_allclose(mean_log_weights(labeled, n), out - np.logaddexp.reduce(out), atol=1e-13)
 
 
-def test_expected_logs_are_the_gradient_of_log_labelled(labelled):
-    """d/dn_k log E[prod pi^n] = E[log pi_k]: this is why the VB bound is log_labelled plus an entropy."""
-    n, h = sizes_for(labelled), 1e-5
+def test_expected_logs_are_the_gradient_of_log_labeled(labeled):
+    """d/dn_k log E[prod pi^n] = E[log pi_k]: this is why the VB bound is log_labeled plus an entropy."""
+    n, h = sizes_for(labeled), 1e-5
     gradient = [
-        (log_labelled(labelled, n + h * e) - log_labelled(labelled, n - h * e)) / (2 * h)
-        for e in np.eye(len(n))
+        (log_labeled(labeled, n + h * e) - log_labeled(labeled, n - h * e)) / (2 * h) for e in np.eye(len(n))
     ]
-    np.testing.assert_allclose(gradient, expect_log_weights(labelled, n), rtol=1e-7)
+    np.testing.assert_allclose(gradient, expect_log_weights(labeled, n), rtol=1e-7)
 
 
 @pytest.mark.parametrize("chosen", [FiniteDirichlet(6.0, 4), StickBreaking(2.5, 4)])
-def test_mode_maximises_likelihood_times_prior(chosen):
+def test_mode_maximizes_likelihood_times_prior(chosen):
     def depth(x):
         if isinstance(chosen, StickBreaking):
             log_v, log_rest = -np.logaddexp(0, -x), -np.logaddexp(0, x)
@@ -75,9 +74,9 @@ def test_mode_maximises_likelihood_times_prior(chosen):
     assert -(SIZES @ log_pi + log_prior_weights(chosen, log_pi)) == pytest.approx(best, abs=1e-7)
 
 
-def test_flat_mode_is_the_maximum_likelihood(labelled):
-    n = sizes_for(labelled)
-    np.testing.assert_allclose(np.exp(mode_log_weights(labelled, n, flat=True)), n / n.sum(), atol=1e-14)
+def test_flat_mode_is_the_maximum_likelihood(labeled):
+    n = sizes_for(labeled)
+    np.testing.assert_allclose(np.exp(mode_log_weights(labeled, n, flat=True)), n / n.sum(), atol=1e-14)
 
 
 @pytest.mark.parametrize("chosen", [FiniteDirichlet(0.5, 3), StickBreaking(0.5, 3), StickBreaking(1.0, 3)])
@@ -90,9 +89,9 @@ def test_mode_on_the_boundary_is_still_a_distribution(chosen, n, flat):
     assert (pi >= 0).all()
 
 
-def test_tiny_concentrations_stay_finite(labelled, rng):
-    small = labelled._replace(concentration=1e-4)
-    n = np.zeros(labelled.n_components)
+def test_tiny_concentrations_stay_finite(labeled, rng):
+    small = labeled._replace(concentration=1e-4)
+    n = np.zeros(labeled.n_components)
     for log_pi in (draw_log_weights(small, n, rng), expect_log_weights(small, n), mean_log_weights(small, n)):
         assert np.isfinite(log_pi).all()
 
@@ -104,28 +103,28 @@ def centred(log_p):
     return log_p - log_p.mean(axis=-1, keepdims=True)
 
 
-def test_first_order_with_certain_labels_is_the_seat(labelled):
-    K = labelled.n_components
+def test_first_order_with_certain_labels_is_the_seat(labeled):
+    K = labeled.n_components
     z = np.array([0, 1, 1, 2, 0, 1])
     R = np.eye(K)[z]
-    found = cvb_log_mass(labelled, R.sum(axis=0), R)
-    certain = cvb_log_mass(labelled, R.sum(axis=0), R, count_spread(R))
+    found = cvb_log_mass(labeled, R.sum(axis=0), R)
+    certain = cvb_log_mass(labeled, R.sum(axis=0), R, count_spread(R))
     out = np.empty(K)
     for i in range(len(z)):
-        log_mass(labelled, np.delete(R, i, axis=0).sum(axis=0), K, out)
+        log_mass(labeled, np.delete(R, i, axis=0).sum(axis=0), K, out)
         np.testing.assert_allclose(centred(found[i]), centred(out), atol=1e-12)
     np.testing.assert_allclose(certain, found, atol=1e-13)  # no spread, no correction
 
 
 @pytest.mark.parametrize("second", [False, True])
-def test_an_object_does_not_count_itself(labelled, rng, second):
-    """Taking a row out of the sums gives what the sums over the other rows give."""
-    R = rng.dirichlet(np.ones(labelled.n_components), size=5)
-    found = cvb_log_mass(labelled, R.sum(axis=0), R, count_spread(R) if second else None)
+def test_an_object_does_not_count_itself(labeled, rng, second):
+    """Subtracting a row from the sums gives the sums over the other rows."""
+    R = rng.dirichlet(np.ones(labeled.n_components), size=5)
+    found = cvb_log_mass(labeled, R.sum(axis=0), R, count_spread(R) if second else None)
     nothing = np.zeros((1, R.shape[1]))
     for i, row in enumerate(found):
         others = np.delete(R, i, axis=0)
-        alone = cvb_log_mass(labelled, others.sum(axis=0), nothing, count_spread(others) if second else None)
+        alone = cvb_log_mass(labeled, others.sum(axis=0), nothing, count_spread(others) if second else None)
         np.testing.assert_allclose(row, alone[0], atol=1e-12)
 
 
@@ -140,14 +139,14 @@ def exact_expectation(prior, R, i):
     return total
 
 
-def test_second_order_is_closer_to_the_truth_than_first(labelled, rng):
-    K = labelled.n_components
+def test_second_order_is_closer_to_the_truth_than_first(labeled, rng):
+    K = labeled.n_components
     errors = []
     for _ in range(3):
         R = rng.dirichlet(np.full(K, 0.7), size=6)
         n, spread = R.sum(axis=0), count_spread(R)
-        exact = np.array([exact_expectation(labelled, R, i) for i in range(2)])
-        orders = [cvb_log_mass(labelled, n, R[:2]), cvb_log_mass(labelled, n, R[:2], spread)]
+        exact = np.array([exact_expectation(labeled, R, i) for i in range(2)])
+        orders = [cvb_log_mass(labeled, n, R[:2]), cvb_log_mass(labeled, n, R[:2], spread)]
         errors.append([np.abs(found - exact).mean() for found in orders])
     first, second = np.mean(errors, axis=0)
     assert second < 0.8 * first
@@ -159,21 +158,21 @@ def expect_log(shift, N, p):
     return stats.binom.pmf(x, N, np.reshape(p, (-1, 1))) @ np.log(shift + x)
 
 
-def test_expansions_converge_as_objects_grow(labelled):
-    """With equal rows all sizes and tails are binomial: the error falls as 1/N, respectively 1/N^2."""
-    K, alpha = labelled.n_components, labelled.concentration
+def test_expansions_converge_as_objects_grow(labeled):
+    """With equal rows all sizes and tails are binomial: the error decreases as 1/N and 1/N^2."""
+    K, alpha = labeled.n_components, labeled.concentration
     r = np.array([0.3, 0.2, 0.25, 0.25])[:K] / np.array([0.3, 0.2, 0.25, 0.25])[:K].sum()
     above = np.append(np.cumsum(r[:0:-1])[::-1], 0.0)
     errors = []
     for N in (200, 800):
         R = np.tile(r, (N, 1))
-        if isinstance(labelled, StickBreaking):
+        if isinstance(labeled, StickBreaking):
             log_from = expect_log(1 + alpha, N - 1, (above + r)[:-1].clip(0, 1))
             exact = np.append(expect_log(1.0, N - 1, r[:-1]) - log_from, 0.0)
             exact[1:] += np.cumsum(expect_log(alpha, N - 1, above[:-1]) - log_from)
         else:
             exact = expect_log(alpha / K, N - 1, r) - np.log(alpha + N - 1)
-        orders = [cvb_log_mass(labelled, N * r, R[:1], s)[0] for s in (None, count_spread(R))]
+        orders = [cvb_log_mass(labeled, N * r, R[:1], s)[0] for s in (None, count_spread(R))]
         errors.append([np.abs(found - exact).max() for found in orders])
     (first_200, second_200), (first_800, second_800) = errors
     assert first_800 < first_200 / 3  # by 4 in the limit

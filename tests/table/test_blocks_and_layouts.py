@@ -1,4 +1,4 @@
-"""Blocks, subsets of rows, and independence from how the input lies in memory."""
+"""Blocks, subsets of rows, and independence of the memory layout of the input."""
 
 import subprocess
 import sys
@@ -86,7 +86,7 @@ def test_columns_are_read_only():
 
 def test_column_lookup():
     table = read_table(FRAME, {"c1": "ignore"})
-    with pytest.raises(ValueError, match="column 'c1' has no values of its own: it is 'ignore'"):
+    with pytest.raises(ValueError, match="column 'c1' has no array of values: it is 'ignore'"):
         table.column("c1")
     with pytest.raises(ValueError, match="no column 'zz'"):
         table.column("zz")

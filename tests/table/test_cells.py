@@ -1,4 +1,4 @@
-"""Missing cells, infinite cells, codes of every sort, and the notes about them."""
+"""Missing cells, infinite cells, all types of codes, and the notes about them."""
 
 import numpy as np
 import pandas as pd
@@ -259,7 +259,7 @@ def test_long_names_are_shortened_in_notes():
 
 
 def test_text_that_is_hardly_meant_as_categories():
-    """Numbers with a stray word in them, dates, and remarks are read as said, and the user is told."""
+    """Numbers with a stray word, dates and remarks are read as categories, with a note."""
     numbers = [str(k % 8) for k in range(30)]
     dates = [f"2024-{1 + k % 12:02d}-{1 + k % 28:02d}" for k in range(60)]
     for values, code in (

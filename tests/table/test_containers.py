@@ -1,4 +1,4 @@
-"""Every container that may hold a table, and those that are refused."""
+"""All containers of tables, and containers that raise an error."""
 
 import datetime
 import decimal
@@ -168,7 +168,7 @@ def pandas_arrow():
 
 
 class ArrowStream:
-    """A frame of an unknown library that speaks Arrow's protocol."""
+    """A frame of an unknown library with Arrow's protocol."""
 
     def __init__(self, table):
         self._table = table
@@ -178,7 +178,7 @@ class ArrowStream:
 
 
 class Interchange:
-    """A frame of an unknown library that speaks the older interchange protocol."""
+    """A frame of an unknown library with the older interchange protocol."""
 
     def __init__(self, table):
         self._table = table

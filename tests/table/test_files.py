@@ -1,4 +1,4 @@
-"""Tables in files: what can be read, and what is said of the rest."""
+"""Tables in files: formats that can be read, and the errors for other files."""
 
 import gzip
 
@@ -60,9 +60,9 @@ def test_one_column_and_compressed_text(tmp_path):
     ("text", "words"),
     [
         ("", "the file is empty"),
-        ("a,b\n", "there are no rows"),
-        ("a,b\n1,2\n1,2,3\n", "line 3: 3 cells where the first line has 2"),
-        ("a,a\n1,2\n", "a names more than one column"),
+        ("a,b\n", "the table has no rows"),
+        ("a,b\n1,2\n1,2,3\n", "line 3: 3 cells, but the first line has 2"),
+        ("a,a\n1,2\n", "several columns are called a"),
         ('a,b\n"1,2\n3,4\n', "quotes"),
     ],
 )
@@ -75,8 +75,8 @@ def test_files_that_are_no_tables(tmp_path):
     for path, words in (
         (tmp_path / "nothing.csv", "no such file"),
         (tmp_path, "is a folder"),
-        (written(tmp_path, "x", "table.doc"), "ending .doc"),
-        (written(tmp_path, "x", "table.parquet"), "damaged or of another format"),
+        (written(tmp_path, "x", "table.doc"), "files of type .doc"),
+        (written(tmp_path, "x", "table.parquet"), "damaged or has another format"),
         (written(tmp_path, "x", "table.npy"), "table.npy"),
         (written(tmp_path, "a,b\né,1\n", "latin.csv", "latin-1"), "not UTF-8"),
     ):
@@ -118,7 +118,7 @@ def test_annotated_data(tmp_path):
     assert read_file(path).n_rows == 3 and len(read_file(path).columns) == 3
     assert read_file(path, key="obs").columns["leiden"].tolist() == ["0", "1", None]
     assert len(read_file(path, key="X_pca").columns) == 2
-    with pytest.raises(FileError, match="no 'X_umap'; there are obs, X_pca"):
+    with pytest.raises(FileError, match="no 'X_umap'; choose from obs, X_pca"):
         read_file(path, key="X_umap")
 
 

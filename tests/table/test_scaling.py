@@ -1,4 +1,4 @@
-"""Centres and scales of real columns, at every magnitude."""
+"""Centers and scales of real columns, at every magnitude."""
 
 import math
 
@@ -139,7 +139,7 @@ def test_value_beyond_all_reach():
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
-def test_any_finite_column_standardises(values):
+def test_any_finite_column_standardizes(values):
     x = np.array(values)
     center, scale = center_and_scale(x)
     assert math.isfinite(center) and math.isfinite(scale) and scale > 0

@@ -84,7 +84,7 @@ def test_decode():
         schema.decode("text", [-2])
     with pytest.raises(ValueError, match="must be integers"):
         schema.decode("text", [0.5])
-    with pytest.raises(ValueError, match="column 'real' is real, not coded"):
+    with pytest.raises(ValueError, match="column 'real' is real and has no codes"):
         schema.decode("real", [0])
     with pytest.raises(ValueError, match="no column 'nope'"):
         schema.decode("nope", [0])
@@ -154,7 +154,7 @@ levels = st.one_of(
 @settings(max_examples=300, deadline=None)
 @given(levels, st.data())
 def test_any_column_of_values_round_trips(values, data):
-    """Whatever the values: read, save, load, read again, decode - and the user's values are back."""
+    """Reading, saving, loading, reading again and decoding returns the user's values."""
     holes = data.draw(st.lists(st.booleans(), min_size=len(values), max_size=len(values)))
     cells = [None if hole else value for hole, value in zip(holes, values, strict=True)]
     if all(holes):

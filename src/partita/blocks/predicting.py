@@ -9,7 +9,7 @@ import numpy as np
 
 from partita.blocks.fitting import DrawnBlocks
 from partita.engines.passes.rows import n_stats
-from partita.execution import row_blocks
+from partita.execution import row_chunks
 from partita.families.contract import n_columns, stats_start, summarize
 from partita.families.data import n_rows, take
 from partita.families.rows import add_statistics, log_marginals
@@ -80,7 +80,7 @@ def score_new_rows(
     D = len(columns)
     before = log_marginals(family, np.ascontiguousarray(S.reshape(-1, P).T)).sum(axis=0).reshape(K, J)
     out = np.empty((n_new, K))
-    for rows in row_blocks(n_new):
+    for rows in row_chunks(n_new):
         where = ((rows - rows[0])[:, None] * J + columns).ravel()
         cells = take(data, (rows[:, None] * D + np.arange(D)).ravel())
         T: np.ndarray = np.zeros((P, len(rows) * J))

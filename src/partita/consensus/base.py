@@ -21,9 +21,9 @@ from partita.consensus.labelings import (
     other_negatives,
     reading_options,
 )
-from partita.consensus.out_of_core import label_silent, read_parted
+from partita.consensus.out_of_core import label_silent, read_sharded
 from partita.estimator import FitReport, TableEstimator, as_generator, diagnose_chains
-from partita.execution import BlockSource, PartData, find_blocks
+from partita.execution import ChunkSource, ShardData, find_chunks
 from partita.fitting.out_of_core import predict_blocks
 from partita.fitting.storage import checked_trace
 from partita.labels import label_histograms, signatures
@@ -31,7 +31,7 @@ from partita.table import Schema, read_table
 
 __all__ = ["ConsensusEstimator", "Found"]
 
-BLOCK_ROWS = 1 << 16  # rows that are scored at a time
+CHUNK_ROWS = 1 << 16  # rows that are scored at a time
 SMOOTHING = 0.5  # pseudo-count of a label where new rows are compared with finished clusters
 NOT_SAVED = ("schema_", "fit_report_", "n_features_in_", "feature_names_in_", "diagnostics_")
 
@@ -96,7 +96,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         X : array or data frame (objects x members), or list or mapping of members
             Labels of any type; NaN, None and, by default, -1 are missing. In a list or mapping a member may also be an
             (objects x labels) matrix of memberships. A path (Parquet, Arrow, .npy), a memory map, a Dask collection
-            or what :func:`partita.execution.open_blocks` has opened is read in blocks.
+            or what :func:`partita.execution.open_chunks` has opened is read in blocks.
         y : ignored
         sample_weight : array of shape (n_objects,), optional
             How many objects each row stands for. A row of weight 0 takes no part, but gets a label.
@@ -130,10 +130,10 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
     def _read_members(self, X, sample_weight, member_weight, rng) -> tuple[Labelings, np.ndarray]:
         """What takes part, and the codes of all rows in the same columns."""
         own = rng.spawn(1)[0]
-        source = find_blocks(X)
+        source = find_chunks(X)
         if source is not None:
-            asked = isinstance(X, BlockSource)
-            X, codes = read_parted(self, source, asked, sample_weight, member_weight)
+            asked = isinstance(X, ChunkSource)
+            X, codes = read_sharded(self, source, asked, sample_weight, member_weight)
             if codes is not None:
                 return X, codes
         members = open_members(X, own)
@@ -147,7 +147,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         labelings, self._columns, codes = gather(table, members, self.noise, member_weight, self.fit_report_)
         return labelings, codes
 
-    def _passes_over_parts(self) -> bool:
+    def _passes_over_shards(self) -> bool:
         """Whether the method can leave the codes in parts; others have them in memory."""
         return False
 
@@ -173,7 +173,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         labels = place[found.labels]
         if self._by_histograms():
             self._keep_histograms(labelings, labels, len(order))
-        if isinstance(codes, PartData):
+        if isinstance(codes, ShardData):
             labels, confidence = labels.astype(np.int64), np.array(found.confidence, dtype=np.float64)
             label_silent(self, codes, labelings.weights, labels, confidence)
             self.labels_, self.confidence_ = labels, confidence
@@ -213,7 +213,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         -------
         ndarray (n_rows,)
         """
-        source = find_blocks(X)
+        source = find_chunks(X)
         if source is not None:
             return predict_blocks(self, source, "predict")
         codes = self._new_codes(X)
@@ -234,7 +234,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         -------
         ndarray (n_rows, n_clusters)
         """
-        source = find_blocks(X)
+        source = find_chunks(X)
         if source is not None:
             return predict_blocks(self, source, "predict_proba")
         return self._probabilities(self._new_codes(X))
@@ -255,8 +255,8 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     def _probabilities(self, codes: np.ndarray) -> np.ndarray:
         parts = []
-        for start in range(0, len(codes), BLOCK_ROWS):
-            scores = self._log_scores(codes[start : start + BLOCK_ROWS])
+        for start in range(0, len(codes), CHUNK_ROWS):
+            scores = self._log_scores(codes[start : start + CHUNK_ROWS])
             parts.append(np.exp(scores - logsumexp(scores, axis=1, keepdims=True)))
         return np.concatenate(parts)
 

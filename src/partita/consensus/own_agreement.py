@@ -9,7 +9,7 @@ from partita.labels import label_histograms
 
 __all__ = ["own_agreement"]
 
-BLOCK_ROWS = 1 << 18
+CHUNK_ROWS = 1 << 18
 
 
 def own_agreement(labels: np.ndarray, labelings: Labelings) -> np.ndarray:
@@ -28,8 +28,8 @@ def own_agreement(labels: np.ndarray, labelings: Labelings) -> np.ndarray:
     totals = counts.sum(axis=0)
     seen = np.add.reduceat(counts, offsets[:-1], axis=1)
     agreement = np.empty(len(codes))
-    for start in range(0, len(codes), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
+    for start in range(0, len(codes), CHUNK_ROWS):
+        rows = slice(start, start + CHUNK_ROWS)
         z, itself = labels[rows], np.minimum(weights[rows], 1.0)  # one of the copies is the object
         agreed, saw, alone, has = np.zeros((4, len(z)))
         for m, power in enumerate(labelings.member_weights):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partita.execution import check_memory, find_blocks, read_whole
+from partita.execution import check_memory, find_chunks, read_whole
 from partita.table import Schema, Table, read_table
 
 __all__ = ["Features", "Scaling", "learn_scaling", "read_features", "scaled"]
@@ -61,7 +61,7 @@ def read_features(X: Any, kinds: Any = None, *, standardize: bool = True) -> Fea
     >>> features.scaling.source
     array([0, 1])
     """
-    source = find_blocks(X)
+    source = find_chunks(X)
     if source is not None:
         n_bytes = 16 * source.n_rows * source.n_columns if source.sizes else 0
         check_memory(

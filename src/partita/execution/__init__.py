@@ -1,41 +1,41 @@
-"""Where the work runs: blocks of rows, and the executors that map over them.
+"""Where the work runs: chunks of rows, shards of a table, and the executors that map over them.
 
-``open_blocks`` opens what need not be in memory; ``read_blocks`` learns its schema; the parts that come out are what
-engines pass over, here or on a cluster.
+``open_chunks`` opens a table that need not be in memory, and ``read_chunks`` learns its schema. The result is a table
+in shards. Engines pass over the shards, on this machine or on a cluster.
 """
 
 from partita.execution.choosing import choose
 from partita.execution.cluster import Cluster
-from partita.execution.executors import BLOCK_ROWS, Processes, Serial, Threads, make_executor, row_blocks
+from partita.execution.executors import CHUNK_ROWS, Processes, Serial, Threads, make_executor, row_chunks
 from partita.execution.journal import journaled
 from partita.execution.memory import check_memory
-from partita.execution.parts import LocalParts, PartData, Parts, fold, part_rows
-from partita.execution.reading import PartedTable, open_parts, read_blocks, read_whole
-from partita.execution.sources import BlockSource, find_blocks, open_blocks
+from partita.execution.reading import ShardedTable, open_shards, read_chunks, read_whole
+from partita.execution.shards import LocalShards, ShardData, Shards, fold, shard_rows
+from partita.execution.sources import ChunkSource, find_chunks, open_chunks
 from partita.execution.threads import one_thread_each
 
 __all__ = [
-    "BLOCK_ROWS",
-    "BlockSource",
+    "CHUNK_ROWS",
+    "ChunkSource",
     "Cluster",
-    "LocalParts",
-    "PartData",
-    "PartedTable",
-    "Parts",
+    "LocalShards",
     "Processes",
     "Serial",
+    "ShardData",
+    "ShardedTable",
+    "Shards",
     "Threads",
     "check_memory",
     "choose",
-    "find_blocks",
+    "find_chunks",
     "fold",
     "journaled",
     "make_executor",
     "one_thread_each",
-    "open_blocks",
-    "open_parts",
-    "part_rows",
-    "read_blocks",
+    "open_chunks",
+    "open_shards",
+    "read_chunks",
     "read_whole",
-    "row_blocks",
+    "row_chunks",
+    "shard_rows",
 ]

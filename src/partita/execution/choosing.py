@@ -1,34 +1,32 @@
-"""Where a table is read and fitted: in memory, in blocks, or on a cluster; estimated before anything is allocated."""
+"""Choose where a table is read and fitted: in memory, in chunks or on a cluster, before anything is allocated."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any, NamedTuple
 
-from partita.execution.cluster import Cluster, DaskBlocks, running_client
+from partita.execution.cluster import Cluster, DaskChunks, running_client
 from partita.execution.memory import memory_limit
-from partita.execution.sources import BlockSource
+from partita.execution.sources import ChunkSource
 
-__all__ = ["Choice", "choose"]
-
-FITS = 0.25  # share of what a fit may take that a table may, to be read into memory of its own accord
-CELLS = 4e8  # cells x clusters that one core passes over in a second, about
+TABLE_SHARE = 0.25  # a table that takes at most this share of the memory limit is read as a whole
+CELLS_PER_SECOND = 4e8  # cells times clusters that one core passes over per second, roughly
 
 
 class Choice(NamedTuple):
-    """Where the work is done, and about what it takes."""
+    """Where the work is done, and estimates of its size."""
 
-    where: str  # "memory", "blocks" or "cluster"
-    table_bytes: int | None  # in memory, as it is read; None where the number of rows is not known yet
-    pass_seconds: float | None  # of one pass on one core
+    where: str  # "memory", "chunks" or "cluster"
+    table_bytes: int | None  # of the table in memory; None if the number of rows is not known yet
+    pass_seconds: float | None  # of one pass over all rows on one core
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """The choice as a sentence for users."""
         places = {
             "memory": "in memory",
-            "blocks": "in blocks of rows",
-            "cluster": "where the blocks are, on Dask",
+            "chunks": "in chunks of rows",
+            "cluster": "on the Dask workers that hold the chunks",
         }
         if self.table_bytes is None:
             return f"the work is done {places[self.where]}; the number of rows is not known yet"
@@ -39,49 +37,57 @@ class Choice(NamedTuple):
 
 
 def choose(
-    source: BlockSource,
+    source: ChunkSource,
     n_clusters: int,
     executor: Any = None,
     *,
-    in_blocks: bool = False,
+    in_chunks: bool = False,
     verbose: Any = False,
 ) -> Choice:
-    """Choose, and say so.
+    """Choose where the work is done, from the size of the table.
 
     Parameters
     ----------
-    source : BlockSource
+    source : ChunkSource
+        The table.
     n_clusters : int
-        Of the model, at most.
+        The largest number of clusters of the model.
     executor : Executor, optional
-    in_blocks : bool
-        Whether the user has asked for blocks by opening them.
-    verbose : bool
+        Where the user wants the work to run.
+    in_chunks : bool, default=False
+        Whether the user has opened the table with ``open_chunks``: it is then never read as a whole.
+    verbose : bool, default=False
         Whether to print the choice to standard error.
+
+    Returns
+    -------
+    Choice
 
     Examples
     --------
     >>> import numpy as np
-    >>> from partita.execution import open_blocks
-    >>> choose(open_blocks(np.zeros((1000, 10))), 5).where
+    >>> from partita.execution import open_chunks
+    >>> choose(open_chunks(np.zeros((1000, 10))), 5).where
     'memory'
     """
-    known = bool(source.sizes) or not isinstance(source, DaskBlocks)
+    known = bool(source.sizes) or not isinstance(source, DaskChunks)
     n_cells = source.n_rows * source.n_columns if known else None
     remote = isinstance(executor, Cluster) or (
-        isinstance(source, DaskBlocks) and running_client() is not None
+        isinstance(source, DaskChunks) and running_client() is not None
     )
     limit = memory_limit()
     if remote:
         where = "cluster"
-    elif in_blocks or isinstance(source, DaskBlocks):
-        where = "blocks"
+    elif in_chunks or isinstance(source, DaskChunks):
+        where = "chunks"
     else:
-        where = "memory" if limit is None or n_cells is None or 8 * n_cells <= FITS * limit else "blocks"
+        where = (
+            "memory" if limit is None or n_cells is None or 8 * n_cells <= TABLE_SHARE * limit else "chunks"
+        )
     choice = Choice(
         where,
         None if n_cells is None else 8 * n_cells,
-        None if n_cells is None else n_cells * n_clusters / CELLS,
+        None if n_cells is None else n_cells * n_clusters / CELLS_PER_SECOND,
     )
     if verbose:
         print(choice.sentence, file=sys.stderr)

@@ -1,7 +1,7 @@
-"""Dask: collections as tables in blocks, and passes that run where the blocks are.
+"""Dask: collections as tables in chunks, and passes that run on the workers.
 
-A block stays with the worker that has read it; what travels are parameters, labels and statistics. Nothing is
-scattered: a result that is lost with its worker is made again from the task that made it, by another one.
+A chunk stays on the worker that has read it; only parameters, labels and statistics are sent. No data are scattered to
+the workers in advance: if a worker is lost, Dask computes its results again from their tasks on another worker.
 """
 
 from __future__ import annotations
@@ -12,40 +12,38 @@ from typing import Any
 
 import numpy as np
 
-from partita.execution.parts import FAN, Parts, fold_with
-from partita.execution.sources import BlockSource, Rows
+from partita.execution.shards import FAN_IN, Shards, fold_with
+from partita.execution.sources import ChunkSource, RowRange
 
-__all__ = ["Cluster", "ClusterParts", "DaskBlocks", "find_dask", "make_cluster"]
-
-PATIENCE = 20.0  # seconds without a result after which the workers are counted
+WORKER_CHECK_SECONDS = 20.0  # after this time without a result, check that there are workers
 
 
-class DaskBlocks(BlockSource):
-    """A Dask array or data frame by its row chunks; the number of their rows may not be known yet."""
+class DaskChunks(ChunkSource):
+    """A Dask array or data frame in chunks of rows; the sizes of the chunks may not be known yet."""
 
     def __init__(self, chunks: Sequence[Any], n_columns: int, sizes: Sequence[float] | None):
         self.chunks, self.n_columns = list(chunks), n_columns
-        self.grid: list[list[Any]] | None = None  # of an array whose columns are cut too, with their numbers
-        self.widths: tuple[int, ...] = ()
+        self.grid: list[list[Any]] | None = None  # the pieces of each chunk, if columns are cut too
+        self.widths: tuple[int, ...] = ()  # number of columns of each piece
         known = sizes is not None and not any(np.isnan(size) for size in sizes)
         self.sizes = tuple(int(size) for size in sizes) if known and sizes is not None else ()
 
     def load(self, i: int) -> Any:
-        """Compute a chunk here: only where there is no cluster."""
+        """Compute a chunk in this process; used only without a cluster."""
         return self.chunks[i].compute(scheduler="threads")
 
     def place(self, i: int) -> str:
         return f"chunk {i} of the Dask collection"
 
-    def counted(self) -> DaskBlocks:
-        """The same with known sizes."""
+    def counted(self) -> DaskChunks:
+        """Return this source after its chunks were counted."""
         if not self.sizes:
             self.sizes = tuple(len(self.load(i)) for i in range(len(self.chunks)))
         return self
 
 
-def find_dask(X: Any) -> DaskBlocks | None:
-    """A Dask collection as a source; None for anything else (Dask is not imported for it).
+def find_dask(X: Any) -> DaskChunks | None:
+    """Open a Dask collection as a source; None for anything else (without importing Dask).
 
     Examples
     --------
@@ -57,13 +55,13 @@ def find_dask(X: Any) -> DaskBlocks | None:
     from dask import delayed
 
     if hasattr(X, "columns"):
-        return DaskBlocks(X.to_delayed(), len(X.columns), None)
+        return DaskChunks(X.to_delayed(), len(X.columns), None)
     if X.ndim != 2:
-        raise ValueError(f"a table has rows and columns, and this Dask array has {X.ndim} dimensions")
+        raise ValueError(f"this Dask array has {X.ndim} dimensions; a table needs two (rows and columns)")
     grid = X.to_delayed()
     beside = delayed(_beside)
     rows = [row[0] if len(row) == 1 else beside(list(row)) for row in grid]
-    source = DaskBlocks(rows, X.shape[1], X.chunks[0])
+    source = DaskChunks(rows, X.shape[1], X.chunks[0])
     if len(grid[0]) > 1:
         source.grid, source.widths = [list(row) for row in grid], X.chunks[1]
     return source
@@ -74,7 +72,7 @@ def _beside(pieces: Sequence[Any]) -> np.ndarray:
 
 
 def running_client() -> Any:
-    """The client that this process has open; None if there is none."""
+    """Return the open Dask client of this process, or None."""
     if "distributed" not in sys.modules:
         return None
     from distributed import default_client
@@ -86,7 +84,7 @@ def running_client() -> Any:
 
 
 def make_cluster(executor: Any) -> Cluster:
-    """From a Dask client, or the address of its scheduler ("dask": the client that is open)."""
+    """Make a Cluster from a Dask client, the address of a scheduler, or "dask" (the open client)."""
     if isinstance(executor, Cluster):
         return executor
     if isinstance(executor, str):
@@ -99,38 +97,38 @@ def make_cluster(executor: Any) -> Cluster:
         client = running_client() if executor == "dask" else None
         if client is None and "://" not in executor:
             raise ValueError(
-                f"executor={executor!r}: give 'threads', 'processes', a Dask client, the address of its scheduler, or "
-                "'dask' where a client is open"
+                f"executor={executor!r} is not known: use 'threads', 'processes', a Dask client, the address of a Dask "
+                "scheduler, or 'dask' if a client is open"
             )
         return Cluster(client or Client(executor))
     if hasattr(executor, "submit") and hasattr(executor, "scheduler_info"):
         return Cluster(executor)
     raise ValueError(
-        f"executor is a {type(executor).__name__}: give 'threads', 'processes', a Dask client, or the address of its "
-        "scheduler"
+        f"executor is a {type(executor).__name__}: use 'threads', 'processes', a Dask client, or the address of a "
+        "Dask scheduler"
     )
 
 
 class Cluster:
-    """Passes over parts run on the workers of a Dask client; all else runs here."""
+    """An executor that runs passes over shards on the workers of a Dask client, and everything else in this process."""
 
     def __init__(self, client: Any):
         self.client = client
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        """What is in the memory of this process stays in it."""
+        """Map in this process: data in its memory are not sent to workers."""
         return map(function, items)
 
     @property
     def n_workers(self) -> int:
-        """Workers there are now."""
+        """The present number of workers."""
         return len(self.client.scheduler_info(n_workers=-1)["workers"])
 
 
 class OnWorker:
-    """What runs on a worker; Dask does not look into it."""
+    """A task for a worker; a class, so that Dask does not search the arguments for tasks."""
 
-    __name__ = "partita-pass"  # what its pages show
+    __name__ = "partita-pass"  # shown on the Dask dashboard
 
     def __init__(self, function: Callable[..., Any], common: Any, own: Any, loads: bool):
         self.function, self.common, self.own, self.loads = function, common, own, loads
@@ -155,8 +153,8 @@ class InOrder:
         return total
 
 
-class ClusterParts(Parts):
-    """Parts that are futures on workers, Dask's own chunks, or rows that a worker reads by itself."""
+class ClusterShards(Shards):
+    """Shards on workers: futures, chunks of a Dask collection, or ranges of rows that a worker reads."""
 
     def __init__(self, starts: np.ndarray, items: Sequence[Any], cluster: Cluster):
         self.starts, self._items, self._cluster = np.asarray(starts), items, cluster
@@ -184,21 +182,23 @@ class ClusterParts(Parts):
     ) -> Any:
         client, node = self._cluster.client, InOrder(combine)
         futures = self._submit(function, common, own)
-        if len(futures) <= FAN:
+        if len(futures) <= FAN_IN:
             return node([_wait(future, self._cluster) for future in futures])
         total = fold_with(futures, lambda held: client.submit(node, list(held), pure=False))
         return _wait(total, self._cluster)
 
-    def derive(self, function: Callable[..., Any], common: Any) -> ClusterParts:
-        return ClusterParts(self.starts, self._submit(function, common, None), self._cluster)
+    def derive(self, function: Callable[..., Any], common: Any) -> ClusterShards:
+        return ClusterShards(self.starts, self._submit(function, common, None), self._cluster)
 
     def _submit(self, function: Callable[..., Any], common: Any, own: Sequence[Any] | None) -> list[Any]:
         from dask import delayed
 
         client, futures = self._cluster.client, []
         for number, item in enumerate(self._items):
-            task = OnWorker(function, common, None if own is None else own[number], isinstance(item, Rows))
-            if hasattr(item, "__dask_graph__") and not isinstance(item, Rows):
+            task = OnWorker(
+                function, common, None if own is None else own[number], isinstance(item, RowRange)
+            )
+            if hasattr(item, "__dask_graph__") and not isinstance(item, RowRange):
                 futures.append(client.compute(delayed(task, pure=False, traverse=False)(item)))
             else:
                 futures.append(client.submit(task, item, pure=False))
@@ -206,16 +206,17 @@ class ClusterParts(Parts):
 
 
 def _wait(future: Any, cluster: Cluster) -> Any:
-    """The result of a future; an error, not a long silence, where no worker is left to make it."""
+    """Wait for the result of a future; raise an error if no worker is left to compute it."""
     from distributed import TimeoutError as Late
 
     while True:
         try:
-            return future.result(timeout=PATIENCE)
+            return future.result(timeout=WORKER_CHECK_SECONDS)
         except (Late, TimeoutError):
             if future.status == "error":
                 raise
             if cluster.n_workers == 0:
                 raise RuntimeError(
-                    "the Dask cluster has no workers left: start some and fit again (with resume= where it was given)"
+                    "the Dask cluster has no workers left: start workers and fit again (with the same resume= folder, "
+                    "if there was one)"
                 ) from None

@@ -1,8 +1,8 @@
-"""A table whose rows and columns are both cut: pieces of a row lie with different workers, and stay there.
+"""A table that is cut along rows and columns: each shard consists of pieces on different workers.
 
-What a pass needs of a row as a whole is its log likelihood in each cluster, which is a sum over columns: each piece
-sends its share (rows x clusters), the shares of a row chunk are added and normalised by one worker, and the
-responsibilities go back to the pieces, which make their own statistics of them.
+A pass needs the log likelihood of each row in each cluster, which is a sum over columns. Each piece sends the sum over
+its own columns (rows x clusters), one worker adds up the sums of a shard and normalizes them, and the responsibilities
+go back to the pieces, which compute the statistics of their columns.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from partita.execution.cluster import Cluster, ClusterParts, OnWorker, _wait
-
-__all__ = ["GridParts"]
+from partita.execution.cluster import Cluster, ClusterShards, OnWorker, _wait
 
 
-class GridParts(ClusterParts):
-    """Row chunks of column pieces; ``cuts`` are the first columns of the pieces, then the number of all.
+class GridShards(ClusterShards):
+    """Shards that consist of pieces; ``cuts`` holds the first column of each piece, then the number of columns.
 
-    What is said of :class:`Parts` holds, but ``map`` brings the pieces of a row chunk together on one worker: engines
-    use ``map_pieces`` and ``through_rows`` instead.
+    As in :class:`Shards`, except that ``map`` brings the pieces of a shard together on one worker. Engines use
+    ``map_pieces`` and ``through_rows``, which leave the pieces where they are.
     """
 
     def __init__(self, starts: np.ndarray, grid: Sequence[Sequence[Any]], cuts: Any, cluster: Cluster):
@@ -34,14 +32,14 @@ class GridParts(ClusterParts):
     def map_pieces(
         self, function: Callable[..., Any], common: Sequence[Any], own: Sequence[Any]
     ) -> list[list[Any]]:
-        """``function(piece, common[j], own[i])`` of every piece, by row chunk; results come here."""
+        """Return ``function(piece, common[j], own[i])`` of piece j of shard i, as a list per shard."""
         futures = self.submit_pieces(function, common, own)
         return [[_wait(future, self._cluster) for future in row] for row in futures]
 
     def submit_pieces(
         self, function: Callable[..., Any], common: Sequence[Any], own: Sequence[Any]
     ) -> list[list[Any]]:
-        """The same, as futures whose results stay where they are."""
+        """Return the same as futures, whose results stay on the workers."""
         return [
             [self._one(function, piece, common[j], own[i]) for j, piece in enumerate(row)]
             for i, row in enumerate(self.grid)
@@ -55,10 +53,10 @@ class GridParts(ClusterParts):
             return self._cluster.client.compute(delayed(task, pure=False, traverse=False)(piece))
         return self._cluster.client.submit(task, piece, pure=False)
 
-    def derive_pieces(self, function: Callable[..., Any], common: Sequence[Any]) -> GridParts:
-        """The grid of what the function makes of each piece."""
+    def derive_pieces(self, function: Callable[..., Any], common: Sequence[Any]) -> GridShards:
+        """Apply a function to every piece; the results are the pieces of new shards."""
         made = self.submit_pieces(function, common, [None] * len(self.grid))
-        return GridParts(self.starts, made, self.cuts, self._cluster)
+        return GridShards(self.starts, made, self.cuts, self._cluster)
 
     def through_rows(
         self,
@@ -68,7 +66,7 @@ class GridParts(ClusterParts):
         about: Any,
         own: Sequence[Any],
     ) -> list[Any]:
-        """Futures of ``join(shares of the pieces, about, own[i])`` of each row chunk."""
+        """Return futures of ``join(shares of the pieces, about, own[i])``, one per shard."""
         shares = self.submit_pieces(share, common, own)
         client = self._cluster.client
         return [
@@ -79,7 +77,7 @@ class GridParts(ClusterParts):
     def back_to_pieces(
         self, function: Callable[..., Any], common: Sequence[Any], joined: Sequence[Any], own: Sequence[Any]
     ) -> list[list[Any]]:
-        """``function((piece, joined[i]), common[j], own[i])`` of every piece; results come here."""
+        """Return ``function((piece, joined[i]), common[j], own[i])`` of piece j of shard i, as a list per shard."""
         client = self._cluster.client
         futures = [
             [
@@ -91,14 +89,14 @@ class GridParts(ClusterParts):
         return [[_wait(future, self._cluster) for future in row] for row in futures]
 
     def ask(self, function: Callable[..., Any], joined: Sequence[Any]) -> list[Any]:
-        """``function`` of what lies with the workers; results come here."""
+        """Return ``function`` of each result that lies on a worker."""
         client = self._cluster.client
         futures = [client.submit(OnWorker(_apply, function, None, False), one, pure=False) for one in joined]
         return [_wait(future, self._cluster) for future in futures]
 
 
 class Both:
-    """A task of a piece and of what its row chunk has in common."""
+    """A task for one piece and the joined result of its shard."""
 
     __name__ = "partita-piece"
 
@@ -114,7 +112,7 @@ def _apply(item: Any, function: Callable[..., Any], _: Any) -> Any:
 
 
 def _together(pieces: Sequence[Any]) -> Any:
-    """The pieces of a row chunk side by side; encoded ones are tuples of one array."""
+    """Put the pieces of a shard side by side; encoded pieces are tuples of one array."""
     if isinstance(pieces[0], tuple):
         return (np.concatenate([piece[0] for piece in pieces], axis=1),)
     return np.concatenate(pieces, axis=1)

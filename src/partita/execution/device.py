@@ -1,6 +1,6 @@
-"""Arrays that live on a device: which they are, how they get there and back, how much of them is worked on at a time.
+"""Arrays on a device: recognize them, move them, and process them in chunks that fit into its memory.
 
-The user's library decides (torch, CuPy, anything that follows the array API standard); partita only asks for its
+The array library is the user's (torch, CuPy or any other that follows the array API standard); partita calls its
 functions through ``array_api_compat``.
 """
 
@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_given", "device_of", "in_chunks", "is_on_device", "namespace", "to_device", "to_host"]
-
-CHUNK_BYTES = 1 << 29  # of what is made of a chunk of rows
+CHUNK_BYTES = 1 << 29  # intermediate results of one chunk of rows
 
 
 def is_on_device(X: Any) -> bool:
-    """Whether an array lives where numpy cannot read it.
+    """Whether an array is in the memory of a device, where numpy cannot read it.
 
     Examples
     --------
@@ -31,31 +29,31 @@ def is_on_device(X: Any) -> bool:
 
 
 def namespace(*arrays: Any) -> Any:
-    """The functions of the library that made the arrays."""
+    """The array API namespace of the library that the arrays belong to."""
     try:
         import array_api_compat
     except ImportError as error:
         raise ImportError(
-            "arrays on a device need array-api-compat: pip install 'partita[gpu]', or move them to the host first"
+            "arrays on a device need array-api-compat: pip install 'partita[gpu]', or copy them to the host first"
         ) from error
     return array_api_compat.array_namespace(*arrays)
 
 
 def device_of(X: Any) -> Any:
-    """The device of an array, as its library calls it."""
+    """The device of an array, in the terms of its library."""
     import array_api_compat
 
     return array_api_compat.device(X)
 
 
 def to_device(values: np.ndarray, like: Any, dtype: Any = None) -> Any:
-    """A numpy array in the library and on the device of another array."""
+    """Copy a numpy array to the library and the device of the array ``like``."""
     xp = namespace(like)
     return xp.asarray(np.ascontiguousarray(values), dtype=dtype, device=device_of(like))
 
 
 def to_host(X: Any) -> np.ndarray:
-    """A device's array as a numpy array."""
+    """Copy an array from its device to a numpy array."""
     if isinstance(X, np.ndarray):
         return X
     if hasattr(X, "detach"):  # torch
@@ -68,7 +66,7 @@ def to_host(X: Any) -> np.ndarray:
 
 
 def as_given(values: np.ndarray, X: Any) -> Any:
-    """Results in the library and on the device of what was asked about."""
+    """Return results in the library and on the device of the input X."""
     return to_device(values, X) if is_on_device(X) else values
 
 
@@ -85,7 +83,7 @@ def _knows_cpu(X: Any) -> bool:
 def in_chunks(
     function: Callable[[int, int], Any], n_rows: int, row_bytes: int
 ) -> Iterator[tuple[int, int, Any]]:
-    """``(lo, hi, function(lo, hi))`` over chunks of rows; where the device is out of memory, over smaller ones.
+    """Yield ``(lo, hi, function(lo, hi))`` over chunks of rows; chunks are halved when the device is out of memory.
 
     Examples
     --------
@@ -108,5 +106,5 @@ def in_chunks(
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Libraries have no common name for it but the words."""
+    """Recognize the error by its name: the libraries have no common class for it."""
     return isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__

@@ -1,8 +1,8 @@
-"""Executors: the same map over blocks of rows, one after the other, in threads, in processes or on a cluster.
+"""Executors: an ordered map over chunks of rows, run serially, in threads, in processes or on a cluster.
 
-Blocks are cut by a fixed size and results come back in the order of the blocks, so that sums are added in the
-same order whatever the number of jobs: the answer does not depend on it. Kernels release the interpreter's
-lock, which is why threads are enough in memory.
+Chunks have a fixed size and results come back in the order of the chunks. Sums are therefore added in the same order
+for any number of jobs, and the result does not depend on it. Kernels release the global interpreter lock, so threads
+are sufficient for data in memory.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["BLOCK_ROWS", "Executor", "Processes", "Serial", "Threads", "make_executor", "row_blocks"]
-
-BLOCK_ROWS = 4096  # a block's responsibilities stay in the processor's cache
+CHUNK_ROWS = 4096  # the responsibilities of this many rows fit into the processor's cache
 
 
 class Executor(Protocol):
-    """Anything with an ordered map."""
+    """An object with an ordered map."""
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Results in the order of the items."""
@@ -26,7 +24,7 @@ class Executor(Protocol):
 
 
 class Serial:
-    """One block after the other."""
+    """Run one task after the other."""
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Results in the order of the items."""
@@ -34,7 +32,7 @@ class Serial:
 
 
 class Threads:
-    """Blocks in joblib threads; as many as ``n_jobs`` says (-1: one a core)."""
+    """Run tasks in ``n_jobs`` joblib threads (-1: one per core)."""
 
     def __init__(self, n_jobs: int):
         self.n_jobs = n_jobs
@@ -43,17 +41,17 @@ class Threads:
         """Results in the order of the items."""
         from joblib import Parallel, delayed
 
-        # return_as="generator" keeps the order and lets the caller add results up while others still run
+        # return_as="generator" keeps the order, and the caller can add up results while other tasks still run
         parallel = Parallel(n_jobs=self.n_jobs, backend="threading", return_as="generator")
         return parallel(delayed(function)(item) for item in items)
 
 
 class Processes(Threads):
-    """Parts of a table in joblib processes, which read them by themselves; what is in memory stays in threads."""
+    """Run passes over shards in joblib processes, which read the shards themselves; data in memory use threads."""
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Results in the order of the items."""
-        if not getattr(function, "travels", False):  # a closure over arrays of this process
+        if not getattr(function, "travels", False):  # a closure over arrays of this process stays in it
             return super().map(function, items)
         from joblib import Parallel, delayed
 
@@ -62,13 +60,13 @@ class Processes(Threads):
 
 
 def make_executor(n_jobs: int | None, executor: Any = None) -> Any:
-    """The executor for a number of jobs (None or 1: serial), or the one that is asked for.
+    """Return the executor for a number of jobs (None or 1: serial), or the requested one.
 
     Parameters
     ----------
     n_jobs : int or None
-        Threads or processes; -1 is one a core.
-    executor : None, "threads", "processes", a Dask client, or an address of its scheduler
+        The number of threads or processes; -1 means one per core.
+    executor : {"threads", "processes", "dask"}, Dask client, address of a scheduler or None, default=None
         Where the work runs.
 
     Examples
@@ -77,7 +75,9 @@ def make_executor(n_jobs: int | None, executor: Any = None) -> Any:
     [1, 2, 3]
     """
     if n_jobs == 0:
-        raise ValueError("n_jobs is 0: give the number of threads, -1 for one a core, or None for one")
+        raise ValueError(
+            "n_jobs is 0: use a positive number of jobs, -1 for one per core, or None for one job"
+        )
     if executor is None or (isinstance(executor, str) and executor == "threads"):
         return Serial() if n_jobs in (None, 1) else Threads(int(n_jobs))  # type: ignore[arg-type]
     if isinstance(executor, str) and executor == "processes":
@@ -89,17 +89,17 @@ def make_executor(n_jobs: int | None, executor: Any = None) -> Any:
     return make_cluster(executor)
 
 
-def row_blocks(n_rows: int, size: int = BLOCK_ROWS, start: int = 0) -> Iterator[np.ndarray]:
-    """Row indices of each block.
+def row_chunks(n_rows: int, size: int = CHUNK_ROWS, start: int = 0) -> Iterator[np.ndarray]:
+    """Yield the row indices of each chunk.
 
-    Where these rows are a part of a table, and the first of them is its row ``start``, blocks end where those of the
-    whole table do.
+    If the rows are part of a larger table, in which the first of them has the number ``start``, the chunks end at the
+    same rows as the chunks of the whole table.
 
     Examples
     --------
-    >>> [len(rows) for rows in row_blocks(5, size=2)]
+    >>> [len(rows) for rows in row_chunks(5, size=2)]
     [2, 2, 1]
-    >>> [len(rows) for rows in row_blocks(5, size=2, start=7)]
+    >>> [len(rows) for rows in row_chunks(5, size=2, start=7)]
     [1, 2, 2]
     """
     lo = 0

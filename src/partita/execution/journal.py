@@ -1,9 +1,9 @@
-"""What passes have found, on disk: a fit that was killed goes on where it stood.
+"""The results of passes on disk, from which an interrupted fit is resumed.
 
-Between its passes an engine is a function of what they return, so nothing else has to be kept: the same call, given
-the same folder, takes the results of its first passes from there, one after the other, and computes the rest. Each
-result carries a digest of the parameters it belongs to, so that a folder of another fit is noticed. Files are written
-whole or not at all, arrays as npz; nothing in them is ever executed.
+Between passes, the state of an engine depends only on what the passes have returned, so nothing else has to be saved.
+The same call with the same folder reads the results of the first passes from there, in order, and computes the rest.
+Each result is stored with a digest of its parameters, so that the folder of another fit is detected. Files are
+written atomically, as npz archives that are read without pickle.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ import numpy as np
 
 from partita.files import write_atomically
 
-__all__ = ["Journal", "Journaled", "digest", "journaled", "read_arrays", "write_arrays"]
-
 
 class Journal:
-    """The results of passes, in their order.
+    """A folder with the results of passes, in order.
 
     Examples
     --------
@@ -42,14 +40,14 @@ class Journal:
         self._next = 0
 
     def find(self, parameters: Any) -> list[Any] | None:
-        """The result of the next pass, if it is there."""
+        """Return the result of the next pass, or None if it is not stored yet."""
         path = self._path()
         if not path.exists():
             return None
         saved = read_arrays(path)
         if str(saved["digest"]) != digest(parameters):
             raise ValueError(
-                f"{path} belongs to another fit (other data, parameters or version): give resume= a folder of its own, "
+                f"{path} belongs to another fit (other data, parameters or version): use another folder for resume=, "
                 "or remove this one"
             )
         self._next += 1
@@ -65,7 +63,7 @@ class Journal:
         return found
 
     def write(self, parameters: Any, result: Iterable[Any]) -> None:
-        """Keep the result of a pass: arrays, numbers, and tuples of these."""
+        """Store the result of a pass: arrays, numbers, and tuples of these."""
         flat: list[Any] = []
         layout = []
         for item in result:
@@ -82,13 +80,13 @@ class Journal:
 
 
 class Journaled:
-    """An executor with a journal."""
+    """An executor together with a journal."""
 
     def __init__(self, inner: Any, folder: Any):
         self.inner, self.journal = inner, Journal(folder)
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        """As the executor inside does."""
+        """Map with the inner executor."""
         return self.inner.map(function, items)
 
     def __getattr__(self, name: str) -> Any:
@@ -98,12 +96,12 @@ class Journaled:
 
 
 def journaled(executor: Any, folder: Any) -> Any:
-    """The executor, with a journal where a folder is given."""
+    """Return the executor, with a journal if a folder is given."""
     return executor if folder is None else Journaled(executor, folder)
 
 
 def digest(parameters: Any) -> str:
-    """A fingerprint of arrays and tuples of them, to the last bit.
+    """Return a fingerprint of arrays and nested tuples of them; it changes with any bit.
 
     Examples
     --------
@@ -126,18 +124,20 @@ def digest(parameters: Any) -> str:
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """An npz file, whole or not at all."""
+    """Write an npz file atomically."""
     with write_atomically(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an npz file."""
+    """Read the arrays of an npz file."""
     try:
         with np.load(path, allow_pickle=False) as saved:
             return dict(saved)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} cannot be read ({error}): remove it to do this step again") from error
+        raise ValueError(
+            f"{path} cannot be read ({error}): remove the file to compute this step again"
+        ) from error
 
 
 def _item(array: np.ndarray) -> Any:

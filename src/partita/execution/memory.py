@@ -1,14 +1,12 @@
-"""How much memory a fit may take: asked before anything is allocated."""
+"""The memory that a fit may use, checked before anything is allocated."""
 
 from __future__ import annotations
 
 import os
 
-__all__ = ["check_memory", "memory_limit"]
-
 
 def memory_limit() -> int | None:
-    """Half of the machine's memory in bytes; None where the system does not say."""
+    """Return half of the machine's memory in bytes, or None if the system does not tell."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     except (AttributeError, OSError, ValueError):
@@ -16,7 +14,7 @@ def memory_limit() -> int | None:
 
 
 def check_memory(n_bytes: int, what: str, remedy: str) -> None:
-    """Refuse what would not fit, with both numbers and a way out.
+    """Raise an error if ``n_bytes`` exceed the limit; it gives both numbers and a remedy.
 
     Examples
     --------
@@ -29,5 +27,5 @@ def check_memory(n_bytes: int, what: str, remedy: str) -> None:
     if limit is not None and n_bytes > limit:
         raise ValueError(
             f"{what} need about {n_bytes / 1e9:,.1f} GB of memory ({n_bytes:,} bytes), more than the "
-            f"{limit / 1e9:,.1f} GB that a fit may take (half of this machine's): {remedy}"
+            f"{limit / 1e9:,.1f} GB that a fit may use (half of this machine's memory): {remedy}"
         )

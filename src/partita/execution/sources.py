@@ -1,7 +1,7 @@
-"""Tables that are read in blocks of rows: arrays, memory maps, Parquet and Arrow files, Dask collections.
+"""Tables that are read in chunks of rows: arrays, memory maps, Parquet and Arrow files, Dask collections.
 
-A block can be loaded again at any time, here or in another process: nothing has to be kept, and what a lost worker had
-is read once more.
+A chunk can be loaded again at any time, in this process or another one. So no chunk has to be kept in memory, and the
+data of a lost worker are read again.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ArrayBlocks", "ArrowBlocks", "BlockSource", "NpyBlocks", "Rows", "find_blocks", "open_blocks"]
-
 PARQUET, ARROW = {".parquet", ".pq"}, {".feather", ".arrow", ".ipc"}
-BLOCK_BYTES = 1 << 25  # of an array or memory map, where nobody says how large its blocks are
+CHUNK_BYTES = 1 << 25  # of an array or memory map, if the number of rows per chunk is not given
 
 
-class BlockSource:
-    """A table in blocks. ``sizes`` are their numbers of rows, ``n_columns`` is that of their columns.
+class ChunkSource:
+    """A table in chunks; ``sizes`` holds the number of rows of each chunk.
 
-    A subclass writes ``load`` and ``place``; it must be picklable, small, and give the same rows each time.
+    A subclass implements ``load`` and ``place``. It must be small, picklable, and return the same rows each time.
     """
 
     sizes: tuple[int, ...]
     n_columns: int
-    _kept: tuple[int, Any] | None = None  # the block that was read last: ranges of rows share blocks
+    _kept: tuple[int, Any] | None = (
+        None  # the chunk that was read last: neighboring ranges of rows share chunks
+    )
 
     @property
     def n_rows(self) -> int:
-        """Rows of all blocks."""
+        """The number of rows of all chunks."""
         return int(sum(self.sizes))
 
     def load(self, i: int) -> Any:
-        """Block i as an array or data frame."""
+        """Load chunk i as an array or data frame."""
         raise NotImplementedError
 
     def place(self, i: int) -> str:
-        """Where block i lies, for messages."""
-        return f"block {i}"
+        """Describe where chunk i is, for error messages."""
+        return f"chunk {i}"
 
     def rows(self, lo: int, hi: int) -> Any:
-        """Rows lo to hi as one array or data frame."""
+        """Return rows lo to hi as one array or data frame."""
         starts = np.concatenate([[0], np.cumsum(self.sizes)])
         first = int(np.searchsorted(starts, lo, side="right")) - 1
         pieces = []
@@ -53,9 +53,9 @@ class BlockSource:
             first += 1
         return pieces[0] if len(pieces) == 1 else _join(pieces)
 
-    def part(self, lo: int, hi: int) -> Rows:
-        """Rows lo to hi, to be read where they are needed."""
-        return Rows(self, lo, hi)
+    def defer(self, lo: int, hi: int) -> RowRange:
+        """Return rows lo to hi unread; they are read where they are needed."""
+        return RowRange(self, lo, hi)
 
     def _remembered(self, i: int) -> Any:
         kept = self._kept
@@ -66,7 +66,7 @@ class BlockSource:
                 raise ValueError(f"{self.place(i)} cannot be read: {_first_line(error)}") from error
             if len(kept[1]) != self.sizes[i]:
                 raise ValueError(
-                    f"{self.place(i)} has {len(kept[1])} rows and had {self.sizes[i]} when it was opened: do not "
+                    f"{self.place(i)} has {len(kept[1])} rows now, but had {self.sizes[i]} when it was opened: do not "
                     "change files while they are read"
                 )
             self._kept = kept
@@ -76,23 +76,23 @@ class BlockSource:
         return {name: value for name, value in self.__dict__.items() if name != "_kept"}
 
 
-class Rows:
-    """Some rows of a source, not yet read."""
+class RowRange:
+    """A range of rows of a source, not yet read."""
 
-    def __init__(self, source: BlockSource, lo: int, hi: int):
+    def __init__(self, source: ChunkSource, lo: int, hi: int):
         self.source, self.lo, self.hi = source, lo, hi
 
     def load(self) -> Any:
-        """Read them."""
+        """Read the rows."""
         return self.source.rows(self.lo, self.hi)
 
 
-class ArrayBlocks(BlockSource):
-    """An array, cut into blocks.
+class ArrayChunks(ChunkSource):
+    """An array, cut into chunks.
 
     Examples
     --------
-    >>> source = ArrayBlocks(np.arange(10).reshape(5, 2), rows=2)
+    >>> source = ArrayChunks(np.arange(10).reshape(5, 2), rows=2)
     >>> source.sizes, source.rows(1, 3).tolist()
     ((2, 2, 1), [[2, 3], [4, 5]])
     """
@@ -103,21 +103,21 @@ class ArrayBlocks(BlockSource):
         self.sizes = _equal_sizes(array.shape, array.dtype.itemsize, rows)
 
     def load(self, i: int) -> np.ndarray:
-        """A slice of the array."""
+        """Return a slice of the array."""
         start = sum(self.sizes[:i])
         return self.array[start : start + self.sizes[i]]
 
     def rows(self, lo: int, hi: int) -> np.ndarray:
-        """A slice needs no blocks."""
+        """Return a slice of the array; chunks are not needed."""
         return self.array[lo:hi]
 
-    def part(self, lo: int, hi: int) -> Rows:
-        """Carries its own rows only: another process needs no more."""
-        return Rows(ArrayBlocks(self.array[lo:hi]), 0, hi - lo)
+    def defer(self, lo: int, hi: int) -> RowRange:
+        """Return a range that holds only its own rows, which is all that another process needs."""
+        return RowRange(ArrayChunks(self.array[lo:hi]), 0, hi - lo)
 
 
-class NpyBlocks(BlockSource):
-    """A two-dimensional array in a .npy file, or a memory map of any file, mapped anew for each block."""
+class NpyChunks(ChunkSource):
+    """A two-dimensional array in a .npy file, or a memory map of any file; it is mapped again for each chunk."""
 
     def __init__(self, path: Any, dtype: Any = None, shape: Any = None, offset: int = 0, order: str = "C",
                  rows: int | None = None):  # fmt: skip
@@ -126,7 +126,7 @@ class NpyBlocks(BlockSource):
         array = self._open()
         if array.ndim != 2:
             raise ValueError(
-                f"{self.path}: the array has {array.ndim} dimensions: a table has rows and columns"
+                f"{self.path}: the array has {array.ndim} dimensions; a table needs two (rows and columns)"
             )
         self.n_columns = array.shape[1]
         self.sizes = _equal_sizes(array.shape, array.dtype.itemsize, rows)
@@ -141,25 +141,27 @@ class NpyBlocks(BlockSource):
             raise ValueError(f"{self.path} cannot be read: {_first_line(error)}") from error
 
     def load(self, i: int) -> np.ndarray:
-        """A copy of the block, so that mapped pages are given back."""
+        """Return a copy of the chunk, so that the mapped pages are released."""
         start = sum(self.sizes[:i])
         return np.array(self._open()[start : start + self.sizes[i]])
 
     def rows(self, lo: int, hi: int) -> np.ndarray:
-        """Mapped rows need no blocks."""
+        """Return a copy of mapped rows; chunks are not needed."""
         return np.array(self._open()[lo:hi])
 
     def place(self, i: int) -> str:
-        return f"{self.path}, rows {sum(self.sizes[:i])} and after"
+        return f"{self.path}, from row {sum(self.sizes[:i])} on"
 
 
-class ArrowBlocks(BlockSource):
-    """Parquet files by row groups, Arrow files by record batches; several files are one table, in order of name."""
+class ArrowChunks(ChunkSource):
+    """Parquet files by row groups, Arrow files by record batches; several files make one table, in order of name."""
 
     def __init__(self, paths: Sequence[Any]):
         self.paths = [str(path) for path in paths]
         if not self.paths:
-            raise ValueError("there are no files: give a file, or a folder that holds Parquet or Arrow files")
+            raise ValueError(
+                "no files were given: pass a file, or a folder that contains Parquet or Arrow files"
+            )
         self._groups: list[tuple[int, int]] = []
         sizes, first = [], None
         for number, path in enumerate(self.paths):
@@ -176,7 +178,7 @@ class ArrowBlocks(BlockSource):
         self.sizes, self.n_columns = tuple(sizes), len(first or [])
 
     def load(self, i: int) -> Any:
-        """One row group."""
+        """Read one row group or record batch."""
         number, group = self._groups[i]
         path = self.paths[number]
         if Path(path).suffix.lower() in PARQUET:
@@ -199,7 +201,7 @@ def _open_arrow(path: str) -> tuple[Any, list[int]]:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
-        raise ValueError(f'{path}: pyarrow reads this format: pip install "partita[io]"') from None
+        raise ValueError(f'{path}: reading this format needs pyarrow: pip install "partita[io]"') from None
     try:
         if Path(path).suffix.lower() in PARQUET:
             with parquet.ParquetFile(path) as file:
@@ -210,91 +212,96 @@ def _open_arrow(path: str) -> tuple[Any, list[int]]:
             return reader.schema.remove_metadata(), counts
     except (pa.ArrowException, OSError) as error:
         raise ValueError(
-            f"{path} cannot be read: {_first_line(error)}; the file is damaged or of another format"
+            f"{path} cannot be read: {_first_line(error)}; the file is damaged or has another format"
         ) from None
 
 
-def open_blocks(X: Any, rows: int | None = None) -> BlockSource:
-    """A table in blocks, which estimators then read block by block, whatever its size.
+def open_chunks(X: Any, rows: int | None = None) -> ChunkSource:
+    """Open a table in chunks of rows, which estimators read one after the other, whatever its size.
 
     Parameters
     ----------
     X : array, memory map, Dask array or data frame, path
         A path names a Parquet, Arrow or .npy file, or a folder of Parquet or Arrow files.
-    rows : int, optional
-        Rows of a block, for arrays and memory maps; files and Dask collections have their own blocks.
+    rows : int, default=None
+        The number of rows per chunk, for arrays and memory maps. Files and Dask collections have chunks of their own.
+
+    Returns
+    -------
+    ChunkSource
+        Pass it to ``fit`` or ``predict`` in place of X.
 
     Examples
     --------
-    >>> open_blocks(np.zeros((5, 2)), rows=2).sizes
+    >>> open_chunks(np.zeros((5, 2)), rows=2).sizes
     (2, 2, 1)
     """
-    source = find_blocks(X, rows)
+    source = find_chunks(X, rows)
     if source is not None:
         return source
     array = np.asarray(X)
     if array.ndim != 2:
-        raise ValueError(f"a table has rows and columns, and this has {array.ndim} dimensions")
-    return ArrayBlocks(array, rows)
+        raise ValueError(f"X has {array.ndim} dimensions; a table needs two (rows and columns)")
+    return ArrayChunks(array, rows)
 
 
-def find_blocks(X: Any, rows: int | None = None) -> BlockSource | None:
-    """A source for what need not be in memory: files, memory maps, Dask collections; None for all else.
+def find_chunks(X: Any, rows: int | None = None) -> ChunkSource | None:
+    """Open a source that need not be in memory: files, memory maps, Dask collections; None for anything else.
 
     Examples
     --------
-    >>> find_blocks([[1, 2]]) is None
+    >>> find_chunks([[1, 2]]) is None
     True
     """
-    if isinstance(X, BlockSource):
+    if isinstance(X, ChunkSource):
         return X
     if isinstance(X, (str, Path)):
         return _open_path(Path(X), rows)
     if isinstance(X, np.memmap) and X.ndim == 2 and _maps_itself(X):
         order = "F" if X.flags.f_contiguous and not X.flags.c_contiguous else "C"
-        return NpyBlocks(X.filename, X.dtype, X.shape, X.offset, order, rows=rows)
+        return NpyChunks(X.filename, X.dtype, X.shape, X.offset, order, rows=rows)
     from partita.execution.cluster import find_dask
 
     return find_dask(X)
 
 
-def _open_path(path: Path, rows: int | None) -> BlockSource:
+def _open_path(path: Path, rows: int | None) -> ChunkSource:
     if not path.exists():
-        raise ValueError(f"{path}: there is no such file or folder")
+        raise ValueError(f"{path}: no such file or folder")
     if path.is_dir():
         found = sorted(p for p in path.rglob("*") if p.suffix.lower() in PARQUET | ARROW)
         if not found:
-            raise ValueError(f"{path}: the folder holds no Parquet or Arrow files")
-        return ArrowBlocks(found)
+            raise ValueError(f"{path}: the folder contains no Parquet or Arrow files")
+        return ArrowChunks(found)
     ending = path.suffix.lower()
     if ending in PARQUET | ARROW:
-        return ArrowBlocks([path])
+        return ArrowChunks([path])
     if ending == ".npy":
-        return NpyBlocks(path, rows=rows)
+        return NpyChunks(path, rows=rows)
     raise ValueError(
-        f"{path}: {ending or 'no ending'} is not read in blocks; give Parquet, Arrow or .npy, or read it with "
-        "partita.table.read_file"
+        f"{path}: files of type {ending or '(no suffix)'} cannot be read in chunks; use Parquet, Arrow or .npy, or "
+        "read the file with partita.table.read_file"
     )
 
 
 def _maps_itself(X: np.memmap) -> bool:
-    """Whether this is the whole map rather than a view of some of it, which has lost its offset."""
+    """Whether this is the whole map rather than a view of part of it, whose offset is not known."""
     whole = X.base is None or not isinstance(X.base, np.ndarray)
     return whole and X.filename is not None and (X.flags.c_contiguous or X.flags.f_contiguous)
 
 
 def _equal_sizes(shape: tuple[int, ...], itemsize: int, rows: int | None) -> tuple[int, ...]:
     n = shape[0]
-    rows = rows or max(BLOCK_BYTES // max(itemsize * shape[1], 1), 1)
+    rows = rows or max(CHUNK_BYTES // max(itemsize * shape[1], 1), 1)
     return tuple(min(rows, n - lo) for lo in range(0, n, rows))
 
 
-def _cut(block: Any, lo: int, hi: int) -> Any:
-    if lo == 0 and hi == len(block):
-        return block
-    if hasattr(block, "slice"):  # an Arrow table
-        return block.slice(lo, hi - lo)
-    return block.iloc[lo:hi] if hasattr(block, "iloc") else block[lo:hi]
+def _cut(chunk: Any, lo: int, hi: int) -> Any:
+    if lo == 0 and hi == len(chunk):
+        return chunk
+    if hasattr(chunk, "slice"):  # an Arrow table
+        return chunk.slice(lo, hi - lo)
+    return chunk.iloc[lo:hi] if hasattr(chunk, "iloc") else chunk[lo:hi]
 
 
 def _join(pieces: list[Any]) -> Any:

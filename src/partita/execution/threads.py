@@ -1,4 +1,4 @@
-"""Libraries that start threads of their own, held to one thread while others run beside them."""
+"""Limit other libraries to one thread while partita runs its own threads."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-__all__ = ["one_thread_each"]
-
 
 @cache
 def _controller() -> Any:
-    import sklearn.cluster  # noqa: F401  the library that is to be held must be there to be found
+    import sklearn.cluster  # noqa: F401  the controller finds only libraries that are loaded
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -20,10 +18,10 @@ def _controller() -> Any:
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """Hold OpenMP (scikit-learn's k-means) to one thread in this thread.
+    """Limit OpenMP (used by scikit-learn's k-means) to one thread within this context.
 
-    Sums are then added in one order, so that an answer does not depend on the number of cores, and work that is
-    already spread over threads does not ask for more of them.
+    Sums are then added in a fixed order, so that results do not depend on the number of cores, and work that already
+    runs in several threads does not start more of them.
 
     Examples
     --------
@@ -31,7 +29,7 @@ def one_thread_each() -> Iterator[None]:
     ...     sum([1, 2])
     3
     """
-    # OpenMP keeps this number for each thread; that of a BLAS is common to all and is left alone, as threads that
-    # change it in turn would leave it changed
+    # OpenMP keeps this limit per thread. The limit of a BLAS is global and is not changed here: threads that set and
+    # restore it concurrently would leave it changed.
     with _controller().limit(limits=1, user_api="openmp"):
         yield

@@ -1,4 +1,4 @@
-"""Families: likelihoods of one (cluster, column) cell. The only place with likelihood maths."""
+"""Families: likelihoods of one column in one cluster. All formulas of likelihoods are in this package."""
 
 from partita.families import gaussian_full_arrays
 from partita.families.backgrounds import Background, background, log_background

@@ -1,8 +1,8 @@
-"""Background: one broad law for rows that belong to no cluster, in terms of the families that are there.
+"""Background: one broad distribution for rows that belong to no cluster (outliers).
 
-The background of a block is a cluster nobody sits in: a family with fixed hyper-parameters and fixed statistics, whose
-predictive is the density of a row. So it needs no formula of its own, and leaves missing cells and hidden coordinates
-out as its family does.
+The background of a block is a cluster without rows: a family with fixed hyper-parameters and fixed statistics, whose
+predictive is the density of a row. So it needs no formulas of its own, and treats missing values and hidden
+coordinates as its family does.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from partita.families.multinomial import Multinomial
 from partita.families.poisson import Poisson
 from partita.families.rows import refresh_clusters, scatter_rows, score_rows
 
-__all__ = ["Background", "background", "log_background"]
-
-FREEDOM, SPREAD = 4.0, 0.5  # of the Student law of a real column, in halves of its range: nearly flat inside
+FREEDOM = 4.0  # degrees of freedom of the Student distribution of a real column
+# the scale of that distribution, in halves of the range of the column: the density is nearly flat inside the range
+HALF_RANGES = 0.5
 
 
 class Background(NamedTuple):
-    """A family and the statistics [statistic, 1] that its predictive is given."""
+    """A family, and the statistics [statistic, 1] of its predictive."""
 
     family: Any
     S: np.ndarray
@@ -37,13 +37,14 @@ class Background(NamedTuple):
 
 @singledispatch
 def background(lik: Any, data: Any, weights: np.ndarray) -> Background:
-    """The broad law of a block whose family has its default hyper-parameters; derived: its prior predictive.
+    """Return the background of a block whose family has default hyper-parameters; derived: its prior predictive.
 
-    Real columns have a Student law with four degrees of freedom about the middle of their range, a quarter of the range
-    wide (vectors a multivariate one, without correlation): nearly flat where there are data, so that no broad cluster
-    describes scattered rows much better. Codes have the shares of their levels in the whole column, counts a geometric
-    law with the column's rate, durations a Lomax law whose median is the column's mean, and count vectors a
-    Dirichlet-multinomial around the shares of the coordinates.
+    Real columns have a Student distribution with four degrees of freedom, centered in the middle of their range, with
+    a quarter of the range as scale (vectors have a multivariate one without correlation). It is nearly flat where there
+    are data, so that no broad cluster describes scattered rows much better. Codes have the frequencies of their levels
+    in the whole column, counts a geometric distribution with the rate of the column, durations a Lomax distribution
+    whose median is the mean of the column, and count vectors a Dirichlet-multinomial around the frequencies of the
+    coordinates.
 
     Examples
     --------
@@ -80,13 +81,13 @@ def _(lik, data, weights):
 
 
 def _range(data: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The middle of each column's range, and the width of its Student law."""
+    """Return the middle of the range of each column, and the scale of its Student distribution."""
     seen = data[weights > 0]
     low = np.where(np.isnan(seen), np.inf, seen).min(axis=0)
     high = np.where(np.isnan(seen), -np.inf, seen).max(axis=0)
     varies = high > low
     half = np.where(varies, 0.5 * (high - low), 1.0)
-    return np.where(varies, 0.5 * (low + high), np.where(np.isfinite(low), low, 0.0)), SPREAD * half
+    return np.where(varies, 0.5 * (low + high), np.where(np.isfinite(low), low, 0.0)), HALF_RANGES * half
 
 
 @background.register(Poisson)
@@ -108,7 +109,7 @@ def _no_statistics(lik: Any) -> np.ndarray:
 
 
 def _all_statistics(lik: Any, data: Any, weights: np.ndarray) -> np.ndarray:
-    """Of all rows together; hidden counts of a vector add nothing."""
+    """Return the statistics of all rows together; hidden counts of a vector add nothing."""
     S = _no_statistics(lik)
     theta = np.full_like(S, -np.inf)
     scatter_rows(lik, data, np.arange(len(weights)), theta, weights[:, None].astype(float), S)
@@ -116,7 +117,7 @@ def _all_statistics(lik: Any, data: Any, weights: np.ndarray) -> np.ndarray:
 
 
 def log_background(law: Background, data: Any, rows: np.ndarray | None = None) -> np.ndarray:
-    """Log density of each row, or of the given ones.
+    """Return the log density of each row, or of the given rows.
 
     Examples
     --------

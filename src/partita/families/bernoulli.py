@@ -36,14 +36,12 @@ from partita.families.contract import (
 from partita.families.hyper import newton_root
 from partita.families.registry import Block, register_family
 
-__all__ = ["Bernoulli"]
-
 
 class Bernoulli(NamedTuple):
     """Bernoulli-Beta family: codes 0 and 1, and -1 for missing.
 
-    Statistics of a column: the number of zeros, the number of ones; natural parameters: their log
-    probabilities, so that a probability of zero is only ever gathered, never multiplied.
+    Statistics of a column: the number of zeros and the number of ones; natural parameters: their log probabilities.
+    A log probability of -inf is looked up but never multiplied by zero.
 
     Good for presence and absence. Not for two-level columns whose levels should share one prior: use
     :class:`Categorical` there.
@@ -54,12 +52,12 @@ class Bernoulli(NamedTuple):
     Bernoulli(a=array([0.5, 0.5]), b=array([0.5, 0.5]))
     """
 
-    a: np.ndarray  # pseudo-count of ones, one a column
-    b: np.ndarray  # pseudo-count of zeros
+    a: np.ndarray  # pseudo-count of ones, per column
+    b: np.ndarray  # pseudo-count of zeros, per column
 
     @classmethod
     def default(cls, n_columns: int, *, a: float = 0.5, b: float = 0.5) -> Bernoulli:
-        """Half a count each (Jeffreys)."""
+        """Return pseudo-counts of one half (the Jeffreys prior)."""
         return cls(np.full(n_columns, float(a)), np.full(n_columns, float(b)))
 
 
@@ -204,7 +202,7 @@ def _(lik, theta, z, rng):
 
 @learn.register(Bernoulli)
 def _(lik, S, n):
-    """Newton on the evidence in the log of each pseudo-count, the other one held."""
+    """Newton steps on the evidence in the log of each pseudo-count, with the other one fixed."""
     S = S[:, n >= 1.0]
     zeros, ones = S[0::2], S[1::2]
 
@@ -214,7 +212,7 @@ def _(lik, S, n):
             both, total = value + other[:, None], zeros + ones
             first = digamma(count + value) - digamma(value) - digamma(total + both) + digamma(both)
             g = np.exp(log_own) * first.sum(axis=1)
-            return g, -np.abs(g) - 0.5  # a short, always uphill step: the engine takes many
+            return g, -np.abs(g) - 0.5  # a short step that always goes uphill: the engine takes many of them
 
         return np.exp(newton_root(slope, np.log(own), np.log(1e-3), np.log(1e2), 2))
 
@@ -234,12 +232,12 @@ def _(lik):
 
 
 def block(X, columns, weights, *, a: float = 0.5, b: float = 0.5, **_) -> Block:
-    """Codes 0 and 1."""
+    """Make a block of codes 0 and 1."""
     return Block(Bernoulli.default(X.shape[1], a=a, b=b), X, tuple(columns))
 
 
 def examples(rng):
-    """Two columns with lopsided priors."""
+    """Two columns with asymmetric priors."""
     return [
         (Bernoulli(np.array([0.5, 2.0]), np.array([1.5, 0.4])), rng.integers(2, size=(8, 2)).astype(np.int8))
     ]

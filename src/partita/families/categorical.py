@@ -1,8 +1,8 @@
 """Categorical columns under symmetric Dirichlet priors; columns may differ in their number of levels.
 
-A column may count more or less than once: its marginal likelihood, parameters integrated out, is raised to a power. So
-ten copies of a column with the power 1/10 say exactly what one of them says, which would not be so if the likelihood
-itself were raised (each copy would still pay for parameters of its own).
+A column may count more or less than once: its marginal likelihood (parameters integrated out) is raised to a power. Ten
+copies of a column with power 1/10 then have exactly the same effect as one column. This would not hold if the
+likelihood itself were raised to the power, because each copy would still have parameters of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
+from partita.families.columns import put_columns, take_columns
 from partita.families.contract import (
     cache_start,
     constrained,
@@ -45,16 +46,14 @@ from partita.families.contract import (
 from partita.families.hyper import newton_root
 from partita.families.registry import Block, register_family
 
-__all__ = ["Categorical"]
-
 
 class Categorical(NamedTuple):
     """Categorical-Dirichlet family: level codes 0, 1, ... and -1 for missing.
 
-    Statistics of a column with V levels: the number of observed codes, then the count of each level. The
-    natural parameter of the first is zero, of the others the log probability. With a power other than 1 marginals and
-    predictives are no densities of the codes, and ``project`` adds so many times ``<theta, t(x)>``: a way to count the
-    evidence of a column for less, or more, in engines that integrate parameters out, and in EM and VB.
+    Statistics of a column with V levels: the number of observed codes, then the count of each level. The natural
+    parameter of the first is zero; the others are log probabilities. With a power other than 1, marginals and
+    predictives are not densities of the codes, and ``project`` multiplies ``<theta, t(x)>`` by the power. Collapsed
+    engines, EM and VB then give the column less (or more) weight.
 
     Good for survey items, label matrices, any nominal column. Not for ordered codes whose distance matters.
 
@@ -65,14 +64,14 @@ class Categorical(NamedTuple):
     array([0.5, 0.5])
     """
 
-    alpha: np.ndarray  # pseudo-count of every level, one a column
-    offsets: np.ndarray  # where the statistics of each column start
-    power: np.ndarray  # of the marginal likelihood, one a column
-    tied: bool  # whether all columns have one pseudo-count, learned from all of them
+    alpha: np.ndarray  # pseudo-count of every level, per column
+    offsets: np.ndarray  # first row of the statistics of each column; the last entry is their total
+    power: np.ndarray  # power of the marginal likelihood, per column
+    tied: bool  # whether all columns share one pseudo-count, learned from all of them
 
     @classmethod
     def default(cls, n_levels, *, alpha: float = 0.5, power=1.0, tied: bool = False) -> Categorical:
-        """Half a count a level (Jeffreys)."""
+        """Return pseudo-counts of one half per level (the Jeffreys prior)."""
         sizes = np.asarray(n_levels, np.int64) + 1
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         ones = np.ones(len(sizes))
@@ -80,6 +79,7 @@ class Categorical(NamedTuple):
 
     @property
     def n_levels(self) -> np.ndarray:
+        """The number of levels of each column."""
         return np.diff(self.offsets) - 1
 
 
@@ -138,7 +138,7 @@ def _(lik, d, s, c, x):
 @score.register(Categorical)
 def _(lik, d, c, x, K, out):
     if x >= 0:
-        # whole vectors of the processor: what is written past K nobody reads
+        # fill whole SIMD vectors: entries beyond K are not read
         stop = min((K + 7) // 8 * 8, out.shape[0], c.shape[1])
         for k in range(stop):
             out[k] += c[1 + x, k] - c[0, k]
@@ -192,7 +192,7 @@ def _(lik, d, s, v, x):
 
 
 def _spread_out(lik: Categorical, per_column: np.ndarray) -> np.ndarray:
-    """Repeat one value (or row) a column over the rows of that column's statistics."""
+    """Repeat one value (or row) per column over the rows of the statistics of that column."""
     return np.repeat(per_column, np.diff(lik.offsets), axis=0)
 
 
@@ -212,7 +212,7 @@ def _(lik, S):
 
 @mode.register(Categorical)
 def _(lik, S):
-    # below one pseudo-count the density rises towards the edge of the simplex: the mode is clipped to it
+    # with pseudo-counts below 1 the density increases towards the boundary of the simplex: the mode is clipped to it
     P = np.maximum(S + _spread_out(lik, lik.alpha - 1.0)[:, None], 0.0)
     P[lik.offsets[:-1]] = 0.0
     total = np.add.reduceat(P, lik.offsets[:-1], axis=0)
@@ -266,7 +266,7 @@ def _(lik, theta, z, rng):
 
 @learn.register(Categorical)
 def _(lik, S, n):
-    """Newton on the Dirichlet-multinomial evidence of each column, or of all, in the log of the pseudo-count."""
+    """Newton steps on the Dirichlet-multinomial evidence of each column (or of all) in the log of the pseudo-count."""
     S = S[:, n >= 1.0]
     V = lik.n_levels
     head = lik.offsets[:-1]
@@ -317,13 +317,27 @@ def _(lik):
     return int(np.sum(lik.n_levels - 1))
 
 
+@take_columns.register(Categorical)
+def _(lik, positions):
+    sizes = np.diff(lik.offsets)[positions]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Categorical(lik.alpha[positions], offsets, lik.power[positions], lik.tied)
+
+
+@put_columns.register(Categorical)
+def _(lik, positions, part):
+    alpha = lik.alpha.copy()
+    alpha[positions] = part.alpha
+    return lik._replace(alpha=alpha)
+
+
 def block(X, columns, weights, *, n_levels, alpha: float = 0.5, **_) -> Block:
-    """Codes, and the number of levels of each column."""
+    """Make a block of codes, given the number of levels of each column."""
     return Block(Categorical.default(n_levels, alpha=alpha), X, tuple(columns))
 
 
 def examples(rng):
-    """Columns of two, three and five levels; the last of them with powers, which are no densities."""
+    """Columns of two, three and five levels; the last example has powers, which are not densities."""
     levels = [2, 3, 5]
     lik = Categorical.default(levels)._replace(alpha=np.array([0.5, 1.2, 0.3]))
     uniform = Categorical.default(levels, alpha=1.0)

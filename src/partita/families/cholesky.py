@@ -6,12 +6,10 @@ import math
 
 from partita.dispatch import kernel
 
-__all__ = ["factor", "log_determinant", "rank_one", "solve_lower", "solve_upper"]
-
 
 @kernel
 def factor(A, p):
-    """Overwrite the lower triangle of the leading p x p block by its Cholesky factor; False if not positive."""
+    """Overwrite the lower triangle of the leading p x p submatrix by its Cholesky factor; False if not positive."""
     for a in range(p):
         for b in range(a + 1):
             t = A[a, b]
@@ -57,7 +55,7 @@ def solve_upper(L, y, p):
 
 @kernel
 def rank_one(L, y, sign, p):
-    """Make ``L L'`` into ``L L' + sign y y'`` in place (y is spent); False if the result is not positive.
+    """Update ``L L'`` to ``L L' + sign y y'`` in place (y is overwritten); False if the result is not positive.
 
     ``L`` is packed row by row: entry (a, b) is at ``a (a + 1) / 2 + b``.
     """
@@ -65,7 +63,7 @@ def rank_one(L, y, sign, p):
         diagonal = a * (a + 1) // 2 + a
         old = L[diagonal]
         square = old * old + sign * y[a] * y[a]
-        if not square > 1e-3 * old * old:  # a downdate this close to singular has too few digits left
+        if not square > 1e-3 * old * old:  # so close to singular, the result would have too few digits
             return False
         new = math.sqrt(square)
         cosine, sine = new / old, y[a] / old

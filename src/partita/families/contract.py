@@ -1,22 +1,23 @@
-"""What a family is: the likelihood of one (cluster, column) cell, and nothing else.
+"""The contract of a family: the likelihood of one column in one cluster.
 
 A family is a NamedTuple of hyper-parameters. Statistics ``S`` and natural parameters ``theta`` share one layout,
 ``[statistic, cluster]`` with the cluster axis last, so that ``log p(x | theta_k) = <theta[:, k], t(x)>``. The
-statistics of column ``d`` are the rows ``stats_start(lik, d)`` to ``stats_start(lik, d + 1)``; a family whose
-datum is a vector (full covariance, count vector) has one column.
+statistics of column ``d`` are the rows ``stats_start(lik, d)`` to ``stats_start(lik, d + 1)``. A family whose datum is
+a vector (full covariance, count vector) has one column. The statistics of one column in one cluster are called a
+*cell*.
 
-Below: first the *generics*, written for one datum ``x`` and one column, compiled into the engines; then the
-*array functions*, which run in numpy once an iteration. What can be derived from the rest is derived here, and
-a family overrides it only for speed.
+The first half of this module holds the *generics*, written for one datum ``x`` and one column and compiled into the
+engines; the second half holds the *array functions*, which run in numpy once per iteration. Functions that follow from
+others have a derived implementation here, which a family overrides only for speed.
 
-A missing datum (NaN, code -1) adds no statistic and no score: each family sees to that itself. The hidden
-coordinates of a partly seen vector enter EM and VB by their conditional moments, inside ``project`` (which
-integrates them out) and ``scatter`` (which adds their expected statistics).
+A missing datum (NaN, code -1) adds no statistics and no score; each family implements this itself. The hidden
+coordinates of a partly observed vector enter EM and VB by their conditional moments: ``project`` integrates them out,
+and ``scatter`` adds their expected statistics.
 
-A family without ``log_marginal`` is *not conjugate*: only the sampler with auxiliary clusters takes it. Then ``theta``
-holds its parameters on scales without bounds (the log of a width, not the width), in the same layout;
-``project`` adds the log density itself, ``log_prior`` is the density of these very numbers, ``draw(lik, S, rng)`` draws
-them from the prior (``S`` says for how many clusters, no more), and ``summarize`` is given ``theta`` for ``S``.
+A family without ``log_marginal`` is *not conjugate*; only the sampler with auxiliary clusters takes it. Then ``theta``
+holds its parameters on unbounded scales (the log of a width, not the width) in the same layout, ``project`` adds the
+log density, ``log_prior`` is the density of the numbers in ``theta``, ``draw(lik, S, rng)`` draws them from the prior
+(only the shape of ``S`` is used), and ``summarize`` receives ``theta`` in place of ``S``.
 """
 
 from __future__ import annotations
@@ -58,15 +59,15 @@ def datum(lik, data, i, d):
 
 @generic
 def observe(lik, d, s, x, w):
-    """``s += w t(x)``: add ``w`` copies of a datum to a cell (``w = -1`` removes one)."""
+    """``s += w t(x)``: add a datum to a cell with weight ``w`` (``w = -1`` removes it)."""
 
 
 @generic
 def log_marginal(lik, d, s):
-    """Log probability of all the data of a cell, its parameter integrated out."""
+    """Log probability of all data of a cell, with its parameters integrated out."""
 
 
-# ---- the predictive cache, cluster axis last: what collapsed engines read ------------------------------------
+# ---- the predictive cache, cluster axis last: for collapsed engines ------------------------------------------
 
 
 @generic(derived=True)
@@ -78,21 +79,21 @@ def refresh(lik, d, s, c, k):
 
 @generic(derived=True)
 def touch(lik, d, s, c, k, x):
-    """The part of ``refresh`` that observing (or removing) ``x`` has made stale."""
+    """Recompute the part of the cache that changes when ``x`` is added or removed."""
     refresh(lik, d, s, c, k)
 
 
 @generic(derived=True)
 def ready(lik, d, s, c, x):
-    """Make cluster 0 of a scratch cache ready to score ``x`` and nothing else."""
+    """Prepare cluster 0 of a scratch cache for scoring ``x``, and only ``x``."""
     refresh(lik, d, s, c, 0)
 
 
 @generic(derived=True)
 def score(lik, d, c, x, K, out):
-    """``out[:K] += log p(x | data of cluster k)``; what stands past K in ``out`` may change.
+    """``out[:K] += log p(x | data of cluster k)``; entries of ``out`` beyond K may change.
 
-    Derived: the log marginal with x minus that without.
+    Derived: the log marginal with x minus the log marginal without x.
     """
     for k in range(K):
         s = c[:, k].copy()
@@ -103,11 +104,11 @@ def score(lik, d, c, x, K, out):
 
 @generic(derived=True)
 def score_own(lik, d, s, c, k, x, acc):
-    """Log predictive of x in its own cluster k, x taken out, added to ``log(acc[0] / acc[1]) + acc[2]``.
+    """Add the log predictive of x in its own cluster k without x to ``log(acc[0] / acc[1]) + acc[2]``.
 
-    Most objects stay where they are; this lets a sweep ask what a cluster would say of an object without changing
-    the cluster. A family whose predictive is a ratio multiplies its two parts in, and the engine takes one log
-    for all columns; any other adds its log to ``acc[2]``.
+    Most objects keep their cluster in a sweep; this function scores an object in its cluster without changing the
+    cluster. If the predictive is a ratio, the family multiplies ``acc[0]`` and ``acc[1]`` by its two parts, and the
+    engine takes one log for all columns. Otherwise the family adds the log predictive to ``acc[2]``.
     """
     scratch, out = np.empty((c.shape[0], 1), c.dtype), np.zeros(1, c.dtype)
     observe(lik, d, s, x, -1.0)
@@ -117,24 +118,24 @@ def score_own(lik, d, s, c, k, x, acc):
     acc[2] += out[0]
 
 
-# ---- natural parameters: what EM and VB read -----------------------------------------------------------------
-# (a matrix and the number of its row, not a view of the row: making a view costs more than the work inside)
+# ---- natural parameters: for EM and VB -----------------------------------------------------------------------
+# (arguments are a matrix and a row number, not a view of the row: making the view costs more than the work inside)
 
 
 @generic(derived=True)
 def project(lik, d, theta, x, L, j):
-    """``L[j] += log of the integral of exp <theta_k, t(x)> over the hidden coordinates of x``."""
+    """``L[j] += log of the integral of exp <theta_k, t(x)>`` over the hidden coordinates of x."""
     t = np.zeros(theta.shape[0])
     observe(lik, d, t, x, 1.0)
     for e in range(t.shape[0]):
-        if t[e] != 0.0:  # gathered, so that 0 x (-inf) never arises
+        if t[e] != 0.0:  # skip zeros, so that 0 times -inf does not occur
             for k in range(L.shape[1]):
                 L[j, k] += t[e] * theta[e, k]
 
 
 @generic(derived=True)
 def scatter(lik, d, S, theta, x, R, j):
-    """``S[:, k] += R[j, k] E[t(x)]``; returns what the hidden coordinates add to the variational bound."""
+    """``S[:, k] += R[j, k] E[t(x)]``; return the term of the hidden coordinates in the variational bound."""
     t = np.zeros(S.shape[0])
     observe(lik, d, t, x, 1.0)
     for e in range(t.shape[0]):
@@ -154,7 +155,7 @@ def spread_start(lik, d):
 
 @generic
 def spread(lik, d, v, x, w):
-    """``v += w t(x) t(x)'``, packed as the family likes: the variance that one uncertain label adds to a cell."""
+    """``v += w t(x) t(x)'``, packed as the family chooses: the variance that one uncertain label adds to a cell."""
 
 
 @generic
@@ -173,85 +174,85 @@ def expect(lik: Any, S: np.ndarray) -> np.ndarray:
 
 @singledispatch
 def widened(lik: Any, S: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
-    """Statistics that expect no more precision than doubles can carry, and what the variational bound then gains.
+    """Return statistics whose expected precision is limited, and the gain that corrects the variational bound.
 
-    The posterior is the best one among those whose expected precision is bounded, so that the bound
-    ``log_marginal(widened S) + gain`` is a bound indeed, and rises with every step as it should. Derived: nothing
-    to do. Families with a scale override it: under huge weights their variances would fall below the rounding
-    error of their own sums.
+    The posterior is the best one among those whose expected precision is bounded. Therefore
+    ``log_marginal(widened S) + gain`` is still a lower bound, and increases in every step. Derived: no change. Families
+    with a scale parameter override this function, because under huge weights their variances would fall below the
+    rounding error of the sums of squares.
     """
     return S, 0.0
 
 
 @singledispatch
 def mode(lik: Any, S: np.ndarray) -> np.ndarray:
-    """Natural parameters at the posterior mode, in the family's usual parametrisation (the M step of EM)."""
+    """Natural parameters at the posterior mode, in the family's usual parametrization (the M step of EM)."""
     raise NotImplementedError(f"{type(lik).__name__} has no mode()")
 
 
 @singledispatch
 def flat(lik: Any) -> Any:
-    """The same family with the hyper-parameters that make ``mode`` the maximum likelihood."""
+    """Return the family with the hyper-parameters for which ``mode`` is the maximum likelihood estimate."""
     raise NotImplementedError(f"{type(lik).__name__} has no flat()")
 
 
 @singledispatch
 def interior(lik: Any) -> Any:
-    """The same family with hyper-parameters whose posterior mode never lies on the edge (MAP estimation).
+    """Return the family with hyper-parameters whose posterior mode is never on the boundary (MAP estimation).
 
-    For pseudo-counts that means one more each: what was added to the mean is then added to the mode.
+    Pseudo-counts are increased by one, so that the mode has the pseudo-counts that the posterior mean had.
     """
     return lik
 
 
 @singledispatch
 def log_prior(lik: Any, theta: np.ndarray) -> np.ndarray:
-    """Log prior density of each cluster's parameters, up to nothing; the penalty of MAP estimation."""
+    """Log prior density of the parameters of each cluster, normalized; the penalty of MAP estimation."""
     raise NotImplementedError(f"{type(lik).__name__} has no log_prior()")
 
 
 @singledispatch
 def draw(lik: Any, S: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """One draw of the natural parameters from their posterior."""
+    """Draw natural parameters from their posterior."""
     raise NotImplementedError(f"{type(lik).__name__} has no draw()")
 
 
 @singledispatch
 def update(lik: Any, data: Any, z: np.ndarray, theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """New parameters of every cluster, given its objects: an MCMC update that leaves their posterior invariant.
+    """Update the parameters of every cluster given its objects, by an MCMC step that leaves their posterior invariant.
 
-    Conjugate families have no use for it, and need not be asked: their ``draw`` is exact. For the others it is an
-    option; without it the sampler takes random walks on ``theta``.
+    Conjugate families do not need it, because their ``draw`` is exact. For other families it is optional; without it
+    the sampler uses random walks on ``theta``.
     """
     raise NotImplementedError(f"{type(lik).__name__} has no update()")
 
 
 @singledispatch
 def simulate(lik: Any, theta: np.ndarray, z: np.ndarray, rng: np.random.Generator) -> Any:
-    """Complete data for objects with labels ``z``."""
+    """Simulate complete data for objects with labels ``z``."""
     raise NotImplementedError(f"{type(lik).__name__} has no simulate()")
 
 
 @singledispatch
 def learn(lik: Any, S: np.ndarray, n: np.ndarray) -> Any:
-    """A proposal of better hyper-parameters (empirical Bayes); the engine keeps it where the evidence rises."""
+    """Propose better hyper-parameters (empirical Bayes); the engine accepts them if the evidence increases."""
     return lik
 
 
 @singledispatch
 def summarize(lik: Any, S: np.ndarray) -> dict[str, np.ndarray]:
-    """Posterior means of the parameters people know (probabilities, means, variances, rates), clusters first."""
+    """Posterior means of the usual parameters (probabilities, means, variances, rates), cluster axis first."""
     raise NotImplementedError(f"{type(lik).__name__} has no summarize()")
 
 
 @singledispatch
 def n_parameters(lik: Any) -> int:
-    """Free parameters of one cluster, for information criteria."""
+    """Number of free parameters of one cluster, for information criteria."""
     raise NotImplementedError(f"{type(lik).__name__} has no n_parameters()")
 
 
 def is_conjugate(lik: Any) -> bool:
-    """Whether the parameters of a cell can be integrated out: whether there is a ``log_marginal``.
+    """Whether the parameters can be integrated out, that is, whether the family has a ``log_marginal``.
 
     Examples
     --------
@@ -264,12 +265,12 @@ def is_conjugate(lik: Any) -> bool:
 
 @singledispatch
 def hidden_rows(lik: Any, data: Any) -> np.ndarray:
-    """Rows whose vector shows only some of its coordinates (none, for families that read single cells)."""
+    """Rows whose vector is partly observed (none for families of single columns)."""
     return np.zeros(0, np.int64)
 
 
 def partly_seen(lik: Any, data: Any) -> bool:
-    """Whether some vector shows only some of its coordinates."""
+    """Whether some vector is partly observed."""
     return len(hidden_rows(lik, data)) > 0
 
 
@@ -285,19 +286,19 @@ def impute(
 ) -> None:
     """Draw the hidden coordinates of ``rows`` given the parameters of their clusters ``z``, into the container ``out``.
 
-    ``out`` is a copy of ``shown``; only what is hidden there is written.
+    ``out`` is a copy of ``shown``; only its hidden entries are written.
     """
 
 
-# ---- hyper-parameters on a free scale, for samplers that walk over them ---------------------------------------
+# ---- hyper-parameters on unbounded scales, for samplers that update them -------------------------------------
 
 
 @singledispatch
 def unconstrained(lik: Any) -> dict[str, np.ndarray]:
-    """Each hyper-parameter as numbers without bounds; derived: the log of every array of positive numbers.
+    """Return each hyper-parameter on an unbounded scale; derived: the log of every array of positive numbers.
 
-    Hyper-parameters of the prior, not numbers that the density of a datum depends on. A family that is not conjugate
-    has to say which ones those are, or none is learned.
+    These are hyper-parameters of the prior, not constants in the density of a datum. A family that is not conjugate
+    must implement this function, or none of its hyper-parameters is learned.
     """
     return {
         name: np.log(value)
@@ -308,5 +309,5 @@ def unconstrained(lik: Any) -> dict[str, np.ndarray]:
 
 @singledispatch
 def constrained(lik: Any, name: str, value: np.ndarray) -> Any:
-    """The family with one hyper-parameter set from the free scale."""
+    """Return the family with one hyper-parameter set from its unbounded scale."""
     return lik._replace(**{name: np.exp(value)})

@@ -1,4 +1,4 @@
-"""Containers of data: count their rows, take some of them."""
+"""Containers of data: number of rows, selection, concatenation and replacement of rows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import numpy as np
 from partita.families.multinomial import CountVectors
 from partita.families.poisson import Counts
 
-__all__ = ["join", "n_rows", "put_rows", "take"]
-
 
 @singledispatch
 def n_rows(data: Any) -> int:
-    """Number of objects in a container of data.
+    """Return the number of rows in a container of data.
 
     Examples
     --------
@@ -38,7 +36,7 @@ def _(data):
 
 @singledispatch
 def take(data: Any, rows: Any) -> Any:
-    """The objects ``rows``, in that order; an object may come more than once.
+    """Return the given rows, in that order; a row may occur more than once.
 
     Examples
     --------
@@ -62,7 +60,7 @@ def _(data, rows):
 
 
 def join(parts: Sequence[Any]) -> Any:
-    """The objects of several containers, one after the other.
+    """Concatenate the rows of several containers.
 
     Examples
     --------
@@ -82,9 +80,9 @@ def join(parts: Sequence[Any]) -> Any:
 
 @singledispatch
 def put_rows(data: Any, source: Any, rows: np.ndarray, seen: np.ndarray) -> None:
-    """Write the objects ``rows`` of ``source`` into ``data``, in place; those that are not ``seen`` as missing.
+    """Copy the given rows of ``source`` into ``data``, in place; rows that are not ``seen`` become missing.
 
-    Both are copies of the same table: only what is known of an object may differ.
+    Both containers are copies of the same table and differ only in missing values.
 
     Examples
     --------
@@ -104,6 +102,6 @@ def _(data, source, rows, seen):
 
 @put_rows.register(CountVectors)
 def _(data, source, rows, seen):
-    for i, known in zip(rows, seen, strict=True):  # a vector without counts says nothing
+    for i, known in zip(rows, seen, strict=True):  # a vector without counts has likelihood 1
         span = slice(data.indptr[i], data.indptr[i + 1])
         data.counts[span] = source.counts[span] if known else 0.0

@@ -1,4 +1,4 @@
-"""Positive durations under Gamma priors: the smallest complete family, everything else is derived."""
+"""Positive durations under Gamma priors: the smallest complete family; all other functions are derived."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from partita.families.registry import Block, register_family
 class Exponential(NamedTuple):
     """Exponential-Gamma family: ``x ~ Exponential(rate)``, ``rate ~ Gamma(a, b)``; NaN is missing."""
 
-    a: np.ndarray  # one a column
-    b: np.ndarray
+    a: np.ndarray  # shape of the prior of the rate, per column
+    b: np.ndarray  # its rate
 
 
 @family.n_columns.register(Exponential)
@@ -99,17 +99,17 @@ def _(lik):
 
 
 def block(X, columns, weights, *, a=1.0, **_):
-    """One prior a column, as wide as the column's own mean."""
+    """Make a block with one prior per column, scaled by the mean of the column."""
     for row, d in np.argwhere(X <= 0)[:1]:
         raise ValueError(
-            f"column {columns[d]!r}, row {row}: {X[row, d]} is no duration; mask it or leave it out"
+            f"column {columns[d]!r}, row {row}: {X[row, d]} is not positive; mark it as missing or remove the row"
         )
     mean = np.nansum(X * weights[:, None], axis=0) / np.maximum((~np.isnan(X)).T @ weights, 1e-300)
     return Block(Exponential(np.full(len(mean), a), a * mean), X, tuple(columns))
 
 
 def examples(rng):
-    """Small and complete."""
+    """Two columns, small and complete."""
     return [(Exponential(np.array([1.3, 2.0]), np.array([0.7, 3.0])), rng.exponential(2.0, (8, 2)))]
 
 

@@ -41,20 +41,18 @@ from partita.families.hyper import gamma_shape
 from partita.families.registry import Block, register_family
 from partita.families.special import log_gamma_ratio, trigamma
 
-__all__ = ["GaussianDiagonal"]
-
 LOG_2PI = math.log(2 * math.pi)
-RESOLUTION = 1e-10  # of the variance of the column: below, sums of squares have too few digits left
-VARIANCE_FLOOR = 1e-6  # of the variance of the column: keeps maximum likelihood away from its singularities
+RESOLUTION = 1e-10  # share of the variance of the column; below it, sums of squares have too few digits
+VARIANCE_FLOOR = 1e-6  # share of the variance of the column; keeps maximum likelihood away from singularities
 
 
 class GaussianDiagonal(NamedTuple):
     """Normal-inverse-gamma family: ``1/variance ~ Gamma(a, b)``, ``mean ~ N(m, variance / k)``; NaN is missing.
 
-    Statistics of a column: ``n, sum x, sum x^2``. Columns come standardised (the table remembers how), so the
-    defaults mean the same for every unit and every origin.
+    Statistics of a column: ``n, sum x, sum x^2``. Columns are standardized when the table is read, so the defaults do
+    not depend on units and origins.
 
-    Good for compact groups whose columns vary independently. Not for elongated, tilted groups: use
+    Good for compact groups whose columns vary independently. Not for groups with correlated columns: use
     :class:`GaussianFull`.
 
     Examples
@@ -70,7 +68,7 @@ class GaussianDiagonal(NamedTuple):
 
     @classmethod
     def default(cls, n_columns: int, *, m=0.0, k=0.1, a=1.5, b=0.3) -> GaussianDiagonal:
-        """Clusters about a fifth of the column's variance wide, anywhere in its range."""
+        """Return priors for clusters with about a fifth of the variance of the column, anywhere in its range."""
         return cls(*(np.full(n_columns, float(value)) for value in (m, k, a, b)))
 
 
@@ -99,11 +97,11 @@ def _(lik, d, s, x, w):
 
 @kernel
 def posterior(lik, d, s):
-    """Posterior (m, k, a, b) of one cell."""
+    """Return the posterior (m, k, a, b) of one column in one cluster."""
     k = lik.k[d] + s[0]
     m = (lik.k[d] * lik.m[d] + s[1]) / k
     a = lik.a[d] + 0.5 * s[0]
-    # the sum of squares is never negative; rounding (removals in a long chain, huge weights) may say so
+    # the sum of squares is not negative, except by rounding (removals in a long chain, huge weights)
     b = lik.b[d] + 0.5 * max(s[2] + lik.k[d] * lik.m[d] ** 2 - k * m * m, 0.0)
     return m, k, a, b
 
@@ -166,8 +164,8 @@ def _(lik, d, S, theta, x, R, j):
     return 0.0
 
 
-# The second-order correction: log predictive = A(s + t) - A(s), where A is the log marginal. Its Hessian in
-# (n, sum x, sum x^2) meets five different moments of x.
+# The second-order correction: log predictive = A(s + t) - A(s), where A is the log marginal. The trace of its Hessian
+# in (n, sum x, sum x^2) times their covariance needs five different moments of x.
 
 
 @spread_start.register(GaussianDiagonal)
@@ -232,9 +230,9 @@ def _natural(m: np.ndarray, tau: np.ndarray, log_tau: np.ndarray, tau_m2: np.nda
 
 @widened.register(GaussianDiagonal)
 def _(lik, S):
-    """Gamma posteriors with mean precision at most 1 / RESOLUTION; the gain is what is left of a KL divergence."""
+    """Gamma posteriors whose mean precision is at most 1 / RESOLUTION; the gain comes from their KL divergence."""
     if (lik.b >= RESOLUTION * (lik.a + 0.5 * S[0::3].max(axis=1, initial=0.0))).all():
-        return S, 0.0  # the prior sees to it
+        return S, 0.0  # the prior bounds the precision
     _, _, a, b = _posteriors(lik, S)
     wide = np.maximum(b, RESOLUTION * a)
     S = S.copy()
@@ -300,7 +298,7 @@ def _(lik, S, n):
     m0 = (tau * m).sum(axis=1) / tau.sum(axis=1)
     k0 = np.clip(1 / (1 / k + tau * (m - m0[:, None]) ** 2).mean(axis=1), 1e-4, 10.0)
     a0 = gamma_shape(np.log(tau.mean(axis=1)) - log_tau.mean(axis=1), 0.5, 50.0)
-    # repeated values would have the variance learned to nothing
+    # with repeated values the learned variance would go to zero
     return GaussianDiagonal(m0, k0, a0, a0 * np.maximum(1 / tau.mean(axis=1), VARIANCE_FLOOR))
 
 
@@ -317,7 +315,7 @@ def _(lik):
 
 @unconstrained.register(GaussianDiagonal)
 def _(lik):
-    """Location, its weight, freedom, and the variance b / a, which walks better than b: a and b go together."""
+    """Location, its weight, shape, and the variance b / a, which mixes better than b because a and b are correlated."""
     return {"m": lik.m, "k": np.log(lik.k), "a": np.log(lik.a), "b": np.log(lik.b / lik.a)}
 
 
@@ -332,7 +330,7 @@ def _(lik, name, value):
 
 
 def block(X, columns, weights, **options) -> Block:
-    """Standardised columns."""
+    """Make a block of standardized columns."""
     options.pop("n_levels", None), options.pop("exposure", None)
     return Block(GaussianDiagonal.default(X.shape[1], **options), X, tuple(columns))
 

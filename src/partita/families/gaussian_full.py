@@ -1,4 +1,4 @@
-"""Real vectors with full covariance under a normal-inverse-Wishart prior; partly seen if need be."""
+"""Real vectors with full covariance under a normal-inverse-Wishart prior; possibly partly observed."""
 
 from __future__ import annotations
 
@@ -38,17 +38,15 @@ from partita.families.gaussian_hidden import (
 from partita.families.registry import Block, register_family
 from partita.families.special import log_gamma_ratio, log_multigamma, trigamma
 
-__all__ = ["GaussianFull"]
-
 
 class GaussianFull(NamedTuple):
     """Normal-inverse-Wishart family: ``cov ~ IW(nu, Psi)``, ``mean ~ N(m, cov / kappa)``; NaN is hidden.
 
-    One column, whose datum is a vector of p numbers. Statistics: ``n``, ``sum x`` and the packed lower triangle
-    of ``sum x x'``. Vectors come standardised coordinate by coordinate.
+    The family has one column, whose datum is a vector of p numbers. Statistics: ``n``, ``sum x`` and the packed lower
+    triangle of ``sum x x'``. Each coordinate is standardized.
 
-    Good for tilted, elongated groups with more objects than coordinates. Not for hundreds of coordinates: the
-    work grows with their square.
+    Good for groups with correlated columns and more objects than coordinates. Not for hundreds of coordinates: the time
+    grows with their square.
 
     Examples
     --------
@@ -61,11 +59,11 @@ class GaussianFull(NamedTuple):
     kappa: float
     nu: float
     Psi: np.ndarray
-    log_det: float  # of Psi, kept so that no kernel factors it again
+    log_det: float  # log determinant of Psi, stored so that kernels need not compute it
 
     @classmethod
     def of(cls, m: np.ndarray, kappa: float, nu: float, Psi: np.ndarray) -> GaussianFull:
-        """The family with these hyper-parameters."""
+        """Return the family with the given hyper-parameters."""
         Psi = np.ascontiguousarray(Psi, dtype=float)
         return cls(np.asarray(m, float), float(kappa), float(nu), Psi, float(np.linalg.slogdet(Psi)[1]))
 
@@ -73,10 +71,10 @@ class GaussianFull(NamedTuple):
     def default(
         cls, p: int, *, kappa: float = 0.1, nu: float | None = None, scale: float = 0.2
     ) -> GaussianFull:
-        """Clusters about a fifth of each coordinate's variance wide, any tilt."""
+        """Return priors for clusters with about a fifth of the variance of each coordinate, and any correlation."""
         nu = p + 2.0 if nu is None else nu
         if not nu > p + 1:
-            raise ValueError(f"nu is {nu}: {p} coordinates need more than {p + 1} degrees of freedom")
+            raise ValueError(f"nu is {nu}: for {p} coordinates it must be greater than {p + 1}")
         return cls.of(np.zeros(p), kappa, nu, np.eye(p) * scale * (nu - p - 1))
 
 
@@ -105,9 +103,7 @@ def _(lik, data, i, d):
 @observe.register(GaussianFull, inline=False)
 def _(lik, d, s, x, w):
     p = x.shape[0]
-    if (
-        count_hidden(x) == p
-    ):  # partly seen vectors are completed by the engine first; nothing can be said of this one
+    if count_hidden(x) == p:  # a missing datum; the engine completes partly observed vectors before
         return
     s[0] += w
     j = 1 + p
@@ -120,7 +116,7 @@ def _(lik, d, s, x, w):
 
 @kernel
 def posterior_scale(lik, s, m, P):
-    """Fill m with the posterior mean and P with the posterior scale matrix; returns kappa_n."""
+    """Fill m with the posterior mean and P with the posterior scale matrix; return kappa_n."""
     p = lik.m.shape[0]
     kappa = lik.kappa + s[0]
     for a in range(p):
@@ -136,7 +132,7 @@ def posterior_scale(lik, s, m, P):
 
 @kernel
 def posterior_factor(lik, s, m, L):
-    """As posterior_scale, with its Cholesky factor; jitter repairs what rounding in a long chain may break."""
+    """As posterior_scale, with the Cholesky factor; a jitter is added if rounding has made the matrix singular."""
     p = lik.m.shape[0]
     kappa = posterior_scale(lik, s, m, L)
     if not factor(L, p):
@@ -162,12 +158,12 @@ def _(lik, d, s):
     return out + 0.5 * p * math.log(lik.kappa / kappa) - 0.5 * n * p * math.log(math.pi)
 
 
-# Cache of a cluster: kappa_n, log constant, nu_n + 1, n, then the mean, then the packed Cholesky factor.
+# The cache of a cluster holds kappa_n, the log constant, nu_n + 1, n, the mean, and the packed Cholesky factor.
 
 
 @kernel
 def constants(lik, c, k, n, log_det):
-    """The scalars of the Student-t predictive."""
+    """Store the scalars of the Student-t predictive."""
     p = lik.m.shape[0]
     nu, kappa = lik.nu + n, lik.kappa + n
     c[0, k] = kappa
@@ -196,7 +192,7 @@ def _(lik, d, s, c, k):
 
 @touch.register(GaussianFull, inline=False)
 def _(lik, d, s, c, k, x):
-    """Rank-one update when x came, downdate when it went, which the cached n tells."""
+    """Rank-one update if x was added, downdate if it was removed, as the cached n shows."""
     p = lik.m.shape[0]
     w = s[0] - c[3, k]
     if abs(w) != 1.0:
@@ -246,7 +242,7 @@ def _(lik, d, c, x, K, out):
 
 @score_own.register(GaussianFull, inline=False)
 def _(lik, d, s, c, k, x, acc):
-    """From the factor of the scale matrix with x in it: its determinant without x needs only x's distance."""
+    """Use the factor of the scale matrix with x in it: its determinant without x depends only on the distance of x."""
     p = x.shape[0]
     n_hidden = count_hidden(x)
     if n_hidden == p:
@@ -261,7 +257,7 @@ def _(lik, d, s, c, k, x, acc):
         y[a] = t / c[start + a, k]
         q += y[a] * y[a]
     left = 1.0 - q * kappa / (kappa - 1.0)
-    if left < 1e-3:  # x is nearly all that the cluster varies by: the difference has too few digits left
+    if left < 1e-3:  # nearly all variation is due to x: the difference would have too few digits
         observe(lik, d, s, x, -1.0)
         scratch, out = np.empty((c.shape[0], 1), c.dtype), np.zeros(1, c.dtype)
         refresh(lik, d, s, scratch, 0)
@@ -287,9 +283,7 @@ def _(lik, d, theta, x, L, j):
         for k in range(L.shape[1]):
             L[j, k] += complete(theta[:, k], x, mean, H)
         return
-    if (
-        L.shape[1] < 4
-    ):  # too few clusters to lie on a vector: coordinate by coordinate, so that sums do not wait
+    if L.shape[1] < 4:  # too few clusters to fill a SIMD vector: the inner loops run over coordinates
         for k in range(L.shape[1]):
             total, e = theta[0, k], 1 + p
             for a in range(p):
@@ -335,9 +329,9 @@ def _(lik, d, S, theta, x, R, j):
     return 0.0
 
 
-# The second-order correction. Along the statistics of one vector at distance q (in the metric of the scale matrix)
-# the log marginal has the second derivative nu q^2 / 2 + (nu / kappa - 1) q + a constant. The sum over the objects
-# in doubt needs the mean and variance of q, taken as if those objects were Gaussian.
+# The second-order correction. In the direction of the statistics of a vector at distance q (in the metric of the scale
+# matrix) the log marginal has the second derivative nu q^2 / 2 + (nu / kappa - 1) q + a constant. The sum over the
+# objects with uncertain labels needs the mean and variance of q, which are taken as if these objects were Gaussian.
 
 
 @spread_start.register(GaussianFull)
@@ -381,7 +375,7 @@ def half_trace(lik, s, v):
 
 @curvature.register(GaussianFull, inline=False)
 def _(lik, d, s, v, x):
-    if v[0] < 1e-9:  # nobody is in doubt
+    if v[0] < 1e-9:  # all labels are certain
         return 0.0
     before = half_trace(lik, s, v)
     observe(lik, d, s, x, 1.0)
@@ -402,7 +396,7 @@ def _(lik, shown, theta, rows, z, rng, out):
 
 
 def block(X, columns, weights, **options) -> Block:
-    """Standardised vectors."""
+    """Make a block of standardized vectors."""
     options.pop("n_levels", None), options.pop("exposure", None)
     return Block(GaussianFull.default(X.shape[1], **options), X, tuple(columns))
 

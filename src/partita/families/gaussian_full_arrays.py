@@ -1,4 +1,4 @@
-"""Full-covariance Gaussians, the array half: posteriors, modes, expectations and draws of all clusters at once."""
+"""Array functions of full-covariance Gaussians: posteriors, modes, expectations and draws of all clusters at once."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _moments(theta: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _inverse(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Inverses and log determinants of symmetric matrices, their eigenvalues kept above rounding error."""
+    """Inverses and log determinants of symmetric matrices, with eigenvalues kept above rounding error."""
     values, vectors = np.linalg.eigh(A)
     values = np.maximum(values, np.maximum(values[:, -1:], 1e-300) * 1e-14)
     return (vectors / values[:, None, :]) @ vectors.transpose(0, 2, 1), np.log(values).sum(axis=1)
@@ -80,14 +80,15 @@ def _inverse(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @widened.register(GaussianFull)
 def _(lik, S):
-    """Wishart posteriors with no eigenvalue of the mean precision above 1 / RESOLUTION: those eigenvalues of the
-    scale matrix that are too small are raised, the directions stay.
+    """Wishart posteriors without an eigenvalue of the mean precision above 1 / RESOLUTION.
+
+    Eigenvalues of the scale matrix that are too small are increased; the eigenvectors do not change.
     """
     gain = np.zeros((1, S.shape[1]))
     narrowest = np.linalg.eigvalsh(lik.Psi)[0]
     active = np.flatnonzero(narrowest < RESOLUTION * (lik.nu + S[0]))
     if len(active) == 0:
-        return S, gain  # the prior sees to it
+        return S, gain  # the prior bounds the precision
     _, _, nu, Psi = _posteriors(lik, S[:, active])
     values, vectors = np.linalg.eigh(Psi)
     wide = np.maximum(values, RESOLUTION * nu[:, None])
@@ -120,7 +121,7 @@ def _(lik, S):
     empty = weight <= 0
     cov = np.where(empty[:, None, None], np.eye(p), Psi / np.where(empty, 1.0, weight)[:, None, None])
     values, vectors = np.linalg.eigh(cov)
-    values = np.maximum(values, VARIANCE_FLOOR)  # the maximiser among covariances at least this wide
+    values = np.maximum(values, VARIANCE_FLOOR)  # the maximizer among covariances at least this wide
     precision = (vectors / values[:, None, :]) @ vectors.transpose(0, 2, 1)
     return _natural(m, precision, -np.log(values).sum(axis=1))
 
@@ -191,7 +192,8 @@ def _(lik, S, n):
 
     nu0 = float(np.exp(newton_root(slope, np.log([lik.nu]), math.log(p + 0.5), math.log(p + 200.0), 8))[0])
     values, vectors = np.linalg.eigh(mean_precision)
-    scale = (vectors * np.maximum(1 / values, VARIANCE_FLOOR)) @ vectors.T  # repeated values: not to nothing
+    # repeated values would let the scale go to zero
+    scale = (vectors * np.maximum(1 / values, VARIANCE_FLOOR)) @ vectors.T
     return GaussianFull.of(m0, float(np.clip(p / distance.mean(), 1e-4, 10.0)), nu0, nu0 * scale)
 
 
@@ -210,8 +212,9 @@ def _(lik):
 
 @unconstrained.register(GaussianFull)
 def _(lik):
-    """Location, its weight, freedom, and the size of a cluster, for which the scale matrix grows with the freedom; its
-    shape is held.
+    """Location, its weight, degrees of freedom, and the size of a cluster (the scale matrix per degree of freedom).
+
+    The shape of the scale matrix stays fixed.
     """
     p = len(lik.m)
     return {

@@ -1,4 +1,4 @@
-"""Partly seen Gaussian vectors: their hidden coordinates, integrated out or filled in, cluster by cluster."""
+"""Partly observed Gaussian vectors: their hidden coordinates are integrated out or imputed for each cluster."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from partita.families.cholesky import factor, log_determinant, solve_lower, solv
 from partita.families.gaussian import LOG_2PI
 from partita.families.special import log_gamma_ratio
 
-__all__ = ["complete", "count_hidden", "draw_hidden", "scatter_completed", "score_seen"]
-
 
 @kernel
 def count_hidden(x):
-    """How many coordinates of a vector were not seen."""
+    """Return the number of hidden coordinates of a vector."""
     n_hidden = 0
     for a in range(x.shape[0]):
         if math.isnan(x[a]):
@@ -26,7 +24,7 @@ def count_hidden(x):
 
 @kernel
 def score_seen(c, x, K, out, n_seen):
-    """The Student-t predictive of the coordinates that were seen."""
+    """Add the Student-t log predictive of the observed coordinates."""
     p = x.shape[0]
     seen = np.empty(n_seen, np.int64)
     j = 0
@@ -60,8 +58,8 @@ def score_seen(c, x, K, out, n_seen):
 def complete(theta, x, mean, H):
     """Integrate the hidden coordinates out of ``exp <theta, t(x)>``.
 
-    Returns the log of the integral; fills ``mean`` with x completed by the conditional mean, and the leading
-    block of ``H`` with the Cholesky factor of the hidden coordinates' precision, in their order in x.
+    Return the log of the integral. ``mean`` is filled with x, completed by the conditional mean, and the leading
+    submatrix of ``H`` with the Cholesky factor of the precision of the hidden coordinates, in their order in x.
     """
     p = x.shape[0]
     hidden = np.empty(p, np.int64)
@@ -73,7 +71,7 @@ def complete(theta, x, mean, H):
             n_hidden += 1
     out = theta[0] + 0.5 * n_hidden * LOG_2PI
     j = 1 + p
-    pull = np.zeros(p)  # linear term of each coordinate given the seen ones
+    pull = np.zeros(p)  # linear term of each coordinate given the observed ones
     for a in range(p):
         pull[a] += theta[1 + a]
         for b in range(a + 1):
@@ -106,7 +104,7 @@ def complete(theta, x, mean, H):
 
 @kernel
 def scatter_completed(S, theta, x, r, n_hidden):
-    """Expected statistics of a partly seen vector; returns the entropy of its hidden part."""
+    """Add the expected statistics of a partly observed vector; return the entropy of its hidden part."""
     p = x.shape[0]
     H, mean, e = np.empty((p, p)), np.empty(p), np.empty(n_hidden)
     cov = np.zeros((p, p))
@@ -153,7 +151,7 @@ def draw_hidden(shown, theta, rows, z, normals, out):
             if math.isnan(x[a]):
                 e[n_hidden] = normals[r, a]
                 n_hidden += 1
-        solve_upper(H, e, n_hidden)  # H H' is the precision: its inverse root spreads them
+        solve_upper(H, e, n_hidden)  # H H' is the precision: its inverse root gives the noise its covariance
         n_hidden = 0
         for a in range(p):
             if math.isnan(x[a]):

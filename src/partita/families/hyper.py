@@ -1,4 +1,4 @@
-"""Small solvers that several families share when they learn their hyper-parameters."""
+"""Solvers with which families learn their hyper-parameters."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import digamma, polygamma
 
-__all__ = ["gamma_shape", "newton_root"]
-
-SETTLED = 1e-7  # a step this small ends the climb
+MIN_STEP = 1e-7  # iterations end at a smaller step
 
 
 def newton_root(
@@ -19,10 +17,10 @@ def newton_root(
     hi: float,
     n_iter: int = 5,
 ) -> np.ndarray:
-    """Climb to a root of the slope inside a box, all coordinates at once.
+    """Find a maximum inside a box by Newton's method, in all coordinates at once.
 
-    ``slope(x)`` returns the first and second derivative. Where the second is not negative the step follows the
-    sign of the first, so that the climb never turns downhill; a step is at most one unit long.
+    ``slope(x)`` returns the first and second derivatives. Where the second derivative is not negative, the step has
+    length 1 in the direction of the first, so that every step goes uphill. No step is longer than 1.
 
     Examples
     --------
@@ -33,13 +31,13 @@ def newton_root(
         first, second = slope(x)
         step = np.where(second < 0, -first / np.where(second < 0, second, 1.0), np.sign(first))
         x, before = np.clip(x + np.clip(np.nan_to_num(step), -1.0, 1.0), lo, hi), x
-        if np.abs(x - before).max(initial=0.0) < SETTLED:
+        if np.abs(x - before).max(initial=0.0) < MIN_STEP:
             break
     return x
 
 
 def gamma_shape(log_mean_minus_mean_log: np.ndarray, lo: float, hi: float) -> np.ndarray:
-    """Shape ``a`` of the gamma law whose ``log E[x] - E[log x]`` is given: ``log a - digamma(a)``.
+    """Return the shape ``a`` of the gamma distribution with ``log E[x] - E[log x] = log a - digamma(a)`` given.
 
     Examples
     --------
@@ -47,7 +45,8 @@ def gamma_shape(log_mean_minus_mean_log: np.ndarray, lo: float, hi: float) -> np
     2.0
     """
     g = np.maximum(log_mean_minus_mean_log, 1e-12)
-    log_a = np.log((3 - g + np.sqrt((g - 3) ** 2 + 24 * g)) / (12 * g))  # close already; then Newton
+    # a close approximation, which Newton's method improves
+    log_a = np.log((3 - g + np.sqrt((g - 3) ** 2 + 24 * g)) / (12 * g))
 
     def slope(log_a):
         a = np.exp(log_a)

@@ -1,4 +1,4 @@
-"""Count vectors (documents, compositions) under a Dirichlet prior; sparse or dense, partly seen if need be."""
+"""Count vectors (documents, compositions) under a Dirichlet prior; sparse or dense, possibly partly observed."""
 
 from __future__ import annotations
 
@@ -43,13 +43,11 @@ from partita.families.hyper import newton_root
 from partita.families.registry import Block, register_family
 from partita.families.special import trigamma
 
-__all__ = ["CountVectors", "Multinomial"]
-
 
 class CountVectors(NamedTuple):
     """Rows of counts in compressed form: the entries of row i are ``indptr[i]`` to ``indptr[i + 1]``.
 
-    An explicit NaN is a hidden count: that coordinate of the row was not seen.
+    An explicit NaN is a hidden count: that coordinate of the row was not observed.
     """
 
     indptr: np.ndarray
@@ -58,7 +56,7 @@ class CountVectors(NamedTuple):
 
     @classmethod
     def from_dense(cls, X: np.ndarray) -> CountVectors:
-        """Keep what is not zero (NaN included)."""
+        """Convert a dense array; entries that are not zero are kept, including NaN."""
         rows, columns = np.nonzero(X)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(X)))])
         return cls(indptr.astype(np.int64), columns.astype(np.int64), X[rows, columns].astype(float))
@@ -67,11 +65,11 @@ class CountVectors(NamedTuple):
 class Multinomial(NamedTuple):
     """Multinomial-Dirichlet family for whole count vectors.
 
-    One column, whose datum is a vector. Statistics: the total, the log multinomial coefficients, then the
-    count of each of V coordinates; natural parameters 0, 1 and the log probabilities.
+    The family has one column, whose datum is a vector. Statistics: the total, the log multinomial coefficient, then the
+    count of each of V coordinates; natural parameters: 0, 1 and the log probabilities.
 
-    A row with hidden coordinates speaks only of the proportions among those it shows (its unseen total has a
-    scale-free prior): EM and VB fill in the expected hidden counts, which are negative multinomial.
+    A row with hidden coordinates informs only about the proportions among its observed coordinates (its unknown total
+    has a scale-free prior). EM and VB add the expected hidden counts, which are negative multinomial.
 
     Good for word counts and compositions. Not for counts whose total carries the information: use
     :class:`Poisson`.
@@ -82,17 +80,17 @@ class Multinomial(NamedTuple):
     array([0.5, 0.5, 0.5])
     """
 
-    alpha: np.ndarray
-    total: float  # the sum of alpha, kept so that no kernel adds it up again
+    alpha: np.ndarray  # pseudo-counts of the coordinates
+    total: float  # their sum, stored so that kernels need not compute it
 
     @classmethod
     def of(cls, alpha: np.ndarray) -> Multinomial:
-        """The family with these pseudo-counts."""
+        """Return the family with the given pseudo-counts."""
         return cls(alpha, float(alpha.sum()))
 
     @classmethod
     def default(cls, n_coordinates: int, *, alpha: float = 0.5) -> Multinomial:
-        """Half a count a coordinate."""
+        """Return pseudo-counts of one half per coordinate."""
         return cls.of(np.full(n_coordinates, float(alpha)))
 
 
@@ -145,7 +143,7 @@ def _(lik, d, s, c, k):
     c[0, k] = lik.total + s[0]
     for v in range(V):
         c[1 + v, k] = lik.alpha[v] + s[2 + v]
-        c[1 + V + v, k] = math.log(c[1 + v, k])  # most counts are one: their predictive is this log
+        c[1 + V + v, k] = math.log(c[1 + v, k])  # most counts are 1, and their predictive is this log
 
 
 @touch.register(Multinomial)
@@ -187,7 +185,7 @@ def _(lik, d, c, x, K, out):
         constant += math.lgamma(seen + 1.0)
         for k in range(K):
             total = c[0, k]
-            if any_hidden:  # the proportions among the seen coordinates are Dirichlet too
+            if any_hidden:  # the proportions among the observed coordinates are Dirichlet distributed too
                 for j in range(indices.shape[0]):
                     if math.isnan(counts[j]):
                         total -= c[1 + indices[j], k]
@@ -350,7 +348,7 @@ def _(lik, theta, z, rng, total: int = 20):
 
 @learn.register(Multinomial)
 def _(lik, S, n):
-    """Newton on the evidence in the log of the pseudo-counts' total, their proportions held."""
+    """Newton steps on the evidence in the log of the total of the pseudo-counts, with fixed proportions."""
     S = S[:, n >= 1.0]
     counts, totals = S[2:], S[0]
 
@@ -386,7 +384,7 @@ def _(lik, data):
 
 @impute.register(Multinomial)
 def _(lik, shown, theta, rows, z, rng, out):
-    """Negative multinomial: a Poisson count at a Gamma-distributed length of the document."""
+    """Negative multinomial: Poisson counts given a Gamma-distributed length of the document."""
     for i, k in zip(rows, z, strict=True):
         span = slice(shown.indptr[i], shown.indptr[i + 1])
         hidden = np.isnan(shown.counts[span])
@@ -403,23 +401,23 @@ def _(lik):
 
 @constrained.register(Multinomial)
 def _(lik, name, value):
-    """The total of the pseudo-counts; their proportions are held."""
+    """Set the total of the pseudo-counts; their proportions stay fixed."""
     return Multinomial.of(lik.alpha * (np.exp(value[0]) / lik.total))
 
 
 def block(X, columns, weights, *, alpha: float = 0.5, **_) -> Block:
-    """Count vectors from a dense array or a CSR matrix."""
+    """Make a block of count vectors from a dense array or a CSR matrix."""
     if isinstance(X, np.ndarray):
         data = CountVectors.from_dense(X)
     else:
         X = X.copy()
-        X.eliminate_zeros()  # a stored zero would meet the log of a zero probability
+        X.eliminate_zeros()  # a stored zero would be multiplied by the log of a zero probability
         data = CountVectors(X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(float))
     return Block(Multinomial.default(X.shape[1], alpha=alpha), data, tuple(columns))
 
 
 def examples(rng):
-    """Four coordinates, documents of different length."""
+    """Four coordinates, documents of different lengths."""
     X = np.stack([rng.multinomial(total, [0.4, 0.3, 0.2, 0.1]) for total in (3, 5, 2, 7, 1, 4, 6, 3)])
     lik = Multinomial.of(np.array([0.5, 1.0, 2.0, 0.3]))
     return [(lik, CountVectors.from_dense(X.astype(float)))]

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from partita.dispatch import kernel
+from partita.families.columns import column_by_column, take_data
 from partita.families.contract import (
     cache_start,
     curvature,
@@ -38,8 +39,6 @@ from partita.families.hyper import gamma_shape
 from partita.families.registry import Block, register_family
 from partita.families.special import trigamma
 
-__all__ = ["Counts", "Poisson"]
-
 
 class Counts(NamedTuple):
     """Counts and the exposure of each row (time at risk, area, document length)."""
@@ -48,14 +47,24 @@ class Counts(NamedTuple):
     exposure: np.ndarray
 
 
+@take_data.register(Counts)
+def _(data, positions):
+    return Counts(np.ascontiguousarray(data.X[:, positions]), data.exposure)
+
+
+@column_by_column.register(Counts)
+def _(data):
+    return Counts(np.asfortranarray(data.X), data.exposure)
+
+
 class Poisson(NamedTuple):
     """Poisson-Gamma family: ``x ~ Poisson(exposure * rate)``, ``rate ~ Gamma(a, b)``; NaN is missing.
 
-    Statistics of a column: the exposure of the observed cells, the sum of counts, and the part of the log
-    likelihood that no parameter changes.
+    Statistics of a column: the total exposure of the observed counts, the sum of the counts, and the part of the log
+    likelihood that does not depend on the rate.
 
-    Good for counts of events. Not for counts far more spread than their mean within a group: those look like
-    several groups.
+    Good for counts of events. Not for overdispersed counts, whose variance within a group is far larger than the mean:
+    such a group is split into several clusters.
 
     Examples
     --------
@@ -68,7 +77,7 @@ class Poisson(NamedTuple):
 
     @classmethod
     def default(cls, data: Counts, weights: np.ndarray | None = None, *, a: float = 1.0) -> Poisson:
-        """An exponential law of rates around the rate of the whole column."""
+        """Return a Gamma prior whose mean is the rate of the whole column (exponential with ``a=1``)."""
         weights = np.ones(len(data.X)) if weights is None else weights
         seen = ~np.isnan(data.X)
         events = np.where(seen, data.X, 0.0).T @ weights
@@ -76,8 +85,8 @@ class Poisson(NamedTuple):
 
     @classmethod
     def of_totals(cls, events: np.ndarray, at_risk: np.ndarray, *, a: float = 1.0) -> Poisson:
-        """The same from the sums of the columns: events, and the exposure in which they were counted."""
-        # a column without any event still has a scale: less than one event in all its exposure
+        """Return the same prior from the sums of the columns: events, and the exposure in which they were counted."""
+        # a column without events gets a rate of half an event in all its exposure
         rate = np.maximum(events, 0.5) / np.where(at_risk > 0, at_risk, 1.0)
         return cls(np.full(len(rate), float(a)), a / rate)
 
@@ -141,7 +150,7 @@ def _(lik, d, theta, x, L, j):
         constant = count * math.log(exposure) - math.lgamma(count + 1.0)
         for k in range(L.shape[1]):
             L[j, k] += exposure * theta[0, k] + constant
-        if count > 0:  # a rate of zero has the log -inf, which no count of zero may meet
+        if count > 0:  # the log of a rate of zero is -inf and must not be multiplied by a count of zero
             for k in range(L.shape[1]):
                 L[j, k] += count * theta[1, k]
 
@@ -241,13 +250,13 @@ def _(lik, S, rng):
 
 @simulate.register(Poisson)
 def _(lik, theta, z, rng):
-    """Counts at an exposure of one."""
+    """Counts with exposure 1."""
     return Counts(rng.poisson(-theta[0::3, z].T).astype(float), np.ones(len(z)))
 
 
 @learn.register(Poisson)
 def _(lik, S, n):
-    """One EM step: the Gamma law that best explains the rates of the clusters in use."""
+    """One EM step: the Gamma distribution that best explains the rates of the clusters in use."""
     if np.count_nonzero(n >= 1.0) < 2:
         return lik
     a, b = _posteriors(lik, S[:, n >= 1.0])
@@ -268,13 +277,13 @@ def _(lik):
 
 
 def block(X, columns, weights, *, exposure=None, a: float = 1.0, **_) -> Block:
-    """Counts, and the exposure of each row (one if not given)."""
+    """Make a block of counts with the exposure of each row (default 1)."""
     data = Counts(X, np.ones(len(X)) if exposure is None else np.asarray(exposure, float))
     return Block(Poisson.default(data, weights, a=a), data, tuple(columns))
 
 
 def examples(rng):
-    """Two columns, unequal exposures."""
+    """Two columns with unequal exposures."""
     exposure = rng.uniform(0.5, 2.0, size=8)
     X = rng.poisson(3.0 * exposure[:, None], size=(8, 2)).astype(float)
     return [(Poisson(np.array([1.3, 0.8]), np.array([0.7, 0.2])), Counts(X, exposure))]

@@ -1,4 +1,4 @@
-"""Which families there are, the kind of column each one reads, and small examples for the laws of the tests."""
+"""The registry of families: their names, the kind of column they read, and small examples for tests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.families.contract import log_marginal
-
-__all__ = ["FAMILIES", "NON_CONJUGATE", "Block", "Entry", "entry_of", "family_entry", "register_family"]
 
 
 class Block(NamedTuple):
@@ -21,19 +19,19 @@ class Block(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A family as users name it."""
+    """A registered family."""
 
     name: str
     cls: type
-    kind: str  # the kind of column it reads
+    kind: str  # the kind of column that it reads
     vector: bool  # whether a datum is a whole row of the block
-    raw: bool  # whether it reads real columns in the user's units, not standardised
+    raw: bool  # whether it reads real columns in the user's units rather than standardized
     block: Callable[..., Block]
     examples: Callable[[np.random.Generator], list[tuple[Any, Any]]]
 
 
-FAMILIES: dict[str, Entry] = {}  # conjugate: every engine takes them
-NON_CONJUGATE: dict[str, Entry] = {}  # for the sampler with auxiliary clusters alone
+FAMILIES: dict[str, Entry] = {}  # conjugate families: for all engines
+NON_CONJUGATE: dict[str, Entry] = {}  # only for the sampler with auxiliary clusters
 
 
 def register_family(
@@ -46,26 +44,26 @@ def register_family(
     block: Callable[..., Block],
     examples: Callable[[np.random.Generator], list[tuple[Any, Any]]],
 ) -> None:
-    """Make a family known by name: among ``FAMILIES``, or ``NON_CONJUGATE`` if it has no ``log_marginal``.
+    """Register a family by name, in ``FAMILIES``, or in ``NON_CONJUGATE`` if it has no ``log_marginal``.
 
     Parameters
     ----------
     name : str
-        What users pass as ``family=``.
+        The name that users pass as ``family=``.
     cls : type
         The NamedTuple class.
     kind : {"real", "count", "binary", "categorical"}
-        The kind of column the family reads.
-    vector : bool
-        Whether a datum is a whole row (one column, dependent coordinates) rather than one cell.
-    raw : bool
-        Whether it wants real columns in the user's units (a family for positive numbers does); other families
-        get them standardised.
+        The kind of column that the family reads.
+    vector : bool, default=False
+        Whether a datum is a whole row of the block (dependent coordinates) rather than one value.
+    raw : bool, default=False
+        Whether the family reads real columns in the user's units (as families of positive numbers do); other families
+        receive them standardized.
     block : callable
         ``block(array, columns, weights, **context) -> Block``; the context holds ``n_levels`` (categorical),
-        ``exposure`` (counts) and the options of the user's spec.
+        ``exposure`` (counts) and the options that the user gave.
     examples : callable
-        ``examples(rng) -> [(family, data), ...]``, small and complete; every law of the tests runs on them.
+        ``examples(rng) -> [(family, data), ...]``, small and complete; the tests check every law on them.
     """
     known, other = (FAMILIES, NON_CONJUGATE) if cls in log_marginal.table else (NON_CONJUGATE, FAMILIES)
     other.pop(name, None)
@@ -73,7 +71,7 @@ def register_family(
 
 
 def family_entry(name: str) -> Entry:
-    """The entry of a family, or an error that lists the names there are."""
+    """Return the entry of a family by its name."""
     entries = FAMILIES | NON_CONJUGATE
     if name not in entries:
         raise ValueError(f"unknown family {name!r}: choose one of {', '.join(sorted(entries))}")
@@ -81,5 +79,5 @@ def family_entry(name: str) -> Entry:
 
 
 def entry_of(family: Any) -> Entry:
-    """The entry of a family's class."""
+    """Return the entry of a family by its class."""
     return next(entry for entry in (FAMILIES | NON_CONJUGATE).values() if entry.cls is type(family))

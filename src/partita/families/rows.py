@@ -1,4 +1,4 @@
-"""Loops over rows that every family shares: the kernels that engines call, block by block."""
+"""Loops over rows, shared by all families: the kernels that engines call for each block."""
 
 from __future__ import annotations
 
@@ -24,23 +24,10 @@ from partita.families.contract import (
     stats_start,
 )
 
-__all__ = [
-    "add_statistics",
-    "curve_without_self",
-    "log_marginals",
-    "normalize_rows",
-    "project_rows",
-    "refresh_clusters",
-    "scatter_rows",
-    "score_rows",
-    "score_without_self",
-    "spread_rows",
-]
-
 
 @kernel
 def project_rows(lik, data, rows, theta, L):
-    """``L[j] += log p(x_rows[j] | theta_k)``, hidden coordinates integrated out."""
+    """``L[j] += log p(x_rows[j] | theta_k)``, with hidden coordinates integrated out."""
     for d in range(n_columns(lik)):
         block = theta[stats_start(lik, d) : stats_start(lik, d + 1)]
         for j in range(rows.shape[0]):
@@ -58,7 +45,7 @@ def add_statistics(lik, data, z, S):
 
 @kernel
 def scatter_rows(lik, data, rows, theta, R, S):
-    """``S += sum over rows of r t(x)``; returns what hidden coordinates add to the variational bound."""
+    """``S += sum over rows of r t(x)``; return the term of hidden coordinates in the variational bound."""
     hidden = 0.0
     for d in range(n_columns(lik)):
         lo, hi = stats_start(lik, d), stats_start(lik, d + 1)
@@ -68,16 +55,16 @@ def scatter_rows(lik, data, rows, theta, R, S):
     return hidden
 
 
-LOWEST = -800.0  # its exponential is zero in doubles, and zero times it is zero, as zero times -inf is not
+LOG_ZERO = -800.0  # its exponential is 0 in double precision, and 0 times it is 0, unlike 0 times -inf
 
 
 def normalize_rows(L: np.ndarray, w: np.ndarray, sums: np.ndarray) -> None:
     """Turn log joints into weighted responsibilities in place.
 
-    Adds to ``sums``: the weighted log-sum-exp (log likelihood) and the weighted entropy of the labels. A row
-    that every cluster gives probability zero keeps equal responsibilities, and a log likelihood of -inf.
+    Adds two numbers to ``sums``: the weighted log-sum-exp (log likelihood) and the weighted entropy of the labels. A
+    row whose probability is zero in every cluster gets equal responsibilities and a log likelihood of -inf.
 
-    The exponentials are numpy's, which takes several at a time; a compiled loop takes them one by one.
+    The exponentials are taken by numpy, which is vectorized; a compiled loop would take them one by one.
     """
     top = np.empty(len(L))
     shift_rows(L, top)
@@ -86,7 +73,7 @@ def normalize_rows(L: np.ndarray, w: np.ndarray, sums: np.ndarray) -> None:
 
 @kernel
 def shift_rows(L, top):
-    """Subtract from each row its largest entry, which goes to ``top``."""
+    """Subtract its largest entry from each row, and store it in ``top``."""
     N, K = L.shape
     for i in range(N):
         largest = L[i, 0]
@@ -98,12 +85,12 @@ def shift_rows(L, top):
                 L[i, k] = 0.0
         else:
             for k in range(K):
-                L[i, k] = max(L[i, k] - largest, LOWEST)
+                L[i, k] = max(L[i, k] - largest, LOG_ZERO)
 
 
 @kernel
 def share_rows(L, E, top, w, sums):
-    """From shifted log joints and their exponentials to weighted responsibilities, which take the place of L."""
+    """Overwrite L by weighted responsibilities, computed from shifted log joints and their exponentials."""
     N, K = L.shape
     for i in range(N):
         total, moment = 0.0, 0.0
@@ -121,7 +108,7 @@ def share_rows(L, E, top, w, sums):
 
 @kernel
 def cell_log_marginals(lik, S, out):
-    """``out[d, k] = log marginal of cell (k, d)``."""
+    """``out[d, k] = log marginal`` of column d in cluster k."""
     for d in range(n_columns(lik)):
         s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
         for k in range(S.shape[1]):
@@ -129,7 +116,7 @@ def cell_log_marginals(lik, S, out):
 
 
 def log_marginals(lik, S: np.ndarray) -> np.ndarray:
-    """Log marginal likelihood of every cell, [column, cluster]."""
+    """Return the log marginal likelihood of every column in every cluster, [column, cluster]."""
     out = np.empty((int(n_columns(lik)), S.shape[1]))
     cell_log_marginals(lik, S, out)
     return out
@@ -137,7 +124,7 @@ def log_marginals(lik, S: np.ndarray) -> np.ndarray:
 
 @kernel
 def refresh_clusters(lik, S, C, n_clusters):
-    """Fill the predictive cache of the first clusters from their statistics."""
+    """Fill the predictive cache of the first ``n_clusters`` clusters from their statistics."""
     for d in range(n_columns(lik)):
         s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
         c = C[cache_start(lik, d) : cache_start(lik, d + 1)]
@@ -147,7 +134,7 @@ def refresh_clusters(lik, S, C, n_clusters):
 
 @kernel
 def score_rows(lik, data, rows, C, L):
-    """``L[j] += log predictive of row j under the data of every cluster``."""
+    """``L[j] += log predictive`` of row j given the data of every cluster."""
     K = L.shape[1]
     for d in range(n_columns(lik)):
         c = C[cache_start(lik, d) : cache_start(lik, d + 1)]
@@ -157,7 +144,7 @@ def score_rows(lik, data, rows, C, L):
 
 @kernel
 def score_without_self(lik, data, rows, S, R, L):
-    """``L[j] += log predictive of row j, its own (expected) share of every cluster taken out first``."""
+    """``L[j] += log predictive`` of row j, after its own (expected) share was removed from every cluster."""
     K = L.shape[1]
     one = np.zeros(1)
     for d in range(n_columns(lik)):
@@ -177,8 +164,9 @@ def score_without_self(lik, data, rows, S, R, L):
 
 @kernel
 def curve_without_self(lik, data, rows, S, V, R, L):
-    """``L[j] +=`` the second-order term of the same: curvature of the log predictive times the variance ``V`` of the
-    statistics, the row's own part of both taken out first (a kernel of its own: families may lack a curvature).
+    """``L[j] +=`` the second-order term: curvature of the log predictive times the variance ``V`` of the statistics.
+
+    The row's own share of both is removed first. This is a separate kernel because families may lack a curvature.
     """
     for d in range(n_columns(lik)):
         s = S[stats_start(lik, d) : stats_start(lik, d + 1)]

@@ -1,12 +1,10 @@
-"""Special functions that the standard library lacks, for compiled code."""
+"""Special functions for compiled code that the standard library lacks."""
 
 from __future__ import annotations
 
 import math
 
 from partita.dispatch import kernel
-
-__all__ = ["log_gamma_and_digamma", "log_gamma_ratio", "log_multigamma", "trigamma"]
 
 
 @kernel
@@ -23,7 +21,7 @@ def trigamma(x):
 
 @kernel
 def log_gamma_and_digamma(x):
-    """Log gamma and its derivative, for x > 0, in one go (recurrence, then the asymptotic series)."""
+    """Log gamma and its derivative, for x > 0, together (recurrence, then the asymptotic series)."""
     product, slope = 1.0, 0.0  # of x (x + 1) ..., and the derivative of that product
     while x < 10.0:
         slope = slope * x + product
@@ -39,9 +37,9 @@ def log_gamma_and_digamma(x):
 
 @kernel
 def log_gamma_ratio(x, h):
-    """``lgamma(x + h) - lgamma(x)`` for h of at most a few dozen.
+    """``lgamma(x + h) - lgamma(x)`` for h up to a few dozen.
 
-    The two lose all their digits to each other when x is huge (at 1e14 a whole unit): there the series in 1/x.
+    For huge x the difference loses all digits by cancellation (the error is 1 at 1e14), so a series in 1/x is used.
     """
     if x < 1e6:
         return math.lgamma(x + h) - math.lgamma(x)

@@ -1,4 +1,4 @@
-"""Real columns with outliers: Student's t around each cluster's location. Not conjugate."""
+"""Real columns with outliers: Student's t around the location of each cluster. Not conjugate."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import numpy as np
 from partita.families import contract as family
 from partita.families.registry import Block, register_family
 
-__all__ = ["Student"]
-
 
 class Student(NamedTuple):
     """Student's t: ``(x - location) / exp(log_scale) ~ t(df)``; NaN is missing.
@@ -19,8 +17,8 @@ class Student(NamedTuple):
     Priors ``location ~ N(m, s^2)`` and ``log_scale ~ N(a, b^2)``; the degrees of freedom ``df`` are given. Parameters
     of a column: ``location, log_scale``.
 
-    Good for compact groups with a few wild values, which a Gaussian would give clusters of their own. Not for tilted
-    groups, nor where nothing is wild: Gaussian chains are faster and mix better.
+    Good for compact groups with a few extreme values, which a Gaussian model would put into clusters of their own. Not
+    for correlated columns, nor for data without extreme values: Gaussian chains are faster and mix better.
 
     Examples
     --------
@@ -36,7 +34,7 @@ class Student(NamedTuple):
 
     @classmethod
     def default(cls, n_columns: int, *, df: float = 4.0) -> Student:
-        """For columns whose bulk has mean 0 and deviation 1: clusters about half as wide, anywhere in it."""
+        """Return priors for columns with mean 0 and deviation 1: clusters about half as wide, anywhere in the range."""
         return cls(*(np.full(n_columns, float(value)) for value in (0.0, 2.0, -0.7, 1.0, df)))
 
 
@@ -61,7 +59,7 @@ def _(lik, d, theta, x, L, j):
 
 
 def log_normal(x, mean, deviation):
-    """Log density of the normal law."""
+    """Log density of the normal distribution."""
     return -0.5 * ((x - mean) / deviation) ** 2 - np.log(deviation) - 0.5 * math.log(2 * math.pi)
 
 
@@ -86,7 +84,7 @@ def _(lik, theta, z, rng):
 
 @family.summarize.register(Student)
 def _(lik, theta):
-    """The variance of the t where it has one (df > 2); of its bulk where not."""
+    """The variance of the t distribution if it exists (df > 2), otherwise the square of its scale."""
     inflation = np.where(lik.df > 2, lik.df / np.maximum(lik.df - 2, 1e-12), 1.0)
     return {"means": theta[0::2].T, "variances": np.exp(2 * theta[1::2].T) * inflation}
 
@@ -107,7 +105,7 @@ def _(lik, name, value):
 
 
 def block(X, columns, weights, *, df=4.0, **_) -> Block:
-    """Priors from each column's middle half, which no outlier moves."""
+    """Set the priors from the quartiles of each column, which outliers do not affect."""
     lik = Student.default(X.shape[1], df=df)
     for d, x in enumerate(X.T):
         x = x[~np.isnan(x) & (weights > 0)]

@@ -14,7 +14,7 @@ from partita.engines.climb.seeding import SAMPLE, Objects, label_statistics, see
 from partita.engines.passes.packing import pack
 from partita.engines.passes.rows import Parameters, Statistics, collect, label_rows, n_stats, plug_in
 from partita.engines.run import STOPPED_EARLY, Control, Run, best_run, iterate
-from partita.execution import BLOCK_ROWS
+from partita.execution import CHUNK_ROWS
 from partita.families.contract import interior
 from partita.families.registry import Block
 from partita.partitions import DirichletProcess, FiniteDirichlet, StickBreaking, mean_log_weights, specify
@@ -111,7 +111,7 @@ def bytes_needed(blocks: Sequence[Block], n_rows: int, ask: Request, inference: 
     """
     K, rows = ask.n_components, sum(n_stats(block.family) for block in blocks)
     sample = min(n_rows, SAMPLE)
-    passes = 6 * rows * K + 3 * min(n_rows, BLOCK_ROWS) * K
+    passes = 6 * rows * K + 3 * min(n_rows, CHUNK_ROWS) * K
     by_labels = not (isinstance(ask.init, str) and ask.init == "seeds")
     starts = n_rows * K if by_labels else 3 * rows * sample + 3 * sample * sample
     held = 6 * n_rows * K if inference == "cvb" else 0

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes.rows import parts_of
+from partita.engines.passes.rows import shards_of
 from partita.estimator import FitReport
 from partita.execution import (
-    BlockSource,
-    PartData,
-    PartedTable,
+    ChunkSource,
+    ShardData,
+    ShardedTable,
     choose,
-    find_blocks,
+    find_chunks,
     make_executor,
-    open_parts,
-    read_blocks,
+    open_shards,
+    read_chunks,
     read_whole,
 )
 from partita.execution.device import is_on_device
@@ -30,7 +30,7 @@ from partita.table import Column, Schema, Table
 
 __all__ = ["log_jacobian", "one_row", "predict_blocks", "read_training"]
 
-BY_BLOCKS = ("em", "vb", "subclusters")  # engines that pass over parts
+BY_CHUNKS = ("em", "vb", "subclusters")  # engines that pass over parts
 BULKY = ("labels_", "confidence_", "trace_", "object_rows_", "noise_probability_", "_stream")
 
 
@@ -43,7 +43,7 @@ def read_training(
 
         return read_device_training(model, X, plan, kinds, sample_weight)
     completes = model.inference not in ("cvb", "subclusters")
-    source = find_blocks(X)
+    source = find_chunks(X)
     if source is not None:
         executor = make_executor(model.n_jobs, getattr(model, "executor", None))
         bound = model.n_clusters or model.max_clusters or 30
@@ -51,14 +51,14 @@ def read_training(
             source,
             bound,
             executor,
-            in_blocks=isinstance(X, BlockSource),
+            in_chunks=isinstance(X, ChunkSource),
             verbose=getattr(model, "verbose", False),
         )
-        if choice.where != "memory" and model.inference in BY_BLOCKS:
-            table = _read_parts(model, source, kinds, sample_weight, executor)
+        if choice.where != "memory" and model.inference in BY_CHUNKS:
+            table = _read_shards(model, source, kinds, sample_weight, executor)
             model.fit_report_.add("execution", choice.sentence)
-            return table, _parted_blocks(table, plan, model.exposure, completes)
-        if choice.where != "memory" and not isinstance(X, BlockSource):
+            return table, _sharded_blocks(table, plan, model.exposure, completes)
+        if choice.where != "memory" and not isinstance(X, ChunkSource):
             raise ValueError(
                 f"inference={model.inference!r} walks from row to row and needs the whole table in memory: use "
                 "inference='vb', 'em' or 'subclusters', which read it in blocks, or pass an array"
@@ -70,17 +70,17 @@ def read_training(
     return table, assemble(table, plan, model.exposure, completes=completes)
 
 
-def _read_parts(
-    model: Any, source: BlockSource, kinds: Any, sample_weight: Any, executor: Any
-) -> PartedTable:
-    table = read_blocks(source, kinds, sample_weight=sample_weight, executor=executor)
+def _read_shards(
+    model: Any, source: ChunkSource, kinds: Any, sample_weight: Any, executor: Any
+) -> ShardedTable:
+    table = read_chunks(source, kinds, sample_weight=sample_weight, executor=executor)
     model._remember(table.schema)
     model.fit_report_ = FitReport(table.notes)
     return table
 
 
-def _parted_blocks(
-    table: PartedTable, plan: Plan, exposure: str | None, completes: bool
+def _sharded_blocks(
+    table: ShardedTable, plan: Plan, exposure: str | None, completes: bool
 ) -> tuple[Block, ...]:
     """Families from the schema alone, with what they learn from sums of columns; data in parts."""
     if plan.families.get("real", ("", {}))[0] == "auto":
@@ -90,13 +90,13 @@ def _parted_blocks(
             families={**plan.families, "real": (gaussian_for(table.weights, columns, holes, completes), {})}
         )
     blocks = assemble(one_row(table.schema, exposure), plan, exposure, completes=completes)
-    parts = table.encode(_data_of_part, (plan, exposure, completes))
+    parts = table.encode(_data_of_shard, (plan, exposure, completes))
     families = [block.family for block in blocks]
     if any(isinstance(family, (Poisson, Exponential)) for family in families):
-        totals = list(parts.map(_totals_of_part, families, parts.split(table.weights)))
+        totals = list(parts.map(_totals_of_shard, families, parts.split(table.weights)))
         families = [_informed(family, [part[b] for part in totals]) for b, family in enumerate(families)]
     return tuple(
-        Block(family, PartData(parts, b), block.columns)
+        Block(family, ShardData(parts, b), block.columns)
         for b, (family, block) in enumerate(zip(families, blocks, strict=True))
     )
 
@@ -112,12 +112,12 @@ def one_row(schema: Schema, exposure: str | None) -> Table:
     return Table(schema, columns, 1, np.ones(1))
 
 
-def _data_of_part(table: Table, common: Any) -> tuple[Any, ...]:
+def _data_of_shard(table: Table, common: Any) -> tuple[Any, ...]:
     plan, exposure, completes = common
     return tuple(block.data for block in assemble(table, plan, exposure, completes=completes))
 
 
-def _totals_of_part(data: Sequence[Any], families: Sequence[Any], weights: np.ndarray) -> list[Any]:
+def _totals_of_shard(data: Sequence[Any], families: Sequence[Any], weights: np.ndarray) -> list[Any]:
     """Sums over the rows, for families whose prior is as wide as the column: what was counted, and in how much."""
     totals: list[Any] = []
     for family, own in zip(families, data, strict=True):
@@ -143,7 +143,7 @@ def _informed(family: Any, totals: Sequence[Any]) -> Any:
 
 def log_jacobian(blocks: Sequence[Block], schema: Schema) -> np.ndarray:
     """Of every row in parts: what turns log densities of standardised cells into the user's units."""
-    parts = parts_of(blocks)
+    parts = shards_of(blocks)
     assert parts is not None
     scales = [
         (block.data.index, np.log([schema.column(name).scale for name in block.columns]))
@@ -152,16 +152,16 @@ def log_jacobian(blocks: Sequence[Block], schema: Schema) -> np.ndarray:
     ]
     out = np.zeros(parts.n_rows)
     if scales:
-        for lo, values in zip(parts.starts, parts.map(_jacobian_of_part, scales), strict=False):
+        for lo, values in zip(parts.starts, parts.map(_jacobian_of_shard, scales), strict=False):
             out[lo : lo + len(values)] = values
     return out
 
 
-def _jacobian_of_part(data: Sequence[Any], scales: Any, _: Any) -> np.ndarray:
+def _jacobian_of_shard(data: Sequence[Any], scales: Any, _: Any) -> np.ndarray:
     return -sum(~np.isnan(data[index]) @ logs for index, logs in scales)
 
 
-def predict_blocks(model: Any, source: BlockSource, method: str) -> np.ndarray:
+def predict_blocks(model: Any, source: ChunkSource, method: str) -> np.ndarray:
     """``method`` of a fitted estimator on each part of a source, where the part is; results of all rows in order."""
     light = copy.copy(model)
     for name in BULKY:
@@ -170,10 +170,10 @@ def predict_blocks(model: Any, source: BlockSource, method: str) -> np.ndarray:
         if hasattr(light, name):
             setattr(light, name, None)
     executor = make_executor(getattr(model, "n_jobs", None), getattr(model, "executor", None))
-    parts, _ = open_parts(source, executor)
-    return np.concatenate(list(parts.map(_predict_part, (light, method))))
+    parts, _ = open_shards(source, executor)
+    return np.concatenate(list(parts.map(_predict_shard, (light, method))))
 
 
-def _predict_part(container: Any, common: Any, _: Any) -> np.ndarray:
+def _predict_shard(container: Any, common: Any, _: Any) -> np.ndarray:
     light, method = common
     return getattr(light, method)(container)

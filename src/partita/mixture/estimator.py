@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from partita.engines.passes.device import on_device
 from partita.engines.passes.rows import assign_rows, label_rows, plug_in, predictive
 from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin, TableEstimator, as_generator, warn_user
-from partita.execution import PartedTable, find_blocks, make_executor
+from partita.execution import ShardedTable, find_chunks, make_executor
 from partita.execution.device import as_given, is_on_device
 from partita.families import Block, entry_of
 from partita.families.contract import is_conjugate
@@ -307,7 +307,7 @@ class Mixture(
         X : array, data frame, sparse count matrix, or source of blocks
             The table; see :func:`partita.table.read_table` for what is understood. A path (Parquet, Arrow, .npy), a
             memory map or a Dask collection is read in blocks where it is large, and so is whatever
-            :func:`partita.execution.open_blocks` has opened; "em", "vb" and "subclusters" can do so.
+            :func:`partita.execution.open_chunks` has opened; "em", "vb" and "subclusters" can do so.
         y : ignored
         sample_weight : array of shape (n_rows,), optional
             How many objects each row stands for. A row of weight 0 takes no part; fractions are allowed, except in
@@ -423,7 +423,7 @@ class Mixture(
         return values + self._log_jacobian(table, blocks)
 
     def _log_jacobian(self, table, blocks):
-        if isinstance(table, PartedTable):
+        if isinstance(table, ShardedTable):
             return log_jacobian(blocks, self.schema_)
         if on_device(blocks):
             return log_jacobian_on_device(blocks)
@@ -448,7 +448,7 @@ class Mixture(
         -------
         ndarray (n_rows, n_components)
         """
-        source = find_blocks(X)
+        source = find_chunks(X)
         if source is not None:
             return predict_blocks(self, source, "predict_proba")
         table, blocks = self._read_rows(X)
@@ -488,7 +488,7 @@ class Mixture(
         -------
         ndarray (n_rows,)
         """
-        source = find_blocks(X)
+        source = find_chunks(X)
         if source is not None:
             return predict_blocks(self, source, "predict")
         return as_given(self._assign(*self._read_rows(X)).labels, X)
@@ -502,7 +502,7 @@ class Mixture(
 
         Missing cells do not count, so rows with fewer observed cells have less to explain.
         """
-        source = find_blocks(X)
+        source = find_chunks(X)
         if source is not None:
             return predict_blocks(self, source, "score_samples")
         return as_given(self._densities(*self._read_rows(X)), X)

@@ -1,8 +1,7 @@
-"""Partition priors: who sits with whom before the data are seen.
+"""Partition priors: the distribution of a clustering before the data are seen.
 
-A prior is a small NamedTuple; `contract` says what can be asked of it, and every prior's docstring says
-what it is good for. `PRIORS` names those that a mixture can use; `specify(name, ...)` makes one and checks
-it.
+A prior is a small NamedTuple. The module `contract` lists the functions of a prior, and the docstring of each prior
+says what it is good for. `PRIORS` holds the priors that a mixture can use; `specify(name, ...)` makes and checks one.
 """
 
 import math
@@ -23,7 +22,7 @@ from partita.partitions.contract import (
     expected_n_clusters,
     fit_hyper,
     log_eppf,
-    log_labelled,
+    log_labeled,
     log_mass,
     log_new_seat,
     log_prior_weights,
@@ -65,7 +64,7 @@ __all__ = [
     "fit_hyper",
     "left_ordered",
     "log_eppf",
-    "log_labelled",
+    "log_labeled",
     "log_mass",
     "log_new_seat",
     "log_odds",
@@ -96,7 +95,7 @@ PRIORS: dict[str, Callable[..., Any]] = {
 
 
 def specify(name: str, **parameters: Any) -> Any:
-    """A checked prior by its name in `PRIORS`; parameters left out take their defaults.
+    """Make a prior by its name in `PRIORS`, and check its parameters.
 
     Examples
     --------
@@ -105,20 +104,20 @@ def specify(name: str, **parameters: Any) -> Any:
     >>> specify("crp")
     Traceback (most recent call last):
     ...
-    ValueError: no prior is called "crp": take dirichlet_process, pitman_yor, mfm, finite or stick_breaking
+    ValueError: unknown prior "crp": choose dirichlet_process, pitman_yor, mfm, finite or stick_breaking
     """
     if name not in PRIORS:
         *names, last = PRIORS
-        raise ValueError(f'no prior is called "{name}": take {", ".join(names)} or {last}')
+        raise ValueError(f'unknown prior "{name}": choose {", ".join(names)} or {last}')
     return PRIORS[name](**parameters)
 
 
 def concentration_for(prior: Any, n_clusters: float, N: int) -> float:
-    """The concentration at which the prior expects ``n_clusters`` clusters among N objects.
+    """Return the concentration for which the prior expects ``n_clusters`` clusters among N objects.
 
-    The prior's other parameters are kept. The smallest such concentration between 1e-6 and 1e6 is returned:
-    the expected number grows with the concentration, except that truncated stick-breaking in the end
-    pushes every object into its last label.
+    The other parameters of the prior are kept. The result is the smallest such concentration between 1e-6 and 1e6: the
+    expected number increases with the concentration, except under truncated stick-breaking, which puts all objects
+    into its last label when the concentration is very large.
 
     Examples
     --------
@@ -136,7 +135,7 @@ def concentration_for(prior: Any, n_clusters: float, N: int) -> float:
         heights.append(surplus(steps[len(heights)]))
     if not heights[0] < 0.0 <= heights[-1]:
         raise ValueError(
-            f"{n_clusters} clusters among {N} objects cannot be the prior mean of {type(prior).__name__}: "
+            f"the prior mean of {type(prior).__name__} for {N} objects cannot be {n_clusters} clusters: "
             f"it ranges from {heights[0] + n_clusters:.4g} to {max(heights) + n_clusters:.4g}"
         )
     return math.exp(brentq(surplus, steps[len(heights) - 2], steps[len(heights) - 1], xtol=1e-10))

@@ -1,4 +1,4 @@
-"""The two-parameter Indian buffet process: which features belong to which, possibly overlapping, views."""
+"""The two-parameter Indian buffet process: a prior for overlapping groups of features."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from partita.partitions.registry import register_examples
 
 
 class IndianBuffet(NamedTuple):
-    """Two-parameter Indian buffet over binary matrices; rows are features (customers), columns views.
+    """Two-parameter Indian buffet process over binary matrices; rows are features (customers), columns views (dishes).
 
-    ``alpha`` is the expected number of dishes of one customer; ``beta`` says how little they share: the
-    expected number of dishes among D customers is ``alpha * sum_i beta / (beta + i - 1)``, and beta = 1 is
-    the one-parameter process.
+    ``alpha`` is the expected number of dishes of one customer. The larger ``beta``, the fewer dishes are shared: the
+    expected number of dishes of D customers is ``alpha * sum_i beta / (beta + i - 1)``. beta = 1 is the one-parameter
+    process.
 
-    Good for: overlapping groups, an unknown number of them, members of none allowed. Not for: groups that
-    exclude each other (use a partition prior), nor a strong belief that every feature has a group.
+    Good for: an unknown number of overlapping groups, where features may belong to no group. Not for: disjoint groups
+    (use a partition prior), nor if every feature certainly belongs to a group.
 
     References
     ----------
@@ -45,37 +45,36 @@ def _(prior):
 
 
 def _sharing(beta: float, D: int) -> float:
-    """Expected number of dishes per unit of alpha."""
+    """Return the expected number of dishes per unit of alpha."""
     return float((beta / (beta + np.arange(D))).sum())
 
 
 def log_probability(prior: IndianBuffet, Z: np.ndarray) -> float:
-    """Log probability of a binary matrix up to the order of its columns (its left-ordered class).
+    """Return the log probability of a binary matrix up to the order of its columns (its left-ordered class).
 
-    The multiplicity is that of equal columns: ``prod_h K_h!`` over the distinct columns h. Empty columns do
-    not count.
+    Equal columns enter by the factor ``1 / prod_h K_h!`` over the distinct columns h. Empty columns are ignored.
 
     Examples
     --------
-    >>> round(log_probability(IndianBuffet(1.0, 1.0), np.zeros((2, 0))), 6)  # nobody takes anything
+    >>> round(log_probability(IndianBuffet(1.0, 1.0), np.zeros((2, 0))), 6)  # no customer takes a dish
     -1.5
     """
     Z = np.asarray(Z)
     if Z.ndim != 2 or not np.isin(Z, (0, 1)).all():
         raise ValueError("Z must be a matrix of zeros and ones, features x views")
     taken = Z[:, Z.any(axis=0)]
-    repeats = np.unique(taken, axis=1, return_counts=True)[1] if taken.size else np.zeros(0)
-    return _log_dishes(prior, taken.sum(axis=0), len(Z)) - float(gammaln(repeats + 1.0).sum())
+    duplicates = np.unique(taken, axis=1, return_counts=True)[1] if taken.size else np.zeros(0)
+    return _log_dishes(prior, taken.sum(axis=0), len(Z)) - float(gammaln(duplicates + 1.0).sum())
 
 
 def _log_dishes(prior: IndianBuffet, m: np.ndarray, D: int) -> float:
-    """The part of the probability that depends on the parameters, from the popularities m of the dishes."""
+    """Return the part of the log probability that depends on the parameters; m counts the customers of each dish."""
     log_each = np.log(prior.alpha * prior.beta) + betaln(m, D - m + prior.beta)
     return float(log_each.sum() - prior.alpha * _sharing(prior.beta, D))
 
 
 def left_ordered(Z: np.ndarray) -> np.ndarray:
-    """Columns sorted as binary numbers, the first row most significant, largest first; empty columns dropped.
+    """Sort the columns as binary numbers (first row most significant), largest first, and drop empty columns.
 
     Examples
     --------
@@ -89,7 +88,7 @@ def left_ordered(Z: np.ndarray) -> np.ndarray:
 
 
 def new_dish_rate(prior: IndianBuffet, D: int) -> float:
-    """Poisson rate of the dishes that one of D customers takes alone, given the others.
+    """Return the Poisson rate of the dishes that only one given customer of D takes, given the others.
 
     Examples
     --------
@@ -100,10 +99,10 @@ def new_dish_rate(prior: IndianBuffet, D: int) -> float:
 
 
 def log_odds(prior: IndianBuffet, m_minus: np.ndarray, D: int) -> np.ndarray:
-    """Log odds that a customer takes a dish which ``m_minus`` of the D - 1 others took.
+    """Return the log odds that a customer takes a dish that ``m_minus`` of the D - 1 other customers take.
 
-    The probability is ``m_minus / (beta + D - 1)``; a dish nobody else takes has none here (``-inf``): it
-    belongs to ``new_dish_rate``.
+    The probability is ``m_minus / (beta + D - 1)``. For a dish that no other customer takes the log odds are ``-inf``;
+    such dishes are described by ``new_dish_rate``.
 
     Examples
     --------
@@ -117,7 +116,7 @@ def log_odds(prior: IndianBuffet, m_minus: np.ndarray, D: int) -> np.ndarray:
 
 @contract.simulate.register(IndianBuffet)
 def _(prior, N, rng):
-    """Columns come in the order in which the dishes were first taken."""
+    """Columns are in the order in which the dishes were first taken."""
     rows: list[np.ndarray] = []
     m = np.zeros(0)
     for i in range(N):
@@ -133,7 +132,7 @@ def _(prior, N, rng):
 
 @contract.sample_hyper.register(IndianBuffet)
 def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
-    """Conjugate gamma for alpha, slice for beta; n is the binary matrix."""
+    """Conjugate gamma update of alpha, slice update of beta; n is the binary matrix."""
     D, m = len(n), n.sum(axis=0)
     m = m[m > 0]
     rate = hyperprior.rate + _sharing(prior.beta, D)

@@ -1,14 +1,20 @@
-"""What a partition prior is: who sits with whom, before the data are seen.
+"""The contract of a partition prior: the distribution of a clustering before the data are seen.
 
-A prior is a NamedTuple of numbers and arrays (so that it pickles, and so that compiled code can take it). Two
-kinds live here. *Exchangeable* priors (Dirichlet process, Pitman-Yor, mixture of finite mixtures, finite
-Dirichlet) give a probability to partitions: clusters have no names, and there is a seat for a new one.
-*Labelled* priors (finite Dirichlet, stick-breaking) give a probability to label vectors with ``n_components``
-fixed labels, which is what EM and the variational engines work with. The finite Dirichlet is both.
+A prior is a NamedTuple of numbers and arrays, so that it can be pickled and passed to compiled code. There are two
+kinds. *Exchangeable* priors (Dirichlet process, Pitman-Yor, mixture of finite mixtures, finite Dirichlet) give a
+probability to partitions: clusters have no names, and an object may open a new cluster. *Labeled* priors (finite
+Dirichlet, stick-breaking) give a probability to label vectors with ``n_components`` labels, as EM and the variational
+engines need. The finite Dirichlet is both.
 
-First the *generics*, compiled into the engines; then the *array functions*, called once an iteration from
-numpy. Letters: ``n`` sizes, ``N`` number of objects, ``K`` occupied clusters, alpha concentration, sigma
-discount.
+Every prior has the property ``fixed_labels``. It is False if labels are exchangeable: engines may then renumber
+clusters, and remove empty ones. It is True for stick-breaking, where the probability depends on the order of the
+labels: engines keep all ``n_components`` labels in their order, empty ones included, and there is no new cluster.
+
+A *seat* is the place of an object in a cluster, a word from the Chinese restaurant process. Letters: ``n`` sizes,
+``N`` number of objects, ``K`` number of occupied clusters, alpha concentration, sigma discount.
+
+The first half of this module holds the *generics*, which are compiled into the engines; the second half holds the
+*array functions*, which run in numpy once per iteration.
 """
 
 from __future__ import annotations
@@ -21,44 +27,21 @@ import numpy as np
 from partita.dispatch import generic
 from partita.partitions.learning import UNIFORM, UNIT_GAMMA, Beta, Gamma
 
-__all__ = [
-    "bind",
-    "checked",
-    "count_spread",
-    "cvb_log_mass",
-    "draw_log_weights",
-    "expect_log_weights",
-    "expected_n_clusters",
-    "fit_hyper",
-    "log_eppf",
-    "log_labelled",
-    "log_mass",
-    "log_new_seat",
-    "log_prior_weights",
-    "log_seat",
-    "mean_log_weights",
-    "mode_log_weights",
-    "n_clusters_prior",
-    "sample_hyper",
-    "simulate",
-    "with_concentration",
-]
-
 # ---- generics: compiled, for one object or one partition ---------------------------------------------------
 
 
 @generic
 def log_mass(prior, n, K, out):
-    """Log weights of the seats of one object, given the sizes ``n[:K]`` of the *other* objects' clusters.
+    """Log weights of the clusters for one object, given the sizes ``n[:K]`` of the clusters without this object.
 
-    ``out[k]`` is the seat in cluster k, ``out[K]`` a cluster of its own. The weights are those of ``p(z_i =
-    k | z of the others)`` up to a constant: normalise before use. A buffer ``out`` of exactly K entries
-    leaves the new cluster out. An exchangeable prior wants occupied clusters (an empty one gets weight 0,
-    except under the finite Dirichlet, where it is one of the empty labels by name).
+    ``out[k]`` is the log weight of cluster k, ``out[K]`` that of a new cluster. The weights are ``p(z_i = k | other
+    labels)`` up to a constant factor. If ``out`` has exactly K entries, the new cluster is left out. Under an
+    exchangeable prior all K clusters should be occupied (an empty one gets weight 0, except under the finite Dirichlet,
+    where it counts as one of the empty labels).
 
-    With fixed labels (stick-breaking) K is always ``n_components``, every label has its seat, and there is
-    no new one; the finite Dirichlet's new seat carries all its empty labels and has weight 0 once K is
-    ``n_components``. Finite Dirichlet and stick-breaking take fractional sizes.
+    With fixed labels (stick-breaking), K is always ``n_components`` and there is no new cluster. Under the finite
+    Dirichlet, the new cluster has the weight of all empty labels together, and weight 0 if K is ``n_components``. Sizes
+    may be fractional under the finite Dirichlet and stick-breaking.
 
     Examples
     --------
@@ -73,20 +56,20 @@ def log_mass(prior, n, K, out):
 
 @generic
 def log_seat(prior, n):
-    """Log weight of a seat in a cluster of n other objects: the part of ``log_mass`` that samplers keep.
+    """Log weight of a cluster of n other objects: the part of ``log_mass`` that samplers store per cluster.
 
-    Only for exchangeable priors, whose weights depend on a cluster's own size alone.
+    Only for exchangeable priors, whose weights depend only on the size of the cluster itself.
     """
 
 
 @generic
 def log_new_seat(prior, N, K):
-    """Log weight of a new cluster beside K others when the N-th object takes its seat."""
+    """Log weight of a new cluster in addition to K others, for the N-th object."""
 
 
 @generic
 def log_eppf(prior, n, K):
-    """Log probability of one partition whose clusters have the sizes ``n[:K]`` (all of them at least 1).
+    """Log probability of one partition whose clusters have the sizes ``n[:K]`` (all at least 1).
 
     The exchangeable partition probability function of Pitman (1995): the sum over all set partitions is 1.
 
@@ -100,17 +83,17 @@ def log_eppf(prior, n, K):
 
 
 @generic
-def log_labelled(prior, n):
+def log_labeled(prior, n):
     """Log probability of one label vector in which label k occurs ``n[k]`` times; fractional n allowed.
 
-    The sum over all label vectors is 1. With expected sizes in place of ``n`` this is the term of the
-    collapsed variational bound that belongs to the weights.
+    The sum over all label vectors is 1. With expected sizes in place of ``n``, this is the term of the weights in
+    the collapsed variational bound.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from partita.partitions import FiniteDirichlet, log_labelled
-    >>> round(float(np.exp(log_labelled(FiniteDirichlet(2.0, 2), np.array([1.0, 1.0])))), 6)
+    >>> from partita.partitions import FiniteDirichlet, log_labeled
+    >>> round(float(np.exp(log_labeled(FiniteDirichlet(2.0, 2), np.array([1.0, 1.0])))), 6)
     0.166667
     """
 
@@ -125,7 +108,7 @@ def _refuse(prior: Any, name: str) -> NoReturn:
 
 @singledispatch
 def checked(prior: Any) -> Any:
-    """The same prior with its parameters checked, and in the types that kernels are compiled for.
+    """Return the prior with its parameters checked and converted to the types that kernels are compiled for.
 
     Examples
     --------
@@ -142,7 +125,7 @@ def checked(prior: Any) -> Any:
 
 @singledispatch
 def bind(prior: Any, N: float) -> Any:
-    """The same prior with its tables prepared for N objects (most priors have none and come back unchanged).
+    """Return the prior with its tables prepared for N objects (most priors have none and are returned unchanged).
 
     Examples
     --------
@@ -157,9 +140,9 @@ def bind(prior: Any, N: float) -> Any:
 
 @singledispatch
 def with_concentration(prior: Any, concentration: float) -> Any:
-    """The same prior with another concentration (``gamma`` in a mixture of finite mixtures).
+    """Return the prior with another concentration (``gamma`` in a mixture of finite mixtures).
 
-    The result is not bound to any total.
+    The result is not bound to a number of objects.
 
     Examples
     --------
@@ -172,7 +155,7 @@ def with_concentration(prior: Any, concentration: float) -> Any:
 
 @singledispatch
 def expect_log_weights(prior: Any, n: np.ndarray) -> np.ndarray:
-    """``E[log pi]`` under the posterior of the weights given (expected) sizes: the M step of VB.
+    """Return ``E[log pi]`` under the posterior of the weights given (expected) sizes: the M step of VB.
 
     Examples
     --------
@@ -185,11 +168,10 @@ def expect_log_weights(prior: Any, n: np.ndarray) -> np.ndarray:
 
 @singledispatch
 def mode_log_weights(prior: Any, n: np.ndarray, flat: bool = False) -> np.ndarray:
-    """Log weights at the posterior mode (the M step of EM); with ``flat=True`` the maximum likelihood.
+    """Return the log weights at the posterior mode (the M step of EM), or with ``flat=True`` at maximum likelihood.
 
-    The mode is that of the prior's own parameters: weights for the finite Dirichlet, sticks for
-    stick-breaking. Where the density grows towards the boundary the mode is on it, and the log weight is
-    ``-inf``.
+    The mode is that of the prior's own parameters: weights for the finite Dirichlet, sticks for stick-breaking. If the
+    density increases towards the boundary, the mode is on the boundary and a log weight may be ``-inf``.
 
     Examples
     --------
@@ -204,9 +186,9 @@ def mode_log_weights(prior: Any, n: np.ndarray, flat: bool = False) -> np.ndarra
 
 @singledispatch
 def log_prior_weights(prior: Any, log_weights: np.ndarray) -> float:
-    """Log prior density of the weights: the penalty that ``mode_log_weights`` maximises.
+    """Return the log prior density of the weights: the penalty that ``mode_log_weights`` maximizes.
 
-    Weights on the boundary are left out of the sum, so values compare only between equal supports.
+    Weights on the boundary are left out of the sum, so values can be compared only between equal supports.
 
     Examples
     --------
@@ -219,7 +201,7 @@ def log_prior_weights(prior: Any, log_weights: np.ndarray) -> float:
 
 @singledispatch
 def mean_log_weights(prior: Any, n: np.ndarray) -> np.ndarray:
-    """Log of the posterior mean weights: what a predictive density wants.
+    """Return the log of the posterior mean weights, for predictive densities.
 
     Examples
     --------
@@ -232,9 +214,9 @@ def mean_log_weights(prior: Any, n: np.ndarray) -> np.ndarray:
 
 @singledispatch
 def draw_log_weights(prior: Any, n: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """One draw of the log weights from their posterior given the sizes (the conditional Gibbs sampler).
+    """Draw log weights from their posterior given the sizes (for conditional Gibbs samplers).
 
-    Drawn on the log scale: a weight of 1e-400 is small, not zero.
+    Weights are drawn on the log scale, so that a weight of 1e-400 is not rounded to zero.
 
     Examples
     --------
@@ -253,18 +235,18 @@ def cvb_log_mass(
     own: np.ndarray,
     spread: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> np.ndarray:
-    """``E_q[log p(z_i = k | z of the others)]`` for a block of objects: collapsed variational inference.
+    """Return ``E_q[log p(z_i = k | other labels)]`` for a chunk of objects: collapsed variational inference.
 
     Parameters
     ----------
     n : ndarray (K,)
         Expected sizes over all objects.
     own : ndarray (B, K)
-        Responsibilities of the block's objects; each row is taken out of ``n`` for its own object.
+        Responsibilities of the B objects of the chunk; each row is subtracted from ``n`` for its own object.
     spread : (var_n, var_tail), optional
-        ``count_spread`` summed over all objects. None expands to first order (CVB0, Asuncion et al. 2009:
-        plug in the expected sizes), otherwise to second order (Teh, Newman and Welling 2007), each object's
-        own variance taken out.
+        ``count_spread`` summed over all objects. Without it, the expansion is of first order (CVB0, Asuncion et al.
+        2009: plug in the expected sizes); with it, of second order (Teh, Newman and Welling 2007), after each object's
+        own variance was subtracted.
 
     Returns
     -------
@@ -280,9 +262,9 @@ def cvb_log_mass(
 
 
 def count_spread(R: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Variances of the sizes ``n_k`` and of their tails ``n_{>k}`` when labels are drawn from the rows of R.
+    """Return the variances of the sizes ``n_k`` and of their tails ``n_{>k}`` if labels are drawn from the rows of R.
 
-    They add over blocks of rows. A row of weight w stands for w objects with independent labels.
+    Variances of several chunks of rows add up. A row of weight w stands for w objects with independent labels.
 
     Examples
     --------
@@ -296,7 +278,7 @@ def count_spread(R: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.n
 
 
 def tail_above(n: np.ndarray) -> np.ndarray:
-    """``n_{>k}`` along the last axis, summed from the far end so that it is never negative.
+    """Return ``n_{>k}`` along the last axis, summed from the end so that it is never negative.
 
     Examples
     --------
@@ -312,8 +294,8 @@ def tail_above(n: np.ndarray) -> np.ndarray:
 def simulate(prior: Any, N: int, rng: np.random.Generator) -> np.ndarray:
     """Draw a clustering of N objects from the prior.
 
-    Exchangeable priors give labels in order of appearance, stick-breaking its own labels; the Indian buffet
-    gives a binary matrix of N rows.
+    Exchangeable priors return labels in order of first appearance, stick-breaking its own labels, and the Indian
+    buffet process a binary matrix of N rows.
 
     Examples
     --------
@@ -326,10 +308,10 @@ def simulate(prior: Any, N: int, rng: np.random.Generator) -> np.ndarray:
 
 @singledispatch
 def n_clusters_prior(prior: Any, N: int) -> np.ndarray:
-    """Prior distribution of the number of occupied clusters among N objects: entry K is P(K clusters).
+    """Return the prior distribution of the number of occupied clusters among N objects: entry K is P(K clusters).
 
-    Exact (a tail below 1e-16 in all is cut off, so the array may be shorter than N + 1). Stick-breaking
-    with more than 500 objects is the exception: it is estimated from 20,000 draws with a fixed seed.
+    The result is exact; a tail of total probability below 1e-16 is cut off, so the array may be shorter than N + 1. For
+    stick-breaking with more than 500 objects it is estimated from 20,000 draws with a fixed seed.
 
     Examples
     --------
@@ -342,9 +324,9 @@ def n_clusters_prior(prior: Any, N: int) -> np.ndarray:
 
 @singledispatch
 def expected_n_clusters(prior: Any, N: int) -> float:
-    """Prior mean of the number of occupied clusters among N objects.
+    """Return the prior mean of the number of occupied clusters among N objects.
 
-    Exact, except for stick-breaking with more than 500 objects: that averages 20,000 draws of the weights.
+    The result is exact, except for stick-breaking with more than 500 objects: an average over 20,000 draws of weights.
 
     Examples
     --------
@@ -367,11 +349,11 @@ def sample_hyper(
     hyperprior: Gamma = UNIT_GAMMA,
     discount_hyperprior: Beta = UNIFORM,
 ) -> Any:
-    """One MCMC update of the concentration (and discount) given the sizes; leaves their posterior invariant.
+    """Update the concentration (and discount) given the sizes, by an MCMC step that leaves their posterior invariant.
 
-    Give stick-breaking the sizes of all its labels, in order; the other priors skip empty clusters. For the
-    Indian buffet ``n`` is the binary matrix, and the hyperprior holds for both its parameters. The
-    hyperprior on the discount is used by Pitman-Yor alone. A prior bound to a total comes back bound.
+    Stick-breaking needs the sizes of all its labels, in order; other priors skip empty clusters. For the Indian buffet
+    process, ``n`` is the binary matrix, and the hyperprior is used for both parameters. Only Pitman-Yor uses the
+    hyperprior of the discount. If the prior is bound to a number of objects, so is the result.
 
     Examples
     --------
@@ -385,12 +367,12 @@ def sample_hyper(
 
 @singledispatch
 def fit_hyper(prior: Any, n: np.ndarray) -> Any:
-    """Empirical Bayes: the concentration (and discount) under which these sizes are the most probable.
+    """Empirical Bayes: return the concentration (and discount) that maximize the probability of the sizes.
 
-    Maximises ``log_labelled`` (finite Dirichlet, stick-breaking; n may be fractional, and then the
-    variational bound cannot fall) or ``log_eppf`` (the others) over concentrations from 1e-3 to 1e3 and
-    discounts from 0 to 0.99; the box is needed because one cluster, or all singletons, have their maximum
-    at infinity. The result is never less probable than the prior that came in.
+    The objective is ``log_labeled`` for the finite Dirichlet and stick-breaking (n may be fractional; the variational
+    bound cannot decrease), and ``log_eppf`` for the other priors. Concentrations range from 1e-3 to 1e3 and discounts
+    from 0 to 0.99; bounds are needed because the maximum for a single cluster, or for singletons only, is at the end of
+    the range. The sizes are never less probable under the result than under the given prior.
 
     Examples
     --------

@@ -15,17 +15,17 @@ from partita.partitions.gibbs_type import (
     seat_discount,
     seat_in_turn,
 )
-from partita.partitions.learning import UNIFORM, UNIT_GAMMA, check_positive, maximise_positive
+from partita.partitions.learning import UNIFORM, UNIT_GAMMA, check_positive, maximize_positive
 from partita.partitions.registry import register_examples
 
 
 class DirichletProcess(NamedTuple):
-    """Dirichlet process with its Chinese restaurant: a seat weighs ``n_k``, a new one ``concentration``.
+    """Dirichlet process (Chinese restaurant process): cluster k has weight ``n_k``, a new one ``concentration``.
 
-    Good for: an open-ended number of clusters, about ``concentration * log(1 + N / concentration)`` a
-    priori, with the simplest and fastest seats. Not for: estimating the number of clusters of a finite
-    population: however much data come in, it keeps adding small ones (Miller and Harrison 2013), which the
-    mixture of finite mixtures does not; nor for sizes with a heavy tail, which want Pitman-Yor.
+    Good for: an unbounded number of clusters, about ``concentration * log(1 + N / concentration)`` a priori, with the
+    simplest and fastest weights. Not for: estimating the number of clusters of a finite population, because it keeps
+    adding small clusters as data increase (Miller and Harrison 2013); use the mixture of finite mixtures. Nor for
+    cluster sizes with a heavy tail; use Pitman-Yor.
 
     References
     ----------
@@ -41,9 +41,14 @@ class DirichletProcess(NamedTuple):
 
     concentration: float = 1.0
 
+    @property
+    def fixed_labels(self) -> bool:
+        """False: labels are exchangeable."""
+        return False
+
 
 def specify(concentration: float = 1.0) -> DirichletProcess:
-    """A checked Dirichlet process.
+    """Make a Dirichlet process prior and check its parameters.
 
     Examples
     --------
@@ -74,7 +79,7 @@ def _(prior, N, K):
     alpha = prior.concentration
     if K == 0:
         return 0.0
-    # alpha^K Gamma(alpha) / Gamma(alpha + N), with one alpha absorbed so that tiny alpha keeps its digits
+    # alpha^K Gamma(alpha) / Gamma(alpha + N); one factor alpha is absorbed to stay accurate for tiny alpha
     return (K - 1) * math.log(alpha) + math.lgamma(alpha + 1.0) - math.lgamma(alpha + N)
 
 
@@ -114,7 +119,7 @@ def _(prior, n):
     sizes = n[n > 0]
     K, N = len(sizes), float(sizes.sum())
     return DirichletProcess(
-        maximise_positive(
+        maximize_positive(
             lambda alpha: log_gibbs_weight(DirichletProcess(alpha), N, K), float(prior.concentration)
         )
     )

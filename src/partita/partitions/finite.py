@@ -22,19 +22,18 @@ from partita.partitions.learning import (
     UNIFORM,
     UNIT_GAMMA,
     check_positive,
-    maximise_positive,
+    maximize_positive,
     sample_positive,
 )
 from partita.partitions.registry import register_examples
 
 
 class FiniteDirichlet(NamedTuple):
-    """``n_components`` labels with weights Dirichlet(concentration / n_components, ...).
+    """Finite Dirichlet: ``n_components`` labels with weights Dirichlet(concentration / n_components, ...).
 
-    Good for: EM, VB and CVB with a known or bounded number of clusters; with many components it approaches
-    the Dirichlet process of the same concentration, and unlike truncated stick-breaking it has exchangeable
-    labels. Not for: an unknown number of clusters at concentration / n_components >= 1, where every
-    component is filled.
+    Good for: EM, VB and CVB with a known or bounded number of clusters. With many components it approaches the
+    Dirichlet process of the same concentration; unlike truncated stick-breaking it has exchangeable labels. Not for: an
+    unknown number of clusters with concentration / n_components >= 1, where all components become occupied.
 
     References
     ----------
@@ -50,9 +49,14 @@ class FiniteDirichlet(NamedTuple):
     concentration: float = 1.0
     n_components: int = 10
 
+    @property
+    def fixed_labels(self) -> bool:
+        """False: labels are exchangeable."""
+        return False
+
 
 def specify(concentration: float = 1.0, n_components: int = 10) -> FiniteDirichlet:
-    """A checked finite Dirichlet prior.
+    """Make a finite Dirichlet prior and check its parameters.
 
     Examples
     --------
@@ -63,7 +67,7 @@ def specify(concentration: float = 1.0, n_components: int = 10) -> FiniteDirichl
 
 
 def check_components(n_components: int) -> int:
-    """A number of components as a plain int; refuses anything that is not an integer of at least 1.
+    """Return a number of components as an int; raise an error unless it is an integer of at least 1.
 
     Examples
     --------
@@ -71,7 +75,7 @@ def check_components(n_components: int) -> int:
     3
     """
     if isinstance(n_components, bool) or not (n_components >= 1 and int(n_components) == n_components):
-        raise ValueError(f"n_components is {n_components}: it must be an integer, at least 1")
+        raise ValueError(f"n_components is {n_components}: it must be an integer of at least 1")
     return int(n_components)
 
 
@@ -105,7 +109,7 @@ def _(prior, N, K):
 register_gibbs_type(FiniteDirichlet)
 
 
-@contract.log_labelled.register(FiniteDirichlet)
+@contract.log_labeled.register(FiniteDirichlet)
 def _(prior, n):
     alpha = prior.concentration
     a = alpha / prior.n_components
@@ -124,7 +128,7 @@ def _(prior, n):
 
 @contract.mode_log_weights.register(FiniteDirichlet)
 def _(prior, n, flat=False):
-    """Clipped at 0; where nothing survives that, the maximum likelihood (uniform without any object)."""
+    """Clipped at 0; if all weights are then 0, the maximum likelihood (uniform without objects)."""
     excess = 0.0 if flat else prior.concentration / prior.n_components - 1.0
     for weights in (np.maximum(n + excess, 0.0), np.maximum(n, 0.0), np.ones_like(n, dtype=float)):
         if weights.sum() > 0.0:
@@ -147,9 +151,9 @@ def _(prior, n):
 
 
 def draw_log_gamma(shape: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Logs of gamma variables; a shape of 1e-3 would underflow to 0 on the plain scale.
+    """Draw the logs of gamma variables, which would underflow to 0 for shapes such as 1e-3.
 
-    Uses that a gamma(a + 1) variable times ``u ** (1 / a)`` is gamma(a).
+    Uses that a gamma(a + 1) variable times ``u ** (1 / a)`` has the distribution gamma(a).
 
     Examples
     --------
@@ -166,14 +170,14 @@ def _(prior, n, rng):
 
 
 def expect_log_shifted(shift: float, mean: np.ndarray, variance: np.ndarray | None) -> np.ndarray:
-    """``E[log(shift + x)]`` to first order (no variance given) or second order around the mean of x.
+    """Return ``E[log(shift + x)]``, expanded around the mean of x to first order (without variance) or second order.
 
     Examples
     --------
     >>> expect_log_shifted(1.0, np.array([1.0]), np.array([0.8])).round(4)
     array([0.5931])
     """
-    # subtracting an object's own share can leave -1e-17
+    # rounding can leave -1e-17 after an object's own share was subtracted
     center = shift + np.maximum(mean, 0.0)
     first = np.log(center)
     return first if variance is None else first - 0.5 * np.maximum(variance, 0.0) / center**2
@@ -206,7 +210,7 @@ def _(prior, N):
 @contract.sample_hyper.register(FiniteDirichlet)
 def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
     alpha = sample_positive(
-        lambda x: contract.log_labelled(FiniteDirichlet(x, prior.n_components), n),
+        lambda x: contract.log_labeled(FiniteDirichlet(x, prior.n_components), n),
         prior.concentration,
         rng,
         hyperprior,
@@ -216,8 +220,8 @@ def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
 
 @contract.fit_hyper.register(FiniteDirichlet)
 def _(prior, n):
-    alpha = maximise_positive(
-        lambda x: contract.log_labelled(FiniteDirichlet(x, prior.n_components), n), float(prior.concentration)
+    alpha = maximize_positive(
+        lambda x: contract.log_labeled(FiniteDirichlet(x, prior.n_components), n), float(prior.concentration)
     )
     return FiniteDirichlet(alpha, prior.n_components)
 

@@ -1,10 +1,10 @@
-"""What the exchangeable priors share: they are all of Gibbs type.
+"""Gibbs-type priors: what all exchangeable priors have in common.
 
 The probability of a partition is ``V(N, K) prod_k (1 - sigma)(2 - sigma)...(n_k - 1 - sigma)`` (Gnedin and
-Pitman 2006; De Blasi et al. 2015). A prior gives its sigma and its V; seats, partition probability and the
-distribution of the number of clusters follow here, once. For the Dirichlet process, Pitman-Yor and the
-finite Dirichlet a new seat weighs ``alpha + sigma K`` against ``n_k - sigma`` (the finite Dirichlet has
-sigma = -alpha / n_components); the mixture of finite mixtures averages such priors.
+Pitman 2006; De Blasi et al. 2015). A prior defines its sigma and its V; the weights of clusters, the probability of a
+partition and the distribution of the number of clusters follow from them. For the Dirichlet process, Pitman-Yor and
+the finite Dirichlet, a new cluster has the weight ``alpha + sigma K`` and cluster k the weight ``n_k - sigma`` (with
+sigma = -alpha / n_components for the finite Dirichlet); the mixture of finite mixtures is an average of such priors.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from scipy.special import digamma, gammaln
 from partita.dispatch import generic
 from partita.partitions.contract import log_eppf, log_mass, log_new_seat, log_seat
 
-NEGLIGIBLE = 1e-22  # a probability that is dropped at one step of a recursion; N of them stay below 1e-16
+MIN_PROBABILITY = 1e-22  # smaller ones are dropped at each step of a recursion; N of them stay below 1e-16
 
 
 @generic
 def seat_discount(prior):
-    """Sigma: a seat in cluster k weighs ``n_k - sigma``."""
+    """Sigma: cluster k has the weight ``n_k - sigma``."""
 
 
 @generic
 def log_gibbs_weight(prior, N, K):
-    """``log V(N, K)``: what the probability of a partition owes to the numbers of objects and clusters."""
+    """``log V(N, K)``: the factor of the numbers of objects and clusters in the probability of a partition."""
 
 
 def size_log_seat(prior, n):
@@ -58,17 +58,17 @@ def sizes_log_eppf(prior, n, K):
 
 
 def register_gibbs_type(cls: type) -> None:
-    """Give a prior that has the three generics above its seats and its ``log_eppf``."""
+    """Derive ``log_seat``, ``log_mass`` and ``log_eppf`` of a prior from its generics above and ``log_new_seat``."""
     log_seat.register(cls)(size_log_seat)
     log_mass.register(cls)(seat_log_mass)
     log_eppf.register(cls)(sizes_log_eppf)
 
 
 def n_occupied(alpha: float, sigma: float, N: int) -> np.ndarray:
-    """Distribution of the number of clusters of N objects when a new seat weighs ``alpha + sigma K``.
+    """Return the distribution of the number of clusters of N objects if a new cluster has weight ``alpha + sigma K``.
 
-    One object after the other; the ends of the distribution are dropped when they become negligible, so the
-    cost is N times the width of the distribution.
+    The recursion adds one object at a time. Negligible probabilities at both ends are dropped, so the cost is N times
+    the width of the distribution.
 
     Examples
     --------
@@ -80,22 +80,22 @@ def n_occupied(alpha: float, sigma: float, N: int) -> np.ndarray:
     p, lowest = np.ones(1), 1
     for n in range(1, N):
         K = np.arange(lowest, lowest + len(p))
-        # the last label of a finite prior leaves alpha + sigma K = 0 up to rounding
+        # with all labels of a finite prior in use, alpha + sigma K is 0 up to rounding
         p_new = p * np.maximum(alpha + sigma * K, 0.0) / (alpha + n)
         p = np.append(p - p_new, 0.0)
         p[1:] += p_new
-        if p[-1] < NEGLIGIBLE:
+        if p[-1] < MIN_PROBABILITY:
             p = p[:-1]
-        if p[0] < NEGLIGIBLE:
+        if p[0] < MIN_PROBABILITY:
             p, lowest = p[1:], lowest + 1
     return np.concatenate([np.zeros(lowest), p / p.sum()])
 
 
 def mean_occupied(alpha, sigma: float, N: int):
-    """Mean of ``n_occupied``, in closed form; alpha may be an array.
+    """Return the mean of ``n_occupied`` in closed form; alpha may be an array.
 
-    The mean m obeys ``m_{n+1} = m_n + (alpha + sigma m_n) / (alpha + n)``, which a shift by alpha / sigma
-    solves.
+    The mean m satisfies ``m_{n+1} = m_n + (alpha + sigma m_n) / (alpha + n)``, which is solved by a shift by
+    alpha / sigma.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def mean_occupied(alpha, sigma: float, N: int):
 def log_stirling(sigma: float, N: int, K_max: int) -> np.ndarray:
     """Log of the sum of ``prod_k (1 - sigma)_{n_k - 1}`` over partitions of N objects in K <= K_max clusters.
 
-    Generalised Stirling numbers: times V(N, K) they are the distribution of the number of clusters.
+    These are generalized Stirling numbers; times V(N, K) they are the distribution of the number of clusters.
 
     Examples
     --------
@@ -132,10 +132,11 @@ def log_stirling(sigma: float, N: int, K_max: int) -> np.ndarray:
 
 
 def seat_in_turn(alpha: float, sigma: float, N: int, rng: np.random.Generator) -> np.ndarray:
-    """Chinese restaurant in linear time: sit with an earlier object, or start a new cluster.
+    """Simulate the Chinese restaurant process in linear time.
 
-    A uniformly drawn earlier object proposes its cluster in proportion to n_k; keeping the proposal with
-    probability ``1 - sigma / n_k`` makes that ``n_k - sigma``. Needs sigma >= 0.
+    Each object joins the cluster of an earlier object, or opens a new cluster. The cluster of a uniformly drawn earlier
+    object is proposed with probability proportional to n_k; it is accepted with probability ``1 - sigma / n_k``, which
+    gives the weight ``n_k - sigma``. Requires sigma >= 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Hyperpriors, the slice sampler and the one-dimensional search with which priors learn their parameters."""
+"""Learning the parameters of priors: hyperpriors, a slice sampler and a one-dimensional search."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln
 
-__all__ = ["Beta", "Gamma", "check_positive", "maximise_positive", "slice_sample"]
-
-SMALLEST, LARGEST = 1e-3, 1e3  # the box of empirical Bayes: beyond it the partition hardly changes
-DISCOUNT_EDGE = 1e-9  # how near to 0 or 1 a discount starts its logit walk
+MIN_VALUE, MAX_VALUE = 1e-3, 1e3  # bounds of empirical Bayes: beyond them the partition hardly changes
+MIN_FRACTION = 1e-9  # a fraction starts its logit update at least this far from 0 and 1
 
 
 class Gamma(NamedTuple):
@@ -60,7 +58,7 @@ UNIFORM = Beta()
 
 
 def check_positive(**numbers: float) -> None:
-    """Refuse parameters that are not positive finite numbers.
+    """Raise an error for parameters that are not positive finite numbers.
 
     Examples
     --------
@@ -83,8 +81,8 @@ def slice_sample(
 ) -> float:
     """One update that leaves a univariate density invariant (Neal 2003: stepping out, then shrinkage).
 
-    The number of steps out is limited by splitting it at random between the sides, as Neal's figure 3 does,
-    so the limit costs no exactness.
+    The number of steps out is limited and split at random between the two sides, as in figure 3 of Neal (2003), so that
+    the update stays exact.
 
     Examples
     --------
@@ -109,7 +107,7 @@ def slice_sample(
         if log_density(candidate) > log_height:
             return candidate
         if candidate == x or right - left < 1e-12 * (1.0 + abs(x)):
-            return x  # the slice has shrunk to the present point in floating point
+            return x  # the slice has shrunk to the current point in floating-point numbers
         if candidate < x:
             left = candidate
         else:
@@ -128,9 +126,7 @@ def sample_positive(
     """
 
     def log_density(log_x: float) -> float:
-        if (
-            abs(log_x) > 500.0
-        ):  # exp would soon leave the floating-point range; no proper hyperprior goes there
+        if abs(log_x) > 500.0:  # beyond, exp would overflow; no proper hyperprior has mass there
             return -math.inf
         x = math.exp(log_x)
         return log_likelihood(x) + hyperprior.log_density(x) + log_x
@@ -155,24 +151,24 @@ def sample_fraction(
             return -math.inf
         return log_likelihood(x) + hyperprior.log_density(x) + math.log(x) + math.log1p(-x)
 
-    start = min(max(value, DISCOUNT_EDGE), 1.0 - DISCOUNT_EDGE)
+    start = min(max(value, MIN_FRACTION), 1.0 - MIN_FRACTION)
     logit = slice_sample(log_density, math.log(start) - math.log1p(-start), rng)
     return 1.0 / (1.0 + math.exp(-logit))
 
 
-def maximise_positive(
+def maximize_positive(
     objective: Callable[[float], float],
     start: float,
-    smallest: float = SMALLEST,
-    largest: float = LARGEST,
+    smallest: float = MIN_VALUE,
+    largest: float = MAX_VALUE,
 ) -> float:
-    """Maximiser of a function of one positive number inside a box; never worse than ``start``.
+    """Maximize a function of one positive number within bounds; the result is never worse than ``start``.
 
-    A coarse grid on the log scale finds the hill, Brent's method climbs it.
+    A coarse grid on the log scale locates the maximum, and Brent's method refines it.
 
     Examples
     --------
-    >>> round(maximise_positive(lambda x: -((x - 2.0) ** 2), 1.0), 4)
+    >>> round(maximize_positive(lambda x: -((x - 2.0) ** 2), 1.0), 4)
     2.0
     """
     grid = np.linspace(math.log(smallest), math.log(largest), 25)

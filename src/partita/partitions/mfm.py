@@ -24,25 +24,25 @@ from partita.partitions.learning import (
     UNIFORM,
     UNIT_GAMMA,
     check_positive,
-    maximise_positive,
+    maximize_positive,
     sample_positive,
 )
 from partita.partitions.registry import register_examples
 
-UNBOUND = -1.0
+UNBOUND = -1.0  # the total of a prior that is not bound to a number of objects
 
 
 class MixtureOfFinite(NamedTuple):
     """Mixture of finite mixtures: a random number of components M with Dirichlet(gamma, ...) weights.
 
-    A seat weighs ``n_k + gamma``, a new one gamma times the expected number of components still empty. Make
-    it with ``specify("mfm", ...)``, and ``bind`` it to the number of objects before a long run: seats then
-    read a table.
+    Cluster k has weight ``n_k + gamma``, a new cluster gamma times the expected number of empty components. Make the
+    prior with ``specify("mfm", ...)``, and ``bind`` it to the number of objects before a long run, so that weights are
+    read from a table.
 
-    Good for: estimating how many groups there are; the posterior of the number of clusters concentrates on
-    the truth where the components are well specified, and spurious tiny clusters are rarer than under the
-    Dirichlet process. Not for: populations without end (words, species), and components that do not fit
-    their clusters, which no prior on their number can mend.
+    Good for: estimating the number of groups. The posterior of the number of clusters concentrates on the true number
+    if the components are well specified, and spurious tiny clusters are rarer than under the Dirichlet process. Not
+    for: populations with an unbounded number of groups (words, species), nor for components that do not fit the
+    clusters, which no prior on their number can correct.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class MixtureOfFinite(NamedTuple):
     log_prior_components : ndarray
         Entry m - 1 is log P(M = m). Its length bounds the number of components.
     total : float
-        The number of objects that ``log_V`` is for; -1 when the prior is not bound.
+        The number of objects that the prior is bound to; -1 if it is not bound.
     log_V : ndarray
         Entry t is log V_total(t) of Miller and Harrison.
 
@@ -72,8 +72,13 @@ class MixtureOfFinite(NamedTuple):
     total: float = UNBOUND
     log_V: np.ndarray = np.zeros(0)
 
+    @property
+    def fixed_labels(self) -> bool:
+        """False: labels are exchangeable."""
+        return False
+
     def __repr__(self) -> str:
-        """Short: the tables have hundreds of entries."""
+        """Leave out the tables, which have hundreds of entries."""
         bound = "" if self.total == UNBOUND else f", bound to {self.total:.0f} objects"
         return (
             f"MixtureOfFinite(gamma={self.gamma}, up to {len(self.log_prior_components)} components{bound})"
@@ -83,23 +88,23 @@ class MixtureOfFinite(NamedTuple):
 def specify(
     gamma: float = 1.0, components="geometric", rate: float = 0.5, max_components: int = 500
 ) -> MixtureOfFinite:
-    """A checked mixture of finite mixtures.
+    """Make a mixture of finite mixtures and check its parameters.
 
     Parameters
     ----------
-    gamma : float
+    gamma : float, default=1.0
         Dirichlet parameter of each weight.
-    components : {"geometric", "poisson"} or array of float
-        Prior on the number of components M. "geometric": ``P(M = m) = rate (1 - rate)^(m - 1)``, the
-        default, because each further component costs the same factor. At the rate 0.5 that is one bit, which any
-        cluster of a few rows repays, and which keeps clusters that the data neither ask for nor forbid out
-        of P(K); at 0.1 pure noise was seen to spread P(K) over dozens. "poisson": M - 1 is Poisson(rate), for a
-        number known beforehand; its tail falls so fast that data cannot argue for many more. An array gives
-        P(M = 1), P(M = 2), ... up to a constant.
-    rate : float
-        Parameter of either law.
-    max_components : int
-        Where the prior is cut off and renormalised; the geometric default loses nothing there.
+    components : {"geometric", "poisson"} or array of float, default="geometric"
+        Prior on the number of components M. "geometric": ``P(M = m) = rate (1 - rate)^(m - 1)``; each further component
+        has the same cost. With the rate 0.5 this is one bit, which a cluster of a few rows easily outweighs, and which
+        excludes clusters that the data neither support nor contradict; with the rate 0.1, P(K) was spread over dozens
+        of clusters in pure noise. "poisson": M - 1 is Poisson(rate), for a number that is roughly known; its tail is so
+        light that data can hardly support many more components. An array gives P(M = 1), P(M = 2), ... up to a constant
+        factor.
+    rate : float, default=0.5
+        Parameter of the geometric or Poisson distribution.
+    max_components : int, default=500
+        The prior is cut off here and renormalized; the default geometric prior has no mass beyond.
 
     Examples
     --------
@@ -111,18 +116,18 @@ def specify(
     if isinstance(components, str):
         if components == "geometric":
             if rate >= 1.0:
-                raise ValueError(f"rate is {rate}: a geometric prior needs a rate below 1")
+                raise ValueError(f"rate is {rate}: the geometric prior needs a rate below 1")
             log_p = (m - 1.0) * math.log1p(-rate)
         elif components == "poisson":
             log_p = (m - 1.0) * math.log(rate) - gammaln(m)
         else:
             raise ValueError(
-                f'components is "{components}": take "geometric", "poisson" or an array of probabilities'
+                f'components is "{components}": use "geometric", "poisson" or an array of probabilities'
             )
     else:
         p = np.asarray(components, dtype=float)
         if p.ndim != 1 or not (np.isfinite(p).all() and (p >= 0).all() and p.sum() > 0):
-            raise ValueError("components must be a one-dimensional array of probabilities, not all of them 0")
+            raise ValueError("components must be a one-dimensional array of probabilities that are not all 0")
         with np.errstate(divide="ignore"):
             log_p = np.log(p)
     return contract.checked(MixtureOfFinite(gamma, log_p - logsumexp(log_p)))
@@ -135,14 +140,14 @@ def _(prior):
     if log_p.ndim != 1 or len(log_p) == 0 or abs(np.exp(log_p).sum() - 1.0) > 1e-8:
         raise ValueError(
             "log_prior_components must hold the logs of probabilities that sum to 1; "
-            'specify("mfm", components=...) makes them'
+            'use specify("mfm", components=...)'
         )
     log_V = np.ascontiguousarray(prior.log_V, dtype=np.float64)
     return MixtureOfFinite(float(prior.gamma), log_p, float(prior.total), log_V)
 
 
 def tabulate_log_V(prior: MixtureOfFinite, N: float, t: np.ndarray) -> np.ndarray:
-    """``log V_N(t)`` of Miller and Harrison for many t at once.
+    """Return ``log V_N(t)`` of Miller and Harrison for an array of t.
 
     ``V_N(t) = sum_m P(M = m) m! / (m - t)! Gamma(gamma m) / Gamma(gamma m + N)``.
 
@@ -168,7 +173,7 @@ def _(prior, N):
 
 
 def _tabulated(prior: MixtureOfFinite, N: float, n_terms: int) -> MixtureOfFinite:
-    """The prior with a table of its first terms; what lies beyond is summed when it is asked for."""
+    """Return the prior with a table of its first terms; further terms are computed when needed."""
     n_terms = min(n_terms, len(prior.log_prior_components) + 2)
     return prior._replace(total=N, log_V=tabulate_log_V(prior, N, np.arange(n_terms)))
 
@@ -180,7 +185,7 @@ def _(prior, concentration):
 
 @generic
 def log_component_sum(prior, N, t):
-    """``log V_N(t)``: from the table when the prior is bound to N, otherwise summed here."""
+    """``log V_N(t)``: from the table if the prior is bound to N, otherwise computed."""
 
 
 @log_component_sum.register(MixtureOfFinite)
@@ -192,7 +197,7 @@ def _(prior, N, t):
     for m in range(max(t, 1), prior.log_prior_components.shape[0] + 1):
         term = prior.log_prior_components[m - 1] + math.lgamma(m + 1.0) - math.lgamma(m - t + 1.0)
         term += math.lgamma(prior.gamma * m) - math.lgamma(prior.gamma * m + N)
-        # log-sum-exp in one pass: rescale the sum whenever a larger term comes along
+        # log-sum-exp in one pass: rescale the sum at each larger term
         if term > highest:
             total = total * math.exp(highest - term) + 1.0
             highest = term
@@ -210,7 +215,7 @@ def _(prior):
 def _(prior, N, K):
     log_more = log_component_sum(prior, N, K + 1)
     if log_more == -math.inf:
-        return -math.inf  # as many clusters as there can be components
+        return -math.inf  # there are as many clusters as components allowed
     return math.log(prior.gamma) + log_more - log_component_sum(prior, N, K)
 
 
@@ -233,7 +238,7 @@ def _(prior, N, rng):
 
 @contract.n_clusters_prior.register(MixtureOfFinite)
 def _(prior, N):
-    # there are at most as many clusters as components: cut where more components are improbable
+    # there are at most as many clusters as components: stop where more components are improbable
     more = np.cumsum(np.exp(prior.log_prior_components)[::-1])[::-1]
     K_max = min(N, int(np.count_nonzero(more > 1e-16)))
     log_p = log_stirling(-prior.gamma, N, K_max)
@@ -251,7 +256,7 @@ def _(prior, N):
 
 
 def _log_likelihood(prior: MixtureOfFinite, n: np.ndarray):
-    """``log_eppf`` as a function of gamma, in numpy: a chain asks for it a dozen times an iteration."""
+    """Return ``log_eppf`` as a function of gamma, in numpy: a chain calls it about ten times per iteration."""
     sizes = n[n > 0]
     N, K = float(sizes.sum()), len(sizes)
 
@@ -275,7 +280,7 @@ def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
 
 @contract.fit_hyper.register(MixtureOfFinite)
 def _(prior, n):
-    gamma = maximise_positive(_log_likelihood(prior, n), float(prior.gamma))
+    gamma = maximize_positive(_log_likelihood(prior, n), float(prior.gamma))
     return _with_gamma(prior, gamma, int(np.count_nonzero(n)))
 
 

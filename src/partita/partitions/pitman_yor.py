@@ -19,8 +19,8 @@ from partita.partitions.gibbs_type import (
     seat_in_turn,
 )
 from partita.partitions.learning import (
-    LARGEST,
-    SMALLEST,
+    MAX_VALUE,
+    MIN_VALUE,
     UNIFORM,
     UNIT_GAMMA,
     sample_fraction,
@@ -28,15 +28,15 @@ from partita.partitions.learning import (
 )
 from partita.partitions.registry import register_examples
 
-LARGEST_DISCOUNT = 0.99
+MAX_DISCOUNT = 0.99
 
 
 class PitmanYor(NamedTuple):
-    """Pitman-Yor process: a seat weighs ``n_k - discount``, a new one ``concentration + discount * K``.
+    """Pitman-Yor process: cluster k has weight ``n_k - discount``, a new one ``concentration + discount * K``.
 
-    Good for: cluster sizes with a power-law tail (words, species, links): about ``N ** discount`` clusters,
-    most of them small. Not for: a few groups of like size; with discount 0 it is the Dirichlet process, and
-    a discount adds singletons that nobody will interpret.
+    Good for: cluster sizes with a power-law tail (words, species, links), that is about ``N ** discount`` clusters,
+    most of them small. Not for: a few groups of similar size; a positive discount adds singletons that are hard to
+    interpret. With discount 0 it is the Dirichlet process.
 
     References
     ----------
@@ -52,9 +52,14 @@ class PitmanYor(NamedTuple):
     concentration: float = 1.0
     discount: float = 0.25
 
+    @property
+    def fixed_labels(self) -> bool:
+        """False: labels are exchangeable."""
+        return False
+
 
 def specify(concentration: float = 1.0, discount: float = 0.25) -> PitmanYor:
-    """A checked Pitman-Yor process.
+    """Make a Pitman-Yor prior and check its parameters.
 
     Examples
     --------
@@ -70,7 +75,7 @@ def _(prior):
         raise ValueError(f"discount is {prior.discount}: it must be at least 0 and below 1")
     if not (np.isfinite(prior.concentration) and prior.concentration > -prior.discount):
         raise ValueError(
-            f"concentration is {prior.concentration}: it must be a finite number above -discount = "
+            f"concentration is {prior.concentration}: it must be a finite number greater than -discount = "
             f"{-prior.discount}"
         )
     return PitmanYor(float(prior.concentration), float(prior.discount))
@@ -84,7 +89,7 @@ def _(prior):
 @log_new_seat.register(PitmanYor)
 def _(prior, N, K):
     if K == 0:
-        return 0.0  # the first object has no choice; the concentration may be 0 or negative
+        return 0.0  # the first object opens a cluster in any case; the concentration may be 0 or negative
     return math.log(prior.concentration + prior.discount * K)
 
 
@@ -119,10 +124,10 @@ def _(prior, N):
 
 @contract.sample_hyper.register(PitmanYor)
 def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
-    """Slice updates of concentration, then discount; the hyperprior keeps the concentration positive."""
+    """Slice updates of the concentration, then of the discount; the hyperprior keeps the concentration positive."""
     sizes = n[n > 0]
-    # a start at or below 0 is outside the hyperprior's support
-    alpha = prior.concentration if prior.concentration > 0.0 else SMALLEST
+    # a start of at most 0 is outside the support of the hyperprior
+    alpha = prior.concentration if prior.concentration > 0.0 else MIN_VALUE
     sigma = prior.discount
     alpha = sample_positive(
         lambda x: contract.log_eppf(PitmanYor(x, sigma), sizes, len(sizes)), alpha, rng, hyperprior
@@ -140,14 +145,14 @@ def _(prior, n):
     def depth(x):
         return -contract.log_eppf(PitmanYor(math.exp(x[0]), float(x[1])), sizes, len(sizes))
 
-    box = [(math.log(SMALLEST), math.log(LARGEST)), (0.0, LARGEST_DISCOUNT)]
+    box = [(math.log(MIN_VALUE), math.log(MAX_VALUE)), (0.0, MAX_DISCOUNT)]
     grid = [(a, s) for a in np.linspace(*box[0], 9) for s in np.linspace(*box[1], 9)]
     climbed = minimize(depth, min(grid, key=depth), method="L-BFGS-B", bounds=box).x
-    # the last digits: the gradient is by differences, Nelder-Mead's simplex is not
+    # Nelder-Mead improves the last digits, because the gradient was approximated by differences
     climbed = minimize(
         depth, climbed, method="Nelder-Mead", bounds=box, options={"xatol": 1e-6, "fatol": 1e-10}
     ).x
-    fitted = PitmanYor(min(max(math.exp(climbed[0]), SMALLEST), LARGEST), float(climbed[1]))
+    fitted = PitmanYor(min(max(math.exp(climbed[0]), MIN_VALUE), MAX_VALUE), float(climbed[1]))
     better = contract.log_eppf(fitted, sizes, len(sizes)) > contract.log_eppf(prior, sizes, len(sizes))
     return fitted if better else prior
 

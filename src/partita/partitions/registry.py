@@ -1,22 +1,20 @@
-"""Examples beside the models: the tests of the laws run on whatever is registered here."""
+"""Examples of priors, on which the tests check the laws."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["examples", "register_examples"]
-
 _examples: dict[type, list[Any]] = {}
 
 
 def register_examples(*priors: Any) -> None:
-    """Put examples of a prior beside its code, where the tests of the laws find them.
+    """Register examples of a prior, which the tests check against the laws.
 
     Examples
     --------
     >>> from partita.partitions import DirichletProcess
     >>> before = examples(DirichletProcess)
-    >>> register_examples(*before)  # adds nothing twice
+    >>> register_examples(*before)  # a prior is registered only once
     >>> examples(DirichletProcess) == before
     True
     """
@@ -27,7 +25,7 @@ def register_examples(*priors: Any) -> None:
 
 
 def examples(cls: type) -> list[Any]:
-    """Examples of a class of priors, small enough to enumerate.
+    """Return the examples of a class of priors, small enough to enumerate.
 
     Examples
     --------

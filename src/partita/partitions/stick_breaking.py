@@ -14,44 +14,49 @@ from partita.partitions.learning import (
     UNIFORM,
     UNIT_GAMMA,
     check_positive,
-    maximise_positive,
+    maximize_positive,
     sample_positive,
 )
 from partita.partitions.registry import register_examples
 
-EXACT_UP_TO = 500  # objects; beyond, the distribution of the number of clusters is estimated from draws
+MAX_EXACT_OBJECTS = 500  # beyond, the distribution of the number of clusters is estimated from draws
 N_DRAWS = 20_000
 
 
 class StickBreaking(NamedTuple):
-    """Label k takes a Beta(1, concentration) share of what the labels before it left (truncated).
+    """Truncated stick-breaking: label k has a Beta(1, concentration) share of what the labels before it left.
 
-    The last of the ``n_components`` labels takes all that remains. Labels are not exchangeable: the early
-    ones are larger a priori, so engines must not renumber them, and should try swaps.
+    The last of the ``n_components`` labels has all that remains. Labels are not exchangeable: early labels are larger a
+    priori, so engines must not renumber them, and should try swaps of labels.
 
-    Good for: variational inference with the Dirichlet process, which it approximates within
-    ``truncation_bound``. Not for: chains that can have the untruncated Dirichlet process, nor a truncation
-    below the number of clusters: the last label then is a bin for everything else.
+    Good for: variational inference with the Dirichlet process, which it approximates within ``truncation_bound``. Not
+    for: chains, which can use the Dirichlet process without truncation, nor for a truncation below the number of
+    clusters: the last label then collects all other objects.
 
     References
     ----------
     Ishwaran and James (2001), JASA 96; Blei and Jordan (2006), Bayesian Analysis 1. The collapsed formulas
     are those of Wang, Domeniconi and Laskey (2010) with three corrections: a factor ``concentration`` for
-    each stick, sticks for k < n_components only, and no share factor for the last label.
+    each stick, sticks only for k < n_components, and no share factor for the last label.
 
     Examples
     --------
-    >>> from partita.partitions import StickBreaking, log_labelled
-    >>> round(float(np.exp(log_labelled(StickBreaking(1.0, 2), np.array([1.0, 0.0])))), 6)
+    >>> from partita.partitions import StickBreaking, log_labeled
+    >>> round(float(np.exp(log_labeled(StickBreaking(1.0, 2), np.array([1.0, 0.0])))), 6)
     0.5
     """
 
     concentration: float = 1.0
     n_components: int = 20
 
+    @property
+    def fixed_labels(self) -> bool:
+        """True: early labels are larger a priori, and every label keeps its place."""
+        return True
+
 
 def specify(concentration: float = 1.0, n_components: int = 20) -> StickBreaking:
-    """A checked truncated stick-breaking prior.
+    """Make a truncated stick-breaking prior and check its parameters.
 
     Examples
     --------
@@ -70,7 +75,7 @@ def _(prior):
 @contract.log_mass.register(StickBreaking)
 def _(prior, n, K, out):
     alpha = prior.concentration
-    # tails are summed from the far end, so that a tail of nothing is 0 and not 1e-17 below it
+    # tails are summed from the end, so that an empty tail is exactly 0
     tail = 0.0
     for k in range(K - 1, -1, -1):
         out[k] = tail
@@ -84,7 +89,7 @@ def _(prior, n, K, out):
     out[K - 1] = log_before
 
 
-@contract.log_labelled.register(StickBreaking)
+@contract.log_labeled.register(StickBreaking)
 def _(prior, n):
     alpha = prior.concentration
     K = n.shape[0]
@@ -98,7 +103,7 @@ def _(prior, n):
 
 
 def along_sticks(log_share: np.ndarray, log_rest: np.ndarray) -> np.ndarray:
-    """Log weights from the log shares of the sticks before the last and of what they leave (last axis).
+    """Return log weights from the log shares of all sticks but the last, and the log of what each leaves (last axis).
 
     Examples
     --------
@@ -128,11 +133,11 @@ def _(prior, n):
 
 @contract.mode_log_weights.register(StickBreaking)
 def _(prior, n, flat=False):
-    """The mode in the sticks: at concentration <= 1 a stick with nothing after it is taken whole."""
+    """The mode in the sticks: with concentration <= 1, a stick without objects after it has the share 1."""
     taken, left = n[:-1], contract.tail_above(n)[:-1]
     left = left if flat else np.maximum(left + prior.concentration - 1.0, 0.0)
     total = taken + left
-    # no object here or after: any share is a mode, and half keeps every label open
+    # no object in this label or after it: any share is a mode, and one half keeps all labels possible
     share = np.where(total > 0.0, taken / np.where(total > 0.0, total, 1.0), 0.5)
     rest = np.where(total > 0.0, left / np.where(total > 0.0, total, 1.0), 0.5)
     with np.errstate(divide="ignore"):
@@ -165,7 +170,7 @@ def _(prior, n, own, spread=None):
     if spread is not None:
         var = (spread[0] - own * (1.0 - own))[:, :-1]
         var_above = (spread[1] - own_above * (1.0 - own_above))[:, :-1]
-        # n_{>=k} is n_{>k-1}, and n_{>=1} is everybody else: no variance
+        # n_{>=k} is n_{>k-1}, and n_{>=1} counts all other objects: no variance
         var_from = np.concatenate([np.zeros((len(own), 1)), var_above[:, :-1]], axis=1)[:, : own.shape[1] - 1]
     mean_above, mean = mean_above[:, :-1], mean[:, :-1]
     log_from = expect_log_shifted(1.0 + alpha, mean_above + mean, var_from)
@@ -182,7 +187,7 @@ def _(prior, N, rng):
 
 @contract.n_clusters_prior.register(StickBreaking)
 def _(prior, N):
-    if N > EXACT_UP_TO:
+    if N > MAX_EXACT_OBJECTS:
         return _n_clusters_by_draws(prior, N)
     alpha, K = prior.concentration, prior.n_components
     # taken[m, j]: probability that a stick takes m - j of the m objects that reach it (beta-binomial)
@@ -192,14 +197,16 @@ def _(prior, N):
         gammaln(m + 1) - gammaln(took + 1) - gammaln(j + 1) + betaln(1 + took, alpha + j) - betaln(1, alpha)
     )
     taken = np.where(j <= m, np.exp(log_taken), 0.0)
-    p = np.zeros((N + 1, min(N, K) + 1))  # objects still unseated, clusters occupied so far
+    p = np.zeros(
+        (N + 1, min(N, K) + 1)
+    )  # number of objects not assigned yet, number of clusters occupied so far
     p[N, 0] = 1.0
     stays = np.diag(taken)[:, None]
     for _ in range(K - 1):
         moved = taken.T @ p - stays * p
         p = stays * p
         p[:, 1:] += moved[:, :-1]
-    total = p[0].copy()  # nobody left for the last label
+    total = p[0].copy()  # no object is left for the last label
     total[1:] += p[1:, :-1].sum(axis=0)
     return np.maximum(total, 0.0) / total.sum()
 
@@ -212,14 +219,14 @@ def _n_clusters_by_draws(prior: StickBreaking, N: int) -> np.ndarray:
 
 
 def _draw_many_weights(prior: StickBreaking, rng: np.random.Generator) -> np.ndarray:
-    """Prior draws by inversion, so that with one seed they move smoothly with the concentration."""
+    """Draw weights by inversion, so that for a fixed seed they are a smooth function of the concentration."""
     log_rest = -rng.standard_exponential((N_DRAWS, prior.n_components - 1)) / prior.concentration
     return np.exp(along_sticks(np.log(-np.expm1(log_rest)), log_rest))
 
 
 @contract.expected_n_clusters.register(StickBreaking)
 def _(prior, N):
-    if N <= EXACT_UP_TO:
+    if N <= MAX_EXACT_OBJECTS:
         p = contract.n_clusters_prior(prior, N)
         return float(p @ np.arange(len(p)))
     pi = _draw_many_weights(prior, np.random.default_rng(0))
@@ -231,7 +238,7 @@ def _(prior, N):
 @contract.sample_hyper.register(StickBreaking)
 def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
     alpha = sample_positive(
-        lambda x: contract.log_labelled(StickBreaking(x, prior.n_components), n),
+        lambda x: contract.log_labeled(StickBreaking(x, prior.n_components), n),
         prior.concentration,
         rng,
         hyperprior,
@@ -241,14 +248,14 @@ def _(prior, n, rng, hyperprior=UNIT_GAMMA, discount_hyperprior=UNIFORM):
 
 @contract.fit_hyper.register(StickBreaking)
 def _(prior, n):
-    alpha = maximise_positive(
-        lambda x: contract.log_labelled(StickBreaking(x, prior.n_components), n), float(prior.concentration)
+    alpha = maximize_positive(
+        lambda x: contract.log_labeled(StickBreaking(x, prior.n_components), n), float(prior.concentration)
     )
     return StickBreaking(alpha, prior.n_components)
 
 
 def truncation_bound(concentration: float, N: int, n_components: int) -> float:
-    """Bound on the L1 distance between data under the Dirichlet process and under its truncation.
+    """Bound the L1 distance between the distributions of data under the Dirichlet process and under its truncation.
 
     ``4 N exp(-(n_components - 1) / concentration)``, the approximation of Ishwaran and James (2001).
 
@@ -262,7 +269,7 @@ def truncation_bound(concentration: float, N: int, n_components: int) -> float:
 
 
 def truncation_level(concentration: float, N: int, tolerance: float = 1e-3) -> int:
-    """Fewest components whose ``truncation_bound`` is at most the tolerance.
+    """Return the smallest number of components whose ``truncation_bound`` is at most ``tolerance``.
 
     Examples
     --------
@@ -271,7 +278,7 @@ def truncation_level(concentration: float, N: int, tolerance: float = 1e-3) -> i
     """
     check_positive(concentration=concentration, N=N, tolerance=tolerance)
     level = max(1, 1 + math.ceil(concentration * math.log(4.0 * N / tolerance)))
-    # the logarithm may round across the integer
+    # rounding of the logarithm may give one component too few
     return level if truncation_bound(concentration, N, level) <= tolerance else level + 1
 
 

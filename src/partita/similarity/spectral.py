@@ -33,7 +33,7 @@ GRAPHS = ((10, 1.0), (6, 0.1))
 FAIR_SHARE = (
     0.5  # of an equal share: what each cluster of the sparer graph must have, or it cuts off fragments
 )
-BLOCK_ROWS = 1 << 14  # new rows at a time
+CHUNK_ROWS = 1 << 14  # new rows at a time
 
 
 class SpectralClustering(SimilarityEstimator):
@@ -339,8 +339,8 @@ class SpectralClustering(SimilarityEstimator):
         labels = np.where(known >= 0, self._node_labels[known], 0)
         strange = np.flatnonzero(known < 0)
         n = self._rows.n_rows
-        for start in range(0, len(strange), BLOCK_ROWS):
-            rows = strange[start : start + BLOCK_ROWS]
+        for start in range(0, len(strange), CHUNK_ROWS):
+            rows = strange[start : start + CHUNK_ROWS]
             found = nearest(self._rows, min(self._neighbours.shape[1] + 1, n), new.take(rows))
             weights = weights_to(found, self._neighbours, self._scales)
             starts = np.arange(0, weights.size + 1, weights.shape[1])

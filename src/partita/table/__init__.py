@@ -1,7 +1,7 @@
-"""Anything in, typed columns out, and the same again at predict time.
+"""Read tables of any type into typed columns, at fit and at predict time.
 
-`read_table` reads arrays, data frames and sparse matrices into a `Table`; its `Schema` remembers what is
-needed to read new data in the same way and to turn codes back into the user's values.
+`read_table` reads arrays, data frames and sparse matrices into a `Table`. Its `Schema` stores what is needed to read
+new data in the same way, and to turn codes back into the user's values.
 """
 
 from partita.table.files import FileError, FileTable, read_file
@@ -9,16 +9,16 @@ from partita.table.kinds import KINDS
 from partita.table.notes import Note
 from partita.table.reading import read_table
 from partita.table.schema import ColumnSchema, Schema
-from partita.table.tables import Block, Column, Table
+from partita.table.tables import Column, KindBlock, Table
 from partita.table.weights import check_weights
 
 __all__ = [
     "KINDS",
-    "Block",
     "Column",
     "ColumnSchema",
     "FileError",
     "FileTable",
+    "KindBlock",
     "Note",
     "Schema",
     "Table",

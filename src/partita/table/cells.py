@@ -1,4 +1,4 @@
-"""One column as it came in: its values, which cells are missing, and what sort of values they are."""
+"""Raw columns: the values of one column as they were given, their type, and which cells are missing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-# How pandas names its missing scalars. They are recognised by name because pandas is never imported.
+# The class names of missing scalars in pandas. They are recognized by name because pandas is never imported.
 _MISSING_TYPE_NAMES = frozenset({"NoneType", "NAType", "NaTType", "MaskedConstant"})
 
 
 def place(name: str, row: int) -> str:
-    """Say where a cell is, in the words that all error messages share.
+    """Describe the place of a cell, for error messages.
 
     Examples
     --------
@@ -25,8 +25,36 @@ def place(name: str, row: int) -> str:
     return f"column {name!r}, row {row} (rows count from 0)"
 
 
+def is_number(text: str) -> bool:
+    """Whether `float` can read a text.
+
+    Examples
+    --------
+    >>> is_number("1e3"), is_number("1,5")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def common_number_type(families: set[str]) -> str | None:
+    """Return the type of numbers that columns of these families have in common; None if there is none.
+
+    Examples
+    --------
+    >>> common_number_type({"int", "float"}), common_number_type({"bool", "int"})
+    ('float', None)
+    """
+    if families <= {"int", "float"}:
+        return "float" if "float" in families or not families else "int"
+    return "bool" if families == {"bool"} else None
+
+
 def first_row(hits: np.ndarray) -> int:
-    """Give the position of the first True.
+    """Return the position of the first True.
 
     Examples
     --------
@@ -43,19 +71,19 @@ class RawColumn:
     Attributes
     ----------
     name : str
-        What error messages call it.
+        The name of the column, for error messages.
     values : ndarray
         One value per row, owned and contiguous: bool, an integer dtype, float64, or object holding `str`.
-        Cells that are missing hold anything (NaN in float columns).
+        Missing cells may hold any value (NaN in float columns).
     missing : ndarray of bool or None
-        True where nothing was observed; None when every cell was.
+        True for missing cells; None if no cell is missing.
     family : {"bool", "int", "float", "str"}
-        The sort of value; an integer column stays "int" however it was stored.
-    labelled : bool
-        The container itself says that these are categories (pandas Categorical, polars Enum, ...), so that
-        negative or fractional values are names rather than mistakes.
+        The type of the values; integers are "int" in any storage.
+    labeled : bool
+        Whether the container declares the column as categorical (pandas Categorical, polars Enum, ...). Negative or
+        fractional values are then names of categories.
     declared : tuple
-        The categories that such a container lists, used or not, in its order.
+        The categories that the container declares, including unused ones, in its order.
 
     Examples
     --------
@@ -68,23 +96,23 @@ class RawColumn:
     values: np.ndarray
     missing: np.ndarray | None
     family: str
-    labelled: bool = False
+    labeled: bool = False
     declared: tuple[Any, ...] = ()
 
     @property
     def n_missing(self) -> int:
-        """The number of cells without a value."""
+        """The number of missing cells."""
         return 0 if self.missing is None else int(np.count_nonzero(self.missing))
 
     def observed(self, active: np.ndarray | None = None) -> np.ndarray:
-        """Give the values that were seen, in the rows where `active` is true (everywhere by default)."""
+        """Return the observed values in the rows where `active` is True (by default in all rows)."""
         keep = active
         if self.missing is not None:
             keep = ~self.missing if active is None else active & ~self.missing
         return self.values if keep is None else self.values[keep]
 
     def as_floats(self) -> np.ndarray:
-        """Give a float64 copy with NaN where nothing was observed."""
+        """Return a float64 copy with NaN for missing cells."""
         if self.family == "str":
             raise ValueError(f"column {self.name!r} holds text, not numbers")
         floats = self.values.astype(np.float64)
@@ -93,20 +121,20 @@ class RawColumn:
         return floats
 
     def is_integral(self, active: np.ndarray | None = None) -> bool:
-        """Tell whether all observed values are integers, also when they are stored as floats.
+        """Whether all observed values are integers, possibly stored as floats.
 
-        Beyond 2**53 every float is an integer, so large floats are measurements, not codes.
+        Beyond 2**53 every float is an integer, so such floats count as measurements, not as codes.
         """
         if self.family == "int":
             return True
         if self.family != "float":
             return False
         seen = self.observed(active)
-        head = seen[:1000]  # most measurements betray themselves at once
+        head = seen[:1000]  # measurements are usually recognized from a few values
         return all(bool(np.all((x == np.floor(x)) & (np.abs(x) < 2.0**53))) for x in (head, seen))
 
     def without_code(self, code: int) -> tuple[RawColumn, int]:
-        """Read every cell equal to `code` as missing; also give how many there were."""
+        """Mark every cell equal to `code` as missing; return the column and the number of these cells."""
         if self.family == "str":
             return self, 0
         hits = self.values == code
@@ -123,7 +151,7 @@ def parse_values(
     name: str,
     missing: np.ndarray | None = None,
     *,
-    labelled: bool = False,
+    labeled: bool = False,
     declared: Iterable[Any] = (),
 ) -> RawColumn:
     """Turn a one-dimensional array of any dtype into a `RawColumn`.
@@ -131,12 +159,12 @@ def parse_values(
     Parameters
     ----------
     values : ndarray of shape (n_rows,)
-        It is copied, never changed.
+        It is copied and never changed.
     name : str
-        The column's name, for messages.
-    missing : ndarray of bool, optional
-        Cells to read as missing whatever they hold, in addition to NaN, None, NA and NaT.
-    labelled, declared
+        The name of the column, for messages.
+    missing : ndarray of bool, default=None
+        Cells that are missing whatever they hold, in addition to NaN, None, NA and NaT.
+    labeled, declared
         See `RawColumn`.
 
     Examples
@@ -161,7 +189,7 @@ def parse_values(
         raw = _parse_floats(values, name, missing)
     else:
         raise _unsupported_dtype(values.dtype, name)
-    return replace(raw, labelled=labelled, declared=tuple(declared))
+    return replace(raw, labeled=labeled, declared=tuple(declared))
 
 
 def _unsupported_dtype(dtype: np.dtype[Any], name: str) -> ValueError:
@@ -175,7 +203,7 @@ def _unsupported_dtype(dtype: np.dtype[Any], name: str) -> ValueError:
 
 
 def dates_error(name: str) -> ValueError:
-    """Build the error for dates and times, which have no obvious likelihood.
+    """Return the error for dates and times, which have no likelihood of their own.
 
     Examples
     --------
@@ -183,7 +211,7 @@ def dates_error(name: str) -> ValueError:
     True
     """
     return ValueError(
-        f"column {name!r} holds dates or times, which have no kind of their own; convert it to a number "
+        f"column {name!r} holds dates or times, which cannot be modeled directly; convert it to a number "
         "(days since a reference date) or to a category (month, weekday), or declare it 'ignore'"
     )
 
@@ -199,7 +227,7 @@ def _parse_floats(values: np.ndarray, name: str, missing: np.ndarray | None) -> 
     infinite = np.isinf(floats)
     if infinite.any():
         row = first_row(infinite)
-        if np.isfinite(values[row]):  # longdouble holds more than float64 can
+        if np.isfinite(values[row]):  # longdouble has a larger range than float64
             raise ValueError(f"{place(name, row)}: {values[row]} overflows float64; rescale the column")
         raise ValueError(
             f"{place(name, row)}: the value is infinity ({floats[row]}); replace inf by a finite number, "
@@ -209,7 +237,7 @@ def _parse_floats(values: np.ndarray, name: str, missing: np.ndarray | None) -> 
 
 
 def _parse_objects(values: np.ndarray, name: str, missing: np.ndarray | None) -> RawColumn:
-    """Read Python objects: find what is missing, then demand that the rest is of one sort."""
+    """Read Python objects: find the missing ones, then check that all others have the same type."""
     types = {kind: _type_family(kind) for kind in set(map(type, values))}
     if any(family in ("float", "missing", "time") for family in types.values()):
         absent = np.fromiter((_is_missing(value, types) for value in values), bool, len(values))
@@ -264,7 +292,7 @@ def _type_family(kind: type) -> str:
         return "bytes"
     if issubclass(kind, numbers.Integral):
         return "int"
-    # Decimal declines to be a numbers.Real, but float() understands it
+    # Decimal is not a numbers.Real, but float() accepts it
     if issubclass(kind, numbers.Real) or kind.__name__ == "Decimal":
         return "float"
     return "complex" if issubclass(kind, numbers.Complex) else "other"
@@ -272,7 +300,7 @@ def _type_family(kind: type) -> str:
 
 def _is_missing(value: Any, types: dict[type, str]) -> bool:
     family = types[type(value)]
-    # NaN and NaT are the values that differ from themselves
+    # NaN and NaT are the only values that differ from themselves
     return family == "missing" or (family in ("float", "time") and bool(value != value))
 
 
@@ -289,7 +317,7 @@ def _raise_bad_object(
             raise ValueError(f"{place(name, row)}: bytes are not supported; decode them to text first")
         if family == "complex":
             raise ValueError(f"Complex data not supported\n{place(name, row)}: {value!r}")
-        # scikit-learn's words and type of error, which its estimator checks look for
+        # the words and the type of the error that the estimator checks of scikit-learn expect
         raise TypeError(
             f"{place(name, row)}: argument must be a string or a number, not {type(value).__name__!r}; "
             "convert the column, e.g. with .astype(str), or declare it 'ignore'"

@@ -1,4 +1,4 @@
-"""From a raw column to a schema (learning) and from a raw column and a schema to values (encoding)."""
+"""Learn the schema of a raw column, and encode a raw column by a schema."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.table.cells import RawColumn, first_row, place
+from partita.table.cells import RawColumn, first_row, is_number, place
 from partita.table.levels import distinct_values, encode
 from partita.table.notes import Findings
 from partita.table.scaling import center_and_scale, standardize
 from partita.table.schema import ColumnSchema
 
-# With fewer rows than this, all values may well be distinct by chance.
-_IDENTIFIER_ROWS = 20
-# Text with more distinct values than this is hardly a category: is it numbers, dates, or remarks?
-_MANY_LEVELS = 20
-_FEW_LEVELS = 5  # that many numbers and a word may well be names
-_NUMBERS_AMONG_TEXT = 0.8
+_MAX_DISTINCT_ROWS = 20  # in at most this many rows, all values may be distinct by chance
+_MAX_TEXT_LEVELS = (
+    20  # text with more distinct values may be numbers, dates or remarks rather than categories
+)
+_MAX_NUMBER_NAMES = 5  # up to this many levels, numbers beside a word may be names
+_MIN_NUMBER_SHARE = 0.8  # text whose levels are numbers in this share is reported
 _DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ].*)?")
 
 
 class Policy(NamedTuple):
-    """What to do with doubtful cells; see `read_table` for the meaning of each field.
+    """How doubtful cells are treated; see `read_table` for the meaning of each field.
 
     Examples
     --------
@@ -50,26 +50,26 @@ def learn_column(
     missing_code: int | None = None,
     findings: Findings | None = None,
 ) -> ColumnSchema:
-    """Learn what has to be remembered of a column: its levels, or its centre and scale.
+    """Learn the schema of a column: its levels, or its center and scale.
 
-    Rows of weight zero teach nothing.
+    Rows of weight zero are ignored.
 
     Parameters
     ----------
     raw : RawColumn
         A column with at least one observed cell of positive weight.
     kind : str
-        Its kind.
-    inferred : bool
-        Whether the kind was inferred: then negative integers are levels, since nobody called them codes.
-    policy : Policy
-        What to do with negative codes and identifiers.
-    weights : ndarray, optional
-        Row weights, if some are not 1.
-    missing_code : int, optional
-        The code that has been read as missing in this column.
-    findings : Findings, optional
-        Where to note what is unusual.
+        The kind of the column.
+    inferred : bool, default=False
+        Whether the kind was inferred. Negative integers are then levels, as the user did not declare them as codes.
+    policy : Policy, default=Policy()
+        How negative codes and identifiers are treated.
+    weights : ndarray, default=None
+        Row weights, if some of them are not 1.
+    missing_code : int, default=None
+        The code that was read as missing in this column.
+    findings : Findings, default=None
+        Collects what is unusual.
 
     Examples
     --------
@@ -109,14 +109,14 @@ def learn_column(
 
 
 def encode_column(raw: RawColumn, schema: ColumnSchema) -> tuple[np.ndarray, np.ndarray | None]:
-    """Turn a raw column into the values of its kind.
+    """Encode a raw column as values of its kind.
 
     Returns
     -------
     values : ndarray
         Floats with NaN, or codes with -1.
     unknown : ndarray of bool or None
-        Where a value was observed that the schema does not know; None for real and count columns.
+        True for values that the schema does not know; None for real and count columns.
 
     Examples
     --------
@@ -134,13 +134,13 @@ def encode_column(raw: RawColumn, schema: ColumnSchema) -> tuple[np.ndarray, np.
         held = {True: "text", False: "numbers"}
         raise ValueError(
             f"column {raw.name!r} held {held[schema.family == 'str']} at fit but holds "
-            f"{held[raw.family == 'str']} now; convert it to the type it had"
+            f"{held[raw.family == 'str']} now; convert it to the type that it had at fit"
         )
     return encode(raw, schema.levels)
 
 
 def _numbers_of(raw: RawColumn, kind: str) -> np.ndarray:
-    """Give the column as floats, after checking that its kind allows every value."""
+    """Return the column as floats, after checking that its kind allows every value."""
     if raw.family == "str":
         row = first_row(np.array([value is not None for value in raw.values]))
         raise ValueError(
@@ -156,13 +156,13 @@ def _numbers_of(raw: RawColumn, kind: str) -> np.ndarray:
             fault = "negative" if values[row] < 0 else "not an integer"
             raise ValueError(
                 f"{place(raw.name, row)}: {values[row]} is {fault} but the column is 'count'; counts are "
-                "integers from 0 on, declare the column 'real' if it is a measurement"
+                "integers from 0 on; declare the column 'real' if it is a measurement"
             )
     return values
 
 
 def _check_reach(values: np.ndarray, schema: ColumnSchema) -> None:
-    """Refuse values so far from the training data that standardising them overflows."""
+    """Raise an error for values so far from the training data that standardizing them overflows."""
     standardized = standardize(values, schema.center, schema.scale)
     beyond = np.isinf(standardized)
     if beyond.any():
@@ -180,7 +180,7 @@ def _binary_levels(raw: RawColumn, levels: list[Any]) -> list[Any]:
             f"{levels[1]!r}, {levels[2]!r}, ...); declare it 'categorical'"
         )
     if raw.family != "str" and set(levels) <= {0, 1}:
-        # both levels are known even if one has not occurred yet
+        # both levels are known even if one of them does not occur
         pair: dict[str, list[Any]] = {"bool": [False, True], "int": [0, 1], "float": [0.0, 1.0]}
         return pair[raw.family]
     return levels
@@ -189,8 +189,8 @@ def _binary_levels(raw: RawColumn, levels: list[Any]) -> list[Any]:
 def _check_codes(
     raw: RawColumn, levels: list[Any], inferred: bool, policy: Policy, findings: Findings
 ) -> None:
-    """Refuse numbers that cannot be codes, unless the container says that they are names of categories."""
-    if raw.family not in ("int", "float") or raw.labelled:
+    """Raise an error for numbers that cannot be codes, unless the container declares them as categories."""
+    if raw.family not in ("int", "float") or raw.labeled:
         return
     fraction = next((level for level in levels if level != int(level)), None)
     if fraction is not None:
@@ -210,15 +210,15 @@ def _check_codes(
     )
     raise ValueError(
         f"{place(raw.name, first_row(hits))}: negative code {negatives[0]} in a categorical column; replace "
-        "it by NaN or None if it means missing, convert the column to text if it is a level (read_table itself also "
-        f"takes missing_code={negatives[0]} and negative='level')"
+        "it by NaN or None if it means missing, or convert the column to text if it is a level (read_table also "
+        f"has the options missing_code={negatives[0]} and negative='level')"
     )
 
 
 def _check_identifier(
     raw: RawColumn, levels: list[Any], active: np.ndarray | None, policy: Policy, findings: Findings
 ) -> None:
-    if len(levels) <= _IDENTIFIER_ROWS or len(levels) < len(raw.observed(active)):
+    if len(levels) <= _MAX_DISTINCT_ROWS or len(levels) < len(raw.observed(active)):
         return
     if policy.identifiers == "error":
         raise ValueError(
@@ -229,22 +229,14 @@ def _check_identifier(
 
 
 def _doubt_text(raw: RawColumn, levels: list[Any], active: np.ndarray | None, findings: Findings) -> None:
-    """Note text that was hardly meant as categories: numbers with a stray word, dates, remarks."""
-    n_observed, n_numbers = len(raw.observed(active)), sum(map(_is_number, levels))
-    enough = _FEW_LEVELS if n_numbers < len(levels) else _MANY_LEVELS
-    if len(levels) > enough and n_numbers >= _NUMBERS_AMONG_TEXT * len(levels):
+    """Report text that is probably not categorical: numbers with a stray word, dates, remarks."""
+    n_observed, n_numbers = len(raw.observed(active)), sum(map(is_number, levels))
+    enough = _MAX_NUMBER_NAMES if n_numbers < len(levels) else _MAX_TEXT_LEVELS
+    if len(levels) > enough and n_numbers >= _MIN_NUMBER_SHARE * len(levels):
         findings.add("text_numbers", raw.name)
-    elif len(levels) <= _MANY_LEVELS:
+    elif len(levels) <= _MAX_TEXT_LEVELS:
         return
     elif all(_DATE.fullmatch(level) for level in levels):
         findings.add("text_dates", raw.name)
-    elif n_observed / 2 < len(levels) < n_observed:  # all distinct: an identifier
+    elif n_observed / 2 < len(levels) < n_observed:  # if all are distinct it is an identifier
         findings.add("rare_levels", raw.name, len(levels))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

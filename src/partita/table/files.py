@@ -1,4 +1,4 @@
-"""Tables in files: CSV, TSV, Parquet, Arrow, npy and AnnData. What cannot be read says where and what to do."""
+"""Read tables from files: CSV, TSV, Parquet, Arrow, npy and AnnData. Errors name the place and the remedy."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FileError", "FileTable", "read_file"]
+from partita.table.cells import is_number
 
-TEXT = {".csv": None, ".tsv": "\t", ".tab": "\t", ".txt": None}  # separator; None: the one that fits
+TEXT = {".csv": None, ".tsv": "\t", ".tab": "\t", ".txt": None}  # separator; None: detected
 ARROW = {".parquet", ".pq", ".feather", ".arrow", ".ipc"}
 SEPARATORS = (",", ";", "\t", "|")
 MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "?", "-nan", "<na>"))
@@ -26,27 +26,29 @@ EXTRAS = {"pyarrow": "io", "anndata": "anndata"}
 
 
 class FileError(ValueError):
-    """A file that is no table; the message says where and what to do."""
+    """A file that cannot be read as a table; the message names the place and the remedy."""
 
 
 class FileTable(NamedTuple):
     """Columns by name, in the order of the file.
 
-    Numbers are floats with NaN where missing; text is an object array with None where missing.
+    Numbers are floats with NaN for missing cells; text is in object arrays with None for missing cells.
     """
 
     columns: dict[str, NDArray[Any]]
     n_rows: int
 
     def take(self, names: Sequence[str], path: Any) -> FileTable:
-        """Some of the columns; a name that is not there is an error that lists those that are."""
+        """Return some of the columns; an unknown name raises an error that lists the known ones."""
         for name in names:
             if name not in self.columns:
-                raise FileError(f"{path}: there is no column {name!r}; there are {_listed(self.columns)}")
+                raise FileError(
+                    f"{path}: there is no column {name!r}; the columns are {_listed(self.columns)}"
+                )
         return FileTable({name: self.columns[name] for name in names}, self.n_rows)
 
     def drop(self, names: Sequence[str], path: Any) -> FileTable:
-        """All but some of the columns."""
+        """Return all columns except some."""
         self.take(names, path)
         return FileTable({k: v for k, v in self.columns.items() if k not in set(names)}, self.n_rows)
 
@@ -54,7 +56,7 @@ class FileTable(NamedTuple):
 def read_file(
     path: Any, *, separator: str | None = None, header: bool | None = None, key: str | None = None
 ) -> FileTable:
-    """Read a table from a file by its ending.
+    """Read a table from a file; the suffix determines the format.
 
     .csv, .tsv, .tab and .txt (also .gz) are text in UTF-8; .parquet, .feather and .arrow need pyarrow (extra `io`);
     .npy holds one array; .h5ad needs anndata (extra `anndata`).
@@ -62,13 +64,16 @@ def read_file(
     Parameters
     ----------
     path : str or path
-    separator : str, optional
-        Between the cells of a text file; by default the one of comma, semicolon, tab and bar that gives lines of equal
-        length. With semicolons, numbers may have a decimal comma.
-    header : bool, optional
-        Whether the first line of a text file names the columns; by default it does unless all its cells are numbers.
-    key : str, optional
-        Of an AnnData file: ``obs`` (the annotations of the rows), an entry of ``obsm`` or of ``layers``; by default X.
+        The file.
+    separator : str, default=None
+        The separator of cells in a text file. By default it is detected: the one of comma, semicolon, tab and bar for
+        which all lines have the same number of cells. With semicolons, numbers may have a decimal comma.
+    header : bool, default=None
+        Whether the first line of a text file holds the names of the columns. By default it does unless all its cells
+        are numbers.
+    key : str, default=None
+        The part of an AnnData file to read: ``obs`` (the annotations of the rows), an entry of ``obsm`` or an entry of
+        ``layers``; by default X.
 
     Returns
     -------
@@ -79,15 +84,15 @@ def read_file(
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "small.csv"
-    ...     _ = path.write_text("size;colour\\n1,5;red\\n;blue\\n")
+    ...     _ = path.write_text("size;color\\n1,5;red\\n;blue\\n")
     ...     read_file(path).columns
-    {'size': array([1.5, nan]), 'colour': array(['red', 'blue'], dtype=object)}
+    {'size': array([1.5, nan]), 'color': array(['red', 'blue'], dtype=object)}
     """
     path = Path(path)
     if not path.exists():
-        raise FileError(f"{path}: there is no such file")
+        raise FileError(f"{path}: no such file")
     if path.is_dir():
-        raise FileError(f"{path} is a folder: name a file")
+        raise FileError(f"{path} is a folder: give the path of a file")
     ending = _ending(path)
     if ending in TEXT:
         columns = _read_text(path, separator or TEXT[ending], header)
@@ -99,10 +104,12 @@ def read_file(
         columns = _read_anndata(path, key)
     else:
         known = ", ".join(sorted([*TEXT, *ARROW, ".npy", ".h5ad"]))
-        raise FileError(f"{path}: no table is known by the ending {ending or '(none)'}; there are {known}")
+        raise FileError(
+            f"{path}: files of type {ending or '(no suffix)'} cannot be read; known types are {known}"
+        )
     n_rows = len(next(iter(columns.values()))) if columns else 0
     if n_rows == 0:
-        raise FileError(f"{path}: there are no rows")
+        raise FileError(f"{path}: the table has no rows")
     return FileTable(columns, n_rows)
 
 
@@ -125,20 +132,20 @@ def _read_text(path: Path, separator: str | None, header: bool | None) -> dict[s
     number, names = first
     width = len(names)
     rows = []
-    if not (header if header is not None else not all(_is_number(cell) for cell in names)):
+    if not (header if header is not None else not all(_is_number_or_missing(cell) for cell in names)):
         rows.append(names)
         names = [f"column_{j + 1}" for j in range(width)]
     for number, row in lines:
         if len(row) != width:
             raise FileError(
-                f"{path}, line {number}: {len(row)} cells where the first line has {width}; is the separator "
-                f"{separator!r} right, and is text with separators in quotes?"
+                f"{path}, line {number}: {len(row)} cells, but the first line has {width}; check that the separator is "
+                f"{separator!r}, and put text that contains separators in quotes"
             )
         rows.append(row)
     names = [name.strip() or f"column_{j + 1}" for j, name in enumerate(names)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise FileError(f"{path}: {_listed(twice)} names more than one column: rename them")
+        raise FileError(f"{path}: several columns are called {_listed(twice)}: rename them")
     return {
         name: _column([row[j] for row in rows], decimal_comma=separator == ";")
         for j, name in enumerate(names)
@@ -147,52 +154,48 @@ def _read_text(path: Path, separator: str | None, header: bool | None) -> dict[s
 
 def _open_text(path: Path) -> Any:
     opener = gzip.open if path.name.lower().endswith(".gz") else open
-    return opener(path, "rt", encoding="utf-8-sig", newline="")  # a byte-order mark is no part of a name
+    return opener(path, "rt", encoding="utf-8-sig", newline="")  # skip a byte-order mark
 
 
 def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers and cells; empty lines are skipped."""
+    """Yield line numbers and cells; empty lines are skipped."""
     try:
         with _open_text(path) as file:
             reader = csv.reader(file, delimiter=separator, strict=True)
             for row in reader:
                 if "\0" in "".join(row):
                     raise FileError(
-                        f"{path}, line {reader.line_num}: a zero byte, which no text has: save it as UTF-8 text"
+                        f"{path}, line {reader.line_num}: a zero byte, so the file is not text: save it as UTF-8"
                     )
                 if row:
                     yield reader.line_num, row
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: the text is not UTF-8 ({error.reason}): save it as UTF-8") from None
     except csv.Error as error:
-        raise FileError(f"{path}, line {reader.line_num}: {error}; look at its quotes") from None
+        raise FileError(f"{path}, line {reader.line_num}: {error}; check the quotes") from None
     except (OSError, EOFError) as error:
         raise FileError(f"{path}: {error}") from None
 
 
 def _separator(path: Path) -> str:
-    """The separator with which the first lines have the same number of cells, and the most."""
+    """Return the separator for which the first lines have the same, and largest, number of cells."""
     best, most = ",", 1
     for separator in SEPARATORS:
         try:
             widths = [len(row) for _, row in islice(_lines(path, separator), SAMPLED_LINES)]
-        except FileError:  # quotes that make no sense with this one
+        except FileError:  # the quotes do not fit this separator
             continue
         if widths and min(widths) == max(widths) and widths[0] > most:
             best, most = separator, widths[0]
     return best
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return cell.strip().lower() in MISSING and cell.strip() != ""
-    return True
+def _is_number_or_missing(cell: str) -> bool:
+    return is_number(cell) or (cell.strip().lower() in MISSING and cell.strip() != "")
 
 
 def _column(cells: list[str], *, decimal_comma: bool) -> NDArray[Any]:
-    """Numbers where every cell is one or missing; text otherwise."""
+    """Return numbers if every cell is a number or missing, otherwise text."""
     known = [None if (text := cell.strip()).lower() in MISSING else text for cell in cells]
     try:
         return np.array([np.nan if cell is None else float(cell) for cell in known])
@@ -213,7 +216,7 @@ def _library(name: str, path: Path, module: str | None = None) -> Any:
         return import_module(module or name)
     except ImportError:
         raise FileError(
-            f'{path}: {name} reads this format and is not installed: pip install "partita[{EXTRAS[name]}]"'
+            f'{path}: reading this format needs {name}: pip install "partita[{EXTRAS[name]}]"'
         ) from None
 
 
@@ -228,7 +231,7 @@ def _read_arrow(path: Path, ending: str) -> dict[str, NDArray[Any]]:
         table = reader.read_table(path)
     except (pyarrow.ArrowException, OSError) as error:
         raise FileError(
-            f"{path}: {str(error).splitlines()[0]}; the file is damaged or of another format"
+            f"{path}: {str(error).splitlines()[0]}; the file is damaged or has another format"
         ) from None
     return {str(name): _from_arrow(table.column(name)) for name in table.column_names}
 
@@ -251,7 +254,9 @@ def _read_npy(path: Path) -> dict[str, NDArray[Any]]:
     except (ValueError, OSError, EOFError) as error:
         raise FileError(f"{path}: {error}") from None
     if array.ndim not in (1, 2):
-        raise FileError(f"{path}: the array has {array.ndim} dimensions: a table has rows and columns")
+        raise FileError(
+            f"{path}: the array has {array.ndim} dimensions; a table needs two (rows and columns)"
+        )
     return _from_matrix(array.reshape(len(array), -1), None)
 
 
@@ -280,7 +285,7 @@ def _read_anndata(path: Path, key: str | None) -> dict[str, NDArray[Any]]:
         values, names = data.layers[key], [str(name) for name in data.var_names]
     else:
         there = ["obs", *data.obsm, *data.layers]
-        raise FileError(f"{path}: there is no {key!r}; there are {_listed(there)}")
+        raise FileError(f"{path}: there is no {key!r}; choose from {_listed(there)}")
     return _from_matrix(np.asarray(values.toarray() if hasattr(values, "toarray") else values), names)
 
 
@@ -292,7 +297,7 @@ def _from_series(series: Any) -> NDArray[Any]:
     return found
 
 
-def _listed(names: Any, most: int = 8) -> str:
+def _listed(names: Any, limit: int = 8) -> str:
     names = [str(name) for name in names]
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more

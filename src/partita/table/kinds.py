@@ -1,16 +1,16 @@
 """The kinds of columns, how a user declares them, and how they are inferred.
 
-Inference, for a column of a data frame (only observed cells of rows with positive weight count):
+Rules of inference for a column of a data frame (from the observed cells of rows with positive weight):
 
 - bool: `binary`;
-- text, and whatever the container itself calls categorical: `categorical` (also with two levels);
+- text, and columns that the container declares as categorical: `categorical` (also with two levels);
 - integers, also when stored as floats: `binary` if only 0 and 1 occur, `categorical` with up to 10 distinct
   values, `count` with more if none is negative and a zero occurs, otherwise `real`;
 - other numbers: `real`.
 
-A two-dimensional array or a list of lists that holds nothing but numbers gets one kind for all columns, since
-its columns came in one dtype: floats are `real` unless every value is 0 or 1 (`binary`); integers follow the
-rule above, applied to the whole array ("up to 10 distinct values" must then hold in every column).
+A two-dimensional array or a list of lists that holds only numbers has one kind for all columns, because its columns
+share one dtype: floats are `real` unless every value is 0 or 1 (`binary`); integers follow the rule above, applied to
+the whole array ("up to 10 distinct values" must then hold in every column).
 """
 
 from __future__ import annotations
@@ -30,24 +30,22 @@ KINDS = ("real", "count", "binary", "categorical", "ignore")
 #: What a user may pass as `kinds`.
 KindsLike: TypeAlias = str | Mapping[Any, str] | Sequence[str] | None
 
-# Integers with no more distinct values than this are taken for codes rather than quantities.
-MAX_INFERRED_LEVELS = 10
+MAX_INFERRED_LEVELS = 10  # integers with at most this many distinct values are codes rather than quantities
 
 
 def resolve_kinds(
     kinds: KindsLike, names: Sequence[str], labels: Sequence[Hashable] | None = None
 ) -> list[str | None]:
-    """Give the declared kind of every column, None where it has to be inferred.
+    """Return the declared kind of every column, None if it is to be inferred.
 
     Parameters
     ----------
     kinds : None, str, mapping or sequence
-        Nothing, one kind for all columns, a mapping from column name or position to kind, or one kind per
-        column.
+        One kind for all columns, a mapping from column name or position to kind, one kind per column, or None.
     names : sequence of str
         The column names.
-    labels : sequence, optional
-        The column labels of the data frame where they are not text.
+    labels : sequence, default=None
+        The column labels of the data frame, if they are not text.
 
     Examples
     --------
@@ -67,7 +65,7 @@ def resolve_kinds(
         for key, kind in kinds.items():
             position = _position_of(key, positions, names)
             if resolved[position] not in (None, kind):
-                raise ValueError(f"kinds declares column {names[position]!r} twice; keep one of the two")
+                raise ValueError(f"kinds declares column {names[position]!r} twice; keep one of the entries")
             resolved[position] = kind
     else:
         resolved = list(kinds)
@@ -104,8 +102,8 @@ def infer_kind(raw: RawColumn, active: np.ndarray | None = None) -> str:
     ----------
     raw : RawColumn
         A column with at least one observed cell.
-    active : ndarray of bool, optional
-        The rows that count.
+    active : ndarray of bool, default=None
+        The rows that are used; by default all.
 
     Examples
     --------
@@ -115,7 +113,7 @@ def infer_kind(raw: RawColumn, active: np.ndarray | None = None) -> str:
     >>> infer_kind(parse_values(np.arange(30), "visits"))
     'count'
     """
-    if raw.labelled or raw.family == "str":
+    if raw.labeled or raw.family == "str":
         return "categorical"
     if raw.family == "bool":
         return "binary"
@@ -128,9 +126,9 @@ def infer_common_kind(columns: Iterable[np.ndarray], family: str) -> str:
     Parameters
     ----------
     columns : iterable of ndarray
-        The observed values, column by column; it is not read further than needed.
+        The observed values of each column; read only as far as needed.
     family : {"bool", "int", "float"}
-        The sort of values of the array.
+        The type of the values of the array.
 
     Examples
     --------
@@ -164,5 +162,5 @@ def _kind_of_integers(columns: Iterable[np.ndarray]) -> str:
 
 
 def _only_zero_and_one(values: np.ndarray) -> bool:
-    # the first rows settle it almost always
+    # the first rows almost always decide
     return all(bool(np.all((part == 0) | (part == 1))) for part in (values[:1000], values))

@@ -1,4 +1,4 @@
-"""Distinct values of a column, and the codes that stand for them."""
+"""Distinct values of a column, and their codes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from partita.table.cells import RawColumn
 
 
 def code_dtype(n_levels: int) -> np.dtype[Any]:
-    """Give the smallest signed integer dtype that holds the codes -1 .. n_levels - 1.
+    """Return the smallest signed integer dtype that holds the codes -1 .. n_levels - 1.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def code_dtype(n_levels: int) -> np.dtype[Any]:
 def distinct_values(values: np.ndarray) -> list[Any]:
     """List the distinct values in order, as plain Python objects.
 
-    Memory grows with the number of rows and of distinct values, never with the largest value.
+    The memory depends on the number of rows and of distinct values, not on the largest value.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def distinct_values(values: np.ndarray) -> list[Any]:
 
 
 def has_more_distinct_than(values: np.ndarray, limit: int) -> bool:
-    """Tell whether a column has more than `limit` distinct values, looking at the first rows first.
+    """Whether a column has more than `limit` distinct values; the first rows are checked first.
 
     Examples
     --------
@@ -79,9 +79,9 @@ def encode(raw: RawColumn, levels: Sequence[Any]) -> tuple[np.ndarray, np.ndarra
     Returns
     -------
     codes : ndarray of the smallest integer dtype
-        -1 where the cell is missing or its value is not among the levels.
+        -1 for missing cells and for values that are not among the levels.
     unknown : ndarray of bool
-        True where a value was observed that is not among the levels.
+        True for observed values that are not among the levels.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def encode(raw: RawColumn, levels: Sequence[Any]) -> tuple[np.ndarray, np.ndarra
     (array([ 0, -1, -1], dtype=int8), array([False, False,  True]))
     """
     dtype = code_dtype(len(levels))
-    if raw.n_missing == len(raw.values):  # such a column has no type that could agree with the levels
+    if raw.n_missing == len(raw.values):  # a column without observed values has no type to compare
         return np.full(len(raw.values), -1, dtype), np.zeros(len(raw.values), bool)
     if raw.family == "str":
         position = {level: code for code, level in enumerate(levels)}
@@ -108,8 +108,8 @@ def encode(raw: RawColumn, levels: Sequence[Any]) -> tuple[np.ndarray, np.ndarra
 def _encode_numbers(values: np.ndarray, levels: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray:
     if values.dtype.kind == "b":
         values = values.view(np.uint8)
-    # Bringing the few levels to the dtype of the many values costs nothing, and a level that this dtype
-    # cannot hold cannot occur among the values.
+    # The few levels are converted to the dtype of the values, which is cheap. A level that this dtype cannot hold
+    # cannot occur among the values.
     kept = [code for code, level in enumerate(levels) if _fits(level, values.dtype)]
     if not kept:
         return np.full(len(values), -1, dtype)
@@ -117,7 +117,7 @@ def _encode_numbers(values: np.ndarray, levels: Sequence[Any], dtype: np.dtype[A
     kept_codes = np.array(kept, dtype=dtype)
     low, span = int(known[0]), int(known[-1]) - int(known[0]) + 1
     if values.dtype.kind in "iu" and span <= _table_limit(len(values)):
-        table = np.full(span + 1, -1, dtype)  # the last entry answers for everything out of range
+        table = np.full(span + 1, -1, dtype)  # the last entry is for all values out of range
         table[_offsets(known, low).view(np.int64)] = kept_codes
         offsets = _offsets(values, low)
         np.minimum(offsets, np.uint64(span), out=offsets)
@@ -134,8 +134,8 @@ def _table_limit(n_rows: int) -> int:
 
 
 def _offsets(values: np.ndarray, low: int) -> np.ndarray:
-    # Unsigned arithmetic wraps around, so no pair of 64-bit integers overflows, and values below `low`
-    # become huge: one comparison finds everything out of range.
+    # Unsigned arithmetic wraps around: 64-bit integers cannot overflow, and values below `low` become huge, so that
+    # one comparison finds all values out of range.
     offsets = values.astype(np.uint64)
     offsets -= np.uint64(low % 2**64)
     return offsets

@@ -1,16 +1,19 @@
-"""What was unusual about a table, collected while it is read."""
+"""Notes on what was unusual about a table, collected while it is read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# code -> (level, what is said; {columns} lists names with counts)
+# code -> (level, message; {columns} lists names with counts)
 _TEXTS = {
     "missing": ("info", "missing cells, left out of the likelihood: {columns}"),
     "constant": ("info", "constant columns carry no information: {columns}"),
     "negative_levels": ("info", "negative integers read as levels of a categorical column: {columns}"),
-    "unweighted_levels": ("info", "levels that only rows of zero weight hold are read as missing: {columns}"),
+    "unweighted_levels": (
+        "info",
+        "levels that occur only in rows of zero weight are read as missing: {columns}",
+    ),
     "lone_minus_one": (
         "warning",
         "-1 is the only negative value and is read as a level: {columns}; replace it by NaN or None if it means "
@@ -25,8 +28,8 @@ _TEXTS = {
     ),
     "text_numbers": (
         "warning",
-        "text that is nearly all numbers is read as categories: {columns}; make numbers of it, and missing cells (NaN) "
-        "of what is none, or declare it 'categorical' if these are names",
+        "text that is nearly all numbers is read as categories: {columns}; convert it to numbers (with NaN for "
+        "other values), or declare it 'categorical' if these are names",
     ),
     "text_dates": (
         "warning",
@@ -35,8 +38,8 @@ _TEXTS = {
     ),
     "rare_levels": (
         "warning",
-        "categories that hardly ever come twice say little about groups: {columns} distinct values; declare such a "
-        "column 'ignore', or join its values into fewer",
+        "categories that rarely occur twice carry little information about groups: {columns} distinct values; declare "
+        "such a column 'ignore', or merge its values into fewer categories",
     ),
     "unknown_levels": ("warning", "values not seen at fit are read as missing: {columns}"),
 }
@@ -44,7 +47,7 @@ _TEXTS = {
 
 @dataclass(frozen=True)
 class Note:
-    """One unusual thing about a table.
+    """A note on one unusual property of a table.
 
     Attributes
     ----------
@@ -53,7 +56,7 @@ class Note:
         "identifier", "missing_code", "lone_minus_one", "negative_levels", "text_numbers", "text_dates",
         "rare_levels", "unknown_levels" or "unweighted_levels".
     message : str
-        One sentence for people.
+        One sentence for users.
     columns : tuple of str
         The columns concerned.
     level : {"info", "warning"}
@@ -72,7 +75,7 @@ class Note:
 
 
 def list_names(names: Sequence[str], counts: Sequence[int | None] | None = None, limit: int = 5) -> str:
-    """Write a few names, and how many more there are.
+    """List a few names, and the number of the others.
 
     Examples
     --------
@@ -89,7 +92,7 @@ def list_names(names: Sequence[str], counts: Sequence[int | None] | None = None,
 
 
 class Findings:
-    """Collect findings column by column; one note per sort of finding comes out.
+    """Collects findings per column, and makes one note per type of finding.
 
     Examples
     --------
@@ -104,15 +107,15 @@ class Findings:
         self._notes: list[Note] = []
 
     def add(self, code: str, column: str, count: int | None = None) -> None:
-        """Remember that `column` shows the finding `code`, in `count` cells."""
+        """Add the finding `code` for a column, in `count` cells."""
         self._found.setdefault(code, []).append((column, count))
 
     def add_note(self, note: Note) -> None:
-        """Remember a finding that is not about single columns."""
+        """Add a note that is not about single columns."""
         self._notes.append(note)
 
     def notes(self) -> list[Note]:
-        """Write everything down."""
+        """Return all notes."""
         written = list(self._notes)
         for code, found in self._found.items():
             level, text = _TEXTS[code]

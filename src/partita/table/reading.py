@@ -1,4 +1,4 @@
-"""`read_table`: anything in, typed columns out."""
+"""`read_table`: read tables of any type into typed columns."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def read_table(
     identifiers: str = "warn",
     estimator_name: str = "this estimator",
 ) -> Table:
-    """Read anything that holds a table into typed columns.
+    """Read a table of any type into typed columns.
 
-    NaN, None, NA, NaT, nulls and masked cells are missing. Nothing is dropped, filled in or relabelled
-    without a note, and X is never changed. No warnings are emitted: what deserves one is in `notes`.
+    NaN, None, NA, NaT, nulls and masked cells are missing. Values are never dropped, imputed or relabeled without a
+    note, and X is never changed. The function emits no warnings; they are in `notes`.
 
     Parameters
     ----------
@@ -39,28 +39,28 @@ def read_table(
         numpy arrays of any real, text or object dtype (masked ones too), pandas and polars frames, Arrow
         tables, mappings from names to columns, and objects with `__array__`, `__arrow_c_stream__` or
         `__dataframe__`. Sparse matrices need `kinds="count"` or `kinds="binary"` and stay sparse.
-    kinds : None, str, mapping or sequence, optional
-        How to model the columns: "real", "count", "binary", "categorical" or "ignore"; one for all, one per
-        column, or a mapping from column names or positions (the rest is inferred). The rules of inference are
-        in the docstring of `partita.table.kinds`.
-    schema : Schema, optional
-        Read X as the table that this schema comes from was read: same columns, kinds, levels and units. All
-        kinds, and the missing code, then come from the schema.
-    sample_weight : number or array-like of shape (n_rows,), optional
-        Weights for the centre and scale of real columns. Rows of weight zero are read, but neither kinds nor
-        levels nor scales are learned from them.
-    handle_unknown : {"missing", "error"}
-        With `schema`: read categories that it does not know as missing, with a note, or refuse them.
-    missing_code : int, optional
-        An integer that means missing: in columns declared categorical or binary, and in integer columns whose
-        kind is inferred. Without it -1 is a negative code like any other.
-    negative : {"error", "level"}
-        Negative integers in a column that is declared categorical are an error, or levels. (In text and in
-        columns of a categorical dtype they are always levels; where the kind is inferred too, with a note.)
-    identifiers : {"warn", "error"}
+    kinds : None, str, mapping or sequence, default=None
+        The kinds of the columns: "real", "count", "binary", "categorical" or "ignore". One for all columns, one per
+        column, or a mapping from column names or positions (the others are inferred). The rules of inference are in
+        the docstring of `partita.table.kinds`.
+    schema : Schema, default=None
+        Read X like the table from which this schema was learned: same columns, kinds, levels and units. The kinds and
+        the missing code then come from the schema.
+    sample_weight : number or array-like of shape (n_rows,), default=None
+        Weights for the center and scale of real columns. Rows of weight zero are read, but kinds, levels and scales are
+        not learned from them.
+    handle_unknown : {"missing", "error"}, default="missing"
+        With `schema`: whether unknown categories are read as missing, with a note, or raise an error.
+    missing_code : int, default=None
+        An integer that means missing, in columns declared categorical or binary and in integer columns whose kind is
+        inferred. By default, -1 is a negative code like any other.
+    negative : {"error", "level"}, default="error"
+        Whether negative integers in a column declared categorical raise an error or are levels. In text and in columns
+        of a categorical dtype they are always levels; if the kind is inferred they are levels, with a note.
+    identifiers : {"warn", "error"}, default="warn"
         What to do if all (more than 20) values of a categorical column are distinct.
-    estimator_name : str
-        Who is asking, for messages about the number of features.
+    estimator_name : str, default="this estimator"
+        The name of the estimator, for messages about the number of features.
 
     Returns
     -------
@@ -70,8 +70,8 @@ def read_table(
     Raises
     ------
     ValueError
-        Naming column, row and remedy; TypeError where scikit-learn raises one (np.matrix, sparse input that
-        is not asked for, cells that are neither numbers nor text).
+        With the column, the row and the remedy. TypeError where scikit-learn raises one (np.matrix, unexpected sparse
+        input, cells that are neither numbers nor text).
 
     Examples
     --------
@@ -130,14 +130,14 @@ def _check_options(
         raise TypeError(f"missing_code must be an integer or None, got {missing_code!r}")
     if schema is not None and kinds is not None:
         raise ValueError(
-            "kinds and schema were both given; the schema already fixes the kinds, drop one of them"
+            "kinds and schema were both given; the schema already contains the kinds, so leave out one of them"
         )
 
 
 def learn_schema(
     source: Source, kinds: KindsLike, weights: np.ndarray, policy: Policy, findings: Findings
 ) -> tuple[Schema, list[Column]]:
-    """Kinds, levels and scales of the columns of a source, and the columns in this form.
+    """Learn kinds, levels and scales of the columns of a source; return the schema and the encoded columns.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def learn_schema(
     ('a', 'b')
     """
     declared = resolve_kinds(kinds, source.names, source.labels)
-    # None stands for "every row counts" and "every row counts one": the common cases, and the fast ones
+    # None means that all rows are used, and that all weights are 1: the common and fast cases
     active = None if weights.all() else weights > 0
     row_weights = None if np.all(weights == 1.0) else weights
     common = _common_kind(source, declared, active, policy)
@@ -187,7 +187,7 @@ def learn_schema(
 def _common_kind(
     source: Source, declared: list[str | None], active: np.ndarray | None, policy: Policy
 ) -> str | None:
-    """Infer the one kind that all undeclared columns of a numeric array share; None for other sources."""
+    """Infer the common kind of all undeclared columns of a numeric array; None for other sources."""
     undeclared = [position for position, kind in enumerate(declared) if kind is None]
     family = source.uniform_family(undeclared) if undeclared else None
     if family is None:
@@ -210,9 +210,9 @@ def _apply_missing_code(
     policy: Policy,
     findings: Findings,
 ) -> tuple[RawColumn, int | None]:
-    """Read the missing code as missing where it can be a code; give the code back if it applies here."""
+    """Mark the missing code as missing if the column may hold codes; return the column, and the code if it applies."""
     code = policy.missing_code
-    if code is None or raw.family == "bool" or (raw.labelled and kind is None):
+    if code is None or raw.family == "bool" or (raw.labeled and kind is None):
         return raw, None
     if kind in ("real", "count") or (kind is None and common == "real" and raw.family == "float"):
         return raw, None
@@ -226,7 +226,7 @@ def _apply_missing_code(
 
 def _encode_learned(raw: RawColumn, schema: ColumnSchema, findings: Findings) -> Column:
     values, unknown = encode_column(raw, schema)
-    if unknown is not None and unknown.any():  # only rows of weight zero can hold what was not learned
+    if unknown is not None and unknown.any():  # unknown values can occur only in rows of weight zero
         findings.add("unweighted_levels", raw.name, int(np.count_nonzero(unknown)))
     if raw.n_missing:
         findings.add("missing", raw.name, raw.n_missing)
@@ -258,7 +258,7 @@ def _raise_nothing_left(declared: list[str | None]) -> None:
     if all(kind == "ignore" for kind in declared):
         raise ValueError("every column is declared 'ignore'; declare at least one column of another kind")
     raise ValueError(
-        "every cell is missing: nothing was observed in any column that is not ignored; check how the data "
+        "every cell is missing: no column that is not ignored has an observed value; check how the data "
         "were loaded"
     )
 
@@ -281,7 +281,7 @@ def _note_empty_rows(columns: list[Column], n_rows: int, findings: Findings) -> 
 
 
 def empty_rows_note(count: int, first: int) -> Note:
-    """Say that rows have no cell that was observed.
+    """Return the note on rows without observed values.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Centre and scale of real columns, at any magnitude that float64 can hold."""
+"""Center and scale of real columns, for all magnitudes of float64."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ import numpy as np
 
 
 def center_and_scale(values: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, float]:
-    """Give the weighted mean and standard deviation of the cells that are not NaN.
+    """Return the weighted mean and standard deviation of the values that are not NaN.
 
-    Values are first brought near 1 by an exact power of two, so that squares neither overflow at 1e200 nor
-    vanish at 1e-200. Cells of weight zero are left out before anything is summed: the result is bitwise the
-    same as without them.
+    Values are first scaled by an exact power of two to about 1, so that squares neither overflow at 1e200 nor underflow
+    at 1e-200. Values of weight zero are removed before any sum, so that the result is bitwise the same as without them.
 
     Parameters
     ----------
     values : ndarray of shape (n,)
         Finite numbers and NaN.
-    weights : ndarray of shape (n,), optional
+    weights : ndarray of shape (n,), default=None
         Non-negative weights.
 
     Returns
     -------
     center, scale : float
-        The scale of a constant column is 1; without any observation the result is (0, 1).
+        The scale of a constant column is 1; without observed values the result is (0, 1).
 
     Examples
     --------
@@ -44,7 +43,7 @@ def center_and_scale(values: np.ndarray, weights: np.ndarray | None = None) -> t
     if len(values) == 0:
         return 0.0, 1.0
     low, high = float(values.min()), float(values.max())
-    if low == high:  # decided by comparison: a rounded mean would leave a spread of 1e-17
+    if low == high:  # compared exactly: a rounded mean would give a deviation of 1e-17
         return low, 1.0
     exponent = math.frexp(max(abs(low), abs(high)))[1]
     scaled = np.ldexp(values, -exponent)
@@ -52,15 +51,17 @@ def center_and_scale(values: np.ndarray, weights: np.ndarray | None = None) -> t
     total = share.sum()
     mean = float((share * scaled).sum() / total)
     scaled -= mean
-    drift = float((share * scaled).sum() / total)  # what rounding left in the mean: matters at offset 1e9
+    drift = float(
+        (share * scaled).sum() / total
+    )  # the rounding error of the mean, which matters at an offset of 1e9
     variance = float((share * scaled * scaled).sum() / total) - drift * drift
     scale = math.ldexp(math.sqrt(max(variance, 0.0)), exponent)
-    # a spread below the smallest float is no spread that anyone can divide by
+    # a deviation that underflows to 0 cannot be divided by
     return math.ldexp(mean + drift, exponent), scale if scale > 0.0 else 1.0
 
 
 def standardize(values: np.ndarray, center: float, scale: float) -> np.ndarray:
-    """Give `(values - center) / scale` without intermediate overflow; NaN stays NaN.
+    """Return `(values - center) / scale` without intermediate overflow; NaN stays NaN.
 
     Examples
     --------
@@ -76,9 +77,9 @@ def standardize(values: np.ndarray, center: float, scale: float) -> np.ndarray:
 
 
 class Moments(NamedTuple):
-    """Total weight, mean and sum of squared deviations of some cells, in units of ``2**exponent``; their range.
+    """Total weight, mean and sum of squared deviations of some values in units of ``2**exponent``, and their range.
 
-    The mean is in two parts, since what rounding takes from it matters for the deviations at an offset of 1e9.
+    The mean is stored in two parts (``mean + drift``), because its rounding error matters at an offset of 1e9.
     """
 
     total: float
@@ -91,7 +92,7 @@ class Moments(NamedTuple):
 
 
 def moments(values: np.ndarray, weights: np.ndarray | None = None) -> Moments:
-    """Give the moments of the cells that are not NaN; `center_of` turns them into centre and scale.
+    """Return the moments of the values that are not NaN; `center_of` computes center and scale from them.
 
     Examples
     --------
@@ -117,7 +118,7 @@ def moments(values: np.ndarray, weights: np.ndarray | None = None) -> Moments:
 
 
 def merge_moments(parts: Sequence[Moments]) -> Moments:
-    """Add up the moments of several blocks, in their order."""
+    """Combine the moments of several chunks, in their order."""
     parts = [part for part in parts if part.total > 0.0] or parts[:1]
     exponent = max(part.exponent for part in parts)
     total = drift = squares = 0.0
@@ -136,7 +137,7 @@ def merge_moments(parts: Sequence[Moments]) -> Moments:
 
 
 def center_of(about: Moments) -> tuple[float, float]:
-    """Give centre and scale as `center_and_scale` does, from moments."""
+    """Return center and scale as `center_and_scale` does, from moments."""
     if about.total == 0.0:
         return 0.0, 1.0
     if about.low == about.high:

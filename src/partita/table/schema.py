@@ -1,4 +1,4 @@
-"""What a table must remember so that new data can be read in the same way, and codes turned back."""
+"""The schema of a table: what is needed to read new data in the same way, and to decode codes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _FAMILY_TYPES: dict[str, type] = {"bool": bool, "int": int, "float": float, "str
 
 @dataclass(frozen=True)
 class ColumnSchema:
-    """What is remembered of one column.
+    """The schema of one column.
 
     Attributes
     ----------
     name : str
         The column's name ("x0", "x1", ... for arrays).
     kind : {"real", "count", "binary", "categorical", "ignore"}
-        How its values are modelled.
+        How its values are modeled.
     family : {"bool", "int", "float", "str"} or None
         The type of the levels; None for columns without levels.
     levels : tuple
         The distinct values of a binary or categorical column in increasing order; code k means `levels[k]`.
     levels_declared : tuple
-        The categories that the container declared (pandas Categorical, polars Enum), also the unused ones, in
-        its order; empty where it declared none.
+        The categories that the container declared (pandas Categorical, polars Enum), including unused ones, in its
+        order; empty if it declared none.
     center, scale : float
         Mean and standard deviation of a real column.
     missing_code : int or None
@@ -56,11 +56,11 @@ class ColumnSchema:
 
     @property
     def n_levels(self) -> int:
-        """The number of values that codes stand for; a binary column has two even if one never occurs."""
+        """The number of levels; a binary column has two even if one of them does not occur."""
         return 2 if self.kind == "binary" else len(self.levels)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give a dictionary of plain Python objects that `json.dumps` takes."""
+        """Return a dictionary of plain Python objects, which `json.dumps` accepts."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -74,7 +74,7 @@ class ColumnSchema:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> ColumnSchema:
-        """Undo `to_dict`, refusing what `to_dict` cannot have written."""
+        """Restore from `to_dict`; raise an error for content that `to_dict` cannot have written."""
         try:
             column = cls(
                 name=saved["name"],
@@ -96,7 +96,7 @@ class ColumnSchema:
     def _check(self) -> None:
         fault = None
         if not isinstance(self.name, str) or self.kind not in KINDS:
-            fault = f"no column is called {self.name!r} with kind {self.kind!r}"
+            fault = f"name {self.name!r} or kind {self.kind!r} is not valid"
         elif not (math.isfinite(self.center) and math.isfinite(self.scale) and self.scale > 0):
             fault = f"center {self.center} and scale {self.scale} must be finite, the scale positive"
         elif self.kind in ("binary", "categorical"):
@@ -115,12 +115,12 @@ class ColumnSchema:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table, in order: everything that `predict` needs to read new data.
+    """The columns of a table, in order: all that `predict` needs to read new data.
 
     Attributes
     ----------
     columns : tuple of ColumnSchema
-        All columns, the ignored ones included.
+        All columns, including ignored ones.
     named : bool
         Whether the names came with the data and must match at predict time.
 
@@ -150,12 +150,12 @@ class Schema:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of all columns; passing them back as `kinds` reads the same data in the same way."""
+        """The kinds of all columns; with these as `kinds`, the same data are read in the same way."""
         return tuple(column.kind for column in self.columns)
 
     @property
     def feature_names(self) -> np.ndarray | None:
-        """The names as scikit-learn's `feature_names_in_` wants them; None if the data had none."""
+        """The names as in `feature_names_in_` of scikit-learn; None if the data had no names."""
         return np.array(self.names, dtype=object) if self.named else None
 
     @property
@@ -174,13 +174,13 @@ class Schema:
         return self.columns[name]
 
     def of_kind(self, kind: str) -> tuple[ColumnSchema, ...]:
-        """Give the columns of one kind, in order."""
+        """Return the columns of one kind, in order."""
         if kind not in KINDS:
             raise ValueError(f"unknown kind {kind!r}; choose from {', '.join(KINDS)}")
         return tuple(column for column in self.columns if column.kind == kind)
 
     def check_features(self, names: Sequence[str], named: bool, estimator_name: str) -> None:
-        """Check that data have the columns that this schema expects, with scikit-learn's messages.
+        """Check that data have the columns of this schema; the messages are those of scikit-learn.
 
         Names are compared if both sides have names; otherwise only the number of columns.
 
@@ -208,24 +208,24 @@ class Schema:
             )
 
     def decode(self, name: str | int, codes: Any) -> np.ndarray:
-        """Turn the codes of a binary or categorical column back into the user's values.
+        """Decode the codes of a binary or categorical column into the user's values.
 
         Parameters
         ----------
         name : str or int
             The column.
         codes : array-like of int
-            Positions in its levels, -1 for missing.
+            Positions among the levels, -1 for missing.
 
         Returns
         -------
         ndarray of object
-            The values, None where the code is -1, in the shape of `codes`.
+            The values, in the shape of `codes`; None for the code -1.
         """
         column = self.column(name)
         if column.kind not in ("binary", "categorical"):
             raise ValueError(
-                f"column {column.name!r} is {column.kind}, not coded; its values need no decoding"
+                f"column {column.name!r} is {column.kind} and has no codes; its values need no decoding"
             )
         positions = np.asarray(codes)
         if positions.dtype.kind not in "iu" and positions.size:
@@ -235,12 +235,12 @@ class Schema:
                 f"codes of column {column.name!r} must lie in -1 .. {len(column.levels) - 1}, "
                 f"got {int(positions.min())} .. {int(positions.max())}"
             )
-        # None comes last so that code -1 finds it
+        # None comes last, so that code -1 refers to it
         lookup = np.array([*column.levels, None], dtype=object)
         return lookup[positions.astype(np.intp)]
 
     def describe(self) -> str:
-        """Write a short text table of the columns and their kinds.
+        """Return a short text table of the columns and their kinds.
 
         Examples
         --------
@@ -258,7 +258,7 @@ class Schema:
         return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give a dictionary of plain Python objects that `json.dumps` takes."""
+        """Return a dictionary of plain Python objects, which `json.dumps` accepts."""
         return {
             "format": _FORMAT,
             "named": self.named,
@@ -267,7 +267,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Schema:
-        """Undo `to_dict`, refusing what `to_dict` cannot have written."""
+        """Restore from `to_dict`; raise an error for content that `to_dict` cannot have written."""
         if not isinstance(saved, Mapping) or saved.get("format") != _FORMAT:
             raise ValueError(
                 f"not a schema of format {_FORMAT}; it was written by another version of partita"

@@ -1,4 +1,4 @@
-"""Anything a user may pass as X, opened as named columns."""
+"""Open the types that a user may pass as X, as named columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from partita.table.cells import RawColumn, dates_error, parse_values
+from partita.table.cells import RawColumn, common_number_type, dates_error, parse_values
 from partita.table.notes import list_names
 
 _RESHAPE_HINT = (
@@ -20,9 +20,9 @@ _RESHAPE_HINT = (
 class Source(Protocol):
     """Named columns that can be read one at a time.
 
-    `named` tells that the names are the user's and must match at predict time; `labels` holds what the
-    container calls its columns; `uniform_family` gives the one sort of number that fills some columns of an
-    array, which then get one kind.
+    `named` is True if the names are the user's and must match at predict time; `labels` holds the column labels of the
+    container; `uniform_family` returns the common type of numbers in some columns of an array, which then have one
+    kind.
 
     Examples
     --------
@@ -42,20 +42,20 @@ class Source(Protocol):
 
 
 def is_sparse(X: Any) -> bool:
-    """Tell whether X is a scipy sparse matrix or array.
+    """Whether X is a scipy sparse matrix or array.
 
     Examples
     --------
     >>> is_sparse(np.eye(2))
     False
     """
-    # whoever holds a sparse matrix has imported scipy.sparse: no need to import it for everybody else
+    # if X is sparse, scipy.sparse was imported already: do not import it for other inputs
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(X))
 
 
 def open_source(X: Any) -> Source:
-    """Open X, whatever it is, as a `Source`.
+    """Open X as a `Source`.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _open_any(X: Any) -> Source:
     if isinstance(X, (str, bytes, set, frozenset)) or X is None:
         raise ValueError(
             f"Expected a two-dimensional table, got {type(X).__name__}; pass an array, a data frame or a "
-            "list of rows (of a file: partita.table.read_file(path).columns)"
+            "list of rows (for a file: partita.table.read_file(path).columns)"
         )
     frame = _open_frame(X)
     if frame is not None:
@@ -109,8 +109,8 @@ def _open_any(X: Any) -> Source:
 def _array_from_rows(rows: Sequence[Any]) -> np.ndarray:
     try:
         array = np.asarray(rows)
-        # numpy turns [1, "a"] into ["1", "a"], NaN beside text into "nan", and large integers
-        # beside small ones into rounded floats: keep the objects as they are
+        # numpy converts [1, "a"] to ["1", "a"], NaN beside text to "nan", and large integers beside small ones to
+        # rounded floats: keep the objects as they are
         altered = array.dtype.kind in "US" or (
             array.dtype.kind == "f" and bool(np.any(np.abs(array) >= 2.0**53))
         )
@@ -162,7 +162,7 @@ class ArraySource:
         self.labels: Sequence[Hashable] = self.names
 
     def uniform_family(self, positions: Sequence[int]) -> str | None:
-        """Give the sort of number that fills these columns; None if they hold text or different sorts."""
+        """Return the common type of numbers in these columns; None if they hold text or different types."""
         kind = self._data.dtype.kind
         if kind in "biuf":
             return {"b": "bool", "f": "float"}.get(kind, "int")
@@ -170,12 +170,10 @@ class ArraySource:
             return None
         columns = [self.column(position) for position in positions]
         families = {column.family for column in columns if column.n_missing < self.n_rows}
-        if families <= {"int", "float"}:
-            return "float" if "float" in families or not families else "int"
-        return "bool" if families == {"bool"} else None
+        return common_number_type(families)
 
     def column(self, position: int) -> RawColumn:
-        """Read one column; columns of objects are remembered, since parsing them is slow."""
+        """Read one column; columns of objects are cached, because parsing them is slow."""
         if position in self._parsed:
             return self._parsed[position]
         mask = None if self._mask is None else np.array(self._mask[:, position])
@@ -186,7 +184,7 @@ class ArraySource:
 
 
 class MappingSource:
-    """A mapping from names to columns of one length: the plainest of data frames.
+    """A mapping from names to columns of equal length.
 
     Examples
     --------
@@ -214,11 +212,11 @@ class MappingSource:
     def _checked(name: Any, column: Any) -> np.ndarray:
         array = column if isinstance(column, np.ndarray) else _array_from_rows(list(column))
         if array.ndim != 1:
-            raise ValueError(f"column {name!r} has {array.ndim} dimensions; a column is a list of values")
+            raise ValueError(f"column {name!r} has {array.ndim} dimensions; a column must have one")
         return array
 
     def uniform_family(self, positions: Sequence[int]) -> str | None:
-        """Columns of a mapping are as different as those of a frame."""
+        """Return None: every column of a mapping has its own type and kind."""
         return None
 
     def column(self, position: int) -> RawColumn:
@@ -229,7 +227,7 @@ class MappingSource:
 
 
 def _open_frame(X: Any) -> FrameSource | None:
-    # narwhals is imported here, not above: arrays do not need it
+    # narwhals is imported here because arrays do not need it
     import narwhals as nw
 
     try:
@@ -280,7 +278,7 @@ class FrameSource:
     """
 
     def __init__(self, frame: Any) -> None:
-        # all at once: asking some frames for one column at a time costs a pass over all columns each
+        # all at once: for some frames, each access to a single column is a pass over all columns
         self._series = list(frame.iter_columns())
         self.labels: Sequence[Hashable] = list(frame.columns)
         self.names = [str(label) for label in self.labels]
@@ -300,24 +298,24 @@ class FrameSource:
             raise ValueError(f"duplicate column names: {list_names(twice)}; rename them")
 
     def uniform_family(self, positions: Sequence[int]) -> str | None:
-        """Give None: every column of a frame has a dtype, and a kind, of its own."""
+        """Return None: every column of a frame has its own dtype and kind."""
         return None
 
     def column(self, position: int) -> RawColumn:
-        """Read one column, keeping integers exact next to missing cells."""
+        """Read one column; integers stay exact even if cells are missing."""
         import narwhals as nw
 
         name = self.names[position]
         series = self._series[position]
         if series.dtype.is_temporal():
             raise dates_error(name)
-        labelled = isinstance(series.dtype, (nw.Categorical, nw.Enum))
-        declared = _declared_levels(series) if labelled else ()
+        labeled = isinstance(series.dtype, (nw.Categorical, nw.Enum))
+        declared = _declared_levels(series) if labeled else ()
         missing = np.array(series.is_null().to_numpy(), dtype=bool)
         if not missing.any():
-            return parse_values(series.to_numpy(), name, labelled=labelled, declared=declared)
-        # With nulls in place, integers come out as rounded floats, and the nulls of an Arrow dictionary as
-        # one of its values: take the observed cells alone and put them back where they belong.
+            return parse_values(series.to_numpy(), name, labeled=labeled, declared=declared)
+        # With nulls, integers would be converted to rounded floats, and nulls of an Arrow dictionary to one of its
+        # values: convert only the observed cells, and put them back into their rows.
         seen = series.drop_nulls().to_numpy()
         values = (
             np.full(len(missing), None, object)
@@ -325,15 +323,15 @@ class FrameSource:
             else np.zeros(len(missing), seen.dtype)
         )
         values[~missing] = seen
-        return parse_values(values, name, missing, labelled=labelled, declared=declared)
+        return parse_values(values, name, missing, labeled=labeled, declared=declared)
 
 
 def _declared_levels(series: Any) -> tuple[Any, ...]:
-    """List the categories that a column declares, used or not; only pandas and polars Enum declare any."""
+    """List the declared categories of a column, including unused ones (pandas Categorical and polars Enum)."""
     native = series.to_native()
     categories = getattr(getattr(native, "cat", None), "categories", None)
     if categories is None:
         categories = getattr(series.dtype, "categories", ())
     listed = categories.tolist() if hasattr(categories, "tolist") else list(categories)
-    # anything else could not be written to JSON; such levels, if used, are refused when they are parsed
+    # other types cannot be written to JSON; if they occur as levels, parsing raises an error
     return tuple(listed) if all(isinstance(level, (str, int, float)) for level in listed) else ()

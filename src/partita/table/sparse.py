@@ -1,4 +1,4 @@
-"""Sparse matrices of counts, which stay sparse."""
+"""Read sparse matrices of counts, which stay sparse."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_sparse(
 ) -> Table:
     """Read a scipy sparse matrix whose columns are all counts, or all binary.
 
-    Cells that are not stored are zeros, as everywhere in scipy; none is missing.
+    Entries that are not stored are zeros, as in scipy; no entry is missing.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def read_sparse(
     Returns
     -------
     Table
-        With `sparse` set to a CSR array of float64 with sorted indices, without duplicates or stored zeros.
+        Its `sparse` is a CSR array of float64 with sorted indices, without duplicates or stored zeros.
 
     Examples
     --------
@@ -83,8 +83,8 @@ def _canonical(X: Any) -> Any:
     from scipy.sparse import csr_array
 
     counts = csr_array(X, dtype=np.float64, copy=True)
-    # equal matrices give equal arrays, whatever their format
-    counts.sum_duplicates()  # which also sorts the indices
+    # equal matrices give equal arrays in any format
+    counts.sum_duplicates()  # this also sorts the indices
     counts.eliminate_zeros()
     return counts
 
@@ -100,7 +100,7 @@ def _check_counts(counts: Any, kind: str, names: list[str]) -> None:
         allowed = "0 or 1" if kind == "binary" else "finite integers from 0 on"
         raise ValueError(
             f"{place(names[counts.indices[stored]], row)}: {data[stored]} in a sparse {kind} matrix; its "
-            f"values must be {allowed}, use '.toarray()' for other values and for missing cells"
+            f"values must be {allowed}; use '.toarray()' for other values and for missing cells"
         )
 
 
@@ -113,5 +113,5 @@ def _check_zero_one_levels(schema: Schema) -> None:
         if tuple(column.levels) != (0, 1):
             raise ValueError(
                 f"column {column.name!r} has the levels {column.levels!r} but a sparse matrix holds 0 and 1; "
-                "use '.toarray()' and the values of fit"
+                "use '.toarray()' and the same values as at fit"
             )

@@ -1,9 +1,9 @@
-"""What a block of rows says of its columns, and how such words add up to the schema of the whole table.
+"""Summaries of the columns of a chunk of rows, and the schema of the whole table from them.
 
-A column is summed up by the values that tell its kind and its levels: all distinct ones where they are few, else the
-smallest, the largest and those that betray a measurement. The rules of :mod:`partita.table.kinds` and
-:mod:`partita.table.columns` are then applied to these values alone, so that a table in blocks and the same table in
-memory have one schema.
+The summary of a column holds the values that determine its kind and levels: all distinct values if they are few,
+otherwise the smallest, the largest, and values that are typical of measurements. The rules of
+:mod:`partita.table.kinds` and :mod:`partita.table.columns` are then applied to these values, so that a table in chunks
+and the same table in memory have the same schema.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.table.cells import RawColumn
+from partita.table.cells import RawColumn, common_number_type
 from partita.table.columns import Policy
 from partita.table.kinds import KindsLike, resolve_kinds
 from partita.table.levels import distinct_values
@@ -25,20 +25,18 @@ from partita.table.scaling import Moments, center_of, merge_moments, moments
 from partita.table.schema import Schema
 from partita.table.sources import ArraySource, open_source
 
-__all__ = ["TableSummary", "learn_from_summaries", "shift_rows", "summarize"]
-
-MOST_VALUES = 1 << 17  # distinct values of a column that a summary holds
+MAX_VALUES = 1 << 17  # distinct values of a column in a summary
 ROW = re.compile(r"row (\d+)")
 
 
 @dataclass(frozen=True, eq=False)
-class TellingColumn(RawColumn):
-    """Telling values of a column, and how many of its cells are missing, hold the missing code, or were seen."""
+class ColumnSummary(RawColumn):
+    """Characteristic values of a column, and the numbers of missing cells, missing codes and observed cells."""
 
     n_absent: int = 0
     n_code: int = 0
     n_seen: int = 0
-    many: bool = False  # there are more distinct values than these
+    many: bool = False  # whether the column has more distinct values than these
     moments: Moments | None = None
 
     @property
@@ -46,50 +44,50 @@ class TellingColumn(RawColumn):
         return self.n_absent
 
     def without_code(self, code: int) -> tuple[RawColumn, int]:
-        """The code was taken out before the values were summed up."""
+        """Return the column itself: the code was removed before the summary was made."""
         return self, self.n_code
 
 
 class TableSummary(NamedTuple):
-    """Of one block: how its container names the columns, and each of them (None: ignored)."""
+    """The summary of one chunk: the names of its columns, and a summary per column (None: ignored)."""
 
     n_rows: int
     names: list[str]
     labels: Sequence[Any]
     named: bool
-    dtype: str | None  # kind of dtype of an array; None for frames, whose columns have their own
-    columns: list[TellingColumn | None]
-    n_empty: int = 0  # rows without any observed cell
+    dtype: str | None  # dtype.kind of an array; None for frames, whose columns have their own dtypes
+    columns: list[ColumnSummary | None]
+    n_empty: int = 0  # rows without observed cells
     first_empty: int = 0
 
 
 def summarize(
     container: Any, kinds: KindsLike, weights: np.ndarray | None = None, missing_code: int | None = None
 ) -> TableSummary:
-    """Sum up a block of rows.
+    """Summarize a chunk of rows.
 
     Parameters
     ----------
     container : array or data frame
-        The block.
+        The chunk.
     kinds : as in ``read_table``
-        What the user says of the columns.
-    weights : ndarray, optional
-        Of the rows; those of weight zero tell nothing.
-    missing_code : int, optional
-        Integer that means missing in columns that are declared categorical or binary.
+        The declared kinds of the columns.
+    weights : ndarray, default=None
+        Weights of the rows; rows of weight zero are ignored.
+    missing_code : int, default=None
+        An integer that means missing in columns that are declared categorical or binary.
 
     Examples
     --------
-    >>> block = summarize(np.array([[1.5, 2.0], [np.nan, 2.0]]), None)
-    >>> [(column.n_seen, column.n_missing) for column in block.columns]
+    >>> chunk = summarize(np.array([[1.5, 2.0], [np.nan, 2.0]]), None)
+    >>> [(column.n_seen, column.n_missing) for column in chunk.columns]
     [(1, 1), (2, 0)]
     """
     source = open_source(container)
     declared = resolve_kinds(kinds, source.names, source.labels)
     active = None if weights is None or weights.all() else weights > 0
     empty = np.ones(source.n_rows, bool)
-    columns: list[TellingColumn | None] = []
+    columns: list[ColumnSummary | None] = []
     for position, kind in enumerate(declared):
         if kind == "ignore":
             columns.append(None)
@@ -113,7 +111,7 @@ def _summarize_column(
     active: np.ndarray | None,
     weights: np.ndarray | None,
     n_code: int,
-) -> TellingColumn:
+) -> ColumnSummary:
     seen = raw.observed(active)
     if raw.family in ("int", "float") and kind in (None, "real"):
         about = moments(raw.as_floats(), weights)
@@ -121,25 +119,25 @@ def _summarize_column(
         about = None
     many = False
     if kind == "real" or (kind is None and raw.family == "float" and not raw.is_integral(active)):
-        values, many = _telling(seen), True
+        values, many = _characteristic(seen), True
     else:
         values = _as_array(distinct_values(seen), seen.dtype)
-        if len(values) > MOST_VALUES and kind not in ("categorical", "binary"):
-            values, many = np.concatenate([values[:MOST_VALUES], _telling(seen)]), True
-    return TellingColumn(
-        raw.name, values, None, raw.family, raw.labelled, raw.declared,
+        if len(values) > MAX_VALUES and kind not in ("categorical", "binary"):
+            values, many = np.concatenate([values[:MAX_VALUES], _characteristic(seen)]), True
+    return ColumnSummary(
+        raw.name, values, None, raw.family, raw.labeled, raw.declared,
         raw.n_missing, n_code, len(seen), many, about,
     )  # fmt: skip
 
 
-def _telling(seen: np.ndarray) -> np.ndarray:
-    """The smallest and the largest value, a zero, and one that is no integer, as far as they are there."""
+def _characteristic(seen: np.ndarray) -> np.ndarray:
+    """Return the smallest and the largest value, and if present a zero and a value that is not an integer."""
     if len(seen) == 0:
         return seen[:0]
-    telling = [seen[:11], [seen.min(), seen.max()], seen[seen == 0][:1]]
+    values = [seen[:11], [seen.min(), seen.max()], seen[seen == 0][:1]]
     if seen.dtype.kind == "f":
-        telling.append(seen[seen != np.floor(seen)][:1])
-    return np.unique(np.concatenate([np.asarray(part, dtype=seen.dtype) for part in telling]))
+        values.append(seen[seen != np.floor(seen)][:1])
+    return np.unique(np.concatenate([np.asarray(part, dtype=seen.dtype) for part in values]))
 
 
 def _as_array(values: list[Any], dtype: np.dtype[Any]) -> np.ndarray:
@@ -149,9 +147,9 @@ def _as_array(values: list[Any], dtype: np.dtype[Any]) -> np.ndarray:
 
 
 class SummarySource:
-    """The telling columns of a whole table, in the place of its columns."""
+    """The merged summaries of a table as a `Source`, in place of its columns."""
 
-    def __init__(self, parts: Sequence[TableSummary], columns: list[TellingColumn | None]):
+    def __init__(self, parts: Sequence[TableSummary], columns: list[ColumnSummary | None]):
         first = parts[0]
         self.names, self.labels, self.named = first.names, first.labels, first.named
         self.n_rows = sum(part.n_rows for part in parts)
@@ -171,15 +169,13 @@ class SummarySource:
         if not self._dtypes <= set("biufO"):
             return None
         families = {self.column(p).family for p in positions if getattr(self.column(p), "n_seen", 0)}
-        if families <= {"int", "float"}:
-            return "float" if "float" in families or not families else "int"
-        return "bool" if families == {"bool"} else None
+        return common_number_type(families)
 
 
 def learn_from_summaries(
     parts: Sequence[TableSummary], kinds: KindsLike, policy: Policy, findings: Findings
 ) -> Schema:
-    """The schema of the whole table from the summaries of its blocks, in the order of the rows.
+    """Learn the schema of the whole table from the summaries of its chunks, in the order of the rows.
 
     Examples
     --------
@@ -199,7 +195,7 @@ def learn_from_summaries(
     return Schema(tuple(scaled), schema.named)
 
 
-def _merged(parts: Sequence[TellingColumn | None]) -> TellingColumn | None:
+def _merged(parts: Sequence[ColumnSummary | None]) -> ColumnSummary | None:
     there = [part for part in parts if part is not None]
     if not there:
         return None
@@ -212,28 +208,28 @@ def _merged(parts: Sequence[TellingColumn | None]) -> TellingColumn | None:
         distinct = np.unique(np.concatenate(values))
     n_seen = sum(part.n_seen for part in there)
     many = any(part.many for part in there)
-    if (many or n_seen > len(distinct)) and len(distinct):  # some value comes twice: no identifier
+    if (many or n_seen > len(distinct)) and len(distinct):  # some value occurs twice: not an identifier
         distinct = np.concatenate([distinct, distinct[:1]])
     summed = [part.moments for part in there if part.moments is not None]
-    return TellingColumn(
+    return ColumnSummary(
         there[0].name, distinct, None, family,
-        any(part.labelled for part in there), max((part.declared for part in there), key=len),
+        any(part.labeled for part in there), max((part.declared for part in there), key=len),
         sum(part.n_absent for part in there), sum(part.n_code for part in there), n_seen, many,
         merge_moments(summed) if summed else None,
     )  # fmt: skip
 
 
-def _common_family(parts: Sequence[TellingColumn]) -> str:
+def _common_family(parts: Sequence[ColumnSummary]) -> str:
     families = {part.family for part in parts}
     if "str" in families and len(families) > 1:
         raise ValueError(
-            f"column {parts[0].name!r} holds text in some blocks and numbers in others; convert it to one type"
+            f"column {parts[0].name!r} holds text in some chunks and numbers in others; convert it to one type"
         )
     return next(family for family in ("str", "float", "int", "bool") if family in families)
 
 
 def shift_rows(message: str, start: int) -> str:
-    """A message about a row of a block as one about the row of the table.
+    """Turn a row number of a chunk into the row number of the table, in a message.
 
     Examples
     --------

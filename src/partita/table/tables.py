@@ -1,4 +1,4 @@
-"""The typed table that `read_table` gives back."""
+"""The typed table that `read_table` returns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from partita.table.schema import ColumnSchema, Schema
 
 
 class Column(NamedTuple):
-    """One modelled column: `values` is float64 with NaN (real, count) or integer codes with -1 (others).
+    """One modeled column: `values` is float64 with NaN (real, count) or integer codes with -1 (others).
 
     Examples
     --------
@@ -30,11 +30,11 @@ class Column(NamedTuple):
     values: np.ndarray
 
 
-class Block(NamedTuple):
+class KindBlock(NamedTuple):
     """All columns of one kind as one array.
 
     `values` is (n_rows, n_columns), C-contiguous, writable and owned by the caller (a CSR array if the table
-    is sparse); `n_levels` holds the number of levels per column, and nothing for real and count columns.
+    is sparse). `n_levels` holds the number of levels per column; it is empty for real and count columns.
 
     Examples
     --------
@@ -51,20 +51,20 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Typed columns, and the schema to read more of them.
+    """Typed columns, and the schema with which new data are read.
 
     Attributes
     ----------
     schema : Schema
-        All columns with their kinds, levels, centres and scales.
+        All columns with their kinds, levels, centers and scales.
     columns : list of Column
-        The modelled columns: those that are not ignored. Their arrays are read-only; empty if `sparse` is set.
+        The modeled columns, that is, those that are not ignored, as read-only arrays. Empty if `sparse` is set.
     n_rows : int
         The number of rows.
     weights : ndarray of shape (n_rows,)
         The validated sample weights, ones by default.
     notes : list of Note
-        What was unusual.
+        What was unusual about the data.
     sparse : scipy.sparse.csr_array or None
         The counts, if the input was sparse.
 
@@ -91,15 +91,15 @@ class Table:
         return {column.name: column for column in self.columns}
 
     def column(self, name: str) -> Column:
-        """Find a modelled column by name."""
+        """Find a modeled column by name."""
         if name in self._by_name:
             return self._by_name[name]
         known = self.schema.column(name)  # an unknown name fails here, with the list of names
         why = "the table is sparse" if self.sparse is not None else f"it is {known.kind!r}"
-        raise ValueError(f"column {name!r} has no values of its own: {why}")
+        raise ValueError(f"column {name!r} has no array of values: {why}")
 
     def take(self, rows: Any) -> Table:
-        """Give the table of some rows, under the same schema.
+        """Return the table of some rows, with the same schema.
 
         Parameters
         ----------
@@ -121,25 +121,25 @@ class Table:
             sparse=None if self.sparse is None else self.sparse[rows],
         )
 
-    def block(self, kind: str) -> Block:
-        """Gather the columns of one kind: real ones standardised, counts as floats, the others as codes.
+    def block(self, kind: str) -> KindBlock:
+        """Return the columns of one kind: real columns standardized, counts as floats, the others as codes.
 
         Parameters
         ----------
         kind : {"real", "count", "binary", "categorical"}
-            Which columns.
+            The kind of the columns.
 
         Returns
         -------
-        Block
-            `values`, `names` and `n_levels`; zero columns wide if the table has none of that kind.
+        KindBlock
+            `values`, `names` and `n_levels`; without columns if the table has none of that kind.
         """
         if kind == "ignore":
             raise ValueError("ignored columns are not read; choose real, count, binary or categorical")
         schemas = self.schema.of_kind(kind)
         names = tuple(schema.name for schema in schemas)
         if self.sparse is not None and schemas:
-            return Block(self.sparse.copy(), names, _level_counts(kind, schemas))
+            return KindBlock(self.sparse.copy(), names, _level_counts(kind, schemas))
         dtype: np.dtype[Any] = np.dtype(np.float64)
         if kind in ("binary", "categorical"):
             dtype = code_dtype(max((schema.n_levels for schema in schemas), default=0))
@@ -150,27 +150,27 @@ class Table:
                 values[:, position] = standardize(column.values, schema.center, schema.scale)
             else:
                 values[:, position] = column.values
-        return Block(values, names, _level_counts(kind, schemas))
+        return KindBlock(values, names, _level_counts(kind, schemas))
 
     def reals(self) -> np.ndarray:
-        """Give the standardised real columns, (n_rows, number of real columns), NaN where missing."""
+        """Return the standardized real columns, (n_rows, number of real columns), with NaN for missing cells."""
         return self.block("real").values
 
     def standardized(self, name: str) -> np.ndarray:
-        """Give one real column minus its centre, divided by its scale."""
+        """Return one real column minus its center, divided by its scale."""
         column, schema = self.column(name), self.schema.column(name)
         if column.kind != "real":
-            raise ValueError(f"column {name!r} is {column.kind}; only real columns are standardised")
+            raise ValueError(f"column {name!r} is {column.kind}; only real columns are standardized")
         return standardize(column.values, schema.center, schema.scale)
 
     def log_scale_rows(self) -> np.ndarray:
-        """Give what turns log densities of standardised cells into log densities in the user's units.
+        """Return the term that turns log densities of standardized values into log densities in the user's units.
 
         Returns
         -------
         ndarray of shape (n_rows,)
-            The sum of -log(scale) over the observed real cells of every row (the log Jacobian); add it to a
-            log density of `reals()`.
+            The sum of -log(scale) over the observed real cells of every row (the log Jacobian), to be added to a log
+            density of `reals()`.
         """
         total = np.zeros(self.n_rows)
         for column in self.columns:

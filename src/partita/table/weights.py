@@ -8,21 +8,21 @@ import numpy as np
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """Turn `sample_weight` into one finite, non-negative float64 number per row.
+    """Convert `sample_weight` to one finite, non-negative float64 number per row.
 
-    A weight of zero means that the row is absent for learning, though it still gets an answer.
+    A row of weight zero is not used for learning, but it is still labeled.
 
     Parameters
     ----------
     sample_weight : None, number or array-like of shape (n_rows,)
-        None stands for ones, a number for that weight in every row.
+        None means ones; a number is the weight of every row.
     n_rows : int
         The number of rows of the data.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        A fresh array; the argument is never changed.
+        A new array; the argument is never changed.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
 
 def _as_float_array(sample_weight: Any) -> np.ndarray:
     if isinstance(sample_weight, np.ma.MaskedArray):
-        # a masked weight is an unknown weight, which the check for NaN then names by row
+        # a masked weight is unknown; the check for NaN reports its row
         sample_weight = np.ma.filled(sample_weight.astype(np.float64), np.nan)
     try:
         array = np.asarray(sample_weight)

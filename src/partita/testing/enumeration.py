@@ -18,7 +18,7 @@ from partita.families.contract import datum, n_columns, observe, stats_start
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.labels import set_partitions
-from partita.partitions import bind, log_eppf, log_labelled
+from partita.partitions import bind, log_eppf, log_labeled
 from partita.testing.grids import completions
 
 
@@ -111,7 +111,7 @@ def enumerate_labels(blocks: Sequence[Block], prior: Any) -> EnumerationResult:
     """
     K = prior.n_components
     Z = np.array(list(itertools.product(range(K), repeat=n_rows(blocks[0].data))))
-    log_prior = [log_labelled(prior, np.bincount(z, minlength=K).astype(float)) for z in Z]
+    log_prior = [log_labeled(prior, np.bincount(z, minlength=K).astype(float)) for z in Z]
     return EnumerationResult(Z, np.array(log_prior) + _log_likelihood(blocks, Z))
 
 

@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from partita.engines.climb.seeding import label_statistics
 from partita.engines.passes.rows import Assignment
-from partita.execution import PartData
+from partita.execution import ShardData
 from partita.families import Block
 from partita.families.contract import n_parameters
 from partita.labels import label_histograms
@@ -49,7 +49,7 @@ def mdl(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> floa
 
 def _histograms(block: Block, weights: np.ndarray, z: np.ndarray, K: int) -> Histograms:
     """Label counts of every cluster; of a matrix in parts from its statistics, which have a total before the labels."""
-    if not isinstance(block.data, PartData):
+    if not isinstance(block.data, ShardData):
         return label_histograms(z, block.data, block.family.n_levels, weights=weights, n_clusters=K)
     counts = np.delete(label_statistics([block], weights, z, K).S[0].T, block.family.offsets[:-1], axis=1)
     return Histograms(counts, block.family.offsets - np.arange(len(block.family.offsets)))

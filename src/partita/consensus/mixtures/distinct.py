@@ -12,8 +12,8 @@ import numpy as np
 
 from partita.consensus.labelings import Labelings
 from partita.engines.climb.seeding import Objects
-from partita.execution import BLOCK_ROWS, PartData, Parts
-from partita.execution.columns import GridParts
+from partita.execution import CHUNK_ROWS, ShardData, Shards
+from partita.execution.columns import GridShards
 from partita.labels import signatures
 
 __all__ = ["Rows", "distinct_rows"]
@@ -49,10 +49,10 @@ def distinct_rows(labelings: Labelings) -> Rows:
     codes, weights = labelings.codes, labelings.weights
     n_rows, n_members = int(np.count_nonzero(weights)), len(labelings.n_levels)
     most = _most(n_rows, n_members)
-    if isinstance(codes, PartData) and isinstance(codes.parts, GridParts):
+    if isinstance(codes, ShardData) and isinstance(codes.shards, GridShards):
         return Rows(codes, weights)  # rows that nobody has as a whole
-    if isinstance(codes, PartData):
-        found = _streamed(codes.parts, weights, min(most, max(MOST_MERGED // n_members, BLOCK_ROWS)))
+    if isinstance(codes, ShardData):
+        found = _streamed(codes.shards, weights, min(most, max(MOST_MERGED // n_members, CHUNK_ROWS)))
         return found or Rows(codes, weights)
     distinct = signatures(codes, weights)
     if len(distinct.rows) > most:
@@ -62,7 +62,7 @@ def distinct_rows(labelings: Labelings) -> Rows:
 
 def _most(n_rows: int, n_members: int) -> int:
     """So many distinct rows are walked over; a few thousand always are."""
-    return max(min(int(WORTH * n_rows), MOST_BYTES // n_members), BLOCK_ROWS)
+    return max(min(int(WORTH * n_rows), MOST_BYTES // n_members), CHUNK_ROWS)
 
 
 class Merger:
@@ -102,12 +102,12 @@ class Merger:
         self._waiting, self._n_waiting = [], 0
 
 
-def _streamed(parts: Parts, weights: np.ndarray, most: int) -> Rows | None:
+def _streamed(parts: Shards, weights: np.ndarray, most: int) -> Rows | None:
     """Distinct rows of all parts, those that take part before those that do not; None if there are too many."""
     taking, others = Merger(), Merger()
     inverse = np.empty(parts.n_rows, np.int32)
     for lo, (present, absent, place) in zip(
-        parts.starts, parts.map(_distinct_of_part, None, parts.split(weights)), strict=False
+        parts.starts, parts.map(_distinct_of_shard, None, parts.split(weights)), strict=False
     ):
         taking.add(*present)
         others.add(*absent)
@@ -130,7 +130,7 @@ def _streamed(parts: Parts, weights: np.ndarray, most: int) -> Rows | None:
     )
 
 
-def _distinct_of_part(data: Any, _: Any, weights: np.ndarray) -> tuple[Any, Any, np.ndarray]:
+def _distinct_of_shard(data: Any, _: Any, weights: np.ndarray) -> tuple[Any, Any, np.ndarray]:
     """Distinct rows and weights of those that take part and of the others, and which of all these each row is."""
     active = weights > 0
     present = signatures(data[0][active], weights[active] if active.any() else None)

@@ -12,7 +12,7 @@ from partita.consensus.labelings import Labelings
 from partita.engines.climb.seeding import label_statistics
 from partita.engines.passes.rows import Parameters, assign_rows, log_joint_rows, plug_in, predictive
 from partita.estimator import RunningMixin
-from partita.execution import PartData
+from partita.execution import ShardData
 from partita.families import Block, Categorical
 from partita.fitting.climb import Fitted, Request
 from partita.metrics import perplexity
@@ -34,7 +34,7 @@ def label_block(
     array([1. , 0.5])
     """
     family = Categorical.default(n_levels, alpha=alpha, power=power, tied=True)
-    data = codes if isinstance(codes, PartData) else np.ascontiguousarray(codes)
+    data = codes if isinstance(codes, ShardData) else np.ascontiguousarray(codes)
     return Block(family, data, tuple(range(len(family.power))))
 
 

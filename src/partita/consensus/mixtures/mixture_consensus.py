@@ -169,7 +169,7 @@ class MixtureConsensus(LabelMixture):
         self.resume = resume
         self.verbose = verbose
 
-    def _passes_over_parts(self) -> bool:
+    def _passes_over_shards(self) -> bool:
         return True
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:

@@ -252,7 +252,7 @@ class NBCE(LabelMixture):
 
     # ---- fitting -------------------------------------------------------------------------------------------
 
-    def _passes_over_parts(self) -> bool:
+    def _passes_over_shards(self) -> bool:
         return self.inference in ("vb", "subclusters") and self.evidence != "estimated"
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:

@@ -14,7 +14,7 @@ import numpy as np
 
 from partita.engines.climb.vb import evidence
 from partita.engines.passes.rows import Statistics
-from partita.partitions import log_labelled
+from partita.partitions import log_labeled
 
 MAX_TRIES = 5  # pairs that are tried, with one pass each, before the search ends
 
@@ -26,9 +26,9 @@ def merge_pairs(families: Sequence[Any], prior: Any, statistics: Statistics) -> 
         return []
     first, second = (used[index] for index in np.triu_indices(len(used), 1))
     gains = np.array(
-        [log_labelled(prior, _pour(statistics.n, j, k)) for j, k in zip(first, second, strict=True)]
+        [log_labeled(prior, _pour(statistics.n, j, k)) for j, k in zip(first, second, strict=True)]
     )
-    gains -= log_labelled(prior, statistics.n)
+    gains -= log_labeled(prior, statistics.n)
     for lik, S in zip(families, statistics.S, strict=True):
         alone = evidence(lik, S).sum(axis=0)
         gains -= alone[first] + alone[second]

@@ -21,12 +21,12 @@ from partita.engines.passes.rows import (
     filled,
     log_joint_rows,
     n_stats,
-    parts_of,
     rows_in_memory,
+    shards_of,
     shells,
 )
-from partita.execution import row_blocks
-from partita.execution.columns import GridParts
+from partita.execution import row_chunks
+from partita.execution.columns import GridShards
 from partita.families.contract import expect
 from partita.families.registry import Block
 from partita.families.rows import scatter_rows
@@ -97,21 +97,21 @@ def label_statistics(
     if on_device(blocks):
         n, device_S, _, _ = count_labels(blocks, weights, z, K)
         return Statistics(n, tuple(device_S), np.nan, np.nan, 0.0)
-    parts = parts_of(blocks)
-    if isinstance(parts, GridParts):
+    parts = shards_of(blocks)
+    if isinstance(parts, GridShards):
         n = np.bincount(z[z >= 0], weights=weights[z >= 0], minlength=K)
         return Statistics(n, (label_grid(parts, blocks[0].family, weights, z, K),), np.nan, np.nan, 0.0)
     if parts is not None:
         own = list(zip(parts.split(weights), parts.split(z), strict=True))
         common = (shells([Block(*block[:3]) for block in blocks]), K, thetas)
-        total = parts.reduce(_label_part, common, own, add_up)
+        total = parts.reduce(_label_shard, common, own, add_up)
         return total._replace(log_likelihood=np.nan, entropy=np.nan)
     seen = np.flatnonzero(z >= 0)
     S = [np.zeros((n_stats(block.family), K)) for block in blocks]
     if thetas is None:
         thetas = [expect(block.family, s) for block, s in zip(blocks, S, strict=True)]
     hidden = 0.0
-    for part in row_blocks(len(seen)):
+    for part in row_chunks(len(seen)):
         rows = seen[part]
         R = np.zeros((len(rows), K))
         R[np.arange(len(rows)), z[rows]] = weights[rows]
@@ -121,7 +121,7 @@ def label_statistics(
     return Statistics(n, tuple(S), np.nan, np.nan, hidden)
 
 
-def _label_part(data: Sequence[Any], common: Any, own: Any) -> Statistics:
+def _label_shard(data: Sequence[Any], common: Any, own: Any) -> Statistics:
     blocks, K, thetas = common
     return label_statistics(filled(blocks, data), own[0], own[1], K, thetas)
 

@@ -20,7 +20,7 @@ from partita.engines.passes.rows import Parameters, Statistics, collect, roundin
 from partita.families.contract import expect, learn, n_columns, unconstrained, widened
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
-from partita.partitions import Gamma, StickBreaking, expect_log_weights, log_labelled, with_concentration
+from partita.partitions import Gamma, StickBreaking, expect_log_weights, log_labeled, with_concentration
 
 N_LEARN_STEPS = 3  # updates of the hyper-parameters per pass: they cost little and converge slowly
 HYPERPRIOR = Gamma(1.0, 1.0)  # of the concentration
@@ -78,7 +78,7 @@ def step(
 
 def bound(families: Sequence[Any], prior: Any, statistics: Statistics) -> float:
     """Lower bound of the log evidence, given that q(parameters) is optimal for the statistics."""
-    total = log_labelled(prior, statistics.n) + statistics.entropy + statistics.hidden
+    total = log_labeled(prior, statistics.n) + statistics.entropy + statistics.hidden
     return total + sum(float(evidence(lik, S).sum()) for lik, S in zip(families, statistics.S, strict=True))
 
 
@@ -99,7 +99,7 @@ def fit_concentration(prior: Any, n: np.ndarray) -> Any:
 
     def loss(log_c: float) -> float:
         c = math.exp(log_c)
-        return -log_labelled(with_concentration(prior, c), n) - HYPERPRIOR.log_density(c)
+        return -log_labeled(with_concentration(prior, c), n) - HYPERPRIOR.log_density(c)
 
     found = minimize_scalar(loss, bounds=(start - 1, start + 1), method="bounded", options={"xatol": 1e-4})
     return with_concentration(prior, math.exp(found.x)) if found.fun < loss(start) else prior
@@ -133,7 +133,7 @@ def largest_first(prior: Any, statistics: Statistics) -> Statistics:
     and this swaps all of them at once.
     """
     order = np.argsort(-statistics.n, kind="stable")
-    if log_labelled(prior, statistics.n[order]) <= log_labelled(prior, statistics.n):
+    if log_labeled(prior, statistics.n[order]) <= log_labeled(prior, statistics.n):
         return statistics
     return statistics._replace(
         n=statistics.n[order], S=tuple(np.ascontiguousarray(S[:, order]) for S in statistics.S)

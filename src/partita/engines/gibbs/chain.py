@@ -23,7 +23,7 @@ from partita.families.contract import constrained, n_columns, unconstrained
 from partita.families.registry import Block
 from partita.families.rows import log_marginals, refresh_clusters
 from partita.labels import canonical
-from partita.partitions import StickBreaking, bind, log_eppf, log_labelled, sample_hyper
+from partita.partitions import StickBreaking, bind, log_eppf, log_labeled, sample_hyper
 from partita.partitions.learning import slice_sample
 from partita.trace import Trace, join, label_dtype
 
@@ -167,7 +167,7 @@ def swap_labels(seating: Seating, prior: Any, rng: np.random.Generator) -> str:
     j, k = rng.choice(K, size=2, replace=False)
     swapped = seating.n.copy()
     swapped[[j, k]] = swapped[[k, j]]
-    if np.log(rng.random()) >= log_labelled(prior, swapped) - log_labelled(prior, seating.n):
+    if np.log(rng.random()) >= log_labeled(prior, swapped) - log_labeled(prior, seating.n):
         return "rejected"
     seating.n[:] = swapped
     for live in seating.blocks:
@@ -247,7 +247,7 @@ def log_joint(chain: Chain) -> float:
     """Log probability of data and labels under the present hyper-parameters."""
     seating, prior = chain.seating, chain.prior
     if isinstance(prior, StickBreaking):
-        K, total = len(seating.n), log_labelled(prior, seating.n)
+        K, total = len(seating.n), log_labeled(prior, seating.n)
     else:
         K = int(seating.K[0])
         total = log_eppf(prior, sweep.sizes(seating), K)

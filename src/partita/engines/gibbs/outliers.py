@@ -40,12 +40,12 @@ from partita.engines.gibbs.sweep import (
     weigh,
 )
 from partita.engines.passes.rows import Parameters, log_joint_rows
-from partita.execution import row_blocks
+from partita.execution import row_chunks
 from partita.families import put_rows, take
 from partita.families.contract import draw, hidden_rows, impute
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
-from partita.partitions import StickBreaking, log_eppf, log_labelled, log_mass, log_seat
+from partita.partitions import StickBreaking, log_eppf, log_labeled, log_mass, log_seat
 
 A, B = 1.0, 19.0  # Beta prior of the share of outliers; its mean is one row in twenty
 
@@ -290,7 +290,7 @@ def step_hidden(chain: OutlierChain, rng: np.random.Generator) -> None:
         block._replace(family=live.family) for block, live in zip(chain.shown, seating.blocks, strict=True)
     )
     u = rng.random(len(rows))
-    for part in row_blocks(len(rows)):
+    for part in row_chunks(len(rows)):
         L = log_joint_rows(shown, Parameters(np.zeros(K), thetas), rows[part])
         reseat_shown(
             prior, seating.z, seating.n, seating.slot_of, seating.name_of, K, fixed, rows[part], L, u[part],
@@ -385,7 +385,7 @@ def log_joint(chain: OutlierChain) -> float:
     n, prior = chain.seating.n, chain.prior
     total = log_prior_outliers(int(chain.out.sum()), len(chain.out)) + chain.log_background[chain.out].sum()
     if isinstance(prior, StickBreaking):
-        total += log_labelled(prior, n)
+        total += log_labeled(prior, n)
     elif n.any():
         total += log_eppf(prior, n[n > 0], int(np.count_nonzero(n)))
     used = n > 0

@@ -20,7 +20,7 @@ from partita.engines.climb.seeding import label_statistics
 from partita.engines.gibbs.drawing import draw_slot, whole_blocks
 from partita.engines.gibbs.sweep import Seating, labels, rebuild
 from partita.engines.passes.rows import Parameters, log_joint_rows
-from partita.execution import row_blocks
+from partita.execution import row_chunks
 from partita.families import n_rows, take
 from partita.families.contract import draw, hidden_rows, impute
 from partita.families.registry import Block
@@ -57,7 +57,7 @@ def step(
     K = len(seating.n) if fixed else int(seating.K[0])
     thetas = tuple(draw(live.family, np.ascontiguousarray(live.S[:, :K]), rng) for live in seating.blocks)
     u = rng.random(len(rows))
-    for part in row_blocks(len(rows)):
+    for part in row_chunks(len(rows)):
         L = log_joint_rows(shown, Parameters(np.zeros(K), thetas), rows[part])
         reseat_shown(
             prior, seating.z, seating.n, seating.slot_of, seating.name_of, K, fixed, rows[part], L, u[part]

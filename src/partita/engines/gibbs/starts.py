@@ -16,7 +16,7 @@ from partita.engines.climb.seeding import seed_parameters, seed_statistics
 from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.chain import Start
-from partita.engines.passes.rows import assign_rows, log_joint_rows, parts_of, predictive, rows_in_memory
+from partita.engines.passes.rows import assign_rows, log_joint_rows, predictive, rows_in_memory, shards_of
 from partita.families import n_rows, take
 from partita.families.registry import Block
 from partita.labels import canonical
@@ -99,7 +99,7 @@ def find_start(
 
 def _taken(blocks: Sequence[Block], rows: np.ndarray, N: int) -> list[Block]:
     """Blocks of these rows alone."""
-    if parts_of(blocks) is not None:
+    if shards_of(blocks) is not None:
         return list(rows_in_memory(blocks, rows)[0])
     if N <= SAMPLE_ROWS and len(rows) == n_rows(blocks[0].data) and np.array_equal(rows, np.arange(N)):
         return list(blocks)

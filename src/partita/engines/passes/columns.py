@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.exact_sums import ExactSums, add_exactly, merge_sums
-from partita.execution import row_blocks
-from partita.execution.columns import GridParts
+from partita.execution import row_chunks
+from partita.execution.columns import GridShards
 from partita.families.categorical import Categorical
 from partita.families.rows import normalize_rows, project_rows, scatter_rows
 
@@ -44,12 +44,12 @@ def piece_families(family: Categorical, cuts: np.ndarray) -> list[tuple[Categori
     return found
 
 
-def _sides(parts: GridParts, family: Categorical, theta: np.ndarray) -> tuple[list[Any], list[slice]]:
+def _sides(parts: GridShards, family: Categorical, theta: np.ndarray) -> tuple[list[Any], list[slice]]:
     pieces = piece_families(family, parts.cuts)
     return [(one, np.ascontiguousarray(theta[rows])) for one, rows in pieces], [rows for _, rows in pieces]
 
 
-def _own(parts: GridParts, *arrays: np.ndarray | None) -> list[Any]:
+def _own(parts: GridShards, *arrays: np.ndarray | None) -> list[Any]:
     cut = [parts.split(array) for array in arrays]
     return [(int(lo), *(pieces[i] for pieces in cut)) for i, lo in enumerate(parts.starts[:-1])]
 
@@ -75,7 +75,7 @@ def whole_weights(share: Any) -> np.ndarray:
 
 
 def collect_grid(
-    parts: GridParts, family: Categorical, theta: np.ndarray, log_weights: np.ndarray, weights: np.ndarray
+    parts: GridShards, family: Categorical, theta: np.ndarray, log_weights: np.ndarray, weights: np.ndarray
 ) -> ExactSums:
     """Exact sums over all row chunks: sizes, sums over the objects, statistics."""
     sides, _ = _sides(parts, family, theta)
@@ -95,7 +95,7 @@ def project_piece(piece: Any, side: Any, own: Any) -> np.ndarray:
     """Log likelihood of the columns of a piece, rows x clusters."""
     family, theta = side
     L = np.zeros((len(piece[0]), theta.shape[1]))
-    for rows in row_blocks(len(L), start=own[0]):
+    for rows in row_chunks(len(L), start=own[0]):
         share = np.zeros((len(rows), theta.shape[1]))
         project_rows(family, piece[0], rows, theta, share)
         L[rows] = share
@@ -109,7 +109,7 @@ def normalize_pieces(
     start, weights = own[0], whole_weights(own[1])
     R = log_weights + sum(shares)
     total: Any = None
-    for rows in row_blocks(len(R), start=start):
+    for rows in row_chunks(len(R), start=start):
         block, sums = np.ascontiguousarray(R[rows]), np.zeros(3)
         normalize_rows(block, np.ascontiguousarray(weights[rows]), sums)
         R[rows] = block
@@ -127,7 +127,7 @@ def scatter_piece(both: Any, side: Any, own: Any) -> tuple[np.ndarray, np.ndarra
     """Statistics of the columns of a piece: the sum, and what it lacks."""
     (piece, (R, _)), (family, theta) = both, side
     total: Any = None
-    for rows in row_blocks(len(R), start=own[0]):
+    for rows in row_chunks(len(R), start=own[0]):
         S = np.zeros(theta.shape)
         scatter_rows(family, piece[0], rows, theta, np.ascontiguousarray(R[rows]), S)
         total = ([S], [np.zeros_like(S)]) if total is None else add_exactly(total, [S])
@@ -135,7 +135,7 @@ def scatter_piece(both: Any, side: Any, own: Any) -> tuple[np.ndarray, np.ndarra
 
 
 def assign_grid(
-    parts: GridParts, family: Categorical, theta: np.ndarray, log_weights: np.ndarray
+    parts: GridShards, family: Categorical, theta: np.ndarray, log_weights: np.ndarray
 ) -> list[Any]:
     """Assignments of each row chunk."""
     sides, _ = _sides(parts, family, theta)
@@ -158,7 +158,7 @@ def _itself(item: Any) -> Any:
 
 
 def label_grid(
-    parts: GridParts, family: Categorical, weights: np.ndarray, z: np.ndarray, K: int
+    parts: GridShards, family: Categorical, weights: np.ndarray, z: np.ndarray, K: int
 ) -> np.ndarray:
     """Statistics of given labels."""
     sides, _ = _sides(parts, family, np.zeros((int(family.offsets[-1]), K)))
@@ -171,7 +171,7 @@ def count_piece(piece: Any, side: Any, own: Any) -> np.ndarray:
     family, theta = side
     _, weights, z = own
     S = np.zeros(theta.shape)
-    for rows in row_blocks(len(z)):
+    for rows in row_chunks(len(z)):
         R = np.zeros((len(rows), theta.shape[1]))
         seen = np.flatnonzero(z[rows] >= 0)
         R[seen, z[rows][seen]] = weights[rows][seen]
@@ -179,7 +179,7 @@ def count_piece(piece: Any, side: Any, own: Any) -> np.ndarray:
     return S
 
 
-def take_grid(parts: GridParts, rows: Sequence[np.ndarray]) -> np.ndarray:
+def take_grid(parts: GridShards, rows: Sequence[np.ndarray]) -> np.ndarray:
     """The labels of some rows of each row chunk, all columns."""
     found = parts.map_pieces(take_piece, [None] * (len(parts.cuts) - 1), list(rows))
     return np.concatenate([np.concatenate(pieces, axis=1) for pieces in found])

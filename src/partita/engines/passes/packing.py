@@ -17,8 +17,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from partita.engines.passes.device import on_device
-from partita.execution import PartData
-from partita.execution.columns import GridParts
+from partita.execution import ShardData
+from partita.execution.columns import GridShards
 from partita.families import Bernoulli, Categorical
 from partita.families.contract import n_columns, project, scatter, stats_start
 from partita.families.registry import Block
@@ -95,8 +95,8 @@ def pack(blocks: Sequence[Block], n_rows: int) -> tuple[Any, ...]:
     """
     if on_device(blocks):
         return tuple(blocks)
-    if len(blocks) and isinstance(blocks[0].data, PartData):
-        return _packed_parts(blocks, n_rows)
+    if len(blocks) and isinstance(blocks[0].data, ShardData):
+        return _packed_shards(blocks, n_rows)
     return tuple(_packed(block) if _is_worth_it(block, n_rows) else block for block in blocks)
 
 
@@ -125,20 +125,20 @@ def _groups(block: Block) -> list[list[int]]:
     return groups
 
 
-def _packed_parts(blocks: Sequence[Block], n_rows: int) -> tuple[Any, ...]:
-    apart = isinstance(blocks[0].data.parts, GridParts)  # columns that are packed together lie together
+def _packed_shards(blocks: Sequence[Block], n_rows: int) -> tuple[Any, ...]:
+    apart = isinstance(blocks[0].data.shards, GridShards)  # columns that are packed together lie together
     if apart or not all(_is_worth_it(block, n_rows) for block in blocks):
         return tuple(blocks)
     layouts = [_layout(block) for block in blocks]
     common = [(block.data.index, layout) for block, layout in zip(blocks, layouts, strict=True)]
-    codes = blocks[0].data.parts.derive(_pack_part, common)
+    codes = blocks[0].data.shards.derive(_pack_shard, common)
     return tuple(
-        PackedBlock(*block, layout.states, PartData(codes, index), layout.levels)  # type: ignore[arg-type]
+        PackedBlock(*block, layout.states, ShardData(codes, index), layout.levels)  # type: ignore[arg-type]
         for index, (block, layout) in enumerate(zip(blocks, layouts, strict=True))
     )
 
 
-def _pack_part(data: Sequence[Any], common: Any, _: Any) -> tuple[np.ndarray, ...]:
+def _pack_shard(data: Sequence[Any], common: Any, _: Any) -> tuple[np.ndarray, ...]:
     return tuple(_codes(data[index], layout) for index, layout in common)
 
 

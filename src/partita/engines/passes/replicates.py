@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.exact_sums import ExactSums, add_exactly, merge_sums
-from partita.engines.passes.rows import filled, parts_of, shells
-from partita.execution import Serial, row_blocks
+from partita.engines.passes.rows import filled, shards_of, shells
+from partita.execution import Serial, row_chunks
 from partita.families.contract import partly_seen
 from partita.families.registry import Block
 
@@ -52,10 +52,10 @@ def map_copies(
     marks : ndarray, optional
         Of all copies, filled in place.
     """
-    parts = parts_of(blocks)
+    parts = shards_of(blocks)
     if parts is None:
         results = (executor or Serial()).map(
-            lambda rows: _one(function, common, blocks, rows, first, z), row_blocks(len(first) - 1)
+            lambda rows: _one(function, common, blocks, rows, first, z), row_chunks(len(first) - 1)
         )
         total: ExactSums | None = None
         for lo, marked, sums in results:
@@ -67,20 +67,20 @@ def map_copies(
             for lo, hi in zip(parts.starts, parts.starts[1:], strict=False)
         ]
         total = None
-        for lo, marked, sums in parts.map(_pass_part, (function, common, shells(blocks)), own):
+        for lo, marked, sums in parts.map(_pass_shard, (function, common, shells(blocks)), own):
             _put(marks, lo, marked)
             total = sums if total is None else merge_sums(total, sums)
     assert total is not None
     return [value + lack for value, lack in zip(*total, strict=True)]
 
 
-def _pass_part(data: Sequence[Any], common: Any, own: Any) -> tuple[int, np.ndarray | None, ExactSums]:
+def _pass_shard(data: Sequence[Any], common: Any, own: Any) -> tuple[int, np.ndarray | None, ExactSums]:
     function, about, blocks = common
     start, first, z = own
     here = filled(blocks, data)
     total: ExactSums | None = None
     pieces = []
-    for rows in row_blocks(len(first) - 1, start=start):
+    for rows in row_chunks(len(first) - 1, start=start):
         copies = first[rows[0] : rows[-1] + 2]
         marked, sums = function(here, rows, copies, z[copies[0] - first[0] : copies[-1] - first[0]], about)
         pieces.append(marked)
@@ -107,13 +107,13 @@ def _begin(sums: Sequence[np.ndarray]) -> ExactSums:
 
 def any_partly_seen(blocks: Sequence[Block]) -> list[str]:
     """Names of the families of blocks that have vectors of which only some coordinates were seen."""
-    parts = parts_of(blocks)
+    parts = shards_of(blocks)
     if parts is None:
         seen = [partly_seen(block.family, block.data) for block in blocks]
     else:
-        seen = list(np.any(list(parts.map(_partly_seen_part, shells(blocks))), axis=0))
+        seen = list(np.any(list(parts.map(_partly_seen_shard, shells(blocks))), axis=0))
     return [type(block.family).__name__ for block, partly in zip(blocks, seen, strict=True) if partly]
 
 
-def _partly_seen_part(data: Sequence[Any], blocks: Any, _: Any) -> list[bool]:
+def _partly_seen_shard(data: Sequence[Any], blocks: Any, _: Any) -> list[bool]:
     return [partly_seen(block.family, block.data) for block in filled(blocks, data)]

@@ -1,7 +1,7 @@
 """One pass over the rows: log joints, responsibilities, statistics. What EM, VB, CVB and predictions share.
 
 A pass never holds an objects x clusters matrix: a block of rows is scored, normalised and added to the
-statistics before the next one is touched. Blocks whose data lie in parts (:class:`partita.execution.PartData`) are
+statistics before the next one is touched. Blocks whose data lie in parts (:class:`partita.execution.ShardData`) are
 passed over part by part, wherever these are; the functions that do so are at the top level, as they may travel.
 """
 
@@ -32,8 +32,8 @@ from partita.engines.passes.device import (
 )
 from partita.engines.passes.exact_sums import ExactSums, add_exactly, merge_sums
 from partita.engines.passes.packing import PackedBlock
-from partita.execution import PartData, Parts, Serial, row_blocks
-from partita.execution.columns import GridParts
+from partita.execution import Serial, ShardData, Shards, row_chunks
+from partita.execution.columns import GridShards
 from partita.families.contract import cache_start, n_columns, spread_start, stats_start
 from partita.families.data import join, take
 from partita.families.registry import Block
@@ -48,7 +48,7 @@ from partita.families.rows import (
 __all__ = [
     "Assignment",
     "Parameters",
-    "PartScore",
+    "ShardScore",
     "Statistics",
     "add_up",
     "assign_rows",
@@ -60,11 +60,11 @@ __all__ = [
     "n_spread",
     "n_stats",
     "normalized",
-    "parts_of",
     "plug_in",
     "predictive",
     "rounding_error",
     "rows_in_memory",
+    "shards_of",
     "shells",
 ]
 
@@ -120,9 +120,9 @@ def log_joint_rows(blocks: Sequence[Block], parameters: Parameters, rows: np.nda
     return L
 
 
-def parts_of(blocks: Sequence[Any]) -> Parts | None:
+def shards_of(blocks: Sequence[Any]) -> Shards | None:
     """The parts in which the data of the blocks lie; None where they are in memory."""
-    return blocks[0].data.parts if len(blocks) and isinstance(blocks[0].data, PartData) else None
+    return blocks[0].data.shards if len(blocks) and isinstance(blocks[0].data, ShardData) else None
 
 
 def shells(blocks: Sequence[Any]) -> list[Any]:
@@ -139,21 +139,21 @@ def rows_in_memory(blocks: Sequence[Any], rows: np.ndarray) -> tuple[Sequence[An
     """Blocks that hold these rows (in ascending order, if they lie in parts), and where they are in them."""
     if on_device(blocks):
         return [block._replace(data=fetch_rows(block.data, rows)) for block in blocks], np.arange(len(rows))
-    parts = parts_of(blocks)
+    parts = shards_of(blocks)
     if parts is None:
         return blocks, rows
     cuts = np.searchsorted(rows, parts.starts)
     own = [rows[lo:hi] - start for lo, hi, start in zip(cuts, cuts[1:], parts.starts, strict=False)]
     plain = [Block(*block[:3]) for block in blocks]
-    if isinstance(parts, GridParts):
+    if isinstance(parts, GridShards):
         return [plain[0]._replace(data=take_grid(parts, own))], np.arange(len(rows))
-    found = list(parts.map(_take_part, [block.data.index for block in plain], own))
+    found = list(parts.map(_take_shard, [block.data.index for block in plain], own))
     data = (join([part[b] for part in found]) for b in range(len(plain)))
     held = [block._replace(data=values) for block, values in zip(plain, data, strict=True)]
     return held, np.arange(len(rows))
 
 
-def _take_part(data: Sequence[Any], indices: Sequence[int], rows: np.ndarray) -> list[Any]:
+def _take_shard(data: Sequence[Any], indices: Sequence[int], rows: np.ndarray) -> list[Any]:
     return [take(data[index], rows) for index in indices]
 
 
@@ -170,16 +170,16 @@ def collect(
         n, S, log_likelihood, entropy = collect_on_device(scorer, weights)
         return Statistics(n, tuple(S), log_likelihood, entropy, 0.0)
     sides = [_walked(block, theta) for block, theta in zip(blocks, parameters.thetas, strict=True)]
-    if isinstance(sides[0][1], PartData):
-        parts = sides[0][1].parts
-        if isinstance(parts, GridParts):
+    if isinstance(sides[0][1], ShardData):
+        parts = sides[0][1].shards
+        if isinstance(parts, GridShards):
             family, _, theta = sides[0]
             return _kept(
                 journal, parameters, collect_grid(parts, family, theta, parameters.log_weights, weights)
             )
         travelling = [(family, data.index, theta) for family, data, theta in sides]
         own = list(zip(parts.starts.tolist(), weight_shares(parts.split(weights)), strict=False))
-        found = parts.reduce(_collect_part, (travelling, parameters.log_weights), own, merge_sums)
+        found = parts.reduce(_collect_shard, (travelling, parameters.log_weights), own, merge_sums)
     else:
         found = _walk(sides, parameters.log_weights, weights, executor)
     return _kept(journal, parameters, found, blocks)
@@ -203,7 +203,7 @@ def _of_levels(blocks: Sequence[Any], sums: Sequence[np.ndarray]) -> tuple[np.nd
     )
 
 
-def _collect_part(data: Sequence[Any], common: Any, own: tuple[int, np.ndarray]) -> ExactSums:
+def _collect_shard(data: Sequence[Any], common: Any, own: tuple[int, np.ndarray]) -> ExactSums:
     travelling, log_weights = common
     sides = [(family, data[index], theta) for family, index, theta in travelling]
     start, weights = own
@@ -231,7 +231,7 @@ def _walk(
         return [R.sum(axis=0), sums, *S]
 
     total: ExactSums | None = None
-    for result in (executor or Serial()).map(one, row_blocks(len(weights), start=start)):
+    for result in (executor or Serial()).map(one, row_chunks(len(weights), start=start)):
         total = (result, [np.zeros_like(s) for s in result]) if total is None else add_exactly(total, result)
     assert total is not None
     return total
@@ -270,20 +270,20 @@ def _walked(block: Any, theta: np.ndarray) -> tuple[Any, Any, np.ndarray]:
     return block.family, block.data, theta
 
 
-class PartScore(NamedTuple):
+class ShardScore(NamedTuple):
     """A scorer of rows that lie in parts: it is made where a part is."""
 
     make: Callable[..., Scorer]
     blocks: Sequence[Any]
     about: tuple[Any, ...]
-    parts: Parts
+    shards: Shards
 
 
 def plug_in(blocks: Sequence[Block], parameters: Parameters) -> Any:
     """Scores rows under given parameters."""
-    parts = parts_of(blocks)
+    parts = shards_of(blocks)
     if parts is not None:
-        return PartScore(plug_in, _plain(blocks), (parameters,), parts)
+        return ShardScore(plug_in, _plain(blocks), (parameters,), parts)
     if on_device(blocks):
         return score_by_parameters(blocks, parameters.log_weights, parameters.thetas)
     return lambda rows: log_joint_rows(blocks, parameters, rows)
@@ -295,9 +295,9 @@ def _plain(blocks: Sequence[Any]) -> list[Block]:
 
 def predictive(blocks: Sequence[Block], S: Sequence[np.ndarray], log_weights: np.ndarray) -> Any:
     """Scores rows under the data of every cluster, parameters integrated out."""
-    parts = parts_of(blocks)
+    parts = shards_of(blocks)
     if parts is not None:
-        return PartScore(predictive, _plain(blocks), (S, log_weights), parts)
+        return ShardScore(predictive, _plain(blocks), (S, log_weights), parts)
     if on_device(blocks):
         return score_by_data(blocks, S, log_weights)
     K = len(log_weights)
@@ -323,22 +323,22 @@ def label_rows(
     if isinstance(score, DeviceScorer):
         return label_on_device(score)
     proba, log_likelihood = np.empty((n_rows, n_clusters)), np.empty(n_rows)
-    if isinstance(score, PartScore):
+    if isinstance(score, ShardScore):
         about = (score.make, score.blocks, score.about, n_clusters)
-        found = score.parts.map(_label_part, about, np.diff(score.parts.starts).tolist())
-        for lo, (part, values) in zip(score.parts.starts, found, strict=False):
+        found = score.shards.map(_label_shard, about, np.diff(score.shards.starts).tolist())
+        for lo, (part, values) in zip(score.shards.starts, found, strict=False):
             proba[lo : lo + len(part)], log_likelihood[lo : lo + len(part)] = part, values
         return proba, log_likelihood
 
     def one(rows: np.ndarray) -> None:
         proba[rows], log_likelihood[rows] = normalized(score(rows))
 
-    for _ in (executor or Serial()).map(one, row_blocks(n_rows)):
+    for _ in (executor or Serial()).map(one, row_chunks(n_rows)):
         pass
     return proba, log_likelihood
 
 
-def _label_part(data: Sequence[Any], common: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+def _label_shard(data: Sequence[Any], common: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     make, blocks, about, n_clusters = common
     return label_rows(make(filled(blocks, data), *about), n_rows, n_clusters)
 
@@ -348,14 +348,14 @@ def assign_rows(score: Any, n_rows: int, executor: Any = None) -> Assignment:
     if isinstance(score, DeviceScorer):
         return Assignment(*assign_on_device(score))
     out = Assignment(*(np.empty(n_rows, dtype) for dtype in (np.int64, float, float, float)))
-    if isinstance(score, PartScore):
+    if isinstance(score, ShardScore):
         about = (score.make, score.blocks, score.about)
-        if isinstance(score.parts, GridParts) and score.make is plug_in:
+        if isinstance(score.shards, GridShards) and score.make is plug_in:
             at = score.about[0]
-            found: Any = assign_grid(score.parts, score.blocks[0].family, at.thetas[0], at.log_weights)
+            found: Any = assign_grid(score.shards, score.blocks[0].family, at.thetas[0], at.log_weights)
         else:
-            found = score.parts.map(_assign_part, about, np.diff(score.parts.starts).tolist())
-        for lo, part in zip(score.parts.starts, found, strict=False):
+            found = score.shards.map(_assign_shard, about, np.diff(score.shards.starts).tolist())
+        for lo, part in zip(score.shards.starts, found, strict=False):
             for whole, piece in zip(out, part, strict=True):
                 whole[lo : lo + len(piece)] = piece
         return out
@@ -367,12 +367,12 @@ def assign_rows(score: Any, n_rows: int, executor: Any = None) -> Assignment:
         out.entropy[rows] = -xlogy(P, P).sum(axis=1)
         out.log_likelihood[rows] = log_likelihood
 
-    for _ in (executor or Serial()).map(one, row_blocks(n_rows)):
+    for _ in (executor or Serial()).map(one, row_chunks(n_rows)):
         pass
     return out
 
 
-def _assign_part(data: Sequence[Any], common: Any, n_rows: int) -> Assignment:
+def _assign_shard(data: Sequence[Any], common: Any, n_rows: int) -> Assignment:
     make, blocks, about = common
     found = assign_rows(make(filled(blocks, data), *about), n_rows)
     return found._replace(labels=found.labels.astype(np.int32))

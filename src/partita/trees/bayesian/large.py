@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.rows import predictive
-from partita.execution import row_blocks
+from partita.execution import row_chunks
 from partita.families.registry import Block
 from partita.trees.bayesian.cut import leaf_labels
 from partita.trees.bayesian.merging import Leaves, Merges, grow
@@ -92,7 +92,7 @@ def _deal(families, blocks, leaves, concentration, rng, group, rows) -> list[np.
     )
     score = predictive(blocks, S, np.log(np.bincount(labels)))
     part = np.empty(len(rows), np.int64)
-    for some in row_blocks(len(rows)):
+    for some in row_chunks(len(rows)):
         part[some] = score(rows[some]).argmax(axis=1)
     parts = [rows[part == g] for g in range(n_parts) if (part == g).any()]
     if len(parts) == 1:  # nothing tells these rows apart: any division will do

@@ -9,7 +9,7 @@ import numpy as np
 
 from partita.engines.passes.rows import Statistics, n_stats, predictive
 from partita.estimator import FitReport
-from partita.execution import row_blocks
+from partita.execution import row_chunks
 from partita.families import Block, entry_of, family_entry
 from partita.fitting.profiles import profile_columns
 from partita.fitting.storage import check_array, check_family
@@ -80,7 +80,7 @@ def probabilities(
     K = found.n_clusters
     score = predictive(blocks, found.S, np.log(found.sizes))
     out = np.empty((n_rows, K) if own is None else n_rows)
-    for rows in row_blocks(n_rows, max(CELLS // (2 * K), 1)):
+    for rows in row_chunks(n_rows, max(CELLS // (2 * K), 1)):
         P, _ = descend(score(rows), found.pairs, found.log_odds)
         out[rows] = P if own is None else P[np.arange(len(rows)), own[rows]]
     return out

@@ -9,13 +9,12 @@ columns of a view row by row (a sweep reads one row from left to right).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from partita.engines.passes.rows import n_stats
-from partita.families import Categorical, Counts
+from partita.families.columns import column_by_column, put_columns, take_columns, take_data
 from partita.families.contract import n_columns
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
@@ -30,84 +29,6 @@ __all__ = [
     "take_data",
     "view_blocks",
 ]
-
-
-@singledispatch
-def take_columns(family: Any, positions: np.ndarray) -> Any:
-    """The family of some of its columns, with their hyper-parameters.
-
-    Examples
-    --------
-    >>> from partita.families import Bernoulli, Categorical
-    >>> take_columns(Bernoulli(np.array([1.0, 2.0]), np.array([3.0, 4.0])), [1])
-    Bernoulli(a=array([2.]), b=array([4.]))
-    >>> take_columns(Categorical.default([3, 2, 4]), [0, 2]).n_levels
-    array([3, 4])
-    """
-    D = int(n_columns(family))
-    return type(family)(
-        *(
-            field[positions] if isinstance(field, np.ndarray) and field.shape == (D,) else field
-            for field in family
-        )
-    )
-
-
-@take_columns.register(Categorical)
-def _(family, positions):
-    sizes = np.diff(family.offsets)[positions]
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Categorical(family.alpha[positions], offsets, family.power[positions], family.tied)
-
-
-@singledispatch
-def put_columns(family: Any, positions: np.ndarray, part: Any) -> Any:
-    """The family with the hyper-parameters of ``part`` in some of its columns.
-
-    Examples
-    --------
-    >>> from partita.families import Bernoulli
-    >>> whole = Bernoulli(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-    >>> put_columns(whole, [1], Bernoulli(np.array([9.0]), np.array([8.0])))
-    Bernoulli(a=array([1., 9.]), b=array([3., 8.]))
-    """
-    D = int(n_columns(family))
-    fields = []
-    for mine, theirs in zip(family, part, strict=True):
-        if isinstance(mine, np.ndarray) and mine.shape == (D,):
-            mine = mine.copy()
-            mine[positions] = theirs
-        fields.append(mine)
-    return type(family)(*fields)
-
-
-@put_columns.register(Categorical)
-def _(family, positions, part):
-    alpha = family.alpha.copy()
-    alpha[positions] = part.alpha
-    return family._replace(alpha=alpha)
-
-
-@singledispatch
-def take_data(data: Any, positions: Any) -> Any:
-    """Some columns of the data of a block, row by row in memory."""
-    return np.ascontiguousarray(data[:, positions])
-
-
-@take_data.register(Counts)
-def _(data, positions):
-    return Counts(np.ascontiguousarray(data.X[:, positions]), data.exposure)
-
-
-@singledispatch
-def column_by_column(data: Any) -> Any:
-    """The same data, column by column in memory."""
-    return np.asfortranarray(data)
-
-
-@column_by_column.register(Counts)
-def _(data):
-    return Counts(np.asfortranarray(data.X), data.exposure)
 
 
 class Layout(NamedTuple):

@@ -23,7 +23,7 @@ from partita.families.contract import expect, n_columns, stats_start
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
 from partita.labels import ordered_by_size
-from partita.partitions import DirichletProcess, FiniteDirichlet, expect_log_weights, log_labelled
+from partita.partitions import DirichletProcess, FiniteDirichlet, expect_log_weights, log_labeled
 from partita.views.crosscat.chain import Snapshot, take_snapshot
 from partita.views.crosscat.column_gibbs import unit_sums
 from partita.views.crosscat.layout import Layout, put_columns, take_columns
@@ -106,9 +106,9 @@ def weigh_columns(state: ViewsVB, families: Sequence[Any] | None = None) -> View
     sizes, prior = state.layout.sizes, FiniteDirichlet(TOTAL, state.eta.shape[1])
     log_w = expect_log_weights(prior, sizes @ state.eta)
     eta = softmax(by_unit + sizes[:, None] * log_w, axis=1)
-    total = float((eta * by_unit).sum() + entr(eta).sum() + log_labelled(prior, sizes @ eta))
+    total = float((eta * by_unit).sum() + entr(eta).sum() + log_labeled(prior, sizes @ eta))
     for view in state.views:
-        total += view.entropy + log_labelled(FiniteDirichlet(TOTAL, len(view.n)), view.n)
+        total += view.entropy + log_labeled(FiniteDirichlet(TOTAL, len(view.n)), view.n)
     change = float(np.abs(eta - state.eta).max())
     return state._replace(eta=eta, objective=total, families=families, change=change)
 

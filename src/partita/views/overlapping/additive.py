@@ -16,9 +16,9 @@ from scipy.special import gammaln
 
 from partita.dispatch import kernel
 from partita.families.gaussian import GaussianDiagonal
+from partita.families.known_noise import KnownNoise
 from partita.families.registry import Block
 from partita.partitions.learning import Gamma, sample_positive
-from partita.views.overlapping.row_families import KnownNoise
 from partita.views.overlapping.state import State, by_views
 
 __all__ = ["Additive", "AdditiveScores", "Effects", "Parameters", "read_reals"]

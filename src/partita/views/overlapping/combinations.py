@@ -16,11 +16,11 @@ from partita.engines.passes.rows import n_stats
 from partita.families.bernoulli import Bernoulli
 from partita.families.categorical import Categorical
 from partita.families.contract import n_columns, stats_start, unconstrained
+from partita.families.crossed import CrossedData, crossed
 from partita.families.data import n_rows
 from partita.families.poisson import Poisson
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
-from partita.views.overlapping.row_families import CrossedData, crossed
 from partita.views.overlapping.state import State, by_views
 
 __all__ = ["CellScores", "Cells", "cell_labels"]
@@ -91,7 +91,7 @@ class Cells(NamedTuple):
         """Log marginal likelihoods given the labels of all views."""
         return CellScores(self, Z, families)
 
-    def row_blocks(self, Z: Any, Y: np.ndarray, v: int, families: tuple[Any, ...]) -> list[Block]:
+    def row_chunks(self, Z: Any, Y: np.ndarray, v: int, families: tuple[Any, ...]) -> list[Block]:
         """The columns of view v as blocks of a mixture, the labels in the other views being given.
 
         Every block of the table is there, if need be without columns, so that all views have blocks of the same types.

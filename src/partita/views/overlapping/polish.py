@@ -195,7 +195,7 @@ def _cell_scores(table: OverlapTable, state: State, v: int, K: int) -> np.ndarra
     assert table.cells is not None
     L = np.zeros((table.n_rows, K))
     Y = state.Y[table.n_real :]
-    for block in table.cells.row_blocks(state.Z, Y, v, state.hyper.families):
+    for block in table.cells.row_chunks(state.Z, Y, v, state.hyper.families):
         S, C = np.zeros((n_stats(block.family), K)), np.zeros((n_cache(block.family), K))
         add_statistics(block.family, block.data, state.Z[v].astype(np.int64), S)
         refresh_clusters(block.family, S, C, K)

@@ -114,7 +114,7 @@ class OverlapTable(NamedTuple):
                 blocks.append(self.real.row_block(state, parameters, v, hyper.effects, exact))
             if self.cells is not None:
                 Y = state.Y[self.n_real :]
-                blocks += self.cells.row_blocks(state.Z, Y, v, hyper.families)
+                blocks += self.cells.row_chunks(state.Z, Y, v, hyper.families)
             z = seat_rows(blocks, state.Z[v], state.concentration, rng, n_sweeps, n_moves)
             state = state._replace(Z=(*state.Z[:v], z, *state.Z[v + 1 :]))
             if self.real is not None and parameters is not None:

@@ -1,8 +1,8 @@
-"""An encoded table in parts: each pass of an engine is a map over them, and results come back in their order.
+"""A table in shards: each pass of an engine is a map over the shards, with results in their order.
 
-A part is a tuple of what the engine walks over. Parts lie in memory, in a scratch file each, or with the workers of a
-cluster; a pass does not know which. The size of a part depends on the width of the table alone, and results are added
-up in one fixed tree, so that the answer does not depend on blocks, jobs or workers.
+An encoded shard is a tuple of the data of its blocks. Shards are in memory, in scratch files, or on the workers of a
+cluster; a pass is the same in all three cases. The size of a shard depends only on the number of columns, and results
+are added in a fixed tree, so that the result of a fit does not depend on chunks, jobs or workers.
 """
 
 from __future__ import annotations
@@ -16,29 +16,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.execution.executors import BLOCK_ROWS, Executor, Processes, Serial
+from partita.execution.executors import CHUNK_ROWS, Executor, Processes, Serial
 
-__all__ = ["FAN", "LocalParts", "PartData", "Parts", "fold", "fold_with", "local_parts", "part_rows"]
-
-FAN = 16  # results that a node of the reduction tree adds up
-PART_BYTES, PART_BLOCKS = 1 << 26, 64  # most bytes (8 a cell) and blocks of a part
-KEPT_BYTES = 1 << 28  # parts that are larger together go to scratch files
+FAN_IN = 16  # results that a node of the reduction tree adds up
+SHARD_BYTES, SHARD_CHUNKS = 1 << 26, 64  # upper limits of a shard: bytes (8 per cell) and chunks
+MEMORY_BYTES = 1 << 28  # if all shards together are larger, they are written to scratch files
 
 
-def part_rows(n_columns: int) -> int:
-    """Rows of a part: whole blocks of the engines, fewer of them where rows are wide.
+def shard_rows(n_columns: int) -> int:
+    """Return the number of rows of a shard: whole chunks, and fewer of them for wide tables.
 
     Examples
     --------
-    >>> part_rows(20), part_rows(1000)
+    >>> shard_rows(20), shard_rows(1000)
     (262144, 8192)
     """
-    fit = PART_BYTES // (8 * max(n_columns, 1) * BLOCK_ROWS)
-    return BLOCK_ROWS * min(PART_BLOCKS, 1 << max(int(fit).bit_length() - 1, 0))
+    fit = SHARD_BYTES // (8 * max(n_columns, 1) * CHUNK_ROWS)
+    return CHUNK_ROWS * min(SHARD_CHUNKS, 1 << max(int(fit).bit_length() - 1, 0))
 
 
 def fold(results: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
-    """Combine results in a tree of fixed shape, as they come.
+    """Combine results in a tree of fixed shape, as they arrive.
 
     Examples
     --------
@@ -49,7 +47,7 @@ def fold(results: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
 
 
 def fold_with(results: Iterable[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
-    """The same tree, with a function that joins the results of a node.
+    """Combine results in the same tree, with a function that joins all results of a node.
 
     Examples
     --------
@@ -60,7 +58,7 @@ def fold_with(results: Iterable[Any], join: Callable[[Sequence[Any]], Any]) -> A
     for result in results:
         levels[0].append(result)
         for height, held in enumerate(levels):
-            if len(held) < FAN:
+            if len(held) < FAN_IN:
                 break
             if height + 1 == len(levels):
                 levels.append([])
@@ -79,20 +77,23 @@ def _in_order(results: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any
     return total
 
 
-class Parts:
-    """Parts of a table, and where passes over them run."""
+class Shards:
+    """The shards of a table; a subclass decides where passes over them run."""
 
-    starts: np.ndarray  # first row of each part, then the number of all rows
+    starts: np.ndarray  # first row of each shard, then the number of all rows
 
     @property
     def n_rows(self) -> int:
-        """Rows of all parts."""
+        """The number of rows of all shards."""
         return int(self.starts[-1])
 
     def map(
         self, function: Callable[..., Any], common: Any, own: Sequence[Any] | None = None
     ) -> Iterator[Any]:
-        """``function(data, common, own[i])`` of every part, in order. It must be at the top level of a module."""
+        """Yield ``function(data, common, own[i])`` of every shard, in order.
+
+        The function must be defined at the top level of a module, so that it can be sent to other processes.
+        """
         raise NotImplementedError
 
     def reduce(
@@ -102,61 +103,61 @@ class Parts:
         own: Sequence[Any] | None,
         combine: Callable[[Any, Any], Any],
     ) -> Any:
-        """The results of all parts, combined in the fixed tree."""
+        """Return the results of all shards, combined in the fixed tree."""
         return fold(self.map(function, common, own), combine)
 
-    def derive(self, function: Callable[..., Any], common: Any) -> Parts:
-        """Parts of what the function makes of each, once and for all."""
+    def derive(self, function: Callable[..., Any], common: Any) -> Shards:
+        """Apply a function to every shard once; the results are the data of new shards."""
         raise NotImplementedError
 
     def split(self, array: np.ndarray | None) -> list[Any]:
-        """An array over all rows, cut as the parts are."""
+        """Split an array over all rows into one piece per shard."""
         if array is None:
             return [None] * (len(self.starts) - 1)
         return [array[lo:hi] for lo, hi in pairwise(self.starts)]
 
 
-class PartData:
-    """Stands in a block for data that lie in parts: the ``index``-th entry of every part."""
+class ShardData:
+    """Data of a block that are in shards: the entry ``index`` of the tuple of every shard."""
 
-    def __init__(self, parts: Parts, index: int):
-        self.parts, self.index = parts, index
+    def __init__(self, shards: Shards, index: int):
+        self.shards, self.index = shards, index
 
     def __len__(self) -> int:
-        return self.parts.n_rows
+        return self.shards.n_rows
 
 
-class Held(NamedTuple):
-    """A part in memory."""
+class MemoryShard(NamedTuple):
+    """A shard in memory."""
 
     data: Any
 
     def load(self) -> Any:
-        """The data."""
+        """Return the data."""
         return self.data
 
 
-class Spilled(NamedTuple):
-    """A part in a scratch file: where each array lies in it."""
+class FileShard(NamedTuple):
+    """A shard in a scratch file, and the places of its arrays in it."""
 
     path: str
     layout: Any
 
     def load(self) -> Any:
-        """Read all arrays."""
+        """Read all arrays from the file."""
         return _rebuilt(self.layout, self.path)
 
 
-class Place(NamedTuple):
-    """Of an array in a scratch file."""
+class ArrayPlace(NamedTuple):
+    """The place of an array in a scratch file."""
 
     offset: int
     dtype: str
     shape: tuple[int, ...]
 
 
-class LocalParts(Parts):
-    """Parts of this machine: in memory, or in scratch files that vanish with them."""
+class LocalShards(Shards):
+    """Shards on this machine: in memory, or in scratch files that are removed with this object."""
 
     def __init__(self, starts: np.ndarray, loaders: Sequence[Any], executor: Executor, folder: Any = None):
         self.starts, self._loaders, self._executor = np.asarray(starts), loaders, executor
@@ -169,30 +170,35 @@ class LocalParts(Parts):
         items = zip(self._loaders, own, strict=True)
         return iter(self._executor.map(Task(function, common), items))
 
-    def derive(self, function: Callable[..., Any], common: Any, *, spill: bool | None = None) -> LocalParts:
-        """The results stay in memory while they are small, and in the same process."""
+    def derive(self, function: Callable[..., Any], common: Any, *, spill: bool | None = None) -> LocalShards:
+        """As in the base class; results are kept in memory while they are small and stay in this process.
+
+        ``spill=True`` writes them to scratch files in any case.
+        """
         if isinstance(self._executor, Processes):
             spill = True
         folder, held = None, 0
         loaders: list[Any] = []
         for number, data in enumerate(self.map(function, common)):
             held += _bytes_of(data)
-            if spill is None and held > KEPT_BYTES:
+            if spill is None and held > MEMORY_BYTES:
                 spill = True
             if spill:
                 folder = folder or Scratch()
                 loaders = [
-                    _spilled(part.data, folder.path / f"part{n}") if isinstance(part, Held) else part
-                    for n, part in enumerate(loaders)
+                    _spilled(shard.data, folder.path / f"shard{n}")
+                    if isinstance(shard, MemoryShard)
+                    else shard
+                    for n, shard in enumerate(loaders)
                 ]
-                loaders.append(_spilled(data, folder.path / f"part{number}"))
+                loaders.append(_spilled(data, folder.path / f"shard{number}"))
             else:
-                loaders.append(Held(data))
-        return LocalParts(self.starts, loaders, self._executor, folder)
+                loaders.append(MemoryShard(data))
+        return LocalShards(self.starts, loaders, self._executor, folder)
 
 
 class Task:
-    """What runs for one part; a class, since processes want something that can be pickled."""
+    """The task for one shard; a class, because other processes need an object that can be pickled."""
 
     travels = True
 
@@ -205,7 +211,7 @@ class Task:
 
 
 class Scratch:
-    """A folder that is removed with the object."""
+    """A temporary folder that is removed with the object."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="partita-")
@@ -213,13 +219,13 @@ class Scratch:
         weakref.finalize(self, self._folder.cleanup)
 
 
-def local_parts(
+def local_shards(
     n_rows: int, loader: Callable[[int, int], Any], size: int, executor: Executor | None
-) -> LocalParts:
-    """Parts of so many rows each."""
+) -> LocalShards:
+    """Make local shards of ``size`` rows each."""
     starts = np.append(np.arange(0, n_rows, size), n_rows)
     loaders = [loader(int(lo), int(hi)) for lo, hi in pairwise(starts)]
-    return LocalParts(starts, loaders, executor or Serial())
+    return LocalShards(starts, loaders, executor or Serial())
 
 
 def _bytes_of(data: Any) -> int:
@@ -228,14 +234,14 @@ def _bytes_of(data: Any) -> int:
     return sum(_bytes_of(item) for item in data) if isinstance(data, tuple) else 0
 
 
-def _spilled(data: Any, path: Path) -> Spilled:
+def _spilled(data: Any, path: Path) -> FileShard:
     with open(path, "wb") as file:
-        return Spilled(str(path), _written(data, file))
+        return FileShard(str(path), _written(data, file))
 
 
 def _written(data: Any, file: Any) -> Any:
     if isinstance(data, np.ndarray):
-        place = Place(file.tell(), data.dtype.str, data.shape)
+        place = ArrayPlace(file.tell(), data.dtype.str, data.shape)
         np.ascontiguousarray(data).tofile(file)
         return place
     if isinstance(data, tuple):
@@ -245,7 +251,7 @@ def _written(data: Any, file: Any) -> Any:
 
 
 def _rebuilt(layout: Any, path: str) -> Any:
-    if isinstance(layout, Place):
+    if isinstance(layout, ArrayPlace):
         count = int(np.prod(layout.shape))
         return np.fromfile(path, layout.dtype, count, offset=layout.offset).reshape(layout.shape)
     if isinstance(layout, tuple):

@@ -1,12 +1,16 @@
-"""Families of the row step: normal columns of known noise, and columns with a component for each combination of labels.
+"""Columns with one component for each combination of a cluster and a given group of the row.
 
-Both make one view's labels an ordinary mixture, given the other views, so that the Gibbs sweeps and split-merge moves
-of :mod:`partita.engines.gibbs.sweep` serve the overlapping model as they are.
+In overlapping views the distribution of a column depends on the labels of several views. Given the labels of the other
+views, each row of the column belongs to a known group (the combination of those labels), and the labels of one view
+are an ordinary mixture: a cluster has one set of statistics per group. This family makes that mixture out of any family
+of single columns, so that the Gibbs sweeps and split-merge moves of :mod:`partita.engines.gibbs` run on it unchanged.
+
+It implements the compiled half of the contract, which collapsed samplers need, and not the array functions: EM, VB
+and simulation work with the wrapped family. It is therefore not registered by name.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,98 +27,68 @@ from partita.families.contract import (
     stats_start,
     touch,
 )
-
-__all__ = ["Crossed", "CrossedData", "KnownNoise", "crossed"]
-
-LOG_2PI = math.log(2.0 * math.pi)
-
-
-class KnownNoise(NamedTuple):
-    """Normal columns of unit noise; each cluster's mean is ``N(0, 1 / precision)``; NaN is missing.
-
-    Statistics of a column: number, sum and sum of squares.
-    """
-
-    precision: np.ndarray
-
-
-@n_columns.register(KnownNoise)
-def _(lik):
-    return lik.precision.shape[0]
-
-
-@stats_start.register(KnownNoise)
-def _(lik, d):
-    return 3 * d
-
-
-@cache_start.register(KnownNoise)
-def _(lik, d):
-    return 3 * d
-
-
-@observe.register(KnownNoise)
-def _(lik, d, s, x, w):
-    if not math.isnan(x):
-        s[0] += w
-        s[1] += w * x
-        s[2] += w * x * x
-
-
-@log_marginal.register(KnownNoise, inline=False)
-def _(lik, d, s):
-    k = lik.precision[d] + s[0]
-    return 0.5 * (math.log(lik.precision[d] / k) - s[0] * LOG_2PI - s[2] + s[1] * s[1] / k)
-
-
-@refresh.register(KnownNoise, inline=False)
-def _(lik, d, s, c, k):
-    """Mean, half the precision, and the constant of the predictive density."""
-    weight = lik.precision[d] + s[0]
-    half = 0.5 * weight / (weight + 1.0)
-    c[0, k] = s[1] / weight
-    c[1, k] = half
-    c[2, k] = 0.5 * (math.log(2.0 * half) - LOG_2PI)
-
-
-@score.register(KnownNoise)
-def _(lik, d, c, x, K, out):
-    if not math.isnan(x):
-        for k in range(K):
-            gap = x - c[0, k]
-            out[k] += c[2, k] - c[1, k] * gap * gap
-
-
-@score_own.register(KnownNoise)
-def _(lik, d, s, c, k, x, acc):
-    if not math.isnan(x):
-        weight = lik.precision[d] + s[0] - 1.0
-        gap = x - (s[1] - x) / weight
-        acc[2] -= 0.5 * gap * gap * weight / (weight + 1.0) + 0.5 * LOG_2PI
-        acc[0] *= math.sqrt(weight / (weight + 1.0))
+from partita.families.data import n_rows, take
 
 
 class CrossedData(NamedTuple):
-    """Data of a family, and for every row and column the combination of the other views' labels."""
+    """Data of a family, and the group of every row in every column.
+
+    Attributes
+    ----------
+    data : container
+        The data of all columns of the wrapped family.
+    group : ndarray of int, shape (n_rows, n_columns)
+        The group of each row in each of the chosen columns.
+    """
 
     data: Any
     group: np.ndarray
 
 
-class Crossed(NamedTuple):
-    """Some columns of a family, with one component for each combination of the view's clusters and the others' labels.
+@n_rows.register(CrossedData)
+def _(data):
+    return n_rows(data.data)
 
-    Column j is column ``columns[j]`` of the family; its statistics are those of its combinations, one after the other.
+
+@take.register(CrossedData)
+def _(data, rows):
+    return CrossedData(take(data.data, rows), take(data.group, rows))
+
+
+class Crossed(NamedTuple):
+    """Some columns of a family, with one component per group in every cluster.
+
+    Column j is column ``columns[j]`` of the wrapped family. Its statistics are those of its groups, one after the
+    other, and so is its predictive cache.
+
+    Good for the row step of overlapping views. Not for families whose datum is a whole vector.
+
+    Examples
+    --------
+    >>> from partita.families import Bernoulli
+    >>> lik = crossed(Bernoulli.default(3), np.array([0, 2]), np.array([2, 4]))
+    >>> int(n_columns(lik)), lik.stats_at.tolist()
+    (2, [0, 4, 12])
     """
 
     family: Any
     columns: np.ndarray
-    stats_at: np.ndarray  # first row of the statistics of each column, and their total
-    cache_at: np.ndarray
+    stats_at: np.ndarray  # first row of the statistics of each column; the last entry is their total
+    cache_at: np.ndarray  # the same for the predictive cache
 
 
 def crossed(family: Any, columns: np.ndarray, n_groups: np.ndarray) -> Crossed:
-    """The columns of a family with so many combinations of the other views' labels in each."""
+    """Return the chosen columns of a family, where column j has ``n_groups[j]`` groups.
+
+    Parameters
+    ----------
+    family : NamedTuple
+        A family of single columns.
+    columns : ndarray of int
+        The columns to take.
+    n_groups : ndarray of int
+        The number of groups in each of these columns.
+    """
     width = np.array([stats_start(family, d + 1) - stats_start(family, d) for d in columns], dtype=np.int64)
     cached = np.array([cache_start(family, d + 1) - cache_start(family, d) for d in columns], dtype=np.int64)
     at, cache_at = (np.concatenate([[0], np.cumsum(n_groups * w)]).astype(np.int64) for w in (width, cached))
