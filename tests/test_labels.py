@@ -1,4 +1,4 @@
-"""Laws of label vectors, label matrices, the co-association operator and the enumeration of partitions."""
+"""Properties of label vectors, label matrices, the co-association operator and the enumeration of partitions."""
 
 import datetime
 import itertools
@@ -85,7 +85,7 @@ def test_canonical_finds_missing_labels(labels):
     assert canonical(labels).tolist() == [0, -1, 1, 0]
 
 
-def test_canonical_reads_minus_one_as_missing_only_when_told():
+def test_canonical_reads_minus_one_as_missing_only_on_request():
     assert canonical([4, -1, 4]).tolist() == [0, 1, 0]
     assert canonical([4, -1, 4], missing=-1).tolist() == [0, -1, 0]
     assert canonical([4.0, -1.0, np.nan], missing=-1).tolist() == [0, -1, -1]
@@ -340,7 +340,7 @@ def test_coassociation_operator_is_its_matrix(Y, seed, weighted):
     np.testing.assert_allclose(C.pairs(i, j), ratio, atol=1e-12)
 
 
-def test_coassociation_in_blocks(monkeypatch):
+def test_coassociation_in_chunks(monkeypatch):
     rng = np.random.default_rng(3)
     Y = rng.integers(-1, 3, (30, 4))
     whole, pairs = Coassociation(Y).dense(), Coassociation(Y).pairs(np.arange(30), 7)

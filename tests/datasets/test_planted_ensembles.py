@@ -14,7 +14,7 @@ def test_groups_are_equal_and_members_name_them_differently():
 
 
 def test_labels_are_redrawn_and_missing_as_often_as_asked():
-    """Five standard errors either way."""
+    """Within five standard errors."""
     planted = make_planted_ensemble(5000, 4, 20, redrawn=0.2, missing=0.3, random_state=0)
     seen = planted.X >= 0
     assert abs(seen.mean() - 0.7) < 5 * np.sqrt(0.21 / 1e5)
@@ -22,7 +22,7 @@ def test_labels_are_redrawn_and_missing_as_often_as_asked():
     assert abs(right[seen].mean() - (0.8 + 0.2 / 4)) < 5 * np.sqrt(0.15 * 0.85 / seen.sum())
 
 
-def test_pure_noise_says_nothing():
+def test_pure_noise_has_no_information():
     planted = make_planted_ensemble(400, 3, 30, redrawn=1.0, random_state=0)
     assert abs((planted.oracle == planted.labels).mean() - 1 / 3) < 0.12
 

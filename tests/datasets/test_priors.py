@@ -1,4 +1,4 @@
-"""Draws from priors: their moments and distributions, by sized tests (false alarms below 1e-5 each)."""
+"""Draws from priors: their moments and distributions, by tests with false alarm rates below 1e-5."""
 
 import numpy as np
 import pytest
@@ -87,6 +87,6 @@ def test_first_rows_are_a_smaller_draw():
         lambda: sample_dp_mixture(5, scale=0.0),
     ],
 )
-def test_what_cannot_be_is_refused(call):
+def test_invalid_arguments_are_refused(call):
     with pytest.raises(ValueError):
         call()

@@ -80,9 +80,9 @@ def equal(a, b):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.filterwarnings("ignore::UserWarning")  # chains this short are not judged, and say so
+@pytest.mark.filterwarnings("ignore::UserWarning")  # chains this short warn that they are not diagnosed
 def test_round_trip(case, path):
-    """The file is on trial, not the engines: nothing is compiled for it."""
+    """This tests the file, not the engines, so nothing is compiled."""
     with interpreted():
         check_round_trip(*CASES[case], path)
 
@@ -195,7 +195,7 @@ def test_truncated_at_any_place(saved, path):
 
 
 def test_a_changed_byte_anywhere_is_refused_or_harmless(saved):
-    """Bytes of the archive's own metadata may not matter; nothing but the library's error may come out."""
+    """Bytes of the metadata of the archive may not matter; only ModelFileError may be raised."""
     whole = saved.read_bytes()
     expected = load(saved).predict(REAL)
     refused = 0
@@ -251,103 +251,18 @@ def edit(*keys, value):
         (("params",), {"n_cluster": 3}),
         (("params",), []),
         (("state",), {}),
-        (
-            (
-                "state",
-                "schema",
-            ),
-            {},
-        ),
-        (
-            (
-                "state",
-                "schema",
-                "columns",
-                0,
-                "kind",
-            ),
-            "categorical",
-        ),
-        (
-            (
-                "state",
-                "schema",
-                "columns",
-            ),
-            [],
-        ),
-        (
-            (
-                "state",
-                "blocks",
-            ),
-            [],
-        ),
-        (
-            (
-                "state",
-                "blocks",
-                0,
-                "family",
-            ),
-            "categorical",
-        ),
-        (
-            (
-                "state",
-                "blocks",
-                0,
-                "hyper",
-            ),
-            [1.0],
-        ),
-        (
-            (
-                "state",
-                "blocks",
-                0,
-                "columns",
-            ),
-            ["x0"],
-        ),
-        (
-            (
-                "state",
-                "blocks",
-                0,
-                "columns",
-            ),
-            ["x0", "x7"],
-        ),
-        (
-            (
-                "state",
-                "prior",
-            ),
-            ["os.system", ["true"]],
-        ),
-        (
-            (
-                "state",
-                "log_weights",
-            ),
-            [0.0],
-        ),
-        (
-            (
-                "state",
-                "parameters",
-                "thetas",
-            ),
-            [],
-        ),
-        (
-            (
-                "state",
-                "statistics",
-            ),
-            [],
-        ),
+        (("state", "schema"), {}),
+        (("state", "schema", "columns", 0, "kind"), "categorical"),
+        (("state", "schema", "columns"), []),
+        (("state", "blocks"), []),
+        (("state", "blocks", 0, "family"), "categorical"),
+        (("state", "blocks", 0, "hyper"), [1.0]),
+        (("state", "blocks", 0, "columns"), ["x0"]),
+        (("state", "blocks", 0, "columns"), ["x0", "x7"]),
+        (("state", "prior"), ["os.system", ["true"]]),
+        (("state", "log_weights"), [0.0]),
+        (("state", "parameters", "thetas"), []),
+        (("state", "statistics"), []),
         (("arrays",), []),
         (("format",), "1"),
         (("format",), None),
@@ -363,7 +278,7 @@ def test_tampered_document(saved, keys, value):
 @pytest.mark.parametrize(
     "document", [b"", b"[]", b"3", b"{", b"\xff\xfe", b"[" * 100_000, b'{"format": 1}'], ids=range(7)
 )
-def test_document_that_is_none(saved, document):
+def test_invalid_document(saved, document):
     rewrite(saved, replace={"model.json": document})
     with pytest.raises(ModelFileError, match="fit and save"):
         load(saved)

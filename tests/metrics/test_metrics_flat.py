@@ -1,4 +1,4 @@
-"""Purity, Rand, information, error rate, set matching: figures, peers, edges and laws."""
+"""Purity, Rand, information, error rate, set matching: known values, scikit-learn, edge cases and properties."""
 
 import itertools
 import math

@@ -33,7 +33,7 @@ def random_posterior(partitions_of_8):
 
 @pytest.fixture(scope="session")
 def noisy_copies():
-    """Copies of a planted partition in which some objects stray, each to a cluster of its own choice."""
+    """Copies of a planted partition in which some objects move, each to a second cluster of its own."""
 
     def make(rng, n_draws, n_objects, n_clusters, noise):
         z = rng.integers(n_clusters, size=n_objects)

@@ -1,4 +1,4 @@
-"""The draws in ArviZ's hands. ArviZ reads `xarray.DataTree` from its release 1.0 on, which needs Python 3.12."""
+"""The draws as ArviZ reads them: `xarray.DataTree` needs ArviZ 1.0, which needs Python 3.12."""
 
 import warnings
 
@@ -21,7 +21,7 @@ def tree():
     X = np.concatenate([rng.normal(-4, 1, (12, 2)), rng.normal(4, 1, (12, 2))])
     model = Mixture("gaussian", n_chains=2, n_draws=20, burn_in=5, random_state=0)
     with interpreted(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # short chains say that they are short
+        warnings.simplefilter("ignore")  # short chains warn
         model.fit(X)
     return to_datatree(model.trace_, objects=[f"row {i}" for i in range(24)])
 

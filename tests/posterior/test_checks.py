@@ -33,7 +33,7 @@ def test_a_wrong_model_is_seen_in_its_column_only():
     assert p[1, "sd"] == 0.0 and p[0, "sd"] > 0.001
 
 
-def test_categorical_columns_and_holes():
+def test_categorical_columns_and_missing_cells():
     rng = np.random.default_rng(2)
     X = rng.integers(3, size=(50, 2)).astype(float)
     X[:10, 0] = np.nan

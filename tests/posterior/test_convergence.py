@@ -70,8 +70,8 @@ def test_shifted_chains_trends_and_scales_are_seen():
     rng = np.random.default_rng(4)
     x = rng.normal(size=(4, 200))
     assert rhat(x + np.array([[0], [0], [0], [2]])) > 1.1
-    assert rhat(x + np.linspace(0, 3, 200)) > 1.1  # every chain drifts: only split chains tell
-    assert rhat(x * np.array([[1], [1], [1], [4]])) > 1.1  # equal centres: only folded ranks tell
+    assert rhat(x + np.linspace(0, 3, 200)) > 1.1  # every chain drifts: visible in split chains only
+    assert rhat(x * np.array([[1], [1], [1], [4]])) > 1.1  # equal centers: visible in folded ranks only
     assert ess_tail(x) > 300
 
 
@@ -108,11 +108,11 @@ def test_a_good_trace_is_trusted(noisy_copies):
     assert (found.n_chains, found.n_draws) == (4, 200) and "R-hat" in str(found)
 
 
-def test_chains_that_disagree_are_told_apart():
+def test_chains_that_disagree_are_reported():
     rng = np.random.default_rng(6)
     two, three = np.arange(20) % 2, np.arange(20) % 3
     labels = np.concatenate([np.tile(two, (100, 1)), np.tile(three, (100, 1))])
-    labels[::7, 0] = 3  # a stray now and then, so that no chain is constant
+    labels[::7, 0] = 3  # an additional cluster in some draws, so that no chain is constant
     found = diagnose(make_trace(labels, np.repeat([0, 1], 100), rng))
     assert not found.trust_n_clusters and not found.chains_agree
     assert found.sentence.startswith("Do not trust K: n_clusters has R-hat")

@@ -44,8 +44,8 @@ def test_the_bound_on_clusters_holds_and_the_best_within_it_is_found(
 
 
 @pytest.mark.parametrize(("loss", "a"), [("vi", 1.0), ("vi", 1.6), ("binder", 1.0), ("binder", 0.4)])
-def test_objects_that_are_never_parted_share_a_cluster_of_some_optimum(loss, a, partitions_of_8):
-    """Why they may be moved as one: the minimum over partitions that keep them together is the minimum over all."""
+def test_objects_that_are_never_separated_share_a_cluster_of_some_optimum(loss, a, partitions_of_8):
+    """They may be moved together: the minimum over partitions that keep them together is the minimum over all."""
     rng = np.random.default_rng(3)
     for _ in range(20):
         groups = rng.integers(5, size=8)
@@ -72,7 +72,9 @@ def test_a_planted_partition_is_found_by_every_loss(loss, noisy_copies):
     draws, z = noisy_copies(np.random.default_rng(5), 200, 150, 6, 0.2)
     estimate = point_estimate(draws, loss, random_state=0)
     assert estimate.expected_loss <= expected_loss(z, draws, loss)
-    assert adjusted_rand(estimate.labels, z) > 0.95  # the normalised losses leave a few strays alone
+    assert (
+        adjusted_rand(estimate.labels, z) > 0.95
+    )  # the normalized losses leave a few objects in clusters of their own
 
 
 def test_the_order_and_the_names_of_draws_do_not_matter(noisy_copies):
@@ -109,7 +111,7 @@ def test_compiled_and_interpreted_search_agree(random_posterior):
 
 
 def test_an_estimate_may_have_many_more_clusters_than_any_draw():
-    """Where joining is dear, Binder's estimate of coin-flip clusterings is all singletons."""
+    """If joining is expensive, Binder's estimate for random binary clusterings is all singletons."""
     draws = np.random.default_rng(10).integers(2, size=(400, 50))
     estimate = point_estimate(draws, "binder", a=0.5, random_state=0)
     assert estimate.n_clusters == 50

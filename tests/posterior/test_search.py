@@ -11,7 +11,7 @@ CASES = [("vi", 1.0), ("vi", 0.4), ("binder", 1.0), ("binder", 1.5), ("nvi", 1.0
 
 @pytest.fixture
 def candidate_of_some():
-    """A candidate on which 14 of 20 objects have a place, after some coming and going."""
+    """A candidate in which 14 of 20 objects have a cluster, after some moves."""
 
     def make(loss, a):
         rng = np.random.default_rng(0)
@@ -30,9 +30,9 @@ def candidate_of_some():
 
 
 @pytest.mark.parametrize(("loss", "a"), CASES)
-@pytest.mark.parametrize("thing", [2, 17])  # one that has a place, and one that has none
-def test_costs_of_places_are_differences_of_losses(loss, a, thing, candidate_of_some):
-    """Whatever has a place already: the costs of the places of an object are its expected losses, up to a constant."""
+@pytest.mark.parametrize("thing", [2, 17])  # with and without a cluster
+def test_costs_of_clusters_are_differences_of_losses(loss, a, thing, candidate_of_some):
+    """The costs of the clusters for an object are the expected losses up to a constant, whichever objects have one."""
     draws, target, candidate = candidate_of_some(loss, a)
     out = np.empty(8)
     k_best = best_cluster(target, candidate, thing, out, np.empty(8))
@@ -47,7 +47,7 @@ def test_costs_of_places_are_differences_of_losses(loss, a, thing, candidate_of_
     assert np.allclose(out[:6] - out[0], wanted - wanted[0], atol=1e-4)  # tables are in single precision
     assert wanted[k_best] <= wanted.min() + 1e-4
     others = candidate.sizes[:6] - (np.arange(6) == candidate.z[thing])
-    places = [*np.flatnonzero(others > 0), np.flatnonzero(others == 0)[0]]  # all new clusters are one place
+    places = [*np.flatnonzero(others > 0), np.flatnonzero(others == 0)[0]]  # all new clusters are equivalent
     least, second = np.sort(wanted[places])[:2]
     assert candidate.margins[thing] == pytest.approx(second - least, abs=1e-4)
 
@@ -69,7 +69,7 @@ def test_the_objective_follows_the_moves(loss, a, candidate_of_some):
     assert objective(target, candidate) - before == pytest.approx(value() - known, abs=1e-4)
 
 
-def test_a_shift_and_its_reverse_leave_the_board_as_it_was(candidate_of_some):
+def test_a_shift_and_its_reverse_leave_the_candidate_as_it_was(candidate_of_some):
     _, target, candidate = candidate_of_some("nvi", 1.0)
     before = [np.copy(field) for field in candidate]
     k = candidate.z[4]
@@ -82,8 +82,8 @@ def test_a_shift_and_its_reverse_leave_the_board_as_it_was(candidate_of_some):
         assert np.allclose(old, new, atol=1e-9)
 
 
-def test_groups_weigh_as_many_objects_as_they_hold():
-    """A cost of moving a group is the cost of moving its objects together."""
+def test_a_group_has_the_weight_of_its_objects():
+    """The cost of moving a group is the cost of moving its objects together."""
     rng = np.random.default_rng(1)
     groups = np.repeat(np.arange(6), [3, 1, 4, 2, 1, 5])
     draws = rng.permuted(np.tile(np.arange(6) % 3, (7, 1)), axis=1)[:, groups]

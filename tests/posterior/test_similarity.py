@@ -41,7 +41,7 @@ def test_weights_count_draws(draws):
     )
 
 
-def test_blocks_of_pairs_are_the_same_as_all_at_once(draws, naive, monkeypatch):
+def test_chunks_of_pairs_are_the_same_as_all_at_once(draws, naive, monkeypatch):
     monkeypatch.setattr(similarity, "CHUNK_ENTRIES", 60)
     assert np.allclose(coclustering_pairs(draws, np.arange(12), 3), naive[3])
     with pytest.raises(ValueError, match="integers from 0 to 11"):
