@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import AffinityPropagation, load
 from partita.metrics import adjusted_rand
-from partita.similarity import dissimilarity, neighbour_graph
+from partita.similarity import dissimilarity, neighbor_graph
 from partita.similarity.messages import (
     _availabilities,
     _responsibilities,
@@ -137,7 +137,7 @@ def test_sparse_graph_from_a_table():
     assert model.converged_ and adjusted_rand(model.labels_, z) > 0.99
     assert model.n_edges_ < 240 * 50
     np.testing.assert_array_equal(model.predict(X), model.labels_)
-    graph = neighbour_graph(X, 25)
+    graph = neighbor_graph(X, 25)
     graph.data *= -1.0
     given = AffinityPropagation("precomputed", preference=model.preference_, random_state=0).fit(graph)
     assert given.n_edges_ == model.n_edges_

@@ -15,10 +15,10 @@ from partita import SpectralClustering, load
 from partita.datasets import load_benchmark
 from partita.estimator import DataWarning
 from partita.metrics import adjusted_rand
-from partita.similarity import cut, dissimilarity, laplacian_matrix, neighbour_graph, normalized_cut
-from partita.similarity.graphs import self_tuning_graph
+from partita.similarity import cut, dissimilarity, laplacian_matrix, neighbor_graph, normalized_cut
+from partita.similarity.neighbors import self_tuning_graph
 from partita.similarity.laplacians import LAPLACIANS, eigengap, smallest_eigenpairs
-from partita.similarity.neighbours import Nearest
+from partita.similarity.neighbors import Nearest
 
 
 def random_graph(seed, n=40, parts=1, share=0.2):
@@ -169,7 +169,7 @@ def test_new_rows_go_where_their_neighbours_are(laplacian):
 @pytest.mark.parametrize("laplacian", LAPLACIANS)
 def test_nystrom_gives_the_vectors_back(laplacian):
     # a known node with its own weights: the extension is exact, so that the labels are the same
-    W = neighbour_graph(make_moons(120, noise=0.15, random_state=1)[0], 8)
+    W = neighbor_graph(make_moons(120, noise=0.15, random_state=1)[0], 8)
     W.data = np.exp(-W.data)
     model = SpectralClustering(3, laplacian=laplacian, metric="precomputed", random_state=0).fit(W)
     np.testing.assert_array_equal(model.predict(W), model.labels_)

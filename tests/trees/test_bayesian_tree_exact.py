@@ -14,7 +14,7 @@ from partita.families.contract import constrained, unconstrained
 from partita.partitions import DirichletProcess
 from partita.testing.enumeration import enumerate_partitions
 from partita.trees.bayesian.cut import descend, in_height_order, n_clusters_posterior
-from partita.trees.bayesian.large import grow_in_groups
+from partita.trees.bayesian.growing import grow_in_groups
 from partita.trees.bayesian.learning import climb, evidence_of, grow_and_learn
 from partita.trees.bayesian.merging import Leaves, grow, log_bound, row_leaves
 

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import Agglomerative, BisectingClusters, Diana, KMedoids, SpanningTreeSplits, load
 from partita.trees import lifetimes
-from partita.trees.division import medoid_split, spanning_linkage
+from partita.trees.divisive import medoid_split, spanning_linkage
 
 sys.path.insert(0, str(Path(__file__).parent))
 import naive_trees
@@ -115,10 +115,10 @@ def test_two_groups(cls, two_groups, quiet, same_partition):
 @pytest.mark.parametrize("cls", TREES)
 def test_centres_first(cls, two_groups, same_partition):
     X, z = two_groups
-    model = cls(2, max_rows=50, n_centres=10, random_state=0).fit(X)
+    model = cls(2, max_rows=50, n_centers=10, random_state=0).fit(X)
     same_partition(model.labels_, z)
     assert "reduced" in model.fit_report_ and len(model.linkage_) < 10
-    assert len(model.leaf_of_row_) == 80 and model.leaf_of_row_.max() == len(model.linkage_)
+    assert len(model.row_leaves_) == 80 and model.row_leaves_.max() == len(model.linkage_)
 
 
 def test_the_gap_can_say_one():

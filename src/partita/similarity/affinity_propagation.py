@@ -22,7 +22,7 @@ from partita.similarity.messages import (
     pass_messages,
     read_exemplars,
 )
-from partita.similarity.neighbours import join_graph, nearest
+from partita.similarity.neighbors import join_graph, nearest
 
 __all__ = ["AffinityPropagation"]
 

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from partita.estimator import FitReport, TableEstimator
 from partita.execution.memory import check_memory
-from partita.similarity.attributes import METRICS, Comparison, learn_comparison
+from partita.similarity.comparison import METRICS, Comparison, learn_comparison
 from partita.similarity.dissimilarities import Rows
-from partita.similarity.neighbours import distinct_rows
+from partita.similarity.neighbors import distinct_rows
 from partita.table import Schema
 
 __all__ = ["SimilarityEstimator", "largest_first", "read_matrix"]

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from partita.estimator import DataWarning, warn_user
 from partita.execution.memory import check_memory
-from partita.similarity.attributes import Comparison, Group, coordinates, learn_comparison
+from partita.similarity.comparison import Comparison, Group, coordinates, learn_comparison
 from partita.table import Table, read_table
 
 __all__ = ["Rows", "dissimilarity"]
@@ -249,7 +249,7 @@ def _check_cells(n_cells: int, n_rows: int, n_others: int) -> None:
         8 * n_cells + 3 * 8 * BLOCK_CELLS,
         f"the dissimilarities of {n_rows:,} x {n_others:,} rows",
         "compare a sample, reduce the rows to k-means centres first, or use a nearest-neighbour graph "
-        "(partita.similarity.neighbour_graph)",
+        "(partita.similarity.neighbor_graph)",
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse as sp
 
-from partita.similarity.neighbours import Nearest, join_graph
+from partita.similarity.neighbors import Nearest, join_graph
 
 __all__ = ["local_scales", "self_tuning_graph", "weights_to"]
 

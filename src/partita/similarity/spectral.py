@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from partita.estimator import FitReport, as_generator
 from partita.execution.threads import one_thread_each
 from partita.similarity.base import SimilarityEstimator, largest_first, read_matrix
-from partita.similarity.graphs import local_scales, self_tuning_graph, weights_to
+from partita.similarity.neighbors import local_scales, self_tuning_graph, weights_to
 from partita.similarity.laplacians import (
     CLEAR_GAP,
     LAPLACIANS,
@@ -24,7 +24,7 @@ from partita.similarity.laplacians import (
     normalized_cut,
     smallest_eigenpairs,
 )
-from partita.similarity.neighbours import match_rows, nearest
+from partita.similarity.neighbors import match_rows, nearest
 
 __all__ = ["SpectralClustering"]
 
@@ -87,7 +87,7 @@ class SpectralClustering(SimilarityEstimator):
         What k-means was run on.
     graph_ : scipy.sparse.csr_array (n_nodes, n_nodes)
         The weights.
-    node_of_rows_ : ndarray (n_rows,)
+    row_nodes_ : ndarray (n_rows,)
         The node of each row: equal rows of a table are one node.
     cut_ : float
         Weight between the clusters, (25.41).
@@ -184,10 +184,10 @@ class SpectralClustering(SimilarityEstimator):
             rng = as_generator(self.random_state)
             if self._is_given:
                 self.graph_ = self._read_graph(X)
-                self.node_of_rows_ = np.arange(self.n_features_in_)
+                self.row_nodes_ = np.arange(self.n_features_in_)
                 spectrum = self._decompose(self.graph_, rng)
             else:
-                _, _, self.node_of_rows_ = self._open_table(X)
+                _, _, self.row_nodes_ = self._open_table(X)
                 spectrum = self._build_graph(rng)
                 self._note_strangers()
             self._cluster(spectrum, rng)
@@ -271,12 +271,12 @@ class SpectralClustering(SimilarityEstimator):
         width = max(K, min(self.n_parts_, len(spectrum.values)))
         U = _rows_to_cluster(spectrum.vectors[:, :width], self.laplacian)
         nodes, centres = self._k_means(U, spectrum, K, rng)
-        weights = np.bincount(self.node_of_rows_, minlength=n)
+        weights = np.bincount(self.row_nodes_, minlength=n)
         order = largest_first(nodes, weights)
         place = np.full(K, -1)
         place[order] = np.arange(len(order))
         self._node_labels, self._centres = place[nodes], centres[order]
-        self.labels_ = self._node_labels[self.node_of_rows_].astype(np.int64)
+        self.labels_ = self._node_labels[self.row_nodes_].astype(np.int64)
         self.n_clusters_ = len(order)
         self.eigenvalues_, self.embedding_ = spectrum.values, U
         self._vectors, self._values = spectrum.vectors[:, :width], spectrum.values[:width]

@@ -40,7 +40,7 @@ class Agglomerative(PairwiseTree):
         Whether the leaves are ordered so that neighbours are as similar as they can be: for drawing, O(N^2) and slow.
     max_rows : int, default 5000
         A table of numbers with more rows is first reduced to k-means centres.
-    n_centres : int, default 1000
+    n_centers : int, default 1000
         How many centres.
     kinds : None, str, mapping or sequence, optional
         Kinds of columns; inferred by default.
@@ -55,7 +55,7 @@ class Agglomerative(PairwiseTree):
         Number of clusters.
     linkage_ : ndarray (n_leaves - 1, 4)
         scipy's linkage matrix; the leaves are rows, or centres.
-    leaf_of_row_ : ndarray (n_rows,)
+    row_leaves_ : ndarray (n_rows,)
         The leaf of each row.
     lifetimes_ : dict
         For each number of clusters, the range of heights over which the tree has so many.
@@ -92,7 +92,7 @@ class Agglomerative(PairwiseTree):
         criterion="lifetime",
         optimal_ordering=False,
         max_rows=5000,
-        n_centres=1000,
+        n_centers=1000,
         kinds=None,
         random_state=None,
     ):
@@ -102,7 +102,7 @@ class Agglomerative(PairwiseTree):
         self.criterion = criterion
         self.optimal_ordering = optimal_ordering
         self.max_rows = max_rows
-        self.n_centres = n_centres
+        self.n_centers = n_centers
         self.kinds = kinds
         self.random_state = random_state
 

@@ -120,13 +120,13 @@ class PairwiseTree(PairwiseEstimator):
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "criterion": [StrOptions({"lifetime", "gap"})],
         "max_rows": [Interval(Integral, 2, None, closed="left")],
-        "n_centres": [Interval(Integral, 2, None, closed="left")],
+        "n_centers": [Interval(Integral, 2, None, closed="left")],
     }
 
     n_clusters: Any
     criterion: str
     max_rows: int
-    n_centres: int
+    n_centers: int
 
     def _fit_table(self, X: Any, rng: np.random.Generator) -> None:
         table = self._read_training(X, self.kinds, None)
@@ -138,7 +138,7 @@ class PairwiseTree(PairwiseEstimator):
         centres, leaf = self._centres(points, rng)
         shrunk = _Reduced(len(centres))
         self._fit_pairs(table_pairs(shrunk, self.metric, centres), centres, rng)
-        self.leaf_of_row_, self.labels_ = leaf, _largest_first(self.labels_[leaf])
+        self.row_leaves_, self.labels_ = leaf, _largest_first(self.labels_[leaf])
         self.fit_report_.add(
             "reduced",
             f"{table.n_rows:,} rows were reduced to {len(centres):,} k-means centres, which are the leaves of the tree",
@@ -146,12 +146,12 @@ class PairwiseTree(PairwiseEstimator):
 
     def _centres(self, points: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         seed = int(rng.integers(2**31))
-        found = MiniBatchKMeans(self.n_centres, n_init=1, batch_size=4096, random_state=seed).fit(points)
+        found = MiniBatchKMeans(self.n_centers, n_init=1, batch_size=4096, random_state=seed).fit(points)
         used, leaf = np.unique(found.labels_, return_inverse=True)
         return found.cluster_centers_[used], leaf
 
     def _fit_pairs(self, pairs: Pairs, points: np.ndarray | None, rng: np.random.Generator) -> None:
-        self.leaf_of_row_ = np.arange(pairs.n)
+        self.row_leaves_ = np.arange(pairs.n)
         self.linkage_ = self._grow(pairs, points, rng) if pairs.n > 1 else np.zeros((0, 4))
         self.lifetimes_ = lifetimes(self.linkage_) if pairs.n > 1 else {}
         self.n_clusters_ = self._choose(pairs, points, rng)

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import StrOptions
 
 from partita.trees.base import PairwiseTree
-from partita.trees.division import diana_split, divide, medoid_split, spanning_linkage
+from partita.trees.divisive import diana_split, divide, medoid_split, spanning_linkage
 
 __all__ = ["BisectingClusters", "Diana", "SpanningTreeSplits"]
 
@@ -24,7 +24,7 @@ class _Divisive(PairwiseTree):
         metric="auto",
         criterion="lifetime",
         max_rows=5000,
-        n_centres=1000,
+        n_centers=1000,
         kinds=None,
         random_state=None,
     ):
@@ -32,7 +32,7 @@ class _Divisive(PairwiseTree):
         self.metric = metric
         self.criterion = criterion
         self.max_rows = max_rows
-        self.n_centres = n_centres
+        self.n_centers = n_centers
         self.kinds = kinds
         self.random_state = random_state
 
@@ -57,7 +57,7 @@ class Diana(_Divisive):
         How the number of clusters is chosen, as in :class:`~partita.Agglomerative`.
     max_rows : int, default 5000
         A table of numbers with more rows is first reduced to k-means centres.
-    n_centres : int, default 1000
+    n_centers : int, default 1000
         How many centres.
     kinds : None, str, mapping or sequence, optional
         Kinds of columns; inferred by default.
@@ -72,7 +72,7 @@ class Diana(_Divisive):
         Number of clusters.
     linkage_ : ndarray (n_leaves - 1, 4)
         scipy's linkage matrix; the leaves are rows, or centres.
-    leaf_of_row_ : ndarray (n_rows,)
+    row_leaves_ : ndarray (n_rows,)
         The leaf of each row.
     lifetimes_ : dict
         For each number of clusters, the range of heights over which the tree has so many.
@@ -112,7 +112,7 @@ class BisectingClusters(_Divisive):
         How the number of clusters is chosen, as in :class:`~partita.Agglomerative`.
     max_rows : int, default 5000
         A table of numbers with more rows is first reduced to k-means centres.
-    n_centres : int, default 1000
+    n_centers : int, default 1000
         How many centres.
     kinds : None, str, mapping or sequence, optional
         Kinds of columns; inferred by default.
@@ -130,7 +130,7 @@ class BisectingClusters(_Divisive):
         Number of clusters.
     linkage_ : ndarray (n_leaves - 1, 4)
         scipy's linkage matrix; the leaves are rows, or centres.
-    leaf_of_row_ : ndarray (n_rows,)
+    row_leaves_ : ndarray (n_rows,)
         The leaf of each row.
     lifetimes_ : dict
         For each number of clusters, the range of heights over which the tree has so many.
@@ -162,7 +162,7 @@ class BisectingClusters(_Divisive):
         metric="auto",
         criterion="lifetime",
         max_rows=5000,
-        n_centres=1000,
+        n_centers=1000,
         kinds=None,
         random_state=None,
     ):
@@ -171,7 +171,7 @@ class BisectingClusters(_Divisive):
             metric=metric,
             criterion=criterion,
             max_rows=max_rows,
-            n_centres=n_centres,
+            n_centers=n_centers,
             kinds=kinds,
             random_state=random_state,
         )
@@ -215,7 +215,7 @@ class SpanningTreeSplits(_Divisive):
         How the number of clusters is chosen, as in :class:`~partita.Agglomerative`.
     max_rows : int, default 5000
         A table of numbers with more rows is first reduced to k-means centres.
-    n_centres : int, default 1000
+    n_centers : int, default 1000
         How many centres.
     kinds : None, str, mapping or sequence, optional
         Kinds of columns; inferred by default.
@@ -230,7 +230,7 @@ class SpanningTreeSplits(_Divisive):
         Number of clusters.
     linkage_ : ndarray (n_leaves - 1, 4)
         scipy's linkage matrix; the leaves are rows, or centres.
-    leaf_of_row_ : ndarray (n_rows,)
+    row_leaves_ : ndarray (n_rows,)
         The leaf of each row.
     lifetimes_ : dict
         For each number of clusters, the range of heights over which the tree has so many.

@@ -15,8 +15,8 @@ from partita.fitting.request import kinds_asked
 from partita.table import Table
 from partita.trees.bayesian.cut import cut_nodes, in_height_order, leaf_labels, n_clusters_posterior
 from partita.trees.bayesian.growing import check_blocks, grow_tree, starting_families
-from partita.trees.bayesian.state import Answering, answering, restore_state, saved_state
-from partita.trees.bayesian.state import probabilities as cluster_probabilities
+from partita.trees.bayesian.prediction import Answering, answering, restore_state, saved_state
+from partita.trees.bayesian.prediction import probabilities as cluster_probabilities
 
 __all__ = ["BayesianTree"]
 

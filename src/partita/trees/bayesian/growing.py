@@ -11,7 +11,7 @@ from partita.execution import check_memory
 from partita.families import Bernoulli, Block, entry_of
 from partita.families.contract import is_conjugate, n_columns, partly_seen, stats_start
 from partita.families.data import take
-from partita.trees.bayesian.large import grow_in_groups
+from partita.trees.bayesian.growing import grow_in_groups
 from partita.trees.bayesian.learning import Grown, climb, evidence_of, grow_and_learn
 from partita.trees.bayesian.merging import Leaves, Merges, grow, log_bound, row_leaves
 

@@ -9,11 +9,11 @@ from scipy import sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
 from partita.execution.memory import check_memory
-from partita.similarity.attributes import learn_comparison
+from partita.similarity.comparison import learn_comparison
 from partita.similarity.dissimilarities import Rows, blocks_of_rows
 from partita.table import Table, read_table
 
-__all__ = ["Nearest", "distinct_rows", "join_graph", "match_rows", "nearest", "neighbour_graph"]
+__all__ = ["Nearest", "distinct_rows", "join_graph", "match_rows", "nearest", "neighbor_graph"]
 
 SQUARED = ("squared_euclidean", "ordinal", "hamming")
 FEW_ROWS = 500  # an index over fewer is not worth its while
@@ -27,7 +27,7 @@ class Nearest(NamedTuple):
     dissimilarities: np.ndarray
 
 
-def neighbour_graph(
+def neighbor_graph(
     X: Any,
     n_neighbors: int = 20,
     metric: Any = "auto",
@@ -56,13 +56,13 @@ def neighbour_graph(
 
     Examples
     --------
-    >>> graph = neighbour_graph([[0.0], [1.0], [5.0]], 1, "city_block", kinds="real", standardize=False)
+    >>> graph = neighbor_graph([[0.0], [1.0], [5.0]], 1, "city_block", kinds="real", standardize=False)
     >>> graph.toarray()
     array([[0., 1., 0.],
            [1., 0., 4.],
            [0., 4., 0.]])
     """
-    table = X if isinstance(X, Table) else read_table(X, kinds, estimator_name="neighbour_graph")
+    table = X if isinstance(X, Table) else read_table(X, kinds, estimator_name="neighbor_graph")
     rows = Rows.of(table, learn_comparison(table, metric, weights, orders, standardize))
     if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, (int, np.integer)) or n_neighbors < 1:
         raise ValueError(f"n_neighbors is {n_neighbors!r}: give a number of neighbours, 1 or more")
