@@ -151,7 +151,7 @@ def test_nobody_with_an_edge_to_an_exemplar_is_left_out():
 
 
 def test_no_rest_is_a_warning_with_labels():
-    with pytest.warns(ConvergenceWarning, match="found no rest in 2 rounds"):
+    with pytest.warns(ConvergenceWarning, match="did not converge in 2 rounds"):
         model = AffinityPropagation(max_iter=2, random_state=0).fit(blobs(0))
     assert not model.converged_ and model.labels_.min() == 0 and model.n_clusters_ >= 1
 
@@ -159,7 +159,7 @@ def test_no_rest_is_a_warning_with_labels():
 def test_automatic_damping_rises_where_there_is_no_rest():
     # 60 rounds of rest cannot have been there after 50 rounds: the damping rises, and the messages still settle
     model = AffinityPropagation(convergence_iter=60, max_iter=3000, random_state=0).fit(blobs(0))
-    assert model.converged_ and model.damping_ > 0.5 and model.n_restless_ == 0
+    assert model.converged_ and model.damping_ > 0.5 and model.n_unsettled_ == 0
 
 
 def test_weights_are_repetitions():

@@ -51,9 +51,9 @@ def test_zero_eigenvalues_are_connected_parts(seed, laplacian):
 @pytest.mark.parametrize("solver", ["whole", "factor", "products"])
 def test_eigenpairs_are_those_of_the_whole_matrix(laplacian, solver, monkeypatch):
     if solver != "whole":
-        monkeypatch.setattr("partita.similarity.laplacians.DENSE_NODES", 5)
+        monkeypatch.setattr("partita.similarity.laplacians.MAX_DENSE_NODES", 5)
     if solver == "products":
-        monkeypatch.setattr("partita.similarity.laplacians.FACTOR_NODES", 5)
+        monkeypatch.setattr("partita.similarity.laplacians.MAX_FACTOR_NODES", 5)
     W = random_graph(11, 90, parts=2)
     L = laplacian_matrix(W, laplacian).toarray()
     found = smallest_eigenpairs(W, 7, laplacian, np.random.default_rng(0))
@@ -190,9 +190,9 @@ def test_ready_graph_and_its_values():
 def test_parts_are_clusters():
     blocks = sp.csr_array(sp.block_diag([np.ones((k, k)) - np.eye(k) for k in (3, 5, 4)]))
     model = SpectralClustering(metric="precomputed").fit(blocks)
-    assert model.n_clusters_ == model.n_parts_ == 3 and model.cut_ == 0.0
+    assert model.n_clusters_ == model.n_connected_components_ == 3 and model.cut_ == 0.0
     assert np.bincount(model.labels_).tolist() == [5, 4, 3]
-    with pytest.warns(DataWarning, match="falls into 3 parts, more than n_clusters=2"):
+    with pytest.warns(DataWarning, match="has 3 connected components, more than n_clusters=2"):
         fewer = SpectralClustering(2, metric="precomputed", random_state=0).fit(blocks)
     assert fewer.n_clusters_ == 2 and fewer.cut_ == 0.0  # parts are joined, never cut
 

@@ -1,4 +1,4 @@
-"""One labeling: its canonical form. Two labelings: their contingency table."""
+"""One labeling: its canonical form, and its clusters by size. Two labelings: their contingency table."""
 
 from numbers import Number
 from typing import Any
@@ -48,6 +48,32 @@ def canonical(labels: Any, *, missing: int | float | str | None = None) -> NDArr
     codes = np.full(values.shape, MISSING, dtype=np.int64)
     seen = ~unseen
     codes[seen] = _number_values(values[seen] if unseen.any() else values)
+    return codes
+
+
+def ordered_by_size(z: ArrayLike) -> NDArray[np.int64]:
+    """The same partition with the largest cluster first; of equal sizes the one that appears first.
+
+    Parameters
+    ----------
+    z : array-like of int, shape (N,)
+        Labels; -1 means "missing" and stays -1.
+
+    Returns
+    -------
+    ndarray of int64
+
+    Examples
+    --------
+    >>> ordered_by_size([5, 2, 2, -1, 9])
+    array([ 1,  0,  0, -1,  2])
+    """
+    codes = canonical(np.asarray(z), missing=MISSING)
+    seen = codes != MISSING
+    order = np.argsort(-np.bincount(codes[seen]), kind="stable")
+    rank = np.empty(order.size, dtype=np.int64)
+    rank[order] = np.arange(order.size)
+    codes[seen] = rank[codes[seen]]
     return codes
 
 

@@ -11,8 +11,6 @@ from partita.execution.memory import check_memory
 from partita.table import Schema, Table
 from partita.table.scaling import center_and_scale, standardize
 
-__all__ = ["METRICS", "Comparison", "Group", "coordinates", "learn_comparison"]
-
 METRICS = ("squared_euclidean", "city_block", "correlation", "ordinal", "hamming")
 AUTO = {
     "real": "squared_euclidean",

@@ -13,8 +13,6 @@ from partita.execution.memory import check_memory
 from partita.similarity.comparison import Comparison, Group, coordinates, learn_comparison
 from partita.table import Table, read_table
 
-__all__ = ["Rows", "dissimilarity"]
-
 BLOCK_CELLS = 1 << 22  # pairs that are worked on at a time: 32 MB an array
 PAIRWISE = {"squared_euclidean": "sqeuclidean", "ordinal": "sqeuclidean", "city_block": "cityblock"}
 
@@ -89,7 +87,7 @@ def dissimilarity(
         out = rows.against(Rows.of(other, comparison))
     else:
         out = _condensed(rows) if condensed else _square(rows)
-    if rows.has_strangers:
+    if rows.has_incomparable:
         warn_user(
             "some pairs of rows have no observed column in common: they get the mean dissimilarity of two random "
             f"rows, {comparison.mean:.3g}",
@@ -115,7 +113,7 @@ class Rows:
         self.values = values  # of every group: rows x columns, NaN where missing
         self.n_rows = len(values[0])
         self.holes = [np.isnan(values).any(axis=0) for values in self.values]
-        self.has_strangers = False  # whether pairs without a column in common were met so far
+        self.has_incomparable = False  # whether pairs without a column in common were met so far
 
     @classmethod
     def of(cls, table: Table, comparison: Comparison) -> Rows:
@@ -149,12 +147,12 @@ class Rows:
         if np.ndim(seen) == 0:
             return total
         whole = sum(group.weight for group in self.comparison.groups)
-        strangers = seen <= 0.0
-        np.divide(whole, seen, out=seen, where=~strangers)
+        incomparable = seen <= 0.0
+        np.divide(whole, seen, out=seen, where=~incomparable)
         total *= seen
-        if strangers.any():
-            self.has_strangers = True
-            total[strangers] = self.comparison.mean
+        if incomparable.any():
+            self.has_incomparable = True
+            total[incomparable] = self.comparison.mean
         return total
 
 

@@ -13,11 +13,14 @@ from partita.similarity.comparison import learn_comparison
 from partita.similarity.dissimilarities import Rows, blocks_of_rows
 from partita.table import Table, read_table
 
-__all__ = ["Nearest", "distinct_rows", "join_graph", "match_rows", "nearest", "neighbor_graph"]
-
 SQUARED = ("squared_euclidean", "ordinal", "hamming")
-FEW_ROWS = 500  # an index over fewer is not worth its while
-MOST_INDICATORS = 200  # columns of zeros and ones that stand for levels; beyond, pairs are compared in blocks
+MIN_INDEXED_ROWS = 500  # an index over fewer rows does not save time
+MAX_INDICATORS = 200  # columns of zeros and ones for levels; with more, pairs are compared in chunks
+SCALE_NEIGHBOR = 7  # the dissimilarity to this neighbor is the local scale (Zelnik-Manor and Perona 2004)
+MIN_WEIGHT = 1e-9  # of an edge, so that nodes that have an edge stay connected
+# power of the share of common neighbors: 1 joins noisy moons, 2 cuts a single chain where it is thin
+SHARED_POWER = 1.5
+PAIRS_PER_CHUNK = 1 << 16
 
 
 class Nearest(NamedTuple):
@@ -99,7 +102,7 @@ def nearest(rows: Rows, k: int, of: Rows | None = None) -> Nearest:
     points, power = _as_points(rows)
     others, _ = (points, power) if of is None else _as_points(of, rows)
     # matrix products round by the shape of the question: an answer about one row may not depend on the rest
-    if points is None or others is None or (of is not None and rows.n_rows <= FEW_ROWS):
+    if points is None or others is None or (of is not None and rows.n_rows <= MIN_INDEXED_ROWS):
         return _by_blocks(rows, asked, k, of is None)
     index = NearestNeighbors(n_neighbors=k, p=power, algorithm="auto" if of is None else "kd_tree").fit(
         points
@@ -124,7 +127,7 @@ def _as_points(rows: Rows, like: Rows | None = None) -> tuple[np.ndarray | None,
             parts.append(values * np.sqrt(group.weights))
             continue
         levels = [np.unique(column) for column in known.T]
-        if sum(map(len, levels)) > MOST_INDICATORS:
+        if sum(map(len, levels)) > MAX_INDICATORS:
             return None, 0
         for weight, column, own in zip(group.weights, values.T, levels, strict=True):
             if not np.isin(column, own).all():  # a number that the index has not seen: it has no indicator
@@ -145,6 +148,72 @@ def _by_blocks(rows: Rows, asked: Rows, k: int, itself: bool) -> Nearest:
         found[here] = np.take_along_axis(order, sorting, axis=1)
         far[here] = np.take_along_axis(values, sorting, axis=1)
     return Nearest(found, far)
+
+
+# ---- graphs of weights -------------------------------------------------------------------------------------
+
+
+def local_scales(found: Nearest) -> np.ndarray:
+    """The scale of each object: the dissimilarity to its seventh neighbour, or to the last one if there are fewer."""
+    last = min(SCALE_NEIGHBOR, found.dissimilarities.shape[1]) - 1
+    return np.maximum(found.dissimilarities[:, last], np.finfo(np.float64).tiny)
+
+
+def self_tuning_graph(found: Nearest, one_sided: float = 1.0) -> Any:
+    """Weights ``J_ij^1.5 exp(-d_ij / sqrt(s_i s_j))`` of the edges between neighbors, s being the local scales.
+
+    With squared distances d the second factor is the self-tuning similarity: dense and thin regions are as well
+    connected. J is the share of the neighbors of either that are neighbors of both (each its own neighbour too):
+    edges across a gap have few in common. An edge that only one end asks for counts ``one_sided`` times its weight.
+
+    Examples
+    --------
+    >>> found = Nearest(np.array([[1], [0], [1]]), np.array([[1.0], [1.0], [4.0]]))
+    >>> self_tuning_graph(found).toarray().round(3)
+    array([[0.   , 0.368, 0.   ],
+           [0.368, 0.   , 0.026],
+           [0.   , 0.026, 0.   ]])
+    """
+    graph = sp.coo_array(join_graph(found))
+    i, j = graph.coords
+    roots = np.sqrt(local_scales(found))
+    weights = (
+        _weight(graph.data, roots[i], roots[j])
+        * _in_common(found.rows, i, found.rows, j, True) ** SHARED_POWER
+    )
+    if one_sided != 1.0:
+        mutual = (found.rows[i] == j[:, None]).any(axis=1) & (found.rows[j] == i[:, None]).any(axis=1)
+        weights *= np.where(mutual, 1.0, one_sided)
+    return sp.csr_array((np.maximum(weights, MIN_WEIGHT), (i, j)), shape=graph.shape)
+
+
+def weights_to(found: Nearest, neighbors: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """Weights of new objects to their nearest known ones, whose neighbors and scales are given."""
+    n, k = found.rows.shape
+    here = np.sqrt(local_scales(found))[:, None]
+    weights = _weight(found.dissimilarities, here, np.sqrt(scales)[found.rows])
+    i, j = np.repeat(np.arange(n), k), found.rows.ravel()
+    common = _in_common(found.rows, i, neighbors, j, False).reshape(n, k)
+    return np.maximum(weights * common**SHARED_POWER, MIN_WEIGHT)
+
+
+def _weight(d: np.ndarray, here: np.ndarray, there: np.ndarray) -> np.ndarray:
+    # one root at a time: their product may underflow
+    return np.exp(-(d / here) / there)
+
+
+def _in_common(A: np.ndarray, i: np.ndarray, B: np.ndarray, j: np.ndarray, itself: bool) -> np.ndarray:
+    """The Jaccard index of the neighbors A of objects i and B of objects j; a new object is nobody's neighbour."""
+    size = A.shape[1] + B.shape[1] + 2
+    out = np.empty(len(i))
+    for start in range(0, len(i), PAIRS_PER_CHUNK):
+        part = slice(start, start + PAIRS_PER_CHUNK)
+        a, b = A[i[part]], np.column_stack([B[j[part]], j[part]])
+        shared = (a[:, :, None] == b[:, None, :]).sum(axis=(1, 2))
+        if itself:
+            shared = shared + (B[j[part]] == i[part, None]).any(axis=1)
+        out[part] = shared / (size - shared)
+    return out
 
 
 # ---- equal rows --------------------------------------------------------------------------------------------
