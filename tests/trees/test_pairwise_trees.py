@@ -206,7 +206,9 @@ def test_save_and_load(cls, tmp_path, two_groups):
         model.save(tmp_path / "tree.npz")
         other = load(tmp_path / "tree.npz")
         assert np.array_equal(other.linkage_, model.linkage_) and np.array_equal(other.labels_, model.labels_)
-        assert other.n_clusters_scores_ == model.n_clusters_scores_ and other.get_params() == model.get_params()
+        assert (
+            other.n_clusters_scores_ == model.n_clusters_scores_ and other.get_params() == model.get_params()
+        )
 
 
 def test_more_pairs_than_memory():

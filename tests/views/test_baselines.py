@@ -47,7 +47,7 @@ def test_features_are_orthogonal_to_the_first_clustering(two_views):
     X, _ = two_views
     model = OrthogonalViews([3, 2], random_state=0).fit(X)
     assert model.residual_share_[0] == pytest.approx(1.0) and model.residual_share_[1] < 0.8
-    assert np.allclose(model._centres[1] @ model._axes[0].T, 0.0, atol=1e-8)
+    assert np.allclose(model._centers[1] @ model._axes[0].T, 0.0, atol=1e-8)
 
 
 def test_objective_does_not_rise(two_views):
@@ -57,7 +57,7 @@ def test_objective_does_not_rise(two_views):
 
 def test_numbers_that_do_not_fit():
     X = np.random.default_rng(0).normal(size=(5, 2))
-    with pytest.raises(ValueError, match="one for each view"):
+    with pytest.raises(ValueError, match="one per view"):
         DecorrelatedKMeans([2, 2, 2]).fit(X)
     with pytest.raises(ValueError, match="only 5 rows"):
         OrthogonalViews(6).fit(X)

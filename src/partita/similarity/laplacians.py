@@ -172,16 +172,14 @@ def eigengap(values: np.ndarray, n_parts: int = 1) -> int:
 
 
 def eigenvalue_ratios(values: np.ndarray) -> dict[int, float]:
-    """The ratio of eigenvalue K + 1 to eigenvalue K, for each K; inf where the K-th is zero.
+    """The ratio of eigenvalue K + 1 to eigenvalue K, for each K whose eigenvalue is not zero.
 
     Examples
     --------
     >>> eigenvalue_ratios(np.array([0.0, 0.25, 2.0]))
-    {1: inf, 2: 8.0}
+    {2: 8.0}
     """
-    lower, upper = values[:-1], values[1:]
-    ratios = np.divide(upper, lower, out=np.full(len(lower), np.inf), where=lower > 0)
-    return dict(enumerate(ratios.tolist(), start=1))
+    return {K: float(values[K] / values[K - 1]) for K in range(1, len(values)) if values[K - 1] > 0}
 
 
 def cut(graph: Any, labels: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""Nearest neighbours of rows under any comparison, and the graphs they make."""
+"""Nearest neighbors of rows under any comparison, and the graphs of their dissimilarities or weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from partita.execution.memory import check_memory
 from partita.similarity.comparison import learn_comparison
-from partita.similarity.dissimilarities import Rows, blocks_of_rows
+from partita.similarity.dissimilarities import Rows, row_chunks
 from partita.table import Table, read_table
 
 SQUARED = ("squared_euclidean", "ordinal", "hamming")
@@ -42,13 +42,16 @@ def neighbor_graph(
 ) -> Any:
     """The dissimilarities of each row to its nearest others, as a sparse graph.
 
-    An edge stays where one end is among the nearest of the other. Memory grows with the number of edges; so does time,
-    up to a logarithm, where no cell is missing and there are few columns. Otherwise all pairs are looked at, in blocks.
+    Two rows have an edge if one of them is among the nearest of the other. Memory grows with the number of edges; so
+    does time, up to a logarithm, if no cell is missing and there are few columns. Otherwise all pairs are compared, in
+    chunks.
 
     Parameters
     ----------
     X : array, data frame or partita.table.Table
-    n_neighbors : int, default 20
+        The rows.
+    n_neighbors : int, default=20
+        Number of nearest rows per row.
     metric, weights, orders, kinds, standardize
         As in :func:`dissimilarity`.
 
@@ -68,24 +71,24 @@ def neighbor_graph(
     table = X if isinstance(X, Table) else read_table(X, kinds, estimator_name="neighbor_graph")
     rows = Rows.of(table, learn_comparison(table, metric, weights, orders, standardize))
     if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, (int, np.integer)) or n_neighbors < 1:
-        raise ValueError(f"n_neighbors is {n_neighbors!r}: give a number of neighbours, 1 or more")
+        raise ValueError(f"n_neighbors is {n_neighbors!r}: give a number of neighbors, 1 or more")
     return join_graph(nearest(rows, min(int(n_neighbors), rows.n_rows - 1)))
 
 
 def join_graph(found: Nearest) -> Any:
-    """Edges from both ends: a symmetric graph of dissimilarities, zeros stored."""
+    """Edges in both directions: a symmetric graph of dissimilarities, with zeros stored."""
     n, k = found.rows.shape
     start = np.repeat(np.arange(n), k)
     stop, values = found.rows.ravel(), found.dissimilarities.ravel()
     low, high = np.minimum(start, stop), np.maximum(start, stop)
-    _, once = np.unique(low * n + high, return_index=True)  # an edge that both ends ask for is there twice
+    _, once = np.unique(low * n + high, return_index=True)  # a mutual edge occurs twice
     low, high, values = low[once], high[once], values[once]
     ends = (np.concatenate([low, high]), np.concatenate([high, low]))
     return sp.csr_array((np.concatenate([values, values]), ends), shape=(n, n))
 
 
 def nearest(rows: Rows, k: int, of: Rows | None = None) -> Nearest:
-    """The k nearest of ``rows`` to each row of ``of``; left out, to each of ``rows`` itself, which does not count.
+    """The k nearest of ``rows`` to each row of ``of``; by default to each of ``rows``, not counting itself.
 
     Examples
     --------
@@ -96,14 +99,16 @@ def nearest(rows: Rows, k: int, of: Rows | None = None) -> Nearest:
     [1, 0, 1]
     """
     asked = rows if of is None else of
-    check_memory(32 * asked.n_rows * (k + 1), f"{k} neighbours of {asked.n_rows:,} rows", "ask for fewer")
+    check_memory(
+        32 * asked.n_rows * (k + 1), f"{k} neighbors of {asked.n_rows:,} rows", "set n_neighbors lower"
+    )
     if k < 1:
         return Nearest(np.empty((asked.n_rows, 0), np.intp), np.empty((asked.n_rows, 0)))
     points, power = _as_points(rows)
     others, _ = (points, power) if of is None else _as_points(of, rows)
-    # matrix products round by the shape of the question: an answer about one row may not depend on the rest
+    # rounding in matrix products depends on their shape: the result for one row must not depend on the others
     if points is None or others is None or (of is not None and rows.n_rows <= MIN_INDEXED_ROWS):
-        return _by_blocks(rows, asked, k, of is None)
+        return _by_chunks(rows, asked, k, of is None)
     index = NearestNeighbors(n_neighbors=k, p=power, algorithm="auto" if of is None else "kd_tree").fit(
         points
     )
@@ -112,7 +117,7 @@ def nearest(rows: Rows, k: int, of: Rows | None = None) -> Nearest:
 
 
 def _as_points(rows: Rows, like: Rows | None = None) -> tuple[np.ndarray | None, int]:
-    """Points whose squared Euclidean (2) or city block (1) distance is the dissimilarity; None where there are none."""
+    """Points whose squared Euclidean (2) or city block (1) distance is the dissimilarity; None if there are none."""
     like = rows if like is None else like
     metrics = {group.metric for group in rows.comparison.groups}
     if any(holes.any() for holes in (*rows.holes, *like.holes)):
@@ -130,15 +135,15 @@ def _as_points(rows: Rows, like: Rows | None = None) -> tuple[np.ndarray | None,
         if sum(map(len, levels)) > MAX_INDICATORS:
             return None, 0
         for weight, column, own in zip(group.weights, values.T, levels, strict=True):
-            if not np.isin(column, own).all():  # a number that the index has not seen: it has no indicator
+            if not np.isin(column, own).all():  # a value without an indicator in the index
                 return None, 0
             parts.append((column[:, None] == own) * np.sqrt(weight / 2.0))
     return np.hstack(parts), 2
 
 
-def _by_blocks(rows: Rows, asked: Rows, k: int, itself: bool) -> Nearest:
+def _by_chunks(rows: Rows, asked: Rows, k: int, itself: bool) -> Nearest:
     found, far = np.empty((asked.n_rows, k), np.intp), np.empty((asked.n_rows, k))
-    for here in blocks_of_rows(asked.n_rows, rows.n_rows):
+    for here in row_chunks(asked.n_rows, rows.n_rows):
         part = asked.between(here, rows, slice(None))
         if itself:
             part[np.arange(len(part)), np.arange(here.start, here.stop)] = np.inf
@@ -154,7 +159,7 @@ def _by_blocks(rows: Rows, asked: Rows, k: int, itself: bool) -> Nearest:
 
 
 def local_scales(found: Nearest) -> np.ndarray:
-    """The scale of each object: the dissimilarity to its seventh neighbour, or to the last one if there are fewer."""
+    """The scale of each object: the dissimilarity to its seventh neighbor, or to the last one if there are fewer."""
     last = min(SCALE_NEIGHBOR, found.dissimilarities.shape[1]) - 1
     return np.maximum(found.dissimilarities[:, last], np.finfo(np.float64).tiny)
 
@@ -162,9 +167,10 @@ def local_scales(found: Nearest) -> np.ndarray:
 def self_tuning_graph(found: Nearest, one_sided: float = 1.0) -> Any:
     """Weights ``J_ij^1.5 exp(-d_ij / sqrt(s_i s_j))`` of the edges between neighbors, s being the local scales.
 
-    With squared distances d the second factor is the self-tuning similarity: dense and thin regions are as well
-    connected. J is the share of the neighbors of either that are neighbors of both (each its own neighbour too):
-    edges across a gap have few in common. An edge that only one end asks for counts ``one_sided`` times its weight.
+    With squared distances d the second factor is the self-tuning similarity: dense and sparse regions are equally well
+    connected. J is the share of the neighbors of either object that are neighbors of both (an object counts as its own
+    neighbor): it is small for edges across a gap. The weight of an edge that is not mutual is multiplied by
+    ``one_sided``.
 
     Examples
     --------
@@ -188,7 +194,7 @@ def self_tuning_graph(found: Nearest, one_sided: float = 1.0) -> Any:
 
 
 def weights_to(found: Nearest, neighbors: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """Weights of new objects to their nearest known ones, whose neighbors and scales are given."""
+    """Weights of new objects to their nearest known objects, whose neighbors and scales are given."""
     n, k = found.rows.shape
     here = np.sqrt(local_scales(found))[:, None]
     weights = _weight(found.dissimilarities, here, np.sqrt(scales)[found.rows])
@@ -198,12 +204,12 @@ def weights_to(found: Nearest, neighbors: np.ndarray, scales: np.ndarray) -> np.
 
 
 def _weight(d: np.ndarray, here: np.ndarray, there: np.ndarray) -> np.ndarray:
-    # one root at a time: their product may underflow
+    # divide by one root at a time: their product may underflow
     return np.exp(-(d / here) / there)
 
 
 def _in_common(A: np.ndarray, i: np.ndarray, B: np.ndarray, j: np.ndarray, itself: bool) -> np.ndarray:
-    """The Jaccard index of the neighbors A of objects i and B of objects j; a new object is nobody's neighbour."""
+    """The Jaccard index of the neighbors A of objects i and B of objects j; a new object is no neighbor of others."""
     size = A.shape[1] + B.shape[1] + 2
     out = np.empty(len(i))
     for start in range(0, len(i), PAIRS_PER_CHUNK):
@@ -220,30 +226,30 @@ def _in_common(A: np.ndarray, i: np.ndarray, B: np.ndarray, j: np.ndarray, itsel
 
 
 def distinct_rows(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """The first row of every sort, and the sort of each row; rows with the same holes may be equal.
+    """The first row of each distinct value, and the value of each row; missing cells are equal to each other.
 
     Examples
     --------
     >>> from partita.table import read_table
     >>> table = read_table([[2.5, None], [1.5, 3.0], [2.5, None]], "real")
-    >>> first, sort = distinct_rows(Rows.of(table, learn_comparison(table)))
-    >>> first.tolist(), sort.tolist()
+    >>> first, value = distinct_rows(Rows.of(table, learn_comparison(table)))
+    >>> first.tolist(), value.tolist()
     ([1, 0], [1, 0, 1])
     """
-    _, first, sort = np.unique(_flat(rows), axis=0, return_index=True, return_inverse=True)
-    return first, sort.ravel()
+    _, first, value = np.unique(_flat(rows), axis=0, return_index=True, return_inverse=True)
+    return first, value.ravel()
 
 
 def match_rows(known: Rows, new: Rows) -> np.ndarray:
-    """For each new row the number of the equal known row, -1 where there is none; known rows are distinct."""
+    """For each new row the number of the equal known row, or -1; known rows are distinct."""
     both = np.concatenate([_flat(known), _flat(new)])
-    _, first, sort = np.unique(both, axis=0, return_index=True, return_inverse=True)
-    found = first[sort.ravel()[known.n_rows :]]
+    _, first, value = np.unique(both, axis=0, return_index=True, return_inverse=True)
+    found = first[value.ravel()[known.n_rows :]]
     return np.where(found < known.n_rows, found, -1)
 
 
 def _flat(rows: Rows) -> np.ndarray:
-    # NaN is not equal to itself; + 0.0 makes -0.0 the zero that it is
+    # NaN is not equal to itself, so it becomes inf; + 0.0 turns -0.0 into 0.0
     values = np.hstack(rows.values) + 0.0
     values[np.isnan(values)] = np.inf
     return values

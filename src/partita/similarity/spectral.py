@@ -81,8 +81,8 @@ class SpectralClustering(SimilarityEstimator):
     n_clusters_ : int
         Number of clusters.
     n_clusters_scores_ : dict
-        Score per number of clusters K, high is good: the ratio of the (K + 1)-th eigenvalue to the K-th (inf if the
-        K-th is 0); a ratio above 5 is a clear gap.
+        Score per number of clusters K, high is good: the ratio of the (K + 1)-th eigenvalue to the K-th, for K above
+        the number of connected components; a ratio above 5 is a clear gap.
     eigenvalues_ : ndarray
         The smallest eigenvalues of the Laplacian; the number of zeros is the number of connected components.
     n_connected_components_ : int
@@ -135,6 +135,8 @@ class SpectralClustering(SimilarityEstimator):
     >>> model.n_clusters_, np.bincount(model.labels_).tolist()
     (2, [250, 150])
     """
+
+    _n_clusters_score = "ratio of eigenvalues"
 
     _parameter_constraints: dict[str, Any] = {
         **SimilarityEstimator._parameter_constraints,

@@ -108,6 +108,8 @@ class PairwiseTree(PairwiseEstimator):
         "n_centers": [Interval(Integral, 2, None, closed="left")],
     }
 
+    _n_clusters_score = "lifetime in the tree"
+
     n_clusters: Any
     criterion: str
     max_exact: int
@@ -173,4 +175,5 @@ class PairwiseTree(PairwiseEstimator):
             stop=lambda: control.halted or control.late,
         )
         self.n_clusters_scores_ = {K: float(gap) for K, gap in enumerate(found.gaps, start=1)}
+        self._n_clusters_score = "gap statistic"
         return found.n_clusters

@@ -561,8 +561,8 @@ def top_divisions(linkage: np.ndarray, n_clusters: int) -> TopDivisions:
     --------
     >>> tree = scipy_linkage([[0.0], [1.0], [5.0], [9.0]], "complete")
     >>> top_divisions(tree, 3).children
-    array([[-1, -3],
-           [-4,  0]])
+    array([[-3, -4],
+           [-1,  0]])
     """
     m = len(linkage) + 1
     first = 2 * m - n_clusters

@@ -96,6 +96,8 @@ class KMedoids(RunningMixin, PairwiseEstimator):
     KMedoids(n_clusters=2)
     """
 
+    _n_clusters_score = "medoid silhouette"
+
     _parameter_constraints: dict[str, Any] = {
         **PairwiseEstimator._parameter_constraints,
         **RUNNING_CONSTRAINTS,
