@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import AffinityPropagation, load
+from partita.estimator import DataWarning
 from partita.metrics import adjusted_rand
 from partita.similarity import dissimilarity, neighbor_graph
 from partita.similarity.messages import (
@@ -251,3 +252,48 @@ def test_all_pairs_of_very_many_rows_are_refused():
 @parametrize_with_checks([AffinityPropagation()])
 def test_scikit_learn_check(estimator, check):
     check(estimator)
+
+
+# ---- running ---------------------------------------------------------------------------------------------------
+
+
+def stop_after(n_calls, error=None):
+    """A callback that stops the fit in its n-th call, or raises."""
+    seen = []
+
+    def callback(progress):
+        seen.append(progress)
+        if len(seen) == n_calls and error is not None:
+            raise error
+        return len(seen) >= n_calls
+
+    return callback
+
+
+def test_stopped_fits_keep_the_best_exemplars():
+    X = blobs(0)
+    for options, reason in (
+        ({"callback": stop_after(30)}, "the callback"),
+        ({"time_limit": 1e-9}, "the time limit"),
+        ({"callback": stop_after(30, KeyboardInterrupt()), "keep_partial": True}, "an interrupt"),
+    ):
+        with pytest.warns(DataWarning, match=f"stopped by {reason}"):
+            model = AffinityPropagation(damping=0.9, random_state=0, **options).fit(X)
+        assert not model.converged_ and model.n_iter_ <= 30 and len(model.labels_) == 120
+    with pytest.raises(KeyboardInterrupt):
+        AffinityPropagation(callback=stop_after(3, KeyboardInterrupt())).fit(X)
+
+
+def test_resume_after_a_kill_gives_the_same(tmp_path, monkeypatch):
+    X = blobs(1)
+    whole = AffinityPropagation(random_state=0).fit(X)
+    monkeypatch.setattr("partita.engines.checkpoints.WRITING_SHARE", 1e9)  # a checkpoint after every round
+    with pytest.raises(MemoryError):
+        AffinityPropagation(random_state=0, resume=tmp_path, callback=stop_after(20, MemoryError())).fit(X)
+    rounds = []
+    resumed = AffinityPropagation(random_state=0, resume=tmp_path, callback=rounds.append).fit(X)
+    assert len(rounds) == whole.n_iter_ - 20 and resumed.n_iter_ == whole.n_iter_
+    assert np.array_equal(resumed.labels_, whole.labels_)
+    assert np.array_equal(AffinityPropagation(random_state=0, resume=tmp_path).fit(X).labels_, whole.labels_)
+    with pytest.raises(ValueError, match="belongs to another fit"):
+        AffinityPropagation(random_state=0, resume=tmp_path).fit(X + X**2)
