@@ -16,9 +16,8 @@ from partita.datasets import load_benchmark
 from partita.estimator import DataWarning
 from partita.metrics import adjusted_rand
 from partita.similarity import cut, dissimilarity, laplacian_matrix, neighbor_graph, normalized_cut
-from partita.similarity.neighbors import self_tuning_graph
 from partita.similarity.laplacians import LAPLACIANS, eigengap, smallest_eigenpairs
-from partita.similarity.neighbors import Nearest
+from partita.similarity.neighbors import Nearest, self_tuning_graph
 
 
 def random_graph(seed, n=40, parts=1, share=0.2):

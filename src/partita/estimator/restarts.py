@@ -71,7 +71,8 @@ def iterate_with_checkpoint(
 
     A state counts its iterations in ``n_iter``; ``given`` is what states refer to and no checkpoint has to hold.
     """
-    state, values = None, []
+    state: Any = None
+    values: list[float] = []
     if checkpoint is not None and checkpoint.begun:
         state, values, _ = checkpoint.load(given)
         if state.change <= tol:
