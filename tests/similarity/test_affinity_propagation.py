@@ -237,7 +237,7 @@ def test_what_cannot_be_is_refused(X, options, message):
         AffinityPropagation(**options).fit(X)
 
 
-def test_weights_of_ready_similarities_are_refused():
+def test_weights_of_precomputed_similarities_are_refused():
     with pytest.raises(ValueError, match="sample_weight has no meaning"):
         AffinityPropagation("precomputed").fit(np.eye(3), sample_weight=np.ones(3))
 

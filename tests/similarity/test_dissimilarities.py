@@ -151,7 +151,7 @@ def test_balanced_columns_contribute_the_same():
         assert got.sum() == pytest.approx(n * n)
 
 
-def test_strangers_get_the_mean_and_a_warning():
+def test_rows_without_a_common_column_get_the_mean_and_a_warning():
     X = [[1.0, None], [None, 2.0], [3.0, 4.0], [2.0, 6.0]]
     with pytest.warns(DataWarning, match="no observed column in common"):
         got = dissimilarity(X, "squared_euclidean", standardize=False)

@@ -31,7 +31,7 @@ def random_graph(seed, n=40, parts=1, share=0.2):
 
 @pytest.mark.parametrize("laplacian", LAPLACIANS)
 @pytest.mark.parametrize("seed", range(6))
-def test_zero_eigenvalues_are_connected_parts(seed, laplacian):
+def test_zero_eigenvalues_are_connected_components(seed, laplacian):
     W = random_graph(seed, parts=1 + seed)
     n_parts = connected_components(W)[0]
     values = np.linalg.eigvals(laplacian_matrix(W, laplacian).toarray()).real
@@ -174,7 +174,7 @@ def test_nystrom_gives_the_vectors_back(laplacian):
     np.testing.assert_array_equal(model.predict(W), model.labels_)
 
 
-def test_ready_graph_and_its_values():
+def test_precomputed_graph_and_its_values():
     X, z = make_moons(150, noise=0.03, random_state=2)
     W = np.exp(-20 * dissimilarity(X, standardize=False))
     np.fill_diagonal(W, 0.0)
@@ -186,7 +186,7 @@ def test_ready_graph_and_its_values():
     np.testing.assert_array_equal(again.labels_, model.labels_)
 
 
-def test_parts_are_clusters():
+def test_connected_components_are_clusters():
     blocks = sp.csr_array(sp.block_diag([np.ones((k, k)) - np.eye(k) for k in (3, 5, 4)]))
     model = SpectralClustering(metric="precomputed").fit(blocks)
     assert model.n_clusters_ == model.n_connected_components_ == 3 and model.cut_ == 0.0

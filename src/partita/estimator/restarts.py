@@ -7,13 +7,8 @@ from typing import Any
 
 from partita.engines.checkpoints import Checkpoint
 from partita.engines.run import Control, Run, iterate
+from partita.estimator.judging import REASONS
 from partita.estimator.report import FitReport
-
-REASONS = {
-    "time_limit": "by the time limit",
-    "callback": "by the callback",
-    "interrupted": "by an interrupt",
-}
 
 
 def open_checkpoint(folder: Any, number: int, about: Any) -> Checkpoint | None:
