@@ -78,7 +78,7 @@ def fit(n_rows: int, seed: int) -> dict:
         "n_planted": len(np.unique(z)),
         "rand": adjusted_rand(model.labels_, z),
         "converged": bool(model.converged_),
-        "n_restless": model.n_restless_,
+        "n_restless": model.n_unsettled_,
         "before_mb": round(before, 1),
     }
 

@@ -7,7 +7,7 @@ from partita.families import Bernoulli, Categorical, Counts, GaussianDiagonal, P
 from partita.families.columns import column_by_column, put_columns, take_columns, take_data
 from partita.families.crossed import CrossedData, crossed
 from partita.families.known_noise import KnownNoise
-from partita.testing import check_family, with_holes
+from partita.testing import check_family, with_missing_cells
 
 CELL_LAWS = {"add and remove", "chain rule", "merge", "touch", "ready", "predictive", "own"}
 ARRAY_LAWS = ["project", "scatter", "expect", "draw", "mode"]
@@ -15,7 +15,7 @@ ARRAY_LAWS = ["project", "scatter", "expect", "draw", "mode"]
 
 @pytest.mark.parametrize("holes", [0.0, 0.3])
 def test_known_noise_meets_the_laws(holes, rng):
-    X = with_holes(rng.normal([1.0, -2.0], size=(8, 2)), holes, rng)
+    X = with_missing_cells(rng.normal([1.0, -2.0], size=(8, 2)), holes, rng)
     checked = check_family(KnownNoise(np.array([0.4, 2.5])), X, rng)
     assert set(checked) >= {*CELL_LAWS, *ARRAY_LAWS}
 

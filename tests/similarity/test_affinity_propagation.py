@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import AffinityPropagation, load
+from partita.estimator import DataWarning
 from partita.metrics import adjusted_rand
-from partita.similarity import dissimilarity, neighbour_graph
+from partita.similarity import dissimilarity, neighbor_graph
 from partita.similarity.messages import (
     _availabilities,
     _responsibilities,
@@ -137,7 +138,7 @@ def test_sparse_graph_from_a_table():
     assert model.converged_ and adjusted_rand(model.labels_, z) > 0.99
     assert model.n_edges_ < 240 * 50
     np.testing.assert_array_equal(model.predict(X), model.labels_)
-    graph = neighbour_graph(X, 25)
+    graph = neighbor_graph(X, 25)
     graph.data *= -1.0
     given = AffinityPropagation("precomputed", preference=model.preference_, random_state=0).fit(graph)
     assert given.n_edges_ == model.n_edges_
@@ -151,7 +152,7 @@ def test_nobody_with_an_edge_to_an_exemplar_is_left_out():
 
 
 def test_no_rest_is_a_warning_with_labels():
-    with pytest.warns(ConvergenceWarning, match="found no rest in 2 rounds"):
+    with pytest.warns(ConvergenceWarning, match="did not converge in 2 rounds"):
         model = AffinityPropagation(max_iter=2, random_state=0).fit(blobs(0))
     assert not model.converged_ and model.labels_.min() == 0 and model.n_clusters_ >= 1
 
@@ -159,7 +160,7 @@ def test_no_rest_is_a_warning_with_labels():
 def test_automatic_damping_rises_where_there_is_no_rest():
     # 60 rounds of rest cannot have been there after 50 rounds: the damping rises, and the messages still settle
     model = AffinityPropagation(convergence_iter=60, max_iter=3000, random_state=0).fit(blobs(0))
-    assert model.converged_ and model.damping_ > 0.5 and model.n_restless_ == 0
+    assert model.converged_ and model.damping_ > 0.5 and model.n_unsettled_ == 0
 
 
 def test_weights_are_repetitions():
@@ -236,7 +237,7 @@ def test_what_cannot_be_is_refused(X, options, message):
         AffinityPropagation(**options).fit(X)
 
 
-def test_weights_of_ready_similarities_are_refused():
+def test_weights_of_precomputed_similarities_are_refused():
     with pytest.raises(ValueError, match="sample_weight has no meaning"):
         AffinityPropagation("precomputed").fit(np.eye(3), sample_weight=np.ones(3))
 
@@ -251,3 +252,48 @@ def test_all_pairs_of_very_many_rows_are_refused():
 @parametrize_with_checks([AffinityPropagation()])
 def test_scikit_learn_check(estimator, check):
     check(estimator)
+
+
+# ---- running ---------------------------------------------------------------------------------------------------
+
+
+def stop_after(n_calls, error=None):
+    """A callback that stops the fit in its n-th call, or raises."""
+    seen = []
+
+    def callback(progress):
+        seen.append(progress)
+        if len(seen) == n_calls and error is not None:
+            raise error
+        return len(seen) >= n_calls
+
+    return callback
+
+
+def test_stopped_fits_keep_the_best_exemplars():
+    X = blobs(0)
+    for options, reason in (
+        ({"callback": stop_after(30)}, "the callback"),
+        ({"time_limit": 1e-9}, "the time limit"),
+        ({"callback": stop_after(30, KeyboardInterrupt()), "keep_partial": True}, "an interrupt"),
+    ):
+        with pytest.warns(DataWarning, match=f"stopped by {reason}"):
+            model = AffinityPropagation(damping=0.9, random_state=0, **options).fit(X)
+        assert not model.converged_ and model.n_iter_ <= 30 and len(model.labels_) == 120
+    with pytest.raises(KeyboardInterrupt):
+        AffinityPropagation(callback=stop_after(3, KeyboardInterrupt())).fit(X)
+
+
+def test_resume_after_a_kill_gives_the_same(tmp_path, monkeypatch):
+    X = blobs(1)
+    whole = AffinityPropagation(random_state=0).fit(X)
+    monkeypatch.setattr("partita.engines.checkpoints.WRITING_SHARE", 1e9)  # a checkpoint after every round
+    with pytest.raises(MemoryError):
+        AffinityPropagation(random_state=0, resume=tmp_path, callback=stop_after(20, MemoryError())).fit(X)
+    rounds = []
+    resumed = AffinityPropagation(random_state=0, resume=tmp_path, callback=rounds.append).fit(X)
+    assert len(rounds) == whole.n_iter_ - 20 and resumed.n_iter_ == whole.n_iter_
+    assert np.array_equal(resumed.labels_, whole.labels_)
+    assert np.array_equal(AffinityPropagation(random_state=0, resume=tmp_path).fit(X).labels_, whole.labels_)
+    with pytest.raises(ValueError, match="belongs to another fit"):
+        AffinityPropagation(random_state=0, resume=tmp_path).fit(X + X**2)

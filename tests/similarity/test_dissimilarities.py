@@ -78,7 +78,7 @@ def test_mixed_tables_pair_by_pair(holes, standardize):
 def test_blocks_do_not_matter(monkeypatch):
     columns = mixed_rows(23, np.random.default_rng(0), 0.2)
     whole = dissimilarity(columns), dissimilarity(columns, condensed=True)
-    monkeypatch.setattr("partita.similarity.dissimilarities.BLOCK_CELLS", 70)
+    monkeypatch.setattr("partita.similarity.dissimilarities.CHUNK_PAIRS", 70)
     np.testing.assert_array_equal(dissimilarity(columns), whole[0])
     np.testing.assert_array_equal(dissimilarity(columns, condensed=True), whole[1])
 
@@ -151,7 +151,7 @@ def test_balanced_columns_contribute_the_same():
         assert got.sum() == pytest.approx(n * n)
 
 
-def test_strangers_get_the_mean_and_a_warning():
+def test_rows_without_a_common_column_get_the_mean_and_a_warning():
     X = [[1.0, None], [None, 2.0], [3.0, 4.0], [2.0, 6.0]]
     with pytest.warns(DataWarning, match="no observed column in common"):
         got = dissimilarity(X, "squared_euclidean", standardize=False)
@@ -182,9 +182,7 @@ def test_sparse_counts():
 def test_too_large_is_refused_before_it_is_allocated():
     X = np.zeros((200_000, 1))
     X[0] = 0.5
-    with pytest.raises(
-        ValueError, match=r"200,000 x 200,000 rows need about .* GB .*nearest-neighbour graph"
-    ):
+    with pytest.raises(ValueError, match=r"200,000 x 200,000 rows need about .* GB .*nearest-neighbor graph"):
         dissimilarity(X)
 
 
@@ -197,7 +195,7 @@ def test_too_large_is_refused_before_it_is_allocated():
         ({"metric": {"height": "far"}}, "unknown metric 'far' for column 'height'"),
         ({"metric": {"height": "ordinal"}}, "'height' is 'real', but the metric 'ordinal'"),
         ({"metric": "city_block"}, "'size' is categorical"),
-        ({"metric": {"height": "correlation"}}, "takes two columns or more"),
+        ({"metric": {"height": "correlation"}}, "needs two columns or more"),
         ({"weights": [1.0, 2.0]}, "has 5 columns"),
         ({"weights": {"size": -1.0}}, "weight of column 'size' is -1.0"),
         ({"weights": {"size": np.nan}}, "weight of column 'size' is nan"),
@@ -205,7 +203,7 @@ def test_too_large_is_refused_before_it_is_allocated():
         ({"weights": np.zeros(5)}, "every column has the weight 0"),
         ({"orders": {"size": ORDER}}, "whose metric is not 'ordinal'"),
         ({"metric": {"size": "ordinal"}, "orders": {"size": ["low", "high"]}}, "lacks the level 'medium'"),
-        ({"Y": [[1.0]], "condensed": True}, "leave out Y"),
+        ({"Y": [[1.0]], "condensed": True}, "omit Y"),
     ],
 )
 def test_what_cannot_be_is_refused(options, message):
@@ -215,5 +213,5 @@ def test_what_cannot_be_is_refused(options, message):
 
 
 def test_raw_squares_that_overflow_are_refused():
-    with pytest.raises(ValueError, match="'x0' has values so far apart"):
+    with pytest.raises(ValueError, match="squared differences of column 'x0' overflow"):
         dissimilarity([[1e200], [-1e200]], standardize=False)

@@ -59,7 +59,7 @@ def test_rows_7_to_10_constant_identical_few(make, two_groups, quiet):
 
 
 def test_row_11_more_clusters_than_rows():
-    with pytest.warns(DataWarning, match="5 clusters were asked for, 3 different rows give 3"):
+    with pytest.warns(DataWarning, match="n_clusters is 5, and there are only 3 distinct rows"):
         model = SpectralClustering(5, random_state=0).fit([[0.5], [1.5], [7.5], [7.5]])
     assert model.n_clusters_ == 3
 

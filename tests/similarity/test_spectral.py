@@ -15,10 +15,9 @@ from benchmarks.data import load_benchmark
 from partita import SpectralClustering, load
 from partita.estimator import DataWarning
 from partita.metrics import adjusted_rand
-from partita.similarity import cut, dissimilarity, laplacian_matrix, neighbour_graph, normalized_cut
-from partita.similarity.graphs import self_tuning_graph
+from partita.similarity import cut, dissimilarity, laplacian_matrix, neighbor_graph, normalized_cut
 from partita.similarity.laplacians import LAPLACIANS, eigengap, smallest_eigenpairs
-from partita.similarity.neighbours import Nearest
+from partita.similarity.neighbors import Nearest, self_tuning_graph
 
 
 def random_graph(seed, n=40, parts=1, share=0.2):
@@ -32,7 +31,7 @@ def random_graph(seed, n=40, parts=1, share=0.2):
 
 @pytest.mark.parametrize("laplacian", LAPLACIANS)
 @pytest.mark.parametrize("seed", range(6))
-def test_zero_eigenvalues_are_connected_parts(seed, laplacian):
+def test_zero_eigenvalues_are_connected_components(seed, laplacian):
     W = random_graph(seed, parts=1 + seed)
     n_parts = connected_components(W)[0]
     values = np.linalg.eigvals(laplacian_matrix(W, laplacian).toarray()).real
@@ -51,9 +50,9 @@ def test_zero_eigenvalues_are_connected_parts(seed, laplacian):
 @pytest.mark.parametrize("solver", ["whole", "factor", "products"])
 def test_eigenpairs_are_those_of_the_whole_matrix(laplacian, solver, monkeypatch):
     if solver != "whole":
-        monkeypatch.setattr("partita.similarity.laplacians.DENSE_NODES", 5)
+        monkeypatch.setattr("partita.similarity.laplacians.MAX_DENSE_NODES", 5)
     if solver == "products":
-        monkeypatch.setattr("partita.similarity.laplacians.FACTOR_NODES", 5)
+        monkeypatch.setattr("partita.similarity.laplacians.MAX_FACTOR_NODES", 5)
     W = random_graph(11, 90, parts=2)
     L = laplacian_matrix(W, laplacian).toarray()
     found = smallest_eigenpairs(W, 7, laplacian, np.random.default_rng(0))
@@ -169,13 +168,13 @@ def test_new_rows_go_where_their_neighbours_are(laplacian):
 @pytest.mark.parametrize("laplacian", LAPLACIANS)
 def test_nystrom_gives_the_vectors_back(laplacian):
     # a known node with its own weights: the extension is exact, so that the labels are the same
-    W = neighbour_graph(make_moons(120, noise=0.15, random_state=1)[0], 8)
+    W = neighbor_graph(make_moons(120, noise=0.15, random_state=1)[0], 8)
     W.data = np.exp(-W.data)
     model = SpectralClustering(3, laplacian=laplacian, metric="precomputed", random_state=0).fit(W)
     np.testing.assert_array_equal(model.predict(W), model.labels_)
 
 
-def test_ready_graph_and_its_values():
+def test_precomputed_graph_and_its_values():
     X, z = make_moons(150, noise=0.03, random_state=2)
     W = np.exp(-20 * dissimilarity(X, standardize=False))
     np.fill_diagonal(W, 0.0)
@@ -187,12 +186,12 @@ def test_ready_graph_and_its_values():
     np.testing.assert_array_equal(again.labels_, model.labels_)
 
 
-def test_parts_are_clusters():
+def test_connected_components_are_clusters():
     blocks = sp.csr_array(sp.block_diag([np.ones((k, k)) - np.eye(k) for k in (3, 5, 4)]))
     model = SpectralClustering(metric="precomputed").fit(blocks)
-    assert model.n_clusters_ == model.n_parts_ == 3 and model.cut_ == 0.0
+    assert model.n_clusters_ == model.n_connected_components_ == 3 and model.cut_ == 0.0
     assert np.bincount(model.labels_).tolist() == [5, 4, 3]
-    with pytest.warns(DataWarning, match="falls into 3 parts, more than n_clusters=2"):
+    with pytest.warns(DataWarning, match="has 3 connected components, more than n_clusters=2"):
         fewer = SpectralClustering(2, metric="precomputed", random_state=0).fit(blocks)
     assert fewer.n_clusters_ == 2 and fewer.cut_ == 0.0  # parts are joined, never cut
 

@@ -43,7 +43,7 @@ def test_mixed_table_with_holes(two_groups, two_answers, quiet, same_partition):
     with quiet():
         model = BayesianTree(kinds={"visits": "count"}).fit(frame)
     same_partition(model.labels_, z)
-    assert {type(block.family).__name__ for block in model._answering.blocks} == {
+    assert {type(block.family).__name__ for block in model._upper_tree.blocks} == {
         "GaussianDiagonal",
         "Poisson",
         "Bernoulli",
@@ -77,7 +77,7 @@ def test_n_clusters_is_obeyed(two_groups, one_warning):
     X, _ = two_groups
     for K in (1, 2, 5, 80):
         assert BayesianTree(n_clusters=K, learn_hyper=False).fit(X).n_clusters_ == K
-    with one_warning("100 clusters were asked for, and there are only 80 rows"):
+    with one_warning("n_clusters is 100, and there are only 80 rows"):
         assert BayesianTree(n_clusters=100, learn_hyper=False).fit(X).n_clusters_ == 80
 
 
@@ -233,7 +233,7 @@ def test_partly_seen_vectors_are_refused(two_groups):
     X, _ = two_groups
     X[3, 0] = np.nan
     with pytest.raises(
-        ValueError, match=r"cannot complete partly seen vectors.*use a family that reads single"
+        ValueError, match=r"cannot complete partly observed vectors.*use a family that reads single"
     ):
         BayesianTree("gaussian_full").fit(X)
     with pytest.raises(ValueError, match=r"not conjugate.*Mixture"):
@@ -294,7 +294,7 @@ def test_save_and_load(tmp_path, two_groups, two_answers):
 
 def test_a_file_that_does_not_fit_together_is_refused(tmp_path, two_groups):
     model = BayesianTree().fit(two_groups[0])
-    model._answering = model._answering._replace(pairs=np.array([[0, 7]]))
+    model._upper_tree = model._upper_tree._replace(pairs=np.array([[0, 7]]))
     model.save(tmp_path / "tree.npz")
-    with pytest.raises(ModelFileError, match="no tree"):
+    with pytest.raises(ModelFileError, match="not a tree"):
         load(tmp_path / "tree.npz")

@@ -14,7 +14,7 @@ from partita.families.contract import constrained, unconstrained
 from partita.partitions import DirichletProcess
 from partita.testing.enumeration import enumerate_partitions
 from partita.trees.bayesian.cut import descend, in_height_order, n_clusters_posterior
-from partita.trees.bayesian.large import grow_in_groups
+from partita.trees.bayesian.growing import grow_in_groups
 from partita.trees.bayesian.learning import climb, evidence_of, grow_and_learn
 from partita.trees.bayesian.merging import Leaves, grow, log_bound, row_leaves
 
@@ -97,7 +97,7 @@ def test_two_objects_have_no_other_partition():
     evidence = evidence_of([block.family], np.array([[0, 1]]), leaves, 0.7)
     exact = enumerate_partitions([block], DirichletProcess(0.7))
     assert log_bound(evidence, 2, 0.7) == pytest.approx(exact.log_evidence)
-    assert evidence.block_probability[2] == pytest.approx(exact.posterior[0])
+    assert evidence.cluster_probability[2] == pytest.approx(exact.posterior[0])
 
 
 def tree_partitions(children, m):
@@ -127,7 +127,7 @@ def test_probabilities_are_sums_over_the_partitions_of_the_tree():
     assert weight.sum() == pytest.approx(1.0)
     for node in range(13):
         own = weight[[node in p for p in partitions]].sum()
-        assert found.block_probability[node] == pytest.approx(own, abs=1e-12)
+        assert found.cluster_probability[node] == pytest.approx(own, abs=1e-12)
     law = n_clusters_posterior(merges)
     for k in range(1, 8):
         own = weight[[len(p) == k for p in partitions]].sum()
@@ -150,7 +150,7 @@ def test_gradients_through_the_tree(name):
         return log_bound(evidence_of([family], children, leaves, 1.3), 9, 1.3)
 
     nodes = learning._nodes(children, leaves)
-    probability = learning._weigh([block.family], nodes, 1.3).block_probability
+    probability = learning._weigh([block.family], nodes, 1.3).cluster_probability
     part = learning._free(block.family)
     found = learning._slopes(block.family, part, nodes.S[0], probability)
     expected = []
@@ -194,7 +194,7 @@ def test_groups_give_one_tree_with_the_same_odds():
     rng = np.random.default_rng(6)
     block, _, _ = three_groups(rng, "gaussian", 90)
     leaves = row_leaves([block], [block.family], 90, 1.0)
-    merges = grow_in_groups([block.family], [block], leaves, 1.0, rng, group=8)
+    merges = grow_in_groups([block.family], [block], leaves, 1.0, rng, max_rows=8)
     assert sorted(merges.children.ravel().tolist()) == list(range(178))
     evidence = evidence_of([block.family], merges.children, leaves, 1.0)
     assert np.allclose(evidence.log_odds, merges.log_odds, atol=1e-8)

@@ -11,20 +11,19 @@ from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage, leaves_list
 from scipy.spatial.distance import pdist, squareform
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from partita import Agglomerative, BisectingClusters, Diana, KMedoids, SpanningTreeSplits, load
+from partita import Agglomerative, BisectingClusters, Diana, KMedoids, load
 from partita.trees import lifetimes
-from partita.trees.division import medoid_split, spanning_linkage
+from partita.trees.divisive import medoid_split
 
 sys.path.insert(0, str(Path(__file__).parent))
 import naive_trees
 
-TREES = [Agglomerative, Diana, BisectingClusters, SpanningTreeSplits]
+TREES = [Agglomerative, Diana, BisectingClusters]
 has_medoids = importlib.util.find_spec("kmedoids") is not None
 MODELS = [
     Agglomerative(),
     Diana(),
     BisectingClusters(),
-    SpanningTreeSplits(),
     *([KMedoids()] if has_medoids else []),
 ]
 
@@ -65,12 +64,6 @@ def test_links_are_the_naive_ones(link, seed):
     assert np.array_equal(condensed.linkage_, model.linkage_)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_spanning_tree_splits_are_single_linkage(seed):
-    D, _ = random_pairs(seed, 25)
-    same_merges(naive_trees.merges_of(spanning_linkage(D)), naive_trees.agglomerate(D, "single"))
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_a_split_by_medoids_is_at_rest(seed):
     """Members are with the nearer medoid, and each medoid has the least sum of its side."""
@@ -82,14 +75,14 @@ def test_a_split_by_medoids_is_at_rest(seed):
         assert (D[side, medoids[k]] <= D[side, medoids[1 - k]]).all()
 
 
-@pytest.mark.parametrize("inside", ["kmeans", "kmedoids"])
-def test_bisection_divides_the_widest(inside):
+@pytest.mark.parametrize("splitter", ["kmeans", "kmedoids"])
+def test_bisection_divides_the_widest(splitter):
     """Three groups on a line: the first cut is where the widest gap is, and the tree goes down to single rows."""
     X = np.concatenate([np.arange(5), 20 + np.arange(5), 60 + np.arange(5)])[:, None].astype(float)
-    model = BisectingClusters(3, inside=inside, random_state=0).fit(X)
+    model = BisectingClusters(3, splitter=splitter, random_state=0).fit(X)
     assert model.labels_.tolist() == [0] * 5 + [1] * 5 + [2] * 5
     assert is_valid_linkage(model.linkage_) and is_monotonic(model.linkage_)
-    full = BisectingClusters(inside=inside, random_state=0).fit(X)
+    full = BisectingClusters(splitter=splitter, random_state=0).fit(X)
     widths = [height for _, height in naive_trees.merges_of(full.linkage_)]
     D = np.abs(np.subtract.outer(X[:, 0], X[:, 0])) / X.std()
     expected = [
@@ -105,7 +98,7 @@ def test_two_groups(cls, two_groups, quiet, same_partition):
     with quiet():
         model = cls(random_state=0).fit(X)
     same_partition(model.labels_, z)
-    assert model.n_clusters_ == 2 and max(model.lifetimes_, key=model.lifetimes_.get) == 2
+    assert model.n_clusters_ == 2 and max(model.n_clusters_scores_, key=model.n_clusters_scores_.get) == 2
     assert is_valid_linkage(model.linkage_) and is_monotonic(model.linkage_)
     for K in (1, 3, 80):
         assert cls(K, random_state=0).fit(X).n_clusters_ == K
@@ -115,16 +108,16 @@ def test_two_groups(cls, two_groups, quiet, same_partition):
 @pytest.mark.parametrize("cls", TREES)
 def test_centres_first(cls, two_groups, same_partition):
     X, z = two_groups
-    model = cls(2, max_rows=50, n_centres=10, random_state=0).fit(X)
+    model = cls(2, max_exact=50, n_centers=10, random_state=0).fit(X)
     same_partition(model.labels_, z)
     assert "reduced" in model.fit_report_ and len(model.linkage_) < 10
-    assert len(model.leaf_of_row_) == 80 and model.leaf_of_row_.max() == len(model.linkage_)
+    assert len(model.row_leaves_) == 80 and model.row_leaves_.max() == len(model.linkage_)
 
 
 def test_the_gap_can_say_one():
     rng = np.random.default_rng(0)
     noise = Agglomerative(criterion="gap", random_state=0).fit(rng.uniform(size=(60, 2)))
-    assert noise.n_clusters_ == 1 and len(noise.gaps_) == 10
+    assert noise.n_clusters_ == 1 and list(noise.n_clusters_scores_) == list(range(1, 11))
     X = rng.normal(size=(60, 2)) + 9.0 * (np.arange(60) % 3)[:, None]
     assert Agglomerative(criterion="gap", random_state=0).fit(X).n_clusters_ == 3
     with pytest.raises(ValueError, match=r"criterion='gap' .* needs a table of numbers"):
@@ -162,7 +155,7 @@ def test_mixed_tables_with_holes(two_groups, same_partition):
     X, z = two_groups
     frame = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "town": np.array(["Ulm", "Bonn"])[z]})
     frame.loc[3, "x"] = np.nan
-    for model in (Agglomerative(2), Diana(2), BisectingClusters(2), SpanningTreeSplits(2)):
+    for model in (Agglomerative(2), Diana(2), BisectingClusters(2)):
         same_partition(model.fit(frame).labels_, z)
     same_partition(Agglomerative(2, metric="city_block").fit(X).labels_, z)
 
@@ -178,7 +171,7 @@ def test_what_a_metric_cannot_read(two_groups):
     "D, message",
     [
         (np.ones((3, 2)), "give a square matrix"),
-        (np.zeros(4), "no number of pairs"),
+        (np.zeros(4), "which is not n"),
         (np.array([[0.0, 1.0], [2.0, 0.0]]), r"not symmetric: X\[0, 1\] is 1"),
         (np.array([[0.0, -1.0], [-1.0, 0.0]]), r"\[0, 1\] is -1"),
         (np.array([[0.0, np.nan], [np.nan, 0.0]]), "finite"),
@@ -196,7 +189,7 @@ def test_odd_tables(cls, quiet, one_warning):
         assert cls().fit([[1.5, 2.0]]).labels_.tolist() == [0]
         assert cls(random_state=0).fit(np.full((9, 2), 3.5)).n_clusters_ == 1
         assert cls(random_state=0).fit(np.repeat([[0.0, 0.5], [1.0, 1.0]], 5, axis=0)).n_clusters_ == 2
-    with one_warning("5 clusters were asked for, and there are only 3 rows"):
+    with one_warning("n_clusters is 5, and there are only 3 rows"):
         assert cls(5, random_state=0).fit([[1.5], [2.5], [4.0]]).n_clusters_ == 3
     with pytest.raises(ValueError, match="every cell is missing"):
         cls().fit(np.full((4, 2), np.nan))
@@ -213,7 +206,9 @@ def test_save_and_load(cls, tmp_path, two_groups):
         model.save(tmp_path / "tree.npz")
         other = load(tmp_path / "tree.npz")
         assert np.array_equal(other.linkage_, model.linkage_) and np.array_equal(other.labels_, model.labels_)
-        assert other.lifetimes_ == model.lifetimes_ and other.get_params() == model.get_params()
+        assert (
+            other.n_clusters_scores_ == model.n_clusters_scores_ and other.get_params() == model.get_params()
+        )
 
 
 def test_more_pairs_than_memory():

@@ -1,10 +1,12 @@
 """The paper's baselines: de-correlated k-means and orthogonal views."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from partita import DecorrelatedKMeans, OrthogonalViews
+from partita import DecorrelatedKMeans, OrthogonalViews, load
+from partita.estimator import DataWarning
 from partita.metrics import match_labelings
 from partita.views.decorrelated import _solve
 
@@ -47,7 +49,7 @@ def test_features_are_orthogonal_to_the_first_clustering(two_views):
     X, _ = two_views
     model = OrthogonalViews([3, 2], random_state=0).fit(X)
     assert model.residual_share_[0] == pytest.approx(1.0) and model.residual_share_[1] < 0.8
-    assert np.allclose(model._centres[1] @ model._axes[0].T, 0.0, atol=1e-8)
+    assert np.allclose(model._centers[1] @ model._axes[0].T, 0.0, atol=1e-8)
 
 
 def test_objective_does_not_rise(two_views):
@@ -57,10 +59,61 @@ def test_objective_does_not_rise(two_views):
 
 def test_numbers_that_do_not_fit():
     X = np.random.default_rng(0).normal(size=(5, 2))
-    with pytest.raises(ValueError, match="one for each view"):
+    with pytest.raises(ValueError, match="one per view"):
         DecorrelatedKMeans([2, 2, 2]).fit(X)
     with pytest.raises(ValueError, match="only 5 rows"):
         OrthogonalViews(6).fit(X)
+
+
+MODELS = [DecorrelatedKMeans, OrthogonalViews]
+
+
+@pytest.mark.parametrize("cls", MODELS)
+def test_the_number_of_clusters_is_found(cls):
+    rng = np.random.default_rng(3)
+    Z = rng.integers(3, size=(200, 2))
+    X = np.hstack([10.0 * np.eye(3)[Z[:, v]] for v in (0, 1)]) + rng.normal(size=(200, 6))
+    first = cls(n_views=1, random_state=0).fit(X[:, :3])
+    assert first.n_clusters_.tolist() == [3]
+    assert cls(random_state=0).fit(np.ones((9, 2))).n_clusters_.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("cls", MODELS)
+def test_save_and_load(cls, two_views, tmp_path):
+    X, _ = two_views
+    model = cls([3, 2], random_state=0).fit(pd.DataFrame(X, columns=list("abcdefg")))
+    model.save(tmp_path / "views.npz")
+    other = load(tmp_path / "views.npz")
+    frame = pd.DataFrame(X, columns=list("abcdefg"))
+    assert np.array_equal(other.predict(frame), model.predict(frame))
+    assert np.array_equal(other.view_labels_, model.view_labels_)
+    assert other.feature_names_in_.tolist() == list("abcdefg")
+
+
+@pytest.mark.parametrize("cls", MODELS)
+def test_stopped_and_resumed(cls, two_views, tmp_path):
+    X, _ = two_views
+    whole = cls([3, 2], random_state=0).fit(X)
+    with pytest.warns(DataWarning, match="stopped by the callback"):
+        stopped = cls([3, 2], random_state=0, callback=lambda progress: True, resume=tmp_path).fit(X)
+    assert len(stopped.view_labels_) == 300
+    resumed = cls([3, 2], random_state=0, resume=tmp_path).fit(X)
+    assert np.array_equal(resumed.view_labels_, whole.view_labels_)
+    with pytest.warns(DataWarning, match="stopped by the time limit"):
+        cls([3, 2], random_state=0, time_limit=1e-9).fit(X)
+
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cls([3, 2], random_state=0, callback=interrupt).fit(X)
+    with pytest.warns(DataWarning, match="stopped by an interrupt"):
+        cls([3, 2], random_state=0, callback=interrupt, keep_partial=True).fit(X)
+
+
+def test_starts_in_threads(two_views):
+    one, two = (DecorrelatedKMeans([3, 2], random_state=0, n_jobs=n).fit(two_views[0]) for n in (None, 2))
+    assert np.array_equal(one.view_labels_, two.view_labels_)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -61,10 +61,10 @@ def _cluster_of_nodes(linkage: np.ndarray, leaf_labels: np.ndarray) -> np.ndarra
 
 def _leaf_labels(model: Any) -> np.ndarray:
     """Labels of the leaves, which may be centres."""
-    if not hasattr(model, "leaf_of_row_"):
+    if not hasattr(model, "row_leaves_"):
         return model.labels_
     out = np.zeros(len(model.linkage_) + 1, int)
-    out[model.leaf_of_row_] = model.labels_
+    out[model.row_leaves_] = model.labels_
     return out
 
 

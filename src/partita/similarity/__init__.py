@@ -3,7 +3,7 @@
 from partita.similarity.affinity_propagation import AffinityPropagation
 from partita.similarity.dissimilarities import dissimilarity
 from partita.similarity.laplacians import cut, laplacian_matrix, normalized_cut
-from partita.similarity.neighbours import neighbour_graph
+from partita.similarity.neighbors import neighbor_graph
 from partita.similarity.spectral import SpectralClustering
 
 __all__ = [
@@ -12,6 +12,6 @@ __all__ = [
     "cut",
     "dissimilarity",
     "laplacian_matrix",
-    "neighbour_graph",
+    "neighbor_graph",
     "normalized_cut",
 ]

@@ -1,33 +1,100 @@
-"""What the estimators on similarities share: tables or ready similarities in, equal rows together, storage."""
+"""What the estimators on similarities share: tables or matrices as input, equal rows as one object, storage."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from scipy import sparse as sp
 from sklearn.base import ClusterMixin
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from partita.estimator import FitReport, TableEstimator
 from partita.execution.memory import check_memory
-from partita.similarity.attributes import METRICS, Comparison, learn_comparison
+from partita.similarity.comparison import METRICS, Comparison, learn_comparison
 from partita.similarity.dissimilarities import Rows
-from partita.similarity.neighbours import distinct_rows
+from partita.similarity.neighbors import distinct_rows
 from partita.table import Schema
-
-__all__ = ["SimilarityEstimator", "largest_first", "read_matrix"]
 
 NOT_SAVED = ("schema_", "fit_report_", "n_features_in_", "feature_names_in_", "_rows")
 
 
-class SimilarityEstimator(ClusterMixin, TableEstimator):
-    """Base of the estimators that need only similarities, made from a table or given.
+class PrecomputedOrTable(ClusterMixin, TableEstimator):
+    """Base of the estimators whose X is a table, or with ``metric="precomputed"`` a matrix over pairs of objects.
+
+    A subclass sets its fitted attributes inside ``with self._fitting()``; these are arrays, numbers, text, dictionaries
+    and lists, so that they can be saved by name.
+    """
+
+    metric: Any
+    labels_: np.ndarray
+    _fitted_names: list[str]
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    @contextmanager
+    def _fitting(self) -> Iterator[None]:
+        """Replace all fitted attributes; a fit that fails leaves the estimator as it was."""
+        with self._whole_or_not_at_all():
+            for name in getattr(self, "_fitted_names", ()):
+                self.__dict__.pop(name, None)
+            before = set(self.__dict__)
+            yield
+            self._fitted_names = sorted(set(self.__dict__) - before)
+
+    def fit_predict(self, X, y=None, **options):
+        """Fit, and return ``labels_``.
+
+        Parameters
+        ----------
+        X, **options
+            As in ``fit``.
+        y : ignored
+
+        Returns
+        -------
+        ndarray (n_rows,)
+        """
+        return self.fit(X, **options).labels_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed
+        tags.input_tags.allow_nan = not self._is_precomputed
+        tags.input_tags.categorical = tags.input_tags.string = not self._is_precomputed
+        return tags
+
+    def _state(self) -> dict[str, Any]:
+        kept = {name: getattr(self, name) for name in self._fitted_names if name not in NOT_SAVED}
+        state: dict[str, Any] = {"report": self.fit_report_.to_list(), "fitted": kept}
+        if self._is_precomputed:
+            return {**state, "n_features_in": self.n_features_in_}
+        return {**state, "schema": self.schema_.to_dict()}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.fit_report_ = FitReport.from_list(state["report"])
+        if self._is_precomputed:
+            self.schema_, self.n_features_in_ = None, int(state["n_features_in"])
+        else:
+            self._remember(Schema.from_dict(state["schema"]))
+        for name, value in state["fitted"].items():
+            setattr(self, name, value)
+        self._fitted_names = [*state["fitted"], *(name for name in NOT_SAVED if hasattr(self, name))]
+        if self.labels_.ndim != 1 or self.labels_.dtype.kind != "i":
+            raise ValueError("the labels are not a list of integers")
+
+
+class SimilarityEstimator(PrecomputedOrTable):
+    """Base of the estimators that need only similarities, computed from a table or given.
 
     A subclass has the parameters ``metric``, ``column_weights``, ``orders``, ``kinds``, ``standardize`` and
-    ``handle_unknown``; in ``fit`` it calls ``_open_table`` or :func:`read_matrix`, and keeps as attributes nothing
-    but arrays, numbers, text, dicts and lists.
+    ``handle_unknown``; its ``fit`` calls ``_open_table`` or :func:`read_matrix`.
     """
 
     _parameter_constraints: dict[str, Any] = {
@@ -40,39 +107,38 @@ class SimilarityEstimator(ClusterMixin, TableEstimator):
         "random_state": "no_validation",
     }
 
-    metric: Any
     column_weights: Any
     orders: Any
     kinds: Any
     standardize: bool
     handle_unknown: str
-    _fitted_names: list[str]
-
-    @property
-    def _is_given(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == "precomputed"
 
     def _open_table(self, X: Any, sample_weight: Any = None) -> tuple[Rows, np.ndarray, np.ndarray]:
-        """The distinct rows of positive weight, their weights, and the number of each row's sort (-1: weight 0)."""
+        """Read a table whose equal rows are one object.
+
+        Returns all rows, the total weight of each object, and the object of each row (-1 for rows of weight 0). The
+        distinct rows are in ``_rows``, their first positions in the table in ``_first_rows``.
+        """
         table = self._read_training(X, self.kinds, sample_weight)
         comparison = learn_comparison(table, self.metric, self.column_weights, self.orders, self.standardize)
         rows = Rows.of(table, comparison)
         taking_part = np.flatnonzero(table.weights > 0)
-        first, sort = distinct_rows(rows.take(taking_part))
+        first, objects = distinct_rows(rows.take(taking_part))
         if len(first) < len(taking_part):
             self.fit_report_.add(
-                "equal_rows", f"{len(taking_part)} rows are of {len(first)} sorts: equal rows go together"
+                "equal_rows",
+                f"{len(taking_part)} rows have {len(first)} distinct values: equal rows get the same label",
             )
         self._rows = rows.take(taking_part[first])
         self._first_rows = taking_part[first]
-        sorts = np.full(table.n_rows, -1)
-        sorts[taking_part] = sort
-        return rows, np.bincount(sort, table.weights[taking_part]), sorts
+        row_objects = np.full(table.n_rows, -1)
+        row_objects[taking_part] = objects
+        return rows, np.bincount(objects, table.weights[taking_part]), row_objects
 
-    def _note_strangers(self) -> None:
-        if self._rows.has_strangers:
+    def _note_incomparable_rows(self) -> None:
+        if self._rows.has_incomparable:
             self.fit_report_.add(
-                "strangers",
+                "incomparable_rows",
                 "some pairs of rows have no observed column in common: they get the mean dissimilarity of two "
                 "random rows",
                 level="warning",
@@ -92,68 +158,35 @@ class SimilarityEstimator(ClusterMixin, TableEstimator):
             )
         return matrix
 
-    def fit_predict(self, X, y=None, **options):
-        """Fit, and return ``labels_``."""
-        return self.fit(X, **options).labels_
-
-    # ---- scikit-learn and storage ----------------------------------------------------------------------------
-
-    def _forget(self) -> None:
-        for name in getattr(self, "_fitted_names", ()):
-            self.__dict__.pop(name, None)
-        self._fitted_names = []
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._is_given
-        tags.input_tags.sparse = self._is_given
-        tags.input_tags.allow_nan = not self._is_given
-        tags.input_tags.categorical = tags.input_tags.string = not self._is_given
+        tags.input_tags.sparse = self._is_precomputed
         return tags
 
     def _state(self) -> dict[str, Any]:
-        kept = {name: getattr(self, name) for name in self._fitted_names if name not in NOT_SAVED}
-        state: dict[str, Any] = {"report": self.fit_report_.to_list(), "fitted": kept}
-        if self._is_given:
-            return {**state, "n_features_in": self.n_features_in_}
-        rows = {"comparison": self._rows.comparison.to_state(), "values": self._rows.values}
-        return {**state, "schema": self.schema_.to_dict(), "rows": rows}
+        state = super()._state()
+        if self._is_precomputed:
+            return state
+        return {
+            **state,
+            "rows": {"comparison": self._rows.comparison.to_state(), "values": self._rows.values},
+        }
 
     def _restore(self, state: dict[str, Any]) -> None:
-        self.fit_report_ = FitReport.from_list(state["report"])
-        for name, value in state["fitted"].items():
-            setattr(self, name, value)
-        if self._is_given:
-            self.schema_, self.n_features_in_ = None, int(state["n_features_in"])
-        else:
-            self._remember(Schema.from_dict(state["schema"]))
+        if "rows" in state:
             rows = state["rows"]
             self._rows = Rows(Comparison.from_state(rows["comparison"]), list(rows["values"]))
-        self._fitted_names = [*state["fitted"], *(name for name in NOT_SAVED if hasattr(self, name))]
-        if self.labels_.ndim != 1 or self.labels_.dtype.kind != "i":
-            raise ValueError("the labels are not a list of integers")
+        super()._restore(state)
 
 
-def largest_first(clusters: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """The clusters from the largest to the smallest, of equals that which appears first.
+def read_matrix(X: Any, *, must_be_square: bool = False) -> Any:
+    """Check precomputed similarities: a dense array, or CSR, whose entries that are not stored are unknown.
 
     Examples
     --------
-    >>> largest_first(np.array([4, 9, 9, 2])).tolist()
-    [9, 4, 2]
-    """
-    names, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
-    return names[np.lexsort((first, -np.bincount(inverse, weights)))]
-
-
-def read_matrix(X: Any, square: bool = False) -> Any:
-    """Check similarities that the user has made: a dense array, or CSR with what is not stored unknown.
-
-    Examples
-    --------
-    >>> read_matrix([[0, 1], [1, 0]], square=True).dtype
+    >>> read_matrix([[0, 1], [1, 0]], must_be_square=True).dtype
     dtype('float64')
-    >>> read_matrix([[0, 1]], square=True)
+    >>> read_matrix([[0, 1]], must_be_square=True)
     Traceback (most recent call last):
     ...
     ValueError: the similarities have the shape (1, 2): give a square matrix, objects x objects
@@ -165,14 +198,12 @@ def read_matrix(X: Any, square: bool = False) -> Any:
         matrix.sum_duplicates()
         values = matrix.data
     else:
-        from sklearn.utils import check_array
-
         check_memory(
             8 * np.size(X), f"similarities of the shape {np.shape(X)}", "give them as a sparse matrix"
         )
         matrix = check_array(X, dtype=np.float64, ensure_all_finite=False, input_name="X")
         values = matrix
-    if square and matrix.shape[0] != matrix.shape[1]:
+    if must_be_square and matrix.shape[0] != matrix.shape[1]:
         raise ValueError(
             f"the similarities have the shape {matrix.shape}: give a square matrix, objects x objects"
         )

@@ -10,12 +10,10 @@ from scipy.spatial.distance import cdist
 
 from partita.estimator import DataWarning, warn_user
 from partita.execution.memory import check_memory
-from partita.similarity.attributes import Comparison, Group, coordinates, learn_comparison
+from partita.similarity.comparison import Comparison, Group, coordinates, learn_comparison
 from partita.table import Table, read_table
 
-__all__ = ["Rows", "dissimilarity"]
-
-BLOCK_CELLS = 1 << 22  # pairs that are worked on at a time: 32 MB an array
+CHUNK_PAIRS = 1 << 22  # pairs per chunk: 32 MB per array
 PAIRWISE = {"squared_euclidean": "sqeuclidean", "ordinal": "sqeuclidean", "city_block": "cityblock"}
 
 
@@ -30,40 +28,41 @@ def dissimilarity(
     standardize: bool = True,
     condensed: bool = False,
 ) -> np.ndarray:
-    """How dissimilar the rows of a table are: a weighted sum over its columns.
+    """Dissimilarities of the rows of a table: a weighted sum over its columns.
 
-    Missing cells: a pair is compared in the columns that both rows have, and the sum is scaled up to the weight of all
-    columns. A pair that has no column in common gets the mean dissimilarity of two random rows, and a warning says so.
+    Missing cells: a pair is compared in the columns that are observed in both rows, and the sum is scaled to the weight
+    of all columns. A pair without a common observed column gets the mean dissimilarity of two random rows, with a
+    warning.
 
     Parameters
     ----------
     X : array, data frame or partita.table.Table
         The rows.
-    metric : str or mapping, default "auto"
+    metric : str or mapping, default="auto"
         One metric for all columns, or a mapping from column names, positions or kinds ("real", "count", "binary",
-        "categorical") to metrics; what it leaves out is "auto".
+        "categorical") to metrics; other columns are "auto".
 
         - "squared_euclidean": the squared difference (25.2); "auto" for real and count columns;
         - "city_block": the absolute difference (25.3);
         - "hamming": 1 where two values differ (25.4); "auto" for binary and categorical columns;
         - "ordinal": levels become 1/L, 2/L, ..., 1 in their order, and are compared by squared difference;
         - "correlation": one minus the correlation of two rows over all columns with this metric, which count as one
-          column with their mean weight. Their values are taken as they are: rows as curves, in the same units.
+          column with their mean weight. Values are not standardized: rows are curves, in common units.
     Y : array, data frame or Table, optional
         Other rows with the same columns: the result is then (rows of X) x (rows of Y).
     weights : "balanced", array or mapping, optional
-        Weight of each column (1 where a mapping says nothing; 0 leaves the column out). "balanced" gives every column
-        the same mean contribution.
+        Weight of each column (1 for columns that a mapping does not name; 0 excludes a column). "balanced" gives every
+        column the same mean contribution.
     orders : mapping, optional
         For ordinal columns, all levels from low to high. By default the order that the column declares (a pandas
-        Categorical), otherwise that of the values.
+        Categorical), otherwise the order of the values.
     kinds : str, mapping or sequence, optional
         Kinds of the columns as in ``read_table``; inferred by default.
-    standardize : bool, default True
-        Whether squared and absolute differences are in units of each column's standard deviation. False for the
-        user's own units.
-    condensed : bool, default False
-        Whether to give the pairs i < j only, as scipy's ``linkage`` takes them.
+    standardize : bool, default=True
+        Whether squared and absolute differences are in units of each column's standard deviation, instead of the
+        user's units.
+    condensed : bool, default=False
+        Whether to return the pairs i < j only, as scipy's ``linkage`` takes them.
 
     Returns
     -------
@@ -89,7 +88,7 @@ def dissimilarity(
         out = rows.against(Rows.of(other, comparison))
     else:
         out = _condensed(rows) if condensed else _square(rows)
-    if rows.has_strangers:
+    if rows.has_incomparable:
         warn_user(
             "some pairs of rows have no observed column in common: they get the mean dissimilarity of two random "
             f"rows, {comparison.mean:.3g}",
@@ -99,7 +98,7 @@ def dissimilarity(
 
 
 class Rows:
-    """The rows of a table in the coordinates of a comparison, ready to be compared in blocks.
+    """The rows of a table in the coordinates of a comparison, for comparisons in chunks.
 
     Examples
     --------
@@ -112,10 +111,10 @@ class Rows:
 
     def __init__(self, comparison: Comparison, values: list[np.ndarray]):
         self.comparison = comparison
-        self.values = values  # of every group: rows x columns, NaN where missing
+        self.values = values  # of each group: rows x columns, NaN where missing
         self.n_rows = len(values[0])
         self.holes = [np.isnan(values).any(axis=0) for values in self.values]
-        self.has_strangers = False  # whether pairs without a column in common were met so far
+        self.has_incomparable = False  # whether some pair so far had no observed column in common
 
     @classmethod
     def of(cls, table: Table, comparison: Comparison) -> Rows:
@@ -140,34 +139,34 @@ class Rows:
     def against(self, other: Rows) -> np.ndarray:
         """Dissimilarities of all rows here to all rows of the other table."""
         out = np.empty((self.n_rows, other.n_rows))
-        for here in blocks_of_rows(self.n_rows, other.n_rows):
+        for here in row_chunks(self.n_rows, other.n_rows):
             out[here] = self.between(here, other, slice(None))
         return out
 
     def _scaled_up(self, total: np.ndarray, seen: Any) -> np.ndarray:
-        """From the columns that both rows have to all columns."""
+        """Scale from the columns observed in both rows to all columns."""
         if np.ndim(seen) == 0:
             return total
         whole = sum(group.weight for group in self.comparison.groups)
-        strangers = seen <= 0.0
-        np.divide(whole, seen, out=seen, where=~strangers)
+        incomparable = seen <= 0.0
+        np.divide(whole, seen, out=seen, where=~incomparable)
         total *= seen
-        if strangers.any():
-            self.has_strangers = True
-            total[strangers] = self.comparison.mean
+        if incomparable.any():
+            self.has_incomparable = True
+            total[incomparable] = self.comparison.mean
         return total
 
 
-def blocks_of_rows(n_rows: int, n_others: int) -> Iterator[slice]:
-    """Slices of rows whose pairs with all others fit into a block."""
-    step = max(1, BLOCK_CELLS // max(n_others, 1))
+def row_chunks(n_rows: int, n_others: int) -> Iterator[slice]:
+    """Slices of rows whose pairs with all others fit into a chunk."""
+    step = max(1, CHUNK_PAIRS // max(n_others, 1))
     return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
 
 
 def _compare_group(
     group: Group, A: np.ndarray, B: np.ndarray, holes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | float]:
-    """The group's part of the sum, and the weight of the columns that both rows have (a number if all)."""
+    """The group's part of the sum, and the weight of the columns observed in both rows (a number if all are)."""
     if group.metric == "correlation":
         return _correlation(group, A, B, bool(holes.any()))
     whole = ~holes
@@ -201,9 +200,9 @@ def _of_difference(metric: str, difference: np.ndarray) -> np.ndarray:
 def _correlation(
     group: Group, A: np.ndarray, B: np.ndarray, has_holes: bool
 ) -> tuple[np.ndarray, np.ndarray | float]:
-    """One minus the weighted correlation over the columns that both rows have, two at least.
+    """One minus the weighted correlation over the columns observed in both rows, at least two.
 
-    A row without variation has no correlation: it is as far from others as an uncorrelated one, and 0 from its equal.
+    The correlation with a constant row is not defined: the result is 1, and 0 for two constant rows.
     """
     w = group.weights
     here, there = ~np.isnan(A), ~np.isnan(B)
@@ -226,7 +225,7 @@ def _correlation(
 
 
 def _centred(A: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Rows less their means, 0 where missing: correlation stays, and the sums of squares lose fewer digits."""
+    """Rows minus their means, 0 where missing: the correlation is the same, and sums of squares lose fewer digits."""
     A = np.where(seen, A, 0.0)
     means = A.sum(axis=1, keepdims=True) / np.maximum(np.count_nonzero(seen, axis=1, keepdims=True), 1)
     centred = np.where(seen, A - means, 0.0)
@@ -239,27 +238,27 @@ def _centred(A: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 def _check_size(n_rows: int, Y: Any, condensed: bool) -> None:
     if Y is not None and condensed:
-        raise ValueError("condensed=True is for the pairs of one table: leave out Y, or condensed")
+        raise ValueError("condensed=True is for the pairs of one table: omit Y or condensed")
     if Y is None:
         _check_cells(n_rows * (n_rows - 1) // 2 if condensed else n_rows * n_rows, n_rows, n_rows)
 
 
 def _check_cells(n_cells: int, n_rows: int, n_others: int) -> None:
     check_memory(
-        8 * n_cells + 3 * 8 * BLOCK_CELLS,
+        8 * n_cells + 3 * 8 * CHUNK_PAIRS,
         f"the dissimilarities of {n_rows:,} x {n_others:,} rows",
-        "compare a sample, reduce the rows to k-means centres first, or use a nearest-neighbour graph "
-        "(partita.similarity.neighbour_graph)",
+        "compare a sample, reduce the rows to k-means centers first, or use a nearest-neighbor graph "
+        "(partita.similarity.neighbor_graph)",
     )
 
 
 def _square(rows: Rows) -> np.ndarray:
     n = rows.n_rows
     out = np.empty((n, n))
-    for here in blocks_of_rows(n, n):
+    for here in row_chunks(n, n):
         part = rows.between(here, rows, slice(here.start, None))
         out[here, here.start :] = part
-        out[here.start :, here] = part.T  # symmetric to the last bit
+        out[here.start :, here] = part.T  # exactly symmetric
         upper = np.triu(part[:, : here.stop - here.start], 1)
         out[here, here] = upper + upper.T
     return out
@@ -268,7 +267,7 @@ def _square(rows: Rows) -> np.ndarray:
 def _condensed(rows: Rows) -> np.ndarray:
     n = rows.n_rows
     out = np.empty(n * (n - 1) // 2)
-    for here in blocks_of_rows(n, n):
+    for here in row_chunks(n, n):
         part = rows.between(here, rows, slice(here.start, None))
         for i in range(here.start, here.stop):
             first = i * (n - 1) - i * (i - 1) // 2

@@ -1,4 +1,4 @@
-"""Graph Laplacians: their smallest eigenvalues, the number of clusters they speak for, and what a partition cuts.
+"""Graph Laplacians: their smallest eigenvalues, the number of clusters by the eigengap, and the cut of a partition.
 
 W is a symmetric matrix of weights that are not negative (CSR), d its row sums (Murphy, section 25.4). L = D - W,
 L_sym = D^-1/2 L D^-1/2, and L_rw = D^-1 L, whose eigenvalues are those of L_sym and whose eigenvectors are D^-1/2 times
@@ -15,38 +15,31 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
-__all__ = [
-    "LAPLACIANS",
-    "Spectrum",
-    "cut",
-    "eigengap",
-    "laplacian_matrix",
-    "normalized_cut",
-    "smallest_eigenpairs",
-]
-
 LAPLACIANS = ("unnormalized", "random_walk", "symmetric")
-DENSE_NODES = 800  # parts up to this size are decomposed as a whole
-FACTOR_NODES = 30_000  # up to this size by a sparse factorisation, which is exact; beyond, by products alone
-CLEAR_GAP = 5.0  # a single chain of points has gaps of 4 and less: its eigenvalues grow as 1, 4, 9, ...
+MAX_DENSE_NODES = 800  # components up to this size are decomposed as dense matrices
+MAX_FACTOR_NODES = (
+    30_000  # up to this size by a sparse factorization, which is exact; beyond, by products alone
+)
+CLEAR_GAP = 5.0  # a single chain of points has ratios of 4 and less: its eigenvalues grow as 1, 4, 9, ...
 
 
 class Spectrum(NamedTuple):
-    """The smallest eigenvalues in increasing order, their vectors (nodes x values), and the part of each node."""
+    """The smallest eigenvalues in increasing order, their vectors (nodes x values), and the component of each node."""
 
     values: np.ndarray
     vectors: np.ndarray
     parts: np.ndarray
 
 
-def laplacian_matrix(W: Any, laplacian: str = "symmetric") -> Any:
-    """The Laplacian of a graph; a node without edges has a row of zeros in each of them.
+def laplacian_matrix(graph: Any, laplacian: str = "symmetric") -> Any:
+    """The Laplacian of a graph; the row of a node without edges is zero.
 
     Parameters
     ----------
-    W : sparse matrix or array (nodes x nodes)
+    graph : sparse matrix or array (nodes x nodes)
         Symmetric weights that are not negative.
-    laplacian : {"symmetric", "random_walk", "unnormalized"}
+    laplacian : {"symmetric", "random_walk", "unnormalized"}, default="symmetric"
+        L_sym, L_rw or L.
 
     Returns
     -------
@@ -61,7 +54,7 @@ def laplacian_matrix(W: Any, laplacian: str = "symmetric") -> Any:
     array([[ 1., -1.],
            [-1.,  1.]])
     """
-    W = sp.csr_array(W, dtype=np.float64)
+    W = sp.csr_array(graph, dtype=np.float64)
     d = degrees(W)
     L = sp.csr_array(sp.diags_array(d) - W)
     if laplacian == "unnormalized":
@@ -78,9 +71,9 @@ def degrees(W: Any) -> np.ndarray:
 
 
 def smallest_eigenpairs(W: Any, n_values: int, laplacian: str, rng: np.random.Generator) -> Spectrum:
-    """The smallest eigenvalues of a Laplacian, one zero for each connected part of the graph.
+    """The smallest eigenvalues of a Laplacian, with one zero per connected component of the graph.
 
-    Each part is decomposed by itself: its zero is known, and no iteration can miss that there are several.
+    Each component is decomposed separately: its zero is known, so that no iterative solver can miss one of several.
 
     Examples
     --------
@@ -110,7 +103,7 @@ def smallest_eigenpairs(W: Any, n_values: int, laplacian: str, rng: np.random.Ge
 
 
 def _joined(values, columns, owners, parts, n_values, laplacian, d) -> Spectrum:
-    """The smallest of all parts, the vectors of a part being zero elsewhere."""
+    """The smallest eigenpairs of all components; the vectors of a component are zero elsewhere."""
     flat = np.concatenate(values)
     which = np.repeat(np.arange(len(values)), [len(v) for v in values])
     within = np.concatenate([np.arange(len(v)) for v in values])
@@ -128,17 +121,17 @@ def _joined(values, columns, owners, parts, n_values, laplacian, d) -> Spectrum:
 def _of_part(
     L: Any, zero: np.ndarray, n_values: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest eigenpairs of a connected part, whose vector of eigenvalue zero is known."""
+    """The smallest eigenpairs of a connected component, whose vector of eigenvalue zero is known."""
     n = L.shape[0]
     if n_values == 1:
         return np.zeros(1), zero[:, None]
-    if n <= DENSE_NODES or n_values >= n // 2:
+    if n <= MAX_DENSE_NODES or n_values >= n // 2:
         values, vectors = eigh(L.toarray(), subset_by_index=(0, n_values - 1))
     else:
         start = rng.standard_normal(n)
         start -= zero * (zero @ start)
-        if n <= FACTOR_NODES:
-            # just below zero, so that the matrix can be factorised
+        if n <= MAX_FACTOR_NODES:
+            # a shift just below zero, so that the matrix can be factorized
             values, vectors = eigsh(L, k=n_values, sigma=-1e-6 * L.diagonal().max(), v0=start)
         else:
             values, vectors = eigsh(L, k=n_values, which="SA", v0=start, tol=1e-6, ncv=max(4 * n_values, 60))
@@ -149,17 +142,18 @@ def _of_part(
 
 
 def eigengap(values: np.ndarray, n_parts: int = 1) -> int:
-    """The number of clusters: the last K whose next eigenvalue is several times larger than its own.
+    """The number of clusters: the largest K whose next eigenvalue is several times larger.
 
-    A graph in several parts has at least so many. A graph in one part, without any clear gap, is one cluster. Ratios,
-    not differences: the eigenvalues of long thin clusters are all small, and their differences grow with K.
+    A graph with several connected components has at least that many clusters. A connected graph without a clear gap is
+    one cluster. Ratios are compared rather than differences, because the eigenvalues of long thin clusters are all
+    small, and their differences grow with K.
 
     Parameters
     ----------
     values : ndarray
         The smallest eigenvalues of a Laplacian, in increasing order.
-    n_parts : int, default 1
-        How many of them are zero: the number of connected parts.
+    n_parts : int, default=1
+        Number of connected components, which is the number of zeros among the values.
 
     Returns
     -------
@@ -177,30 +171,55 @@ def eigengap(values: np.ndarray, n_parts: int = 1) -> int:
     return n_parts if len(clear) == 0 else n_parts + 1 + int(clear[-1])
 
 
-def cut(W: Any, labels: np.ndarray) -> float:
+def eigenvalue_ratios(values: np.ndarray) -> dict[int, float]:
+    """The ratio of eigenvalue K + 1 to eigenvalue K, for each K whose eigenvalue is not zero.
+
+    Examples
+    --------
+    >>> eigenvalue_ratios(np.array([0.0, 0.25, 2.0]))
+    {2: 8.0}
+    """
+    return {K: float(values[K] / values[K - 1]) for K in range(1, len(values)) if values[K - 1] > 0}
+
+
+def cut(graph: Any, labels: np.ndarray) -> float:
     """The weight of the edges between clusters (25.41).
+
+    Parameters
+    ----------
+    graph : sparse matrix or array (nodes x nodes)
+        Symmetric weights.
+    labels : array of int (nodes,)
+        Cluster of each node.
 
     Examples
     --------
     >>> cut(sp.csr_array([[0.0, 2.0, 1.0], [2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]), np.array([0, 0, 1]))
     1.0
     """
-    between, _ = _between_and_volume(W, labels)
+    between, _ = _between_and_volume(graph, labels)
     return float(between.sum() / 2.0)
 
 
-def normalized_cut(W: Any, labels: np.ndarray) -> float:
-    """Sum over clusters of the weight that leaves the cluster over its volume.
+def normalized_cut(graph: Any, labels: np.ndarray) -> float:
+    """Sum over clusters of the weight that leaves the cluster divided by its volume.
 
-    This is (25.48) for two clusters: the probabilities that a random walk leaves its cluster; (25.42) as printed is
-    half of it. A cluster of nodes without edges has no volume and adds nothing.
+    For two clusters this is (25.48), the sum of the probabilities that a random walk leaves its cluster; (25.42) as
+    printed is half of it. A cluster of nodes without edges has no volume and adds 0.
+
+    Parameters
+    ----------
+    graph : sparse matrix or array (nodes x nodes)
+        Symmetric weights.
+    labels : array of int (nodes,)
+        Cluster of each node.
 
     Examples
     --------
     >>> normalized_cut(sp.csr_array([[0.0, 2.0, 1.0], [2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]), np.array([0, 0, 1]))
     1.2
     """
-    between, volume = _between_and_volume(W, labels)
+    between, volume = _between_and_volume(graph, labels)
     return float(np.divide(between, volume, out=np.zeros_like(between), where=volume > 0).sum())
 
 

@@ -1,7 +1,7 @@
 """The messages of affinity propagation over the edges of a graph (Frey and Dueck 2007; Murphy, section 25.3).
 
-Everything is an array with one entry an edge, ordered by row: time and memory are linear in the number of edges. A
-dense matrix is the graph with all of them.
+All arrays have one entry per edge, ordered by row: time and memory are linear in the number of edges. A dense matrix is
+the graph with all edges.
 """
 
 from __future__ import annotations
@@ -10,22 +10,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Edges", "Passed", "edges_of", "net_similarity", "pass_messages", "read_exemplars"]
+from partita.engines.checkpoints import Checkpoint
+from partita.engines.run import Control
+from partita.estimator.restarts import iterate_with_checkpoint
 
-BYTES_PER_EDGE = 80  # similarities, two messages, row and column numbers, and what one round needs besides
-PATIENCE = 50  # rounds without rest before the automatic damping rises
-LOOK_EVERY = 20  # rounds after which the exemplars of the moment are judged, in case there is no rest
-CHECK_EVERY = 10  # rounds after which it is asked whether the damping should rise
-FIRST_DAMPING, MOST_DAMPING = 0.5, 0.95
+BYTES_PER_EDGE = (
+    80  # similarities, two messages, row and column numbers, and the temporary arrays of one round
+)
+PATIENCE = 50  # rounds without convergence before the automatic damping increases
+SCORE_EVERY = 20  # rounds between two evaluations of the current exemplars, for fits that do not converge
+DAMPING_EVERY = 10  # rounds between two decisions whether the damping increases
+MIN_DAMPING, MAX_DAMPING = 0.5, 0.95
 
 
 class Edges(NamedTuple):
-    """Similarities s(i, k) of objects to their candidate exemplars; each object is a candidate of its own."""
+    """Similarities s(i, k) of objects to their candidate exemplars; each object is a candidate for itself."""
 
     rows: np.ndarray
     columns: np.ndarray
-    starts: np.ndarray  # where each row begins
-    own: np.ndarray  # where the edge (i, i) is
+    starts: np.ndarray  # position of the first edge of each row
+    own: np.ndarray  # position of the edge (i, i)
     similarities: np.ndarray
 
     @property
@@ -34,17 +38,18 @@ class Edges(NamedTuple):
         return len(self.starts)
 
 
-class Passed(NamedTuple):
-    """Where the messages came to rest; where they did not, the best exemplars that were seen."""
+class MessagesResult(NamedTuple):
+    """The exemplars after convergence; without convergence, the best ones that were evaluated."""
 
     exemplars: np.ndarray  # mask
     n_iter: int
-    n_restless: int  # objects that still went in and out of the exemplars at the end
+    n_unsettled: int  # objects that still changed between exemplar and member at the end
     damping: float  # the strongest of all
+    reason: str  # "converged", "max_iter", "time_limit", "callback", "interrupted"
 
 
 def edges_of(graph: Any, preference: np.ndarray) -> Edges:
-    """Lay out a CSR matrix of similarities; its diagonal gives way to the preferences.
+    """The edges of a CSR matrix of similarities, with the preferences on the diagonal.
 
     Examples
     --------
@@ -69,50 +74,138 @@ def edges_of(graph: Any, preference: np.ndarray) -> Edges:
     return Edges(rows, columns, np.searchsorted(rows, np.arange(n)), own, values)
 
 
+class _Messages(NamedTuple):
+    """State after a round; the arrays of messages are updated in place."""
+
+    responsibilities: np.ndarray
+    availabilities: np.ndarray
+    exemplars: np.ndarray  # mask
+    changed: np.ndarray  # round in which each object last became an exemplar or a member
+    damping: np.ndarray  # of each object
+    edge_damping: Any  # of each edge, the stronger of both ends; a number if it is the same everywhere
+    slowness: (
+        np.ndarray
+    )  # how many times longer a change of each object takes to show, by the automatic damping
+    increased: np.ndarray  # round in which the damping of each object last increased
+    best: np.ndarray  # mask of the best exemplars that were evaluated
+    objective: float  # their net similarity
+    change: float  # number of unsettled objects; inf before convergence is possible
+    n_iter: int
+    n_unsettled: int
+
+
 def pass_messages(
-    edges: Edges, damping: float | None, max_iter: int, convergence_iter: int, rng: np.random.Generator
-) -> Passed:
+    edges: Edges,
+    damping: float | None,
+    max_iter: int,
+    convergence_iter: int,
+    rng: np.random.Generator,
+    *,
+    control: Control | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> MessagesResult:
     """Pass messages until the exemplars have not changed for ``convergence_iter`` rounds.
 
-    With ``damping=None`` it starts at 0.5 and rises around the objects that go in and out of the exemplars for too
-    long: oscillations die out under a stronger one, and the rest of a sparse graph need not wait for it.
+    With ``damping=None`` the damping starts at 0.5 and increases around the objects that have been unsettled for too
+    long: stronger damping ends oscillations, and other parts of a sparse graph are not slowed down.
     """
     s = _without_ties(edges.similarities, rng)
-    R, A = np.zeros_like(s), np.zeros_like(s)
     n = edges.n_objects
-    strength, slowness = np.full(n, FIRST_DAMPING if damping is None else damping), np.ones(n)
-    keep: Any = strength[0]
-    exemplars, changed, risen = np.zeros(n, bool), np.zeros(n, np.int64), np.zeros(n, np.int64)
-    best, most = exemplars, -np.inf
-    for iteration in range(1, max_iter + 1):
-        _mix(R, _responsibilities(edges, s, A), keep)
-        _mix(A, _availabilities(edges, R), keep)
-        now = A[edges.own] + R[edges.own] > 0
-        changed[now != exemplars] = iteration
-        exemplars = now
-        restless = iteration - changed + 1 < slowness * convergence_iter
-        if iteration >= convergence_iter and not restless.any() and exemplars.any():
-            return Passed(exemplars, iteration, 0, float(strength.max()))
-        if exemplars.any() and (iteration == max_iter or iteration % LOOK_EVERY == 0):
-            value = net_similarity(edges, _most_similar(edges, exemplars))
-            best, most = (exemplars, value) if value > most else (best, most)
-        if damping is None and iteration % CHECK_EVERY == 0:
-            due = _around(edges, restless & (iteration - risen >= np.sqrt(slowness) * PATIENCE)) & (
-                strength < MOST_DAMPING
-            )
-            strength = np.where(due, np.minimum((1.0 + strength) / 2.0, MOST_DAMPING), strength)
-            risen[due] = iteration
-            slowness = (1.0 - FIRST_DAMPING) / (
-                1.0 - strength
-            )  # damped messages creep: all takes longer to show
-            keep = np.maximum(strength[edges.rows], strength[edges.columns])
+
+    def start() -> _Messages:
+        first = MIN_DAMPING if damping is None else damping
+        mask = np.zeros(n, bool)
+        return _Messages(
+            responsibilities=np.zeros_like(s),
+            availabilities=np.zeros_like(s),
+            exemplars=mask,
+            changed=np.zeros(n, np.int64),
+            damping=np.full(n, first),
+            edge_damping=first,
+            slowness=np.ones(n),
+            increased=np.zeros(n, np.int64),
+            best=mask,
+            objective=-np.inf,
+            change=np.inf,
+            n_iter=0,
+            n_unsettled=n,
+        )
+
+    def step(state: _Messages) -> _Messages:
+        state = _exchange(edges, s, state, convergence_iter)
+        if state.exemplars.any() and (state.n_iter == max_iter or state.n_iter % SCORE_EVERY == 0):
+            state = _evaluated(edges, state)
+        if damping is None and state.n_iter % DAMPING_EVERY == 0:
+            state = _more_damped(edges, state, convergence_iter)
+        return state
+
+    run = iterate_with_checkpoint(
+        step,
+        start,
+        checkpoint=checkpoint,
+        max_iter=max_iter,
+        tol=0.0,
+        control=control,
+        n_clusters=lambda state: int(np.count_nonzero(state.exemplars)),
+    )
+    return _result(edges, run)
+
+
+def _exchange(edges: Edges, s: np.ndarray, state: _Messages, convergence_iter: int) -> _Messages:
+    """One round of messages."""
+    R, A, iteration = state.responsibilities, state.availabilities, state.n_iter + 1
+    _mix(R, _responsibilities(edges, s, A), state.edge_damping)
+    _mix(A, _availabilities(edges, R), state.edge_damping)
+    exemplars = A[edges.own] + R[edges.own] > 0
+    changed = np.where(exemplars != state.exemplars, iteration, state.changed)
+    unsettled = iteration - changed + 1 < state.slowness * convergence_iter
+    n_unsettled = int(np.count_nonzero(unsettled))
+    may_converge = iteration >= convergence_iter and exemplars.any()
+    return state._replace(
+        exemplars=exemplars,
+        changed=changed,
+        change=float(n_unsettled) if may_converge else np.inf,
+        n_iter=iteration,
+        n_unsettled=n_unsettled,
+    )
+
+
+def _evaluated(edges: Edges, state: _Messages) -> _Messages:
+    value = net_similarity(edges, _most_similar(edges, state.exemplars))
+    return state._replace(best=state.exemplars, objective=value) if value > state.objective else state
+
+
+def _more_damped(edges: Edges, state: _Messages, convergence_iter: int) -> _Messages:
+    """Increase the damping around the objects that have been unsettled for too long."""
+    unsettled = state.n_iter - state.changed + 1 < state.slowness * convergence_iter
+    waited = state.n_iter - state.increased >= np.sqrt(state.slowness) * PATIENCE
+    due = _around(edges, unsettled & waited) & (state.damping < MAX_DAMPING)
+    damping = np.where(due, np.minimum((1.0 + state.damping) / 2.0, MAX_DAMPING), state.damping)
+    if not due.any():
+        return state
+    return state._replace(
+        damping=damping,
+        edge_damping=np.maximum(damping[edges.rows], damping[edges.columns]),
+        slowness=(1.0 - MIN_DAMPING) / (1.0 - damping),
+        increased=np.where(due, state.n_iter, state.increased),
+    )
+
+
+def _result(edges: Edges, run: Any) -> MessagesResult:
+    state = run.state
+    if run.converged:
+        return MessagesResult(state.exemplars, state.n_iter, 0, float(state.damping.max()), run.reason)
+    if state.exemplars.any() and run.reason != "max_iter":  # the last round has not been evaluated
+        state = _evaluated(edges, state)
+    best = state.best
     if not best.any():
-        best = np.arange(n) == np.argmax(A[edges.own] + R[edges.own])
-    return Passed(best, max_iter, int(np.count_nonzero(restless)), float(strength.max()))
+        own = state.availabilities[edges.own] + state.responsibilities[edges.own]
+        best = np.arange(edges.n_objects) == np.argmax(own)
+    return MessagesResult(best, state.n_iter, state.n_unsettled, float(state.damping.max()), run.reason)
 
 
 def _around(edges: Edges, objects: np.ndarray) -> np.ndarray:
-    """Some objects, and those that exchange messages with them."""
+    """These objects, and those that exchange messages with them."""
     around = objects.copy()
     around[edges.columns[objects[edges.rows]]] = True
     around[edges.rows[objects[edges.columns]]] = True
@@ -120,7 +213,7 @@ def _around(edges: Edges, objects: np.ndarray) -> np.ndarray:
 
 
 def _without_ties(s: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Similarities with a change in the last digits: exact ties would let the messages oscillate for ever."""
+    """Similarities with a change in the last digits: with exact ties the messages could oscillate forever."""
     tiny = np.finfo(np.float64).eps * s + 100.0 * np.finfo(np.float64).tiny
     return s + tiny * rng.standard_normal(len(s))
 
@@ -157,9 +250,9 @@ def _availabilities(edges: Edges, R: np.ndarray) -> np.ndarray:
 
 
 def read_exemplars(edges: Edges, exemplars: np.ndarray) -> np.ndarray:
-    """The exemplar of each object: the most similar one, after each cluster has chosen its best member as exemplar.
+    """The exemplar of each object: the most similar one, after each cluster has made its best member the exemplar.
 
-    An object without an edge to any exemplar becomes one itself.
+    An object without an edge to any exemplar becomes an exemplar.
 
     Examples
     --------
@@ -178,19 +271,21 @@ def _most_similar(edges: Edges, exemplars: np.ndarray) -> np.ndarray:
     best = np.maximum.reduceat(v, edges.starts)
     hits = np.flatnonzero((v == best[edges.rows]) & (v > -np.inf))
     chosen = np.arange(edges.n_objects)
-    # the first of equals: the last one written is the first in order
+    # of equal similarities the first edge counts: it is written last
     chosen[edges.rows[hits[::-1]]] = edges.columns[hits[::-1]]
     return chosen
 
 
 def _best_members(edges: Edges, chosen: np.ndarray) -> np.ndarray:
-    """The member to whom the others of its cluster are most similar; it must have an edge from every one."""
+    """The member of each cluster with the largest sum of similarities from the others; all must have an edge to it."""
     within = chosen[edges.rows] == chosen[edges.columns]
     columns = edges.columns[within]
     n = edges.n_objects
     reached = np.bincount(columns, minlength=n) == np.bincount(chosen, minlength=n)[chosen]
     total = np.where(reached, np.bincount(columns, edges.similarities[within], minlength=n), -np.inf)
-    order = np.lexsort((-np.arange(n), total, chosen))  # within a cluster: the best last, the first of equals
+    order = np.lexsort(
+        (-np.arange(n), total, chosen)
+    )  # within a cluster: the best last, of equals the first one
     last = np.append(chosen[order][1:] != chosen[order][:-1], True)
     best = np.zeros(n, bool)
     best[order[last]] = True
@@ -198,7 +293,7 @@ def _best_members(edges: Edges, chosen: np.ndarray) -> np.ndarray:
 
 
 def net_similarity(edges: Edges, chosen: np.ndarray) -> float:
-    """What affinity propagation maximises (25.39): similarities to the exemplars, and their preferences.
+    """What affinity propagation maximizes (25.39): similarities to the exemplars, plus their preferences.
 
     Examples
     --------

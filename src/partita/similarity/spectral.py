@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.estimator import FitReport, as_generator
 from partita.execution.threads import one_thread_each
-from partita.similarity.base import SimilarityEstimator, largest_first, read_matrix
-from partita.similarity.graphs import local_scales, self_tuning_graph, weights_to
+from partita.labels import ordered_by_size
+from partita.similarity.base import SimilarityEstimator, read_matrix
 from partita.similarity.laplacians import (
     CLEAR_GAP,
     LAPLACIANS,
@@ -21,94 +21,103 @@ from partita.similarity.laplacians import (
     cut,
     degrees,
     eigengap,
+    eigenvalue_ratios,
     normalized_cut,
     smallest_eigenpairs,
 )
-from partita.similarity.neighbours import match_rows, nearest
+from partita.similarity.neighbors import local_scales, match_rows, nearest, self_tuning_graph, weights_to
 
-__all__ = ["SpectralClustering"]
-
-# neighbours, and the share of an edge that only one end asks for: the usual graph, and a sparer one for thin clusters
-GRAPHS = ((10, 1.0), (6, 0.1))
-FAIR_SHARE = (
-    0.5  # of an equal share: what each cluster of the sparer graph must have, or it cuts off fragments
-)
+# number of neighbors, and factor for edges that are among the nearest of one end only
+USUAL_GRAPH, SPARSE_GRAPH = (10, 1.0), (6, 0.1)
+MIN_SHARE = 0.5  # of rows / clusters: smaller clusters of the sparse graph are fragments
+MIN_IMPROVEMENT = 1.25  # by which the sparse graph must show the clusters more clearly
+MIN_SCALE = 0.05  # of the degree: smallest divisor of an extended eigenvector
 CHUNK_ROWS = 1 << 14  # new rows at a time
 
 
 class SpectralClustering(SimilarityEstimator):
-    """Clusters as parts of a neighbour graph that are hardly connected (Shi and Malik 2000; Ng et al. 2001).
+    """Clusters as parts of a neighbor graph that are weakly connected (Shi and Malik 2000; Ng et al. 2001).
 
-    Good for: clusters of any shape that gaps separate, such as moons, rings and spirals; ready similarities. Not for:
-    clusters that overlap (a mixture tells their shares), and a few outliers between clusters, which may join them.
-    There are no probabilities; ``ncut_`` and ``eigenvalues_`` say how clear the clustering is as a whole.
+    Good for: clusters of any shape that are separated by gaps, such as moons, rings and spirals; precomputed
+    similarities. Not for: clusters that overlap (use a mixture), or a few outliers between clusters, which may join
+    them. There are no probabilities; ``ncut_`` and ``eigenvalues_`` say how clear the clustering is as a whole.
 
     Parameters
     ----------
     n_clusters : int, optional
-        Number of clusters. Left out, the eigengap decides: the last K whose next eigenvalue is at least five times
-        larger than its own.
-    laplacian : {"symmetric", "random_walk", "unnormalized"}, default "symmetric"
-        L_sym, L_rw or L. The first two seek small normalised cuts; "symmetric" also gives each row of eigenvectors unit
-        length.
-    metric : str or mapping, default "auto"
+        Number of clusters. By default the eigengap decides: the largest K such that the next eigenvalue is at least
+        five times larger.
+    laplacian : {"symmetric", "random_walk", "unnormalized"}, default="symmetric"
+        L_sym, L_rw or L. The first two look for small normalized cuts; "symmetric" also scales each row of the
+        eigenvectors to unit length.
+    metric : str or mapping, default="auto"
         How rows of a table are compared, as in :func:`partita.similarity.dissimilarity`. "precomputed": X holds the
         weights of a graph, symmetric and not negative, dense or sparse.
-    n_neighbors : int or "auto", default "auto"
-        For tables: the neighbours of a row in the graph. "auto" is 10. Where ``n_clusters`` is given, it may also be 6
-        with weak one-sided edges, if 10 do not show so many clusters and these do (thin ones of few rows), and more
-        than 10, if the graph falls into too many parts.
-    max_clusters : int, default 20
-        Most clusters that the eigengap may choose.
-    n_init : int, default 10
-        Starts of k-means on the eigenvectors.
+    n_neighbors : int or "auto", default="auto"
+        For tables: number of neighbors of a row in the graph. "auto" is 10. With ``n_clusters`` it is 6, with small
+        weights for one-sided edges, if that shows the clusters more clearly (thin clusters of few rows), and more than
+        10 if the graph has more connected components than clusters.
+    max_clusters : int, default=20
+        Largest number of clusters that the eigengap may choose.
+    n_init : int, default=10
+        Number of starts of k-means on the eigenvectors.
     column_weights : "balanced", array or mapping, optional
         Weights of the columns in the dissimilarity.
     orders : mapping, optional
         Levels of ordinal columns, from low to high.
     kinds : str, mapping or sequence, optional
         Kinds of the columns; inferred by default.
-    standardize : bool, default True
+    standardize : bool, default=True
         Whether numbers are compared in units of their standard deviation.
-    handle_unknown : {"missing", "error"}, default "missing"
-        What to do with categories in ``predict`` that ``fit`` has not seen.
+    handle_unknown : {"missing", "error"}, default="missing"
+        How ``predict`` treats categories that did not occur in ``fit``.
     random_state : int, RandomState, Generator, SeedSequence or None
+        For the start of the eigensolver, and for k-means.
 
     Attributes
     ----------
     labels_ : ndarray (n_rows,)
         Cluster of each row, the largest cluster first.
     n_clusters_ : int
+        Number of clusters.
+    n_clusters_scores_ : dict
+        Score per number of clusters K, high is good: the ratio of the (K + 1)-th eigenvalue to the K-th, for K above
+        the number of connected components; a ratio above 5 is a clear gap.
     eigenvalues_ : ndarray
-        The smallest eigenvalues of the Laplacian; zeros are the connected parts of the graph.
-    n_parts_ : int
-        Number of connected parts.
+        The smallest eigenvalues of the Laplacian; the number of zeros is the number of connected components.
+    n_connected_components_ : int
+        Number of connected components of the graph.
     embedding_ : ndarray (n_nodes, n_clusters)
-        What k-means was run on.
+        The coordinates that k-means was run on.
     graph_ : scipy.sparse.csr_array (n_nodes, n_nodes)
         The weights.
-    node_of_rows_ : ndarray (n_rows,)
-        The node of each row: equal rows of a table are one node.
+    row_nodes_ : ndarray (n_rows,)
+        Node of each row: equal rows of a table are one node.
     cut_ : float
         Weight between the clusters, (25.41).
     ncut_ : float
-        Sum over clusters of the weight that leaves it over its volume: (25.48) for two, twice (25.42).
+        Sum over the clusters of the weight that leaves the cluster divided by its volume: (25.48) for two, twice
+        (25.42).
     fit_report_ : FitReport
         What was unusual about the data.
     schema_ : Schema
-        The columns, kinds, levels and units that ``predict`` reads new rows by; None with a ready graph.
+        The columns, kinds, levels and units by which ``predict`` reads new rows; None with a precomputed graph.
     n_features_in_ : int
+        Number of columns.
     feature_names_in_ : ndarray of str
         Only if the columns have names.
 
     Notes
     -----
-    The graph of a table joins each row with its nearest ones, with weights ``J_ij^1.5 exp(-d_ij / (s_i s_j))`` where d
-    is the dissimilarity (a squared distance), s_i^2 that of the seventh neighbour (Zelnik-Manor and Perona 2004), and J
-    the share of their neighbours that two rows have in common. New rows get the average of their neighbours'
-    eigenvectors (the Nystrom extension), and then the nearest centre; a row that was there in ``fit`` keeps its label.
+    The graph of a table joins each row with its nearest rows, with weights ``J_ij^1.5 exp(-d_ij / (s_i s_j))`` where d
+    is the dissimilarity (a squared distance), s_i^2 that to the seventh neighbor (Zelnik-Manor and Perona 2004), and J
+    the share of neighbors that two rows have in common. New rows get the average of their neighbors' eigenvectors (the
+    Nystrom extension) and the label of the nearest center; a row that occurred in ``fit`` keeps its label.
 
-    The eigengap finds clusters between which there is a gap. It cannot tell a thin chain of few rows from two.
+    The eigengap finds clusters that are separated by a gap. A single thin chain of few rows may be divided in two.
+
+    The time goes into the nearest neighbors and the eigensolver, which cannot be stopped between iterations; so there
+    are no running parameters such as ``time_limit``.
 
     References
     ----------
@@ -126,6 +135,8 @@ class SpectralClustering(SimilarityEstimator):
     >>> model.n_clusters_, np.bincount(model.labels_).tolist()
     (2, [250, 150])
     """
+
+    _n_clusters_score = "ratio of eigenvalues"
 
     _parameter_constraints: dict[str, Any] = {
         **SimilarityEstimator._parameter_constraints,
@@ -166,7 +177,7 @@ class SpectralClustering(SimilarityEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None):
-        """Build the graph, and cluster its eigenvectors.
+        """Build the graph and cluster its eigenvectors.
 
         Parameters
         ----------
@@ -178,27 +189,24 @@ class SpectralClustering(SimilarityEstimator):
         self
         """
         self._validate_params()
-        with self._whole_or_not_at_all():
-            self._forget()
-            before = set(self.__dict__)
+        with self._fitting():
             rng = as_generator(self.random_state)
-            if self._is_given:
+            if self._is_precomputed:
                 self.graph_ = self._read_graph(X)
-                self.node_of_rows_ = np.arange(self.n_features_in_)
+                self.row_nodes_ = np.arange(self.n_features_in_)
                 spectrum = self._decompose(self.graph_, rng)
             else:
-                _, _, self.node_of_rows_ = self._open_table(X)
+                _, _, self.row_nodes_ = self._open_table(X)
                 spectrum = self._build_graph(rng)
-                self._note_strangers()
+                self._note_incomparable_rows()
             self._cluster(spectrum, rng)
-            self._fitted_names = sorted(set(self.__dict__) - before)
         self.fit_report_.warn()
         return self
 
     # ---- the graph -----------------------------------------------------------------------------------------
 
     def _read_graph(self, X: Any) -> Any:
-        matrix = read_matrix(X, square=True)
+        matrix = read_matrix(X, must_be_square=True)
         graph = sp.csr_array(matrix)
         if graph.nnz and graph.data.min() < 0:
             raise ValueError("the graph has negative weights: give similarities that are 0 or more")
@@ -211,29 +219,27 @@ class SpectralClustering(SimilarityEstimator):
         return graph
 
     def _build_graph(self, rng: np.random.Generator) -> Spectrum:
-        """The graph of a table; if the number of clusters is known, the one that shows so many most clearly."""
+        """The graph of a table; with ``n_clusters``, the one that shows this number of clusters most clearly."""
         if not isinstance(self.n_neighbors, str):
             return self._use_graph(self.n_neighbors, 1.0, rng)
-        if self.n_clusters is None:  # sparse graphs show gaps in single chains too
-            return self._use_graph(*GRAPHS[0], rng)
-        spectrum = self._use_graph(*GRAPHS[0], rng)
+        spectrum = self._use_graph(*USUAL_GRAPH, rng)
+        if self.n_clusters is None:  # the sparse graph shows gaps in single chains too
+            return spectrum
         clearness = self._clearness(spectrum)
         if 0 <= clearness < CLEAR_GAP:
-            sparer = self._use_graph(*GRAPHS[1], rng)
-            if self._clearness(sparer) > 1.25 * clearness and self._is_balanced(sparer, rng):
-                return sparer
-            return self._use_graph(*GRAPHS[0], rng)
-        k = GRAPHS[0][0]
-        while (
-            clearness < 0 and k < self._rows.n_rows - 1
-        ):  # more parts than clusters: look for more neighbours
-            k = 2 * k
-            spectrum = self._use_graph(k, 1.0, rng)
+            sparser = self._use_graph(*SPARSE_GRAPH, rng)
+            if self._clearness(sparser) > MIN_IMPROVEMENT * clearness and self._is_balanced(sparser, rng):
+                return sparser
+            return self._use_graph(*USUAL_GRAPH, rng)
+        n_neighbors = USUAL_GRAPH[0]
+        while clearness < 0 and n_neighbors < self._rows.n_rows - 1:  # more components than clusters
+            n_neighbors = 2 * n_neighbors
+            spectrum = self._use_graph(n_neighbors, 1.0, rng)
             clearness = self._clearness(spectrum)
         return spectrum
 
     def _clearness(self, spectrum: Spectrum) -> float:
-        """How well a graph shows the number of clusters asked for: the ratio at the gap; negative if it cannot be."""
+        """How clearly a graph shows ``n_clusters``: the ratio of eigenvalues; negative for too many components."""
         values, n_parts = spectrum.values, int(spectrum.parts.max()) + 1
         K = min(self.n_clusters, len(spectrum.parts))
         if n_parts > K:
@@ -242,18 +248,18 @@ class SpectralClustering(SimilarityEstimator):
 
     def _is_balanced(self, spectrum: Spectrum, rng: np.random.Generator) -> bool:
         K = self.n_clusters
-        self.n_parts_ = int(spectrum.parts.max()) + 1
+        self.n_connected_components_ = int(spectrum.parts.max()) + 1
         labels, _ = self._k_means(_rows_to_cluster(spectrum.vectors[:, :K], self.laplacian), spectrum, K, rng)
-        return bool(np.bincount(labels, minlength=K).min() * K >= FAIR_SHARE * len(labels))
+        return bool(np.bincount(labels, minlength=K).min() * K >= MIN_SHARE * len(labels))
 
-    def _use_graph(self, k: int, one_sided: float, rng: np.random.Generator) -> Spectrum:
+    def _use_graph(self, n_neighbors: int, one_sided: float, rng: np.random.Generator) -> Spectrum:
         n = self._rows.n_rows
-        found = nearest(self._rows, min(k, n - 1))
+        found = nearest(self._rows, min(n_neighbors, n - 1))
         if n == 1:
             self.graph_, self._scales = sp.csr_array((1, 1)), np.ones(1)
         else:
             self.graph_, self._scales = self_tuning_graph(found, one_sided), local_scales(found)
-        self._neighbours = found.rows
+        self._neighbors = found.rows
         return self._decompose(self.graph_, rng)
 
     # ---- eigenvectors and clusters ---------------------------------------------------------------------------
@@ -265,55 +271,56 @@ class SpectralClustering(SimilarityEstimator):
 
     def _cluster(self, spectrum: Spectrum, rng: np.random.Generator) -> None:
         n = self.graph_.shape[0]
-        self.n_parts_ = int(spectrum.parts.max()) + 1
+        self.n_connected_components_ = int(spectrum.parts.max()) + 1
         K = self._choose(spectrum, n)
-        # fewer clusters than parts: the vectors of all parts are needed to tell them apart
-        width = max(K, min(self.n_parts_, len(spectrum.values)))
+        # with fewer clusters than components, the vectors of all components are needed to distinguish them
+        width = max(K, min(self.n_connected_components_, len(spectrum.values)))
         U = _rows_to_cluster(spectrum.vectors[:, :width], self.laplacian)
-        nodes, centres = self._k_means(U, spectrum, K, rng)
-        weights = np.bincount(self.node_of_rows_, minlength=n)
-        order = largest_first(nodes, weights)
-        place = np.full(K, -1)
-        place[order] = np.arange(len(order))
-        self._node_labels, self._centres = place[nodes], centres[order]
-        self.labels_ = self._node_labels[self.node_of_rows_].astype(np.int64)
-        self.n_clusters_ = len(order)
+        nodes, centers = self._k_means(U, spectrum, K, rng)
+        self.labels_ = ordered_by_size(nodes[self.row_nodes_])
+        self.n_clusters_ = int(self.labels_.max()) + 1
+        self._node_labels = np.empty(n, np.int64)
+        self._node_labels[self.row_nodes_] = self.labels_
+        self._centers = np.empty((self.n_clusters_, centers.shape[1]))
+        self._centers[self._node_labels] = centers[nodes]
         self.eigenvalues_, self.embedding_ = spectrum.values, U
+        self.n_clusters_scores_ = eigenvalue_ratios(spectrum.values)
         self._vectors, self._values = spectrum.vectors[:, :width], spectrum.values[:width]
         self.cut_ = cut(self.graph_, self._node_labels)
         self.ncut_ = normalized_cut(self.graph_, self._node_labels)
 
     def _choose(self, spectrum: Spectrum, n: int) -> int:
         if self.n_clusters is None:
-            K = min(eigengap(spectrum.values, self.n_parts_), max(self.max_clusters, 1), n)
-            if self.n_parts_ > self.max_clusters:
+            K = min(eigengap(spectrum.values, self.n_connected_components_), max(self.max_clusters, 1), n)
+            if self.n_connected_components_ > self.max_clusters:
                 self.fit_report_.add(
                     "max_clusters",
-                    f"the graph falls into {self.n_parts_} parts, more than max_clusters={self.max_clusters}: some are "
-                    "joined at random; raise max_clusters or n_neighbors",
+                    f"the graph has {self.n_connected_components_} connected components, more than "
+                    f"max_clusters={self.max_clusters}: some are joined arbitrarily; increase max_clusters or "
+                    "n_neighbors",
                     level="warning",
                 )
             return K
         if self.n_clusters > n:
             self.fit_report_.add(
                 "few_rows",
-                f"{self.n_clusters} clusters were asked for, {n} different rows give {n}",
+                f"n_clusters is {self.n_clusters}, and there are only {n} distinct rows: each is a cluster",
                 level="warning",
             )
-        elif self.n_parts_ > self.n_clusters:
+        elif self.n_connected_components_ > self.n_clusters:
             self.fit_report_.add(
                 "parts",
-                f"the graph falls into {self.n_parts_} parts, more than n_clusters={self.n_clusters}: nothing tells "
-                "which of them belong together; raise n_neighbors",
+                f"the graph has {self.n_connected_components_} connected components, more than "
+                f"n_clusters={self.n_clusters}: they are joined arbitrarily; increase n_neighbors",
                 level="warning",
             )
         return min(self.n_clusters, n)
 
     def _k_means(self, U, spectrum: Spectrum, K: int, rng) -> tuple[np.ndarray, np.ndarray]:
-        if self.n_parts_ == K:  # the zero eigenvectors say it all
-            centres = np.zeros((K, U.shape[1]))
-            np.add.at(centres, spectrum.parts, U)
-            return spectrum.parts.astype(np.int64), centres / np.bincount(spectrum.parts)[:, None]
+        if self.n_connected_components_ == K:  # the clusters are the connected components
+            centers = np.zeros((K, U.shape[1]))
+            np.add.at(centers, spectrum.parts, U)
+            return spectrum.parts.astype(np.int64), centers / np.bincount(spectrum.parts)[:, None]
         seed = int(rng.integers(2**31))
         with one_thread_each():
             means = KMeans(K, n_init=self.n_init, random_state=seed).fit(U)
@@ -322,7 +329,7 @@ class SpectralClustering(SimilarityEstimator):
     # ---- new rows ------------------------------------------------------------------------------------------
 
     def predict(self, X):
-        """The cluster of each new row, by the eigenvectors of its neighbours.
+        """Cluster of each row, by the eigenvectors of its neighbors.
 
         Parameters
         ----------
@@ -332,36 +339,36 @@ class SpectralClustering(SimilarityEstimator):
         -------
         ndarray (n_rows,)
         """
-        if self._is_given:
+        if self._is_precomputed:
             return self._by_weights(sp.csr_array(self._new_matrix(X)))
         new = self._new_rows(X)
         known = match_rows(self._rows, new)
         labels = np.where(known >= 0, self._node_labels[known], 0)
-        strange = np.flatnonzero(known < 0)
+        unseen = np.flatnonzero(known < 0)
         n = self._rows.n_rows
-        for start in range(0, len(strange), CHUNK_ROWS):
-            rows = strange[start : start + CHUNK_ROWS]
-            found = nearest(self._rows, min(self._neighbours.shape[1] + 1, n), new.take(rows))
-            weights = weights_to(found, self._neighbours, self._scales)
+        for start in range(0, len(unseen), CHUNK_ROWS):
+            rows = unseen[start : start + CHUNK_ROWS]
+            found = nearest(self._rows, min(self._neighbors.shape[1] + 1, n), new.take(rows))
+            weights = weights_to(found, self._neighbors, self._scales)
             starts = np.arange(0, weights.size + 1, weights.shape[1])
             W = sp.csr_array((weights.ravel(), found.rows.ravel(), starts), shape=(len(rows), n))
             labels[rows] = self._by_weights(W)
         return labels.astype(np.int64)
 
     def _by_weights(self, W: Any) -> np.ndarray:
-        """Nystrom: (d - lambda d) u = W u, and (d - lambda) u = W u for the unnormalised Laplacian."""
+        """Nystrom extension: (d - lambda d) u = W u, and (d - lambda) u = W u for the unnormalized Laplacian."""
         d = degrees(W)[:, None]
         u = self._vectors
         if self.laplacian == "symmetric":
             u = u / np.sqrt(np.where(degrees(self.graph_) > 0, degrees(self.graph_), 1.0))[:, None]
         scale = d - self._values if self.laplacian == "unnormalized" else d * (1.0 - self._values)
-        # an eigenvalue beyond that of an average stands for noise: its share is kept finite
-        scale = np.where(scale > 0.05 * d, scale, 0.05 * d)
+        # eigenvectors with eigenvalues near or above 1 are noise: the divisor is bounded from below
+        scale = np.where(scale > MIN_SCALE * d, scale, MIN_SCALE * d)
         extended = np.divide(W @ u, scale, out=np.zeros((W.shape[0], u.shape[1])), where=scale > 0)
         if self.laplacian == "symmetric":
             extended *= np.sqrt(d)
         U = _rows_to_cluster(extended, self.laplacian)
-        far = ((U[:, None, :] - self._centres[None]) ** 2).sum(axis=2)
+        far = ((U[:, None, :] - self._centers[None]) ** 2).sum(axis=2)
         return np.argmin(far, axis=1)
 
     # ---- storage -------------------------------------------------------------------------------------------
@@ -382,7 +389,7 @@ class SpectralClustering(SimilarityEstimator):
 
 
 def _rows_to_cluster(U: np.ndarray, laplacian: str) -> np.ndarray:
-    """Rows of unit length under the symmetric Laplacian, else the vectors as they are."""
+    """Rows of unit length for the symmetric Laplacian, otherwise the vectors themselves."""
     if laplacian != "symmetric":
         return U
     norms = np.linalg.norm(U, axis=1, keepdims=True)

@@ -3,7 +3,7 @@
 from partita.trees.agglomerative import Agglomerative
 from partita.trees.bayesian.estimator import BayesianTree
 from partita.trees.choosing import gap_statistic, lifetimes
-from partita.trees.divisive import BisectingClusters, Diana, SpanningTreeSplits
+from partita.trees.divisive import BisectingClusters, Diana
 from partita.trees.medoids import KMedoids
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "BisectingClusters",
     "Diana",
     "KMedoids",
-    "SpanningTreeSplits",
     "gap_statistic",
     "lifetimes",
 ]

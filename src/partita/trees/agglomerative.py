@@ -10,42 +10,42 @@ from sklearn.utils._param_validation import StrOptions
 
 from partita.trees.base import PairwiseTree
 
-__all__ = ["Agglomerative"]
-
-LINKS = ("single", "complete", "average", "ward")
+LINKAGES = ("single", "complete", "average", "ward")
 
 
 class Agglomerative(PairwiseTree):
-    """Single, complete, average or Ward linkage of a table, or of ready dissimilarities.
+    """Single, complete, average or Ward linkage of a table, or of precomputed dissimilarities.
 
-    Good for a look at how rows hang together, under any dissimilarity. Not for the number of clusters: a tree of noise
-    looks like any other, and ``criterion`` is only an aid; :class:`~partita.BayesianTree` has odds instead.
+    Good for an overview of how rows group together, under any dissimilarity. Not for the number of clusters:
+    ``criterion`` finds one in data without groups as well. :class:`~partita.BayesianTree` has odds for its merges
+    instead.
 
     Parameters
     ----------
     n_clusters : int, optional
-        Cut the tree into so many clusters. Left out, ``criterion`` chooses.
-    linkage : {"average", "single", "complete", "ward"}, default "average"
-        The dissimilarity of two groups: mean, least or largest of their pairs; "ward": the rise of the sum of squares
-        (for Euclidean distances).
-    metric : str or mapping, default "auto"
+        Number of clusters. By default ``criterion`` chooses it.
+    linkage : {"average", "single", "complete", "ward"}, default="average"
+        Dissimilarity of two groups: the mean, smallest or largest dissimilarity of their pairs; "ward": the increase of
+        the sum of squares (for Euclidean distances).
+    metric : str or mapping, default="auto"
         How rows are compared: "auto" (Euclidean; the root of the weighted sum of
-        :func:`partita.similarity.dissimilarity` for mixed or incomplete tables), a name or mapping that function knows,
-        a scipy metric for numbers ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine",
+        :func:`partita.similarity.dissimilarity` for mixed or incomplete tables), a name or mapping that this function
+        takes, a scipy metric for numbers ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine",
         "canberra"), or "precomputed". Numbers are compared in units of their standard deviation.
-    criterion : {"lifetime", "gap"}, default "lifetime"
+    criterion : {"lifetime", "gap"}, default="lifetime"
         How the number of clusters is chosen: by the longest range of heights without a merge (two clusters or more), or
-        by the gap statistic, which compares with uniform points.
-    optimal_ordering : bool, default False
-        Whether the leaves are ordered so that neighbours are as similar as they can be: for drawing, O(N^2) and slow.
-    max_rows : int, default 5000
-        A table of numbers with more rows is first reduced to k-means centres.
-    n_centres : int, default 1000
-        How many centres.
+        by the gap statistic, which compares the tree with trees of uniform points.
+    optimal_ordering : bool, default=False
+        Whether leaves are ordered such that neighboring leaves are as similar as possible, for plots. Takes time
+        O(N^2) or more.
+    max_exact : int, default=5000
+        A table of numbers with more rows is first reduced to k-means centers.
+    n_centers : int, default=1000
+        Number of these centers.
     kinds : None, str, mapping or sequence, optional
         Kinds of columns; inferred by default.
     random_state : None, int, RandomState, Generator or SeedSequence
-        For the centres and the gap statistic.
+        For the centers and the gap statistic.
 
     Attributes
     ----------
@@ -53,14 +53,14 @@ class Agglomerative(PairwiseTree):
         Cluster of each row, the largest cluster first.
     n_clusters_ : int
         Number of clusters.
+    n_clusters_scores_ : dict
+        Score per number of clusters, high is good: its lifetime, which is the range of heights over which the tree has
+        that many clusters; or its gap statistic, where ``criterion="gap"`` chose the number (the choice is then the
+        smallest number whose gap is not clearly below the next one).
     linkage_ : ndarray (n_leaves - 1, 4)
-        scipy's linkage matrix; the leaves are rows, or centres.
-    leaf_of_row_ : ndarray (n_rows,)
-        The leaf of each row.
-    lifetimes_ : dict
-        For each number of clusters, the range of heights over which the tree has so many.
-    gaps_ : ndarray
-        Gap statistic of 1, 2, ... clusters, with ``criterion="gap"``.
+        scipy's linkage matrix; leaves are rows or k-means centers.
+    row_leaves_ : ndarray (n_rows,)
+        Leaf of each row.
     fit_report_ : FitReport
         What was unusual about the data.
     schema_, n_features_in_, feature_names_in_
@@ -79,7 +79,7 @@ class Agglomerative(PairwiseTree):
 
     _parameter_constraints: dict[str, Any] = {
         **PairwiseTree._parameter_constraints,
-        "linkage": [StrOptions(set(LINKS))],
+        "linkage": [StrOptions(set(LINKAGES))],
         "optimal_ordering": ["boolean"],
     }
 
@@ -91,8 +91,8 @@ class Agglomerative(PairwiseTree):
         metric="auto",
         criterion="lifetime",
         optimal_ordering=False,
-        max_rows=5000,
-        n_centres=1000,
+        max_exact=5000,
+        n_centers=1000,
         kinds=None,
         random_state=None,
     ):
@@ -101,12 +101,12 @@ class Agglomerative(PairwiseTree):
         self.metric = metric
         self.criterion = criterion
         self.optimal_ordering = optimal_ordering
-        self.max_rows = max_rows
-        self.n_centres = n_centres
+        self.max_exact = max_exact
+        self.n_centers = n_centers
         self.kinds = kinds
         self.random_state = random_state
 
-    def _grow(self, pairs, points, rng) -> np.ndarray:
+    def _grow(self, pairs, points, rng, control) -> np.ndarray:
         Z = _linkage(pairs.condensed, self.linkage)
         return hierarchy.optimal_leaf_ordering(Z, pairs.condensed) if self.optimal_ordering else Z
 

@@ -1,4 +1,4 @@
-"""How many clusters a tree of dissimilarities has: the aids that people use, for what they are worth."""
+"""The number of clusters of a tree of dissimilarities: lifetimes and the gap statistic, and the cut itself."""
 
 from __future__ import annotations
 
@@ -7,17 +7,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.estimator import FitReport, as_generator
 from partita.labels import ordered_by_size
 
-__all__ = ["Gap", "cut_linkage", "gap_statistic", "lifetimes"]
+MIN_REFERENCES = 2  # sets of uniform points that are compared with in any case
+
+
+def limit_clusters(n_clusters: int, n_rows: int, report: FitReport) -> int:
+    """At most as many clusters as rows; the report notes where that changes the number that the user gave."""
+    if n_clusters > n_rows:
+        report.add(
+            "few_rows",
+            f"n_clusters is {n_clusters}, and there are only {n_rows} rows: each row is a cluster",
+            level="warning",
+        )
+    return min(n_clusters, n_rows)
 
 
 def lifetimes(linkage: Any) -> dict[int, float]:
-    """For each number of clusters, the range of heights over which the tree has so many.
+    """For each number of clusters, the range of heights over which the tree has that many.
 
-    The longest one is the "gap in the lengths of the links" by which dendrograms are cut. One cluster has no end, so
-    it never wins: a tree of noise has a longest lifetime too. Every object alone is no answer either (distances in many
-    columns are all far from 0), and is left out unless there are but two.
+    Dendrograms are often cut where the lifetime is longest. One cluster has no lifetime, because the tree has no merge
+    above the root; so this rule never chooses one cluster, not even for data without groups. Single objects as clusters
+    are left out as well, unless there are only two objects: in many columns all distances are far from 0.
 
     Examples
     --------
@@ -43,13 +55,13 @@ def cut_linkage(linkage: np.ndarray, n_clusters: int) -> np.ndarray:
     owner = np.arange(2 * m - 1)
     for t in range(m - n_clusters):
         owner[linkage[t, :2].astype(int)] = m + t
-    for node in range(2 * m - 2, -1, -1):  # parents have larger numbers, so they are settled first
+    for node in range(2 * m - 2, -1, -1):  # parents have larger numbers, so their owner is known already
         owner[node] = owner[owner[node]]
     return ordered_by_size(owner[:m])
 
 
-class Gap(NamedTuple):
-    """The gap statistic of 1, 2, ... clusters, its error, and the number of clusters that it chooses."""
+class GapResult(NamedTuple):
+    """The gap statistic of 1, 2, ... clusters, its errors, and the number of clusters that it chooses."""
 
     gaps: np.ndarray
     errors: np.ndarray
@@ -60,23 +72,37 @@ def gap_statistic(
     X: np.ndarray,
     grow: Callable[[np.ndarray], np.ndarray],
     linkage: np.ndarray,
-    rng: np.random.Generator,
     *,
     max_clusters: int = 10,
     n_references: int = 10,
-) -> Gap:
-    """Compare the log of the within-cluster dispersion with that of uniform points (Tibshirani et al. 2001).
+    random_state: Any = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> GapResult:
+    """Compare the log within-cluster dispersion with that of uniform points (Tibshirani et al. 2001).
 
-    The references fill the box of the principal axes. Chosen is the smallest K whose gap is not below that of K + 1
-    less its error, so that one cluster can win.
+    The uniform points fill the box of the principal axes of X. The choice is the smallest K whose gap is at least the
+    gap of K + 1 minus its error, so that one cluster can be chosen.
 
     Parameters
     ----------
-    X : ndarray (N, D)
+    X : ndarray (n_rows, n_columns)
+        Points.
     grow : callable
-        From points to a linkage matrix.
-    linkage : ndarray
-        That of X.
+        Grows a tree: from points to a linkage matrix.
+    linkage : ndarray (n_rows - 1, 4)
+        The tree of X.
+    max_clusters : int, default=10
+        Largest number of clusters that is considered.
+    n_references : int, default=10
+        Sets of uniform points.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        For the uniform points.
+    stop : callable
+        Asked before each set of uniform points; where it returns True the sets so far are used (two at least).
+
+    Returns
+    -------
+    GapResult
 
     Examples
     --------
@@ -84,28 +110,28 @@ def gap_statistic(
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 9])
     >>> grow = lambda points: linkage(points, "average")
-    >>> gap_statistic(X, grow, grow(X), rng).n_clusters
+    >>> gap_statistic(X, grow, grow(X), random_state=0).n_clusters
     2
     """
+    rng = as_generator(random_state)
     K = min(max_clusters, len(X))
-    middle = X.mean(axis=0)
-    axes = np.linalg.svd(X - middle, full_matrices=False)[2]
-    turned = (X - middle) @ axes.T
-    low, high = turned.min(axis=0), turned.max(axis=0)
+    mean = X.mean(axis=0)
+    axes = np.linalg.svd(X - mean, full_matrices=False)[2]
+    rotated = (X - mean) @ axes.T
+    low, high = rotated.min(axis=0), rotated.max(axis=0)
     own = _log_dispersions(X, linkage, K)
-    references = np.array(
-        [
-            _log_dispersions(points, grow(points), K)
-            for points in (rng.uniform(low, high, turned.shape) @ axes for _ in range(n_references))
-        ]
-    )
-    gaps = references.mean(axis=0) - own
-    errors = references.std(axis=0) * np.sqrt(1.0 + 1.0 / n_references)
+    references: list[np.ndarray] = []
+    while len(references) < n_references and not (len(references) >= MIN_REFERENCES and stop()):
+        points = rng.uniform(low, high, rotated.shape) @ axes
+        references.append(_log_dispersions(points, grow(points), K))
+    gaps = np.mean(references, axis=0) - own
+    errors = np.std(references, axis=0) * np.sqrt(1.0 + 1.0 / len(references))
     good = np.flatnonzero(gaps[:-1] >= gaps[1:] - errors[1:])
-    return Gap(gaps, errors, int(good[0]) + 1 if len(good) else K)
+    return GapResult(gaps, errors, int(good[0]) + 1 if len(good) else K)
 
 
 def _log_dispersions(X: np.ndarray, linkage: np.ndarray, K: int) -> np.ndarray:
+    """Log sum of squared distances to the cluster means, for 1 to K clusters."""
     out = np.empty(K)
     for k in range(1, K + 1):
         z = cut_linkage(linkage, k)

@@ -1,21 +1,35 @@
-"""Trees from the root down: dissimilarity analysis, bisection, spanning-tree splits."""
+"""Trees from the root down: the widest group is divided in two, until every object is alone.
+
+The width of a group is its diameter, the largest dissimilarity between two of its members. It is also the height of the
+node, so heights decrease on the way down for any rule that divides the groups.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.cluster.hierarchy import linkage as scipy_linkage
+from scipy.spatial.distance import squareform
 from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import StrOptions
 
+from partita.engines.checkpoints import Checkpoint
+from partita.engines.run import Control
+from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin
+from partita.estimator.restarts import iterate_with_checkpoint, note_stop, open_checkpoint
 from partita.trees.base import PairwiseTree
-from partita.trees.division import diana_split, divide, medoid_split, spanning_linkage
+from partita.trees.pairs import distances_to, keep_points, keep_rows
 
-__all__ = ["BisectingClusters", "Diana", "SpanningTreeSplits"]
+# (members, random generator) -> True for the members that leave the group
+Split = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 
-class _Divisive(PairwiseTree):
-    """Parameters that all divisive trees have."""
+class _Divisive(RunningMixin, PairwiseTree):
+    """Parameters of all divisive trees, and the divisions themselves."""
+
+    _parameter_constraints: dict[str, Any] = {**PairwiseTree._parameter_constraints, **RUNNING_CONSTRAINTS}
 
     def __init__(
         self,
@@ -23,46 +37,94 @@ class _Divisive(PairwiseTree):
         *,
         metric="auto",
         criterion="lifetime",
-        max_rows=5000,
-        n_centres=1000,
+        max_exact=5000,
+        n_centers=1000,
         kinds=None,
         random_state=None,
+        time_limit=None,
+        callback=None,
+        keep_partial=False,
+        n_jobs=None,
+        executor=None,
+        resume=None,
+        verbose=False,
     ):
         self.n_clusters = n_clusters
         self.metric = metric
         self.criterion = criterion
-        self.max_rows = max_rows
-        self.n_centres = n_centres
+        self.max_exact = max_exact
+        self.n_centers = n_centers
         self.kinds = kinds
         self.random_state = random_state
+        self.time_limit = time_limit
+        self.callback = callback
+        self.keep_partial = keep_partial
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
+        self.verbose = verbose
+
+    def _divide(
+        self,
+        D: np.ndarray,
+        split: Split,
+        n_groups: int,
+        rng: np.random.Generator,
+        control: Control | None,
+        about: str,
+    ) -> np.ndarray:
+        """The linkage matrix of all objects; groups that were not divided are joined by complete linkage."""
+        if control is None:
+            found = divide(D, split, n_groups, rng=rng)
+        else:
+            checkpoint = open_checkpoint(self.resume, 0, (D, n_groups, about))
+            found = divide(D, split, n_groups, rng=rng, control=control, checkpoint=checkpoint)
+            kept = f"there are {len(found.linkage) + 1} groups, whose members are joined by complete linkage"
+            note_stop(self.fit_report_, found.reason, kept)
+        return found.linkage if len(found.linkage) + 1 == len(D) else _with_members(D, found)
 
 
 class Diana(_Divisive):
-    """Dissimilarity analysis: the widest group loses a splinter group, again and again.
+    """Divisive analysis: the widest group loses a splinter group, until every row is alone.
 
     The most distant member starts the splinter group, and others follow while they are nearer to it than to those who
-    stay (Macnaughton-Smith et al. 1964); means run over the *other* members. Splits are made in view of all the data,
-    where merges are made in view of two groups.
+    stay (Macnaughton-Smith et al. 1964); means are over the *other* members. A split takes all members of a group into
+    account, while a merge takes only two groups into account.
 
-    Good for the few large groups at the top of a tree. Not for thousands of leaves: memory grows as the square of their
-    number.
+    Good for the few large groups at the top of a tree. Not for thousands of leaves: memory grows with the square of
+    their number.
 
     Parameters
     ----------
     n_clusters : int, optional
-        Cut the tree into so many clusters. Left out, ``criterion`` chooses.
-    metric : str or mapping, default "auto"
-        How rows are compared, as in :class:`~partita.Agglomerative`; "precomputed" for ready dissimilarities.
-    criterion : {"lifetime", "gap"}, default "lifetime"
+        Number of clusters. By default ``criterion`` chooses it.
+    metric : str or mapping, default="auto"
+        How rows are compared, as in :class:`~partita.Agglomerative`; "precomputed" for given dissimilarities.
+    criterion : {"lifetime", "gap"}, default="lifetime"
         How the number of clusters is chosen, as in :class:`~partita.Agglomerative`.
-    max_rows : int, default 5000
-        A table of numbers with more rows is first reduced to k-means centres.
-    n_centres : int, default 1000
-        How many centres.
+    max_exact : int, default=5000
+        A table of numbers with more rows is first reduced to k-means centers.
+    n_centers : int, default=1000
+        Number of these centers.
     kinds : None, str, mapping or sequence, optional
         Kinds of columns; inferred by default.
     random_state : None, int, RandomState, Generator or SeedSequence
-        For the centres and the gap statistic; Diana itself has no chance in it.
+        For the k-means centers and the gap statistic; the divisions themselves are deterministic.
+    time_limit : float, optional
+        Wall seconds; no division begins after it. Groups that are not divided by then are joined by complete linkage.
+    callback : callable, optional
+        Called after each division with a :class:`~partita.engines.run.Progress`, whose objective is the diameter of the
+        group that was divided; returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) keeps the divisions so far instead of raising.
+    n_jobs : int, optional
+        Not used: divisions are made one after the other.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Not used, as ``n_jobs``.
+    resume : path, optional
+        A folder that keeps the divisions so far: the same call after a kill continues from there.
+    verbose : bool, default=False
+        Print a line per division to standard error.
 
     Attributes
     ----------
@@ -70,14 +132,12 @@ class Diana(_Divisive):
         Cluster of each row, the largest cluster first.
     n_clusters_ : int
         Number of clusters.
+    n_clusters_scores_ : dict
+        Score per number of clusters, high is good: lifetime or gap statistic, as in :class:`~partita.Agglomerative`.
     linkage_ : ndarray (n_leaves - 1, 4)
-        scipy's linkage matrix; the leaves are rows, or centres.
-    leaf_of_row_ : ndarray (n_rows,)
-        The leaf of each row.
-    lifetimes_ : dict
-        For each number of clusters, the range of heights over which the tree has so many.
-    gaps_ : ndarray
-        Gap statistic of 1, 2, ... clusters, with ``criterion="gap"``.
+        scipy's linkage matrix; leaves are rows or k-means centers. Heights are diameters.
+    row_leaves_ : ndarray (n_rows,)
+        Leaf of each row.
     fit_report_ : FitReport
         What was unusual about the data.
     schema_, n_features_in_, feature_names_in_
@@ -91,36 +151,53 @@ class Diana(_Divisive):
     array([1, 1, 0, 0, 0])
     """
 
-    def _grow(self, pairs, points, rng) -> np.ndarray:
-        D = pairs.square()
-        return divide(D, lambda members: diana_split(D, members)).linkage
+    def _grow(self, pairs, points, rng, control) -> np.ndarray:
+        D = pairs.matrix()
+        return self._divide(D, lambda members, _: diana_split(D, members), pairs.n, rng, control, "diana")
 
 
 class BisectingClusters(_Divisive):
-    """The group with the largest diameter is divided in two, again and again.
+    """The group with the largest diameter is divided in two by k-means or two medoids, repeatedly.
 
-    With ``n_clusters`` it stops there, and below the clusters the tree has no order of its own: their members are
-    joined by complete linkage.
+    With ``n_clusters`` the divisions stop there, and the members of each cluster are joined by complete linkage.
+
+    Good for large numbers of round clusters, and for new rows: ``predict`` descends the tree. Not for clusters of
+    other shapes.
 
     Parameters
     ----------
     n_clusters : int, optional
-        Cut the tree into so many clusters. Left out, ``criterion`` chooses.
-    metric : str or mapping, default "auto"
-        How rows are compared, as in :class:`~partita.Agglomerative`; "precomputed" for ready dissimilarities.
-    criterion : {"lifetime", "gap"}, default "lifetime"
+        Number of clusters. By default ``criterion`` chooses it.
+    metric : str or mapping, default="auto"
+        How rows are compared, as in :class:`~partita.Agglomerative`; "precomputed" for given dissimilarities.
+    criterion : {"lifetime", "gap"}, default="lifetime"
         How the number of clusters is chosen, as in :class:`~partita.Agglomerative`.
-    max_rows : int, default 5000
-        A table of numbers with more rows is first reduced to k-means centres.
-    n_centres : int, default 1000
-        How many centres.
+    max_exact : int, default=5000
+        A table of numbers with more rows is first reduced to k-means centers.
+    n_centers : int, default=1000
+        Number of these centers.
     kinds : None, str, mapping or sequence, optional
         Kinds of columns; inferred by default.
-    inside : {"auto", "kmeans", "kmedoids"}, default "auto"
-        What divides a group: k-means with two centres (complete tables of numbers), or two medoids (any dissimilarity).
-        "auto" is k-means where it can be.
+    splitter : {"auto", "kmeans", "kmedoids"}, default="auto"
+        What divides a group: k-means with two centers (complete tables of numbers), or two medoids (any dissimilarity).
+        "auto" is k-means where it is possible.
     random_state : None, int, RandomState, Generator or SeedSequence
-        For k-means, the centres and the gap statistic.
+        For k-means, the k-means centers of large tables and the gap statistic.
+    time_limit : float, optional
+        Wall seconds; no division begins after it. Groups that are not divided by then are joined by complete linkage.
+    callback : callable, optional
+        Called after each division with a :class:`~partita.engines.run.Progress`, whose objective is the diameter of the
+        group that was divided; returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) keeps the divisions so far instead of raising.
+    n_jobs : int, optional
+        Not used: divisions are made one after the other.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Not used, as ``n_jobs``.
+    resume : path, optional
+        A folder that keeps the divisions so far: the same call after a kill continues from there.
+    verbose : bool, default=False
+        Print a line per division to standard error.
 
     Attributes
     ----------
@@ -128,14 +205,12 @@ class BisectingClusters(_Divisive):
         Cluster of each row, the largest cluster first.
     n_clusters_ : int
         Number of clusters.
+    n_clusters_scores_ : dict
+        Score per number of clusters, high is good: lifetime or gap statistic, as in :class:`~partita.Agglomerative`.
     linkage_ : ndarray (n_leaves - 1, 4)
-        scipy's linkage matrix; the leaves are rows, or centres.
-    leaf_of_row_ : ndarray (n_rows,)
-        The leaf of each row.
-    lifetimes_ : dict
-        For each number of clusters, the range of heights over which the tree has so many.
-    gaps_ : ndarray
-        Gap statistic of 1, 2, ... clusters, with ``criterion="gap"``.
+        scipy's linkage matrix; leaves are rows or k-means centers. Heights are diameters.
+    row_leaves_ : ndarray (n_rows,)
+        Leaf of each row.
     fit_report_ : FitReport
         What was unusual about the data.
     schema_, n_features_in_, feature_names_in_
@@ -147,117 +222,294 @@ class BisectingClusters(_Divisive):
     >>> model = BisectingClusters(2, random_state=0).fit([[0.0], [1.0], [9.0], [10.0], [10.5]])
     >>> model.labels_
     array([1, 1, 0, 0, 0])
+    >>> model.predict([[2.0], [12.0]])
+    array([1, 0])
     """
 
     _parameter_constraints: dict[str, Any] = {
-        **PairwiseTree._parameter_constraints,
-        "inside": [StrOptions({"auto", "kmeans", "kmedoids"})],
+        **_Divisive._parameter_constraints,
+        "splitter": [StrOptions({"auto", "kmeans", "kmedoids"})],
     }
 
     def __init__(
         self,
         n_clusters=None,
         *,
-        inside="auto",
+        splitter="auto",
         metric="auto",
         criterion="lifetime",
-        max_rows=5000,
-        n_centres=1000,
+        max_exact=5000,
+        n_centers=1000,
         kinds=None,
         random_state=None,
+        time_limit=None,
+        callback=None,
+        keep_partial=False,
+        n_jobs=None,
+        executor=None,
+        resume=None,
+        verbose=False,
     ):
         super().__init__(
             n_clusters,
             metric=metric,
             criterion=criterion,
-            max_rows=max_rows,
-            n_centres=n_centres,
+            max_exact=max_exact,
+            n_centers=n_centers,
             kinds=kinds,
             random_state=random_state,
+            time_limit=time_limit,
+            callback=callback,
+            keep_partial=keep_partial,
+            n_jobs=n_jobs,
+            executor=executor,
+            resume=resume,
+            verbose=verbose,
         )
-        self.inside = inside
+        self.splitter = splitter
 
-    def _grow(self, pairs, points, rng) -> np.ndarray:
-        D = pairs.square()
-        if self.inside == "kmeans" and points is None:
+    def _by_medoids(self, points: np.ndarray | None) -> bool:
+        return self.splitter == "kmedoids" or points is None
+
+    def _grow(self, pairs, points, rng, control) -> np.ndarray:
+        if self.splitter == "kmeans" and points is None:
             raise ValueError(
-                "inside='kmeans' needs a table of numbers without missing values: use inside='kmedoids'"
+                "splitter='kmeans' needs a table of numbers without missing values: use splitter='kmedoids'"
             )
+        D, by_medoids = pairs.matrix(), self._by_medoids(points)
 
-        by_medoids = self.inside == "kmedoids" or points is None
-
-        def split(members: np.ndarray) -> np.ndarray:
+        def split(members: np.ndarray, rng: np.random.Generator) -> np.ndarray:
             if by_medoids or len(members) == 2 or not np.ptp(points[members], axis=0).any():
                 return medoid_split(D, members)
             seed = int(rng.integers(2**31))
             found = KMeans(2, n_init=1, random_state=seed).fit(points[members]).labels_ == 1
             return found if found.any() and not found.all() else medoid_split(D, members)
 
-        wanted = None if self.n_clusters is None else min(self.n_clusters, pairs.n)
-        found = divide(D, split, wanted)
-        return found.linkage if wanted in (None, pairs.n) else _with_members(D, found)
+        n_groups = pairs.n if self.n_clusters is None else min(self.n_clusters, pairs.n)
+        return self._divide(D, split, n_groups, rng, control, f"bisecting {by_medoids}")
+
+    # ---- new rows ------------------------------------------------------------------------------------------
+
+    def _fit_pairs(self, pairs, points, rng, control) -> None:
+        super()._fit_pairs(pairs, points, rng, control)
+        top = top_divisions(self.linkage_, self.n_clusters_)
+        self._top_children = top.children
+        self._side_medoids, self._side_means = np.zeros(0, np.int64), np.zeros((0, 0))
+        if self._by_medoids(points):
+            D = pairs.matrix()
+            medoids = [side[D[np.ix_(side, side)].sum(axis=1).argmin()] for side in top.sides]
+            self._side_medoids = np.array(medoids, np.int64)
+        elif top.sides:
+            self._side_means = np.stack([points[side].mean(axis=0) for side in top.sides])
+
+    def _keep(self, table, points) -> None:
+        if self._by_medoids(points):
+            self._side_rows = keep_rows(table, self.metric, points, self._side_medoids)
+        else:
+            self._side_rows = keep_points(table, self._side_means)
+
+    def predict(self, X):
+        """Cluster of each row: at every division it goes to the side with the nearer mean (or medoid).
+
+        Parameters
+        ----------
+        X : array or data frame
+            Rows like those of ``fit``; with ``metric="precomputed"`` dissimilarities, new objects x objects of ``fit``.
+
+        Returns
+        -------
+        ndarray (n_rows,)
+        """
+        if self._is_precomputed:
+            distances = self._new_dissimilarities(X)[:, self._side_medoids]
+        else:
+            table = self._read_new(X)
+            by_means = len(self._side_medoids) == 0
+            if self.n_clusters_ == 1:
+                return np.zeros(table.n_rows, np.int64)
+            distances = distances_to(self._side_rows, table, "euclidean" if by_means else self.metric)
+        leaf_labels = np.zeros(len(self.linkage_) + 1, np.int64)
+        leaf_labels[self.row_leaves_] = self.labels_
+        return leaf_labels[_descend(self._top_children, distances)]
 
 
-class SpanningTreeSplits(_Divisive):
-    """The minimum spanning tree loses its longest link, then the next one, and so on.
+# ---- divisions ---------------------------------------------------------------------------------------------
 
-    The tree is that of single linkage (ties aside), in O(N^2) time.
 
-    Good for groups of any shape with empty space between them. Not where a few rows bridge the groups.
+class _Division(NamedTuple):
+    """The divisions so far, as an engine state.
+
+    A group is named by its smallest member: ``owners`` holds the group of each object, ``widths`` the diameter of each
+    group (-1 for a single object, -inf where there is no group of that name). ``divided`` has one row per division:
+    width, and the names of both sides.
+    """
+
+    owners: np.ndarray
+    widths: np.ndarray
+    divided: np.ndarray
+    rng: np.random.Generator
+
+    @property
+    def n_iter(self) -> int:
+        return len(self.divided)
+
+    @property
+    def objective(self) -> float:
+        return float(self.divided[-1, 0])
+
+    @property
+    def change(self) -> float:
+        return np.inf  # the number of divisions is known, there is no convergence
+
+
+class DivisionResult(NamedTuple):
+    """A linkage matrix over the groups that are left, the group of each object, and why the divisions ended."""
+
+    linkage: np.ndarray
+    labels: np.ndarray
+    reason: str
+
+
+def divide(
+    D: np.ndarray,
+    split: Split,
+    n_groups: int,
+    *,
+    rng: np.random.Generator,
+    control: Control | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> DivisionResult:
+    """Divide the widest group until there are ``n_groups``.
 
     Parameters
     ----------
-    n_clusters : int, optional
-        Cut the tree into so many clusters. Left out, ``criterion`` chooses.
-    metric : str or mapping, default "auto"
-        How rows are compared, as in :class:`~partita.Agglomerative`; "precomputed" for ready dissimilarities.
-    criterion : {"lifetime", "gap"}, default "lifetime"
-        How the number of clusters is chosen, as in :class:`~partita.Agglomerative`.
-    max_rows : int, default 5000
-        A table of numbers with more rows is first reduced to k-means centres.
-    n_centres : int, default 1000
-        How many centres.
-    kinds : None, str, mapping or sequence, optional
-        Kinds of columns; inferred by default.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        For the centres and the gap statistic; the splits have no chance in them.
-
-    Attributes
-    ----------
-    labels_ : ndarray (n_rows,)
-        Cluster of each row, the largest cluster first.
-    n_clusters_ : int
-        Number of clusters.
-    linkage_ : ndarray (n_leaves - 1, 4)
-        scipy's linkage matrix; the leaves are rows, or centres.
-    leaf_of_row_ : ndarray (n_rows,)
-        The leaf of each row.
-    lifetimes_ : dict
-        For each number of clusters, the range of heights over which the tree has so many.
-    gaps_ : ndarray
-        Gap statistic of 1, 2, ... clusters, with ``criterion="gap"``.
-    fit_report_ : FitReport
-        What was unusual about the data.
-    schema_, n_features_in_, feature_names_in_
-        The table that was fitted.
+    D : ndarray (N, N)
+        Dissimilarities.
+    split : callable
+        ``split(members, rng)`` says which of the members (two at least) leave the group; some do, and some stay.
 
     Examples
     --------
-    >>> from partita import SpanningTreeSplits
-    >>> model = SpanningTreeSplits(2).fit([[0.0], [1.0], [9.0], [10.0], [10.5]])
-    >>> model.labels_
-    array([1, 1, 0, 0, 0])
+    >>> D = np.abs(np.subtract.outer([0.0, 1.0, 9.0], [0.0, 1.0, 9.0]))
+    >>> found = divide(D, lambda members, rng: diana_split(D, members), 3, rng=np.random.default_rng(0))
+    >>> found.linkage
+    array([[0., 1., 1., 2.],
+           [2., 3., 9., 3.]])
     """
+    N = len(D)
 
-    def _grow(self, pairs, points, rng) -> np.ndarray:
-        return spanning_linkage(pairs.square())
+    def width(members: np.ndarray) -> float:
+        return float(D[np.ix_(members, members)].max()) if len(members) > 1 else -1.0
+
+    def start() -> _Division:
+        widths = np.full(N, -np.inf)
+        widths[0] = width(np.arange(N))
+        return _Division(np.zeros(N, np.int64), widths, np.empty((0, 3)), rng)
+
+    def step(state: _Division) -> _Division:
+        group = int(state.widths.argmax())
+        members = np.flatnonzero(state.owners == group)
+        leave = split(members, state.rng)
+        owners, widths = state.owners.copy(), state.widths.copy()
+        names = []
+        for side in (members[~leave], members[leave]):
+            names.append(side[0])
+            owners[side], widths[side[0]] = side[0], width(side)
+        divided = np.vstack([state.divided, [state.widths[group], *names]])
+        return _Division(owners, widths, divided, state.rng)
+
+    run = iterate_with_checkpoint(
+        step,
+        start,
+        checkpoint=checkpoint,
+        max_iter=n_groups - 1,
+        tol=0.0,
+        control=control,
+        n_clusters=lambda state: state.n_iter + 1,
+    )
+    names, labels = np.unique(run.state.owners, return_inverse=True)
+    return DivisionResult(_linkage(run.state.divided, labels, len(names)), labels, run.reason)
 
 
-def _with_members(D: np.ndarray, found: Any) -> np.ndarray:
+def _linkage(divided: np.ndarray, labels: np.ndarray, n_groups: int) -> np.ndarray:
+    """Divisions in reverse order are merges; their heights increase, because a part is never wider than the whole."""
+    node = np.arange(n_groups)  # root of the subtree that holds each group
+    count = np.ones(2 * n_groups - 1)
+    out = np.empty((n_groups - 1, 4))
+    held: list[list[int]] = [[g] for g in range(n_groups)] + [[] for _ in range(n_groups - 1)]
+    for t, (width, left, right) in enumerate(divided[::-1]):
+        i, j = sorted((int(node[labels[int(left)]]), int(node[labels[int(right)]])))
+        count[n_groups + t] = count[i] + count[j]
+        out[t] = i, j, width, count[n_groups + t]
+        held[n_groups + t] = held[i] + held[j]
+        node[held[n_groups + t]] = n_groups + t
+        held[i] = held[j] = []
+    return out
+
+
+def diana_split(D: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """Divisive analysis (Macnaughton-Smith et al. 1964): a splinter group grows from the most distant member.
+
+    A member's distance to its group is the mean over the *other* members. Members move while they are nearer to the
+    splinter group than to their own, the one that gains most first; ties go to the first member.
+
+    Examples
+    --------
+    >>> D = np.abs(np.subtract.outer([0.0, 1.0, 8.0, 9.0, 9.5], [0.0, 1.0, 8.0, 9.0, 9.5]))
+    >>> diana_split(D, np.arange(5))
+    array([ True,  True, False, False, False])
+    """
+    own = D[np.ix_(members, members)]
+    n = len(members)
+    leave = np.zeros(n, bool)
+    to_group, to_splinters = own.sum(axis=1), np.zeros(n)
+    i = int(to_group.argmax())
+    while True:
+        leave[i] = True
+        to_group -= own[i]
+        to_splinters += own[i]
+        n_splinters = int(leave.sum())
+        if n - n_splinters < 2:
+            return leave
+        gain = to_group / (n - n_splinters - 1) - to_splinters / n_splinters
+        gain[leave] = -np.inf
+        i = int(gain.argmax())
+        if not gain[i] > 0.0:
+            return leave
+
+
+def medoid_split(D: np.ndarray, members: np.ndarray, max_iter: int = 50) -> np.ndarray:
+    """Two medoids, starting from the most distant pair: assign members to the nearer one, update the medoids, repeat.
+
+    Examples
+    --------
+    >>> D = np.abs(np.subtract.outer([0.0, 1.0, 8.0, 9.0, 9.5], [0.0, 1.0, 8.0, 9.0, 9.5]))
+    >>> medoid_split(D, np.arange(5))
+    array([False, False,  True,  True,  True])
+    """
+    own = D[np.ix_(members, members)]
+    first, second = np.unravel_index(int(own.argmax()), own.shape)
+    if first == second:  # all members are equal
+        second = first + 1
+    leave = np.zeros(len(members), bool)
+    for _ in range(max_iter):
+        before = first, second
+        leave = own[:, second] < own[:, first]
+        leave[second], leave[first] = True, False
+        stay = np.flatnonzero(~leave)
+        gone = np.flatnonzero(leave)
+        first = stay[own[np.ix_(stay, stay)].sum(axis=1).argmin()]
+        second = gone[own[np.ix_(gone, gone)].sum(axis=1).argmin()]
+        if (first, second) == before:
+            break
+    return leave
+
+
+# ---- below and above the groups ----------------------------------------------------------------------------
+
+
+def _with_members(D: np.ndarray, found: DivisionResult) -> np.ndarray:
     """The tree over groups, with a tree of complete linkage below each of them."""
-    from scipy.cluster.hierarchy import linkage
-    from scipy.spatial.distance import squareform
-
     N, K = len(D), len(found.linkage) + 1
     rows: list[tuple[float, int, int, int]] = []  # height, children, count
     roots = []
@@ -265,9 +517,8 @@ def _with_members(D: np.ndarray, found: Any) -> np.ndarray:
         members = np.flatnonzero(found.labels == g)
         names = members.tolist()
         if len(members) > 1:
-            for i, j, height, count in linkage(
-                squareform(D[np.ix_(members, members)], checks=False), "complete"
-            ):
+            within = squareform(D[np.ix_(members, members)], checks=False)
+            for i, j, height, count in scipy_linkage(within, "complete"):
                 names.append(N + len(rows))
                 rows.append((height, names[int(i)], names[int(j)], int(count)))
         roots.append((names[-1], len(members)))
@@ -279,7 +530,7 @@ def _with_members(D: np.ndarray, found: Any) -> np.ndarray:
 
 
 def _sorted(rows: list[tuple[float, int, int, int]], N: int) -> np.ndarray:
-    """Merges in scipy's order: no group is wider than one that was divided, so those of the groups come last."""
+    """Merges in scipy's order; no group is wider than one that was divided, so the divisions come last."""
     heights = np.array([row[0] for row in rows])
     n_inner = len(rows)
     order = np.argsort(heights, kind="stable")
@@ -290,3 +541,59 @@ def _sorted(rows: list[tuple[float, int, int, int]], N: int) -> np.ndarray:
         height, i, j, count = rows[e]
         out[t] = *sorted((name[i], name[j])), height, count
     return out
+
+
+class TopDivisions(NamedTuple):
+    """The divisions above the clusters, the root last.
+
+    ``children[t]`` are the two sides of division t: the number of a further division, or ``-1 - leaf`` for a cluster,
+    where ``leaf`` is one of its leaves. ``sides[2 t]`` and ``sides[2 t + 1]`` are the leaves of both sides.
+    """
+
+    children: np.ndarray
+    sides: list[np.ndarray]
+
+
+def top_divisions(linkage: np.ndarray, n_clusters: int) -> TopDivisions:
+    """The last ``n_clusters - 1`` merges of a tree as divisions.
+
+    Examples
+    --------
+    >>> tree = scipy_linkage([[0.0], [1.0], [5.0], [9.0]], "complete")
+    >>> top_divisions(tree, 3).children
+    array([[-3, -4],
+           [-1,  0]])
+    """
+    m = len(linkage) + 1
+    first = 2 * m - n_clusters
+    children = np.empty((n_clusters - 1, 2), np.int64)
+    sides = []
+    for t in range(n_clusters - 1):
+        for s, node in enumerate(linkage[first - m + t, :2].astype(int)):
+            sides.append(_leaves_below(linkage, node))
+            children[t, s] = node - first if node >= first else -1 - sides[-1][0]
+    return TopDivisions(children, sides)
+
+
+def _leaves_below(linkage: np.ndarray, node: int) -> np.ndarray:
+    m = len(linkage) + 1
+    leaves, stack = [], [node]
+    while stack:
+        node = stack.pop()
+        if node < m:
+            leaves.append(node)
+        else:
+            stack.extend(linkage[node - m, :2].astype(int).tolist())
+    return np.sort(leaves)
+
+
+def _descend(children: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """A leaf of the cluster that each row reaches from the root; distances [row, side] to both sides per division."""
+    at = np.full(len(distances), len(children) - 1)
+    if len(children) == 0:
+        return np.zeros(len(distances), np.int64)
+    for t in range(len(children) - 1, -1, -1):  # divisions further down have smaller numbers
+        rows = np.flatnonzero(at == t)
+        nearer = (distances[rows, 2 * t + 1] < distances[rows, 2 * t]).astype(int)
+        at[rows] = children[t, nearer]
+    return -1 - at

@@ -1,60 +1,88 @@
-"""De-correlated k-means: two or more clusterings of the same rows whose means do not follow each other."""
+"""Decorrelated k-means: two or more clusterings of the same rows whose means are orthogonal to each other."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from partita.estimator import as_generator
-from partita.views.baseline import NumericViews
-
-__all__ = ["DecorrelatedKMeans"]
+from partita.engines.run import Control, Run
+from partita.estimator import RUNNING_CONSTRAINTS, as_generator
+from partita.estimator.restarts import iterate_with_checkpoint, note_stop, open_checkpoint, run_restarts
+from partita.views.baseline import NumericViews, best_size, silhouette_scores
 
 
 class DecorrelatedKMeans(NumericViews):
-    """Several clusterings of all columns, each with small squared error and means that are orthogonal to the others'.
+    """Several clusterings of all columns, each with small squared error and means orthogonal to those of the others.
 
-    The sum of squared errors of all clusterings, plus ``penalty`` times the squared products of the mean vectors of
-    each one with the representatives of the others, is lowered by turns: rows go to their nearest representative,
-    representatives solve a small linear system. The rows are centred first.
+    Minimizes the sum of squared errors of all clusterings, plus ``penalty`` times the squared products of the mean
+    vectors of each clustering with the representatives of the others. Two steps alternate: rows are assigned to their
+    nearest representative, and representatives solve a small linear system. The rows are centered first.
 
-    Good for: two groupings that both use all columns. Not for: groupings in few of many columns (it selects none), nor
-    an unknown number of clusters or views. For columns that differ in unit, standardise first (``scale=True``).
+    Good for: two groupings that both use all columns. Not for: groupings in few of many columns (none are selected), or
+    an unknown number of views.
 
     Parameters
     ----------
-    n_clusters : int or sequence of int, default 2
-        Clusters of each view; one number for all, or one for each.
-    n_views : int, default 2
+    n_clusters : int or sequence of int, optional
+        Number of clusters, one number for all views or one per view. By default the number, from 2 to 10, whose
+        k-means of the rows has the largest mean silhouette, for all views.
+    n_views : int, default=2
         Number of clusterings.
-    penalty : float, default 100.0
+    penalty : float, default=100.0
         Weight of the correlation between clusterings; relative to the mean squared length of the rows.
-    scale : bool, default True
-        Whether columns are brought to unit variance.
-    n_init : int, default 10
-        Starts, the best of them being kept.
-    max_iter : int, default 100
-        Turns of each start.
-    tol : float, default 1e-6
-        A start ends when a turn lowers the objective by less than this share of it.
+    standardize : bool, default=True
+        Whether columns are scaled to unit variance.
+    n_init : int, default=10
+        Number of starts; the best is kept.
+    max_iter : int, default=100
+        Maximum number of iterations per start.
+    tol : float, default=1e-6
+        A start ends when one iteration lowers the objective by less than this share of it.
     random_state : None, int, RandomState, Generator or SeedSequence
+        For the starts.
+    time_limit : float, optional
+        Wall seconds; no iteration begins after it, except for the first.
+    callback : callable, optional
+        Called after each iteration with a :class:`~partita.engines.run.Progress`, whose objective is the value to be
+        minimized; returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) keeps the best start so far instead of raising.
+    n_jobs : int, optional
+        Number of threads, one per start; the result does not depend on it.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where the starts run; the result does not depend on it.
+    resume : path, optional
+        A folder that keeps the state of each start: the same call after a kill continues from there.
+    verbose : bool, default=False
+        Print a line per iteration to standard error.
 
     Attributes
     ----------
     view_labels_ : ndarray (n_rows, n_views)
         Cluster of each row in each view.
+    n_clusters_ : ndarray (n_views,)
+        Number of clusters of each view.
+    n_clusters_scores_ : dict
+        Mean silhouette of k-means per number of clusters, high is good; empty if ``n_clusters`` is given.
     representatives_ : list of ndarray (n_clusters, n_columns)
-        What rows are nearest to, in the units of ``X``.
+        Rows are assigned to the nearest of these, in the units of ``X``.
     objective_ : float
-        Value of the objective at the best start.
+        The objective of the best start.
     objective_trace_ : ndarray
-        How it fell there.
+        The objective after each of its iterations.
     n_iter_ : int
+        Iterations of the best start.
+    converged_ : bool
+        Whether the best start ended before ``max_iter``.
+    fit_report_ : FitReport
+        What was unusual about the fit.
     n_features_in_, feature_names_in_
+        The table that was fitted.
 
     References
     ----------
@@ -75,37 +103,66 @@ class DecorrelatedKMeans(NumericViews):
     [0.5, 0.5, 1.0, 1.0]
     """
 
+    _n_clusters_score = "silhouette"
+
     _parameter_constraints = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        **RUNNING_CONSTRAINTS,
+        "n_clusters": [None, Interval(Integral, 1, None, closed="left"), "array-like"],
         "n_views": [Interval(Integral, 1, None, closed="left")],
         "penalty": [Interval(Real, 0, None, closed="left")],
-        "scale": ["boolean"],
+        "standardize": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": "no_validation",
     }
+    _saved = (
+        "view_labels_",
+        "n_clusters_",
+        "n_clusters_scores_",
+        "representatives_",
+        "objective_",
+        "objective_trace_",
+        "n_iter_",
+        "converged_",
+        "_center",
+        "_scale",
+    )
 
     def __init__(
         self,
-        n_clusters=2,
+        n_clusters=None,
         n_views=2,
         *,
         penalty=100.0,
-        scale=True,
+        standardize=True,
         n_init=10,
         max_iter=100,
         tol=1e-6,
         random_state=None,
+        time_limit=None,
+        callback=None,
+        keep_partial=False,
+        n_jobs=None,
+        executor=None,
+        resume=None,
+        verbose=False,
     ):
         self.n_clusters = n_clusters
         self.n_views = n_views
         self.penalty = penalty
-        self.scale = scale
+        self.standardize = standardize
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.time_limit = time_limit
+        self.callback = callback
+        self.keep_partial = keep_partial
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
+        self.verbose = verbose
 
     def fit(self, X, y=None):
         """Fit the clusterings.
@@ -113,47 +170,100 @@ class DecorrelatedKMeans(NumericViews):
         Parameters
         ----------
         X : array (n_rows, n_columns)
-            Numbers; none missing.
+            Numbers without missing values.
         y : ignored
 
         Returns
         -------
-        DecorrelatedKMeans
+        self
         """
-        A, sizes = self._prepare(X)
-        rng = as_generator(self.random_state)
-        runs = [self._one_start(A, sizes, rng) for _ in range(self.n_init)]
-        labels, representatives, trace = min(runs, key=lambda run: run[2][-1])
-        self.view_labels_ = np.column_stack(labels)
-        self._representatives = representatives
-        self.representatives_ = [self._center + self._spread * R for R in representatives]
-        self.objective_trace_, self.objective_, self.n_iter_ = np.array(trace), trace[-1], len(trace)
+        self._validate_params()
+        control = self._control()
+        with self._whole_or_not_at_all():
+            A = self._prepare(X)
+            rng = as_generator(self.random_state)
+            sizes = self._given_sizes(len(A))
+            self.n_clusters_scores_ = {} if sizes is not None else silhouette_scores(A, rng)
+            sizes = sizes or [best_size(self.n_clusters_scores_)] * self.n_views
+            self.n_clusters_ = np.array(sizes)
+            runs = self._run_starts(A, sizes, rng, control)
+            self._set_attributes(min(runs, key=lambda run: run.objectives[-1]))
+            note_stop(self.fit_report_, control.reason, f"the best of {len(runs)} starts is kept")
+        self.fit_report_.warn()
         return self
 
-    def _one_start(self, A, sizes, rng):
-        weight = self.penalty  # rows have unit mean square, so it needs no further scale
-        R = [kmeans_plusplus(A, K, random_state=int(rng.integers(2**31)))[0] for K in sizes]
-        trace: list[float] = []
-        labels = [_nearest(A, r) for r in R]
-        for _ in range(self.max_iter):
-            for v in range(len(sizes)):
-                labels[v] = _filled(A, _nearest(A, R[v]), sizes[v])
-                means = [_means(A, z, K) for z, K in zip(labels, sizes, strict=True)]
-                others = np.vstack([np.zeros((0, A.shape[1])), *(m for u, m in enumerate(means) if u != v)])
-                # d/dr of the error and of the squared products with the other views' means
-                n = np.bincount(labels[v], minlength=sizes[v])
-                R[v] = _solve(means[v], n, others, weight)
-            trace.append(_objective(A, labels, R, weight))
-            if len(trace) > 1 and trace[-2] - trace[-1] <= self.tol * abs(trace[-2]):
-                break
-        return labels, R, trace
+    def _run_starts(
+        self, A: np.ndarray, sizes: list[int], rng: np.random.Generator, control: Control
+    ) -> list[Run]:
+        seeds = rng.integers(2**31, size=(self.n_init, len(sizes)))
+        weight = self.penalty  # rows have unit mean square, so the penalty needs no further scale
+
+        def run(number: int) -> Run:
+            return iterate_with_checkpoint(
+                lambda state: _step(A, state, sizes, weight),
+                lambda: _start(A, sizes, seeds[number]),
+                checkpoint=open_checkpoint(self.resume, number, (A, sizes, seeds, self.penalty, self.tol)),
+                max_iter=self.max_iter,
+                tol=self.tol,
+                number=number,
+                control=control,
+                n_clusters=lambda state: sum(sizes),
+            )
+
+        return run_restarts(run, self.n_init, control=control, executor=self._make_executor())
+
+    def _set_attributes(self, best: Run) -> None:
+        state = best.state
+        self.view_labels_ = np.column_stack(state.labels)
+        self.representatives_ = [self._center + self._scale * R for R in state.representatives]
+        self.objective_trace_, self.objective_ = np.array(best.objectives), best.objectives[-1]
+        self.n_iter_, self.converged_ = state.n_iter, best.converged
 
     def predict(self, X):
-        """Nearest representative of each row in each view: (n_rows, n_views)."""
+        """Nearest representative of each row in each view.
+
+        Parameters
+        ----------
+        X : array (n_rows, n_columns)
+            Numbers without missing values.
+
+        Returns
+        -------
+        ndarray (n_rows, n_views)
+        """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        A = (X - self._center) / self._spread
-        return np.column_stack([_nearest(A, R) for R in self._representatives])
+        A = self._scaled(validate_data(self, X, reset=False, dtype=np.float64))
+        return np.column_stack([_nearest(A, self._scaled(R)) for R in self.representatives_])
+
+
+class _State(NamedTuple):
+    """Labels and representatives of each view."""
+
+    labels: tuple[np.ndarray, ...]
+    representatives: tuple[np.ndarray, ...]
+    objective: float
+    change: float  # share of the objective by which the last iteration lowered it
+    n_iter: int
+
+
+def _start(A: np.ndarray, sizes: list[int], seeds: np.ndarray) -> _State:
+    R = tuple(kmeans_plusplus(A, K, random_state=int(seed))[0] for K, seed in zip(sizes, seeds, strict=True))
+    return _State(tuple(_nearest(A, r) for r in R), R, np.inf, np.inf, 0)
+
+
+def _step(A: np.ndarray, state: _State, sizes: list[int], weight: float) -> _State:
+    """Update the labels and then the representatives of one view after the other."""
+    labels, R = list(state.labels), list(state.representatives)
+    for v, K in enumerate(sizes):
+        labels[v] = _filled(A, _nearest(A, R[v]), K)
+        means = [_means(A, z, size) for z, size in zip(labels, sizes, strict=True)]
+        others = np.vstack([np.zeros((0, A.shape[1])), *(m for u, m in enumerate(means) if u != v)])
+        R[v] = _solve(means[v], np.bincount(labels[v], minlength=K), others, weight)
+    objective = _objective(A, labels, R, weight)
+    before = state.objective
+    # an objective of 0 cannot fall
+    change = np.inf if np.isinf(before) else (before - objective) / abs(before) if before else 0.0
+    return _State(tuple(labels), tuple(R), objective, change, state.n_iter + 1)
 
 
 def _nearest(A: np.ndarray, R: np.ndarray) -> np.ndarray:
@@ -161,7 +271,7 @@ def _nearest(A: np.ndarray, R: np.ndarray) -> np.ndarray:
 
 
 def _filled(A: np.ndarray, z: np.ndarray, K: int) -> np.ndarray:
-    """No cluster without rows where there are enough: an empty one takes the row farthest from its mean."""
+    """Labels without empty clusters, if there are enough rows: an empty one gets the row farthest from its mean."""
     z = z.copy()
     for k in np.flatnonzero(np.bincount(z, minlength=K) == 0):
         n = np.bincount(z, minlength=K)
@@ -180,7 +290,7 @@ def _means(A: np.ndarray, z: np.ndarray, K: int) -> np.ndarray:
 
 
 def _solve(means: np.ndarray, n: np.ndarray, others: np.ndarray, weight: float) -> np.ndarray:
-    """Representatives that minimise ``n |m - r|^2 + weight * sum of (others r)^2``, by the small dual system."""
+    """Representatives that minimize ``n |m - r|^2 + weight * sum of (others r)^2``, by the small dual system."""
     if len(others) == 0 or weight == 0:
         return means
     out = np.empty_like(means)

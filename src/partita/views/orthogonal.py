@@ -1,51 +1,79 @@
-"""Orthogonal views: cluster, take out what the clustering explains, cluster what is left."""
+"""Orthogonal views: cluster, remove what the clustering explains, cluster the remainder."""
 
 from __future__ import annotations
 
 from numbers import Integral
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from partita.estimator import as_generator
-from partita.views.baseline import NumericViews
+from partita.estimator import RUNNING_CONSTRAINTS, as_generator
+from partita.estimator.restarts import iterate_with_checkpoint, note_stop, open_checkpoint
+from partita.views.baseline import NumericViews, best_size, silhouette_scores
 
-__all__ = ["OrthogonalViews"]
+MIN_EXPLAINED = 0.9  # share of the variation of the means whose directions are removed
 
 
 class OrthogonalViews(NumericViews):
-    """Several clusterings, each of what the ones before have left of the rows.
+    """Several clusterings, each of the remainder that the previous ones leave of the rows.
 
-    After each k-means the rows are projected: "clustering" takes from every row its part along the mean of its own
-    cluster; "features" takes from all rows the directions in which the cluster means vary most (enough of them for nine
-    tenths of that variation).
+    After each k-means the rows are projected: "clustering" removes from every row its component along the mean of its
+    cluster; "features" removes from all rows the directions in which the cluster means vary most (as many as explain
+    90% of that variation).
 
-    Good for: a quick look at alternatives to a first clustering. Not for: groupings that share directions, nor an
-    unknown number of clusters or views (a view of nothing but noise is clustered all the same).
+    Good for: a quick look at alternatives to a first clustering. Not for: groupings that share directions, or an
+    unknown number of views (a view of nothing but noise is clustered as well).
 
     Parameters
     ----------
-    n_clusters : int or sequence of int, default 2
-        Clusters of each view; one number for all, or one for each.
-    n_views : int, default 2
+    n_clusters : int or sequence of int, optional
+        Number of clusters, one number for all views or one per view. By default the number, from 2 to 10, whose
+        k-means has the largest mean silhouette, for each view.
+    n_views : int, default=2
         Number of clusterings.
-    variant : {"features", "clustering"}, default "features"
+    variant : {"features", "clustering"}, default="features"
         Orthogonality of feature subspaces, or of clusterings (the paper's methods 2 and 1).
-    scale : bool, default True
-        Whether columns are brought to unit variance.
-    n_init : int, default 10
-        Starts of each k-means.
+    standardize : bool, default=True
+        Whether columns are scaled to unit variance.
+    n_init : int, default=10
+        Number of starts of each k-means.
     random_state : None, int, RandomState, Generator or SeedSequence
+        For k-means.
+    time_limit : float, optional
+        Wall seconds; no view begins after it, except for the first.
+    callback : callable, optional
+        Called after each view with a :class:`~partita.engines.run.Progress`, whose objective is the share of
+        the variation of the rows that the view started from;
+        returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) keeps the views so far instead of raising.
+    n_jobs : int, optional
+        Not used: views are found one after the other.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Not used, as ``n_jobs``.
+    resume : path, optional
+        A folder that keeps the views so far: the same call after a kill continues from there.
+    verbose : bool, default=False
+        Print a line per view to standard error.
 
     Attributes
     ----------
     view_labels_ : ndarray (n_rows, n_views)
-        Cluster of each row in each view.
+        Cluster of each row in each view; fewer views if the fit was stopped.
+    n_clusters_ : ndarray (n_views,)
+        Number of clusters of each view.
+    view_n_clusters_scores_ : list of dict
+        For each view, the mean silhouette of k-means per number of clusters, high is good; empty dictionaries if
+        ``n_clusters`` is given.
     residual_share_ : ndarray (n_views,)
-        Share of the rows' variation that was there when each view was found.
+        Share of the variation of the rows that each view started from.
+    fit_report_ : FitReport
+        What was unusual about the fit.
     n_features_in_, feature_names_in_
+        The table that was fitted.
 
     References
     ----------
@@ -58,30 +86,62 @@ class OrthogonalViews(NumericViews):
     >>> rng = np.random.default_rng(0)
     >>> one, two = rng.integers(2, size=(2, 200))
     >>> X = np.column_stack([9 * one, 6 * two]) + rng.normal(size=(200, 2))
-    >>> labels = OrthogonalViews(2, scale=False, random_state=0).fit(X).view_labels_
+    >>> labels = OrthogonalViews(2, standardize=False, random_state=0).fit(X).view_labels_
     >>> agree = [max((labels[:, v] == z).mean(), (labels[:, v] != z).mean()) for v, z in ((0, one), (1, two))]
     >>> bool(min(agree) > 0.95)
     True
     """
 
     _parameter_constraints = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        **RUNNING_CONSTRAINTS,
+        "n_clusters": [None, Interval(Integral, 1, None, closed="left"), "array-like"],
         "n_views": [Interval(Integral, 1, None, closed="left")],
         "variant": [StrOptions({"features", "clustering"})],
-        "scale": ["boolean"],
+        "standardize": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "random_state": "no_validation",
     }
+    _saved = (
+        "view_labels_",
+        "n_clusters_",
+        "view_n_clusters_scores_",
+        "residual_share_",
+        "_center",
+        "_scale",
+        "_centers",
+        "_axes",
+    )
 
     def __init__(
-        self, n_clusters=2, n_views=2, *, variant="features", scale=True, n_init=10, random_state=None
+        self,
+        n_clusters=None,
+        n_views=2,
+        *,
+        variant="features",
+        standardize=True,
+        n_init=10,
+        random_state=None,
+        time_limit=None,
+        callback=None,
+        keep_partial=False,
+        n_jobs=None,
+        executor=None,
+        resume=None,
+        verbose=False,
     ):
         self.n_clusters = n_clusters
         self.n_views = n_views
         self.variant = variant
-        self.scale = scale
+        self.standardize = standardize
         self.n_init = n_init
         self.random_state = random_state
+        self.time_limit = time_limit
+        self.callback = callback
+        self.keep_partial = keep_partial
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
+        self.verbose = verbose
 
     def fit(self, X, y=None):
         """Fit the clusterings.
@@ -89,48 +149,110 @@ class OrthogonalViews(NumericViews):
         Parameters
         ----------
         X : array (n_rows, n_columns)
-            Numbers; none missing.
+            Numbers without missing values.
         y : ignored
 
         Returns
         -------
-        OrthogonalViews
+        self
         """
-        A, sizes = self._prepare(X)
-        rng = as_generator(self.random_state)
-        total, labels, self.residual_share_ = (A**2).sum(), [], np.empty(len(sizes))
-        self._centres, self._axes = [], []
-        for v, K in enumerate(sizes):
-            self.residual_share_[v] = (A**2).sum() / total if total > 0 else 0.0
-            found = KMeans(K, n_init=self.n_init, random_state=int(rng.integers(2**31))).fit(A)
-            labels.append(found.labels_.astype(np.int64))
-            self._centres.append(found.cluster_centers_)
-            self._axes.append(_main_axes(found.cluster_centers_[labels[-1]]))
-            A = self._left(A, labels[-1], v)
-        self.view_labels_ = np.column_stack(labels)
+        self._validate_params()
+        control = self._control()
+        with self._whole_or_not_at_all():
+            A = self._prepare(X)
+            sizes = self._given_sizes(len(A))
+            rng = as_generator(self.random_state)
+            about = (A, sizes or (), self.variant, self.n_init)
+            run = iterate_with_checkpoint(
+                lambda state: self._next_view(state, sizes),
+                lambda: _Views(A, float((A**2).sum()), (), rng),
+                checkpoint=open_checkpoint(self.resume, 0, about),
+                max_iter=self.n_views,
+                tol=0.0,
+                control=control,
+                n_clusters=lambda state: len(state.views[-1].centers),
+            )
+            self._set_attributes(run.state.views)
+            note_stop(self.fit_report_, run.reason, f"{run.state.n_iter} of {self.n_views} views are kept")
+        self.fit_report_.warn()
         return self
 
-    def _left(self, A: np.ndarray, z: np.ndarray, v: int) -> np.ndarray:
-        """What view v leaves of the rows."""
+    def _next_view(self, state: _Views, sizes: list[int] | None) -> _Views:
+        A, rng = state.remainder, state.rng
+        share = float((A**2).sum()) / state.total if state.total > 0 else 0.0
+        scores = {} if sizes is not None else silhouette_scores(A, rng)
+        K = best_size(scores) if sizes is None else sizes[state.n_iter]
+        found = KMeans(K, n_init=self.n_init, random_state=int(rng.integers(2**31))).fit(A)
+        labels, centers = found.labels_.astype(np.int64), found.cluster_centers_
+        view = _View(labels, centers, _main_axes(centers[labels]), share, scores)
+        remainder = self._remainder(A, labels, centers, view.axes)
+        return _Views(remainder, state.total, (*state.views, view), rng)
+
+    def _remainder(self, A: np.ndarray, z: np.ndarray, centers: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        """The rows without what a view explains."""
         if self.variant == "features":
-            return A - (A @ self._axes[v].T) @ self._axes[v]
-        centres = self._centres[v]
-        length = (centres**2).sum(axis=1)
-        along = (A * centres[z]).sum(axis=1) / np.where(length > 0, length, 1.0)[z]
-        return A - along[:, None] * centres[z]
+            return A - (A @ axes.T) @ axes
+        length = (centers**2).sum(axis=1)
+        along = (A * centers[z]).sum(axis=1) / np.where(length > 0, length, 1.0)[z]
+        return A - along[:, None] * centers[z]
+
+    def _set_attributes(self, views: tuple[_View, ...]) -> None:
+        self.view_labels_ = np.column_stack([view.labels for view in views])
+        self.residual_share_ = np.array([view.share for view in views])
+        self.view_n_clusters_scores_ = [view.scores for view in views]
+        self.n_clusters_ = np.array([len(view.centers) for view in views])
+        self._centers = [view.centers for view in views]
+        self._axes = [view.axes for view in views]
 
     def predict(self, X):
-        """Nearest centre of each row in each view: (n_rows, n_views)."""
+        """Nearest center of each row in each view.
+
+        Parameters
+        ----------
+        X : array (n_rows, n_columns)
+            Numbers without missing values.
+
+        Returns
+        -------
+        ndarray (n_rows, n_views)
+        """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        A, out = (X - self._center) / self._spread, []
-        for v, centres in enumerate(self._centres):
-            out.append(((centres**2).sum(axis=1) - 2.0 * A @ centres.T).argmin(axis=1))
-            A = self._left(A, out[-1], v)
+        A, out = self._scaled(validate_data(self, X, reset=False, dtype=np.float64)), []
+        for centers, axes in zip(self._centers, self._axes, strict=True):
+            out.append(((centers**2).sum(axis=1) - 2.0 * A @ centers.T).argmin(axis=1))
+            A = self._remainder(A, out[-1], centers, axes)
         return np.column_stack(out)
 
 
-SHARE = 0.9  # of the variation of the means, whose directions are taken out
+class _View(NamedTuple):
+    """One clustering: labels, centers, main axes of the centers, share of the variation, silhouettes."""
+
+    labels: np.ndarray
+    centers: np.ndarray
+    axes: np.ndarray
+    share: float
+    scores: dict[int, float]
+
+
+class _Views(NamedTuple):
+    """State after some views: the remainder of the rows, and the views."""
+
+    remainder: np.ndarray
+    total: float  # sum of squares of the rows
+    views: tuple[_View, ...]
+    rng: np.random.Generator
+
+    @property
+    def n_iter(self) -> int:
+        return len(self.views)
+
+    @property
+    def objective(self) -> float:
+        return self.views[-1].share
+
+    @property
+    def change(self) -> float:
+        return np.inf  # the number of views is given, there is no convergence
 
 
 def _main_axes(means: np.ndarray) -> np.ndarray:
@@ -138,4 +260,4 @@ def _main_axes(means: np.ndarray) -> np.ndarray:
     _, s, axes = np.linalg.svd(means - means.mean(axis=0), full_matrices=False)
     if not s.any():
         return axes[:0]
-    return axes[: int(np.searchsorted(np.cumsum(s**2) / (s**2).sum(), SHARE)) + 1]
+    return axes[: int(np.searchsorted(np.cumsum(s**2) / (s**2).sum(), MIN_EXPLAINED)) + 1]

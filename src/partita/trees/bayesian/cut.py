@@ -1,4 +1,4 @@
-"""What a tree with merge odds says: a linkage that scipy reads, clusters, how many there are, and where new rows go."""
+"""Results of a tree with merge odds: scipy's linkage matrix, clusters, their number, and probabilities of new rows."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ import heapq
 
 import numpy as np
 
-from partita.labels import canonical
+from partita.labels import ordered_by_size
 from partita.trees.bayesian.merging import Merges
 
-__all__ = ["cut_nodes", "descend", "in_height_order", "leaf_labels", "n_clusters_posterior", "upper_nodes"]
-
-NEGLIGIBLE = 1e-12  # probability below which a part of the tree, or a number of clusters, is left out
+MIN_PROBABILITY = 1e-12  # subtrees and numbers of clusters with a smaller probability are left out
 
 
 def in_height_order(merges: Merges) -> tuple[Merges, np.ndarray]:
     """The same tree with its merges sorted by height, and scipy's linkage matrix of it.
 
     The height of a merge is minus the log of its probability, or the largest height below it if that is larger (odds
-    may rise again on the way up): near 0 where the merge is sure, log 2 at even odds.
+    may increase again towards the root): near 0 where the merge is almost certain, log 2 at even odds.
 
     Examples
     --------
@@ -45,7 +43,7 @@ def in_height_order(merges: Merges) -> tuple[Merges, np.ndarray]:
 def cut_nodes(merges: Merges, n_clusters: int | None = None) -> np.ndarray:
     """The nodes that are clusters: from the root down, the first on each path whose merge is more likely than not.
 
-    With ``n_clusters`` the least likely merges are undone, from the root down, until there are so many.
+    With ``n_clusters`` the least likely merges are undone, from the root down, until there are that many clusters.
 
     Examples
     --------
@@ -82,13 +80,8 @@ def leaf_labels(merges: Merges, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarr
     for t in range(m - 2, -1, -1):
         if owner[m + t] >= 0:
             owner[merges.children[t]] = owner[m + t]
-    labels = canonical(owner[:m])
-    sizes = np.bincount(labels)
-    order = np.argsort(-sizes, kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    first = np.unique(labels, return_index=True)[1]
-    return rank[labels], owner[:m][first][order]
+    labels = ordered_by_size(owner[:m])
+    return labels, owner[np.unique(labels, return_index=True)[1]]
 
 
 def n_clusters_posterior(merges: Merges) -> dict[int, float]:
@@ -105,20 +98,19 @@ def n_clusters_posterior(merges: Merges) -> dict[int, float]:
     reached[-1] = 1.0
     for t in range(m - 2, -1, -1):
         reached[merges.children[t]] = reached[m + t] * (1.0 - merged[t])
-    laws: dict[
-        int, np.ndarray
-    ] = {}  # of the number of clusters below a node; its first entry is for one cluster
+    # distribution of the number of clusters below each node, from one cluster on
+    below: dict[int, np.ndarray] = {}
     one = np.ones(1)
     for t in range(m - 1):
-        if reached[m + t] <= NEGLIGIBLE:
+        if reached[m + t] <= MIN_PROBABILITY:
             continue
         i, j = merges.children[t].tolist()
-        law = np.concatenate([[0.0], np.convolve(laws.pop(i, one), laws.pop(j, one))]) * (1.0 - merged[t])
-        law[0] += merged[t]
-        keep = np.flatnonzero(law > NEGLIGIBLE)[-1] + 1
-        laws[m + t] = law[:keep]
-    law = laws.get(2 * m - 2, one)
-    return {k + 1: float(p) for k, p in enumerate(law / law.sum()) if p > NEGLIGIBLE}
+        apart = np.convolve(below.pop(i, one), below.pop(j, one)) * (1.0 - merged[t])
+        counts = np.concatenate([[merged[t]], apart])
+        keep = np.flatnonzero(counts > MIN_PROBABILITY)[-1] + 1
+        below[m + t] = counts[:keep]
+    counts = below.get(2 * m - 2, one)
+    return {k + 1: float(p) for k, p in enumerate(counts / counts.sum()) if p > MIN_PROBABILITY}
 
 
 def upper_nodes(merges: Merges, nodes: np.ndarray) -> np.ndarray:
@@ -143,8 +135,9 @@ def descend(log_mass: np.ndarray, pairs: np.ndarray, log_odds: np.ndarray) -> tu
     """Probability of each cluster for each row, from the root down, and the log of the mass at the root.
 
     ``log_mass[:, v]`` is ``log n_v p(x | D_v)`` of the K clusters and then of the K - 1 nodes above them, each after
-    its children ``pairs``, numbered in the same way. A node's mass is its own with the probability that it is one
-    cluster, else the sum of its children's; on the way down a row divides itself by the masses of the children.
+    its children ``pairs``, numbered in the same way. The total mass of a node is its own mass with the probability that
+    it is one cluster, and the sum of its children's total masses otherwise. On the way down, the probability of a row
+    is divided between the children in proportion to these.
 
     Examples
     --------

@@ -9,89 +9,111 @@ from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from partita.estimator import TableEstimator, as_generator, warn_user
+from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin, TableEstimator, as_generator, warn_user
+from partita.estimator.restarts import note_stop, open_checkpoint
 from partita.fitting.families import assemble, plan_families, reassemble
 from partita.fitting.request import kinds_asked
 from partita.table import Table
 from partita.trees.bayesian.cut import cut_nodes, in_height_order, leaf_labels, n_clusters_posterior
 from partita.trees.bayesian.growing import check_blocks, grow_tree, starting_families
-from partita.trees.bayesian.state import Answering, answering, restore_state, saved_state
-from partita.trees.bayesian.state import probabilities as cluster_probabilities
+from partita.trees.bayesian.prediction import (
+    UpperTree,
+    probabilities,
+    restore_state,
+    saved_state,
+    upper_tree,
+)
+from partita.trees.choosing import limit_clusters
 
-__all__ = ["BayesianTree"]
 
-
-class BayesianTree(ClusterMixin, TableEstimator):
+class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
     """Bayesian hierarchical clustering: a tree whose merges have probabilities.
 
     Starts from single rows and merges the two trees that are most probably one cluster of a Dirichlet process mixture,
-    until one tree is left (Heller and Ghahramani 2005). It is cut where a merge is less likely than not, so the number
-    of clusters need not be given, and data without groups give one cluster. Columns may be real, count, binary or
-    categorical, in any mixture, with missing cells.
+    until one tree is left (Heller and Ghahramani 2005). The tree is cut where a merge is less likely than not, so the
+    number of clusters need not be given, and data without groups give one cluster. Columns may be real, count, binary
+    or categorical, in any combination, with missing cells.
 
-    Good for a few thousand rows whose groups have groups in them, and for a first answer without chains. Not for the
-    posterior: merges are never undone, and the sum runs over the partitions of one tree only; use
-    :class:`~partita.Mixture` for that.
+    Good for a few thousand rows with nested groups, and for a first result without chains. Not for the posterior:
+    merges are never undone, and the sum runs over the partitions of one tree only; use :class:`~partita.Mixture` for
+    that.
 
     Parameters
     ----------
-    family : "auto", str, pair or mapping, default "auto"
-        The likelihood, as in :class:`~partita.Mixture`. Real columns with missing cells have independent columns
-        ("gaussian") under "auto".
+    family : "auto", str, pair or mapping, default="auto"
+        The likelihood, as in :class:`~partita.Mixture`. With "auto", real columns with missing cells are independent
+        ("gaussian").
     n_clusters : int, optional
-        Cut the tree into so many clusters, undoing the least likely merges from the root down. Left out, the odds
-        decide.
+        Number of clusters; the least likely merges are undone from the root down. By default the odds decide.
     concentration : float, optional
-        Concentration of the Dirichlet process; left out, it is learned (or 1 with ``learn_hyper=False``).
-    learn_hyper : bool, default True
-        Whether the hyper-parameters of the likelihood are learned: they climb the lower bound of the evidence by
-        gradients through the tree, and trees are grown anew under them. With more than 600 rows that happens on a
-        sample of 600, followed by one climb on the tree of all rows.
-    max_exact : int, default 5000
-        Up to so many rows the greedy algorithm is exact, in time O(N^2). Above, rows are first dealt out into groups of
-        at most 500 by the tree of a sample; each group is exact, and the groups' trees are merged.
-    max_iter : int, default 20
-        Trees that are grown while hyper-parameters are learned.
-    tol : float, default 1e-3
-        Stop learning when a round raises the bound by less than this a row.
+        Concentration of the Dirichlet process; learned by default (or 1 with ``learn_hyper=False``).
+    learn_hyper : bool, default=True
+        Whether the hyper-parameters of the likelihood are learned: the lower bound of the evidence is maximized by
+        gradients through the tree, and trees are grown anew with the result. With more than 600 rows this is done on a
+        sample of 600, followed by one maximization on the tree of all rows.
+    max_exact : int, default=5000
+        With at most this many rows the greedy algorithm is exact, in time O(N^2). More rows are first divided into
+        groups of at most 500 by the tree of a sample; each group is exact, and the trees of the groups are merged.
+    max_iter : int, default=20
+        Maximum number of trees that are grown while hyper-parameters are learned.
+    tol : float, default=1e-3
+        Learning stops when the bound per row increases by less than ``tol`` in one round.
     kinds : None, str, mapping or sequence, optional
-        Kinds of columns ("real", "count", "binary", "categorical", "ignore"); what is left out is inferred.
+        Kinds of columns ("real", "count", "binary", "categorical", "ignore"); columns that are not named are inferred.
     exposure : str, optional
         Name of a column that holds the exposure of each row (for counts).
-    handle_unknown : {"missing", "error"}, default "missing"
-        What ``predict`` does with categories that were not seen in ``fit``.
+    handle_unknown : {"missing", "error"}, default="missing"
+        How ``predict`` treats categories that did not occur in ``fit``.
     random_state : None, int, RandomState, Generator or SeedSequence
-        Picks the samples; up to 600 rows nothing is random.
+        Draws the samples; with at most 600 rows nothing is random.
+    time_limit : float, optional
+        Wall seconds; no round of learning begins after it. The tree of all rows is grown in any case.
+    callback : callable, optional
+        Called after each round of learning with a :class:`~partita.engines.run.Progress`, whose objective is the lower
+        bound; returning True stops the learning.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) ends the learning with what there is instead of raising.
+    n_jobs : int, optional
+        Number of threads that grow the trees of groups of rows (above ``max_exact`` rows); the result does not depend
+        on it.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where the trees of groups are grown; the result does not depend on it.
+    resume : path, optional
+        A folder that keeps the learned hyper-parameters: the same call after a kill continues from there.
+    verbose : bool, default=False
+        Print a line per round of learning to standard error.
 
     Attributes
     ----------
     labels_ : ndarray (n_rows,)
-        Cluster of each row, the largest cluster first. ``predict`` asks which cluster predicts a row best and may
-        differ on rows between clusters, because merges are never undone.
+        Cluster of each row, the largest cluster first. ``predict`` returns the cluster that predicts a row best, which
+        may differ for rows between clusters, because merges are never undone.
     n_clusters_ : int
         Number of clusters.
     n_clusters_posterior_ : dict
         Probability of each number of clusters, over the partitions that the tree allows.
     confidence_ : ndarray (n_rows,)
-        Probability of each row's own label, by ``predict_proba``.
+        Probability of the label of each row, by ``predict_proba``.
+    confidence_kind_ : str
+        "probability": ``confidence_`` is the probability of the row's label given the tree.
     linkage_ : ndarray (n_rows - 1, 4)
-        The tree as scipy's linkage matrix. The height of a merge is minus the log of its probability, raised to that of
-        the merges below it where it is smaller.
+        The tree as scipy's linkage matrix. The height of a merge is minus the log of its probability, or the largest
+        height below it if that is larger.
     log_odds_ : ndarray (n_rows - 1,)
         Log odds of each merge of ``linkage_``: that its rows are one cluster, against all other partitions that the
         tree allows.
     lower_bound_ : float
-        Lower bound of the log evidence of the Dirichlet process mixture (of standardised real columns).
+        Lower bound of the log evidence of the Dirichlet process mixture (of standardized real columns).
     concentration_ : float
         The concentration, learned or given.
     n_iter_ : int
-        Trees that were grown.
+        Number of trees that were grown.
     converged_ : bool
-        Whether learning ended before ``max_iter``.
+        Whether learning ended before ``max_iter`` and was not stopped.
     weights_ : ndarray (n_clusters,)
         Share of each cluster.
     profiles_ : dict
-        For each column, what each cluster looks like, in the user's units and labels.
+        For each column, a description of each cluster in the user's units and labels.
     fit_report_ : FitReport
         What was unusual about the data and the fit.
     n_features_in_, feature_names_in_, schema_
@@ -115,6 +137,7 @@ class BayesianTree(ClusterMixin, TableEstimator):
     """
 
     _parameter_constraints = {
+        **RUNNING_CONSTRAINTS,
         "family": "no_validation",
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "concentration": [None, Interval(Real, 0, None, closed="neither")],
@@ -128,7 +151,7 @@ class BayesianTree(ClusterMixin, TableEstimator):
         "random_state": "no_validation",
     }
 
-    _answering: Answering
+    _upper_tree: UpperTree
 
     def __init__(
         self,
@@ -144,6 +167,13 @@ class BayesianTree(ClusterMixin, TableEstimator):
         exposure=None,
         handle_unknown="missing",
         random_state=None,
+        time_limit=None,
+        callback=None,
+        keep_partial=False,
+        n_jobs=None,
+        executor=None,
+        resume=None,
+        verbose=False,
     ):
         self.family = family
         self.n_clusters = n_clusters
@@ -156,6 +186,13 @@ class BayesianTree(ClusterMixin, TableEstimator):
         self.exposure = exposure
         self.handle_unknown = handle_unknown
         self.random_state = random_state
+        self.time_limit = time_limit
+        self.callback = callback
+        self.keep_partial = keep_partial
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
+        self.verbose = verbose
 
     def fit(self, X, y=None):
         """Grow the tree.
@@ -163,7 +200,7 @@ class BayesianTree(ClusterMixin, TableEstimator):
         Parameters
         ----------
         X : array, data frame or sparse count matrix
-            The table; see :func:`partita.table.read_table` for what is understood.
+            The table, as :func:`partita.table.read_table` reads it.
         y : ignored
 
         Returns
@@ -171,55 +208,63 @@ class BayesianTree(ClusterMixin, TableEstimator):
         BayesianTree
         """
         self._validate_params()
+        control = self._control()
         with self._whole_or_not_at_all():
             plan = plan_families(self.family, self.kinds)
             table = self._read_training(X, kinds_asked(self, plan), None)
             blocks = assemble(table, plan, self.exposure, completes=False)
             check_blocks(blocks)
             families = starting_families(blocks, plan, self.learn_hyper)
-            grown, leaves = grow_tree(blocks, families, table.n_rows, self, as_generator(self.random_state))
-            self._settle(grown, leaves, blocks, table)
-        if not self.converged_:
+            about = ([block.data for block in blocks], *map(tuple, families), self.tol)
+            grown, leaves = grow_tree(
+                blocks,
+                families,
+                table.n_rows,
+                self,
+                as_generator(self.random_state),
+                control=control,
+                executor=self._make_executor(),
+                checkpoint=open_checkpoint(self.resume, 0, about),
+            )
+            self._set_attributes(grown, leaves, blocks, table)
+        if grown.reason == "max_iter":
             warn_user(
-                f"{type(self).__name__} was still learning hyper-parameters after {self.max_iter} trees: raise "
+                f"{type(self).__name__} was still learning hyper-parameters after {self.max_iter} trees: increase "
                 "max_iter or tol",
                 ConvergenceWarning,
             )
         self.fit_report_.warn()
         return self
 
-    def _settle(self, grown: Any, leaves: Any, blocks: Any, table: Table) -> None:
+    def _set_attributes(self, grown: Any, leaves: Any, blocks: Any, table: Table) -> None:
         merges, self.linkage_ = in_height_order(grown.merges)
         self.log_odds_ = merges.log_odds
         self.lower_bound_, self.concentration_ = grown.bound, grown.concentration
-        self.n_iter_, self.converged_ = grown.n_iter, grown.converged
+        self.n_iter_, self.converged_ = grown.n_iter, grown.reason == "converged"
+        note_stop(self.fit_report_, grown.reason, f"hyper-parameters were learned on {grown.n_iter} trees")
         self.n_clusters_posterior_ = n_clusters_posterior(merges)
-        if self.n_clusters is not None and self.n_clusters > table.n_rows:
-            self.fit_report_.add(
-                "few_rows",
-                f"{self.n_clusters} clusters were asked for, and there are only {table.n_rows} rows: each is its own",
-                level="warning",
-            )
-        wanted = None if self.n_clusters is None else min(self.n_clusters, table.n_rows)
+        wanted = self.n_clusters
+        if wanted is not None:
+            wanted = limit_clusters(wanted, table.n_rows, self.fit_report_)
         self.labels_, nodes = leaf_labels(merges, cut_nodes(merges, wanted))
         self.n_clusters_ = len(nodes)
         blocks = [block._replace(family=family) for block, family in zip(blocks, grown.families, strict=True)]
-        self._answering = answering(merges, nodes, leaves, blocks)
+        self._upper_tree = upper_tree(merges, nodes, leaves, blocks)
         self._describe()
-        own = cluster_probabilities(self._answering, blocks, table.n_rows, own=self.labels_)
-        self.confidence_ = own
+        self.confidence_ = probabilities(self._upper_tree, blocks, table.n_rows, own=self.labels_)
+        self.confidence_kind_ = "probability"
 
     def _describe(self) -> None:
-        found = self._answering
+        found = self._upper_tree
         self.weights_ = found.sizes[: found.n_clusters] / found.sizes[: found.n_clusters].sum()
         self.profiles_ = found.profiles(self.schema_)
 
     def predict_proba(self, X):
         """Probability of each cluster for each row, by descending the tree from the root.
 
-        At every node above the clusters a row divides itself between the two sides as they predict it, each side by
-        its own clusters and by the chance that they are one. A row without any observed cell gets the shares of the
-        clusters.
+        At every node above the clusters the probability of a row is divided between the two sides in proportion to
+        their predictive densities, averaged over whether the clusters of a side are one cluster. A row without any
+        observed cell gets the shares of the clusters.
 
         Parameters
         ----------
@@ -230,9 +275,9 @@ class BayesianTree(ClusterMixin, TableEstimator):
         ndarray (n_rows, n_clusters)
         """
         table = self._read_new(X, self.handle_unknown)
-        families = [block.family for block in self._answering.blocks]
-        blocks = reassemble(table, self._answering.blocks, families, self.exposure)
-        return cluster_probabilities(self._answering, blocks, table.n_rows)
+        families = [block.family for block in self._upper_tree.blocks]
+        blocks = reassemble(table, self._upper_tree.blocks, families, self.exposure)
+        return probabilities(self._upper_tree, blocks, table.n_rows)
 
     def predict(self, X):
         """Most probable cluster of each row.

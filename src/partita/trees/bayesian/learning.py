@@ -1,9 +1,9 @@
-"""Hyper-parameters of a Bayesian tree, learned on its lower bound of the evidence.
+"""Hyper-parameters of a Bayesian tree, learned by maximizing its lower bound of the evidence.
 
 For a given tree the gradient of log W at the root is the sum over the nodes of (probability that the node is a cluster)
-times (gradient of its log marginal): one pass up and one down, and the derivatives of single log marginals, which come
-from central differences, so that every family has them. A quasi-Newton climb on the given tree and a new greedy tree
-take turns; the bound never falls.
+times (gradient of its log marginal): one pass up, one pass down, and the derivatives of single log marginals, which are
+central differences, so that every family has them. A quasi-Newton climb on the given tree and a new greedy tree
+alternate; the bound never decreases.
 """
 
 from __future__ import annotations
@@ -16,30 +16,32 @@ from scipy.linalg import eigh
 from scipy.optimize import minimize
 from scipy.special import digamma
 
+from partita.engines.checkpoints import Checkpoint
+from partita.engines.run import Control
+from partita.estimator.restarts import iterate_with_checkpoint
 from partita.families.contract import constrained, learn, n_columns, unconstrained
 from partita.families.rows import log_marginals
+from partita.trees.bayesian.cut import cut_nodes
 from partita.trees.bayesian.merging import Evidence, Leaves, Merges, grow, log_bound, node_sums, weigh
 
-__all__ = ["Grown", "climb", "evidence_of", "grow_and_learn"]
-
-STEP = 1e-5  # of the central differences, on the free scale
-# How far hyper-parameters may move from where they start, on the free scale. Wide enough for any honest table; without
-# it, values that repeat (zeros of a chemical analysis) have the width of a cluster learned to nothing.
-REACH = 2.0
-SHAPE_REACH = 4.0  # the same for each direction of a scale matrix
-RARE = 1e-9  # a node that is a cluster with less probability than this does not enter the gradient
+STEP = 1e-5  # of the central differences, on the unconstrained scale
+# How far hyper-parameters may move from where they start, on the unconstrained scale. Wide enough for ordinary tables;
+# without this bound, the width of clusters of repeated values (zeros of a chemical analysis) is learned to be 0.
+MAX_MOVE = 2.0
+MAX_SHAPE_MOVE = 4.0  # the same for each direction of a scale matrix
+MIN_PROBABILITY = 1e-9  # nodes that are a cluster with a smaller probability do not enter the gradient
 LOG_CONCENTRATION = (np.log(1e-3), np.log(1e3))
 
 
-class Grown(NamedTuple):
-    """A tree, its hyper-parameters, the lower bound of the log evidence that they give, and how learning went."""
+class GrowthResult(NamedTuple):
+    """A tree, its hyper-parameters, their lower bound of the log evidence, and how learning ended."""
 
     families: tuple[Any, ...]
     concentration: float
     merges: Merges
     bound: float
     n_iter: int = 1  # trees that were grown
-    converged: bool = True
+    reason: str = "converged"  # or "max_iter", "time_limit", "callback", "interrupted"
 
 
 class _Nodes(NamedTuple):
@@ -85,14 +87,14 @@ def climb(
     leaves: Leaves,
     concentration: float,
     *,
-    centres: Sequence[Any] | None = None,
+    centers: Sequence[Any] | None = None,
     learn_likelihood: bool = True,
     learn_concentration: bool = True,
     max_iter: int = 50,
 ) -> tuple[tuple[Any, ...], float, float]:
     """Better hyper-parameters for a given tree: families, concentration, and the bound that they reach.
 
-    ``centres`` are the families around which the box of the search lies (default: the given ones).
+    The search is bounded by a box around ``centers`` (default: the given families).
 
     Examples
     --------
@@ -108,13 +110,13 @@ def climb(
     """
     nodes = _nodes(children, leaves)
     N = float(nodes.n[-1])
-    centres = tuple(centres or families)
+    centers = tuple(centers or families)
     if learn_likelihood:
-        families = _propose(tuple(families), centres, nodes, concentration)
+        families = _propose(tuple(families), centers, nodes, concentration)
     parts = [_free(family) if learn_likelihood else {} for family in families]
     start = _flatten(parts, np.log(concentration))
-    middle = _flatten([_free(centre) if learn_likelihood else {} for centre in centres], 0.0)
-    box = [(value - REACH, value + REACH) for value in middle[:-1]]
+    middle = _flatten([_free(center) if learn_likelihood else {} for center in centers], 0.0)
+    box = [(value - MAX_MOVE, value + MAX_MOVE) for value in middle[:-1]]
     box.append(LOG_CONCENTRATION if learn_concentration else (start[-1], start[-1]))
     low, high = np.array(box).T
 
@@ -130,8 +132,8 @@ def climb(
     def fall(vector: np.ndarray) -> tuple[float, np.ndarray]:
         now, alpha = read(vector)
         found = _weigh(now, nodes, alpha)
-        slope = [_slopes(f, p, S, found.block_probability) for f, p, S in zip(now, parts, nodes.S)]
-        expected_clusters = found.block_probability.sum()
+        slope = [_slopes(f, p, S, found.cluster_probability) for f, p, S in zip(now, parts, nodes.S)]
+        expected_clusters = found.cluster_probability.sum()
         slope.append(np.array([expected_clusters + alpha * (digamma(alpha) - digamma(N + alpha))]))
         return -log_bound(found, N, alpha), -np.concatenate(slope)
 
@@ -146,7 +148,7 @@ def climb(
 
 
 def _free(family: Any) -> dict[str, np.ndarray]:
-    """Hyper-parameters on the free scale; a family without such numbers learns none."""
+    """Hyper-parameters on the unconstrained scale; empty for a family without any."""
     return {name: np.asarray(value, float) for name, value in unconstrained(family).items()}
 
 
@@ -156,19 +158,19 @@ def _flatten(parts: Sequence[dict[str, np.ndarray]], log_concentration: float) -
 
 
 def _propose(
-    families: tuple[Any, ...], centres: tuple[Any, ...], nodes: _Nodes, concentration: float
+    families: tuple[Any, ...], centers: tuple[Any, ...], nodes: _Nodes, concentration: float
 ) -> tuple[Any, ...]:
-    """The families' own empirical Bayes step on the probable clusters, kept where the bound rises inside the box.
+    """Empirical Bayes steps of the families on the probable clusters, kept while the bound increases inside the box.
 
-    It may move what has no free scale: the shape of a scale matrix.
+    These steps also change what has no unconstrained scale, such as the shape of a scale matrix.
     """
     found = _weigh(families, nodes, concentration)
     for _ in range(5):
-        chosen = found.block_probability > 0.5
+        chosen = found.cluster_probability > 0.5
         new = tuple(learn(f, S[:, chosen], nodes.n[chosen]) for f, S in zip(families, nodes.S, strict=True))
         new = tuple(
-            after if _inside(after, centre) else before
-            for before, after, centre in zip(families, new, centres, strict=True)
+            after if _inside(after, center) else before
+            for before, after, center in zip(families, new, centers, strict=True)
         )
         then = _weigh(new, nodes, concentration)
         if not then.log_weight[-1] > found.log_weight[-1] + 1e-6 * nodes.n[-1]:
@@ -177,27 +179,27 @@ def _propose(
     return families
 
 
-def _inside(family: Any, centre: Any) -> bool:
-    """Whether hyper-parameters lie in the box around the centre, a scale matrix in every direction."""
-    here, there = _free(family), _free(centre)
-    if any((np.abs(here[name] - there[name]) > REACH).any() for name in here):
+def _inside(family: Any, center: Any) -> bool:
+    """Whether hyper-parameters lie in the box around the center; for a scale matrix, in every direction."""
+    here, there = _free(family), _free(center)
+    if any((np.abs(here[name] - there[name]) > MAX_MOVE).any() for name in here):
         return False
     if not hasattr(family, "Psi"):
         return True
-    width, usual = (f.Psi / (f.nu - len(f.Psi) + 1.0) for f in (family, centre))
+    width, usual = (f.Psi / (f.nu - len(f.Psi) + 1.0) for f in (family, center))
     ratios = np.log(np.maximum(eigh(width, usual, eigvals_only=True), 1e-300))
-    return bool((np.abs(ratios) <= SHAPE_REACH).all())
+    return bool((np.abs(ratios) <= MAX_SHAPE_MOVE).all())
 
 
 def _slopes(family: Any, part: dict[str, np.ndarray], S: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """Derivatives of log W at the root by the family's hyper-parameters on the free scale."""
-    chosen = probability > RARE
+    """Derivatives of log W at the root by the hyper-parameters of a family on the unconstrained scale."""
+    chosen = probability > MIN_PROBABILITY
     S, weight, D = np.ascontiguousarray(S[:, chosen]), probability[chosen], int(n_columns(family))
     out = []
     for name, value in _free(family).items():
         if name not in part:
             continue
-        if value.size == D:  # one a column: all columns at once, because none depends on another's
+        if value.size == D:  # one per column: all columns at once, because they are independent
             out.append(_difference(family, name, value, np.ones_like(value), S, weight))
             continue
         for e in range(value.size):
@@ -213,6 +215,18 @@ def _difference(family: Any, name: str, value: Any, direction: Any, S: Any, weig
     return (log_marginals(up, S) - log_marginals(down, S)) @ weight / (2 * STEP)
 
 
+class _Learning(NamedTuple):
+    """State after a round of learning: the best tree so far, and the increase of its bound per object."""
+
+    best: GrowthResult
+    change: float
+    n_iter: int
+
+    @property
+    def objective(self) -> float:
+        return self.best.bound
+
+
 def grow_and_learn(
     families: Sequence[Any],
     leaves_under: Any,
@@ -222,40 +236,52 @@ def grow_and_learn(
     learn_concentration: bool,
     n_rounds: int,
     tol: float,
-) -> Grown:
-    """A greedy tree, better hyper-parameters for it, a new tree under them, and so on while the bound rises.
+    control: Control | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> GrowthResult:
+    """Alternate between a greedy tree and better hyper-parameters for it, while the bound increases.
 
-    ``leaves_under(families, concentration)`` gives the leaves; ``tol`` is the rise of the bound, an object, below
-    which no further tree is grown.
+    ``leaves_under(families, concentration)`` gives the leaves. No further tree is grown when the bound per object
+    increases by no more than ``tol``.
     """
     families = tuple(families)
+    learning = {"learn_likelihood": learn_likelihood, "learn_concentration": learn_concentration}
     leaves = leaves_under(families, concentration)
     N = float(leaves.n.sum())
-    merges = grow(families, leaves, concentration)
-    bound = log_bound(evidence_of(families, merges.children, leaves, concentration), N, concentration)
-    best = Grown(families, concentration, merges, bound)
-    if len(merges.children) == 0 or not (learn_likelihood or learn_concentration):
-        return best
-    for round in range(n_rounds):
+
+    def first() -> _Learning:
+        merges = grow(families, leaves, concentration)
+        bound = log_bound(evidence_of(families, merges.children, leaves, concentration), N, concentration)
+        return _Learning(GrowthResult(families, concentration, merges, bound), np.inf, 0)
+
+    def step(state: _Learning) -> _Learning:
+        best, n_iter = state.best, state.n_iter + 1
         children = best.merges.children
         new, alpha, reached = climb(
-            best.families,
-            children,
-            leaves,
-            best.concentration,
-            centres=families,
-            learn_likelihood=learn_likelihood,
-            learn_concentration=learn_concentration,
+            best.families, children, leaves, best.concentration, centers=families, **learning
         )
         gain = reached - best.bound
         if gain <= 0:
-            return best._replace(n_iter=round + 1)
+            return _Learning(best, 0.0, n_iter)
         odds = evidence_of(new, children, leaves, alpha).log_odds
-        best = Grown(new, alpha, Merges(children, odds), reached)
+        learned = GrowthResult(new, alpha, Merges(children, odds), reached, best.n_iter + 1)
         merges = grow(new, leaves_under(new, alpha), alpha)
         bound = log_bound(evidence_of(new, merges.children, leaves, alpha), N, alpha)
-        if bound > best.bound:
-            gain, best = gain + bound - best.bound, Grown(new, alpha, merges, bound)
-        if gain < tol * N or np.array_equal(merges.children, children):
-            return best._replace(n_iter=round + 2)
-    return best._replace(n_iter=n_rounds + 1, converged=False)
+        if bound > learned.bound:
+            gain += bound - learned.bound
+            learned = learned._replace(merges=merges, bound=bound)
+        same_tree = np.array_equal(merges.children, children)
+        return _Learning(learned, 0.0 if same_tree else gain / N, n_iter)
+
+    if len(leaves.n) == 1 or not (learn_likelihood or learn_concentration):
+        return first().best
+    run = iterate_with_checkpoint(
+        step,
+        first,
+        checkpoint=checkpoint,
+        max_iter=n_rounds,
+        tol=tol,
+        control=control,
+        n_clusters=lambda state: len(cut_nodes(state.best.merges)),
+    )
+    return run.state.best._replace(reason=run.reason)

@@ -1,6 +1,6 @@
 """Bayesian hierarchical clustering: greedy merging by the odds that two trees are one cluster.
 
-Heller and Ghahramani (2005), in unnormalised form. For a node k over n_k objects with the statistics S_k let
+Heller and Ghahramani (2005), in unnormalized form. For a node k over n_k objects with the statistics S_k let
 
     E_k = alpha Gamma(n_k) p(D_k)          all its objects in one cluster,
     W_k = E_k + W_i W_j                    all partitions of them that the tree allows (i and j are its children),
@@ -10,10 +10,11 @@ p(D_k | T_k) is W_k / d_k. A Dirichlet process mixture gives the data at least
 ``W_root Gamma(alpha) / Gamma(N + alpha)``, because the sum at the root runs over some partitions and the process over
 all of them.
 
-The odds of a pair do not depend on the other trees, so each tree remembers its best partner, and a merge asks only for
-the odds of the new tree with the others. A tree whose partner was taken keeps the old odds as an upper bound, and looks
-for a new partner when that bound comes to the top: exact, typically O(N^2) evaluations of a marginal likelihood, and no
-matrix of pairs. Ties go to the smallest places (a merged tree takes the later place of its two).
+The odds of a pair do not depend on the other trees. So each tree stores its best partner, and after a merge only the
+odds of the new tree with the others are computed. A tree whose partner was merged keeps the old odds as an upper bound,
+and looks for a new partner when this bound is the largest. That is exact, takes typically O(N^2) evaluations of a
+marginal likelihood, and needs no matrix of pairs. Ties go to the smallest positions (a merged tree takes the later
+position of its two).
 """
 
 from __future__ import annotations
@@ -29,11 +30,9 @@ from partita.families.contract import log_marginal, n_columns, stats_start
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
 
-__all__ = ["Evidence", "Leaves", "Merges", "grow", "log_bound", "node_sums", "row_leaves", "weigh"]
-
 
 class Leaves(NamedTuple):
-    """What merging starts from: single rows, or trees that were grown before.
+    """The leaves that merging starts from: single rows, or trees that were grown before.
 
     Statistics of each block [leaf, statistic], number of objects, and log W of each leaf.
     """
@@ -51,17 +50,19 @@ class Merges(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """A tree under given hyper-parameters: log odds of each merge, log W of each node, and how probable it is that a
-    node is a cluster of the partition (posterior over the partitions that the tree allows).
+    """A tree under given hyper-parameters.
+
+    Log odds of each merge, log W of each node, and the posterior probability that a node is a cluster of the partition,
+    over the partitions that the tree allows.
     """
 
     log_odds: np.ndarray
     log_weight: np.ndarray
-    block_probability: np.ndarray
+    cluster_probability: np.ndarray
 
 
 def row_leaves(blocks: Sequence[Block], families: Sequence[Any], n_rows: int, concentration: float) -> Leaves:
-    """Every row a leaf of its own.
+    """Every row is a leaf.
 
     Examples
     --------
@@ -75,7 +76,7 @@ def row_leaves(blocks: Sequence[Block], families: Sequence[Any], n_rows: int, co
     for block, family in zip(blocks, families, strict=True):
         s = np.zeros((int(stats_start(family, n_columns(family))), n_rows))
         add_statistics(family, block.data, np.arange(n_rows), s)
-        s[:, np.isnan(s).any(axis=0)] = 0.0  # a vector without any seen coordinate says nothing
+        s[:, np.isnan(s).any(axis=0)] = 0.0  # a vector without any observed coordinate carries no information
         log_weight += log_marginals(family, s).sum(axis=0)
         S.append(np.ascontiguousarray(s.T))
     return Leaves(tuple(S), np.ones(n_rows), log_weight)
@@ -178,13 +179,13 @@ def weigh(
 ) -> Evidence:
     """Odds, weights and probabilities of a tree whose nodes have these log marginals and sizes.
 
-    The derivative of log W at the root by the log marginal of a node is that node's block probability, so that this is
-    also the whole backward pass of any gradient through the tree.
+    The derivative of log W at the root by the log marginal of a node is the cluster probability of that node, so this
+    is also the backward pass of any gradient through the tree.
 
     Examples
     --------
     >>> found = weigh(np.array([[0, 1]]), np.log([0.5, 0.5, 0.375]), np.array([1.0, 1.0, 2.0]), 1.0)
-    >>> np.exp(found.log_odds), found.block_probability
+    >>> np.exp(found.log_odds), found.cluster_probability
     (array([1.5]), array([0.4, 0.4, 0.6]))
     """
     log_one = np.log(concentration) + gammaln(n) + log_marginal_of_nodes
@@ -208,7 +209,7 @@ def log_bound(evidence: Evidence, n_objects: float, concentration: float) -> flo
 
 @kernel
 def add_children(children, out):
-    """Fill the rows of inner nodes by the sums of their children's."""
+    """Fill the rows of inner nodes with the sums of their children."""
     m = children.shape[0] + 1
     for t in range(m - 1):
         for e in range(out.shape[1]):

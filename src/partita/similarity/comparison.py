@@ -1,4 +1,4 @@
-"""How two rows are compared: one dissimilarity a column, groups of columns that share it, and their weights."""
+"""How two rows are compared: a dissimilarity per column, groups of columns with the same one, and their weights."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ from partita.execution.memory import check_memory
 from partita.table import Schema, Table
 from partita.table.scaling import center_and_scale, standardize
 
-__all__ = ["METRICS", "Comparison", "Group", "coordinates", "learn_comparison"]
-
 METRICS = ("squared_euclidean", "city_block", "correlation", "ordinal", "hamming")
-AUTO = {
+DEFAULT_METRICS = {
     "real": "squared_euclidean",
     "count": "squared_euclidean",
     "binary": "hamming",
     "categorical": "hamming",
 }
-CODED = ("binary", "categorical")
+LEVEL_KINDS = ("binary", "categorical")
 
 
 class Group(NamedTuple):
-    """Columns that share a metric.
+    """Columns with the same metric.
 
-    ``weights`` of the columns are positive; ``means`` are the expected dissimilarity of two random rows in each
-    column; ``centers`` and ``scales`` bring numbers to the units in which they are compared; ``ranks`` holds the place
-    of every level code of an ordinal column, between 0 and 1.
+    ``weights`` of the columns are positive; ``means`` are the expected dissimilarities of two random rows per column;
+    ``centers`` and ``scales`` transform numbers to the units in which they are compared; ``ranks`` holds the position
+    of each level of an ordinal column, between 0 and 1.
     """
 
     metric: str
@@ -41,12 +39,12 @@ class Group(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """The weight of the group in the sum; rows as curves count as one column."""
+        """The weight of the group in the sum; columns under correlation count as one column."""
         return float(self.weights.mean() if self.metric == "correlation" else self.weights.sum())
 
 
 class Comparison(NamedTuple):
-    """All groups: together they say how dissimilar two rows of a table are."""
+    """All groups: together they define the dissimilarity of two rows of a table."""
 
     groups: tuple[Group, ...]
 
@@ -70,7 +68,7 @@ class Comparison(NamedTuple):
 def learn_comparison(
     table: Table, metric: Any = "auto", weights: Any = None, orders: Any = None, standardized: bool = True
 ) -> Comparison:
-    """Settle how the rows of a table are compared; the parameters are those of :func:`dissimilarity`.
+    """Learn how the rows of a table are compared; the parameters are those of :func:`dissimilarity`.
 
     Examples
     --------
@@ -106,7 +104,7 @@ def coordinates(table: Table, group: Group) -> np.ndarray:
         if values.dtype.kind == "i":
             codes = values.astype(np.int64)
             lookup = group.ranks[j] if group.ranks else np.arange(codes.max(initial=0) + 1.0)
-            out[:, j] = np.append(lookup, np.nan)[codes]  # code -1, missing, finds the last one
+            out[:, j] = np.append(lookup, np.nan)[codes]  # code -1 (missing) selects the last entry
         else:
             out[:, j] = standardize(values, group.centers[j], group.scales[j])
     return out
@@ -122,7 +120,7 @@ def _learn_group(
     if metric == "correlation":
         if D < 2:
             raise ValueError(
-                f"only column {columns[0]!r} has the metric 'correlation': it takes two columns or more, give another"
+                f"only column {columns[0]!r} has the metric 'correlation', which needs two columns or more: change it"
             )
         return _in_common_units(table, group)
     if metric != "hamming" and standardized:
@@ -137,7 +135,7 @@ def _learn_group(
 
 
 def _in_common_units(table: Table, group: Group) -> Group:
-    """A power of two for the whole group: correlations do not change, and squares do not overflow."""
+    """Divide the group by a power of two: correlations do not change, and squares do not overflow."""
     largest = np.nanmax(np.abs(coordinates(table, group)), initial=0.0)
     group.scales[:] = 2.0 ** np.frexp(largest)[1] if 0 < largest < 1e300 else max(largest, 1.0)
     return group
@@ -149,8 +147,7 @@ def _with_means(table: Table, group: Group) -> Group:
     if group.metric == "squared_euclidean" and not (spans < 1e150).all():
         column = group.columns[int(np.argmax(~(spans < 1e150)))]
         raise ValueError(
-            f"column {column!r} has values so far apart that their squared distance overflows: leave standardize=True, "
-            "or change its units"
+            f"the squared differences of column {column!r} overflow: set standardize=True, or change its units"
         )
     for j in range(values.shape[1]):
         group.means[j] = _mean_of_pairs(values[:, j], group.metric)
@@ -158,7 +155,7 @@ def _with_means(table: Table, group: Group) -> Group:
 
 
 def _mean_of_pairs(values: np.ndarray, metric: str) -> float:
-    """The mean dissimilarity of two random cells, from sorted values: no pairs are formed."""
+    """The mean dissimilarity of two random cells, from sorted values, without forming pairs."""
     seen = np.sort(values[~np.isnan(values)])
     n = len(seen)
     if n == 0:
@@ -172,16 +169,16 @@ def _mean_of_pairs(values: np.ndarray, metric: str) -> float:
 
 
 def _balanced(comparison: Comparison) -> Comparison:
-    """Every column with the same mean contribution: its weight is one over its mean dissimilarity."""
+    """Weights under which every column has the same mean contribution."""
     groups = []
     for group in comparison.groups:
-        # a constant column has the mean 0, and nothing to say at any weight
+        # a constant column has the mean 0 and contributes 0 at any weight
         weights = np.divide(1.0, group.means, out=np.ones_like(group.means), where=group.means > 0)
         groups.append(group._replace(weights=weights))
     return Comparison(tuple(groups))
 
 
-# ---- what the user asked for -------------------------------------------------------------------------------
+# ---- parameters -----------------------------------------------------------------------------------------
 
 
 def _metrics_of_columns(metric: Any, schema: Schema) -> dict[str, str]:
@@ -192,10 +189,12 @@ def _metrics_of_columns(metric: Any, schema: Schema) -> dict[str, str]:
         chosen = {column.name: metric for column in modelled}
     elif isinstance(metric, (str, Mapping)):
         asked = {} if isinstance(metric, str) else dict(metric)
-        by_kind = {kind: asked[kind] for kind in AUTO if kind in asked and kind not in schema.names}
+        by_kind = {
+            kind: asked[kind] for kind in DEFAULT_METRICS if kind in asked and kind not in schema.names
+        }
         by_name = _by_name({k: v for k, v in asked.items() if k not in by_kind}, schema, "metric")
         chosen = {
-            column.name: by_name.get(column.name, by_kind.get(column.kind, AUTO[column.kind]))
+            column.name: by_name.get(column.name, by_kind.get(column.kind, DEFAULT_METRICS[column.kind]))
             for column in modelled
         }
     else:
@@ -212,21 +211,21 @@ def _check_metric(metric: Any, column: Any) -> None:
         raise ValueError(
             f"unknown metric {metric!r} for column {column.name!r}: choose from {', '.join(METRICS)}"
         )
-    if metric == "ordinal" and column.kind not in CODED:
+    if metric == "ordinal" and column.kind not in LEVEL_KINDS:
         raise ValueError(
             f"column {column.name!r} is {column.kind!r}, but the metric 'ordinal' is for levels: declare it "
             "'categorical' in kinds, or use 'city_block'"
         )
     if metric not in ("ordinal", "hamming") and column.kind == "categorical":
         raise ValueError(
-            f"column {column.name!r} is categorical, so that the metric {metric!r} has no meaning for it: pass a "
+            f"column {column.name!r} is categorical, and the metric {metric!r} is for numbers: pass a "
             f"mapping such as metric={{'real': {metric!r}, 'categorical': 'hamming'}}, or kinds='real' if its values "
             "are numbers"
         )
 
 
 def _by_name(asked: Mapping[Any, Any], schema: Schema, what: str) -> dict[str, Any]:
-    """Keys by name or position as names."""
+    """Replace column positions in the keys by names."""
     out = {}
     for key, value in asked.items():
         try:
@@ -249,7 +248,8 @@ def _weights_of_columns(weights: Any, schema: Schema) -> dict[str, float]:
         values = np.asarray(weights)
         if values.shape != (schema.n_features,):
             raise ValueError(
-                f"weights has the shape {values.shape}, the table has {schema.n_features} columns: give one each"
+                f"weights has the shape {values.shape}, and the table has {schema.n_features} columns: give one weight "
+                "per column"
             )
         given = dict(zip(schema.names, values.tolist(), strict=True))
     for name, weight in given.items():
@@ -264,12 +264,14 @@ def _orders_of_columns(orders: Any, schema: Schema, chosen: Mapping[str, str]) -
     named = _by_name(orders or {}, schema, "orders")
     for name in named:
         if chosen.get(name) != "ordinal":
-            raise ValueError(f"orders names the column {name!r}, whose metric is not 'ordinal': make it so")
+            raise ValueError(
+                f"orders names the column {name!r}, whose metric is not 'ordinal': set its metric to 'ordinal'"
+            )
     return named
 
 
 def _ranks(table: Table, name: str, orders: Mapping[str, Any]) -> np.ndarray:
-    """The place of each level code: 1/L, 2/L, ..., 1 in the order given, declared by the column, or of the values."""
+    """Position of each level: 1/L, 2/L, ..., 1 in the given order, the declared order of the column, or value order."""
     column = table.schema.column(name)
     order = list(orders.get(name) or column.levels_declared or column.levels)
     absent = [level for level in column.levels if level not in order]

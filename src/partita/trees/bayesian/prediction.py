@@ -1,4 +1,4 @@
-"""The part of a Bayesian tree that answers questions about new rows: the nodes from the root to the clusters."""
+"""The part of a Bayesian tree that prediction needs, the nodes from the root to the clusters, and its storage."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from partita.table import Schema
 from partita.trees.bayesian.cut import descend, upper_nodes
 from partita.trees.bayesian.merging import Leaves, Merges, node_sums
 
-__all__ = ["Answering", "answering", "probabilities", "restore_state", "saved_state"]
-
-CELLS = 1 << 22  # (rows x nodes) that are held at a time
+CHUNK_CELLS = 1 << 22  # rows x nodes that are computed at a time
 SAVED = (
     "labels_",
     "confidence_",
+    "confidence_kind_",
     "linkage_",
     "log_odds_",
     "lower_bound_",
@@ -34,7 +33,7 @@ SAVED = (
 )
 
 
-class Answering(NamedTuple):
+class UpperTree(NamedTuple):
     """Clusters 0 to K - 1 and the K - 1 nodes above them, each after its children.
 
     Statistics [statistic, node] of each block, sizes of the nodes, the children of the nodes above, and the log odds
@@ -59,8 +58,8 @@ class Answering(NamedTuple):
         return profile_columns(self.blocks, Statistics(self.sizes[:K], S, 0.0, 0.0, 0.0), schema)
 
 
-def answering(merges: Merges, nodes: np.ndarray, leaves: Leaves, blocks: Sequence[Block]) -> Answering:
-    """What a tree that is cut at ``nodes`` has to keep."""
+def upper_tree(merges: Merges, nodes: np.ndarray, leaves: Leaves, blocks: Sequence[Block]) -> UpperTree:
+    """The part of a tree above and including the clusters ``nodes``."""
     m = len(leaves.n)
     above = upper_nodes(merges, nodes)
     kept = np.concatenate([nodes, above])
@@ -70,25 +69,25 @@ def answering(merges: Merges, nodes: np.ndarray, leaves: Leaves, blocks: Sequenc
     pairs = name[merges.children[above - m]].reshape(-1, 2)
     bare = tuple(block._replace(data=None) for block in blocks)
     sizes = node_sums(merges.children, leaves.n)[kept]
-    return Answering(bare, S, sizes, pairs, merges.log_odds[above - m])
+    return UpperTree(bare, S, sizes, pairs, merges.log_odds[above - m])
 
 
 def probabilities(
-    found: Answering, blocks: Sequence[Block], n_rows: int, own: np.ndarray | None = None
+    found: UpperTree, blocks: Sequence[Block], n_rows: int, own: np.ndarray | None = None
 ) -> np.ndarray:
-    """Probability of each cluster for each row, [row, cluster]; with ``own`` only that of each row's own label."""
+    """Probability of each cluster for each row, [row, cluster]; with labels ``own`` only that of each row's label."""
     K = found.n_clusters
     score = predictive(blocks, found.S, np.log(found.sizes))
     out = np.empty((n_rows, K) if own is None else n_rows)
-    for rows in row_chunks(n_rows, max(CELLS // (2 * K), 1)):
+    for rows in row_chunks(n_rows, max(CHUNK_CELLS // (2 * K), 1)):
         P, _ = descend(score(rows), found.pairs, found.log_odds)
         out[rows] = P if own is None else P[np.arange(len(rows)), own[rows]]
     return out
 
 
 def saved_state(model: Any) -> dict[str, Any]:
-    """Everything that ``predict`` and the attributes need."""
-    found = model._answering
+    """The state of a fitted estimator, for a model file."""
+    found = model._upper_tree
     blocks = [
         {"family": entry_of(b.family).name, "hyper": list(b.family), "columns": list(b.columns)}
         for b in found.blocks
@@ -102,29 +101,29 @@ def saved_state(model: Any) -> dict[str, Any]:
 
 
 def restore_state(model: Any, state: dict[str, Any]) -> None:
-    """Make a fresh estimator the fitted one; parts that do not fit together are refused."""
+    """Restore a fitted estimator; a state that is not consistent is refused."""
     model._remember(Schema.from_dict(state["schema"]))
     model.fit_report_ = FitReport.from_list(state["report"])
     blocks = tuple(
         Block(family_entry(b["family"]).cls(*b["hyper"]), None, tuple(b["columns"])) for b in state["blocks"]
     )
     nodes = state["nodes"]
-    found = Answering(blocks, tuple(nodes["S"]), nodes["sizes"], nodes["pairs"], nodes["log_odds"])
+    found = UpperTree(blocks, tuple(nodes["S"]), nodes["sizes"], nodes["pairs"], nodes["log_odds"])
     _check(found, model.schema_)
-    model._answering = found
+    model._upper_tree = found
     for name in SAVED:
         setattr(model, name, state[name])
     model._describe()
 
 
-def _check(found: Answering, schema: Schema) -> None:
+def _check(found: UpperTree, schema: Schema) -> None:
     K = found.n_clusters
     check_array("pairs", found.pairs, (K - 1, 2), np.int64)
     check_array("odds", found.log_odds, (K - 1,))
     check_array("sizes", found.sizes, (2 * K - 1,))
     later = K + np.arange(K - 1)[:, None]
     if not ((found.pairs >= 0) & (found.pairs < later)).all():
-        raise ValueError("the nodes above the clusters are no tree")
+        raise ValueError("the nodes above the clusters are not a tree")
     for block, S in zip(found.blocks, found.S, strict=True):
         check_family(block, schema)
         check_array(f"statistics of {type(block.family).__name__}", S, (n_stats(block.family), 2 * K - 1))
