@@ -18,14 +18,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
 from partita.consensus import CSPA, HBGF, HGPA, LWEA, MCLA, BipartiteModularity
-from partita.consensus.graphs.bipartite import spectral_embedding
-from partita.consensus.graphs.communities import bipartite_communities, bipartite_modularity
-from partita.consensus.graphs.cut_balance import mean_nmi
-from partita.consensus.graphs.meta_clusters import jaccard_graph
+from partita.consensus.graphs.bipartite_modularity import bipartite_communities, bipartite_modularity
+from partita.consensus.graphs.cspa import coassociation_graph
+from partita.consensus.graphs.graph_cuts import mean_nmi
+from partita.consensus.graphs.hbgf import spectral_embedding
+from partita.consensus.graphs.mcla import jaccard_graph
 from partita.consensus.graphs.partitioner import cut_graph, cut_hypergraph, edge_cut
-from partita.consensus.graphs.similarity_graph import coassociation_graph
-from partita.consensus.linkage.cluster_uncertainty import cluster_uncertainty
 from partita.consensus.linkage.joining import pooled_links
+from partita.consensus.linkage.lwea import cluster_uncertainty
 from partita.estimator import DataWarning
 from partita.labels import canonical, one_hot, set_partitions, signatures
 

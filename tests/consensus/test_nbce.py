@@ -7,7 +7,7 @@ import pytest
 
 import partita
 from partita import NBCE
-from partita.consensus.evidence_size import independent_votes
+from partita.consensus.member_statistics import independent_members
 from partita.estimator import DataWarning
 from partita.metrics import adjusted_rand
 
@@ -83,12 +83,12 @@ def copies_of_few(seed=0):
 def test_votes_of_copies_are_those_of_the_originals():
     z, Y = copies_of_few()
     ones = np.ones(len(Y))
-    votes = independent_votes(z, Y, np.full(20, 3), ones, np.ones(20))
+    votes = independent_members(z, Y, np.full(20, 3), ones, np.ones(20))
     assert 3.5 < votes < 6.5
-    weighted = independent_votes(z, Y[:, ::4], np.full(5, 3), ones, np.ones(5))
+    weighted = independent_members(z, Y[:, ::4], np.full(5, 3), ones, np.ones(5))
     assert votes == pytest.approx(weighted, rel=1e-6)
     # four columns of weight 1/4 are one member
-    quarters = independent_votes(z, Y, np.full(20, 3), ones, np.full(20, 0.25))
+    quarters = independent_members(z, Y, np.full(20, 3), ones, np.full(20, 0.25))
     assert quarters == pytest.approx(weighted, rel=1e-6)
 
 
@@ -99,7 +99,7 @@ def test_estimated_evidence_does_not_follow_copies():
     assert 0.15 < honest.evidence_ < 0.4
     assert abs(honest.n_clusters_ - 3) < abs(literal.n_clusters_ - 3)
     assert adjusted_rand(honest.labels_, z) > adjusted_rand(literal.labels_, z)
-    assert "independent_votes" in honest.fit_report_
+    assert "independent_members" in honest.fit_report_
     assert np.allclose(honest.member_weights_, honest.evidence_)
 
 

@@ -21,14 +21,13 @@ from partita.consensus.labelings import (
     other_negatives,
     reading_options,
 )
+from partita.consensus.member_statistics import log_label_probabilities
 from partita.consensus.out_of_core import label_silent, read_parted
 from partita.estimator import FitReport, TableEstimator, as_generator
 from partita.execution import BlockSource, PartData, find_blocks
 from partita.fitting.out_of_core import predict_blocks
 from partita.labels import label_histograms, signatures
 from partita.table import Schema, read_table
-
-__all__ = ["ConsensusEstimator", "Found"]
 
 BLOCK_ROWS = 1 << 16  # rows that are scored at a time
 SMOOTHING = 0.5  # pseudo-count of a label where new rows are compared with finished clusters
@@ -269,12 +268,9 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
             labels, labelings.codes, labelings.n_levels, weights=labelings.weights, n_clusters=K
         )
         sizes = np.bincount(labels, labelings.weights, minlength=K)
-        totals = np.add.reduceat(counts, offsets[:-1], axis=1)
-        theta = np.log(counts + SMOOTHING) - np.repeat(
-            np.log(totals + SMOOTHING * labelings.n_levels), labelings.n_levels, axis=1
-        )
+        log_probabilities = log_label_probabilities(counts, offsets, SMOOTHING)
         powers = np.repeat(labelings.member_weights, labelings.n_levels)
-        self._histogram_scores = np.ascontiguousarray((powers * theta).T)
+        self._histogram_scores = np.ascontiguousarray((powers * log_probabilities).T)
         self._histogram_offsets = offsets[:-1]
         self._histogram_shares = np.log(np.maximum(sizes, SMOOTHING) / sizes.sum())
 

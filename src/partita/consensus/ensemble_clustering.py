@@ -26,8 +26,6 @@ from partita.estimator import DataWarning, FitReport, TableEstimator, as_generat
 from partita.estimator.storage import part_state, restore_part
 from partita.table import Schema
 
-__all__ = ["EnsembleClustering"]
-
 # notes on the label matrix that say nothing about the user's table: holes are objects that a member did not draw
 OF_OUR_MAKING = ("missing_code", "missing", "kinds", "constant")
 

@@ -22,17 +22,6 @@ import numpy as np
 from partita.dispatch import kernel
 from partita.families.special import log_gamma_and_digamma
 
-__all__ = [
-    "Cells",
-    "count_table",
-    "fold_in",
-    "lay_out",
-    "level_sums",
-    "log_predictive_rows",
-    "nearest_seed",
-    "seed_table",
-]
-
 SEED_SAMPLE = 1000  # rows among which seeds are chosen
 FOLD_PASSES, FOLD_TOL = 200, 1e-6
 

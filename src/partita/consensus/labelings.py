@@ -12,17 +12,6 @@ from partita.table import Note, Schema, Table
 from partita.table.levels import code_dtype
 from partita.table.notes import list_names
 
-__all__ = [
-    "NOISE",
-    "Labelings",
-    "Members",
-    "choose_members",
-    "code_members",
-    "gather",
-    "open_members",
-    "reading_options",
-]
-
 NOISE = ("missing", "cluster", "singletons")
 # what a table says of its columns, and a label matrix says otherwise
 REPLACED = ("constant", "identifier")

@@ -29,8 +29,6 @@ from partita.execution import (
 from partita.execution.columns import GridParts
 from partita.table import Schema, Table, read_table
 
-__all__ = ["label_silent", "read_parted"]
-
 CLUSTERS = 30  # that the time of a pass is estimated for, where their number is not given
 
 

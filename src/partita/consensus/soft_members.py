@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["DRAWS", "Expanded", "draw_labels", "expand_members", "holds_memberships"]
-
 DRAWS = 5  # hard members that stand for a soft one
 SUM_TOLERANCE = 1e-6
 

@@ -13,7 +13,15 @@ from partita.ensembles.agreement import (
     select_members,
 )
 from partita.ensembles.features import Features, Scaling, learn_scaling, read_features, scaled
-from partita.ensembles.generating import Member, MemberProgress, Recipe, fit_members, generate
+from partita.ensembles.generating import (
+    Member,
+    MemberProgress,
+    Recipe,
+    fit_members,
+    generate,
+    member_from_state,
+    member_state,
+)
 from partita.ensembles.named import (
     bootstrap_ensemble,
     kmeans_ensemble,
@@ -22,7 +30,6 @@ from partita.ensembles.named import (
     subspace_ensemble,
 )
 from partita.ensembles.noise import add_label_noise, noisy_copies
-from partita.ensembles.saving import member_from_state, member_state
 
 __all__ = [
     "Description",

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from partita.labels import one_hot
 from partita.labels.checks import integer_labels
-
-__all__ = ["Description", "describe", "medoid_member", "pairwise_agreement", "select_members"]
+from partita.labels.information import normalized_information
 
 Matrix = NDArray[np.float64]
 
@@ -101,29 +100,11 @@ def _adjusted_rand(tables: Matrix, starts: NDArray[np.int64]) -> Matrix:
     return index
 
 
-def _normalized_information(tables: Matrix, starts: NDArray[np.int64]) -> Matrix:
-    rows = np.add.reduceat(tables, starts, axis=1)
-    total = rows.sum(axis=0)
-    joint = np.add.reduceat(_x_log_x(tables).sum(axis=0), starts)
-    first, second = _x_log_x(rows).sum(axis=0), np.add.reduceat(_x_log_x(tables.sum(axis=0)), starts)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        entropies = 2 * np.log(total) - (first + second) / total
-        information = np.maximum(np.log(total) + (joint - first - second) / total, 0.0)
-        index = 2 * information / entropies
-    index[entropies <= 1e-15] = 1.0
-    index[total == 0] = np.nan
-    return index
-
-
 def _pairs(n: Matrix) -> Matrix:
     return n * (n - 1) / 2
 
 
-def _x_log_x(x: Matrix) -> Matrix:
-    return x * np.log(np.where(x > 0, x, 1.0))
-
-
-SCORES = {"ari": _adjusted_rand, "nmi": _normalized_information}
+SCORES = {"ari": _adjusted_rand, "nmi": normalized_information}
 
 
 def describe(Y: ArrayLike, score: str = "ari") -> Description:

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from partita.execution import check_memory, find_blocks, read_whole
 from partita.table import Schema, Table, read_table
 
-__all__ = ["Features", "Scaling", "learn_scaling", "read_features", "scaled"]
-
 
 class Scaling(NamedTuple):
     """How the columns of a table become features: one entry a feature."""

@@ -12,12 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partita.ensembles.features import Features, read_features
-from partita.ensembles.members import ALGORITHMS, QUADRATIC, Fit, Rows, fit_algorithm
+from partita.ensembles.members import (
+    ALGORITHMS,
+    QUADRATIC,
+    DiagonalGaussians,
+    Fit,
+    NearestCenter,
+    NearestRow,
+    Rows,
+    fit_algorithm,
+)
 from partita.ensembles.noise import add_label_noise
 from partita.ensembles.seeds import member_seeds
 from partita.execution import make_executor, one_thread_each
-
-__all__ = ["Member", "MemberProgress", "Recipe", "fit_members", "generate"]
 
 SPACES = ("all", "subspace", "projection")
 LEAST_SUBSPACE = 3  # features, as in the LACA paper
@@ -324,3 +331,32 @@ def _problems_of_n_clusters(asked: Any) -> Iterator[str]:
         yield f"n_clusters is {asked!r}: give whole numbers from 1 up"
     elif isinstance(asked, tuple) and (len(asked) != 2 or asked[0] > asked[1]):
         yield f"n_clusters is {asked!r}: a pair (low, high) with low <= high; a list is taken in turn"
+
+
+# ---- storage --------------------------------------------------------------------------------------------------
+
+PREDICTORS = {cls.__name__: cls for cls in (NearestCenter, NearestRow, DiagonalGaussians)}
+
+
+def member_state(member: Member) -> dict[str, Any]:
+    """What a file holds of a member.
+
+    Examples
+    --------
+    >>> member = Member(np.array([0, 1]), None, None, NearestCenter(np.array([[0.0], [1.0]])))
+    >>> member_from_state(member_state(member)).predict(np.array([[0.9]]))
+    array([1])
+    """
+    name = type(member.predictor).__name__
+    if name not in PREDICTORS:
+        raise ValueError(
+            f"a member is a {type(member.predictor.model).__name__}, which no file can hold: pickle the estimator, or "
+            "use members by name"
+        )
+    return {**member._asdict(), "predictor": {"rule": name, **member.predictor._asdict()}}
+
+
+def member_from_state(saved: dict[str, Any]) -> Member:
+    """The inverse of ``member_state``."""
+    fields = dict(saved["predictor"])
+    return Member(**{**saved, "predictor": PREDICTORS[fields.pop("rule")](**fields)})

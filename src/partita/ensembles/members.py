@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from partita.labels import canonical
 
-__all__ = ["ALGORITHMS", "Fit", "fit_algorithm"]
-
 Labels = NDArray[np.int64]
 Rows = NDArray[np.float64]
 N_NEIGHBORS = 10  # of the graph that spectral clustering cuts

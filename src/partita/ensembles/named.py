@@ -9,14 +9,6 @@ from numpy.typing import NDArray
 
 from partita.ensembles.generating import generate
 
-__all__ = [
-    "bootstrap_ensemble",
-    "kmeans_ensemble",
-    "mixed_ensemble",
-    "projection_ensemble",
-    "subspace_ensemble",
-]
-
 SHARES_OF_CLASSES = (0.5, 0.75, 1.0, 1.5, 2.0)
 
 

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from partita.ensembles.seeds import as_generator
 from partita.labels.checks import MISSING, integer_labels
 
-__all__ = ["add_label_noise", "noisy_copies"]
-
 
 def add_label_noise(labels: ArrayLike, share: float, *, random_state: Any = None) -> NDArray[np.int64]:
     """Change the labels of a share of the objects of every member.

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_generator", "member_seeds"]
-
 
 def as_generator(random_state: Any) -> np.random.Generator:
     """A generator from None, an int, a RandomState, a Generator or a SeedSequence.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
-__all__ = ["LARGEST", "SMALLEST", "fit_alpha", "log_memberships", "walk_alpha"]
-
 # below, exp(digamma) of two small numbers underflows and labels have no latent cluster left
 SMALLEST, LARGEST = 0.005, 1e4
 NEWTON_STEPS, HALVINGS = 20, 20

@@ -21,8 +21,6 @@ import numpy as np
 
 from partita.dispatch import kernel
 
-__all__ = ["LabelTree", "cut_tree", "grow_tree", "sample_signatures"]
-
 APART = 1e12  # the loss where no member saw both sides
 LARGEST_TABLE = 1 << 22
 

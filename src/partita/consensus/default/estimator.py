@@ -13,11 +13,9 @@ from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.default.pair_probabilities import PairProbabilities
 from partita.consensus.default.pipeline import CHANCE, Answer, find_consensus
 from partita.consensus.default.tempered import log_joint
-from partita.consensus.evidence_size import relative_weights
 from partita.consensus.labelings import Labelings
+from partita.consensus.member_statistics import relative_weights
 from partita.labels import signatures
-
-__all__ = ["Consensus"]
 
 SURE = 30.0  # log odds of a row whose labels are all those of one cluster, where members never disagree
 POOR = 0.02  # share of a member's pairs below which the report lists it

@@ -15,12 +15,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import entr, xlogy
 
 from partita.consensus.default.bottleneck import LabelTree, cut_tree
 from partita.dispatch import kernel
-
-__all__ = ["Curve", "cut_curve", "member_pairs", "pair_information", "resampled_cuts"]
+from partita.labels.information import binary_entropy, pair_information
 
 GRANULARITY = 0.5  # members count by information / entropy ** this: 0 favours coarse members, 1 fine ones
 TINY = 1e-9
@@ -48,28 +46,6 @@ class Curve(NamedTuple):
     def scores(self) -> np.ndarray:
         """The mean margin of each cut, [C]."""
         return self.margin @ (self.weights / self.weights.sum())
-
-
-def pair_information(together: np.ndarray, inside: np.ndarray, joined: np.ndarray, pairs: np.ndarray):
-    """Mutual information of "together in z" and "together in Y" over the pairs of objects that Y saw, in nats.
-
-    Parameters
-    ----------
-    together, inside, joined, pairs : arrays that broadcast
-        Numbers of pairs: together in both, in z, in Y; and all.
-
-    Examples
-    --------
-    >>> float(pair_information(2.0, 2.0, 2.0, 6.0).round(4))  # equal partitions: the entropy of 1/3
-    0.6365
-    >>> float(pair_information(1.0, 2.0, 3.0, 6.0))  # independent answers
-    0.0
-    """
-    pairs = np.maximum(pairs, TINY)
-    both, p, q = together / pairs, inside / pairs, joined / pairs
-    cells = (both, p - both, q - both, 1.0 - p - q + both)
-    entropy = sum(entr(np.maximum(cell, 0.0)) for cell in cells)
-    return np.maximum(_entropy(p) + _entropy(q) - entropy, 0.0)
 
 
 def member_pairs(codes: np.ndarray, weights: np.ndarray, n_levels: np.ndarray):
@@ -111,7 +87,7 @@ def cut_curve(
     s, M = codes.shape
     K = np.arange(2, min(largest, s) + 1)
     joined, pairs = member_pairs(codes, weights, n_levels)
-    entropy = _entropy(joined / np.maximum(pairs, TINY))
+    entropy = binary_entropy(joined / np.maximum(pairs, TINY))
     information = pair_information(tree.together[s - K], tree.inside[s - K], joined, pairs)
     v = _weights_by_quality(information, entropy, np.asarray(member_weights, dtype=float))
     margin = np.zeros((len(K), M))
@@ -156,10 +132,6 @@ def resampled_cuts(curve: Curve, evidence: float, rng: np.random.Generator, n_dr
 
 def _within(counts):
     return np.maximum(counts * (counts - 1.0) / 2.0, 0.0)
-
-
-def _entropy(p):
-    return -xlogy(p, p) - xlogy(1.0 - p, np.maximum(1.0 - p, TINY))
 
 
 @kernel

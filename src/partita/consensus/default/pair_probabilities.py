@@ -11,8 +11,6 @@ from scipy.sparse.linalg import LinearOperator
 from partita.execution import check_memory
 from partita.labels import Coassociation
 
-__all__ = ["PairProbabilities"]
-
 BLOCK_ENTRIES = 1 << 22
 
 

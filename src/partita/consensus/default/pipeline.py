@@ -12,10 +12,8 @@ import numpy as np
 
 from partita.consensus.default.bottleneck import cut_tree, grow_tree, sample_signatures
 from partita.consensus.default.pair_information import Curve, cut_curve, resampled_cuts
-from partita.consensus.default.tempered import Softened, agreement, soften
-from partita.consensus.evidence_size import independent_votes
-
-__all__ = ["Answer", "Leaves", "chance_share", "find_consensus", "pick_leaves"]
+from partita.consensus.default.tempered import Softened, soften
+from partita.consensus.member_statistics import independent_members, own_agreement
 
 LEAVES = 2000  # distinct rows of the tree, at most
 MANY_CELLS = 400_000  # rows x members of the tree, above this fewer rows
@@ -168,13 +166,13 @@ def _common_share(curve: Curve, n_clusters: int, member_weights: np.ndarray) -> 
 
 def _several(found: Answer, at_least, z, leaves: Leaves, codes, weights, n_levels, v, rng) -> Answer:
     """Memberships of all rows from the cut of the leaves; the cut itself where EM leaves too few clusters."""
-    evidence = independent_votes(z, leaves.codes, n_levels, leaves.weights, v)
+    evidence = independent_members(z, leaves.codes, n_levels, leaves.weights, v)
     model = soften(z, leaves.rows, codes, weights, n_levels, v, evidence)
     labels, certainty = model.labels, model.certainty
     if len(np.unique(labels)) < at_least:
         labels = labels.copy()
         labels[leaves.rows] = z
-    own = agreement(labels, codes, weights, n_levels, v)
+    own = own_agreement(labels, codes, n_levels, weights, v)
     return found._replace(
         labels=labels,
         confidence=(certainty + own) / 2.0,
@@ -186,9 +184,9 @@ def _several(found: Answer, at_least, z, leaves: Leaves, codes, weights, n_level
 
 def _one_cluster(found: Answer, codes, weights, n_levels, member_weights) -> Answer:
     z = np.zeros(len(codes), np.int64)
-    own = agreement(z, codes, weights, n_levels, member_weights)
+    own = own_agreement(z, codes, n_levels, weights, member_weights)
     return found._replace(
-        confidence=own, evidence=independent_votes(z, codes, n_levels, weights, member_weights)
+        confidence=own, evidence=independent_members(z, codes, n_levels, weights, member_weights)
     )
 
 

@@ -1,9 +1,10 @@
-"""Memberships from members that repeat each other: EM in which all labels together count as a few.
+"""Tempered EM: memberships where the labels of an object are not independent given its cluster.
 
-A mixture of label rows takes every member for fresh evidence. Members of an ensemble are not: given the clusters their
-labels still move together. So the likelihood of a row is taken to the power that leaves it the evidence of W
-independent labels, W being what the members are worth (:func:`partita.consensus.evidence_size.independent_votes`).
-With W = M this is Topchy, Jain and Punch's mixture (2004).
+A mixture of label rows treats every member as independent evidence. Members of an ensemble are not independent: given
+the clusters, their labels are still correlated. The likelihood of a row is therefore raised to the power that leaves
+it the evidence of W independent labels, where W is the number of independent members
+(:func:`partita.consensus.member_statistics.independent_members`). With W = M this is the mixture of Topchy, Jain and
+Punch (2004).
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from partita.consensus.member_statistics import log_label_probabilities
 from partita.dispatch import kernel
-
-__all__ = ["Softened", "agreement", "log_joint", "soften"]
 
 SMOOTHING = 0.05  # pseudo-count of a label
 MAX_PASSES = 30
@@ -77,7 +77,10 @@ def soften(
     n_iter, moved = 0, np.inf
     while n_iter < max_passes and moved > MOVED:
         n_iter += 1
-        log_shares, log_theta = _log_shares(sizes), _log_theta(counts, offsets)
+        log_shares, log_theta = (
+            _log_shares(sizes),
+            log_label_probabilities(counts, offsets, SMOOTHING, axis=0),
+        )
         new, new_sizes = np.zeros_like(counts), np.zeros(K)
         _pass(
             codes,
@@ -112,31 +115,6 @@ def log_joint(codes: np.ndarray, log_shares, log_theta, offsets, powers, evidenc
     return log_shares + temper[:, None] * likelihood
 
 
-def agreement(z: np.ndarray, codes: np.ndarray, weights, n_levels, member_weights) -> np.ndarray:
-    """Share of the members that put an object with another object of its cluster, on average over those.
-
-    An object alone in its cluster, or without a member that saw another one, has 0.
-
-    Examples
-    --------
-    >>> agreement(
-    ...     np.array([0, 0, 1]), np.array([[0, 0], [0, 1], [1, 2]]), np.ones(3), np.array([2, 3]), np.ones(2)
-    ... )
-    array([0.5, 0.5, 0. ])
-    """
-    offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
-    counts = _counts(z, codes, weights, offsets, int(z.max()) + 1)
-    totals = np.add.reduceat(counts, offsets[:-1], axis=0)
-    same, seen_by = np.zeros(len(z)), np.zeros(len(z))
-    for m in range(codes.shape[1]):
-        seen = codes[:, m] >= 0
-        same[seen] += member_weights[m] * (
-            counts[offsets[m] + codes[seen, m].astype(np.int64), z[seen]] - 1.0
-        )
-        seen_by[seen] += member_weights[m] * (totals[m, z[seen]] - 1.0)
-    return np.clip(np.divide(same, seen_by, out=np.zeros(len(z)), where=seen_by > 1e-9), 0.0, 1.0)
-
-
 def _counts(z, codes, weights, offsets, K) -> np.ndarray:
     """Weight of every (label, cluster), [levels, K]."""
     counts = np.zeros((int(offsets[-1]), K))
@@ -146,12 +124,6 @@ def _counts(z, codes, weights, offsets, K) -> np.ndarray:
         cells = codes[seen, m].astype(np.int64) * K + z[seen]
         counts[offsets[m] : offsets[m + 1]] = np.bincount(cells, weights[seen], minlength=J * K).reshape(J, K)
     return counts
-
-
-def _log_theta(counts: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    J = np.diff(offsets)
-    totals = np.add.reduceat(counts, offsets[:-1], axis=0) + SMOOTHING * J[:, None]
-    return np.log(counts + SMOOTHING) - np.repeat(np.log(totals), J, axis=0)
 
 
 def _log_shares(sizes: np.ndarray) -> np.ndarray:

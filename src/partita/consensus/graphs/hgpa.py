@@ -12,8 +12,6 @@ from partita.consensus.graphs.partitioner import cut_hypergraph
 from partita.consensus.labelings import Labelings
 from partita.labels import Signatures, one_hot
 
-__all__ = ["HGPA"]
-
 
 class HGPA(GraphCut):
     """Hypergraph partitioning: parts of bounded size that break as few of the members' clusters as possible.

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["cut_graph", "cut_hypergraph", "edge_cut", "whole_weights"]
-
 SMALLEST_SHARE = 0.02  # that a part is given as its goal; it may come out smaller
 LOOSE = 0.5
 LARGEST_SUM = 2**29  # METIS may have been built with 32-bit integers

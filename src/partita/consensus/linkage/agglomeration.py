@@ -23,18 +23,6 @@ from numpy.typing import NDArray
 
 from partita.dispatch import kernel
 
-__all__ = [
-    "Leaves",
-    "Link",
-    "Tree",
-    "agglomerate",
-    "cut",
-    "greedy_order",
-    "label_leaves",
-    "pair_link",
-    "scipy_linkage",
-]
-
 
 class Leaves(NamedTuple):
     """Label histograms of the leaves, as sparse rows: leaf i has weight `sizes[i]` in each of its columns.

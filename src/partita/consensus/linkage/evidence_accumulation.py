@@ -21,10 +21,8 @@ from partita.consensus.linkage.agglomeration import (
 from partita.consensus.linkage.joining import LeafSample, join, pooled_links, sample_leaves
 from partita.consensus.linkage.pair_links import complete_link, single_link
 from partita.consensus.linkage.tree_consensus import TREE_CLUSTERS, TreeConsensus, leaf_attributes
-from partita.consensus.own_agreement import own_agreement
+from partita.consensus.member_statistics import own_agreement
 from partita.labels import signatures
-
-__all__ = ["EvidenceAccumulation"]
 
 
 class EvidenceAccumulation(TreeConsensus):
@@ -139,7 +137,7 @@ class EvidenceAccumulation(TreeConsensus):
         leaf_of_row[leaves.rows] = np.arange(len(leaves.rows))
         return Found(
             labels[distinct.inverse],
-            own_agreement(labels[distinct.inverse], labelings),
+            own_agreement(labels[distinct.inverse], *labelings[:4]),
             n_components=K,
             clusters={TREE_CLUSTERS: np.arange(K)},
             attributes={

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from partita.labels import label_histograms
 
-__all__ = ["LeafSample", "average_links", "join", "pooled_links", "sample_leaves"]
-
 BLOCK_ENTRIES = 2**22
 
 

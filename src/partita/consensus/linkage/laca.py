@@ -14,13 +14,11 @@ from partita.consensus.labelings import Labelings
 from partita.consensus.linkage.agglomeration import scipy_linkage
 from partita.consensus.linkage.joining import average_links
 from partita.consensus.linkage.laca_search import LacaFit, laca
-from partita.consensus.linkage.pair_agreement import adjusted_agreement, pair_information
+from partita.consensus.linkage.pair_agreement import adjusted_agreement, member_information
 from partita.consensus.linkage.tree_consensus import TREE_CLUSTERS, TreeConsensus, leaf_attributes
-from partita.consensus.own_agreement import own_agreement
+from partita.consensus.member_statistics import own_agreement
 from partita.estimator import warn_user
 from partita.labels import Signatures, signatures
-
-__all__ = ["LACA"]
 
 # Members whose mean adjusted Rand index is below this, or not three standard errors above 0, agree by chance.
 CHANCE = 0.01
@@ -164,7 +162,7 @@ class LACA(TreeConsensus):
         ceiling = float(np.maximum(np.maximum(*fit.log_ratios), 0.0).sum())
         return Found(
             labels,
-            own_agreement(labels, labelings),
+            own_agreement(labels, *labelings[:4]),
             member_weights=_informed_weights(fit, labelings.member_weights),
             n_iter=fit.n_iter,
             converged=fit.converged,
@@ -246,7 +244,7 @@ def _note_chance(fit: LacaFit, report: Any) -> None:
 
 
 def _informed_weights(fit: LacaFit, given: np.ndarray) -> np.ndarray:
-    informed = given * pair_information(fit.counts)
+    informed = given * member_information(fit.counts)
     return informed * (given.sum() / informed.sum()) if informed.sum() > 0 else given
 
 

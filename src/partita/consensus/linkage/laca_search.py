@@ -30,8 +30,6 @@ from partita.consensus.linkage.pair_agreement import (
 )
 from partita.labels import canonical
 
-__all__ = ["LacaFit", "LogRatios", "laca", "log_ratios"]
-
 FINEST, COARSEST = 40, 20  # binary digits of the log ratios
 
 

@@ -6,14 +6,13 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from partita.consensus.labelings import Labelings
-from partita.consensus.linkage.cluster_uncertainty import cluster_uncertainty
 from partita.consensus.linkage.evidence_accumulation import EvidenceAccumulation
-from partita.labels import signatures
-
-__all__ = ["LWEA"]
+from partita.labels import one_hot, signatures
+from partita.labels.information import entropy
 
 CONSTRAINTS = {
     name: rule for name, rule in EvidenceAccumulation._parameter_constraints.items() if name != "link"
@@ -117,3 +116,34 @@ class LWEA(EvidenceAccumulation):
         )
         self.cluster_weights_ = np.exp(-entropies / self.theta)
         return super()._gains(labelings) * self.cluster_weights_
+
+
+# ---- uncertainty of clusters -------------------------------------------------------------------------------
+
+
+def cluster_uncertainty(
+    rows: NDArray[Any],
+    n_levels: NDArray[Any],
+    sizes: NDArray[np.float64],
+    member_weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Mean entropy, in bits, of the members' labels within each cluster of each member.
+
+    A member counts for a cluster by its weight, over the objects of the cluster that it saw. The result has one value
+    for each level of each member; 0 where the members do not tear the cluster.
+
+    Examples
+    --------
+    >>> rows = np.array([[0, 0], [0, 1], [1, 1]])
+    >>> cluster_uncertainty(rows, np.array([2, 2]), np.ones(3), np.ones(2)).tolist()
+    [0.5, 0.0, 0.0, 0.5]
+    """
+    ones, offsets = one_hot(rows, n_levels)
+    weighted = (ones * sizes[:, None]).tocsc()
+    entropies, weight = np.zeros((2, ones.shape[1]))
+    for m, power in enumerate(member_weights):
+        shared = (ones.T @ weighted[:, offsets[m] : offsets[m + 1]]).toarray()
+        seen = shared.sum(axis=1)
+        entropies += power * entropy(shared, axis=1) / np.log(2.0)
+        weight += power * (seen > 0)
+    return np.divide(entropies, weight, out=np.zeros_like(entropies), where=weight > 0)

@@ -13,19 +13,7 @@ from numpy.typing import NDArray
 
 from partita.dispatch import kernel
 from partita.labels import contingency
-
-__all__ = [
-    "CrossedMembers",
-    "PairCounts",
-    "Rates",
-    "adjusted_agreement",
-    "cross_members",
-    "fitted_rates",
-    "initial_rates",
-    "log_likelihood",
-    "pair_counts",
-    "pair_information",
-]
+from partita.labels.information import pair_information
 
 # Contingency tables above this many cells are mostly zeros and are counted sparsely.
 DENSE_CELLS = 4_000_000
@@ -163,30 +151,17 @@ def log_likelihood(counts: PairCounts, rates: Rates, member_weights: NDArray[np.
     return float(per_member @ member_weights)
 
 
-def pair_information(counts: PairCounts) -> NDArray[np.float64]:
-    """Mutual information of "together in the model" and "together in the member", in nats a pair.
-
-    It is 0 for a member that tells nothing: one cluster, all singletons, or labels at random.
+def member_information(counts: PairCounts) -> NDArray[np.float64]:
+    """Mutual information of "together in the model" and "together in the member" for each member, in nats per pair.
 
     Examples
     --------
-    >>> pair_information(PairCounts(*np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))).round(
-    ...     3
-    ... ).tolist()
+    >>> counts = PairCounts(*np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))
+    >>> member_information(counts).round(3).tolist()
     [0.693, 0.0]
     """
-    total = np.maximum(sum(counts), np.finfo(float).tiny)
-    a, b, c, d = (count / total for count in counts)
-    information = sum(
-        _x_log_ratio(cell, row * column)
-        for cell, row, column in ((a, a + b, a + c), (b, a + b, b + d), (c, c + d, a + c), (d, c + d, b + d))
-    )
-    return np.maximum(information, 0.0)
-
-
-def _x_log_ratio(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    seen = x > 0
-    return np.where(seen, x * np.log(np.where(seen, x, 1.0) / np.where(seen, y, 1.0)), 0.0)
+    both, in_model = counts.together_together, counts.together_together + counts.together_apart
+    return pair_information(both, in_model, both + counts.apart_together, sum(counts))
 
 
 def _crossed(

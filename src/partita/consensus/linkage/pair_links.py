@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from partita.consensus.linkage.agglomeration import Tree, greedy_order
 from partita.dispatch import kernel
 
-__all__ = ["complete_link", "likeness", "single_link"]
-
 BLOCK_ENTRIES = 2**22
 
 

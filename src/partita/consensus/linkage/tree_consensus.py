@@ -9,8 +9,6 @@ import numpy as np
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.labelings import Labelings
 
-__all__ = ["TREE_CLUSTERS", "TreeConsensus", "leaf_attributes"]
-
 TREE_CLUSTERS = "_tree_clusters"  # the cluster of the tree that each cluster of the answer is
 
 

@@ -16,8 +16,6 @@ from partita.families.contract import n_parameters
 from partita.labels import label_histograms
 from partita.labels.matrices import Histograms
 
-__all__ = ["CRITERIA", "log_regret"]
-
 
 def bic(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> float:
     """Bayes' information criterion; n is the sum of the weights."""

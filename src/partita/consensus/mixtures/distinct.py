@@ -16,8 +16,6 @@ from partita.execution import BLOCK_ROWS, PartData, Parts
 from partita.execution.columns import GridParts
 from partita.labels import signatures
 
-__all__ = ["Rows", "distinct_rows"]
-
 WORTH = 0.75  # distinct rows, as a share of all, up to which they are walked over instead
 MOST_BYTES = 1 << 28  # of distinct rows that are held, a byte a label
 MOST_MERGED = 1 << 25  # the same for a matrix in parts, whose merging takes several times as much

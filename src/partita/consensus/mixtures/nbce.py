@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import Found
-from partita.consensus.evidence_size import independent_votes, relative_weights
 from partita.consensus.labelings import Labelings
+from partita.consensus.member_statistics import independent_members, relative_weights
 from partita.consensus.mixtures.distinct import Rows, distinct_rows
 from partita.consensus.mixtures.label_mixtures import PSEUDO_COUNT, LabelMixture, label_block
 from partita.consensus.mixtures.nbce_notes import (
@@ -72,7 +72,7 @@ class NBCE(LabelMixture):
         a member with the power 1/10 are exactly one member). "independent": 1, as in the paper. A number in (0, 1]
         counts each member as that much of a vote. "estimated": as much as makes the members' joint surprise what
         independent members' would be, given a first partition
-        (:func:`partita.consensus.evidence_size.independent_votes`).
+        (:func:`partita.consensus.member_statistics.independent_members`).
     n_clusters : int, optional
         The number of clusters, where it is known (some of them may stay empty).
     max_clusters : int, optional
@@ -294,10 +294,10 @@ class NBCE(LabelMixture):
             block = self._block(rows.codes, labelings, power * weights)
             fitted = self._run("vb", block, rows, labelings, rng, n_init=1)
             z = _assign(fitted, block._replace(family=fitted.families[0]), len(rows.weights)).labels
-            votes = independent_votes(z, rows.codes, labelings.n_levels, rows.weights, weights)
+            votes = independent_members(z, rows.codes, labelings.n_levels, rows.weights, weights)
             power = votes / labels
         self.fit_report_.add(
-            "independent_votes",
+            "independent_members",
             f"the {labels:.3g} labels that an object has are worth {votes:.3g} independent votes: each counts "
             f"{power:.3g}",
         )

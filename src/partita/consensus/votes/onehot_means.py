@@ -17,8 +17,6 @@ import numpy as np
 from partita.consensus.label_layout import Cells, count_table, level_sums, nearest_seed
 from partita.dispatch import kernel
 
-__all__ = ["Means", "assign", "best_means", "centres", "mean_share", "utility"]
-
 
 class Means(NamedTuple):
     """Where k-means ended."""

@@ -15,8 +15,6 @@ from partita.consensus.votes.onehot_means import best_means, centres, mean_share
 from partita.estimator import warn_user
 from partita.labels import signatures
 
-__all__ = ["QMI"]
-
 
 class QMI(ConsensusEstimator):
     """Consensus of the highest quadratic mutual information with the members.
