@@ -124,7 +124,7 @@ def test_a_sample_of_rows_gives_nearly_the_exact_answer():
     rng = np.random.default_rng(0)
     z = rng.integers(5, size=1500)
     Y = np.where(rng.random((1500, 10)) < 0.25, rng.integers(6, size=(1500, 10)), z[:, None])
-    exact, reduced = fit(Y, n_clusters=5), fit(Y, n_clusters=5, max_signatures=400, random_state=0)
+    exact, reduced = fit(Y, n_clusters=5), fit(Y, n_clusters=5, max_exact=400, random_state=0)
     assert "reduced" in reduced.fit_report_
     ari = adjusted_rand_score(exact.labels_, reduced.labels_)
     print(f"ARI of the reduced run to the exact one: {ari:.3f}")

@@ -121,7 +121,7 @@ def test_nearest_rows_are_kept():
 def test_too_many_pairs_are_refused_before_they_are_made():
     Y = np.random.default_rng(0).integers(9, size=(12000, 6))
     with pytest.raises(MemoryError, match="smaller n_neighbors"):
-        CSPA(3, n_neighbors=None, max_signatures=20000).fit(Y)
+        CSPA(3, n_neighbors=None, max_exact=20000).fit(Y)
 
 
 @needs_metis
@@ -198,7 +198,7 @@ def test_lwea_is_average_link_on_the_weighted_coassociation(holes):
     agreed, seen, weights = naive.naive_locally_weighted(Y, 0.4)
     model = fitted(LWEA(3), Y)
     np.testing.assert_allclose(model.cluster_weights_, weights, atol=1e-12)
-    clusters = {leaf: np.flatnonzero(model.leaves_ == leaf) for leaf in range(model.leaves_.max() + 1)}
+    clusters = {leaf: np.flatnonzero(model.row_leaves_ == leaf) for leaf in range(model.row_leaves_.max() + 1)}
     n = len(clusters)
     for t, (u, v, distance, _) in enumerate(model.linkage_):
         links = {
@@ -306,7 +306,7 @@ def test_a_sample_of_rows_gives_nearly_the_exact_answer():
     rng = np.random.default_rng(0)
     z = rng.integers(5, size=1500)
     Y = np.where(rng.random((1500, 10)) < 0.25, rng.integers(6, size=(1500, 10)), z[:, None])
-    exact, reduced = (CSPA(5, max_signatures=n, random_state=0).fit(Y) for n in (10000, 300))
+    exact, reduced = (CSPA(5, max_exact=n, random_state=0).fit(Y) for n in (10000, 300))
     assert "reduced" in reduced.fit_report_ and "reduced" not in exact.fit_report_
     ari = adjusted_rand_score(exact.labels_, reduced.labels_)
     print(f"CSPA: ARI of the reduced run to the exact one {ari:.3f}")

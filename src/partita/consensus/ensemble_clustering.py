@@ -60,7 +60,7 @@ class EnsembleClustering(ClusterMixin, TableEstimator):
         What a member sees of the columns.
     rows : {"all", "bootstrap"} or float, default "all"
         Which objects a member sees: all, a bootstrap sample, or a share of them. Those it does not see miss its label.
-    max_rows : int, default 2000
+    max_exact : int, default 2000
         "ward" and "spectral" see a sample of this size of a larger table.
     kinds : None, str, mapping or sequence, optional
         Kinds of columns ("real", "count", "binary", "categorical", "ignore"); what is left out is inferred.
@@ -121,7 +121,7 @@ class EnsembleClustering(ClusterMixin, TableEstimator):
         "member_clusters": "no_validation",
         "space": [StrOptions({"all", "subspace", "projection"})],
         "rows": [StrOptions({"all", "bootstrap"}), Interval(Real, 0, 1, closed="right")],
-        "max_rows": [Interval(Integral, 2, None, closed="left")],
+        "max_exact": [Interval(Integral, 2, None, closed="left")],
         "kinds": "no_validation",
         "standardize": ["boolean"],
         "handle_unknown": [StrOptions({"missing", "error"})],
@@ -141,7 +141,7 @@ class EnsembleClustering(ClusterMixin, TableEstimator):
         member_clusters=None,
         space="all",
         rows="all",
-        max_rows=2000,
+        max_exact=2000,
         kinds=None,
         standardize=True,
         handle_unknown="missing",
@@ -157,7 +157,7 @@ class EnsembleClustering(ClusterMixin, TableEstimator):
         self.member_clusters = member_clusters
         self.space = space
         self.rows = rows
-        self.max_rows = max_rows
+        self.max_exact = max_exact
         self.kinds = kinds
         self.standardize = standardize
         self.handle_unknown = handle_unknown
@@ -188,7 +188,7 @@ class EnsembleClustering(ClusterMixin, TableEstimator):
             features = Features(scaled(table, self._scaling), self._scaling, table.schema)
             rng = as_generator(self.random_state)
             recipe = Recipe(
-                self.base, self.member_clusters, self.space, self.rows, "missing", max_rows=self.max_rows
+                self.base, self.member_clusters, self.space, self.rows, "missing", max_exact=self.max_exact
             )
             self.members_ = fit_members(
                 features, recipe, self.n_members, rng, self.n_jobs, self.callback, self.verbose

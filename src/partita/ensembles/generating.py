@@ -39,7 +39,7 @@ class Recipe(NamedTuple):
     rows: str | float = "all"
     left_out: str = "missing"
     label_noise: float = 0.0
-    max_rows: int = 2000
+    max_exact: int = 2000
 
 
 class Member(NamedTuple):
@@ -74,7 +74,7 @@ def generate(
     rows: str | float = "all",
     left_out: str = "missing",
     label_noise: float = 0.0,
-    max_rows: int = 2000,
+    max_exact: int = 2000,
     kinds: Any = None,
     standardize: bool = True,
     random_state: Any = None,
@@ -107,7 +107,7 @@ def generate(
         What label the others get: -1, or the one that the member predicts.
     label_noise : float, default 0
         Share of the labels of each member that are changed at random (:func:`add_label_noise`).
-    max_rows : int, default 2000
+    max_exact : int, default 2000
         "ward" and "spectral" grow with the square of the rows: of a larger table they see a random sample of this
         size, and the other objects get the label of the nearest row in it.
     kinds, standardize
@@ -135,7 +135,7 @@ def generate(
     >>> Y.shape, bool((Y == -1).any())
     ((100, 5), True)
     """
-    recipe = Recipe(base, n_clusters, space, rows, left_out, label_noise, max_rows)
+    recipe = Recipe(base, n_clusters, space, rows, left_out, label_noise, max_exact)
     features = read_features(X, kinds, standardize=standardize)
     members = fit_members(features, recipe, n_members, random_state, n_jobs, callback, verbose)
     return np.column_stack([member.labels for member in members])
@@ -200,7 +200,7 @@ def _fit_member(features: Features, recipe: Recipe, m: int, rng: np.random.Gener
     columns, projection = _draw_space(recipe.space, features.scaling.source, rng)
     view = _seen_by(features.values, columns, projection)
     seen = _draw_rows(recipe.rows, n_rows, rng)
-    fitted_on = _shortened(seen, base, recipe.max_rows, n_rows, rng)
+    fitted_on = _shortened(seen, base, recipe.max_exact, n_rows, rng)
     fit = fit_algorithm(base, view if fitted_on is None else view[fitted_on], n_clusters, rng)
     labels = _spread(fit, view, fitted_on, seen, recipe.left_out)
     if recipe.label_noise:
@@ -243,13 +243,13 @@ def _draw_rows(rows: str | float, n_rows: int, rng: np.random.Generator) -> NDAr
 
 
 def _shortened(
-    seen: NDArray[np.int64] | None, base: Any, max_rows: int, n_rows: int, rng: np.random.Generator
+    seen: NDArray[np.int64] | None, base: Any, max_exact: int, n_rows: int, rng: np.random.Generator
 ) -> NDArray[np.int64] | None:
     """Rows that the algorithm is run on: a sample where its cost is quadratic."""
     n_seen = n_rows if seen is None else len(seen)
-    if not (isinstance(base, str) and base in QUADRATIC and n_seen > max_rows):
+    if not (isinstance(base, str) and base in QUADRATIC and n_seen > max_exact):
         return seen
-    sample = np.sort(rng.choice(n_seen, size=max_rows, replace=False))
+    sample = np.sort(rng.choice(n_seen, size=max_exact, replace=False))
     return sample if seen is None else seen[sample]
 
 
@@ -319,8 +319,8 @@ def _problems(recipe: Recipe) -> Iterator[str]:
         yield f"left_out is {recipe.left_out!r}: choose 'missing' or 'predict'"
     if not 0 <= recipe.label_noise <= 1:
         yield f"label_noise is {recipe.label_noise}: a share must lie between 0 and 1"
-    if recipe.max_rows < 2:
-        yield f"max_rows is {recipe.max_rows}: at least 2 rows must be seen"
+    if recipe.max_exact < 2:
+        yield f"max_exact is {recipe.max_exact}: at least 2 rows must be seen"
 
 
 def _problems_of_n_clusters(asked: Any) -> Iterator[str]:

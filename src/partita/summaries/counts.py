@@ -14,9 +14,9 @@ __all__ = ["Counts", "cluster_counts"]
 LEAST_PRIOR = 0.005  # prior mass that is worth a place
 MAX_OBJECTS = 20_000  # the prior P(K) of more takes long
 SCORES = {
-    "k_scores_": "mean margin",
-    "criterion_curve_": "criterion",
-    "bounds_": "score",
+    "n_clusters_scores_": "mean margin",
+    "n_clusters_scores_": "criterion",
+    "n_clusters_scores_": "score",
     "lifetimes_": "lifetime in the tree",
 }
 

@@ -95,7 +95,7 @@ class BCE(ConsensusEstimator):
         The alpha of the memberships, given or learned.
     lower_bound_ : float
         VB: lower bound of the log evidence (at the learned alpha).
-    bounds_ : dict
+    n_clusters_scores_ : dict
         Where the number of clusters was chosen: for each number, the score that was compared.
     n_iter_, converged_, objective_trace_, fit_report_
         How the run went.
@@ -222,11 +222,11 @@ class BCE(ConsensusEstimator):
         if self.n_clusters is not None:
             K = self._at_most(len(labelings.weights))
             return climb(alpha=self._alpha(K), rng=rng)[0]
-        best, self.bounds_ = None, {}
+        best, self.n_clusters_scores_ = None, {}
         for K in range(1, min(self.max_clusters, len(labelings.weights)) + 1):
             run, _ = climb(alpha=self._alpha(K), rng=rng.spawn(1)[0])
-            self.bounds_[K] = run.objective + float(gammaln(K + 1))
-            if best is None or self.bounds_[K] > self.bounds_[len(best.state.alpha)]:
+            self.n_clusters_scores_[K] = run.objective + float(gammaln(K + 1))
+            if best is None or self.n_clusters_scores_[K] > self.n_clusters_scores_[len(best.state.alpha)]:
                 best = run
             if run.reason in ("callback", "time_limit"):
                 break
@@ -292,7 +292,7 @@ class BCE(ConsensusEstimator):
         K = (
             self._at_most(n_rows)
             if self.n_clusters is not None
-            else max(self.bounds_, key=self.bounds_.__getitem__)
+            else max(self.n_clusters_scores_, key=self.n_clusters_scores_.__getitem__)
         )
         pool, traces = gibbs.run_chains(
             rows, self._alpha(K), float(self.smoothing), rng.spawn(self.n_chains), n_draws=self.n_draws,

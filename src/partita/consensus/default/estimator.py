@@ -57,12 +57,12 @@ class Consensus(ConsensusEstimator):
     n_clusters_ : int
     n_clusters_posterior_ : dict
         Number of clusters -> how often it is the best cut when the members are drawn anew, as widely as
-        ``evidence_`` independent members would vary (Bayesian bootstrap; the tree stays). A number found by
+        ``independent_members_`` independent members would vary (Bayesian bootstrap; the tree stays). A number found by
         chance has a wide distribution.
-    k_scores_ : dict
+    n_clusters_scores_ : dict
         Number of clusters -> score of the cut; its maximum is ``n_clusters_`` up to clusters that lose all objects
         to others in the last step.
-    evidence_ : float
+    independent_members_ : float
         How many independent clusterings hold as much evidence as the members, between 1 and their number.
     explained_ : float
         Share of what the members say about pairs of objects (mutual information over entropy) that the clusters
@@ -174,7 +174,7 @@ class Consensus(ConsensusEstimator):
             n_iter=0,
             converged=True,
             clusters={"_log_shares": shares, "_levels": distinct.rows.astype(np.int64)},
-            attributes={"evidence_": 1.0, "explained_": 1.0, "k_scores_": {K: 1.0}, "summary_": text},
+            attributes={"independent_members_": 1.0, "explained_": 1.0, "n_clusters_scores_": {K: 1.0}, "summary_": text},
         )
 
     def _note(self, found: Answer, M: int) -> None:
@@ -202,7 +202,7 @@ class Consensus(ConsensusEstimator):
         self._rows, self._row_of = distinct.rows, distinct.inverse.astype(np.int32)
         self._pair_weights = _relative(labelings)
         present = float(((labelings.codes >= 0) @ self._pair_weights).mean())
-        self._trust = min(1.0, found.attributes["evidence_"] / max(present, 1.0))
+        self._trust = min(1.0, found.attributes["independent_members_"] / max(present, 1.0))
         super()._settle(found, labelings, codes)
         quality = self.member_weights_ / np.maximum(_given(labelings, self.n_features_in_), 1e-300)
         poor = [m for m in np.unique(labelings.owners) if quality[m] < POOR]
@@ -224,14 +224,14 @@ class Consensus(ConsensusEstimator):
         if self._log_theta.shape[0] == 1:
             return np.zeros((len(codes), 1))
         return log_joint(
-            codes, self._log_shares, self._log_theta.T, self._offsets, self._powers, self.evidence_
+            codes, self._log_shares, self._log_theta.T, self._offsets, self._powers, self.independent_members_
         )
 
     def coclustering(self, i=None, j=None):
         """Probability that two objects of the fit belong together.
 
         The share of members that put them together, of those that saw both, mixed with the probability of the fitted
-        clusters. The clusters have the weight ``evidence_`` / members: where members are independent given the
+        clusters. The clusters have the weight ``independent_members_`` / members: where members are independent given the
         clusters the model of the clusters holds, and where they repeat each other their plain votes are the better
         guide to real classes.
 
@@ -304,9 +304,9 @@ def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings, asked: b
             int(k): float(p) for k, p in zip(found.curve.n_clusters, found.posterior, strict=True) if p > 0
         }
     attributes: dict[str, Any] = {
-        "evidence_": found.evidence,
+        "independent_members_": found.evidence,
         "explained_": found.share,
-        "k_scores_": scores,
+        "n_clusters_scores_": scores,
         "summary_": _summary(found, M, posterior, asked),
     }
     model = found.model

@@ -44,7 +44,7 @@ class CSPA(GraphCut):
     n_neighbors : int, "auto" or None, default="auto"
         Edges that each distinct row keeps, to the rows most like it. None keeps all pairs, which is refused before it
         would need more than 4 GiB. "auto" keeps all pairs of up to 2000 distinct rows, and 100 neighbours of more.
-    max_signatures : int, default=10000
+    max_exact : int, default=10000
         With more distinct rows, the graph is made of a sample of the objects with at most so many distinct rows, and
         all other rows join the cluster with which the members agree most.
     noise : {"missing", "cluster", "singletons"}, default="missing"
@@ -90,7 +90,7 @@ class CSPA(GraphCut):
         **GraphCut._parameter_constraints,
         "identical": [StrOptions({"together", "apart"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
-        "max_signatures": [Interval(Integral, 2, None, closed="left")],
+        "max_exact": [Interval(Integral, 2, None, closed="left")],
     }
 
     def __init__(
@@ -100,7 +100,7 @@ class CSPA(GraphCut):
         balance="auto",
         identical="together",
         n_neighbors="auto",
-        max_signatures=10000,
+        max_exact=10000,
         noise="missing",
         handle_unknown="missing",
         random_state=None,
@@ -109,7 +109,7 @@ class CSPA(GraphCut):
         self.balance = balance
         self.identical = identical
         self.n_neighbors = n_neighbors
-        self.max_signatures = max_signatures
+        self.max_exact = max_exact
         self.noise = noise
         self.handle_unknown = handle_unknown
         self.random_state = random_state
@@ -119,12 +119,12 @@ class CSPA(GraphCut):
     ) -> Partition:
         rows, n_levels, power = distinct.rows, labelings.n_levels, labelings.member_weights
         leaves = LeafSample(np.arange(len(rows)), distinct.weights)
-        if len(rows) > self.max_signatures:
-            leaves = sample_leaves(distinct.weights, max(K, self.max_signatures), rng)
+        if len(rows) > self.max_exact:
+            leaves = sample_leaves(distinct.weights, max(K, self.max_exact), rng)
             self.fit_report_.add(
                 "reduced",
                 f"{len(rows)} distinct rows: the graph has {len(leaves.rows)} of them, the others joined the cluster "
-                f"with which the members agree most; max_signatures={len(rows)} would be exact",
+                f"with which the members agree most; max_exact={len(rows)} would be exact",
             )
         codes = rows[leaves.rows]
         graph = coassociation_graph(codes, n_levels, leaves.sizes, power, self._n_neighbors(len(codes)))

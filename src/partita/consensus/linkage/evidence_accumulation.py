@@ -42,7 +42,7 @@ class EvidenceAccumulation(TreeConsensus):
         lifetime criterion; of equal ones the smallest).
     link : {"average", "single", "complete"}, default="average"
         With holes, "average" is the pooled ratio: agreements over members that saw both, each summed over all pairs.
-    max_signatures : int, default=4000
+    max_exact : int, default=4000
         With more distinct rows, the tree is built on a sample of the objects with at most so many distinct rows, and
         all other rows join the cluster with which the members agree most.
     noise : {"missing", "cluster", "singletons"}, default="missing"
@@ -50,7 +50,7 @@ class EvidenceAccumulation(TreeConsensus):
     handle_unknown : {"missing", "error"}, default="missing"
         What ``predict`` does with labels that were not there in ``fit``.
     random_state : int, RandomState, Generator, SeedSequence or None
-        For the sample of ``max_signatures`` (and for soft members) only.
+        For the sample of ``max_exact`` (and for soft members) only.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class EvidenceAccumulation(TreeConsensus):
         As given; 0 for members that took no part.
     linkage_ : ndarray (n_leaves - 1, 4)
         The tree in scipy's format; the distance is 1 minus the co-association.
-    leaves_ : ndarray (n_objects,)
+    row_leaves_ : ndarray (n_objects,)
         The leaf of each object: its distinct row. -1 for objects that were not in the tree.
     lifetimes_ : ndarray (n_leaves,)
         How long K = 1, 2, ... clusters last as the distance grows. That of K = 1 ends at 1.
@@ -90,7 +90,7 @@ class EvidenceAccumulation(TreeConsensus):
         **TreeConsensus._parameter_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "link": [StrOptions({"average", "single", "complete"})],
-        "max_signatures": [Interval(Integral, 2, None, closed="left")],
+        "max_exact": [Interval(Integral, 2, None, closed="left")],
     }
 
     def __init__(
@@ -98,14 +98,14 @@ class EvidenceAccumulation(TreeConsensus):
         n_clusters=None,
         *,
         link="average",
-        max_signatures=4000,
+        max_exact=4000,
         noise="missing",
         handle_unknown="missing",
         random_state=None,
     ):
         self.n_clusters = n_clusters
         self.link = link
-        self.max_signatures = max_signatures
+        self.max_exact = max_exact
         self.noise = noise
         self.handle_unknown = handle_unknown
         self.random_state = random_state
@@ -114,12 +114,12 @@ class EvidenceAccumulation(TreeConsensus):
         distinct = signatures(labelings.codes, labelings.weights)
         rows, n_levels, power = distinct.rows, labelings.n_levels, labelings.member_weights
         leaves = LeafSample(np.arange(len(rows)), distinct.weights)
-        if len(rows) > self.max_signatures:
-            leaves = sample_leaves(distinct.weights, self.max_signatures, rng)
+        if len(rows) > self.max_exact:
+            leaves = sample_leaves(distinct.weights, self.max_exact, rng)
             self.fit_report_.add(
                 "reduced",
                 f"{len(rows)} distinct rows: the tree is built on {len(leaves.rows)} of them, the others joined the "
-                f"cluster with which the members agree most; max_signatures={len(rows)} would be exact",
+                f"cluster with which the members agree most; max_exact={len(rows)} would be exact",
             )
         leaf_codes = rows[leaves.rows]
         gains = self._gains(labelings)

@@ -48,7 +48,7 @@ class LACA(TreeConsensus):
         Largest number of trees.
     tol : float, default=1e-6
         The search has converged when the rates move by less than this in sum.
-    max_signatures : int, default=4000
+    max_exact : int, default=4000
         With more distinct rows, the tree is built on a sample of the objects with at most so many distinct rows, and
         all other rows join the cluster with the best average link; rates always come from all rows.
     noise : {"missing", "cluster", "singletons"}, default="missing"
@@ -56,7 +56,7 @@ class LACA(TreeConsensus):
     handle_unknown : {"missing", "error"}, default="missing"
         What ``predict`` does with labels that were not there in ``fit``.
     random_state : int, RandomState, Generator, SeedSequence or None
-        For the sample of ``max_signatures`` (and for soft members) only.
+        For the sample of ``max_exact`` (and for soft members) only.
     executor : None, "threads", "processes", Dask client or address, optional
         Where the blocks of a matrix that is not in memory are read and coded.
 
@@ -79,7 +79,7 @@ class LACA(TreeConsensus):
         The last tree in scipy's format. The distance is ``link_ceiling_`` minus the average log-likelihood ratio of a
         pair, so that the automatic cut lies at the distance ``link_ceiling_``.
     link_ceiling_ : float
-    leaves_ : ndarray (n_objects,)
+    row_leaves_ : ndarray (n_objects,)
         The leaf of each object: its distinct row. -1 for objects that were not in the tree.
     n_iter_ : int
     converged_ : bool
@@ -112,7 +112,7 @@ class LACA(TreeConsensus):
         "prior_pairs": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "max_signatures": [Interval(Integral, 2, None, closed="left")],
+        "max_exact": [Interval(Integral, 2, None, closed="left")],
         "executor": "no_validation",
     }
 
@@ -124,7 +124,7 @@ class LACA(TreeConsensus):
         prior_pairs=30.0,
         max_iter=100,
         tol=1e-6,
-        max_signatures=4000,
+        max_exact=4000,
         noise="missing",
         handle_unknown="missing",
         random_state=None,
@@ -135,7 +135,7 @@ class LACA(TreeConsensus):
         self.prior_pairs = prior_pairs
         self.max_iter = max_iter
         self.tol = tol
-        self.max_signatures = max_signatures
+        self.max_exact = max_exact
         self.noise = noise
         self.handle_unknown = handle_unknown
         self.random_state = random_state
@@ -153,7 +153,7 @@ class LACA(TreeConsensus):
             prior_pairs=self.prior_pairs,
             max_iter=self.max_iter,
             tol=self.tol,
-            max_leaves=self.max_signatures,
+            max_leaves=self.max_exact,
             rng=rng,
         )
         labels, leaves = _of_objects(fit, distinct, labelings)
@@ -193,11 +193,11 @@ class LACA(TreeConsensus):
 
     def _note(self, fit: LacaFit, n_distinct: int) -> None:
         report, n_leaves, K = self.fit_report_, len(fit.leaf_rows), int(fit.leaf_labels.max()) + 1
-        if n_distinct > self.max_signatures:
+        if n_distinct > self.max_exact:
             report.add(
                 "reduced",
                 f"{n_distinct} distinct rows: the tree is built on {n_leaves} of them, the others joined the cluster "
-                f"with the best average link; max_signatures={n_distinct} would be exact",
+                f"with the best average link; max_exact={n_distinct} would be exact",
             )
         elif fit.kept_together:
             report.add(

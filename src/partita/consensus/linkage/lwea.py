@@ -37,7 +37,7 @@ class LWEA(EvidenceAccumulation):
         lifetime criterion; of equal ones the smallest).
     theta : float, default=0.4
         How fast the weight of a cluster falls with its entropy; the paper's value.
-    max_signatures : int, default=4000
+    max_exact : int, default=4000
         With more distinct rows, the tree is built on a sample of the objects with at most so many distinct rows, and
         all other rows join the cluster they are most alike. The weights are always those of all objects.
     noise : {"missing", "cluster", "singletons"}, default="missing"
@@ -45,7 +45,7 @@ class LWEA(EvidenceAccumulation):
     handle_unknown : {"missing", "error"}, default="missing"
         What ``predict`` does with labels that were not there in ``fit``.
     random_state : int, RandomState, Generator, SeedSequence or None
-        For the sample of ``max_signatures`` (and for soft members) only.
+        For the sample of ``max_exact`` (and for soft members) only.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class LWEA(EvidenceAccumulation):
         exp(-H / theta), member by member.
     linkage_ : ndarray (n_leaves - 1, 4)
         The tree in scipy's format; the distance is 1 minus the weighted co-association.
-    leaves_ : ndarray (n_objects,)
+    row_leaves_ : ndarray (n_objects,)
         The leaf of each object: its distinct row. -1 for objects that were not in the tree.
     lifetimes_ : ndarray (n_leaves,)
         How long K = 1, 2, ... clusters last as the distance grows. That of K = 1 ends at 1.
@@ -97,14 +97,14 @@ class LWEA(EvidenceAccumulation):
         n_clusters=None,
         *,
         theta=0.4,
-        max_signatures=4000,
+        max_exact=4000,
         noise="missing",
         handle_unknown="missing",
         random_state=None,
     ):
         self.n_clusters = n_clusters
         self.theta = theta
-        self.max_signatures = max_signatures
+        self.max_exact = max_exact
         self.noise = noise
         self.handle_unknown = handle_unknown
         self.random_state = random_state

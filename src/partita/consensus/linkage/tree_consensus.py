@@ -42,7 +42,7 @@ class TreeConsensus(ConsensusEstimator):
         self._known_rows, self._known = self._leaf_codes[::-1].copy(), self._leaf_labels()[::-1].copy()
         leaves = np.full(len(codes), -1)
         leaves[labelings.rows] = self._object_leaves
-        self.leaves_ = leaves
+        self.row_leaves_ = leaves
         del self._object_leaves
         if len(labelings.rows) < len(codes):
             others = np.setdiff1d(np.arange(len(codes)), labelings.rows)
