@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from partita.consensus.default.bottleneck import APART, cut_tree, grow_tree, sample_signatures
-from partita.consensus.default.pair_information import cut_curve, pair_information, resampled_cuts
-from partita.consensus.default.tempered import SMOOTHING, agreement, log_joint, soften
+from partita.consensus.default.pair_information import cut_curve, resampled_cuts
+from partita.consensus.default.tempered import SMOOTHING, log_joint, soften
+from partita.consensus.member_statistics import own_agreement
+from partita.labels.information import pair_information
 
 
 def f(x):
@@ -192,7 +194,7 @@ def test_agreement_is_the_mean_share_of_votes_with_the_others():
     z = np.arange(len(codes)) % 2
     rows = np.repeat(np.arange(len(codes)), weights.astype(int))
     Y, full = codes[rows], z[rows]
-    found = agreement(z, codes, weights, J, v)[rows]
+    found = own_agreement(z, codes, J, weights, v)[rows]
     for i in range(len(Y)):
         others = np.flatnonzero((full == full[i]) & (np.arange(len(Y)) != i))
         both = (Y[others] >= 0) & (Y[i] >= 0)
