@@ -197,7 +197,11 @@ def test_one_labeling_is_returned_as_it_is():
 def test_identical_members_are_one_clustering():
     y = np.array([0, 1, 1, 2, 0, 1])
     model = Consensus().fit(np.column_stack([y, 2 - y, y + 5]))
-    assert same_partition(model.labels_, y) and (model.confidence_ == 1).all() and model.independent_members_ == 1
+    assert (
+        same_partition(model.labels_, y)
+        and (model.confidence_ == 1).all()
+        and model.independent_members_ == 1
+    )
     assert "identical" in model.fit_report_ and "does not say that it is right" in model.summary_
     assert (model.predict(np.column_stack([y, 2 - y, y + 5])) == model.labels_).all()
 
@@ -265,7 +269,8 @@ def test_save_load_pickle_clone(tmp_path, fitted):
     for other in (partita.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
         assert (other.predict(Y) == model.labels_).all()
         assert (
-            other.n_clusters_scores_ == model.n_clusters_scores_ and other.n_clusters_posterior_ == model.n_clusters_posterior_
+            other.n_clusters_scores_ == model.n_clusters_scores_
+            and other.n_clusters_posterior_ == model.n_clusters_posterior_
         )
         assert other.summary_ == model.summary_ and str(other.fit_report_) == str(model.fit_report_)
         assert other.coclustering(0, 5) == model.coclustering(0, 5)

@@ -198,7 +198,9 @@ def test_lwea_is_average_link_on_the_weighted_coassociation(holes):
     agreed, seen, weights = naive.naive_locally_weighted(Y, 0.4)
     model = fitted(LWEA(3), Y)
     np.testing.assert_allclose(model.cluster_weights_, weights, atol=1e-12)
-    clusters = {leaf: np.flatnonzero(model.row_leaves_ == leaf) for leaf in range(model.row_leaves_.max() + 1)}
+    clusters = {
+        leaf: np.flatnonzero(model.row_leaves_ == leaf) for leaf in range(model.row_leaves_.max() + 1)
+    }
     n = len(clusters)
     for t, (u, v, distance, _) in enumerate(model.linkage_):
         links = {
@@ -432,7 +434,7 @@ EXPECTED = dict.fromkeys(
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([HBGF(n_init=1), LWEA()], expected_failed_checks=lambda model: EXPECTED)
+@parametrize_with_checks([HBGF(2, n_init=1), LWEA()], expected_failed_checks=lambda model: EXPECTED)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
@@ -442,7 +444,7 @@ def test_scikit_learn_check(estimator, check):
 @needs_leiden
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [CSPA(balance=0.05), HGPA(balance=0.05), MCLA(balance=0.05), BipartiteModularity(n_init=1)],
+    [CSPA(2, balance=0.05), HGPA(2, balance=0.05), MCLA(2, balance=0.05), BipartiteModularity(n_init=1)],
     expected_failed_checks=lambda model: EXPECTED,
 )
 def test_scikit_learn_check_with_the_extra(estimator, check):

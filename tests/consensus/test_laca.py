@@ -139,7 +139,7 @@ def test_pair_counts_are_those_of_all_pairs():
         assert np.array_equal(count, wanted.sum(axis=0))
     crossed = cross_members(list(Y.T), w)
     assert np.array_equal(crossed.both, equal.T.astype(float) @ equal)
-    assert np.array_equal(crossed.inside, equal.T.astype(float) @ seen)
+    assert np.array_equal(crossed.in_first, equal.T.astype(float) @ seen)
     assert np.array_equal(crossed.every, seen.T.astype(float) @ seen)
 
 
@@ -251,7 +251,7 @@ def test_a_cycle_is_told_and_the_best_partition_kept():
     model = fit(Y, member_weight=power, min_clusters=least)
     assert found.cycle > 1
     assert not model.converged_
-    assert f"left {found.cycle} steps before" in model.fit_report_["cycle"].message
+    assert f"the partition of {found.cycle} iterations before" in model.fit_report_["cycle"].message
     assert model.log_likelihood_ == max(found.history)
 
 
@@ -403,7 +403,7 @@ def test_row_47_identical_labelings_are_the_consensus():
 def test_row_48_noise_is_called_noise():
     # the note is missing when the mean of 45 indices is 3 standard errors above 0 and above 0.01: under 1 in 500
     Y = np.random.default_rng(0).integers(4, size=(200, 10))
-    with pytest.warns(DataWarning, match="hardly more than chance"):
+    with pytest.warns(DataWarning, match="hardly more than by chance"):
         model = LACA(min_clusters=1).fit(Y)
     assert "no_consensus" in model.fit_report_
     y = np.repeat([0, 1, 2, 3], 50)

@@ -41,7 +41,13 @@ def plot_k_scores(model: Any, *, ax: Any = None) -> Any:
         color="0.85",
         label="wins, members redrawn",
     )
-    ax.plot(list(model.n_clusters_scores_), list(model.n_clusters_scores_.values()), color="#0072b2", marker=".", label="score")
+    ax.plot(
+        list(model.n_clusters_scores_),
+        list(model.n_clusters_scores_.values()),
+        color="#0072b2",
+        marker=".",
+        label="score",
+    )
     ax.axvline(chosen, color="0.35", linewidth=1, linestyle="--")
     ax.set_xlabel("number of clusters")
     ax.set_ylabel("score (mean margin)")

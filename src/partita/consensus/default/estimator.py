@@ -174,7 +174,12 @@ class Consensus(ConsensusEstimator):
             n_iter=0,
             converged=True,
             clusters={"_log_shares": shares, "_levels": distinct.rows.astype(np.int64)},
-            attributes={"independent_members_": 1.0, "explained_": 1.0, "n_clusters_scores_": {K: 1.0}, "summary_": text},
+            attributes={
+                "independent_members_": 1.0,
+                "explained_": 1.0,
+                "n_clusters_scores_": {K: 1.0},
+                "summary_": text,
+            },
         )
 
     def _note(self, found: Answer, M: int) -> None:
