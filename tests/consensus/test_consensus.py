@@ -202,7 +202,7 @@ def test_identical_members_are_one_clustering():
         and (model.confidence_ == 1).all()
         and model.independent_members_ == 1
     )
-    assert "identical" in model.fit_report_ and "does not say that it is right" in model.summary_
+    assert "identical" in model.fit_report_ and "does not show that it is right" in model.summary_
     assert (model.predict(np.column_stack([y, 2 - y, y + 5])) == model.labels_).all()
 
 

@@ -1,8 +1,8 @@
 """Ensembles: many clusterings of the same objects, as a label matrix (objects x members, -1 missing).
 
 `generate` makes them from a table, in any combination of algorithms, numbers of clusters, columns and rows; the named
-functions are the ways the literature does it. `describe` says how much the members agree, `select_members` and
-`medoid_member` choose among them.
+functions are the combinations that the literature uses. `describe` measures how much the members agree,
+`select_members` and `medoid_member` choose among them.
 """
 
 from partita.ensembles.agreement import (

@@ -128,6 +128,8 @@ class BCE(ConsensusEstimator):
            [0.5, 0.5]])
     """
 
+    _confidence_kind = "membership"
+    _n_clusters_score = "variational bound"
     _parameter_constraints = {
         **ConsensusEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, 32_000, closed="both")],

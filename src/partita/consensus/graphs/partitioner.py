@@ -133,7 +133,7 @@ def edge_cut(graph: Any, parts: NDArray[np.int64]) -> float:
 
 
 def whole_weights(weights: Any) -> NDArray[np.int64]:
-    """Positive integers in proportion to the weights, with a sum of about 2^29; whole weights with a small sum are kept.
+    """Positive integers in proportion to the weights, with a sum of about 2^29; small whole weights are kept.
 
     Examples
     --------

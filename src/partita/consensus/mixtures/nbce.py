@@ -271,6 +271,7 @@ class NBCE(LabelMixture):
         return Found(
             labels=labels,
             confidence=rows.spread(sure),
+            confidence_kind=None if fitted.trace is None else "co-clustering probability",
             member_weights=powers,
             n_clusters_posterior=None if fitted.trace is None else fitted.trace.n_clusters_posterior,
             n_iter=fitted.n_iter,
