@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.bce import gibbs, vb
-from partita.consensus.bce.concentration import LARGEST, SMALLEST
+from partita.consensus.bce.concentration import MAX_ALPHA, MIN_ALPHA
 from partita.consensus.label_layout import Cells, fold_in, lay_out, level_sums, log_predictive_rows
 from partita.consensus.labelings import Labelings
 from partita.engines.run import Progress, Run, print_progress
@@ -137,7 +137,7 @@ class BCE(ConsensusEstimator):
         "max_clusters": [Interval(Integral, 1, 32_000, closed="both")],
         "concentration": [None, Interval(Real, 0, None, closed="neither"), "array-like"],
         "learn_concentration": ["boolean", StrOptions({"symmetric"})],
-        "smoothing": [Interval(Real, SMALLEST, None, closed="left")],
+        "smoothing": [Interval(Real, MIN_ALPHA, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -255,8 +255,8 @@ class BCE(ConsensusEstimator):
                 f"concentration has the shape {alpha.shape}, and there are {K} clusters: give one number, or one each"
             )
         alpha = np.full(K, alpha) if not alpha.ndim else alpha
-        if not ((alpha >= SMALLEST) & (alpha <= LARGEST)).all():
-            raise ValueError(f"concentration is {given}: give numbers from {SMALLEST} to {LARGEST:g}")
+        if not ((alpha >= MIN_ALPHA) & (alpha <= MAX_ALPHA)).all():
+            raise ValueError(f"concentration is {given}: give numbers from {MIN_ALPHA} to {MAX_ALPHA:g}")
         return np.full(K, alpha.mean()) if self.learn_concentration == "symmetric" else alpha
 
     def _watch(self, progress: Progress) -> bool | None:
