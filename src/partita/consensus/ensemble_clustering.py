@@ -215,7 +215,7 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
         EnsembleClustering
         """
         self._validate_params()
-        control = self._control()
+        control: Any = self._control()  # it passes any progress on to the callback
         with self._whole_or_not_at_all():
             table = self._read_training(X, self.kinds, None)
             self._scaling = learn_scaling(table, standardize=self.standardize)
@@ -244,7 +244,7 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
     def _watcher(self) -> Callable[[Any], Any] | None:
         if not self.verbose:
             return self.callback
-        callback = self.callback
+        callback: Callable[[Any], Any] | None = self.callback
 
         def print_and_call(progress: MemberProgress) -> Any:
             print_member(progress)
