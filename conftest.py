@@ -11,10 +11,7 @@ NEEDS_GRAPH = [
 
 collect_ignore = []
 if find_spec("leidenalg") is None:
-    collect_ignore += [
-        "src/partita/consensus/graphs/bipartite_modularity.py",
-        "src/partita/consensus/graphs/communities.py",
-    ]
+    collect_ignore += ["src/partita/consensus/graphs/bipartite_modularity.py"]
 if find_spec("pymetis") is None or find_spec("mtkahypar") is None:
     collect_ignore += [f"src/partita/{module}" for module in NEEDS_GRAPH]
 if find_spec("anndata") is None:

@@ -203,7 +203,7 @@ def cut_tree(fit: Any, k: int):
     """The labels of the objects when the tree of the distinct rows is cut at k, as k-LACA does after it converged."""
     from scipy.cluster.hierarchy import cut_tree
 
-    return cut_tree(fit.linkage_, k).ravel()[fit.leaves_]
+    return cut_tree(fit.linkage_, k).ravel()[fit.row_leaves_]
 
 
 def graph_methods() -> dict[str, Any]:

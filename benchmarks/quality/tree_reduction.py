@@ -68,8 +68,8 @@ def compare_runs(method: str, Y, target, n_classes: int, scale: int, seed: int) 
 
     told = {} if method == "LACA" else {"n_clusters": n_classes}
 
-    def fit(max_signatures: int) -> dict:
-        model = getattr(partita, method)(max_signatures=max_signatures, random_state=seed, **told)
+    def fit(max_exact: int) -> dict:
+        model = getattr(partita, method)(max_exact=max_exact, random_state=seed, **told)
         with stopwatch() as time:
             model.fit(Y)
         return {

@@ -62,7 +62,7 @@ def naive_bipartite_vectors(Y, n_vectors):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def naive_locally_weighted(Y, theta):
+def naive_locally_weighted(Y, entropy_scale):
     """Gains and members in common of all pairs, and the weights of the clusters, as Huang writes them."""
     N, M = Y.shape
     weights = []
@@ -75,7 +75,7 @@ def naive_locally_weighted(Y, theta):
                 shares = [labels.count(k) / len(labels) for k in set(labels)]
                 if labels:
                     entropies.append(-sum(p * np.log2(p) for p in shares))
-            row.append(np.exp(-np.mean(entropies) / theta))
+            row.append(np.exp(-np.mean(entropies) / entropy_scale))
         weights.append(row)
     agreed, seen = np.zeros((N, N)), np.zeros((N, N))
     for i, j in product(range(N), repeat=2):

@@ -132,8 +132,8 @@ def test_soft_members(ensemble):
 def test_number_of_clusters_by_the_bound(ensemble):
     z, Y = ensemble
     model = BCE(max_clusters=5, n_init=2, random_state=0).fit(Y)
-    assert model.n_clusters_ == 3 and max(model.bounds_, key=model.bounds_.get) == 3
-    assert list(model.bounds_) == [1, 2, 3, 4, 5]
+    assert model.n_clusters_ == 3 and max(model.n_clusters_scores_, key=model.n_clusters_scores_.get) == 3
+    assert list(model.n_clusters_scores_) == [1, 2, 3, 4, 5]
     chains = fitted(Y, "gibbs", n_clusters=None, max_clusters=4)
     assert chains.memberships_.shape[1] == 3
     with pytest.warns(DataWarning, match="raise max_clusters"):

@@ -331,7 +331,7 @@ def integral(row, beta):
 def test_concentration_of_a_chain_has_its_posterior():
     """Against a grid: two clusters, counts held fixed."""
     counts = np.array([[3.0, 1.0, 4.0], [4.0, 1.0, 3.0], [0.0, 0.0, 8.0]])
-    grid = np.exp(np.linspace(np.log(concentration.SMALLEST), np.log(60.0), 160))
+    grid = np.exp(np.linspace(np.log(concentration.MIN_ALPHA), np.log(60.0), 160))
     log_p = np.array(
         [
             [concentration.log_memberships(np.array([a, b]), counts) - a - b + np.log(a * b) for b in grid]
@@ -367,4 +367,4 @@ def test_newton_finds_the_maximum_and_keeps_to_its_range():
             slope = digamma(found.sum()) - digamma(found) + mean_log
             assert np.abs(slope * found).max() < 1e-4
     pure = concentration.fit_alpha(np.ones(2), np.array([-300.0, -300.0]))
-    np.testing.assert_array_equal(pure, concentration.SMALLEST)
+    np.testing.assert_array_equal(pure, concentration.MIN_ALPHA)

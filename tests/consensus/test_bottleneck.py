@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from partita.consensus.default.bottleneck import APART, cut_tree, grow_tree, sample_signatures
-from partita.consensus.default.pair_information import cut_curve, pair_information, resampled_cuts
-from partita.consensus.default.tempered import SMOOTHING, agreement, log_joint, soften
+from partita.consensus.default.bottleneck import UNSEEN_LOSS, cut_tree, grow_tree, sample_signatures
+from partita.consensus.default.pair_information import cut_curve, resampled_cuts
+from partita.consensus.default.tempered import SMOOTHING, log_joint, temper
+from partita.consensus.member_statistics import own_agreement
+from partita.labels.information import pair_information
 
 
 def f(x):
@@ -34,7 +36,7 @@ def naive_tree(codes, weights, J, v):
                 same = sum(
                     w * gain(p, q) for w, x, y in zip(v, A, B, strict=True) for p, q in zip(x, y, strict=True)
                 )
-                loss = (1 - same / seen) * gain(na, nb) if seen > 0 else APART
+                loss = (1 - same / seen) * gain(na, nb) if seen > 0 else UNSEEN_LOSS
                 if best is None or loss < best[0] - 1e-12:
                     best = loss, a, b
         loss, a, b = best
@@ -161,7 +163,7 @@ def test_a_sample_keeps_the_shares():
 def test_one_pass_is_the_tempered_formula():
     codes, weights, J, v = label_matrix(2, n=20, holes=0.2)
     z = np.arange(len(codes)) % 3
-    found = soften(z, np.arange(len(codes)), codes, weights, J, v, 1.7, max_passes=1)
+    found = temper(z, np.arange(len(codes)), codes, weights, J, v, 1.7, max_passes=1)
     offsets = np.concatenate([[0], np.cumsum(J)])
     log_joints = np.zeros((len(codes), 3))
     for i, row in enumerate(codes):
@@ -176,7 +178,7 @@ def test_one_pass_is_the_tempered_formula():
                     theta = (n_same + SMOOTHING) / (n_all + SMOOTHING * J[m])
                     total += min(1.0, 1.7 / present) * v[m] * np.log(theta)
             log_joints[i, k] = total
-    scores = log_joint(codes, found.log_shares, found.log_theta, offsets, v, 1.7)
+    scores = log_joint(codes, found.log_shares, found.log_probabilities, offsets, v, 1.7)
     np.testing.assert_allclose(scores, log_joints, atol=1e-10)
     R = np.exp(log_joints)
     R /= R.sum(axis=1, keepdims=True)
@@ -192,7 +194,7 @@ def test_agreement_is_the_mean_share_of_votes_with_the_others():
     z = np.arange(len(codes)) % 2
     rows = np.repeat(np.arange(len(codes)), weights.astype(int))
     Y, full = codes[rows], z[rows]
-    found = agreement(z, codes, weights, J, v)[rows]
+    found = own_agreement(z, codes, J, weights, v)[rows]
     for i in range(len(Y)):
         others = np.flatnonzero((full == full[i]) & (np.arange(len(Y)) != i))
         both = (Y[others] >= 0) & (Y[i] >= 0)

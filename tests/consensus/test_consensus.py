@@ -38,8 +38,8 @@ def test_planted_groups_come_back_with_holes(fitted):
     assert model.n_clusters_ == 4 and adjusted_rand_score(z, model.labels_) > 0.95
     assert max(model.n_clusters_posterior_, key=model.n_clusters_posterior_.get) == 4
     assert sum(model.n_clusters_posterior_.values()) == pytest.approx(1.0)
-    assert max(model.k_scores_, key=model.k_scores_.get) == 4
-    assert 4 < model.evidence_ <= 8  # independent given the groups, by construction
+    assert max(model.n_clusters_scores_, key=model.n_clusters_scores_.get) == 4
+    assert 4 < model.independent_members_ <= 8  # independent given the groups, by construction
     assert "independent clusterings" in model.summary_ and "evidence" in model.fit_report_
     assert (model.predict(Y) == model.labels_).all()
     np.testing.assert_allclose(model.predict_proba(Y).sum(axis=1), 1.0)
@@ -49,7 +49,7 @@ def test_planted_groups_come_back_with_holes(fitted):
 def test_members_that_repeat_each_other_are_worth_few():
     z, Y = planted(1, members=3, redrawn=0.25)
     model = Consensus(random_state=0).fit(np.repeat(Y, 10, axis=1))
-    assert model.evidence_ < 4.5
+    assert model.independent_members_ < 4.5
 
 
 def test_the_number_of_clusters_may_be_given():
@@ -126,7 +126,7 @@ def test_a_weight_is_so_many_rows():
     repeated = Consensus(random_state=0).fit(Y[rows])
     assert (weighted.labels_[rows] == repeated.labels_).all()
     np.testing.assert_allclose(weighted.confidence_[rows], repeated.confidence_, atol=1e-9)
-    assert weighted.evidence_ == pytest.approx(repeated.evidence_)
+    assert weighted.independent_members_ == pytest.approx(repeated.independent_members_)
     scaled = Consensus(random_state=0).fit(Y, sample_weight=np.full(80, 1e-3))
     assert same_partition(scaled.labels_, Consensus(random_state=0).fit(Y).labels_)
 
@@ -197,8 +197,12 @@ def test_one_labeling_is_returned_as_it_is():
 def test_identical_members_are_one_clustering():
     y = np.array([0, 1, 1, 2, 0, 1])
     model = Consensus().fit(np.column_stack([y, 2 - y, y + 5]))
-    assert same_partition(model.labels_, y) and (model.confidence_ == 1).all() and model.evidence_ == 1
-    assert "identical" in model.fit_report_ and "does not say that it is right" in model.summary_
+    assert (
+        same_partition(model.labels_, y)
+        and (model.confidence_ == 1).all()
+        and model.independent_members_ == 1
+    )
+    assert "identical" in model.fit_report_ and "does not show that it is right" in model.summary_
     assert (model.predict(np.column_stack([y, 2 - y, y + 5])) == model.labels_).all()
 
 
@@ -238,7 +242,7 @@ def test_soft_members_count_once():
     z, Y = planted(13, members=4)
     members = [Y[:, 0], Y[:, 1], np.eye(4)[Y[:, 2]] * 0.8 + 0.05, np.eye(4)[Y[:, 3]]]
     model = Consensus(random_state=0).fit(members)
-    assert model.member_weights_.shape == (4,) and model.evidence_ <= 4.0 + 1e-9
+    assert model.member_weights_.shape == (4,) and model.independent_members_ <= 4.0 + 1e-9
     assert adjusted_rand_score(z, model.labels_) > 0.8
 
 
@@ -265,7 +269,8 @@ def test_save_load_pickle_clone(tmp_path, fitted):
     for other in (partita.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
         assert (other.predict(Y) == model.labels_).all()
         assert (
-            other.k_scores_ == model.k_scores_ and other.n_clusters_posterior_ == model.n_clusters_posterior_
+            other.n_clusters_scores_ == model.n_clusters_scores_
+            and other.n_clusters_posterior_ == model.n_clusters_posterior_
         )
         assert other.summary_ == model.summary_ and str(other.fit_report_) == str(model.fit_report_)
         assert other.coclustering(0, 5) == model.coclustering(0, 5)

@@ -118,7 +118,7 @@ def test_saved_and_loaded(tmp_path, base):
 
 def test_a_users_clusterer_cannot_be_saved_but_pickled(tmp_path):
     model = EnsembleClustering(KMeans(3, n_init=1), n_members=2, random_state=0).fit(PLANTED.X)
-    with pytest.raises(ValueError, match="KMeans, which no file can hold"):
+    with pytest.raises(ValueError, match="KMeans, which cannot be written to a file"):
         model.save(tmp_path / "model.npz")
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(PLANTED.X), model.labels_)

@@ -38,7 +38,7 @@ def same_partition(a, b):
 def assert_equals_naive(Y, link, member_weight=None):
     """Merge heights, the partition at every K there is, and the lifetime criterion."""
     naive = naive_eac(Y, link, member_weight)
-    model = fit(Y, link=link, member_weight=member_weight)
+    model = fit(Y, linkage=link, member_weight=member_weight)
     S = len(signatures(Y).rows)
     # the merges of identical rows come first, at 1
     assert np.allclose(1 - model.linkage_[:, 2], naive[2][len(Y) - S :], rtol=0, atol=1e-12)
@@ -46,7 +46,7 @@ def assert_equals_naive(Y, link, member_weight=None):
     assert model.n_clusters_ == naive_lifetime(naive[2])
     assert same_partition(model.labels_, naive_cut(naive, model.n_clusters_))
     for K in range(1, min(S, 12) + 1):
-        labels = fit(Y, n_clusters=K, link=link, member_weight=member_weight).labels_
+        labels = fit(Y, n_clusters=K, linkage=link, member_weight=member_weight).labels_
         assert same_partition(labels, naive_cut(naive, K)), K
 
 
@@ -94,8 +94,8 @@ def test_weights_are_copies_and_row_order_does_not_matter(planted, link):
     rows = rng.permutation(np.repeat(np.arange(len(Y)), w))
     for K in (None, 4):
         weighted, repeated = (
-            fit(Y, sample_weight=w, link=link, n_clusters=K),
-            fit(Y[rows], link=link, n_clusters=K),
+            fit(Y, sample_weight=w, linkage=link, n_clusters=K),
+            fit(Y[rows], linkage=link, n_clusters=K),
         )
         assert same_partition(weighted.labels_[rows], repeated.labels_)
         assert np.array_equal(weighted.linkage_, repeated.linkage_)
@@ -108,7 +108,7 @@ def test_finds_planted_groups(planted, tmp_path):
     assert adjusted_rand_score(z, model.labels_) > 0.9
     assert is_valid_linkage(model.linkage_)
     assert np.array_equal(model.predict(Y), model.labels_)
-    assert model.lifetimes_.sum() == pytest.approx(1)
+    assert sum(model.n_clusters_scores_.values()) == pytest.approx(1)
     new = np.repeat(np.arange(3)[:, None], 9, axis=1)
     assert model.predict(new).tolist() == [np.bincount(model.labels_[z == k]).argmax() for k in range(3)]
     proba = model.predict_proba(np.vstack([new, np.full(9, -1)]))
@@ -124,7 +124,7 @@ def test_a_sample_of_rows_gives_nearly_the_exact_answer():
     rng = np.random.default_rng(0)
     z = rng.integers(5, size=1500)
     Y = np.where(rng.random((1500, 10)) < 0.25, rng.integers(6, size=(1500, 10)), z[:, None])
-    exact, reduced = fit(Y, n_clusters=5), fit(Y, n_clusters=5, max_signatures=400, random_state=0)
+    exact, reduced = fit(Y, n_clusters=5), fit(Y, n_clusters=5, max_exact=400, random_state=0)
     assert "reduced" in reduced.fit_report_
     ari = adjusted_rand_score(exact.labels_, reduced.labels_)
     print(f"ARI of the reduced run to the exact one: {ari:.3f}")

@@ -18,14 +18,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
 from partita.consensus import CSPA, HBGF, HGPA, LWEA, MCLA, BipartiteModularity
-from partita.consensus.graphs.bipartite import spectral_embedding
-from partita.consensus.graphs.communities import bipartite_communities, bipartite_modularity
-from partita.consensus.graphs.cut_balance import mean_nmi
-from partita.consensus.graphs.meta_clusters import jaccard_graph
+from partita.consensus.graphs.bipartite_modularity import bipartite_communities, bipartite_modularity
+from partita.consensus.graphs.cspa import coassociation_graph
+from partita.consensus.graphs.graph_cuts import mean_nmi
+from partita.consensus.graphs.hbgf import spectral_embedding
+from partita.consensus.graphs.mcla import jaccard_graph
 from partita.consensus.graphs.partitioner import cut_graph, cut_hypergraph, edge_cut
-from partita.consensus.graphs.similarity_graph import coassociation_graph
-from partita.consensus.linkage.cluster_uncertainty import cluster_uncertainty
 from partita.consensus.linkage.joining import pooled_links
+from partita.consensus.linkage.lwea import cluster_uncertainty
 from partita.estimator import DataWarning
 from partita.labels import canonical, one_hot, set_partitions, signatures
 
@@ -121,7 +121,7 @@ def test_nearest_rows_are_kept():
 def test_too_many_pairs_are_refused_before_they_are_made():
     Y = np.random.default_rng(0).integers(9, size=(12000, 6))
     with pytest.raises(MemoryError, match="smaller n_neighbors"):
-        CSPA(3, n_neighbors=None, max_signatures=20000).fit(Y)
+        CSPA(3, n_neighbors=None, max_exact=20000).fit(Y)
 
 
 @needs_metis
@@ -198,7 +198,9 @@ def test_lwea_is_average_link_on_the_weighted_coassociation(holes):
     agreed, seen, weights = naive.naive_locally_weighted(Y, 0.4)
     model = fitted(LWEA(3), Y)
     np.testing.assert_allclose(model.cluster_weights_, weights, atol=1e-12)
-    clusters = {leaf: np.flatnonzero(model.leaves_ == leaf) for leaf in range(model.leaves_.max() + 1)}
+    clusters = {
+        leaf: np.flatnonzero(model.row_leaves_ == leaf) for leaf in range(model.row_leaves_.max() + 1)
+    }
     n = len(clusters)
     for t, (u, v, distance, _) in enumerate(model.linkage_):
         links = {
@@ -306,7 +308,7 @@ def test_a_sample_of_rows_gives_nearly_the_exact_answer():
     rng = np.random.default_rng(0)
     z = rng.integers(5, size=1500)
     Y = np.where(rng.random((1500, 10)) < 0.25, rng.integers(6, size=(1500, 10)), z[:, None])
-    exact, reduced = (CSPA(5, max_signatures=n, random_state=0).fit(Y) for n in (10000, 300))
+    exact, reduced = (CSPA(5, max_exact=n, random_state=0).fit(Y) for n in (10000, 300))
     assert "reduced" in reduced.fit_report_ and "reduced" not in exact.fit_report_
     ari = adjusted_rand_score(exact.labels_, reduced.labels_)
     print(f"CSPA: ARI of the reduced run to the exact one {ari:.3f}")
@@ -432,7 +434,7 @@ EXPECTED = dict.fromkeys(
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([HBGF(n_init=1), LWEA()], expected_failed_checks=lambda model: EXPECTED)
+@parametrize_with_checks([HBGF(2, n_init=1), LWEA()], expected_failed_checks=lambda model: EXPECTED)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
@@ -442,7 +444,7 @@ def test_scikit_learn_check(estimator, check):
 @needs_leiden
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [CSPA(balance=0.05), HGPA(balance=0.05), MCLA(balance=0.05), BipartiteModularity(n_init=1)],
+    [CSPA(2, balance=0.05), HGPA(2, balance=0.05), MCLA(2, balance=0.05), BipartiteModularity(n_init=1)],
     expected_failed_checks=lambda model: EXPECTED,
 )
 def test_scikit_learn_check_with_the_extra(estimator, check):

@@ -245,7 +245,7 @@ def test_soft_members_by_name(fit):
     assert model.seen.owners.tolist() == [0] + [1] * DRAWS
     assert np.allclose(model.member_weights_, [1, 2])
     assert (model.seen.codes[1, 1:] == -1).all()
-    with pytest.raises(ValueError, match="soft at fit and are hard now"):
+    with pytest.raises(ValueError, match="soft in fit and are hard now"):
         model.predict(Y[:, :2])
 
 

@@ -139,7 +139,7 @@ def test_pair_counts_are_those_of_all_pairs():
         assert np.array_equal(count, wanted.sum(axis=0))
     crossed = cross_members(list(Y.T), w)
     assert np.array_equal(crossed.both, equal.T.astype(float) @ equal)
-    assert np.array_equal(crossed.inside, equal.T.astype(float) @ seen)
+    assert np.array_equal(crossed.in_first, equal.T.astype(float) @ seen)
     assert np.array_equal(crossed.every, seen.T.astype(float) @ seen)
 
 
@@ -232,9 +232,9 @@ def test_copies_are_apart_only_where_agreement_counts_less_than_disagreement():
     rows = [0, 1, 12, 13]
     weighted = fit(Y[rows], sample_weight=[6, 6, 6, 6])
     assert np.array_equal(weighted.linkage_, model.linkage_)
-    assert weighted.leaves_.tolist() == [0, 6, 12, 18]
+    assert weighted.row_leaves_.tolist() == [0, 6, 12, 18]
     assert same_partition(weighted.labels_, model.labels_[rows])
-    few = fit(Y, max_signatures=10)  # too many objects for that
+    few = fit(Y, max_exact=10)  # too many objects for that
     assert len(few.linkage_) == 3
     assert "kept_together" in few.fit_report_
 
@@ -251,7 +251,7 @@ def test_a_cycle_is_told_and_the_best_partition_kept():
     model = fit(Y, member_weight=power, min_clusters=least)
     assert found.cycle > 1
     assert not model.converged_
-    assert f"left {found.cycle} steps before" in model.fit_report_["cycle"].message
+    assert f"the partition of {found.cycle} iterations before" in model.fit_report_["cycle"].message
     assert model.log_likelihood_ == max(found.history)
 
 
@@ -275,7 +275,7 @@ def test_linkage_is_scipys_and_cut_at_the_ceiling(planted):
     model = fit(Y)
     assert is_valid_linkage(model.linkage_)
     leaf_labels = fcluster(model.linkage_, model.link_ceiling_, criterion="distance")
-    assert same_partition(leaf_labels[model.leaves_], model.labels_)
+    assert same_partition(leaf_labels[model.row_leaves_], model.labels_)
 
 
 def test_not_converged_is_a_warning(planted):
@@ -297,7 +297,7 @@ def test_a_sample_of_rows_gives_nearly_the_exact_answer():
         rng = np.random.default_rng(seed)
         z = rng.integers(5, size=1200)
         Y = np.where(rng.random((1200, 10)) < 0.3, rng.integers(6, size=(1200, 10)), z[:, None])
-        exact, reduced = fit(Y), fit(Y, max_signatures=300, random_state=seed)
+        exact, reduced = fit(Y), fit(Y, max_exact=300, random_state=seed)
         assert "reduced" in reduced.fit_report_
         assert len(reduced.linkage_) < 300
         found.append(adjusted_rand_score(exact.labels_, reduced.labels_))
@@ -309,10 +309,10 @@ def test_a_sample_of_rows_gives_nearly_the_exact_answer():
 def test_the_sample_is_settled_by_the_random_state_and_not_by_row_order(planted):
     _, Y = planted
     order = np.random.default_rng(0).permutation(len(Y))
-    model, again = fit(Y, max_signatures=40, random_state=3), fit(Y[order], max_signatures=40, random_state=3)
+    model, again = fit(Y, max_exact=40, random_state=3), fit(Y[order], max_exact=40, random_state=3)
     assert np.array_equal(model.labels_[order], again.labels_)
-    assert (model.leaves_ == -1).any()
-    assert set(model.leaves_[model.leaves_ >= 0]) == set(range(len(model.linkage_) + 1))
+    assert (model.row_leaves_ == -1).any()
+    assert set(model.row_leaves_[model.row_leaves_ >= 0]) == set(range(len(model.linkage_) + 1))
 
 
 # ---- new rows, storage, scikit-learn -------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def test_predict_keeps_known_rows_and_joins_new_ones(planted, tmp_path):
     for copied in (partita.load(tmp_path / "laca.npz"), pickle.loads(pickle.dumps(model))):
         assert np.array_equal(copied.predict(Y), model.labels_)
         assert np.array_equal(copied.predict_proba(clean), proba)
-        assert np.array_equal(copied.leaves_, model.leaves_)
+        assert np.array_equal(copied.row_leaves_, model.row_leaves_)
 
 
 def test_rows_of_weight_zero_are_labelled_like_new_ones(planted):
@@ -345,7 +345,7 @@ def test_rows_of_weight_zero_are_labelled_like_new_ones(planted):
     model, without = fit(Y, sample_weight=w), fit(Y[w > 0])
     assert np.array_equal(model.labels_[w > 0], without.labels_)
     assert np.array_equal(model.labels_[w == 0], without.predict(Y[w == 0]))
-    assert (model.leaves_[w == 0] == -1).all()
+    assert (model.row_leaves_[w == 0] == -1).all()
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -403,7 +403,7 @@ def test_row_47_identical_labelings_are_the_consensus():
 def test_row_48_noise_is_called_noise():
     # the note is missing when the mean of 45 indices is 3 standard errors above 0 and above 0.01: under 1 in 500
     Y = np.random.default_rng(0).integers(4, size=(200, 10))
-    with pytest.warns(DataWarning, match="hardly more than chance"):
+    with pytest.warns(DataWarning, match="hardly more than by chance"):
         model = LACA(min_clusters=1).fit(Y)
     assert "no_consensus" in model.fit_report_
     y = np.repeat([0, 1, 2, 3], 50)

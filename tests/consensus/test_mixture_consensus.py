@@ -97,13 +97,13 @@ def test_number_of_clusters_is_chosen(ensemble, criterion):
     z, Y = ensemble
     model = MixtureConsensus(max_clusters=8, criterion=criterion, random_state=0).fit(Y)
     assert model.n_clusters_ == 3
-    assert min(model.criterion_curve_, key=model.criterion_curve_.get) == 3
+    assert min(model.n_clusters_scores_, key=model.n_clusters_scores_.get) == 3
     assert adjusted_rand(model.labels_, z) > 0.95
     fixed = MixtureConsensus(3, criterion=criterion, random_state=0).fit(Y)
-    assert fixed.criterion_curve_[3] == pytest.approx(model.criterion_curve_[3], abs=1e-3)
+    assert fixed.n_clusters_scores_[3] == pytest.approx(model.n_clusters_scores_[3], abs=1e-3)
     if criterion == "bic":
         expected = -2 * fixed.log_likelihood_ + fixed.n_parameters_ * math.log(len(Y))
-        assert fixed.criterion_curve_[3] == pytest.approx(expected)
+        assert fixed.n_clusters_scores_[3] == pytest.approx(expected)
 
 
 def test_a_row_of_weight_two_is_two_rows(ensemble):
@@ -197,5 +197,5 @@ def test_save_and_load(ensemble, tmp_path):
     loaded = partita.load(tmp_path / "model.npz")
     assert np.array_equal(loaded.predict_proba(Y), model.predict_proba(Y))
     assert loaded.perplexity(Y) == model.perplexity(Y)
-    assert loaded.criterion_curve_ == model.criterion_curve_
+    assert loaded.n_clusters_scores_ == model.n_clusters_scores_
     assert str(loaded.fit_report_) == str(model.fit_report_)

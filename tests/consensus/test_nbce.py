@@ -7,7 +7,7 @@ import pytest
 
 import partita
 from partita import NBCE
-from partita.consensus.evidence_size import independent_votes
+from partita.consensus.member_statistics import independent_members
 from partita.estimator import DataWarning
 from partita.metrics import adjusted_rand
 
@@ -63,10 +63,10 @@ def test_both_hyper_parameters_are_learned(ensemble):
     _, Y = ensemble
     noise = np.random.default_rng(0).integers(3, size=Y.shape)
     for inference in ("vb", "gibbs"):
-        sharp, blunt = (NBCE(inference=inference, **QUICK).fit(X).pseudo_count_ for X in (Y, noise))
+        sharp, blunt = (NBCE(inference=inference, **QUICK).fit(X).smoothing_ for X in (Y, noise))
         assert sharp < 0.5 < blunt
-    given = NBCE(inference="vb", pseudo_count=0.7, concentration=2.0).fit(Y)
-    assert given.pseudo_count_ == 0.7 and given.prior_.concentration == 2.0
+    given = NBCE(inference="vb", smoothing=0.7, concentration=2.0).fit(Y)
+    assert given.smoothing_ == 0.7 and given.prior_.concentration == 2.0
 
 
 # ---- evidence ------------------------------------------------------------------------------------------------
@@ -83,45 +83,45 @@ def copies_of_few(seed=0):
 def test_votes_of_copies_are_those_of_the_originals():
     z, Y = copies_of_few()
     ones = np.ones(len(Y))
-    votes = independent_votes(z, Y, np.full(20, 3), ones, np.ones(20))
+    votes = independent_members(z, Y, np.full(20, 3), ones, np.ones(20))
     assert 3.5 < votes < 6.5
-    weighted = independent_votes(z, Y[:, ::4], np.full(5, 3), ones, np.ones(5))
+    weighted = independent_members(z, Y[:, ::4], np.full(5, 3), ones, np.ones(5))
     assert votes == pytest.approx(weighted, rel=1e-6)
     # four columns of weight 1/4 are one member
-    quarters = independent_votes(z, Y, np.full(20, 3), ones, np.full(20, 0.25))
+    quarters = independent_members(z, Y, np.full(20, 3), ones, np.full(20, 0.25))
     assert quarters == pytest.approx(weighted, rel=1e-6)
 
 
 def test_estimated_evidence_does_not_follow_copies():
     z, Y = copies_of_few()
     literal = NBCE(inference="vb", random_state=0).fit(Y)
-    honest = NBCE(inference="vb", evidence="estimated", random_state=0).fit(Y)
-    assert 0.15 < honest.evidence_ < 0.4
+    honest = NBCE(inference="vb", power="estimated", random_state=0).fit(Y)
+    assert 0.15 < honest.power_ < 0.4
     assert abs(honest.n_clusters_ - 3) < abs(literal.n_clusters_ - 3)
     assert adjusted_rand(honest.labels_, z) > adjusted_rand(literal.labels_, z)
-    assert "independent_votes" in honest.fit_report_
-    assert np.allclose(honest.member_weights_, honest.evidence_)
+    assert "independent_members" in honest.fit_report_
+    assert np.allclose(honest.member_weights_, honest.power_)
 
 
 def test_scale_of_member_weights_does_not_matter_to_estimated_evidence():
     _, Y = copies_of_few()
     one, ten = (
-        NBCE(inference="vb", evidence="estimated", n_init=1, random_state=0).fit(
+        NBCE(inference="vb", power="estimated", n_init=1, random_state=0).fit(
             Y[::2], member_weight=np.full(20, w)
         )
         for w in (1.0, 10.0)
     )
     assert np.allclose(one.member_weights_, ten.member_weights_)
-    assert one.evidence_ == pytest.approx(10 * ten.evidence_)
+    assert one.power_ == pytest.approx(10 * ten.power_)
 
 
 def test_a_number_is_the_power_of_every_member(ensemble):
     _, Y = ensemble
-    model = NBCE(inference="vb", evidence=0.25, random_state=0).fit(Y, member_weight=[1, 2, 0, 1, 1, 1])
+    model = NBCE(inference="vb", power=0.25, random_state=0).fit(Y, member_weight=[1, 2, 0, 1, 1, 1])
     assert np.array_equal(model.member_weights_, [0.25, 0.5, 0, 0.25, 0.25, 0.25])
     for bad in (0.0, 1.5, "half"):
-        with pytest.raises(ValueError, match="evidence"):
-            NBCE(evidence=bad).fit(Y)
+        with pytest.raises(ValueError, match="power"):
+            NBCE(power=bad).fit(Y)
 
 
 # ---- faults 12-16, 47-50 -------------------------------------------------------------------------------------

@@ -142,8 +142,8 @@ def test_chains_draw_from_the_exact_posterior(name):
     """False alarms one in a million; the same draws are refused by the posterior with another power."""
     labels = few(name)
     model = NBCE(
-        name, evidence=0.6, max_clusters=None if name == "dirichlet_process" else K, concentration=ALPHA,
-        pseudo_count=BETA, n_chains=1, n_draws=4000, burn_in=50, random_state=0,
+        name, power=0.6, max_clusters=None if name == "dirichlet_process" else K, concentration=ALPHA,
+        smoothing=BETA, n_chains=1, n_draws=4000, burn_in=50, random_state=0,
     )  # fmt: skip
     with pytest.warns(UserWarning):
         model.fit(labels, member_weight=WEIGHTS)
@@ -156,7 +156,7 @@ def test_chains_draw_from_the_exact_posterior(name):
 def test_bounds_are_below_the_evidence(inference, order):
     exact = exact_posterior("stick_breaking", Y[:5], 0.6 * WEIGHTS)
     model = NBCE(
-        "stick_breaking", inference, evidence=0.6, max_clusters=K, concentration=ALPHA, pseudo_count=BETA, order=order,
+        "stick_breaking", inference, power=0.6, max_clusters=K, concentration=ALPHA, smoothing=BETA, order=order,
         random_state=0,
     )  # fmt: skip
     with pytest.warns(UserWarning):
@@ -194,7 +194,7 @@ def test_copies_share_the_power_of_one():
         rng.random((60, 4)) < 0.2, rng.integers(3, size=(60, 4)), np.repeat([0, 1, 2], 20)[:, None]
     )
     one = NBCE(inference="vb", random_state=0).fit(labels)
-    ten = NBCE(inference="vb", evidence=0.1, random_state=0).fit(np.repeat(labels, 10, axis=1))
+    ten = NBCE(inference="vb", power=0.1, random_state=0).fit(np.repeat(labels, 10, axis=1))
     assert ten.lower_bound_ == pytest.approx(one.lower_bound_, abs=1e-3)
     assert np.array_equal(ten.labels_, one.labels_)
-    assert ten.pseudo_count_ == pytest.approx(one.pseudo_count_, rel=1e-2)
+    assert ten.smoothing_ == pytest.approx(one.smoothing_, rel=1e-2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partita.consensus.label_layout import lay_out
-from partita.consensus.votes.onehot_means import assign, best_means, centres, utility
+from partita.consensus.votes.onehot_means import assign, best_means, centers, utility
 from partita.labels import set_partitions
 
 
@@ -69,6 +69,6 @@ def test_no_step_raises_the_error():
     codes[rng.random(codes.shape) < 0.2] = -1
     cells, z, last = laid_out(codes), rng.integers(5, size=200), np.inf
     for _ in range(20):
-        z, errors = assign(cells, centres(cells, z, 5))
+        z, errors = assign(cells, centers(cells, z, 5))
         assert errors.sum() <= last + 1e-9
         last = errors.sum()

@@ -107,7 +107,7 @@ def test_utility_adds_up(ensemble):
     assert model.inertia_ == pytest.approx(one.inertia_ - len(Y) * model.utility_)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         QMI(5, max_iter=1, n_init=1, random_state=0).fit(np.random.default_rng(0).integers(4, size=(200, 5)))
-    with pytest.warns(DataWarning, match="only 2 different rows"):
+    with pytest.warns(DataWarning, match="only 2 distinct rows"):
         QMI(3).fit([[0, 0], [1, 1], [1, 1]])
 
 
@@ -151,6 +151,6 @@ EXPECTED = dict.fromkeys(
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([QMI(n_init=1), Voting()], expected_failed_checks=lambda model: EXPECTED)
+@parametrize_with_checks([QMI(2, n_init=1), Voting()], expected_failed_checks=lambda model: EXPECTED)
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -12,7 +12,7 @@ from subspaces import subspace_kmeans
 
 from benchmarks.data import load_benchmark
 from partita.consensus import CSPA, HBGF, HGPA, MCLA, QMI, Voting
-from partita.consensus.graphs.bipartite import spectral_embedding
+from partita.consensus.graphs.hbgf import spectral_embedding
 from partita.estimator import DataWarning
 from partita.labels import canonical, signatures
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partita.consensus.label_layout import lay_out
-from partita.consensus.votes.relabeling import ballots, count_votes, elect, medoid, translate
+from partita.consensus.votes.voting import ballots, count_votes, elect, medoid, translate
 
 
 def laid_out(codes, weights=None, powers=None):

@@ -44,7 +44,7 @@ def test_one_member():
 
 
 def test_a_member_without_labels_is_refused():
-    with pytest.raises(ValueError, match="drop it"):
+    with pytest.raises(ValueError, match="remove it"):
         pairwise_agreement(np.array([[0, -1], [1, -1]]))
 
 
@@ -64,8 +64,8 @@ def test_selection():
     assert set(select_members(Y, 4, diversity=1.0)) >= {5, 6, 7}  # the members that differ
     assert select_members(Y, 8).tolist() == list(range(8))
     for n_members, diversity, words in [
-        (0, 0.5, "8 to choose"),
-        (9, 0.5, "8 to choose"),
+        (0, 0.5, "from 1 to 8"),
+        (9, 0.5, "from 1 to 8"),
         (2, 1.5, "between 0 and 1"),
     ]:
         with pytest.raises(ValueError, match=words):

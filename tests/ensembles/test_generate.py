@@ -114,11 +114,11 @@ def test_a_share_of_the_rows():
 
 
 def test_quadratic_algorithms_see_a_sample():
-    Y = generate(PLANTED.X, ["ward", "spectral"], n_clusters=3, n_members=4, max_rows=60, random_state=0)
+    Y = generate(PLANTED.X, ["ward", "spectral"], n_clusters=3, n_members=4, max_exact=60, random_state=0)
     assert (Y >= 0).all()
     assert min(adjusted_rand(PLANTED.labels, member) for member in Y.T) > 0.9
     both = generate(
-        PLANTED.X, "ward", rows="bootstrap", n_members=1, max_rows=30, n_clusters=3, random_state=0
+        PLANTED.X, "ward", rows="bootstrap", n_members=1, max_exact=30, n_clusters=3, random_state=0
     )
     assert 0.5 < (both >= 0).mean() < 0.8
 
@@ -179,7 +179,7 @@ def test_the_global_generator_is_left_alone():
         ({"rows": 1.5}, "at most 1"),
         ({"left_out": "drop"}, "'missing' or 'predict'"),
         ({"label_noise": 2}, "between 0 and 1"),
-        ({"max_rows": 1}, "at least 2 rows"),
+        ({"max_exact": 1}, "at least 2 rows"),
     ],
 )
 def test_what_is_wrong_is_said(options, words):

@@ -121,7 +121,7 @@ def test_rows_that_are_nearly_all_distinct_are_walked_over_in_shards(tmp_path):
     model = MixtureConsensus(3, n_init=1, max_iter=5, criterion="mdl", random_state=0)
     here, there = model.fit(Y), MixtureConsensus(**model.get_params()).fit(open_chunks(Y, rows=999))
     same(here, there, 0.0)
-    assert here.criterion_curve_[3] == pytest.approx(there.criterion_curve_[3], rel=1e-12)
+    assert here.n_clusters_scores_[3] == pytest.approx(there.n_clusters_scores_[3], rel=1e-12)
 
 
 @pytest.mark.parametrize("criterion", ["mdl", "icl"])
@@ -129,11 +129,11 @@ def test_the_number_of_clusters_is_chosen_in_chunks(criterion):
     Y = label_matrix(0.1, 5000)
     model = MixtureConsensus(max_clusters=5, n_init=1, max_iter=20, criterion=criterion, random_state=0)
     here, there = model.fit(Y), MixtureConsensus(**model.get_params()).fit(open_chunks(Y))
-    assert here.criterion_curve_.keys() == there.criterion_curve_.keys()
+    assert here.n_clusters_scores_.keys() == there.n_clusters_scores_.keys()
     same(here, there)
 
 
-@pytest.mark.parametrize("estimator", [LACA(max_signatures=300, random_state=0), Consensus(random_state=0)])
+@pytest.mark.parametrize("estimator", [LACA(max_exact=300, random_state=0), Consensus(random_state=0)])
 def test_what_needs_the_codes_has_them_in_memory(estimator, tmp_path):
     Y = label_matrix(0.2, 5000)
     here = estimator.fit(Y).labels_

@@ -129,7 +129,7 @@ def test_counts_of_a_consensus(ensemble):
     model = Consensus(random_state=0).fit(ensemble)
     found = cluster_counts(model)
     assert dict(zip(found.n_clusters.tolist(), found.posterior.tolist())) == model.n_clusters_posterior_
-    assert found.scores == model.k_scores_ and np.isnan(found.prior).all()
+    assert found.scores == model.n_clusters_scores_ and np.isnan(found.prior).all()
 
 
 def test_counts_of_draws_have_the_prior_beside_them(sampled):
@@ -182,7 +182,7 @@ def test_branches_have_the_cluster_of_their_objects():
     mixed = tree_top(SimpleNamespace(linkage_=Z, labels_=np.array([1, 0, 0, 0])), 2)
     assert mixed.leaf_labels.tolist() == [-1, 0]
     reduced = SimpleNamespace(
-        linkage_=Z, labels_=np.array([1, 1, 0, 0, 0]), leaves_=np.array([0, 1, 2, 3, -1])
+        linkage_=Z, labels_=np.array([1, 1, 0, 0, 0]), row_leaves_=np.array([0, 1, 2, 3, -1])
     )
     assert tree_top(reduced, 4).leaf_labels.tolist() == [1, 1, 0, 0]
 

@@ -33,7 +33,7 @@ def test_a_consensus_opens_with_the_answer(labels, tmp_path):
     model = Consensus(random_state=0).fit(Y)
     text = text_of(write_report(model, tmp_path / "c.html", X=Y, truth=z))
     assert f"{model.n_clusters_} groups" in text and "in 60 objects, from 8 clusterings" in text
-    assert f"the evidence of about {round(model.evidence_)} independent clustering" in text
+    assert f"the evidence of about {round(model.independent_members_)} independent clustering" in text
     assert "uncertain" in text and "adjusted Rand index" in text
     for title in (
         "How many groups",
@@ -219,8 +219,8 @@ class Vast:
         self.confidence_, self.n_clusters_ = rng.random(N), K
         self.member_weights_, self.n_features_in_ = rng.random(M), M
         self.n_clusters_posterior_ = dict.fromkeys(range(300, 700), 1 / 400)
-        self.k_scores_ = {k: 1 / k for k in range(2, 2000)}
-        self.evidence_, self.explained_ = 12.3, 0.4
+        self.n_clusters_scores_ = {k: 1 / k for k in range(2, 2000)}
+        self.independent_members_, self.explained_ = 12.3, 0.4
 
     def coclustering(self, i, j):
         return np.where(self.labels_[i] == self.labels_[j], 0.9, 0.05)

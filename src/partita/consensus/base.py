@@ -1,4 +1,4 @@
-"""What all consensus estimators share: reading label matrices, settling the answer, new rows, storage."""
+"""What all consensus estimators share: reading label matrices, fitted attributes, new rows, storage."""
 
 from __future__ import annotations
 
@@ -21,31 +21,40 @@ from partita.consensus.labelings import (
     other_negatives,
     reading_options,
 )
+from partita.consensus.member_statistics import log_label_probabilities
 from partita.consensus.out_of_core import label_silent, read_sharded
 from partita.estimator import FitReport, TableEstimator, as_generator, diagnose_chains
+from partita.estimator.judging import REASONS
 from partita.execution import ChunkSource, ShardData, find_chunks
 from partita.fitting.out_of_core import predict_blocks
 from partita.fitting.storage import checked_trace
 from partita.labels import label_histograms, signatures
 from partita.table import Schema, read_table
 
-__all__ = ["ConsensusEstimator", "Found"]
-
 CHUNK_ROWS = 1 << 16  # rows that are scored at a time
-SMOOTHING = 0.5  # pseudo-count of a label where new rows are compared with finished clusters
+SMOOTHING = 0.5  # pseudo-count of a label in the label histograms of the finished clusters
 NOT_SAVED = ("schema_", "fit_report_", "n_features_in_", "feature_names_in_", "diagnostics_")
+# what `confidence_` can be; defined in the docstring of ConsensusEstimator
+CONFIDENCE_KINDS = (
+    "share of members",
+    "membership",
+    "posterior probability",
+    "co-clustering probability",
+    "probability and share of members",
+)
 
 
 class Found(NamedTuple):
-    """What ``_fit_labelings`` returns; everything after ``confidence`` may be left out.
+    """What ``_fit_labelings`` returns; everything after ``confidence`` is optional.
 
     ``labels`` are clusters 0, 1, ... in any order (the estimator puts the largest first), one for each row of the
-    ``Labelings``; ``clusters`` holds arrays whose first axis is the cluster, ``attributes`` any other: both become
+    ``Labelings``; ``clusters`` holds arrays whose first axis is the cluster, ``attributes`` any other. Both become
     attributes of the estimator under their names, ``clusters`` in the final order of the clusters.
     """
 
     labels: np.ndarray
     confidence: np.ndarray
+    confidence_kind: str | None = None  # a key of CONFIDENCE_KINDS; None: that of the class
     member_weights: np.ndarray | None = None  # of the columns of the Labelings; None: as given
     n_clusters_posterior: dict[int, float] | None = None
     n_iter: int | None = None
@@ -55,6 +64,17 @@ class Found(NamedTuple):
     attributes: dict[str, Any] = {}
 
 
+def required_n_clusters(model: Any) -> int:
+    """The parameter ``n_clusters`` of a method that cannot find it."""
+    if model.n_clusters is None:
+        name = type(model).__name__
+        raise ValueError(
+            f"{name} needs n_clusters: give the number of clusters, as in {name}(n_clusters=3), or use Consensus, "
+            "which finds it"
+        )
+    return int(model.n_clusters)
+
+
 class ConsensusEstimator(ClusterMixin, TableEstimator):
     """Base of the estimators that make one clustering from many.
 
@@ -62,18 +82,41 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     - has the parameters ``noise``, ``handle_unknown`` and ``random_state`` beside its own, with
       ``_parameter_constraints = {**ConsensusEstimator._parameter_constraints, ...}``;
-    - writes ``_fit_labelings(self, labelings, rng) -> Found``: ``labelings`` (:class:`Labelings`) holds only rows and
-      members that take part, ``rng`` is a numpy Generator, and ``self.fit_report_.add(code, message, level=...)`` is
-      open for notes (a note of level "warning" is warned of once, at the end of ``fit``);
-    - may write ``_log_scores(self, codes) -> (rows x clusters)``, log of the weight of each cluster for coded rows
-      with the columns of the ``Labelings`` (any constant a row), from the attributes it has put into ``Found``. Left
-      out, new rows are compared with the label histograms of the finished clusters, and a row that was there in
-      ``fit`` keeps its label;
+    - implements ``_fit_labelings(self, labelings, rng) -> Found``: ``labelings`` (:class:`Labelings`) holds only the
+      rows and members that take part, ``rng`` is a numpy Generator, and notes go to
+      ``self.fit_report_.add(code, message, level=...)`` (a note of level "warning" is raised as a warning once, at the
+      end of ``fit``);
+    - says by ``_confidence_kind`` (or ``Found.confidence_kind``) what its confidence is;
+    - may implement ``_log_scores(self, codes) -> (rows x clusters)``, the log weight of each cluster for coded rows
+      with the columns of the ``Labelings`` (up to a constant per row), from the attributes it has put into ``Found``.
+      Without it, new rows are compared with the label histograms of the finished clusters, and a row that was present
+      in ``fit`` keeps its label;
     - extends ``_state`` and ``_restore`` if it keeps anything but arrays, numbers, text, dicts, lists and priors.
 
-    The base sets ``labels_``, ``n_clusters_``, ``confidence_``, ``member_weights_``, ``fit_report_``, ``schema_``,
-    ``n_features_in_`` (members) and, where found, ``n_clusters_posterior_``, ``n_iter_``, ``converged_``. Fitted
-    attributes of an earlier ``fit`` are removed first.
+    Fitted attributes of an earlier ``fit`` are removed first. ``n_clusters_posterior_``, ``n_iter_`` and ``converged_``
+    are set where the method finds them.
+
+    Attributes
+    ----------
+    labels_ : ndarray (n_objects,)
+        Cluster of each object; 0 is the largest cluster.
+    n_clusters_ : int
+        Number of clusters that have objects.
+    confidence_ : ndarray (n_objects,)
+        How strongly the members support the label of each object, from 0 to 1. It is agreement among the members, not
+        the probability that the label is right: members that make the same mistake agree.
+    confidence_kind_ : str
+        What the confidence is. "share of members": the weighted share of the members that put the object with the
+        other objects of its cluster. "membership": the part of the object that belongs to its cluster, where an object
+        may belong to several. "posterior probability": the probability of its cluster under the fitted model.
+        "co-clustering probability": the mean probability, over draws, of sharing a cluster with the other objects of
+        its cluster. "probability and share of members": the mean of the two.
+    member_weights_ : ndarray (n_members,)
+        Weight of each member; 0 for members that took no part.
+    fit_report_ : FitReport
+        Notes on the labels and on the fit.
+    n_features_in_, feature_names_in_, schema_
+        Number, names and labels of the members.
     """
 
     _parameter_constraints: dict[str, Any] = {
@@ -84,6 +127,8 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     noise: str
     handle_unknown: str
+    _confidence_kind = "share of members"
+    _n_clusters_score = "score"  # what `n_clusters_scores_` holds, in words
     _fitted_names: list[str]
 
     # ---- fitting -------------------------------------------------------------------------------------------
@@ -96,12 +141,12 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         X : array or data frame (objects x members), or list or mapping of members
             Labels of any type; NaN, None and, by default, -1 are missing. In a list or mapping a member may also be an
             (objects x labels) matrix of memberships. A path (Parquet, Arrow, .npy), a memory map, a Dask collection
-            or what :func:`partita.execution.open_chunks` has opened is read in blocks.
+            or a source that :func:`partita.execution.open_chunks` returned is read in chunks.
         y : ignored
         sample_weight : array of shape (n_objects,), optional
-            How many objects each row stands for. A row of weight 0 takes no part, but gets a label.
+            Number of objects that each row stands for. A row of weight 0 takes no part, but gets a label.
         member_weight : array of shape (n_members,), optional
-            How much each member counts; a member of weight 0 takes no part.
+            Weight of each member; a member of weight 0 takes no part.
 
         Returns
         -------
@@ -128,7 +173,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         self._fitted_names = []
 
     def _read_members(self, X, sample_weight, member_weight, rng) -> tuple[Labelings, np.ndarray]:
-        """What takes part, and the codes of all rows in the same columns."""
+        """The labelings that take part, and the codes of all rows in the same columns."""
         own = rng.spawn(1)[0]
         source = find_chunks(X)
         if source is not None:
@@ -140,7 +185,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         options = {"sample_weight": sample_weight, "estimator_name": type(self).__name__}
         table = read_table(members.X, "categorical", **options, **reading_options(self.noise))
         if self.noise != "missing" and other_negatives(table.schema):
-            # refuses the cell, unless the container itself calls its values categories
+            # raises for the cell, unless the container declares its values as categories
             read_table(members.X, "categorical", **options, missing_code=-1)
         self._remember(table.schema, members.names)
         self.fit_report_ = open_report(table, self.noise)
@@ -148,18 +193,18 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         return labelings, codes
 
     def _passes_over_shards(self) -> bool:
-        """Whether the method can leave the codes in parts; others have them in memory."""
+        """Whether the method can pass over codes in chunks; the other methods hold them in memory."""
         return False
 
     def _remember(self, schema: Schema, names: tuple[str, ...] | None = None) -> None:
         super()._remember(schema)
         self._soft_names = names
-        if names is not None:  # the schema is that of the hard members that stand for the soft ones
+        if names is not None:  # the schema is that of the hard members that replace the soft ones
             self.n_features_in_ = len(names)
             del self.feature_names_in_
 
     def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
-        """The largest cluster first; labels for the rows that took no part; everything under its name."""
+        """Set the fitted attributes: the largest cluster first, and labels for the rows that took no part."""
         sizes = np.bincount(found.labels, labelings.weights, minlength=found.n_components or 0)
         order = np.argsort(-sizes, kind="stable")
         if found.n_components is None:
@@ -179,6 +224,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
             self.labels_, self.confidence_ = labels, confidence
         else:
             self.labels_, self.confidence_ = self._all_rows(labels, found.confidence, labelings.rows, codes)
+        self.confidence_kind_ = found.confidence_kind or self._confidence_kind
         self.n_clusters_ = int(np.count_nonzero(sizes))
         self.member_weights_ = self._of_members(found.member_weights, labelings)
         for name in ("n_clusters_posterior", "n_iter", "converged"):
@@ -186,7 +232,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
                 setattr(self, f"{name}_", getattr(found, name))
 
     def _all_rows(self, labels, confidence, rows, codes) -> tuple[np.ndarray, np.ndarray]:
-        """Labels and confidence of the rows that took part, and for the others those of new rows."""
+        """Labels and confidence of the rows that took part; the other rows are labeled as new rows are."""
         if len(rows) == len(codes):
             return labels.astype(np.int64), np.array(confidence, dtype=np.float64)
         all_labels, all_confidence = np.empty(len(codes), np.int64), np.empty(len(codes))
@@ -196,6 +242,13 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         all_labels[others], all_confidence[others] = proba.argmax(axis=1), proba.max(axis=1)
         return all_labels, all_confidence
 
+    def _note_early_end(self, reason: str) -> None:
+        """Note that a loop was stopped before it converged."""
+        if reason in REASONS:
+            self.fit_report_.add(
+                "cut_short", f"the fit was stopped {REASONS[reason]}: the best result so far is kept"
+            )
+
     def _of_members(self, found: np.ndarray | None, labelings: Labelings) -> np.ndarray:
         weights = labelings.member_weights if found is None else found
         return np.bincount(labelings.owners, weights, minlength=self.n_features_in_)
@@ -203,7 +256,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
     # ---- new rows ------------------------------------------------------------------------------------------
 
     def predict(self, X):
-        """The cluster of each row of new labels; a row without known labels goes to the largest cluster.
+        """Cluster of each row of new labels; a row without known labels is assigned to the largest cluster.
 
         Parameters
         ----------
@@ -248,7 +301,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         members: Members = open_members(X, np.random.default_rng(0))
         if (members.names is None) != (self._soft_names is None):
             had, has = ("soft", "hard") if members.names is None else ("hard", "soft")
-            raise ValueError(f"the members were {had} at fit and are {has} now: give them as they were")
+            raise ValueError(f"the members were {had} in fit and are {has} now: give them as in fit")
         table = self._read_new(members.X, self.handle_unknown)
         codes, _ = code_members(table, self.noise, fitting=False)
         return codes[:, self._columns]
@@ -270,12 +323,9 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
             labels, labelings.codes, labelings.n_levels, weights=labelings.weights, n_clusters=K
         )
         sizes = np.bincount(labels, labelings.weights, minlength=K)
-        totals = np.add.reduceat(counts, offsets[:-1], axis=1)
-        theta = np.log(counts + SMOOTHING) - np.repeat(
-            np.log(totals + SMOOTHING * labelings.n_levels), labelings.n_levels, axis=1
-        )
+        log_probabilities = log_label_probabilities(counts, offsets, SMOOTHING)
         powers = np.repeat(labelings.member_weights, labelings.n_levels)
-        self._histogram_scores = np.ascontiguousarray((powers * theta).T)
+        self._histogram_scores = np.ascontiguousarray((powers * log_probabilities).T)
         self._histogram_offsets = offsets[:-1]
         self._histogram_shares = np.log(np.maximum(sizes, SMOOTHING) / sizes.sum())
 
@@ -287,7 +337,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         return scores
 
     def _known_labels(self, codes: np.ndarray) -> np.ndarray:
-        """The label of each row that was there in ``fit``, -1 for the others."""
+        """Label of each row that was present in ``fit``, -1 for the others."""
         known = len(self._known_rows)
         wide = np.promote_types(self._known_rows.dtype, codes.dtype)
         both = signatures(np.concatenate([self._known_rows.astype(wide), codes.astype(wide)]))
@@ -315,12 +365,12 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         for name, value in fitted.items():
             setattr(self, name, value)
         self._fitted_names = [*fitted, *(name for name in NOT_SAVED if hasattr(self, name))]
-        n_modelled = len(self.schema_.of_kind("categorical"))
+        n_modeled = len(self.schema_.of_kind("categorical"))
         columns = self._columns
-        if columns.dtype.kind != "i" or not ((columns >= 0) & (columns < n_modelled)).all():
-            raise ValueError(f"the columns {columns} are not those of the {n_modelled} members")
+        if columns.dtype.kind != "i" or not ((columns >= 0) & (columns < n_modeled)).all():
+            raise ValueError(f"the columns {columns} are not those of the {n_modeled} members")
         if self.labels_.shape != self.confidence_.shape or self.labels_.dtype.kind != "i":
-            raise ValueError("labels and confidence do not belong together")
+            raise ValueError("labels_ and confidence_ have different shapes, or the labels are not integers")
         if "trace_" in fitted:
             self.trace_ = checked_trace(fitted["trace_"], len(self.object_rows_))
             provisional = "provisional" in self.fit_report_

@@ -1,9 +1,11 @@
-"""From raw data to a consensus in one step."""
+"""EnsembleClustering: many clusterings of a table and their consensus, in one estimator."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from partita.engines.run import Control
 from partita.ensembles import (
     Features,
     Recipe,
@@ -22,14 +25,22 @@ from partita.ensembles import (
     member_state,
     scaled,
 )
-from partita.estimator import DataWarning, FitReport, TableEstimator, as_generator
+from partita.ensembles.generating import MemberProgress, print_member
+from partita.estimator import (
+    RUNNING_CONSTRAINTS,
+    DataWarning,
+    FitReport,
+    RunningMixin,
+    TableEstimator,
+    as_generator,
+)
+from partita.estimator.judging import REASONS
 from partita.estimator.storage import part_state, restore_part
 from partita.table import Schema
 
-__all__ = ["EnsembleClustering"]
-
-# notes on the label matrix that say nothing about the user's table: holes are objects that a member did not draw
-OF_OUR_MAKING = ("missing_code", "missing", "kinds", "constant")
+# notes on the label matrix that do not concern the user's table: missing labels are objects that a member did not use
+LABEL_MATRIX_NOTES = ("missing_code", "missing", "kinds", "constant")
+MIN_SECONDS = 1e-3  # time limit of the consensus if the members have used up that of the fit
 
 
 def _has_proba(estimator: Any) -> bool:
@@ -37,67 +48,81 @@ def _has_proba(estimator: Any) -> bool:
     return consensus is None or hasattr(consensus, "predict_proba")
 
 
-class EnsembleClustering(ClusterMixin, TableEstimator):
-    """Cluster a table many times over, and return what the clusterings agree on.
+class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
+    """Cluster a table many times, and return the consensus of the clusterings.
 
-    Raw data in, consensus out. Good where one run of k-means depends on its start, on the number of clusters or on
-    the columns; of little use where all members make the same mistake (k-means on rings, say). The members are made
-    by :func:`partita.ensembles.generate` and combined by a consensus estimator.
+    The members are generated as by :func:`partita.ensembles.generate` and combined by a consensus estimator.
+
+    Good for: data on which one run of k-means depends on its start, on the number of clusters or on the columns. Not
+    for: data on which all members make the same mistake (k-means on rings, say).
 
     Parameters
     ----------
-    base : str, clusterer, or a sequence of them, default "kmeans"
-        What clusters: "kmeans", "minibatch_kmeans" (large tables), "ward", "gmm", "spectral", or a scikit-learn
-        clusterer; a sequence is taken in turn.
+    base : str, clusterer, or a sequence of them, default="kmeans"
+        The algorithm: "kmeans", "minibatch_kmeans" (large tables), "ward", "gmm", "spectral", or a scikit-learn
+        clusterer; the members use the algorithms of a sequence in turn.
     consensus : consensus estimator, optional
-        What combines the members; by default :class:`~partita.Consensus`. A copy is fitted, as ``consensus_``.
+        The estimator that combines the members; by default :class:`~partita.Consensus`. A copy is fitted, as
+        ``consensus_``.
     n_clusters : int, optional
-        Number of clusters of the consensus, where it is known. Left out, the consensus finds it.
-    n_members : int, default 20
+        Number of clusters of the consensus. None: the consensus finds it.
+    n_members : int, default=20
         Number of clusterings.
-    member_clusters : int, pair, list or None
-        Clusters of a member: a number; a pair ``(low, high)``, from which each member draws; a list, taken in turn.
-        None draws from 2 to the square root of the rows (and leaves a clusterer of yours as it is).
-    space : {"all", "subspace", "projection"}, default "all"
-        What a member sees of the columns.
-    rows : {"all", "bootstrap"} or float, default "all"
-        Which objects a member sees: all, a bootstrap sample, or a share of them. Those it does not see miss its label.
-    max_rows : int, default 2000
-        "ward" and "spectral" see a sample of this size of a larger table.
+    member_clusters : int, pair, list or None, default=None
+        Number of clusters of a member: a number; a pair ``(low, high)``, from which each member draws; a list, used in
+        turn. None draws from 2 to the square root of the number of rows (and leaves a scikit-learn clusterer as it is).
+    space : {"all", "subspace", "projection"}, default="all"
+        Columns that a member uses: all, a random subset, or a random projection.
+    rows : {"all", "bootstrap"} or float, default="all"
+        Objects that a member uses: all, a bootstrap sample, or a share of them. The others have no label in it.
+    max_exact : int, default=2000
+        With more rows than this, "ward" and "spectral" use a random sample of this size.
     kinds : None, str, mapping or sequence, optional
-        Kinds of columns ("real", "count", "binary", "categorical", "ignore"); what is left out is inferred.
-    standardize : bool, default True
+        Kinds of columns ("real", "count", "binary", "categorical", "ignore"); kinds that are not given are inferred.
+    standardize : bool, default=True
         False leaves real and count columns in their own units.
-    handle_unknown : {"missing", "error"}, default "missing"
-        What ``predict`` does with categories that were not seen in ``fit``.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        Source of randomness; the global generator is never touched.
-    n_jobs : int, optional
-        Members at a time (threads); the answer does not depend on their number.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What ``predict`` does with categories that were not present in ``fit``.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
+        Source of randomness; the global generator is never used.
+    time_limit : float, optional
+        Wall seconds for the whole fit; no member begins after it, and the consensus has the time that is left.
     callback : callable, optional
         Called after each member with a :class:`~partita.ensembles.MemberProgress`; returning True stops, and the
         members so far are combined.
-    verbose : bool, default False
-        Print a line a member to standard error.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) combines the members so far instead of raising.
+    n_jobs : int, optional
+        Number of members that are fitted at a time; the answer does not depend on it.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where the members are fitted; the answer does not depend on it.
+    resume : path, optional
+        A folder that keeps the finished members: the same call after a kill continues from there. The base algorithms
+        must be given by name.
+    verbose : bool, default=False
+        Print a line per member to standard error.
 
     Attributes
     ----------
     labels_ : ndarray (n_rows,)
-        Cluster of each row, the largest cluster first.
+        Cluster of each row; 0 is the largest cluster.
     n_clusters_ : int
         Number of clusters.
     confidence_ : ndarray (n_rows,)
-        How much the members agree on each row's label (see the consensus estimator): no chance of being right.
+        How strongly the members support the label of each row (see the consensus estimator): agreement, not the
+        probability that the label is right.
+    confidence_kind_ : str
+        What the confidence is, as in the consensus estimator.
     label_matrix_ : ndarray (n_rows, n_members)
-        Labels that the members gave, -1 missing.
+        Labels of the members, -1 missing.
     consensus_ : estimator
-        The fitted consensus, with all that it found.
+        The fitted consensus estimator.
     members_ : list of Member
         The fitted members.
     fit_report_ : FitReport
-        What was unusual about the data and the fit.
+        Notes on the data and on the fit.
     n_features_in_, feature_names_in_, schema_
-        The table that was fitted.
+        Number, names and kinds of the columns.
 
     See Also
     --------
@@ -123,14 +148,12 @@ class EnsembleClustering(ClusterMixin, TableEstimator):
         "member_clusters": "no_validation",
         "space": [StrOptions({"all", "subspace", "projection"})],
         "rows": [StrOptions({"all", "bootstrap"}), Interval(Real, 0, 1, closed="right")],
-        "max_rows": [Interval(Integral, 2, None, closed="left")],
+        "max_exact": [Interval(Integral, 2, None, closed="left")],
         "kinds": "no_validation",
         "standardize": ["boolean"],
         "handle_unknown": [StrOptions({"missing", "error"})],
         "random_state": "no_validation",
-        "n_jobs": [None, Integral],
-        "callback": [None, callable],
-        "verbose": ["verbose"],
+        **RUNNING_CONSTRAINTS,
     }
 
     def __init__(
@@ -143,13 +166,17 @@ class EnsembleClustering(ClusterMixin, TableEstimator):
         member_clusters=None,
         space="all",
         rows="all",
-        max_rows=2000,
+        max_exact=2000,
         kinds=None,
         standardize=True,
         handle_unknown="missing",
         random_state=None,
-        n_jobs=None,
+        time_limit=None,
         callback=None,
+        keep_partial=False,
+        n_jobs=None,
+        executor=None,
+        resume=None,
         verbose=False,
     ):
         self.base = base
@@ -159,24 +186,28 @@ class EnsembleClustering(ClusterMixin, TableEstimator):
         self.member_clusters = member_clusters
         self.space = space
         self.rows = rows
-        self.max_rows = max_rows
+        self.max_exact = max_exact
         self.kinds = kinds
         self.standardize = standardize
         self.handle_unknown = handle_unknown
         self.random_state = random_state
-        self.n_jobs = n_jobs
+        self.time_limit = time_limit
         self.callback = callback
+        self.keep_partial = keep_partial
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
         self.verbose = verbose
 
     # ---- fitting -------------------------------------------------------------------------------------------
 
     def fit(self, X, y=None):
-        """Make the members and find their consensus.
+        """Fit the members and their consensus.
 
         Parameters
         ----------
         X : array or data frame
-            The table; see :func:`partita.table.read_table` for what is understood.
+            The table, in any form that :func:`partita.table.read_table` reads.
         y : ignored
 
         Returns
@@ -184,60 +215,91 @@ class EnsembleClustering(ClusterMixin, TableEstimator):
         EnsembleClustering
         """
         self._validate_params()
+        control: Any = self._control()  # it passes any progress on to the callback
         with self._whole_or_not_at_all():
             table = self._read_training(X, self.kinds, None)
             self._scaling = learn_scaling(table, standardize=self.standardize)
             features = Features(scaled(table, self._scaling), self._scaling, table.schema)
             rng = as_generator(self.random_state)
             recipe = Recipe(
-                self.base, self.member_clusters, self.space, self.rows, "missing", max_rows=self.max_rows
+                self.base, self.member_clusters, self.space, self.rows, "missing", max_exact=self.max_exact
             )
             self.members_ = fit_members(
-                features, recipe, self.n_members, rng, self.n_jobs, self.callback, self.verbose
-            )
+                features, recipe, self.n_members, rng, self.n_jobs, control.after,
+                executor=self.executor, resume=self.resume, keep_partial=self.keep_partial,
+            )  # fmt: skip
+            self._note_early_end(control)
             self.label_matrix_ = self._labels_of_members(features.values)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DataWarning)  # what it has to say comes with our own report
-                self.consensus_ = self._new_consensus(rng).fit(self.label_matrix_)
+                warnings.simplefilter(
+                    "ignore", DataWarning
+                )  # its notes become part of the report of this fit
+                self.consensus_ = self._new_consensus(rng, control).fit(self.label_matrix_)
             self._take_over()
             notes = getattr(self.consensus_, "fit_report_", ())
-            self.fit_report_.notes += [note for note in notes if note.code not in OF_OUR_MAKING]
+            self.fit_report_.notes += [note for note in notes if note.code not in LABEL_MATRIX_NOTES]
         self.fit_report_.warn()
         return self
+
+    def _watcher(self) -> Callable[[Any], Any] | None:
+        if not self.verbose:
+            return self.callback
+        callback: Callable[[Any], Any] | None = self.callback
+
+        def print_and_call(progress: MemberProgress) -> Any:
+            print_member(progress)
+            return None if callback is None else callback(progress)
+
+        return print_and_call
+
+    def _note_early_end(self, control: Control) -> None:
+        if len(self.members_) < self.n_members:
+            how = REASONS[control.reason or "interrupted"]
+            self.fit_report_.add(
+                "cut_short",
+                f"the fit was stopped {how} after {len(self.members_)} of {self.n_members} members: these are combined",
+            )
 
     def _labels_of_members(self, values: np.ndarray) -> np.ndarray:
         Y = np.column_stack([member.labels for member in self.members_])
         unseen = (Y < 0).all(axis=1)
-        if unseen.any():  # no member drew these objects: each says where it would put them
+        if unseen.any():  # no member used these objects: all members predict their labels
             Y[unseen] = self._predict_members(values[unseen])
         return Y
 
     def _predict_members(self, values: np.ndarray) -> np.ndarray:
         return np.column_stack([member.predict(values) for member in self.members_])
 
-    def _new_consensus(self, rng: np.random.Generator) -> Any:
+    def _new_consensus(self, rng: np.random.Generator, control: Control) -> Any:
         consensus = _default_consensus() if self.consensus is None else clone(self.consensus)
         known = consensus.get_params(deep=False)
         asked: dict[str, Any] = {}
         if self.n_clusters is not None:
             if "n_clusters" not in known:
                 raise ValueError(
-                    f"n_clusters is {self.n_clusters}, and {type(consensus).__name__} has no such parameter: leave it "
-                    "out, or choose a consensus that can be told"
+                    f"n_clusters is {self.n_clusters}, but {type(consensus).__name__} has no such parameter: omit it, "
+                    "or choose another consensus estimator"
                 )
             asked["n_clusters"] = self.n_clusters
         if known.get("random_state", 0) is None:
             asked["random_state"] = int(rng.integers(2**31))
+        if self.time_limit is not None and known.get("time_limit", 0) is None:
+            asked["time_limit"] = max(self.time_limit - control.seconds, MIN_SECONDS)
+        if self.resume is not None and known.get("resume", 0) is None:
+            asked["resume"] = Path(self.resume) / "consensus"
+        if "keep_partial" in known:
+            asked["keep_partial"] = known["keep_partial"] or self.keep_partial
         return consensus.set_params(**asked)
 
     def _take_over(self) -> None:
-        """What the consensus found, under the names of this estimator."""
+        """Set the attributes that this estimator has in common with the consensus."""
         self.labels_ = np.asarray(self.consensus_.labels_)
         self.n_clusters_ = int(np.unique(self.labels_[self.labels_ >= 0]).size)
-        if hasattr(self.consensus_, "confidence_"):
-            self.confidence_ = self.consensus_.confidence_
-        elif hasattr(self, "confidence_"):
-            del self.confidence_
+        for name in ("confidence_", "confidence_kind_"):
+            if hasattr(self.consensus_, name):
+                setattr(self, name, getattr(self.consensus_, name))
+            elif hasattr(self, name):
+                delattr(self, name)
 
     def fit_predict(self, X, y=None):
         """Fit, and return ``labels_``."""
@@ -250,10 +312,10 @@ class EnsembleClustering(ClusterMixin, TableEstimator):
         return self._predict_members(scaled(self._read_new(X, self.handle_unknown), self._scaling))
 
     def predict(self, X):
-        """Cluster of each row: the members label it, and the consensus reads their labels.
+        """Cluster of each row: that of the consensus for the labels that the members predict.
 
-        k-means and Gaussian mixtures label new rows by their own rule; Ward's trees, spectral clustering and other
-        clusterers without ``predict`` give a row the label of the nearest row that they saw.
+        k-means and Gaussian mixtures label new rows by their own rule; for Ward's trees, spectral clustering and other
+        clusterers without ``predict`` a row takes the label of the nearest row that was clustered.
 
         Parameters
         ----------
@@ -268,7 +330,7 @@ class EnsembleClustering(ClusterMixin, TableEstimator):
 
     @available_if(_has_proba)
     def predict_proba(self, X):
-        """Probability of each cluster for each row, as the consensus gives it.
+        """Probability of each cluster for each row, as predicted by the consensus.
 
         Parameters
         ----------

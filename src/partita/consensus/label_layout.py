@@ -1,13 +1,13 @@
-"""Cells of a label matrix under an admixture: a membership vector per object, a latent cluster per label.
+"""Layout of a label matrix for models with one latent cluster per label, and predictions of such models.
 
 The model of Bayesian cluster ensembles (Wang, Shan and Banerjee 2011): object i has memberships
 ``theta_i ~ Dirichlet(alpha)``; each of its labels has a latent cluster ``z_im ~ theta_i`` and is then drawn from that
 cluster's distribution over the levels of the member, ``y_im ~ beta_{z_im, m}`` with ``beta_km ~ Dirichlet(eta)``.
-This module holds what both engines (``cells_vb``, ``cells_gibbs``) share: the layout, where they start, and what the
-fitted model says of an object (folding in).
+This module holds what both engines (``bce.vb``, ``bce.gibbs``) share: the layout, the starts, and the memberships of
+objects under a fitted model (folding in).
 
 A member's weight is a power on its likelihood with the latent cluster summed out, ``(sum_k theta_ik beta_kmy) ** p``:
-a whole number p is p labels, each with its own latent cluster, from the same distributions.
+a whole number p is equivalent to p labels, each with its own latent cluster, from the same distributions.
 
 Tables are [level of a member, cluster], members one after the other, clusters last.
 """
@@ -22,19 +22,8 @@ import numpy as np
 from partita.dispatch import kernel
 from partita.families.special import log_gamma_and_digamma
 
-__all__ = [
-    "Cells",
-    "count_table",
-    "fold_in",
-    "lay_out",
-    "level_sums",
-    "log_predictive_rows",
-    "nearest_seed",
-    "seed_table",
-]
-
 SEED_SAMPLE = 1000  # rows among which seeds are chosen
-FOLD_PASSES, FOLD_TOL = 200, 1e-6
+MAX_FOLD_PASSES, FOLD_TOL = 200, 1e-6
 
 
 class Cells(NamedTuple):
@@ -52,7 +41,7 @@ class Cells(NamedTuple):
 
 
 def lay_out(codes: np.ndarray, n_levels: np.ndarray, weights: np.ndarray, powers: np.ndarray) -> Cells:
-    """Positions of all labels; members of weight 0 and members with one level say nothing, so theirs are left out.
+    """Positions of all labels; those of members of weight 0 and of members with one level are left out.
 
     Examples
     --------
@@ -74,7 +63,7 @@ def level_sums(table: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def seed_table(cells: Cells, K: int, rng: np.random.Generator) -> np.ndarray:
-    """Counts of levels [level, cluster] of objects put with the nearest of K seeds."""
+    """Counts of levels [level, cluster] with every object assigned to the nearest of K seeds."""
     return count_table(cells, nearest_seed(cells, K, rng), K)
 
 
@@ -93,12 +82,12 @@ def nearest_seed(cells: Cells, K: int, rng: np.random.Generator) -> np.ndarray:
         seeds.append(int(trials[best]))
         loss = left[best]
     away = np.stack([_disagreement(cells.positions, sample[s], cells.powers) for s in seeds], axis=1)
-    # equal distances are common: break them at random, so that no seed is favoured
+    # equal distances are common: ties are broken at random, so that no seed is favored
     return np.argmin(away + 1e-9 * rng.random(away.shape), axis=1)
 
 
 def _disagreement(positions: np.ndarray, one: np.ndarray, powers: np.ndarray) -> np.ndarray:
-    """Squared share of the members that saw both and tell them apart (1/2 where none did)."""
+    """Squared share of the members that separate the rows, of those that saw both (1/2 if none did)."""
     both = np.zeros(len(positions))
     apart = np.zeros(len(positions))
     for m in np.flatnonzero(one >= 0):
@@ -121,7 +110,7 @@ def count_table(cells: Cells, z: np.ndarray, K: int) -> np.ndarray:
 
 @kernel
 def fold_in_rows(positions, powers, alpha, B, n_passes, tol, out):
-    """Mean memberships of each row at the fixed point of its own variational update, from equal shares."""
+    """Mean memberships of each row at the fixed point of its variational update, started from equal shares."""
     n, M = positions.shape
     K = len(alpha)
     t, a, gamma = np.empty(K), np.empty(K), np.empty(K)
@@ -162,7 +151,7 @@ def fold_in_rows(positions, powers, alpha, B, n_passes, tol, out):
 def fold_in(cells: Cells, alpha: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Memberships [object, cluster] of objects under fixed distributions of the levels.
 
-    ``B`` holds ``exp(E[log beta])`` (VB) or a point estimate of beta. An object without labels has those of the prior.
+    ``B`` holds ``exp(E[log beta])`` (VB) or a point estimate of beta. Without labels they are the prior's.
 
     Examples
     --------
@@ -173,7 +162,7 @@ def fold_in(cells: Cells, alpha: np.ndarray, B: np.ndarray) -> np.ndarray:
            [0.5 , 0.5 ]])
     """
     out = np.empty((len(cells.positions), len(alpha)))
-    fold_in_rows(cells.positions, cells.powers, alpha, B, FOLD_PASSES, FOLD_TOL, out)
+    fold_in_rows(cells.positions, cells.powers, alpha, B, MAX_FOLD_PASSES, FOLD_TOL, out)
     return out
 
 
@@ -206,8 +195,8 @@ def log_predictive_rows(cells: Cells, alpha: np.ndarray, beta: np.ndarray) -> np
 
     ``p(y_i) = prod_m p(y_im | y_i1 .. y_i,m-1)``: each label is predicted from the memberships that the labels before
     it leave, and then folded in by its expected latent cluster, which keeps their mean exact for that step. A label
-    never helps to predict itself, and the probabilities of all possible rows sum to one. With one label, or one
-    cluster, it is the exact integral over the memberships; otherwise close to it.
+    is never used to predict itself, and the probabilities of all possible rows sum to one. With one label, or one
+    cluster, the result is the exact integral over the memberships; otherwise it is an approximation.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A label matrix as consensus methods read it: coded columns, what takes part, and what the user should know."""
+"""A label matrix as consensus methods read it: coded columns, the rows and members that take part, and notes."""
 
 from __future__ import annotations
 
@@ -12,28 +12,17 @@ from partita.table import Note, Schema, Table
 from partita.table.levels import code_dtype
 from partita.table.notes import list_names
 
-__all__ = [
-    "NOISE",
-    "Labelings",
-    "Members",
-    "choose_members",
-    "code_members",
-    "gather",
-    "open_members",
-    "reading_options",
-]
-
 NOISE = ("missing", "cluster", "singletons")
-# what a table says of its columns, and a label matrix says otherwise
+# notes of the table for which label matrices have notes of their own
 REPLACED = ("constant", "identifier")
 
 
 class Labelings(NamedTuple):
     """The part of a label matrix that a consensus is made from.
 
-    Every row has a positive weight and at least one label; every member has a positive weight. Members that say
-    nothing (one cluster for all, or every object alone) are left out while others remain. The rest of the
-    rows get their labels afterwards, as new rows would.
+    Every row has a positive weight and at least one label; every member has a positive weight. Members without
+    information (one cluster for all objects, or every object alone) are left out as long as others remain. The other
+    rows are labeled afterwards, as new rows are.
 
     Examples
     --------
@@ -44,16 +33,14 @@ class Labelings(NamedTuple):
 
     codes: np.ndarray  # (N, M) 0..n_levels-1, -1 missing, the smallest signed dtype that fits
     n_levels: np.ndarray  # (M,)
-    weights: np.ndarray  # (N,) how many objects each row stands for
+    weights: np.ndarray  # (N,) number of objects of each row
     member_weights: np.ndarray  # (M,)
-    owners: (
-        np.ndarray
-    )  # (M,) the user's member that each column belongs to (a soft member is several columns)
+    owners: np.ndarray  # (M,) the user's member that each column belongs to (a soft member has several)
     rows: np.ndarray  # (N,) the row of X
 
     @classmethod
     def of(cls, codes: Any, *, weights: Any = None, member_weights: Any = None) -> Labelings:
-        """From codes that are in order already: for engines' tests and for labelings made by programs."""
+        """From codes 0, 1, ... (-1 missing), for tests and for labelings that a program has made."""
         codes = np.asarray(codes)
         N, M = codes.shape
         n_levels = codes.max(axis=0).astype(np.int64) + 1
@@ -64,15 +51,15 @@ class Labelings(NamedTuple):
 
 
 class Members(NamedTuple):
-    """What ``read_table`` reads, and whose columns they are."""
+    """What ``read_table`` reads, and the member that each column belongs to."""
 
     X: Any
-    owners: np.ndarray | None  # None: every column is a member of its own
-    names: tuple[str, ...] | None  # the user's members, where they are soft
+    owners: np.ndarray | None  # None: every column is one member
+    names: tuple[str, ...] | None  # of the user's members, if some are soft
 
 
 def open_members(X: Any, rng: np.random.Generator) -> Members:
-    """A label matrix as it is; soft members as the hard ones that stand for them.
+    """A label matrix unchanged; soft members replaced by several hard ones.
 
     Examples
     --------
@@ -86,7 +73,7 @@ def open_members(X: Any, rng: np.random.Generator) -> Members:
 
 
 def reading_options(noise: str) -> dict[str, Any]:
-    """How ``read_table`` treats -1 under a policy for noise."""
+    """Options of ``read_table`` for the label -1."""
     return {"missing_code": -1} if noise == "missing" else {"negative": "level"}
 
 
@@ -99,15 +86,15 @@ def other_negatives(schema: Schema) -> bool:
 
 
 def code_members(table: Table, noise: str, *, fitting: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Codes and numbers of levels, with the noise of each member as its policy says.
+    """Codes and numbers of levels, with the label -1 treated as ``noise`` says.
 
     Parameters
     ----------
     table : Table
         All columns categorical.
     noise : {"missing", "cluster", "singletons"}
-        With "singletons" every object that a member calls -1 gets a level of its own in ``fit``; new objects that are
-        noise are none of these, so that their label is missing.
+        With "singletons" every object with the label -1 in a member gets a level of its own in ``fit``; for new
+        objects the label -1 is missing.
     fitting : bool
 
     Examples
@@ -137,9 +124,7 @@ def code_members(table: Table, noise: str, *, fitting: bool) -> tuple[np.ndarray
 def gather(
     table: Table, members: Members, noise: str, member_weight: Any, report: FitReport
 ) -> tuple[Labelings, np.ndarray, np.ndarray]:
-    """What takes part in a fit, which of the table's modelled columns these members are, and the codes of all rows
-    in these columns.
-    """
+    """The labelings that take part in a fit, the positions of their columns in the table, and the codes of all rows."""
     codes, n_levels = code_members(table, noise, fitting=True)
     active = table.weights > 0
     n_seen = (codes[active] >= 0).sum(axis=0)
@@ -159,16 +144,16 @@ def choose_members(
     member_weight: Any,
     report: FitReport,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Weight and owner of each modelled column, and which of them take part."""
-    modelled = np.array([column.kind != "ignore" for column in schema.columns])
-    owners = np.arange(len(modelled)) if members.owners is None else members.owners
-    n_members = len(modelled) if members.names is None else len(members.names)
+    """Weight and owner of each modeled column, and which of them take part."""
+    modeled = np.array([column.kind != "ignore" for column in schema.columns])
+    owners = np.arange(len(modeled)) if members.owners is None else members.owners
+    n_members = len(modeled) if members.names is None else len(members.names)
     names = members.names or schema.names
     given = check_member_weights(member_weight, n_members)
-    shares = (given / np.bincount(owners, minlength=n_members))[owners][modelled]
-    owners = owners[modelled]
+    shares = (given / np.bincount(owners, minlength=n_members))[owners][modeled]
+    owners = owners[modeled]
     if not shares.any():
-        raise ValueError("every member with labels has weight 0: give at least one of them a positive weight")
+        raise ValueError("all members with labels have weight 0: give at least one of them a positive weight")
     silent = {"one_cluster": n_levels == 1, "all_alone": (n_levels == n_seen) & (n_levels > 2)}
     use = (shares > 0) & ~silent["one_cluster"] & ~silent["all_alone"]
     if use.any():
@@ -179,7 +164,7 @@ def choose_members(
 
 
 def check_member_weights(member_weight: Any, n_members: int) -> np.ndarray:
-    """One finite weight a member, none negative, not all zero; None is ones.
+    """One finite weight per member, none negative, not all zero; None is ones.
 
     Examples
     --------
@@ -193,10 +178,10 @@ def check_member_weights(member_weight: Any, n_members: int) -> np.ndarray:
     try:
         weights = np.array(member_weight, dtype=np.float64)
     except (TypeError, ValueError) as problem:
-        raise ValueError(f"member_weight must be numbers, one a member: {problem}") from problem
+        raise ValueError(f"member_weight must hold one number per member: {problem}") from problem
     if weights.shape != (n_members,):
         raise ValueError(
-            f"member_weight has the shape {weights.shape}, and there are {n_members} members: give one number for each"
+            f"member_weight has the shape {weights.shape}, but there are {n_members} members: give one number each"
         )
     bad = ~np.isfinite(weights) | (weights < 0)
     if bad.any():
@@ -208,13 +193,13 @@ def check_member_weights(member_weight: Any, n_members: int) -> np.ndarray:
 
 
 def open_report(table: Any, noise: str) -> FitReport:
-    """The notes of the table in the words of label matrices."""
+    """The notes of the table, adapted to label matrices."""
     report = FitReport(note for note in table.notes if note.code not in REPLACED)
     if noise == "missing":
         return report
     words = {
-        "cluster": "labels of -1 are read as one further cluster of the member",
-        "singletons": "objects labelled -1 are read as clusters of one",
+        "cluster": "the label -1 is read as one further cluster of its member",
+        "singletons": "objects with the label -1 are read as clusters of one object",
     }
     noisy = [
         column.name
@@ -228,8 +213,8 @@ def open_report(table: Any, noise: str) -> FitReport:
 
 def _note_silent(silent: dict[str, np.ndarray], owners: np.ndarray, names: Any, report: FitReport) -> None:
     words = {
-        "one_cluster": "members that put all objects into one cluster say nothing and have weight 0",
-        "all_alone": "members that leave every object alone say nothing and have weight 0",
+        "one_cluster": "members with all objects in one cluster hold no information and have weight 0",
+        "all_alone": "members with every object alone hold no information and have weight 0",
     }
     for code, which in silent.items():
         if which.any():

@@ -1,4 +1,4 @@
-"""Label matrices that are read in blocks: in parts where the method passes over them, else as codes in memory."""
+"""Label matrices that are not in memory: read in chunks if the method can pass over chunks, else as codes."""
 
 from __future__ import annotations
 
@@ -29,20 +29,18 @@ from partita.execution import (
 from partita.execution.columns import GridShards
 from partita.table import Schema, Table, read_table
 
-__all__ = ["label_silent", "read_sharded"]
-
-CLUSTERS = 30  # that the time of a pass is estimated for, where their number is not given
+DEFAULT_CLUSTERS = 30  # for the estimate of the time of a pass without n_clusters
 
 
 def read_sharded(
     model: Any, source: ChunkSource, asked: bool, sample_weight: Any, member_weight: Any
 ) -> tuple[Any, Any]:
-    """What the matrix is read as: ``(X, None)`` if it goes the usual way, else the labelings and all codes.
+    """Read the matrix: ``(X, None)`` if it fits into memory, otherwise the labelings and all codes.
 
-    ``asked`` says that the user has opened the blocks, which are then kept whatever their size.
+    ``asked`` means that the user has opened the source of chunks, which is then kept whatever its size.
     """
     executor = make_executor(getattr(model, "n_jobs", None), getattr(model, "executor", None))
-    bound = getattr(model, "n_clusters", None) or CLUSTERS
+    bound = getattr(model, "n_clusters", None) or DEFAULT_CLUSTERS
     choice = choose(source, bound, executor, in_chunks=asked, verbose=getattr(model, "verbose", False))
     if choice.where == "memory":
         return read_whole(source), None
@@ -68,9 +66,9 @@ def read_sharded(
 
 
 def _in_shards(model: Any, table: ShardedTable, members: Members, member_weight: Any) -> Labelings | None:
-    """The labelings of all rows, with the codes in parts; None for a single one, which needs no mixture.
+    """The labelings of all rows, with the codes in chunks; None for a single labeling, which needs no mixture.
 
-    Rows without any label have weight 0: they tell nothing, and get their label as new rows would.
+    Rows without any label have weight 0, and are labeled as new rows are.
     """
     schema = table.schema
     n_levels = np.array([column.n_levels for column in schema.of_kind("categorical")], dtype=np.int64)
@@ -91,14 +89,14 @@ def _in_shards(model: Any, table: ShardedTable, members: Members, member_weight:
 
 
 def _apart(table: ShardedTable, raw: GridShards, use: np.ndarray) -> tuple[GridShards, np.ndarray]:
-    """Codes of the members that take part, each piece where it is, and whether a row has any label."""
-    modelled = np.array([column.kind != "ignore" for column in table.schema.columns])
-    taken = np.zeros(len(modelled), bool)
-    taken[np.flatnonzero(modelled)[use]] = True
+    """Codes of the members that take part, computed where the chunks are, and whether each row has a label."""
+    modeled = np.array([column.kind != "ignore" for column in table.schema.columns])
+    taken = np.zeros(len(modeled), bool)
+    taken[np.flatnonzero(modeled)[use]] = True
     common, widths = [], []
     for lo, hi in pairwise(raw.cuts):
         own = Schema(table.schema.columns[lo:hi])
-        common.append((own, np.flatnonzero(taken[lo:hi][modelled[lo:hi]])))
+        common.append((own, np.flatnonzero(taken[lo:hi][modeled[lo:hi]])))
         widths.append(int(taken[lo:hi].sum()))
     made = raw.submit_pieces(_codes_of_piece, common, [None] * len(raw.grid))
     parts = GridShards(raw.starts, made, np.concatenate([[0], np.cumsum(widths)]), raw._cluster)
@@ -125,7 +123,7 @@ def _any_label(data: Sequence[np.ndarray], _common: Any, _own: Any) -> np.ndarra
 def label_silent(
     model: Any, codes: ShardData, weights: np.ndarray, labels: np.ndarray, confidence: np.ndarray
 ) -> None:
-    """Rows that took no part are labelled as new rows are, in place."""
+    """Label the rows that took no part as new rows are labeled, in place."""
     silent = weights == 0
     if not silent.any():
         return

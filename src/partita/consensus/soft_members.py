@@ -1,4 +1,4 @@
-"""Members that give each object probabilities rather than one label, written as a few hard members."""
+"""Soft members, which give memberships instead of labels, as several hard members each."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["DRAWS", "Expanded", "draw_labels", "expand_members", "holds_memberships"]
-
-DRAWS = 5  # hard members that stand for a soft one
+DRAWS = 5  # hard members that replace a soft one
 SUM_TOLERANCE = 1e-6
 
 
 class Expanded(NamedTuple):
-    """Hard members as columns of one mapping, and the user's member each of them belongs to."""
+    """Hard members as columns of one mapping, and the user's member that each belongs to."""
 
     columns: dict[str, Any]
     owners: np.ndarray
@@ -43,7 +41,7 @@ def _is_matrix(member: Any) -> bool:
 
 
 def expand_members(X: Any, rng: np.random.Generator) -> Expanded:
-    """Write every membership matrix as ``DRAWS`` columns of labels, and leave the labelings as they are.
+    """Replace every membership matrix by ``DRAWS`` columns of labels; hard labelings are unchanged.
 
     Examples
     --------
@@ -73,10 +71,10 @@ def expand_members(X: Any, rng: np.random.Generator) -> Expanded:
 
 
 def draw_labels(memberships: Any, rng: np.random.Generator, *, name: str = "member", n_draws: int = DRAWS):
-    """Labels drawn from memberships by systematic sampling: each object's counts are right to within one.
+    """Labels drawn from memberships by systematic sampling: the counts of each object are exact to within one.
 
-    The order of an object's draws is random, so that two objects with equal memberships meet as often as independent
-    draws would, and the order of the labels does not matter.
+    The order of the draws of an object is random, so that two objects with equal memberships share labels as often as
+    with independent draws, and the order of the labels does not matter.
 
     Parameters
     ----------
@@ -84,7 +82,7 @@ def draw_labels(memberships: Any, rng: np.random.Generator, *, name: str = "memb
         Rows are at least 0 and sum to 1; a row of NaN is an object that the member did not see.
     rng : Generator
     name : str
-        What error messages call the member.
+        Name of the member in error messages.
     n_draws : int
 
     Returns
@@ -99,7 +97,7 @@ def draw_labels(memberships: Any, rng: np.random.Generator, *, name: str = "memb
     P = np.asarray(memberships, dtype=np.float64)
     unseen = _check_memberships(P, name)
     edges = np.cumsum(np.where(unseen[:, None], 1.0, P), axis=1)
-    edges /= edges[:, -1:]  # the last edge is 1 even where the sum is only nearly so
+    edges /= edges[:, -1:]  # the last edge is exactly 1, without rounding error
     u = rng.random(len(P))
     labels = np.empty((len(P), n_draws), dtype=np.int64)
     for s in range(n_draws):
@@ -109,7 +107,7 @@ def draw_labels(memberships: Any, rng: np.random.Generator, *, name: str = "memb
 
 
 def _check_memberships(P: np.ndarray, name: str) -> np.ndarray:
-    """Which rows are unseen; refuses what is no membership."""
+    """Which rows are missing; raises for a row that is not a distribution."""
     if P.ndim != 2 or P.shape[1] == 0:
         raise ValueError(f"member {name!r} has the shape {P.shape}: give an (objects x labels) matrix")
     gaps = np.isnan(P)
@@ -117,7 +115,7 @@ def _check_memberships(P: np.ndarray, name: str) -> np.ndarray:
     rules = [
         (
             gaps.any(axis=1) & ~unseen,
-            "is NaN in part: make the whole row NaN if the member did not see the object",
+            "is partly NaN: make the whole row NaN if the member did not see the object",
         ),
         ((P < 0).any(axis=1), "has a negative membership: memberships are probabilities"),
         (np.abs(P.sum(axis=1) - 1.0) > SUM_TOLERANCE, "does not sum to 1: divide each row by its sum"),

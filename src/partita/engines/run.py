@@ -157,6 +157,10 @@ def iterate(
     control: Control | None = None,
     n_clusters: Callable[[Any], int] = n_occupied,
     debug: bool = False,
+    restart: int = 0,
+    deadline: float = math.inf,
+    callback: Any = None,
+    keep_partial: bool = False,
 ) -> Run:
     """Step until the objective per object changes by less than ``tol``.
 

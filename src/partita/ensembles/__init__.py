@@ -1,8 +1,8 @@
 """Ensembles: many clusterings of the same objects, as a label matrix (objects x members, -1 missing).
 
 `generate` makes them from a table, in any combination of algorithms, numbers of clusters, columns and rows; the named
-functions are the ways the literature does it. `describe` says how much the members agree, `select_members` and
-`medoid_member` choose among them.
+functions are the combinations that the literature uses. `describe` measures how much the members agree,
+`select_members` and `medoid_member` choose among them.
 """
 
 from partita.ensembles.agreement import (
@@ -13,7 +13,15 @@ from partita.ensembles.agreement import (
     select_members,
 )
 from partita.ensembles.features import Features, Scaling, learn_scaling, read_features, scaled
-from partita.ensembles.generating import Member, MemberProgress, Recipe, fit_members, generate
+from partita.ensembles.generating import (
+    Member,
+    MemberProgress,
+    Recipe,
+    fit_members,
+    generate,
+    member_from_state,
+    member_state,
+)
 from partita.ensembles.named import (
     bootstrap_ensemble,
     kmeans_ensemble,
@@ -22,7 +30,6 @@ from partita.ensembles.named import (
     subspace_ensemble,
 )
 from partita.ensembles.noise import add_label_noise, noisy_copies
-from partita.ensembles.saving import member_from_state, member_state
 
 __all__ = [
     "Description",

@@ -1,4 +1,4 @@
-"""How much the members of an ensemble agree, which of them is the middle, and which ones to keep."""
+"""Agreement of the members of an ensemble, the medoid, and the selection of members."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from partita.labels import one_hot
 from partita.labels.checks import integer_labels
-
-__all__ = ["Description", "describe", "medoid_member", "pairwise_agreement", "select_members"]
+from partita.labels.information import normalized_information
 
 Matrix = NDArray[np.float64]
 
 
 class Description(NamedTuple):
-    """What an ensemble is like.
+    """Agreement and diversity of an ensemble.
 
     Attributes
     ----------
     n_clusters : ndarray (n_members,)
-        Clusters of every member.
+        Number of clusters of each member.
     missing : ndarray (n_members,)
         Share of the objects that a member did not see.
     agreement : ndarray (n_members, n_members)
-        Agreement of every pair of members.
+        Agreement of each pair of members.
     quality : ndarray (n_members,)
         Mean agreement of a member with the others.
     diversity : float
@@ -43,9 +42,9 @@ class Description(NamedTuple):
 
 
 def pairwise_agreement(Y: ArrayLike, score: str = "ari") -> Matrix:
-    """Agreement of every pair of members, from contingency tables.
+    """Agreement of each pair of members, from contingency tables.
 
-    Two members are compared on the objects that both have seen; a pair without a common object gets NaN.
+    Two members are compared on the objects that both have seen; a pair without a common object has NaN.
 
     Parameters
     ----------
@@ -77,7 +76,7 @@ def pairwise_agreement(Y: ArrayLike, score: str = "ari") -> Matrix:
         tables = np.asarray((A[:, starts[m] : offsets[m + 1]].T @ A[:, starts[m] :]).toarray())
         later = starts[m:] - starts[m]
         if tables.shape[0] == 0 or (np.diff(offsets[m:]) == 0).any():
-            raise ValueError("a member has no label at all: drop it before the members are compared")
+            raise ValueError("a member has no labels: remove it before the members are compared")
         out[m, m:] = out[m:, m] = SCORES[score](tables, later)
         out[m, m] = 1.0
     return out
@@ -87,7 +86,7 @@ def _adjusted_rand(tables: Matrix, starts: NDArray[np.int64]) -> Matrix:
     """Adjusted Rand index of one member with others, whose contingency tables stand side by side."""
     rows = np.add.reduceat(
         tables, starts, axis=1
-    )  # sizes of the first member's clusters where both have seen
+    )  # sizes of the first member's clusters among common objects
     total = rows.sum(axis=0)
     both = np.add.reduceat(_pairs(tables).sum(axis=0), starts)
     first, second = _pairs(rows).sum(axis=0), np.add.reduceat(_pairs(tables.sum(axis=0)), starts)
@@ -95,22 +94,8 @@ def _adjusted_rand(tables: Matrix, starts: NDArray[np.int64]) -> Matrix:
         chance = first * second / _pairs(total)
         most = (first + second) / 2
         index = (both - chance) / (most - chance)
-    # both one cluster, both singletons, or one common object: they say the same
+    # both are one cluster, both are singletons, or there is one common object: the partitions are equal
     index[(most - chance == 0) | (total == 1)] = 1.0
-    index[total == 0] = np.nan
-    return index
-
-
-def _normalized_information(tables: Matrix, starts: NDArray[np.int64]) -> Matrix:
-    rows = np.add.reduceat(tables, starts, axis=1)
-    total = rows.sum(axis=0)
-    joint = np.add.reduceat(_x_log_x(tables).sum(axis=0), starts)
-    first, second = _x_log_x(rows).sum(axis=0), np.add.reduceat(_x_log_x(tables.sum(axis=0)), starts)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        entropies = 2 * np.log(total) - (first + second) / total
-        information = np.maximum(np.log(total) + (joint - first - second) / total, 0.0)
-        index = 2 * information / entropies
-    index[entropies <= 1e-15] = 1.0
     index[total == 0] = np.nan
     return index
 
@@ -119,11 +104,7 @@ def _pairs(n: Matrix) -> Matrix:
     return n * (n - 1) / 2
 
 
-def _x_log_x(x: Matrix) -> Matrix:
-    return x * np.log(np.where(x > 0, x, 1.0))
-
-
-SCORES = {"ari": _adjusted_rand, "nmi": _normalized_information}
+SCORES = {"ari": _adjusted_rand, "nmi": normalized_information}
 
 
 def describe(Y: ArrayLike, score: str = "ari") -> Description:
@@ -165,7 +146,7 @@ def _mean_with_others(agreement: Matrix) -> Matrix:
     others = agreement.copy()
     np.fill_diagonal(others, np.nan)
     counts = (~np.isnan(others)).sum(axis=1)
-    # a member that shares objects with nobody has no quality to speak of
+    # a member without common objects has quality 0
     return np.divide(np.nansum(others, axis=1), counts, out=np.zeros(len(others)), where=counts > 0)
 
 
@@ -194,7 +175,7 @@ def medoid_member(Y: ArrayLike, score: str = "ari") -> int:
 def select_members(
     Y: ArrayLike, n_members: int, *, diversity: float = 0.5, score: str = "ari"
 ) -> NDArray[np.int64]:
-    """Choose members that are good and not all alike (greedy, after Fern and Lin 2008).
+    """Choose members of high quality that differ from each other (greedy, after Fern and Lin 2008).
 
     The first is the medoid; each next one has the largest ``(1 - diversity) * quality - diversity * agreement with
     those chosen``, where quality is the mean agreement with the whole ensemble.
@@ -204,9 +185,9 @@ def select_members(
     Y : array-like of int, shape (n_objects, n_members)
         Label matrix, -1 missing.
     n_members : int
-        How many to keep.
-    diversity : float, default 0.5
-        0: the members of best quality; 1: the members that differ most.
+        Number of members to keep.
+    diversity : float, default=0.5
+        0 selects the members of highest quality, 1 the members that differ most.
     score : {"ari", "nmi"}
         How agreement is measured.
 
@@ -223,7 +204,9 @@ def select_members(
     """
     found = describe(Y, score)
     if not 1 <= n_members <= len(found.quality):
-        raise ValueError(f"n_members is {n_members}: there are {len(found.quality)} to choose from")
+        raise ValueError(
+            f"n_members is {n_members}: give a number from 1 to {len(found.quality)}, the members of Y"
+        )
     if not 0 <= diversity <= 1:
         raise ValueError(f"diversity is {diversity}: it must lie between 0 and 1")
     agreement = np.nan_to_num(found.agreement)

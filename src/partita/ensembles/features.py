@@ -1,8 +1,8 @@
-"""From a table of any columns to the numbers that base clusterers measure distances on.
+"""Numeric features of a table of any columns, for base clusterers that use distances.
 
-Every column of the table counts the same: real and count columns are centred and divided by their standard
-deviation, categories become one-hot columns divided by one common number, so that together they have variance 1. A
-missing cell gets the mean of its column: it says nothing, and every algorithm can go on.
+Every column of the table has the same weight: real and count columns are centered and divided by their standard
+deviation; a categorical column becomes one-hot columns divided by a common number, so that together they have variance
+1. A missing cell is replaced by the mean of its column, as the base algorithms need complete rows.
 """
 
 from __future__ import annotations
@@ -16,19 +16,17 @@ from numpy.typing import NDArray
 from partita.execution import check_memory, find_chunks, read_whole
 from partita.table import Schema, Table, read_table
 
-__all__ = ["Features", "Scaling", "learn_scaling", "read_features", "scaled"]
-
 
 class Scaling(NamedTuple):
-    """How the columns of a table become features: one entry a feature."""
+    """How the columns of a table become features: one entry per feature."""
 
     center: NDArray[np.float64]
     scale: NDArray[np.float64]
-    source: NDArray[np.int64]  # position of the feature's column among the modelled ones
+    source: NDArray[np.int64]  # position of the feature's column among the modeled ones
 
 
 class Features(NamedTuple):
-    """Features of all rows (no missing values), and how they came about."""
+    """Features of all rows (without missing values), and how they were computed."""
 
     values: NDArray[np.float64]
     scaling: Scaling
@@ -36,15 +34,15 @@ class Features(NamedTuple):
 
 
 def read_features(X: Any, kinds: Any = None, *, standardize: bool = True) -> Features:
-    """Read anything that holds a table into features.
+    """Read a table into features.
 
     Parameters
     ----------
     X : array, data frame, or source of blocks
         As for :func:`partita.table.read_table`; a path, a memory map or a Dask collection is read into memory.
     kinds : None, str, mapping or sequence, optional
-        Kinds of columns; what is left out is inferred.
-    standardize : bool, default True
+        Kinds of columns; kinds that are not given are inferred.
+    standardize : bool, default=True
         False leaves real and count columns in their own units.
 
     Returns
@@ -74,7 +72,7 @@ def read_features(X: Any, kinds: Any = None, *, standardize: bool = True) -> Fea
 
 
 def learn_scaling(table: Table, *, standardize: bool = True) -> Scaling:
-    """Learn centres and scales from a table.
+    """Learn centers and scales from a table.
 
     Examples
     --------
@@ -116,14 +114,14 @@ def scaled(table: Table, scaling: Scaling) -> NDArray[np.float64]:
 
 
 def _numbers(table: Table, position: int) -> NDArray[np.float64]:
-    """One column of the table as numbers, (rows, features), NaN where missing; real ones standardised."""
+    """One column of the table as numbers (rows, features), NaN where missing; real columns are standardized."""
     column = table.columns[position]
     if column.kind == "real":
         return table.standardized(column.name)[:, None]
     if column.kind == "count":
         return column.values[:, None].astype(np.float64)
     n_levels = table.schema.column(column.name).n_levels
-    # two levels need one feature: the second would only repeat it
+    # two levels need one feature: the second would be redundant
     levels = np.arange(1, 2) if n_levels <= 2 else np.arange(n_levels)
     return np.where(column.values[:, None] < 0, np.nan, column.values[:, None] == levels)
 

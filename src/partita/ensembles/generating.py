@@ -1,4 +1,4 @@
-"""Generators of ensembles: many clusterings of one table, as a label matrix."""
+"""Generation of ensembles: many clusterings of one table, as a label matrix."""
 
 from __future__ import annotations
 
@@ -6,25 +6,34 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from partita.ensembles.features import Features, read_features
-from partita.ensembles.members import ALGORITHMS, QUADRATIC, Fit, Rows, fit_algorithm
+from partita.ensembles.members import (
+    ALGORITHMS,
+    QUADRATIC,
+    DiagonalGaussians,
+    Fit,
+    NearestCenter,
+    NearestRow,
+    Rows,
+    fit_algorithm,
+)
 from partita.ensembles.noise import add_label_noise
 from partita.ensembles.seeds import member_seeds
 from partita.execution import make_executor, one_thread_each
-
-__all__ = ["Member", "MemberProgress", "Recipe", "fit_members", "generate"]
+from partita.execution.journal import digest, read_arrays, write_arrays
 
 SPACES = ("all", "subspace", "projection")
-LEAST_SUBSPACE = 3  # features, as in the LACA paper
+MIN_SUBSPACE = 3  # columns of a random subset, as in the LACA paper
 
 
 class Recipe(NamedTuple):
-    """How the members of an ensemble are made; see :func:`generate` for the fields."""
+    """How the members of an ensemble are generated; see :func:`generate` for the fields."""
 
     base: Any = "kmeans"
     n_clusters: Any = None
@@ -32,14 +41,14 @@ class Recipe(NamedTuple):
     rows: str | float = "all"
     left_out: str = "missing"
     label_noise: float = 0.0
-    max_rows: int = 2000
+    max_exact: int = 2000
 
 
 class Member(NamedTuple):
     """One clustering of all objects, and how it labels new ones."""
 
     labels: NDArray[np.int64]
-    columns: NDArray[np.int64] | None  # features that it saw; None: all
+    columns: NDArray[np.int64] | None  # features that the member uses; None: all
     projection: NDArray[np.float64] | None
     predictor: Any
 
@@ -49,7 +58,7 @@ class Member(NamedTuple):
 
 
 class MemberProgress(NamedTuple):
-    """What a callback sees after each member; returning True stops with the members so far."""
+    """Argument of a callback after each member; returning True stops with the members so far."""
 
     member: int
     n_members: int
@@ -67,7 +76,7 @@ def generate(
     rows: str | float = "all",
     left_out: str = "missing",
     label_noise: float = 0.0,
-    max_rows: int = 2000,
+    max_exact: int = 2000,
     kinds: Any = None,
     standardize: bool = True,
     random_state: Any = None,
@@ -75,45 +84,45 @@ def generate(
     callback: Callable[[MemberProgress], bool | None] | None = None,
     verbose: bool = False,
 ) -> NDArray[np.int64]:
-    """Cluster a table many times over, each time a little differently.
+    """Cluster a table many times, with random variation between the members.
 
     Parameters
     ----------
     X : array or data frame
-        The table; see :func:`partita.table.read_table`. Real and count columns are standardised, categories become
+        The table; see :func:`partita.table.read_table`. Real and count columns are standardized, categories become
         one-hot columns that together weigh as much as one real column, missing cells get the mean of their column.
-    base : str, clusterer, or a sequence of them, default "kmeans"
-        What clusters: "kmeans", "minibatch_kmeans" (large tables), "ward", "gmm" (diagonal Gaussian mixture),
-        "spectral", or a scikit-learn clusterer (each member fits a copy; its -1 labels are missing). A sequence is
-        taken in turn.
-    n_members : int, default 20
+    base : str, clusterer, or a sequence of them, default="kmeans"
+        The algorithm: "kmeans", "minibatch_kmeans" (large tables), "ward", "gmm" (diagonal Gaussian mixture),
+        "spectral", or a scikit-learn clusterer (each member fits a copy; its -1 labels are missing). The members use
+        the algorithms of a sequence in turn.
+    n_members : int, default=20
         Number of clusterings.
-    n_clusters : int, pair, list or None
-        Clusters of a member: a number; a pair ``(low, high)``, from which each member draws; a list, taken in turn.
-        None draws from 2 to the square root of the rows (and leaves a clusterer of yours as it is).
-    space : {"all", "subspace", "projection"}, default "all"
-        What a member sees of the columns: all; a random subset of 3 or more; a random projection of all features onto
-        as many dimensions as the square root of their number (at least 2).
-    rows : {"all", "bootstrap"} or float, default "all"
-        Which objects a member sees: all; a bootstrap sample (about 63% of them); a share, drawn without replacement.
-    left_out : {"missing", "predict"}, default "missing"
-        What label the others get: -1, or the one that the member predicts.
-    label_noise : float, default 0
+    n_clusters : int, pair, list or None, default=None
+        Number of clusters of a member: a number; a pair ``(low, high)``, from which each member draws; a list, used in
+        turn. None draws from 2 to the square root of the number of rows (and leaves a scikit-learn clusterer as it is).
+    space : {"all", "subspace", "projection"}, default="all"
+        Columns that a member uses: all; a random subset of 3 or more; a random projection of all features onto as many
+        dimensions as the square root of their number (at least 2).
+    rows : {"all", "bootstrap"} or float, default="all"
+        Objects that a member uses: all; a bootstrap sample (about 63% of them); a share, drawn without replacement.
+    left_out : {"missing", "predict"}, default="missing"
+        Label of the other objects: -1, or the one that the member predicts.
+    label_noise : float, default=0
         Share of the labels of each member that are changed at random (:func:`add_label_noise`).
-    max_rows : int, default 2000
-        "ward" and "spectral" grow with the square of the rows: of a larger table they see a random sample of this
-        size, and the other objects get the label of the nearest row in it.
+    max_exact : int, default=2000
+        The cost of "ward" and "spectral" grows with the square of the number of rows. With more rows than this they
+        use a random sample of this size, and the other objects get the label of the nearest row in it.
     kinds, standardize
         As for :func:`partita.ensembles.read_features`.
     random_state : int, RandomState, Generator, SeedSequence or None
         Source of randomness. The answer does not depend on `n_jobs`, and a larger ensemble starts with the
         members of a smaller one.
     n_jobs : int, optional
-        Members at a time (threads; -1: one a core).
+        Number of members that are fitted at a time (threads; -1: one per core).
     callback : callable, optional
         Called after each member with a :class:`MemberProgress`; returning True stops.
-    verbose : bool, default False
-        Print a line a member to standard error.
+    verbose : bool, default=False
+        Print a line per member to standard error.
 
     Returns
     -------
@@ -128,7 +137,7 @@ def generate(
     >>> Y.shape, bool((Y == -1).any())
     ((100, 5), True)
     """
-    recipe = Recipe(base, n_clusters, space, rows, left_out, label_noise, max_rows)
+    recipe = Recipe(base, n_clusters, space, rows, left_out, label_noise, max_exact)
     features = read_features(X, kinds, standardize=standardize)
     members = fit_members(features, recipe, n_members, random_state, n_jobs, callback, verbose)
     return np.column_stack([member.labels for member in members])
@@ -142,8 +151,15 @@ def fit_members(
     n_jobs: int | None = None,
     callback: Callable[[MemberProgress], bool | None] | None = None,
     verbose: bool = False,
+    *,
+    executor: Any = None,
+    resume: Any = None,
+    keep_partial: bool = False,
 ) -> list[Member]:
     """Fit the members of an ensemble, each with what it needs to label new rows.
+
+    ``executor`` says where they are fitted, ``resume`` names a folder that keeps the finished members, and with
+    ``keep_partial`` an interrupt (Ctrl-C) returns those instead of raising.
 
     Examples
     --------
@@ -155,21 +171,31 @@ def fit_members(
     check_recipe(recipe, n_members)
     seeds = member_seeds(random_state, n_members)
 
+    kept = None if resume is None else MemberFolder(resume, (features.values, str(recipe)))
+
     def make(m: int) -> tuple[Member, float]:
         start = time.perf_counter()
-        with one_thread_each():
-            member = _fit_member(features, recipe, m, np.random.default_rng(seeds[m]))
+        member = None if kept is None else kept.load(m, seeds[m])
+        if member is None:
+            with one_thread_each():
+                member = _fit_member(features, recipe, m, np.random.default_rng(seeds[m]))
+            if kept is not None:
+                kept.save(m, seeds[m], member)
         return member, time.perf_counter() - start
 
     members: list[Member] = []
-    for member, seconds in make_executor(n_jobs).map(make, range(n_members)):
-        members.append(member)
-        n_found = int(member.labels.max(initial=-1)) + 1
-        progress = MemberProgress(len(members) - 1, n_members, n_found, seconds)
-        if verbose:
-            print_member(progress)
-        if callback is not None and callback(progress):
-            break
+    try:
+        for member, seconds in make_executor(n_jobs, executor).map(make, range(n_members)):
+            members.append(member)
+            n_found = int(member.labels.max(initial=-1)) + 1
+            progress = MemberProgress(len(members) - 1, n_members, n_found, seconds)
+            if verbose:
+                print_member(progress)
+            if callback is not None and callback(progress):
+                break
+    except KeyboardInterrupt:
+        if not keep_partial or not members:
+            raise
     return members
 
 
@@ -193,7 +219,7 @@ def _fit_member(features: Features, recipe: Recipe, m: int, rng: np.random.Gener
     columns, projection = _draw_space(recipe.space, features.scaling.source, rng)
     view = _seen_by(features.values, columns, projection)
     seen = _draw_rows(recipe.rows, n_rows, rng)
-    fitted_on = _shortened(seen, base, recipe.max_rows, n_rows, rng)
+    fitted_on = _shortened(seen, base, recipe.max_exact, n_rows, rng)
     fit = fit_algorithm(base, view if fitted_on is None else view[fitted_on], n_clusters, rng)
     labels = _spread(fit, view, fitted_on, seen, recipe.left_out)
     if recipe.label_noise:
@@ -216,7 +242,7 @@ def _draw_space(
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
     if space == "subspace":
         n_columns = int(source.max()) + 1
-        size = rng.integers(min(LEAST_SUBSPACE, n_columns), n_columns, endpoint=True)
+        size = rng.integers(min(MIN_SUBSPACE, n_columns), n_columns, endpoint=True)
         chosen = rng.choice(n_columns, size=int(size), replace=False)
         return np.flatnonzero(np.isin(source, chosen)), None  # the levels of a category stay together
     if space == "projection":
@@ -226,7 +252,7 @@ def _draw_space(
 
 
 def _draw_rows(rows: str | float, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64] | None:
-    """Rows that a member sees, repeated as often as they were drawn; None: all."""
+    """Rows that a member uses, repeated as often as they were drawn; None: all."""
     if rows == "all":
         return None
     if rows == "bootstrap":
@@ -236,13 +262,13 @@ def _draw_rows(rows: str | float, n_rows: int, rng: np.random.Generator) -> NDAr
 
 
 def _shortened(
-    seen: NDArray[np.int64] | None, base: Any, max_rows: int, n_rows: int, rng: np.random.Generator
+    seen: NDArray[np.int64] | None, base: Any, max_exact: int, n_rows: int, rng: np.random.Generator
 ) -> NDArray[np.int64] | None:
-    """Rows that the algorithm is run on: a sample where its cost is quadratic."""
+    """Rows that the algorithm is run on: a sample if its cost is quadratic and there are many rows."""
     n_seen = n_rows if seen is None else len(seen)
-    if not (isinstance(base, str) and base in QUADRATIC and n_seen > max_rows):
+    if not (isinstance(base, str) and base in QUADRATIC and n_seen > max_exact):
         return seen
-    sample = np.sort(rng.choice(n_seen, size=max_rows, replace=False))
+    sample = np.sort(rng.choice(n_seen, size=max_exact, replace=False))
     return sample if seen is None else seen[sample]
 
 
@@ -264,7 +290,7 @@ def _spread(
     if fitted_on is None:
         return fit.labels
     labels = np.full(len(view), -2, np.int64)
-    labels[fitted_on[::-1]] = fit.labels[::-1]  # of several copies the first counts
+    labels[fitted_on[::-1]] = fit.labels[::-1]  # the label of a repeated row is that of its first copy
     wanted = labels == -2
     if left_out == "missing" and seen is not None:
         unseen = np.ones(len(view), bool)
@@ -284,7 +310,7 @@ def _in_turn(base: Any) -> Sequence[Any]:
 
 
 def check_recipe(recipe: Recipe, n_members: int) -> None:
-    """Refuse what no ensemble can be made from, before any work."""
+    """Raise an error for a recipe that cannot work, before any member is fitted."""
     if n_members < 1:
         raise ValueError(f"n_members is {n_members}: an ensemble needs at least one member")
     for problem in _problems(recipe):
@@ -312,8 +338,8 @@ def _problems(recipe: Recipe) -> Iterator[str]:
         yield f"left_out is {recipe.left_out!r}: choose 'missing' or 'predict'"
     if not 0 <= recipe.label_noise <= 1:
         yield f"label_noise is {recipe.label_noise}: a share must lie between 0 and 1"
-    if recipe.max_rows < 2:
-        yield f"max_rows is {recipe.max_rows}: at least 2 rows must be seen"
+    if recipe.max_exact < 2:
+        yield f"max_exact is {recipe.max_exact}: at least 2 rows must be seen"
 
 
 def _problems_of_n_clusters(asked: Any) -> Iterator[str]:
@@ -321,6 +347,80 @@ def _problems_of_n_clusters(asked: Any) -> Iterator[str]:
         return
     numbers = [asked] if np.ndim(asked) == 0 else list(asked)
     if not numbers or any(int(number) != number or number < 1 for number in numbers):
-        yield f"n_clusters is {asked!r}: give whole numbers from 1 up"
+        yield f"n_clusters is {asked!r}: give whole numbers from 1 upwards"
     elif isinstance(asked, tuple) and (len(asked) != 2 or asked[0] > asked[1]):
-        yield f"n_clusters is {asked!r}: a pair (low, high) with low <= high; a list is taken in turn"
+        yield f"n_clusters is {asked!r}: give a pair (low, high) with low <= high, or a list, which is used in turn"
+
+
+# ---- storage --------------------------------------------------------------------------------------------------
+
+PREDICTORS = {cls.__name__: cls for cls in (NearestCenter, NearestRow, DiagonalGaussians)}
+
+
+def member_state(member: Member) -> dict[str, Any]:
+    """A member as a dictionary of arrays and text, for files.
+
+    Examples
+    --------
+    >>> member = Member(np.array([0, 1]), None, None, NearestCenter(np.array([[0.0], [1.0]])))
+    >>> member_from_state(member_state(member)).predict(np.array([[0.9]]))
+    array([1])
+    """
+    name = type(member.predictor).__name__
+    if name not in PREDICTORS:
+        raise ValueError(
+            f"a member is a {type(member.predictor.model).__name__}, which cannot be written to a file: pickle the "
+            "estimator, or give the base algorithm by name"
+        )
+    return {**member._asdict(), "predictor": {"rule": name, **member.predictor._asdict()}}
+
+
+def member_from_state(saved: dict[str, Any]) -> Member:
+    """The inverse of ``member_state``."""
+    fields = dict(saved["predictor"])
+    return Member(**{**saved, "predictor": PREDICTORS[fields.pop("rule")](**fields)})
+
+
+class MemberFolder:
+    """Finished members in a folder, one file each.
+
+    Parameters
+    ----------
+    folder : path
+    about : anything of numbers, text and arrays
+        What the members depend on; a file of another ensemble is refused.
+    """
+
+    def __init__(self, folder: Any, about: Any):
+        self.folder, self._about = Path(folder), about
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def load(self, m: int, seed: np.random.SeedSequence) -> Member | None:
+        """Member ``m``; None if it has not been saved."""
+        if not self._file(m).exists():
+            return None
+        saved = read_arrays(self._file(m))
+        if str(saved.pop("about")) != self._digest(seed):
+            raise ValueError(
+                f"{self._file(m)} belongs to another ensemble (other data, parameters or seed): give resume= a folder "
+                "of its own, or remove this one"
+            )
+        fields = {name: saved.get(name) for name in ("labels", "columns", "projection")}
+        rule = {
+            name.removeprefix("rule_"): value for name, value in saved.items() if name.startswith("rule_")
+        }
+        return member_from_state({**fields, "predictor": {"rule": str(saved["rule"]), **rule}})
+
+    def save(self, m: int, seed: np.random.SeedSequence, member: Member) -> None:
+        """Write member ``m``."""
+        state = member_state(member)
+        predictor = dict(state.pop("predictor"))
+        arrays = {name: value for name, value in state.items() if value is not None}
+        arrays |= {"rule": np.array(predictor.pop("rule")), "about": np.array(self._digest(seed))}
+        write_arrays(self._file(m), arrays | {f"rule_{name}": value for name, value in predictor.items()})
+
+    def _file(self, m: int) -> Path:
+        return self.folder / f"member{m:05d}.npz"
+
+    def _digest(self, seed: np.random.SeedSequence) -> str:
+        return digest((self._about, seed.generate_state(4)))

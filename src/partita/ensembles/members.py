@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from partita.labels import canonical
 
-__all__ = ["ALGORITHMS", "Fit", "fit_algorithm"]
-
 Labels = NDArray[np.int64]
 Rows = NDArray[np.float64]
 N_NEIGHBORS = 10  # of the graph that spectral clustering cuts
 
 
 class NearestCenter(NamedTuple):
-    """A row takes the label of the nearest centre."""
+    """A row takes the label of the nearest center."""
 
     centers: Rows
 
@@ -31,7 +29,7 @@ class NearestCenter(NamedTuple):
 
 
 class NearestRow(NamedTuple):
-    """A row takes the label of the nearest row that the algorithm saw."""
+    """A row takes the label of the nearest row that the algorithm was run on."""
 
     rows: Rows
     labels: Labels
@@ -61,20 +59,20 @@ class DiagonalGaussians(NamedTuple):
 
 
 class UsersModel(NamedTuple):
-    """A fitted scikit-learn clusterer of the user's, and the labels that it gave in `fit`."""
+    """A fitted scikit-learn clusterer given by the user, and the labels that it found in `fit`."""
 
     model: Any
     levels: NDArray[Any]
 
     def predict(self, X: Rows) -> Labels:
-        """Labels of rows; one that the model did not give in `fit` is missing."""
+        """Labels of rows; a label that did not occur in `fit` is missing."""
         found = np.asarray(self.model.predict(X))
         same = found[:, None] == self.levels[None, :]
         return np.where(same.any(axis=1), same.argmax(axis=1), -1).astype(np.int64)
 
 
 class Fit(NamedTuple):
-    """Labels of the rows an algorithm saw (0, 1, ... by first appearance, -1 noise), and how it labels others."""
+    """Labels of the rows that were clustered (0, 1, ... by first appearance, -1 noise), and a rule for other rows."""
 
     labels: Labels
     predictor: Any
@@ -89,7 +87,7 @@ def fit_algorithm(algorithm: Any, X: Rows, n_clusters: int | None, rng: np.rando
         A name of `ALGORITHMS`, or a clusterer, of which a copy is fitted.
     X : ndarray (n_rows, n_features)
     n_clusters : int, optional
-        Number of clusters, at most one a row. None leaves it to the user's clusterer.
+        Number of clusters; at most the number of rows is used. None leaves it to the user's clusterer.
     rng : Generator
 
     Returns
@@ -104,7 +102,7 @@ def fit_algorithm(algorithm: Any, X: Rows, n_clusters: int | None, rng: np.rando
     """
     seed = int(rng.integers(2**31))
     with warnings.catch_warnings():
-        # fewer distinct rows than clusters, no full convergence, a graph in pieces: all fit for a member
+        # few distinct rows, incomplete convergence or a disconnected graph do not matter for a member
         warnings.simplefilter("ignore")
         if not isinstance(algorithm, str):
             return _fit_users(algorithm, X, n_clusters, seed)
@@ -143,7 +141,7 @@ def _fit_ward(X: Rows, n_clusters: int, seed: int) -> Fit:
 def _fit_gaussians(X: Rows, n_clusters: int, seed: int) -> Fit:
     from sklearn.mixture import GaussianMixture
 
-    # a feature may be constant, and a component may sit on copies of one row
+    # regularization: a feature may be constant, and a component may hold duplicates of one row only
     model = GaussianMixture(n_clusters, covariance_type="diag", reg_covar=1e-3, random_state=seed).fit(X)
     labels, kept = _numbered(model.predict(X))
     weights = model.weights_[kept] / model.weights_[kept].sum()
@@ -153,7 +151,7 @@ def _fit_gaussians(X: Rows, n_clusters: int, seed: int) -> Fit:
 def _fit_spectral(X: Rows, n_clusters: int, seed: int) -> Fit:
     from sklearn.cluster import SpectralClustering
 
-    if len(X) <= n_clusters + 1:  # no room for a graph, nor for its eigenvectors
+    if len(X) <= n_clusters + 1:  # too few rows for a graph and its eigenvectors
         return _fit_ward(X, n_clusters, seed)
     model = SpectralClustering(
         n_clusters,
@@ -181,7 +179,7 @@ def _fit_users(clusterer: Any, X: Rows, n_clusters: int | None, seed: int) -> Fi
 
 
 def _numbered(found: NDArray[Any]) -> tuple[Labels, NDArray[Any]]:
-    """Labels in order of first appearance, and which of the found ones they are."""
+    """Labels in order of first appearance, and the original label of each."""
     labels = canonical(found, missing=-1)
     first = np.unique(labels[labels >= 0], return_index=True)[1]
     return labels, found[labels >= 0][first]
@@ -195,5 +193,5 @@ ALGORITHMS: dict[str, Callable[[Rows, int, int], Fit]] = {
     "spectral": _fit_spectral,
 }
 
-#: Algorithms whose cost grows with the square of the rows; on large tables they see a sample of them.
+#: Algorithms whose cost grows with the square of the number of rows; of large tables they use a sample.
 QUADRATIC = {"ward", "spectral"}

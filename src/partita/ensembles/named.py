@@ -1,4 +1,4 @@
-"""Ensembles by name: the ways of making members that the literature uses. Each is a call of `generate`."""
+"""Ensembles by name: the combinations that the literature uses. Each function is a call of `generate`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,11 @@ from numpy.typing import NDArray
 
 from partita.ensembles.generating import generate
 
-__all__ = [
-    "bootstrap_ensemble",
-    "kmeans_ensemble",
-    "mixed_ensemble",
-    "projection_ensemble",
-    "subspace_ensemble",
-]
-
 SHARES_OF_CLASSES = (0.5, 0.75, 1.0, 1.5, 2.0)
 
 
 def kmeans_ensemble(X: Any, n_classes: int, n_members: int = 10, **options: Any) -> NDArray[np.int64]:
-    """k-means from random starts, k being 50, 75, 100, 150 and 200% of a number of classes in turn.
+    """k-means from random starts, where k is 50, 75, 100, 150 and 200% of a number of classes in turn.
 
     The ensembles of the NBCE paper (Wang, Domeniconi and Laskey). k is never below 2.
 
@@ -29,8 +21,8 @@ def kmeans_ensemble(X: Any, n_classes: int, n_members: int = 10, **options: Any)
     ----------
     X : array or data frame
     n_classes : int
-        The number of classes, or of clusters that are expected.
-    n_members : int, default 10
+        The number of classes, or the expected number of clusters.
+    n_members : int, default=10
     **options
         As for :func:`generate`.
 
@@ -51,14 +43,14 @@ def kmeans_ensemble(X: Any, n_classes: int, n_members: int = 10, **options: Any)
 
 
 def subspace_ensemble(X: Any, n_members: int = 200, **options: Any) -> NDArray[np.int64]:
-    """k-means on random subsets of the columns, k from 2 to one fifteenth of the rows.
+    """k-means on random subsets of the columns, k from 2 to one fifteenth of the number of rows.
 
     The ensembles of the LACA paper (Xie et al.): a subset has from 3 to all columns.
 
     Parameters
     ----------
     X : array or data frame
-    n_members : int, default 200
+    n_members : int, default=200
     **options
         As for :func:`generate`.
 
@@ -77,12 +69,14 @@ def subspace_ensemble(X: Any, n_members: int = 200, **options: Any) -> NDArray[n
 
 
 def bootstrap_ensemble(X: Any, n_members: int = 30, **options: Any) -> NDArray[np.int64]:
-    """k-means on bootstrap samples, k from 2 to the square root of the rows; who was not drawn is missing.
+    """k-means on bootstrap samples, k from 2 to the square root of the number of rows.
+
+    Objects that were not drawn have no label in a member.
 
     Parameters
     ----------
     X : array or data frame
-    n_members : int, default 30
+    n_members : int, default=30
     **options
         As for :func:`generate`.
 
@@ -107,7 +101,7 @@ def projection_ensemble(X: Any, n_members: int = 20, **options: Any) -> NDArray[
     Parameters
     ----------
     X : array or data frame
-    n_members : int, default 20
+    n_members : int, default=20
     **options
         As for :func:`generate`.
 
@@ -130,7 +124,7 @@ def mixed_ensemble(X: Any, n_members: int = 20, **options: Any) -> NDArray[np.in
     Parameters
     ----------
     X : array or data frame
-    n_members : int, default 20
+    n_members : int, default=20
     **options
         As for :func:`generate`.
 

@@ -1,4 +1,4 @@
-"""Label noise: members that are wrong about some objects."""
+"""Label noise: labels that are changed at random."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from partita.labels.checks import MISSING, integer_labels
 from partita.randomness import as_generator
 
-__all__ = ["add_label_noise", "noisy_copies"]
-
 
 def add_label_noise(labels: ArrayLike, share: float, *, random_state: Any = None) -> NDArray[np.int64]:
     """Change the labels of a share of the objects of every member.
 
-    In each member ``round(share * seen)`` objects, drawn at random, get another of the labels of that member; a
-    member with one label has no other, and stays as it is. Missing labels stay missing.
+    In each member ``round(share * seen)`` objects, drawn at random, get another of the labels of that member. A member
+    with a single label is left unchanged, and missing labels stay missing.
 
     Parameters
     ----------
@@ -57,15 +55,15 @@ def add_label_noise(labels: ArrayLike, share: float, *, random_state: Any = None
 def noisy_copies(
     labels: ArrayLike, n_members: int = 10, share: float = 0.1, *, random_state: Any = None
 ) -> NDArray[np.int64]:
-    """An ensemble of copies of one labeling, each with label noise of its own (Wang et al., the NBCE paper).
+    """An ensemble of copies of one labeling, each with independent label noise (Wang et al., the NBCE paper).
 
     Parameters
     ----------
     labels : array-like of int, shape (n_objects,)
         The labeling; -1 is missing.
-    n_members : int, default 10
+    n_members : int, default=10
         Number of copies.
-    share : float, default 0.1
+    share : float, default=0.1
         Share of the labels of each copy that are changed.
     random_state : int, RandomState, Generator, SeedSequence or None
         Source of randomness.

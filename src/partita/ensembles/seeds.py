@@ -1,4 +1,4 @@
-"""Randomness of ensembles: every member has a stream of its own, whoever runs it and when."""
+"""Randomness of ensembles: every member has its own random stream, wherever and whenever it is fitted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partita.randomness import as_generator
 
 
 def member_seeds(random_state: Any, n_members: int) -> list[np.random.SeedSequence]:
-    """One seed a member; a longer ensemble starts with the members of a shorter one.
+    """One seed per member; a longer ensemble starts with the members of a shorter one.
 
     Examples
     --------

@@ -61,7 +61,7 @@ def annotate(data: Any, model: Any, key_added: str = "partita") -> Any:
     posterior = getattr(model, "n_clusters_posterior_", None)
     if isinstance(posterior, dict):
         known["n_clusters_posterior"] = {str(K): float(p) for K, p in posterior.items()}
-    for name in ("member_weights_", "evidence_", "summary_"):
+    for name in ("member_weights_", "independent_members_", "summary_"):
         if hasattr(model, name):
             known[name.rstrip("_")] = getattr(model, name)
     data.uns[key_added] = known

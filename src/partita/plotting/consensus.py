@@ -31,17 +31,23 @@ def plot_k_scores(model: Any, *, ax: Any = None) -> Any:
     >>> plot_k_scores(Consensus(random_state=0).fit(labels)).get_xlabel()
     'number of clusters'
     """
-    check_is_fitted(model, "k_scores_")
+    check_is_fitted(model, "n_clusters_scores_")
     ax = open_axes(ax)
     chosen, wins = model.n_clusters_, model.n_clusters_posterior_
-    top = max(max(model.k_scores_.values()), 1e-12)
+    top = max(max(model.n_clusters_scores_.values()), 1e-12)
     ax.bar(
         list(wins),
         [top * p for p in wins.values()],
         color="0.85",
         label="wins, members redrawn",
     )
-    ax.plot(list(model.k_scores_), list(model.k_scores_.values()), color="#0072b2", marker=".", label="score")
+    ax.plot(
+        list(model.n_clusters_scores_),
+        list(model.n_clusters_scores_.values()),
+        color="#0072b2",
+        marker=".",
+        label="score",
+    )
     ax.axvline(chosen, color="0.35", linewidth=1, linestyle="--")
     ax.set_xlabel("number of clusters")
     ax.set_ylabel("score (mean margin)")

@@ -113,7 +113,7 @@ def _ensemble(subject: Subject) -> list[str]:
     inner = getattr(subject.model, "consensus_", subject.model)
     if subject.members is None or not hasattr(inner, "explained_"):
         return []
-    worth = count(max(round(float(inner.evidence_)), 1), "independent clustering")
+    worth = count(max(round(float(inner.independent_members_)), 1), "independent clustering")
     lines = [
         f"The ensemble holds the evidence of about <strong>{worth}</strong> "
         f"(it has {count(len(subject.members.weights), 'member')})"

@@ -13,12 +13,6 @@ __all__ = ["Counts", "cluster_counts"]
 
 LEAST_PRIOR = 0.005  # prior mass that is worth a place
 MAX_OBJECTS = 20_000  # the prior P(K) of more takes long
-SCORES = {
-    "k_scores_": "mean margin",
-    "criterion_curve_": "criterion",
-    "bounds_": "score",
-    "lifetimes_": "lifetime in the tree",
-}
 
 
 class Counts(NamedTuple):
@@ -46,8 +40,7 @@ def cluster_counts(model: Any) -> Counts | None:
     model = getattr(model, "consensus_", model)
     after = getattr(model, "n_clusters_posterior_", None)
     after = after if isinstance(after, dict) else {}
-    name = next((name for name in SCORES if getattr(model, name, None) is not None), None)
-    curve = {} if name is None else _curve(getattr(model, name))
+    curve = {int(K): float(score) for K, score in (getattr(model, "n_clusters_scores_", None) or {}).items()}
     if not after and len(curve) < 2:
         return None
     drawn = hasattr(model, "trace_")
@@ -61,13 +54,14 @@ def cluster_counts(model: Any) -> Counts | None:
     if before is not None:
         prior = np.array([before[K] if len(before) > K else 0.0 for K in values])
     meaning = "draws" if drawn else "members" if hasattr(model, "member_weights_") else "model"
-    return Counts(values, posterior, prior, meaning, curve, SCORES[name] if name else "")
-
-
-def _curve(scores: Any) -> dict[int, float]:
-    """Scores by number of clusters; an array begins with one cluster."""
-    pairs = scores.items() if isinstance(scores, dict) else enumerate(np.asarray(scores).tolist(), start=1)
-    return {int(K): float(v) for K, v in pairs}
+    return Counts(
+        values,
+        posterior,
+        prior,
+        meaning,
+        curve,
+        getattr(model, "_n_clusters_score", "score") if curve else "",
+    )
 
 
 def _prior(model: Any) -> NDArray[np.float64] | None:

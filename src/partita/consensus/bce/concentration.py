@@ -1,25 +1,23 @@
-"""How the concentration of the memberships is learned: Newton for the bound, random walks for chains."""
+"""Learning the concentration of the memberships: Newton steps for the bound, random walks for chains."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
-__all__ = ["LARGEST", "SMALLEST", "fit_alpha", "log_memberships", "walk_alpha"]
-
-# below, exp(digamma) of two small numbers underflows and labels have no latent cluster left
-SMALLEST, LARGEST = 0.005, 1e4
-NEWTON_STEPS, HALVINGS = 20, 20
-WALKS, STRIDE = 4, 0.5
-# of each alpha_k in chains: Gamma(1, 1), mean one, most of its mass where memberships are neither equal nor pure
-RATE = 1.0
+# below MIN_ALPHA, exp(digamma) underflows for all clusters
+MIN_ALPHA, MAX_ALPHA = 0.005, 1e4
+MAX_NEWTON_STEPS, MAX_HALVINGS = 20, 20
+N_WALKS, WALK_SCALE = 4, 0.5
+# rate of the prior Gamma(1, 1) of each alpha_k in chains: most of its mass is between equal and pure memberships
+PRIOR_RATE = 1.0
 
 
 def fit_alpha(alpha: np.ndarray, mean_log_theta: np.ndarray, *, symmetric: bool = False) -> np.ndarray:
-    """The alpha that maximises ``E_q[log Dirichlet(theta; alpha)]``, between SMALLEST and LARGEST.
+    """The alpha that maximizes ``E_q[log Dirichlet(theta; alpha)]``, between MIN_ALPHA and MAX_ALPHA.
 
     ``mean_log_theta`` is the mean over the objects of ``E_q[log theta_k]``. Newton steps with the Hessian's structure
-    (diagonal plus a constant; Minka 2000), halved until the objective rises, so the bound never falls.
+    (diagonal plus a constant; Minka 2000) are halved until the objective increases, so the bound never decreases.
 
     Examples
     --------
@@ -29,13 +27,13 @@ def fit_alpha(alpha: np.ndarray, mean_log_theta: np.ndarray, *, symmetric: bool 
     """
     K = len(alpha)
     if K == 1:
-        return alpha  # memberships of one cluster are 1, whatever alpha is
+        return alpha  # memberships of one cluster are 1 for any alpha
 
     def objective(a: np.ndarray) -> float:
         return float(gammaln(a.sum()) - gammaln(a).sum() + (a - 1.0) @ mean_log_theta)
 
     best = objective(alpha)
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         total = alpha.sum()
         gradient = digamma(total) - digamma(alpha) + mean_log_theta
         if symmetric:
@@ -43,8 +41,8 @@ def fit_alpha(alpha: np.ndarray, mean_log_theta: np.ndarray, *, symmetric: bool 
             curve = K * polygamma(1, K * a) - polygamma(1, a)
             step = np.full(K, gradient.sum() / K / min(curve, -1e-300))
         else:
-            # a bound that holds a coordinate back takes it out of the step
-            free = ~(((alpha <= SMALLEST) & (gradient < 0)) | ((alpha >= LARGEST) & (gradient > 0)))
+            # coordinates that are held at a bound are left out of the step
+            free = ~(((alpha <= MIN_ALPHA) & (gradient < 0)) | ((alpha >= MAX_ALPHA) & (gradient > 0)))
             if not free.any():
                 break
             curve, common = -polygamma(1, alpha[free]), polygamma(1, total)
@@ -52,10 +50,10 @@ def fit_alpha(alpha: np.ndarray, mean_log_theta: np.ndarray, *, symmetric: bool 
             step = np.zeros(K)
             step[free] = (gradient[free] - shift) / curve
         moved = False
-        for _ in range(HALVINGS):
-            # in logs where the step is long: Newton overshoots below zero from far away
+        for _ in range(MAX_HALVINGS):
+            # a long step would become negative: divide by 10 instead
             new = np.where(step < 0.9 * alpha, alpha - step, alpha / 10.0)
-            new = np.clip(new, SMALLEST, LARGEST)
+            new = np.clip(new, MIN_ALPHA, MAX_ALPHA)
             value = objective(new)
             if value > best:
                 moved = value > best + 1e-12 * (1.0 + abs(best))
@@ -92,17 +90,17 @@ def walk_alpha(
 ) -> np.ndarray:
     """Random walks on each log alpha_k (or the one they share) under Gamma(1, 1), given ``log_memberships``' counts."""
     now = log_memberships(alpha, counts)
-    for _ in range(WALKS):
+    for _ in range(N_WALKS):
         for k in [slice(None)] if symmetric else range(len(alpha)):
-            factor = np.exp(STRIDE * rng.standard_normal())
+            factor = np.exp(WALK_SCALE * rng.standard_normal())
             level = np.log(rng.random())
             there = alpha.copy()
             there[k] *= factor
             old, new = np.max(alpha[k]), np.max(there[k])
-            if not SMALLEST <= new <= LARGEST:
+            if not MIN_ALPHA <= new <= MAX_ALPHA:
                 continue
             value = log_memberships(there, counts)
             # the walk is on the log scale: its Jacobian is alpha_k
-            if level < value - now - RATE * (new - old) + np.log(new / old):
+            if level < value - now - PRIOR_RATE * (new - old) + np.log(new / old):
                 alpha, now = there, value
     return alpha

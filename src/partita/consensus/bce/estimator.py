@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.bce import gibbs, vb
-from partita.consensus.bce.concentration import LARGEST, SMALLEST
+from partita.consensus.bce.concentration import MAX_ALPHA, MIN_ALPHA
 from partita.consensus.label_layout import Cells, fold_in, lay_out, level_sums, log_predictive_rows
 from partita.consensus.labelings import Labelings
 from partita.engines.checkpoints import Checkpoint
@@ -103,7 +103,7 @@ class BCE(RunningMixin, ConsensusEstimator):
         The alpha of the memberships, given or learned.
     lower_bound_ : float
         VB: lower bound of the log evidence (at the learned alpha).
-    bounds_ : dict
+    n_clusters_scores_ : dict
         Where the number of clusters was chosen: for each number, the score that was compared.
     n_iter_, converged_, objective_trace_, fit_report_
         How the run went.
@@ -136,6 +136,8 @@ class BCE(RunningMixin, ConsensusEstimator):
            [0.5, 0.5]])
     """
 
+    _confidence_kind = "membership"
+    _n_clusters_score = "variational bound"
     _parameter_constraints = {
         **ConsensusEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, 32_000, closed="both")],
@@ -143,7 +145,7 @@ class BCE(RunningMixin, ConsensusEstimator):
         "max_clusters": [Interval(Integral, 1, 32_000, closed="both")],
         "concentration": [None, Interval(Real, 0, None, closed="neither"), "array-like"],
         "learn_concentration": ["boolean", StrOptions({"symmetric"})],
-        "smoothing": [Interval(Real, SMALLEST, None, closed="left")],
+        "smoothing": [Interval(Real, MIN_ALPHA, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -236,11 +238,11 @@ class BCE(RunningMixin, ConsensusEstimator):
         if self.n_clusters is not None:
             K = self._at_most(len(labelings.weights))
             return climb(alpha=self._alpha(K), rng=rng)[0]
-        best, self.bounds_ = None, {}
+        best, self.n_clusters_scores_ = None, {}
         for K in range(1, min(self.max_clusters, len(labelings.weights)) + 1):
             run, _ = climb(alpha=self._alpha(K), rng=rng.spawn(1)[0])
-            self.bounds_[K] = run.objective + float(gammaln(K + 1))
-            if best is None or self.bounds_[K] > self.bounds_[len(best.state.alpha)]:
+            self.n_clusters_scores_[K] = run.objective + float(gammaln(K + 1))
+            if best is None or self.n_clusters_scores_[K] > self.n_clusters_scores_[len(best.state.alpha)]:
                 best = run
             if run.reason in STOPPED_EARLY:
                 break
@@ -267,8 +269,8 @@ class BCE(RunningMixin, ConsensusEstimator):
                 f"concentration has the shape {alpha.shape}, and there are {K} clusters: give one number, or one each"
             )
         alpha = np.full(K, alpha) if not alpha.ndim else alpha
-        if not ((alpha >= SMALLEST) & (alpha <= LARGEST)).all():
-            raise ValueError(f"concentration is {given}: give numbers from {SMALLEST} to {LARGEST:g}")
+        if not ((alpha >= MIN_ALPHA) & (alpha <= MAX_ALPHA)).all():
+            raise ValueError(f"concentration is {given}: give numbers from {MIN_ALPHA} to {MAX_ALPHA:g}")
         return np.full(K, alpha.mean()) if self.learn_concentration == "symmetric" else alpha
 
     def _found_by_vb(self, run: Run, rows: Cells) -> Found:
@@ -298,7 +300,7 @@ class BCE(RunningMixin, ConsensusEstimator):
     def _draw(self, rows: Cells, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         """Chains, pooled."""
         if self.n_clusters is None:
-            K = max(self.bounds_, key=self.bounds_.__getitem__)
+            K = max(self.n_clusters_scores_, key=self.n_clusters_scores_.__getitem__)
         else:
             K = self._at_most(len(rows.weights))
         objects, row_of, members = gibbs.copies(rows)

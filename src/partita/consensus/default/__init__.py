@@ -1,1 +1,1 @@
-"""`Consensus`, the default consensus method: a tree of distinct rows, cut by pair information, then tempered memberships."""
+"""`Consensus`, the default method: a tree of distinct rows, cut by pair information, then tempered memberships."""

@@ -1,16 +1,17 @@
-"""A tree over the distinct rows of a label matrix: merge where the members lose least information.
+"""A tree over the distinct rows of a label matrix, which merges where the members lose least information.
 
 The loss of merging clusters A and B is ``r * (F(nA + nB) - F(nA) - F(nB))`` with ``F(x) = x log x`` and
 
     r = 1 - sum over members and labels [F(a + b) - F(a) - F(b)] / sum over members [F(NA + NB) - F(NA) - F(NB)],
 
-a and b the counts of a label in A and B, NA and NB those of all labels of the member. Without holes this is N times
-the drop of the mean mutual information between the clusters and a member (the agglomerative information bottleneck of
-Slonim and Tishby, 2000); for two single objects r is the share of the members that keep them apart. With holes r
-comes from what was seen and is charged to all objects. Two clusters without a common member are merged last.
+where a and b are the counts of a label in A and B, and NA and NB those of all labels of the member. Without missing
+labels this is N times the decrease of the mean mutual information between the clusters and a member (the agglomerative
+information bottleneck of Slonim and Tishby, 2000); for two single objects r is the share of the members that separate
+them. With missing labels r is computed from the labels that are present, and applies to all objects. Two clusters
+without a common member are merged last.
 
-Good for a first hierarchy of up to a few thousand distinct rows: O(s^2) memory, O(s^2 times labels in common) time.
-Not for more: sample the rows first (`sample_signatures`).
+Good for up to a few thousand distinct rows: O(s^2) memory, O(s^2 times common labels) time. With more rows, sample them
+first (`sample_signatures`).
 """
 
 from __future__ import annotations
@@ -21,24 +22,23 @@ import numpy as np
 
 from partita.dispatch import kernel
 
-__all__ = ["LabelTree", "cut_tree", "grow_tree", "sample_signatures"]
-
-APART = 1e12  # the loss where no member saw both sides
-LARGEST_TABLE = 1 << 22
+UNSEEN_LOSS = 1e12  # the loss if no member saw objects of both clusters
+MAX_TABLE = 1 << 22  # entries of the table of x log x
 
 
 class LabelTree(NamedTuple):
     """Merges of s leaves, first to last: node s + t joins ``left[t]`` and ``right[t]`` at the loss ``loss[t]``.
 
-    ``together[t]`` holds, for each member, the pairs of objects that share a cluster *and* a label before merge t
-    (the last row: after all); ``inside[t]`` those that share a cluster and were both seen.
+    ``together[t]`` holds, for each member, the number of pairs of objects that share a cluster *and* a label before
+    merge t (the last row: after all merges); ``in_cluster[t]`` that of the pairs that share a cluster and were both
+    seen.
     """
 
     left: np.ndarray
     right: np.ndarray
     loss: np.ndarray
     together: np.ndarray  # [s, M]
-    inside: np.ndarray  # [s, M]
+    in_cluster: np.ndarray  # [s, M]
 
 
 def grow_tree(
@@ -49,10 +49,9 @@ def grow_tree(
     Parameters
     ----------
     codes : array of int, shape (s, M)
-        Distinct rows, -1 missing. Rows are better sorted by something that does not depend on names: ties go to
-        the first.
+        Distinct rows, -1 missing. The first row wins a tie, so the order should not depend on the names of labels.
     weights : array, shape (s,)
-        Objects of each row.
+        Number of objects of each row.
     n_levels : array of int, shape (M,)
     member_weights : array, shape (M,)
 
@@ -70,7 +69,7 @@ def grow_tree(
     s, M = codes.shape
     offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
     total = float(weights.sum())
-    whole = bool((weights == np.floor(weights)).all()) and total < LARGEST_TABLE
+    whole = bool((weights == np.floor(weights)).all()) and total < MAX_TABLE
     x = np.arange(int(total) + 1 if whole else 1, dtype=float)
     table = np.zeros_like(x)
     table[1:] = x[1:] * np.log(x[1:])
@@ -83,7 +82,7 @@ def grow_tree(
     )
     seen = codes >= 0
     pairs = np.maximum(weights * (weights - 1.0) / 2.0, 0.0) @ seen
-    tree.together[:1] = tree.inside[:1] = pairs
+    tree.together[:1] = tree.in_cluster[:1] = pairs
     if s > 1:
         size = int(seen.sum()) + int(offsets[-1])
         _merge_all(
@@ -119,11 +118,11 @@ def cut_tree(tree: LabelTree, n_clusters: int) -> np.ndarray:
 
 
 def sample_signatures(weights: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Whole multiplicities of a sample of objects with about ``size`` distinct rows.
+    """Numbers of objects of each row in a stratified sample with about ``size`` distinct rows.
 
-    Objects are taken in even steps along the rows, each from a place drawn within its step: each row gets the sample
-    size times its share, up or down to a whole number or two. As the rows are sorted by their labels the sample is
-    stratified, and it does not depend on the order of the objects.
+    The rows, in order, are divided into steps of equal weight, and one object is drawn from each step: the number of
+    objects of a row is within two of the sample size times its share. As the rows are sorted by their labels the
+    sample is stratified, and it does not depend on the order of the objects.
 
     Examples
     --------
@@ -166,7 +165,7 @@ def _gain(a, b, table):
 def _losses(
     node, alive, start, length, levels, counts, n, N, offsets, v, table, complete, histogram, above, out
 ):
-    """out[j] = loss of merging ``node`` with each living node j (j > node only, where ``above``)."""
+    """out[j] = loss of merging ``node`` with each current node j (with ``above`` only j > node)."""
     s, M = N.shape
     for e in range(start[node], start[node] + length[node]):
         histogram[levels[e]] = counts[e]
@@ -193,7 +192,7 @@ def _losses(
                 while level >= offsets[m + 1]:
                     m += 1
                 same += v[m] * _gain(a, counts[e], table)
-        out[j] = (1.0 - same / seen) * size if seen > 0.0 else APART
+        out[j] = (1.0 - same / seen) * size if seen > 0.0 else UNSEEN_LOSS
     for e in range(start[node], start[node] + length[node]):
         histogram[levels[e]] = 0.0
 
@@ -224,7 +223,7 @@ def _join(a, b, start, length, levels, counts, end, offsets, together):
 
 @kernel
 def _pack(alive, start, length, levels, counts):
-    """Close the gaps that merged histograms left; the order in memory stays."""
+    """Close the gaps that merged histograms leave; the order in memory is kept."""
     order = np.argsort(start)
     end = 0
     for j in order:
@@ -239,7 +238,7 @@ def _pack(alive, start, length, levels, counts):
 
 @kernel
 def _nearest(loss, alive, i):
-    """The living j > i with the least loss, -1 if none."""
+    """The current node j > i with the least loss, -1 if there is none."""
     best = -1
     for j in range(i + 1, alive.shape[0]):
         if alive[j] and (best < 0 or loss[i, j] < loss[i, best]):
@@ -249,9 +248,22 @@ def _nearest(loss, alive, i):
 
 @kernel
 def _merge_all(
-    codes, weights, offsets, v, table, loss, levels, counts, complete, left, right, height, together, inside
+    codes,
+    weights,
+    offsets,
+    v,
+    table,
+    loss,
+    levels,
+    counts,
+    complete,
+    left,
+    right,
+    height,
+    together,
+    in_cluster,
 ):
-    """Greedy merging with the nearest neighbour of every node kept; slot i holds the cluster named ``name[i]``."""
+    """Greedy merging with the nearest neighbor of every node stored; slot i holds the cluster named ``name[i]``."""
     s, M = codes.shape
     n, N = weights.copy(), np.zeros((s, M))
     start, length = np.zeros(s, np.int64), np.zeros(s, np.int64)
@@ -296,7 +308,7 @@ def _merge_all(
         left[t], right[t], height[t] = name[a], name[b], loss[a, b]
         for m in range(M):
             together[t + 1, m] = together[t, m]
-            inside[t + 1, m] = inside[t, m] + N[a, m] * N[b, m]
+            in_cluster[t + 1, m] = in_cluster[t, m] + N[a, m] * N[b, m]
         if end + length[a] + length[b] > levels.shape[0]:
             end = _pack(alive, start, length, levels, counts)
         stop = _join(a, b, start, length, levels, counts, end, offsets, together[t + 1])

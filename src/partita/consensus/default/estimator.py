@@ -1,4 +1,4 @@
-"""`Consensus`: many clusterings of the same objects in, one out, with nothing to choose."""
+"""`Consensus`: one clustering from many clusterings of the same objects, without required parameters."""
 
 from __future__ import annotations
 
@@ -11,83 +11,102 @@ from sklearn.utils.validation import check_is_fitted
 
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.default.pair_probabilities import PairProbabilities
-from partita.consensus.default.pipeline import CHANCE, Answer, find_consensus
+from partita.consensus.default.pipeline import CHANCE_FACTOR, ConsensusResult, find_consensus
 from partita.consensus.default.tempered import log_joint
-from partita.consensus.evidence_size import relative_weights
 from partita.consensus.labelings import Labelings
+from partita.consensus.member_statistics import relative_weights
+from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin
 from partita.labels import signatures
 
-__all__ = ["Consensus"]
-
-SURE = 30.0  # log odds of a row whose labels are all those of one cluster, where members never disagree
-POOR = 0.02  # share of a member's pairs below which the report lists it
+MAX_LOG_ODDS = 30.0  # of a row whose labels are all those of one cluster, if the members never disagree
+MIN_QUALITY = 0.02  # share of the pairs of a member below which the report lists it
 
 
-class Consensus(ConsensusEstimator):
+class Consensus(RunningMixin, ConsensusEstimator):
     """What do many clusterings of the same objects agree on?
 
-    Takes the labels alone, with holes, and finds one clustering, its number of clusters, and how far to trust both.
-    No parameter is needed. The steps: a tree over the distinct label rows, merged where the members lose least
-    information; the cut that tells most about which pairs of objects the members put together; the number of
-    *independent* clusterings that the members are worth, since runs of one algorithm repeat each other; memberships
-    by EM in which the labels of an object count as that many.
+    Uses the labels alone, which may be missing in part, and finds one clustering, its number of clusters, and how far
+    to trust both. No parameter is required. The steps are: a tree over the distinct label rows, which merges where the
+    members lose least information; the cut that says most about which pairs of objects the members put together; the
+    number of *independent* clusterings with the same evidence as the members, since runs of one algorithm repeat each
+    other; and memberships by EM in which the labels of an object count as that many.
 
-    Good for ensembles of any kind and size: k-means runs, bootstraps with left-out objects, several algorithms,
-    annotators. Not for a chain of draws from a posterior (:func:`partita.posterior.point_estimate`), nor where clusters
-    of fewer than about one in a thousand objects matter in large data: the tree is grown on 2,000 distinct rows.
+    Good for: ensembles of any kind and size (k-means runs, bootstraps with left-out objects, several algorithms,
+    annotators). Not for: draws from a posterior (:func:`partita.posterior.point_estimate`), or clusters of fewer than
+    about one in a thousand objects in large data, as the tree is grown on 2,000 distinct rows.
 
     Parameters
     ----------
     n_clusters : int, optional
-        The number of clusters, where it is known. Left out, it is found.
+        Number of clusters. None: it is found.
     max_clusters : int, optional
-        The largest number that is looked at; by default twice the square root of the number of objects in the tree.
-    noise : {"missing", "cluster", "singletons"}, default "missing"
-        What the label -1 means: not seen, one further cluster, or an object alone.
-    handle_unknown : {"missing", "error"}, default "missing"
-        What ``predict`` does with labels that were not there in ``fit``.
-    random_state : int, RandomState, Generator, SeedSequence or None, default None
-        For the sample of rows where there are more than 2,000 distinct ones, the comparison with shuffled members
-        where they agree little, and the resampled members of ``n_clusters_posterior_``.
+        Largest number of clusters that is considered; by default twice the square root of the number of objects in the
+        tree.
+    noise : {"missing", "cluster", "singletons"}, default="missing"
+        Meaning of the label -1: not seen, one further cluster of its member, or an object that is alone.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What ``predict`` does with labels that were not present in ``fit``.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
+        For the sample of rows if there are more than 2,000 distinct ones, the comparison with shuffled members if the
+        members agree little, and the resampled members of ``n_clusters_posterior_``.
+    time_limit : float, optional
+        Wall seconds for the whole fit, compilation included; no pass of EM begins after it. The tree is always
+        finished.
+    callback : callable, optional
+        Called after each pass of EM with a :class:`~partita.engines.run.Progress` (the objective is the tempered
+        log-likelihood); returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) during EM keeps the memberships so far instead of raising.
+    n_jobs : int, optional
+        Threads that read a label matrix that is not in memory; the answer does not depend on their number.
     executor : None, "threads", "processes", Dask client or address, optional
-        Where the blocks of a matrix that is not in memory are read and coded.
+        Where such a matrix is read; the answer does not depend on it.
+    resume : path, optional
+        A folder that keeps the memberships after each pass: the same call after a kill continues from there.
+    verbose : bool, default=False
+        Print a line per pass to standard error.
 
     Attributes
     ----------
     labels_ : ndarray of int (n_objects,)
-        0 is the largest cluster. All 0 where the members do not agree more than shuffled ones would.
+        Cluster of each object; 0 is the largest cluster. All 0 if the members do not agree more than shuffled ones.
     n_clusters_ : int
+        Number of clusters that have objects.
     n_clusters_posterior_ : dict
-        Number of clusters -> how often it is the best cut when the members are drawn anew, as widely as
-        ``evidence_`` independent members would vary (Bayesian bootstrap; the tree stays). A number found by
+        Number of clusters -> how often it is the best cut when the members are resampled, with the variation of
+        ``independent_members_`` independent members (Bayesian bootstrap; the tree stays). A number that was found by
         chance has a wide distribution.
-    k_scores_ : dict
-        Number of clusters -> score of the cut; its maximum is ``n_clusters_`` up to clusters that lose all objects
-        to others in the last step.
-    evidence_ : float
-        How many independent clusterings hold as much evidence as the members, between 1 and their number.
+    n_clusters_scores_ : dict
+        Number of clusters -> mean margin of the cut; high is good. The maximum is at ``n_clusters_``, unless clusters
+        lose all their objects in the last step.
+    independent_members_ : float
+        Number of independent clusterings that hold as much evidence as the members, between 1 and their number.
     explained_ : float
-        Share of what the members say about pairs of objects (mutual information over entropy) that the clusters
-        explain, on average over members.
+        Share of the information about pairs of objects (mutual information over entropy) that the clusters explain,
+        averaged over the members.
     confidence_ : ndarray (n_objects,)
-        Agreement: half the probability of the label, half the share of members that put the object with others of its
-        cluster. It ranks objects; it is *not* the chance that the label is right. NaN for a single labeling.
+        Mean of the probability of the label and the share of the members that put the object with the other objects of
+        its cluster. It ranks objects; it is *not* the probability that the label is right. NaN for a single labeling.
+    confidence_kind_ : str
+        "probability and share of members"; "share of members" if all objects are in one cluster.
     member_weights_ : ndarray (n_members,)
-        Given weight of each member times the share of its pairs that the clusters explain: near 0 for noise, 0
-        for a member that says nothing.
+        Given weight of each member times the share of its pairs that the clusters explain: near 0 for noise, 0 for
+        members that took no part.
     summary_ : str
         The answer in a few sentences.
     fit_report_ : FitReport
-        What was unusual: `"no_consensus"`, `"one_labeling"`, `"identical"`, `"poor_members"`, `"bound_reached"`, ...
+        Notes on the labels and on the fit: `"no_consensus"`, `"one_labeling"`, `"identical"`, `"poor_members"`,
+        `"bound_reached"`, ...
     n_iter_, converged_
-        Of the last step; 0 and True where there is none (one labeling, identical members, one cluster).
+        Number of passes of EM, and whether they converged; 0 and True if there is none (one labeling, identical
+        members, one cluster).
     schema_, n_features_in_, feature_names_in_
-        What was learned about the columns; the number of members; their names, where they have some.
+        Labels, number and names of the members.
 
     See Also
     --------
     NBCE, MixtureConsensus, BCE : models of the labels, with their posteriors.
-    LACA : pairs with a quality for each member.
+    LACA : a model of pairs of objects with a quality for each member.
 
     Examples
     --------
@@ -110,12 +129,14 @@ class Consensus(ConsensusEstimator):
     array([1])
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: dict[str, Any] = {
         **ConsensusEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "max_clusters": [None, Interval(Integral, 2, None, closed="left")],
-        "executor": "no_validation",
+        **RUNNING_CONSTRAINTS,
     }
+    _confidence_kind = "probability and share of members"
+    _n_clusters_score = "mean margin"
 
     def __init__(
         self,
@@ -125,18 +146,31 @@ class Consensus(ConsensusEstimator):
         noise="missing",
         handle_unknown="missing",
         random_state=None,
+        time_limit=None,
+        callback=None,
+        keep_partial=False,
+        n_jobs=None,
         executor=None,
+        resume=None,
+        verbose=False,
     ):
         self.n_clusters = n_clusters
         self.max_clusters = max_clusters
         self.noise = noise
         self.handle_unknown = handle_unknown
         self.random_state = random_state
+        self.time_limit = time_limit
+        self.callback = callback
+        self.keep_partial = keep_partial
+        self.n_jobs = n_jobs
         self.executor = executor
+        self.resume = resume
+        self.verbose = verbose
 
     # ---- fitting -------------------------------------------------------------------------------------------
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+        control = self._control()
         weights = _as_counts(labelings.weights)
         distinct = signatures(labelings.codes, weights)
         n_distinct, M = distinct.rows.shape
@@ -149,22 +183,22 @@ class Consensus(ConsensusEstimator):
             return self._one_partition(distinct, M)
         found = find_consensus(
             distinct.rows, distinct.weights, labelings.n_levels, _relative(labelings), rng,
-            n_clusters=self.n_clusters, max_clusters=self.max_clusters,
+            n_clusters=self.n_clusters, max_clusters=self.max_clusters, control=control, folder=self.resume,
         )  # fmt: skip
         self._note(found, len(np.unique(labelings.owners)))
         return _as_found(found, distinct.inverse, labelings, asked=self.n_clusters is not None)
 
     def _one_partition(self, distinct: Any, M: int) -> Found:
-        """One member, or members that are all the same: there is nothing to find."""
+        """One member, or members that are all the same partition: it is the consensus."""
         K = len(distinct.rows)
         clusters = "1 cluster" if K == 1 else f"{K} clusters"
         if M == 1:
-            text = f"one labeling, of {clusters}, returned as it is: with nothing to agree with, confidence is NaN"
+            text = f"one labeling, of {clusters}, returned as it is: without other members, confidence is NaN"
             self.fit_report_.add("one_labeling", text)
         else:
             text = (
                 f"all {M} members are the same partition into {clusters}: full agreement, which is the evidence of one "
-                "clustering and does not say that it is right"
+                "clustering and does not show that it is right"
             )
             self.fit_report_.add("identical", text)
         confidence = np.full(len(distinct.inverse), np.nan if M == 1 else 1.0)
@@ -172,29 +206,36 @@ class Consensus(ConsensusEstimator):
         return Found(
             labels=distinct.inverse,
             confidence=confidence,
+            confidence_kind="share of members",
             n_clusters_posterior={K: 1.0},
             n_iter=0,
             converged=True,
             clusters={"_log_shares": shares, "_levels": distinct.rows.astype(np.int64)},
-            attributes={"evidence_": 1.0, "explained_": 1.0, "k_scores_": {K: 1.0}, "summary_": text},
+            attributes={
+                "independent_members_": 1.0,
+                "explained_": 1.0,
+                "n_clusters_scores_": {K: 1.0},
+                "summary_": text,
+            },
         )
 
-    def _note(self, found: Answer, M: int) -> None:
+    def _note(self, found: ConsensusResult, M: int) -> None:
         add = self.fit_report_.add
         if found.n_clusters == 1 and self.n_clusters is None:
             add(
                 "no_consensus",
-                f"no consensus: beside one member, the best clusters explain {found.common:.1%} of what members say "
-                f"about pairs, shuffled members reach {found.chance:.1%}, and {CHANCE:g} times that is asked for; all "
-                "objects are in one cluster (n_clusters= gives the best cut)",
+                f"no consensus: the best clusters explain {found.common:.1%} of what the members say about pairs "
+                f"(without the member explained best), and at least {CHANCE_FACTOR:g} times the {found.chance:.1%} of "
+                "shuffled members is required; all objects are in one cluster (n_clusters= gives the best cut)",
                 level="warning",
             )
         else:
-            add("evidence", _evidence_words(found.evidence, M))
+            add("evidence", _evidence_words(found.n_independent, M))
+        self._note_early_end("" if found.model is None else found.model.reason)
         if found.at_bound and self.n_clusters is None:
             add(
                 "bound_reached",
-                f"the best number of clusters, {found.n_clusters}, is the largest that was looked at: "
+                f"the best number of clusters, {found.n_clusters}, is the largest that was considered: "
                 "give max_clusters= or n_clusters=",
                 level="warning",
             )
@@ -204,13 +245,13 @@ class Consensus(ConsensusEstimator):
         self._rows, self._row_of = distinct.rows, distinct.inverse.astype(np.int32)
         self._pair_weights = _relative(labelings)
         present = float(((labelings.codes >= 0) @ self._pair_weights).mean())
-        self._trust = min(1.0, found.attributes["evidence_"] / max(present, 1.0))
+        self._trust = min(1.0, found.attributes["independent_members_"] / max(present, 1.0))
         super()._settle(found, labelings, codes)
         quality = self.member_weights_ / np.maximum(_given(labelings, self.n_features_in_), 1e-300)
-        poor = [m for m in np.unique(labelings.owners) if quality[m] < POOR]
+        poor = [m for m in np.unique(labelings.owners) if quality[m] < MIN_QUALITY]
         if poor and self.n_clusters_ > 1:
             names = tuple(self._member_name(m) for m in poor)
-            text = "members that have next to nothing in common with the consensus, and nearly no weight: "
+            text = "members that have almost nothing in common with the consensus, and almost no weight: "
             self.fit_report_.add("poor_members", text + ", ".join(names), names)
 
     def _member_name(self, m: int) -> str:
@@ -222,20 +263,25 @@ class Consensus(ConsensusEstimator):
         if hasattr(self, "_levels"):
             seen = codes >= 0
             same = np.stack([((codes == levels) & seen).sum(axis=1) for levels in self._levels], axis=1)
-            return self._log_shares + SURE * same / np.maximum(seen.sum(axis=1), 1)[:, None]
-        if self._log_theta.shape[0] == 1:
+            return self._log_shares + MAX_LOG_ODDS * same / np.maximum(seen.sum(axis=1), 1)[:, None]
+        if self._log_probabilities.shape[0] == 1:
             return np.zeros((len(codes), 1))
         return log_joint(
-            codes, self._log_shares, self._log_theta.T, self._offsets, self._powers, self.evidence_
+            codes,
+            self._log_shares,
+            self._log_probabilities.T,
+            self._offsets,
+            self._powers,
+            self.independent_members_,
         )
 
     def coclustering(self, i=None, j=None):
         """Probability that two objects of the fit belong together.
 
-        The share of members that put them together, of those that saw both, mixed with the probability of the fitted
-        clusters. The clusters have the weight ``evidence_`` / members: where members are independent given the
-        clusters the model of the clusters holds, and where they repeat each other their plain votes are the better
-        guide to real classes.
+        A weighted mean of two numbers: the share of members that put the objects together, of those that saw both, and
+        the probability under the fitted clusters that they are in the same one. The weight of the latter is
+        ``independent_members_`` / members. If members are independent given the clusters, the model of the clusters
+        holds; if they repeat each other, their plain votes predict real classes better.
 
         Parameters
         ----------
@@ -246,7 +292,7 @@ class Consensus(ConsensusEstimator):
         -------
         ndarray or PairProbabilities
             Probabilities in the common shape of i and j. Without them a symmetric linear operator: ``P @ v``,
-            ``P.pairs(i, j)``, and ``P.dense()`` for the N x N matrix, which asks for the memory first.
+            ``P.pairs(i, j)``, and ``P.dense()`` for the N x N matrix, which checks the memory first.
 
         Examples
         --------
@@ -265,7 +311,7 @@ class Consensus(ConsensusEstimator):
         return PairProbabilities(rows, self._probabilities(rows), row_of, self._pair_weights, self._trust)
 
     def _some_pairs(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """The same for some objects, with no more rows scored than are asked for."""
+        """Probabilities of some pairs; only the rows of these objects are scored."""
         for name, index in (("i", i), ("j", j)):
             if index.dtype.kind not in "iu" or ((index < 0) | (index >= len(self._row_of))).any():
                 last = len(self._row_of) - 1
@@ -278,7 +324,7 @@ class Consensus(ConsensusEstimator):
 
 
 def _as_counts(weights: np.ndarray) -> np.ndarray:
-    """Whole weights are numbers of objects; others are scaled to sum to the number of rows."""
+    """Whole weights are numbers of objects; other weights are scaled to sum to the number of rows."""
     if (weights == np.floor(weights)).all():
         return weights
     return weights * (len(weights) / weights.sum())
@@ -292,12 +338,12 @@ def _given(labelings: Labelings, n_members: int) -> np.ndarray:
     return np.bincount(labelings.owners, labelings.member_weights, minlength=n_members)
 
 
-def _evidence_words(evidence: float, M: int) -> str:
-    independent = f"{evidence:.0f} independent clustering{'s' if round(evidence) != 1 else ''}"
+def _evidence_words(n_independent: float, M: int) -> str:
+    independent = f"{n_independent:.0f} independent clustering{'s' if round(n_independent) != 1 else ''}"
     return f"the {M} members hold the evidence of about {independent}"
 
 
-def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings, asked: bool) -> Found:
+def _as_found(found: ConsensusResult, inverse: np.ndarray, labelings: Labelings, asked: bool) -> Found:
     K, M = found.n_clusters, len(np.unique(labelings.owners))
     scores = dict(zip(found.curve.n_clusters.tolist(), found.curve.scores.tolist(), strict=True))
     posterior = {1: 1.0}
@@ -306,20 +352,21 @@ def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings, asked: b
             int(k): float(p) for k, p in zip(found.curve.n_clusters, found.posterior, strict=True) if p > 0
         }
     attributes: dict[str, Any] = {
-        "evidence_": found.evidence,
+        "independent_members_": found.n_independent,
         "explained_": found.share,
-        "k_scores_": scores,
+        "n_clusters_scores_": scores,
         "summary_": _summary(found, M, posterior, asked),
     }
     model = found.model
     if model is None:
-        clusters = {"_log_shares": np.zeros(1), "_log_theta": np.zeros((1, 1))}
+        clusters = {"_log_shares": np.zeros(1), "_log_probabilities": np.zeros((1, 1))}
     else:
-        clusters = {"_log_shares": model.log_shares, "_log_theta": model.log_theta.T}
+        clusters = {"_log_shares": model.log_shares, "_log_probabilities": model.log_probabilities.T}
         attributes |= {"_offsets": model.offsets, "_powers": model.powers}
     return Found(
         labels=found.labels[inverse],
         confidence=found.confidence[inverse],
+        confidence_kind="share of members" if model is None else None,
         member_weights=labelings.member_weights * found.quality,
         n_clusters_posterior=posterior,
         n_iter=0 if model is None else model.n_iter,
@@ -329,15 +376,15 @@ def _as_found(found: Answer, inverse: np.ndarray, labelings: Labelings, asked: b
     )
 
 
-def _summary(found: Answer, M: int, posterior: dict[int, float], asked: bool) -> str:
+def _summary(found: ConsensusResult, M: int, posterior: dict[int, float], asked: bool) -> str:
     if found.n_clusters == 1 and asked:
-        return f"1 cluster, as asked; {_evidence_words(found.evidence, M)}"
+        return f"1 cluster, as asked; {_evidence_words(found.n_independent, M)}"
     if found.n_clusters == 1:
-        return f"no consensus: the {M} members agree no more than chance; all objects are in one cluster"
+        return f"no consensus: the {M} members agree no more than by chance; all objects are in one cluster"
     K = len(np.unique(found.labels))
     often = sorted(posterior.items(), key=lambda item: -item[1])[:3]
     numbers = ", ".join(f"{k} ({p:.0%})" for k, p in often)
     return (
-        f"{K} clusters; {_evidence_words(found.evidence, M)}; the clusters explain {found.share:.0%} of what the "
-        f"members say about pairs of objects; numbers of clusters with the members drawn anew: {numbers}"
+        f"{K} clusters; {_evidence_words(found.n_independent, M)}; the clusters explain {found.share:.0%} of what the "
+        f"members say about pairs of objects; numbers of clusters with resampled members: {numbers}"
     )

@@ -1,13 +1,13 @@
-"""Where to cut a tree of label rows: how much the clusters tell about pairs, and how far apart they are.
+"""Where to cut a tree of label rows: information about pairs of objects, and margins between clusters.
 
-*Information.* For a partition z and a member Y, ask of every pair of objects that Y saw: are they together in z, and in
-Y? The mutual information of the two answers is 0 for a partition that knows nothing and the entropy of Y's answer for Y
-itself. Its best cut (maximising it is maximising LACA's likelihood over its rates) says how much of each member is
-shared by all: the *quality* of the member.
+*Information.* For a partition z and a member Y, consider every pair of objects that Y saw: are they together in z, and
+are they together in Y? The mutual information of the two answers is 0 for a partition without information, and the
+entropy of Y's answer for Y itself. At the best cut (maximizing it is maximizing LACA's likelihood over its rates) it
+gives the share of each member that is common to all: the *quality* of the member.
 
-*Margin.* How much more often do members put an object with its own cluster than with the next best one? The mean over
-objects has a sharp optimum over the number of clusters: merging two clusters that are apart lowers the first term,
-and a cut through a crowd raises the second, however well the cut is reproduced.
+*Margin.* The share of the members that put an object with its own cluster, less the share for the next best cluster.
+The mean over objects has a sharp optimum over the number of clusters: merging two separate clusters lowers the first
+term, and dividing a homogeneous cluster raises the second.
 """
 
 from __future__ import annotations
@@ -15,22 +15,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import entr, xlogy
 
 from partita.consensus.default.bottleneck import LabelTree, cut_tree
 from partita.dispatch import kernel
+from partita.labels.information import binary_entropy, pair_information
 
-__all__ = ["Curve", "cut_curve", "member_pairs", "pair_information", "resampled_cuts"]
-
-GRANULARITY = 0.5  # members count by information / entropy ** this: 0 favours coarse members, 1 fine ones
-TINY = 1e-9
+ENTROPY_POWER = 0.5  # members count by information / entropy ** this: 0 favors coarse members, 1 fine ones
+TINY = 1e-9  # entropies and weights below it are zero up to rounding
 
 
 class Curve(NamedTuple):
-    """For cuts at K = 2, 3, ... (rows) and members (columns): information of pairs, and margins.
+    """Information about pairs and margins, for the cuts into K = 2, 3, ... clusters (rows) and members (columns).
 
-    ``entropy`` is that of each member's own answer, the most that ``information`` can be; ``weights`` those of the
-    members: as given, times the root of their quality.
+    ``entropy`` is that of each member's own answer, the upper bound of ``information``; ``weights`` are the given
+    weights of the members times the square root of their quality.
     """
 
     n_clusters: np.ndarray  # [C]
@@ -41,39 +39,17 @@ class Curve(NamedTuple):
 
     @property
     def share(self) -> np.ndarray:
-        """Share of each member's pair entropy that each cut explains, [C, M]."""
+        """Share of each member's pair entropy that each cut explains [C, M]."""
         return self.information / np.maximum(self.entropy, TINY)
 
     @property
     def scores(self) -> np.ndarray:
-        """The mean margin of each cut, [C]."""
+        """The mean margin of each cut [C]."""
         return self.margin @ (self.weights / self.weights.sum())
 
 
-def pair_information(together: np.ndarray, inside: np.ndarray, joined: np.ndarray, pairs: np.ndarray):
-    """Mutual information of "together in z" and "together in Y" over the pairs of objects that Y saw, in nats.
-
-    Parameters
-    ----------
-    together, inside, joined, pairs : arrays that broadcast
-        Numbers of pairs: together in both, in z, in Y; and all.
-
-    Examples
-    --------
-    >>> float(pair_information(2.0, 2.0, 2.0, 6.0).round(4))  # equal partitions: the entropy of 1/3
-    0.6365
-    >>> float(pair_information(1.0, 2.0, 3.0, 6.0))  # independent answers
-    0.0
-    """
-    pairs = np.maximum(pairs, TINY)
-    both, p, q = together / pairs, inside / pairs, joined / pairs
-    cells = (both, p - both, q - both, 1.0 - p - q + both)
-    entropy = sum(entr(np.maximum(cell, 0.0)) for cell in cells)
-    return np.maximum(_entropy(p) + _entropy(q) - entropy, 0.0)
-
-
 def member_pairs(codes: np.ndarray, weights: np.ndarray, n_levels: np.ndarray):
-    """Pairs of objects with one label, and pairs of objects that were seen, for each member.
+    """Numbers of pairs of objects with the same label, and of pairs that were both seen, for each member.
 
     Examples
     --------
@@ -111,8 +87,8 @@ def cut_curve(
     s, M = codes.shape
     K = np.arange(2, min(largest, s) + 1)
     joined, pairs = member_pairs(codes, weights, n_levels)
-    entropy = _entropy(joined / np.maximum(pairs, TINY))
-    information = pair_information(tree.together[s - K], tree.inside[s - K], joined, pairs)
+    entropy = binary_entropy(joined / np.maximum(pairs, TINY))
+    information = pair_information(tree.together[s - K], tree.in_cluster[s - K], joined, pairs)
     v = _weights_by_quality(information, entropy, np.asarray(member_weights, dtype=float))
     margin = np.zeros((len(K), M))
     if len(K):
@@ -126,20 +102,22 @@ def cut_curve(
 
 
 def _weights_by_quality(information, entropy, member_weights) -> np.ndarray:
-    """Given weights times the root of the share of each member that the most informative cut explains."""
+    """Given weights times the square root of the share of each member that the most informative cut explains."""
     tells = entropy > TINY
     if not len(information) or not tells.any():
         return member_weights
-    evened = np.where(tells, member_weights / np.maximum(entropy, TINY) ** GRANULARITY, 0.0)
+    evened = np.where(tells, member_weights / np.maximum(entropy, TINY) ** ENTROPY_POWER, 0.0)
     best = information[int(np.argmax(information @ evened))]
     v = member_weights * np.sqrt(np.where(tells, best / np.maximum(entropy, TINY), 0.0)).clip(TINY)
     return v * (member_weights.sum() / v.sum())
 
 
-def resampled_cuts(curve: Curve, evidence: float, rng: np.random.Generator, n_draws: int = 400) -> np.ndarray:
-    """How often each cut is the best one when the members are drawn anew (Bayesian bootstrap).
+def resampled_cuts(
+    curve: Curve, n_independent: float, rng: np.random.Generator, n_draws: int = 400
+) -> np.ndarray:
+    """How often each cut is the best one when the members are resampled (Bayesian bootstrap).
 
-    Each draw gives every member a random weight, so that all of them together vary as ``evidence`` independent
+    Each draw gives every member a random weight, so that all members together vary as ``n_independent`` independent
     members would.
 
     Examples
@@ -149,7 +127,7 @@ def resampled_cuts(curve: Curve, evidence: float, rng: np.random.Generator, n_dr
     array([1., 0.])
     """
     share = curve.weights / curve.weights.sum()
-    drawn = rng.gamma(np.maximum(evidence * share, TINY), size=(n_draws, len(share))) + TINY * share
+    drawn = rng.gamma(np.maximum(n_independent * share, TINY), size=(n_draws, len(share))) + TINY * share
     best = np.argmax(curve.margin @ drawn.T, axis=0)
     return np.bincount(best, minlength=len(curve.n_clusters)) / n_draws
 
@@ -158,13 +136,9 @@ def _within(counts):
     return np.maximum(counts * (counts - 1.0) / 2.0, 0.0)
 
 
-def _entropy(p):
-    return -xlogy(p, p) - xlogy(1.0 - p, np.maximum(1.0 - p, TINY))
-
-
 @kernel
 def _add_up(old, to, rows, new):
-    """Sum columns (clusters of the finer cut) that go to the same column of the coarser one."""
+    """Sum the columns (clusters of the finer cut) that belong to the same column of the coarser one."""
     for i in range(rows):
         for k in range(new.shape[1]):
             new[i, k] = 0.0
@@ -179,7 +153,7 @@ def _margins(cuts, codes, weights, offsets, v, counts, seen, same, met, out):
     """out[c, m] = mean over objects of (share of own cluster - share of the next best) with the label of member m.
 
     ``counts`` [levels, K] and ``seen`` [M, K] of the clusters, ``same`` and ``met`` [n, K] of objects with clusters are
-    filled for the finest cut and added up from there.
+    computed for the finest cut, and summed for the coarser ones.
     """
     n, M = codes.shape
     last = cuts.shape[0] - 1

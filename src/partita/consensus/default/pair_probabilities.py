@@ -1,4 +1,4 @@
-"""Probabilities that two objects belong together, as an operator: votes of the members mixed with the model."""
+"""Probabilities that two objects belong together, as an operator: a mean of the members' votes and the model."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from scipy.sparse.linalg import LinearOperator
 from partita.execution import check_memory
 from partita.labels import Coassociation
 
-__all__ = ["PairProbabilities"]
-
 BLOCK_ENTRIES = 1 << 22
 
 
 class PairProbabilities(LinearOperator):
     """Co-clustering probabilities of N objects as a symmetric linear operator.
 
-    Entry (i, j) mixes two numbers: the share of the members that put i and j together, of those that saw both, and
-    the probability of the fitted clusters that they are in the same one, which has the weight ``trust``. Objects with
-    the same labels share one row of ``codes``; memory is O(rows x members + rows x clusters + objects).
+    Entry (i, j) is a weighted mean of two numbers: the share of the members that put i and j together, of those that
+    saw both, and the probability under the fitted clusters that they are in the same one, with the weight ``trust``.
+    Objects with the same labels share one row of ``codes``; memory is O(rows x members + rows x clusters + objects).
 
-    In products (``P @ v``) the members' share is that of *all* members, as in :class:`partita.labels.Coassociation`,
-    which differs where labels are missing; `pairs` and `dense` divide by the members that saw both.
+    In products (``P @ v``) the share is that of *all* members, as in :class:`partita.labels.Coassociation`, which
+    differs if labels are missing; `pairs` and `dense` divide by the members that saw both.
 
     Parameters
     ----------
@@ -35,7 +33,7 @@ class PairProbabilities(LinearOperator):
     rows : array of int, shape (N,)
         The distinct row of each object.
     member_weights : array, shape (M,), optional
-    trust : float, default 0.5
+    trust : float, default=0.5
         Between 0 (votes alone) and 1 (the clusters alone).
 
     Examples
@@ -73,7 +71,7 @@ class PairProbabilities(LinearOperator):
         return self
 
     def pairs(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
-        """Probability for each pair of objects; the model alone decides where no member saw both.
+        """Probability for each pair of objects; that of the model alone if no member saw both.
 
         Parameters
         ----------
@@ -103,12 +101,12 @@ class PairProbabilities(LinearOperator):
         return out
 
     def dense(self) -> NDArray[np.float64]:
-        """The N x N matrix, the only thing here that forms it.
+        """The N x N matrix; no other method forms it.
 
         Raises
         ------
         MemoryError
-            Before anything is allocated, where the matrix would take more than half of the machine's memory.
+            If the matrix would take more than half of the machine's memory; raised before anything is allocated.
 
         Examples
         --------

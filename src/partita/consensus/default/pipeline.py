@@ -1,30 +1,29 @@
-"""The steps of the front door: from a label matrix to clusters, with nothing given but the labels.
+"""The steps of `Consensus`, from the distinct rows of a label matrix to clusters.
 
-Distinct rows, a sample of them where they are many, an information-bottleneck tree, the cut, the evidence that the
-members hold, tempered EM on all rows, the confidence. Every step has a module of its own; this one puts them in order.
+A sample of the distinct rows if they are many, an information-bottleneck tree, its cut, the number of independent
+members, tempered EM on all rows, and the confidence. Each step has a module of its own; this one combines them.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from partita.consensus.default.bottleneck import cut_tree, grow_tree, sample_signatures
 from partita.consensus.default.pair_information import Curve, cut_curve, resampled_cuts
-from partita.consensus.default.tempered import Softened, agreement, soften
-from partita.consensus.evidence_size import independent_votes
+from partita.consensus.default.tempered import TemperedResult, temper
+from partita.consensus.member_statistics import independent_members, own_agreement
+from partita.engines.run import Control
 
-__all__ = ["Answer", "Leaves", "chance_share", "find_consensus", "pick_leaves"]
-
-LEAVES = 2000  # distinct rows of the tree, at most
-MANY_CELLS = 400_000  # rows x members of the tree, above this fewer rows
-NOTHING = 0.005  # share of the pair entropy below which nothing was found
-PLENTY = 0.3  # share above which chance need not be asked, for few rows; less for many
-CHANCE = 1.5  # times the share of shuffled members
-SHUFFLES = 3
-SHUFFLES_OF_FEW = 9
-FEW = 300
+MAX_LEAVES = 2000  # distinct rows of the tree
+MAX_CELLS = 400_000  # rows x members of the tree; with more members it has fewer rows
+MIN_LEAVES = 200
+MIN_EXPLAINED = 0.005  # share of the pair entropy that any consensus must explain
+MAX_DOUBTFUL = 0.3  # share up to which members are compared with shuffled ones, for few rows; less for many
+CHANCE_FACTOR = 1.5  # a consensus must explain this many times the share of shuffled members
+FEW_ROWS = 300
+N_SHUFFLES, N_SHUFFLES_OF_FEW = 3, 9
 
 
 class Leaves(NamedTuple):
@@ -35,30 +34,34 @@ class Leaves(NamedTuple):
     weights: np.ndarray
 
 
-class Answer(NamedTuple):
-    """What was found for the distinct rows of a label matrix."""
+class ConsensusResult(NamedTuple):
+    """The consensus of the distinct rows of a label matrix."""
 
     labels: np.ndarray
     confidence: np.ndarray
-    model: Softened | None  # None: one cluster
+    model: TemperedResult | None  # None: one cluster
     curve: Curve
     posterior: np.ndarray  # how often each cut was best
     quality: np.ndarray  # [M] share of each member's pairs that the clusters explain
-    evidence: float
+    n_independent: float  # number of independent members
     share: float  # the mean quality
     common: float  # the same without the member that is explained best
-    chance: float  # the largest such share with shuffled members; 0 where it was not asked
+    chance: float  # the largest such share with shuffled members; 0 if they were not tried
     n_clusters: int
     at_bound: bool
 
 
 def pick_leaves(
-    codes: np.ndarray, weights: np.ndarray, n_levels: np.ndarray, rng: np.random.Generator, size: int = LEAVES
+    codes: np.ndarray,
+    weights: np.ndarray,
+    n_levels: np.ndarray,
+    rng: np.random.Generator,
+    size: int = MAX_LEAVES,
 ) -> Leaves:
-    """All distinct rows or a sample of them, in an order that depends neither on names nor on the order of objects.
+    """All distinct rows or a sample of them, in an order that depends neither on label names nor on the objects' order.
 
-    Ties of the tree go to the first row; so rows are put in the order of their weight, then of the number of objects
-    that share their labels, then of how popular those objects are, the rarest first.
+    In the tree the first row wins a tie. Rows are sorted by their weight, then by the number of objects that share
+    their labels, then by how many objects share the labels of those, each in ascending order.
 
     Examples
     --------
@@ -66,12 +69,12 @@ def pick_leaves(
     >>> pick_leaves(codes, np.array([1.0, 1.0, 3.0]), np.array([2, 2]), np.random.default_rng(0)).rows
     array([0, 1, 2])
     """
-    size = int(min(size, max(200, MANY_CELLS // codes.shape[1])))
+    size = int(min(size, max(MIN_LEAVES, MAX_CELLS // codes.shape[1])))
     drawn = sample_signatures(weights, size, rng)
     rows = np.flatnonzero(drawn > 0)
     codes, drawn = codes[rows].astype(np.int64), drawn[rows]
-    popular = _neighbours(codes, n_levels, drawn)
-    order = np.lexsort((_neighbours(codes, n_levels, drawn * popular), popular, drawn))
+    popular = _label_sharers(codes, n_levels, drawn)
+    order = np.lexsort((_label_sharers(codes, n_levels, drawn * popular), popular, drawn))
     return Leaves(rows[order], codes[order], drawn[order])
 
 
@@ -84,8 +87,10 @@ def find_consensus(
     *,
     n_clusters: int | None = None,
     max_clusters: int | None = None,
-) -> Answer:
-    """The consensus of members that were given as distinct rows with weights.
+    control: Control | None = None,
+    folder: Any = None,
+) -> ConsensusResult:
+    """The consensus of members that are given as distinct rows with weights.
 
     Examples
     --------
@@ -95,6 +100,7 @@ def find_consensus(
     >>> found.n_clusters, found.labels
     (2, array([0, 0, 1, 1]))
     """
+    control = Control() if control is None else control
     leaves = pick_leaves(codes, weights, n_levels, rng)
     tree = grow_tree(leaves.codes, leaves.weights, n_levels, member_weights)
     largest = max_clusters or int(2.0 * np.sqrt(leaves.weights.sum()))
@@ -104,21 +110,20 @@ def find_consensus(
     chance = 0.0
     share = _mean_share(curve, best, member_weights)
     common = _common_share(curve, best, member_weights)
-    if n_clusters is None and common <= PLENTY * np.sqrt(FEW / max(len(leaves.codes), FEW)):
-        n_shuffles = SHUFFLES if len(leaves.codes) > FEW else SHUFFLES_OF_FEW
-        chance = max(chance_share(leaves, n_levels, member_weights, largest, rng) for _ in range(n_shuffles))
-        if common <= max(NOTHING, CHANCE * chance):
+    if n_clusters is None and common <= MAX_DOUBTFUL * np.sqrt(FEW_ROWS / max(len(leaves.codes), FEW_ROWS)):
+        chance = _largest_chance(leaves, n_levels, member_weights, largest, rng, control)
+        if common <= max(MIN_EXPLAINED, CHANCE_FACTOR * chance):
             best = 1
     quality = curve.share[best - 2] if best > 1 else np.zeros(len(n_levels))
     z = cut_tree(tree, best)
-    found = Answer(
+    found = ConsensusResult(
         labels=np.zeros(len(codes), np.int64),
         confidence=np.zeros(len(codes)),
         model=None,
         curve=curve,
         posterior=np.zeros(len(curve.n_clusters)),
         quality=quality,
-        evidence=1.0,
+        n_independent=1.0,
         share=share,
         common=common,
         chance=chance,
@@ -127,15 +132,61 @@ def find_consensus(
     )
     if best == 1:
         return _one_cluster(found, codes, weights, n_levels, member_weights)
-    return _several(found, n_clusters or 2, z, leaves, codes, weights, n_levels, member_weights, rng)
+    data = (codes, weights, n_levels, member_weights)
+    return _several(found, n_clusters or 2, z, leaves, data, rng, control, folder)
+
+
+def _several(
+    found: ConsensusResult,
+    min_clusters: int,
+    z: np.ndarray,
+    leaves: Leaves,
+    data: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    rng: np.random.Generator,
+    control: Control,
+    folder: Any,
+) -> ConsensusResult:
+    """Memberships of all rows from the cut of the leaves; the leaves keep the cut if EM leaves too few clusters."""
+    codes, weights, n_levels, member_weights = data
+    n_independent = independent_members(z, leaves.codes, n_levels, leaves.weights, member_weights)
+    model = temper(z, leaves.rows, *data, n_independent, control=control, folder=folder)
+    labels = model.labels
+    if len(np.unique(labels)) < min_clusters:
+        labels = labels.copy()
+        labels[leaves.rows] = z
+    own = own_agreement(labels, codes, n_levels, weights, member_weights)
+    return found._replace(
+        labels=labels,
+        confidence=(model.certainty + own) / 2.0,
+        model=model,
+        posterior=resampled_cuts(found.curve, n_independent, rng),
+        n_independent=n_independent,
+    )
+
+
+def _largest_chance(
+    leaves: Leaves,
+    n_levels: np.ndarray,
+    member_weights: np.ndarray,
+    largest: int,
+    rng: np.random.Generator,
+    control: Control,
+) -> float:
+    """The largest share over several shuffles of the members; fewer shuffles if the time limit has passed."""
+    chance = 0.0
+    for _ in range(N_SHUFFLES if len(leaves.codes) > FEW_ROWS else N_SHUFFLES_OF_FEW):
+        chance = max(chance, chance_share(leaves, n_levels, member_weights, largest, rng))
+        if control.late:
+            break
+    return chance
 
 
 def chance_share(
     leaves: Leaves, n_levels: np.ndarray, member_weights: np.ndarray, largest: int, rng: np.random.Generator
 ) -> float:
-    """The share of the pair entropy of members that the best cut explains when every member's labels are shuffled."""
+    """Share of the pair entropy that the best cut explains after the labels of every member have been shuffled."""
     total = float(leaves.weights.sum())
-    size = int(max(2, min(total, LEAVES, MANY_CELLS // len(n_levels))))
+    size = int(max(2, min(total, MAX_LEAVES, MAX_CELLS // len(n_levels))))
     if size == total:
         objects = np.repeat(leaves.codes, leaves.weights.astype(int), axis=0)
     else:
@@ -158,7 +209,7 @@ def _mean_share(curve: Curve, n_clusters: int, member_weights: np.ndarray) -> fl
 
 
 def _common_share(curve: Curve, n_clusters: int, member_weights: np.ndarray) -> float:
-    """The same without the member that is explained best: clusters may be a copy of one member."""
+    """The mean share without the member that is explained best, as the clusters may be a copy of one member."""
     if n_clusters < 2 or not len(curve.n_clusters) or len(member_weights) < 2:
         return 0.0
     share = curve.share[n_clusters - 2]
@@ -166,34 +217,16 @@ def _common_share(curve: Curve, n_clusters: int, member_weights: np.ndarray) -> 
     return float(np.average(share[others], weights=member_weights[others]))
 
 
-def _several(found: Answer, at_least, z, leaves: Leaves, codes, weights, n_levels, v, rng) -> Answer:
-    """Memberships of all rows from the cut of the leaves; the cut itself where EM leaves too few clusters."""
-    evidence = independent_votes(z, leaves.codes, n_levels, leaves.weights, v)
-    model = soften(z, leaves.rows, codes, weights, n_levels, v, evidence)
-    labels, certainty = model.labels, model.certainty
-    if len(np.unique(labels)) < at_least:
-        labels = labels.copy()
-        labels[leaves.rows] = z
-    own = agreement(labels, codes, weights, n_levels, v)
-    return found._replace(
-        labels=labels,
-        confidence=(certainty + own) / 2.0,
-        model=model,
-        posterior=resampled_cuts(found.curve, evidence, rng),
-        evidence=evidence,
-    )
-
-
-def _one_cluster(found: Answer, codes, weights, n_levels, member_weights) -> Answer:
+def _one_cluster(found: ConsensusResult, codes, weights, n_levels, member_weights) -> ConsensusResult:
     z = np.zeros(len(codes), np.int64)
-    own = agreement(z, codes, weights, n_levels, member_weights)
+    own = own_agreement(z, codes, n_levels, weights, member_weights)
     return found._replace(
-        confidence=own, evidence=independent_votes(z, codes, n_levels, weights, member_weights)
+        confidence=own, n_independent=independent_members(z, codes, n_levels, weights, member_weights)
     )
 
 
-def _neighbours(codes: np.ndarray, n_levels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Sum over the members of the weight of the objects with the row's label."""
+def _label_sharers(codes: np.ndarray, n_levels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weight of the objects that share the label of a row, summed over the members."""
     total = np.zeros(len(codes))
     for m, J in enumerate(n_levels):
         seen = codes[:, m] >= 0

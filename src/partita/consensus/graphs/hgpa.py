@@ -1,4 +1,4 @@
-"""HGPA: clusters as hyperedges, of which a cut shall break few."""
+"""HGPA: a balanced cut of the hypergraph of the members' clusters."""
 
 from __future__ import annotations
 
@@ -12,52 +12,54 @@ from partita.consensus.graphs.partitioner import cut_hypergraph
 from partita.consensus.labelings import Labelings
 from partita.labels import Signatures, one_hot
 
-__all__ = ["HGPA"]
-
 
 class HGPA(GraphCut):
-    """Hypergraph partitioning: parts of bounded size that break as few of the members' clusters as possible.
+    """Hypergraph partitioning: parts of bounded size that cut as few of the members' clusters as possible.
 
-    Each cluster of a member is a hyperedge over its objects; a broken one costs the weight of its member, however it is
-    broken. Objects with the same labels stay together by default. Mt-KaHyPar cuts the hypergraph (the paper used
-    HMETIS), with one thread and reproducibly. Needs the extra: ``pip install "partita[graph]"``.
+    Each cluster of a member is a hyperedge over its objects; a hyperedge in more than one part costs the weight of its
+    member. Objects with the same labels stay together by default. Mt-KaHyPar cuts the hypergraph (the paper used
+    HMETIS), with one thread and reproducibly. Needs the extra ``pip install "partita[graph]"``.
 
-    Good for: the tables of the paper; time and memory are linear in the labels. Not for: noisy members, as a cluster
-    with one object astray counts like one that is torn in two. CSPA and MCLA are nearly always better.
+    Good for: comparison with the paper; time and memory are linear in the number of labels. Not for: noisy members, as
+    a cluster with one misplaced object costs as much as one that is cut in half. CSPA and MCLA are nearly always
+    better.
 
     Parameters
     ----------
-    n_clusters : int, default=2
+    n_clusters : int
+        Number of clusters. Required: the method has no rule to find it.
     balance : "auto" or float, default="auto"
-        How much heavier than its share a cluster may be: 0.05 is the 5% of the paper. "auto" tries
-        several imbalances, with equal and unequal shares, and keeps the cut of the highest mean NMI with the members.
+        How much heavier than its share a cluster may be: 0.05 is the 5% of the paper. "auto" tries several imbalances,
+        with equal and unequal shares, and keeps the cut with the highest mean NMI with the members.
     identical : {"together", "apart"}, default="together"
-        Objects with the same labels: together, the distinct rows are the vertices, which is fast. Apart, every object
-        is one, as in the paper, and a small `balance` may part what no member tells apart (``predict`` then gives
-        such rows the label of the first of them).
+        How objects with the same labels are treated. "together": the vertices are the distinct rows, which is fast.
+        "apart": the vertices are the objects, as in the paper, and a small `balance` may separate objects that no
+        member separates (``predict`` then gives such rows the label of the first of them).
     noise : {"missing", "cluster", "singletons"}, default="missing"
-        What the label -1 means.
+        Meaning of the label -1: not seen, one further cluster of its member, or an object that is alone.
     handle_unknown : {"missing", "error"}, default="missing"
-        What ``predict`` does with labels that were not there in ``fit``.
-    random_state : int, RandomState, Generator, SeedSequence or None
+        What ``predict`` does with labels that were not present in ``fit``.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
+        Source of randomness.
 
     Attributes
     ----------
     labels_ : ndarray (n_objects,)
-        The largest cluster is 0.
+        Cluster of each object; 0 is the largest cluster.
     n_clusters_ : int
-        Clusters that have objects.
+        Number of clusters that have objects.
     confidence_ : ndarray (n_objects,)
-        How far the members agree that the object belongs with the others of its cluster: a share, not the chance of
-        being right.
+        Weighted share of the members that put the object with the other objects of its cluster.
+    confidence_kind_ : str
+        "share of members".
     member_weights_ : ndarray (n_members,)
-        As given; 0 for members that took no part.
+        Weights as given; 0 for members that took no part.
     mean_nmi_ : float
-        Mean NMI of the cut with the members.
+        Mean normalized mutual information of the cut with the members.
     imbalance_ : float
-        The largest part over the mean part, less 1.
+        Weight of the largest part over that of the mean part, less 1.
     fit_report_ : FitReport
-        What was unusual about the labels.
+        Notes on the labels and on the fit.
     n_features_in_, feature_names_in_, schema_
         Number, names and labels of the members.
 
@@ -81,7 +83,7 @@ class HGPA(GraphCut):
 
     def __init__(
         self,
-        n_clusters=2,
+        n_clusters=None,
         *,
         balance="auto",
         identical="together",

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["cut_graph", "cut_hypergraph", "edge_cut", "whole_weights"]
-
-SMALLEST_SHARE = 0.02  # that a part is given as its goal; it may come out smaller
-LOOSE = 0.5
-LARGEST_SUM = 2**29  # METIS may have been built with 32-bit integers
+MIN_SHARE = 0.02  # smallest target share of a part; the part itself may be smaller
+MAX_BISECTED = 0.5  # imbalance up to which METIS also cuts by bisections
+MAX_WEIGHT_SUM = 2**29  # METIS may have been built with 32-bit integers
 
 
 def cut_graph(
@@ -24,10 +22,10 @@ def cut_graph(
     shares: NDArray[np.float64] | None = None,
     seed: int = 0,
 ) -> list[NDArray[np.int64]]:
-    """Part of each vertex in two cuts by METIS, by bisections and all parts at once; first the one that cuts less.
+    """Part of each vertex in two cuts by METIS, by bisections and into all parts at once; the lighter cut first.
 
-    Bisection is better on small graphs. Allowed an imbalance above 0.5 it isolates vertices, or runs out of them: there
-    the cut into all parts at once is the only one.
+    Bisection is better on small graphs. With an allowed imbalance above 0.5 it isolates vertices, or runs out of them;
+    then the only cut is that into all parts at once.
 
     Parameters
     ----------
@@ -37,7 +35,7 @@ def cut_graph(
     vertex_weights : array (n,)
     n_parts : int
     imbalance : float
-        A part may weigh 1 + `imbalance` times its share (as far as METIS manages).
+        A part may weigh 1 + `imbalance` times its share (METIS may exceed it).
     shares : array (n_parts,), optional
         Of the total weight; equal by default.
     seed : int
@@ -67,7 +65,7 @@ def cut_graph(
             recursive=recursive,
             options=pymetis.Options(ufactor=max(1, round(1000 * imbalance)), seed=int(seed)),
         )
-        for recursive in ((True, False) if imbalance <= LOOSE else (False,))
+        for recursive in ((True, False) if imbalance <= MAX_BISECTED else (False,))
     ]
     found.sort(key=lambda cut: cut.edge_cuts)
     return [np.array(cut.vertex_part, dtype=np.int64) for cut in found]
@@ -83,7 +81,7 @@ def cut_hypergraph(
     shares: NDArray[np.float64] | None = None,
     seed: int = 0,
 ) -> NDArray[np.int64]:
-    """Part of each vertex in a cut by Mt-KaHyPar that leaves hyperedges of much weight whole.
+    """Part of each vertex in a cut by Mt-KaHyPar that minimizes the weight of the hyperedges that are cut.
 
     A hyperedge that touches more than one part costs its weight, however many it touches. Other parameters as in
     `cut_graph`; the same seed gives the same parts.
@@ -107,7 +105,7 @@ def cut_hypergraph(
     context.set_partitioning_parameters(n_parts, float(imbalance), library.Objective.CUT)
     weights = whole_weights(vertex_weights)
     if shares is not None:
-        # the shares bound a part only where the heaviest vertex fits, and all of them hold the total
+        # the bound of a part must allow the heaviest vertex
         allowed = np.ceil((1 + imbalance) * _shares(shares, n_parts, n) * weights.sum()).astype(np.int64)
         context.set_individual_target_block_weights(np.maximum(allowed, weights.max()).tolist())
     graph = session.create_hypergraph(
@@ -135,7 +133,7 @@ def edge_cut(graph: Any, parts: NDArray[np.int64]) -> float:
 
 
 def whole_weights(weights: Any) -> NDArray[np.int64]:
-    """Positive integers in proportion to the weights, their sum about 2^29; whole weights of a small sum stay.
+    """Positive integers in proportion to the weights, with a sum of about 2^29; small whole weights are kept.
 
     Examples
     --------
@@ -146,21 +144,21 @@ def whole_weights(weights: Any) -> NDArray[np.int64]:
     """
     weights = np.asarray(weights, dtype=np.float64)
     total = weights.sum()
-    if total > LARGEST_SUM or (weights != np.rint(weights)).any():
-        weights = weights * (LARGEST_SUM / total)
+    if total > MAX_WEIGHT_SUM or (weights != np.rint(weights)).any():
+        weights = weights * (MAX_WEIGHT_SUM / total)
     return np.maximum(np.rint(weights), 1).astype(np.int64)
 
 
 def _shares(shares: NDArray[np.float64] | None, n_parts: int, n: int) -> NDArray[np.float64]:
-    """Shares that sum to 1, none so small that METIS would be left with no vertex for a part (it complains aloud)."""
+    """Shares that sum to 1, none so small that METIS finds no vertex for a part (and prints a warning)."""
     if shares is None:
         return np.full(n_parts, 1 / n_parts)
-    shares = np.maximum(shares, min(max(SMALLEST_SHARE, 3 / n), 1 / n_parts))
+    shares = np.maximum(shares, min(max(MIN_SHARE, 3 / n), 1 / n_parts))
     return shares / shares.sum()
 
 
 def _fill(weights: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Vertices that nothing holds together: the parts are filled one after the other."""
+    """Vertices without edges: the parts are filled one after the other."""
     middles = (np.cumsum(weights) - weights / 2) / weights.sum()
     return np.searchsorted(np.cumsum(shares)[:-1], middles)
 
@@ -179,7 +177,7 @@ def _mtkahypar() -> tuple[Any, Any]:
         import mtkahypar
     except ImportError:
         raise ImportError(_absent("mtkahypar", "hypergraphs are cut by Mt-KaHyPar")) from None
-    return mtkahypar, mtkahypar.initialize(1, print_warnings=False)  # once a process; one thread
+    return mtkahypar, mtkahypar.initialize(1, print_warnings=False)  # once per process; one thread
 
 
 def _absent(package: str, why: str) -> str:

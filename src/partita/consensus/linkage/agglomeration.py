@@ -1,16 +1,15 @@
-"""Agglomeration of label signatures: every cluster is a label histogram, and no matrix of pairs is ever formed.
+"""Agglomeration of distinct label rows: every cluster is a label histogram, and no matrix of pairs is formed.
 
-Between clusters u and v with sizes n and label histograms h, every link here is a ratio of two sums over their pairs
-of objects,
+The link of two clusters u and v with sizes n and label histograms h is a ratio of two sums over their pairs of objects,
 
     link(u, v) = (base n_u n_v + sum_c gain_c h_u(c) h_v(c)) / (seen_base n_u n_v + sum_c seen_c h_u(c) h_v(c)),
 
-where c runs over the levels of all members, and over one more column a member with holes that counts the objects it
-saw. With seen_base = 1 and seen = 0 that is the average link; otherwise it is a pooled ratio. Both are reducible (the
-link of a union is never above the better link of its parts), so that a nearest-neighbour chain finds the merges of the
-greedy algorithm. Ties go to the cluster that holds the smallest leaf: leaves in lexicographic order make the tree
-independent of the order of the rows. (Where clusters share no member a pooled ratio is 0 / 0, read as 0; only there may
-the chain settle a tie in another order than the greedy algorithm.)
+where c runs over the levels of all members, and over one more column per member with missing labels, which counts the
+objects it saw. With seen_base = 1 and seen = 0 this is the average link; otherwise it is a pooled ratio. Both are
+reducible (the link of a union is never above the better link of its parts), so that a nearest-neighbor chain finds the
+merges of the greedy algorithm. Ties go to the cluster with the smallest leaf, so that with leaves in lexicographic
+order the tree does not depend on the order of the rows. (If clusters share no member a pooled ratio is 0 / 0, which
+counts as 0; only then may the chain break a tie in another order than the greedy algorithm.)
 """
 
 from __future__ import annotations
@@ -22,18 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partita.dispatch import kernel
-
-__all__ = [
-    "Leaves",
-    "Link",
-    "Tree",
-    "agglomerate",
-    "cut",
-    "greedy_order",
-    "label_leaves",
-    "pair_link",
-    "scipy_linkage",
-]
 
 
 class Leaves(NamedTuple):
@@ -102,10 +89,10 @@ def label_leaves(Y: NDArray[Any], n_levels: NDArray[Any], sizes: NDArray[Any]) -
 def pair_link(
     leaves: Leaves, same: NDArray[Any], different: NDArray[Any], seen: NDArray[Any] | None = None
 ) -> Link:
-    """A link that adds `same[m]` for a pair with one label in member m, `different[m]` for one with two.
+    """A link that adds `same[m]` for a pair with the same label in member m, `different[m]` otherwise.
 
-    A pair with a missing label leaves that member. Without `seen` the sum is divided by the number of pairs: the
-    average link. With it, by the sum of `seen[m]` over members and pairs that saw both: the pooled ratio.
+    A pair with a missing label is left out of that member. Without `seen` the sum is divided by the number of pairs
+    (the average link); with it, by the sum of `seen[m]` over members and pairs with both labels (the pooled ratio).
 
     Examples
     --------
@@ -198,7 +185,7 @@ def greedy_order(pairs: NDArray[np.int64], links: NDArray[np.float64]) -> Tree:
     [[2, 3], [0, 1], [4, 5]]
     """
     n = len(links) + 1
-    latest: dict[int, int] = {}  # the chain's last merge that a smallest leaf stands for
+    latest: dict[int, int] = {}  # smallest leaf -> last merge of its cluster
     waits = np.zeros(n - 1, dtype=np.int64)
     parent = np.full(n - 1, -1, dtype=np.int64)
     for t, (u, v) in enumerate(pairs.tolist()):
@@ -224,10 +211,10 @@ def greedy_order(pairs: NDArray[np.int64], links: NDArray[np.float64]) -> Tree:
 
 @kernel
 def _chain(starts, leaf_columns, leaf_sizes, link, pooled, pairs, links):
-    """Nearest-neighbour chain; a cluster lives in the slot of its smallest leaf.
+    """Nearest-neighbor chain; the slot of a cluster is its smallest leaf.
 
-    The histograms lie in a pool as sorted sparse rows. A merge appends its row; when the pool is full the live rows
-    move to a second one, which always leaves half of it free.
+    The histograms are sorted sparse rows in a pool. A merge appends its row; when the pool is full, the rows of the
+    current clusters are copied to a second one, which always leaves half of it free.
     """
     n, n_entries = leaf_sizes.size, leaf_columns.size
     columns, spare_columns = np.empty(2 * n_entries, np.uint32), np.empty(2 * n_entries, np.uint32)
@@ -238,7 +225,7 @@ def _chain(starts, leaf_columns, leaf_sizes, link, pooled, pairs, links):
             columns[p], counts[p] = leaf_columns[p], sizes[i]
     used = n_entries
     alive, n_alive = np.arange(n), n
-    place = np.full(n, -1)  # where a cluster stands in the chain
+    place = np.full(n, -1)  # position of each cluster in the chain
     chain, length = np.empty(n, np.int64), 0
     gain, seen = np.zeros(link.gain.size), np.zeros(link.gain.size)
     for t in range(n - 1):
@@ -249,7 +236,7 @@ def _chain(starts, leaf_columns, leaf_sizes, link, pooled, pairs, links):
             nearest, best = _nearest(
                 tip, alive[:n_alive], sizes, begin, end, columns, counts, link, pooled, gain, seen
             )
-            if place[nearest] >= 0:  # the one before the tip; an earlier one only where rounding made a tie
+            if place[nearest] >= 0:  # the one before the tip; an earlier one only if rounding made a tie
                 break
             chain[length], place[nearest] = nearest, length
             length += 1
@@ -283,7 +270,7 @@ def _chain(starts, leaf_columns, leaf_sizes, link, pooled, pairs, links):
 
 @kernel
 def _nearest(tip, alive, sizes, begin, end, columns, counts, link, pooled, gain, seen):
-    """The cluster with the best link to the tip; `gain` and `seen` are zero before and after."""
+    """The cluster with the best link to the tip; `gain` and `seen` must be zero, and are zero again afterwards."""
     for p in range(begin[tip], end[tip]):
         gain[columns[p]] = link.gain[columns[p]] * counts[p]
         seen[columns[p]] = link.seen[columns[p]] * counts[p]
@@ -308,7 +295,7 @@ def _nearest(tip, alive, sizes, begin, end, columns, counts, link, pooled, gain,
 
 @kernel
 def _overlap(weights, columns, counts):
-    """Sum of weights times counts; two sums, so that one addition need not wait for the other."""
+    """Sum of weights times counts, as two independent sums, which the processor can overlap."""
     even, odd = 0.0, 0.0
     for p in range(columns.size // 2):
         even += weights[columns[2 * p]] * counts[2 * p]

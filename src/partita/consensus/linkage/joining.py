@@ -1,4 +1,4 @@
-"""Rows that have no leaf in a tree: which ones get a leaf, and which cluster the others join."""
+"""Trees on a sample of the rows: which rows are leaves, and which cluster the other rows join."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from numpy.typing import NDArray
 
 from partita.labels import label_histograms
 
-__all__ = ["LeafSample", "average_links", "join", "pooled_links", "sample_leaves"]
-
 BLOCK_ENTRIES = 2**22
 
 
 class LeafSample(NamedTuple):
-    """Distinct rows that are leaves, by index, and how many objects each stands for."""
+    """Indices of the distinct rows that are leaves, and the number of objects of each."""
 
     rows: NDArray[np.int64]
     sizes: NDArray[np.float64]
 
 
 def sample_leaves(sizes: NDArray[np.float64], max_leaves: int, rng: np.random.Generator) -> LeafSample:
-    """Objects at equal steps through the sorted rows, as many as have at most `max_leaves` distinct rows.
+    """Systematic sample of the objects, as large as possible with at most `max_leaves` distinct rows.
 
-    Rows in lexicographic order make it a sample that is spread over the first members' clusters, and independent of
-    the order of the objects.
+    Objects are taken at equal steps through the sorted rows. In lexicographic order the sample is stratified by the
+    clusters of the first members, and does not depend on the order of the objects.
 
     Examples
     --------
@@ -60,7 +58,7 @@ def average_links(
     same: NDArray[np.float64],
     different: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Average link of each row of labels with each cluster of leaves (see `linkage.pair_link`).
+    """Average link of each row of labels with each cluster of leaves (see `agglomeration.pair_link`).
 
     Examples
     --------
@@ -86,9 +84,9 @@ def pooled_links(
     gains: NDArray[np.float64],
     member_weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Pooled ratio of each row of labels with each cluster of leaves: gains of equal labels over members in common.
+    """Pooled ratio of each row of labels with each cluster of leaves: gains of equal labels over common members.
 
-    `gains` has one number for each level of each member. A row that shares no member with a cluster has ratio 0.
+    `gains` has one number for each level of each member. A row that shares no member with a cluster has the ratio 0.
 
     Examples
     --------
@@ -105,9 +103,9 @@ def pooled_links(
 def _sum_over_members(
     codes: NDArray[Any], table: NDArray[np.float64], offsets: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Sum of the rows of the table that the labels of each row of codes point at."""
+    """Sum, for each row of codes, of the rows of the table that belong to its labels."""
     K = table.shape[1]
-    # one more row of zeros, which missing labels add
+    # missing labels refer to a last row of zeros
     by_level = np.concatenate([table, np.zeros((1, K))])
     sums = np.empty((len(codes), K))
     step = max(1, BLOCK_ENTRIES // K)
@@ -124,7 +122,7 @@ def _sum_over_members(
 def join(
     rows: NDArray[Any], leaf_labels: NDArray[np.int64], leaf_rows: NDArray[np.int64], score: Any
 ) -> NDArray[np.int64]:
-    """Labels of all rows: leaves have theirs, every other row that of the cluster with the best `score(rows)`.
+    """Labels of all rows: leaves keep theirs, other rows take the cluster with the highest `score(rows)`.
 
     Examples
     --------

@@ -1,16 +1,17 @@
 """Latent cluster analysis (Xie et al. 2013): a partition, and for every member two rates of putting pairs together.
 
-The search goes to and fro: given the rates, average-link agglomeration of the pairs' log-likelihood ratios, cut where
-they turn negative; given the partition, the rates from contingency tables. Everything is exact on weighted signatures
-(`linkage`, `pair_agreement`); no matrix of pairs is formed.
+The search alternates between two steps. Given the rates, the log-likelihood ratios of pairs are agglomerated by average
+linkage, and the tree is cut where they become negative. Given the partition, the rates follow from contingency tables.
+Both steps are exact on weighted distinct rows (`agglomeration`, `pair_agreement`); no matrix of pairs is formed.
 
-Log ratios are rounded to a grid on which the sums over pairs are exact as long as the objects are not too many: pairs
-on which the same members agree tie as they should, whatever the order of summation.
+Log ratios are rounded to a grid on which the sums over pairs are exact unless there are very many objects. Pairs on
+which the same members agree are then exactly tied, whatever the order of summation.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,11 +29,11 @@ from partita.consensus.linkage.pair_agreement import (
     log_likelihood,
     pair_counts,
 )
+from partita.consensus.looping import SavedState, run_loop
+from partita.engines.run import Control
 from partita.labels import canonical
 
-__all__ = ["LacaFit", "LogRatios", "laca", "log_ratios"]
-
-FINEST, COARSEST = 40, 20  # binary digits of the log ratios
+MAX_DIGITS, MIN_DIGITS = 40, 20  # binary digits of the log ratios after the point
 
 
 class LogRatios(NamedTuple):
@@ -42,12 +43,12 @@ class LogRatios(NamedTuple):
     different: NDArray[np.float64]
 
 
-class LacaFit(NamedTuple):
+class LacaResult(NamedTuple):
     """The partition that was kept, and the tree it was cut from.
 
-    The tree's leaves are the distinct rows `leaf_rows` (indices), each `leaf_sizes` times; with `from_copies` they are
-    single objects, rows in order and every row as often as its size says. `labels` are those of the distinct rows
-    (where the copies of a row are apart: of its first copy), `leaf_labels` those of the leaves.
+    The leaves of the tree are the distinct rows `leaf_rows` (indices), each `leaf_sizes` times. With `from_copies` they
+    are single objects: the rows in order, each as often as its size. `labels` are those of the distinct rows (of the
+    first copy, if the copies of a row are in different clusters), `leaf_labels` those of the leaves.
     """
 
     labels: NDArray[np.int64]
@@ -60,14 +61,13 @@ class LacaFit(NamedTuple):
     rates: Rates
     counts: PairCounts
     log_likelihood: float
-    history: list[float]  # log-likelihood of every partition on the way
+    history: list[float]  # log-likelihood of the partition of each iteration
     n_iter: int
     converged: bool
     cycle: int  # length of the cycle the search ended in, 0 if it did not
     crossed: CrossedMembers
-    kept_together: (
-        bool  # copies of a row were joined at the start though their members' rates do not warrant it
-    )
+    kept_together: bool  # copies of a row were joined first although the rates of the members do not imply it
+    reason: str  # why the search ended, as in LoopResult
 
 
 class _Leaves(NamedTuple):
@@ -85,6 +85,19 @@ class _Step(NamedTuple):
     rates: Rates
     counts: PairCounts
     log_likelihood: float
+
+
+class _Search(NamedTuple):
+    """The search after some iterations."""
+
+    rates: Rates
+    kept: _Step | None  # the partition that would be kept if the search ended here
+    visited: dict[str, int]  # partition -> iteration
+    history: list[float]
+    cycle: int
+    objective: float
+    change: float  # sum of the changes of all rates; 0 once a partition has occurred again
+    n_iter: int
 
 
 class _Problem(NamedTuple):
@@ -111,33 +124,39 @@ def laca(
     tol: float = 1e-6,
     max_leaves: int = 4000,
     rng: np.random.Generator | None = None,
-) -> LacaFit:
+    control: Control | None = None,
+    folder: Any = None,
+) -> LacaResult:
     """Fit the model to distinct rows of labels in lexicographic order, `sizes` copies of each.
 
     Parameters
     ----------
     rows : (S, M) array of int
-        Labels, -1 missing, at least one label a row.
+        Labels, -1 missing, at least one label per row.
     n_levels, member_weights : (M,)
         Levels of each member; power on its likelihood.
     sizes : (S,)
     n_clusters : int, optional
-        Cut the last tree here (k-LACA); the search itself always finds its own number.
+        Cut the last tree into this number of clusters (k-LACA); the search itself always finds its own number.
     min_clusters : int
-        The search never leaves fewer clusters (the paper has 2).
+        Smallest number of clusters of the search (2 in the paper).
     prior_pairs : float
-        Pairs at one half that every rate starts with.
+        Number of pairs at one half that are added to the counts of every rate.
     max_iter, tol : int, float
-        Largest number of trees; the search ends when the rates move by less than `tol` in sum.
+        Largest number of trees; the search ends when the changes of all rates sum to at most `tol`.
     max_leaves : int
         With more rows, the tree is built on a systematic sample of the objects with at most so many distinct rows;
         all other rows join the cluster with the best average link, and the rates come from all rows.
     rng : Generator, optional
         For that sample only.
+    control : Control, optional
+        What may end the search early.
+    folder : path, optional
+        Keeps the state of the search after each iteration.
 
     Returns
     -------
-    LacaFit
+    LacaResult
 
     Examples
     --------
@@ -153,13 +172,24 @@ def laca(
     columns = [np.ascontiguousarray(column, dtype=np.int32) for column in rows.T]
     crossed = cross_members(columns, sizes)
     start = initial_rates(crossed, member_weights, prior_pairs)
-    best, history, converged, cycle = _iterate(problem, columns, start, max_iter, tol)
+    saved = None
+    if folder is not None:
+        leaves = () if sample is None else sample[:2]
+        about = (rows, sizes, member_weights, max_leaves, min_clusters, prior_pairs, *leaves)
+        saved = SavedState(folder, "search", about)
+    found = run_loop(
+        _search_step(problem, columns, tol), lambda: _Search(start, None, {}, [], 0, -np.inf, np.inf, 0),
+        max_iter=max_iter, tol=tol, n_clusters=lambda state: int(state.kept.leaf_labels.max()) + 1,
+        control=control, saved=saved,
+    )  # fmt: skip
+    search = found.state
+    best = search.kept
     if n_clusters is not None:
         best = _recut(problem, columns, best, min(n_clusters, len(best.leaf_labels)))
     labels, leaves = best.labels, best.leaves
     if leaves.from_copies:
         labels = labels[np.unique(leaves.rows, return_index=True)[1]]
-    return LacaFit(
+    return LacaResult(
         labels,
         best.leaf_labels,
         leaves.rows,
@@ -170,17 +200,18 @@ def laca(
         best.rates,
         best.counts,
         best.log_likelihood,
-        history,
-        len(history),
-        converged,
-        cycle,
+        search.history,
+        search.n_iter,
+        found.converged and not search.cycle,
+        search.cycle,
         crossed,
         not leaves.from_copies and not _copies_join_first(problem, best.log_ratios),
+        found.reason,
     )
 
 
 def log_ratios(rates: Rates, member_weights: NDArray[np.float64], total: float) -> LogRatios:
-    """Log-likelihood ratios of a pair, each member's to the power of its weight, rounded (see the module).
+    """Rounded log-likelihood ratios of a pair, the likelihood of each member raised to its weight.
 
     Examples
     --------
@@ -192,50 +223,48 @@ def log_ratios(rates: Rates, member_weights: NDArray[np.float64], total: float) 
     different = member_weights * (np.log1p(-rates.within) - np.log1p(-rates.between))
     largest = np.abs(same - different).sum() + np.abs(different).sum()
     needed = int(np.ceil(np.log2(max(largest * total * total / 4, 1.0))))
-    grid = 2.0 ** min(max(52 - needed, COARSEST), FINEST)
+    grid = 2.0 ** min(max(52 - needed, MIN_DIGITS), MAX_DIGITS)
     return LogRatios(np.rint(same * grid) / grid, np.rint(different * grid) / grid)
 
 
 # ---- the search ------------------------------------------------------------------------------------------------
 
 
-def _iterate(
-    problem: _Problem, columns: list[NDArray[np.int32]], rates: Rates, max_iter: int, tol: float
-) -> tuple[_Step, list[float], bool, int]:
-    """Steps until the rates stay, a partition comes back or `max_iter`; the step to keep, and how it ended."""
-    visited: dict[bytes, int] = {}
-    history: list[float] = []
-    best: _Step | None = None
-    for t in range(max_iter):
-        step = _step(problem, columns, rates)
-        history.append(step.log_likelihood)
-        moved = sum(float(np.abs(new - old).sum()) for new, old in zip(step.rates, rates, strict=True))
-        if moved < tol:
-            return step, history, True, 0
-        partition = _fingerprint(step)
-        if partition in visited:
-            assert best is not None
-            return best, history, False, t - visited[partition]
-        visited[partition] = t
-        if best is None or step.log_likelihood > best.log_likelihood:
-            best = step
-        rates = step.rates
-    assert best is not None
-    return best, history, False, 0
+def _search_step(
+    problem: _Problem, columns: list[NDArray[np.int32]], tol: float
+) -> Callable[[_Search], _Search]:
+    """One iteration; the search ends when the rates no longer change, or when a partition occurs again."""
+
+    def step(state: _Search) -> _Search:
+        new = _step(problem, columns, state.rates)
+        change = sum(
+            float(np.abs(after - before).sum()) for after, before in zip(new.rates, state.rates, strict=True)
+        )
+        name = _fingerprint(new)
+        kept, cycle, visited = state.kept, 0, state.visited
+        if change > tol and name in visited:
+            cycle, change = state.n_iter - visited[name], 0.0
+        elif change <= tol or kept is None or new.log_likelihood > kept.log_likelihood:
+            kept = new
+        history = [*state.history, new.log_likelihood]
+        visited = {**visited, name: state.n_iter}
+        return _Search(new.rates, kept, visited, history, cycle, new.log_likelihood, change, state.n_iter + 1)
+
+    return step
 
 
-def _fingerprint(step: _Step) -> bytes:
-    """Equal for equal partitions, whether of rows or of their copies."""
+def _fingerprint(step: _Step) -> str:
+    """Equal for equal partitions, whether they are partitions of rows or of their copies."""
     labels = step.labels
     if step.leaves.from_copies:
         _, first, inverse = np.unique(step.leaves.rows, return_index=True, return_inverse=True)
         if np.array_equal(labels, labels[first][inverse]):
             labels = labels[first]
-    return hashlib.blake2b(canonical(labels).tobytes()).digest()
+    return hashlib.blake2b(canonical(labels).tobytes(), digest_size=16).hexdigest()
 
 
 def _step(problem: _Problem, columns: list[NDArray[np.int32]], rates: Rates) -> _Step:
-    """One tree, its automatic cut, and the rates that follow from it."""
+    """One tree, its automatic cut, and the rates given that partition."""
     total = float(problem.sizes.sum() if problem.sample is None else problem.sample.sizes.sum())
     ratios = log_ratios(rates, problem.member_weights, total)
     leaves = _leaves(problem, ratios)
@@ -266,7 +295,7 @@ def _partition(
 
 
 def _recut(problem: _Problem, columns: list[NDArray[np.int32]], step: _Step, K: int) -> _Step:
-    """The last tree at K clusters; rates stay those that the search converged to."""
+    """Cut the last tree into K clusters; the rates remain those of the search."""
     labels, leaf_labels = _partition(problem, step.leaves, step.tree, step.log_ratios, K)
     counts = _count_pairs(problem, columns, step.leaves, labels)
     value = log_likelihood(counts, step.rates, problem.member_weights)
@@ -285,7 +314,7 @@ def _count_pairs(
 
 
 def _leaves(problem: _Problem, ratios: LogRatios) -> _Leaves:
-    """Distinct rows where that is exact; else every copy by itself, if the sizes are whole and not too many."""
+    """Distinct rows where that is exact; otherwise single copies, if the sizes are whole numbers and not too many."""
     if problem.sample is not None:
         return problem.sample
     S, sizes = len(problem.rows), problem.sizes
@@ -296,20 +325,20 @@ def _leaves(problem: _Problem, ratios: LogRatios) -> _Leaves:
 
 
 def _copies_join_first(problem: _Problem, ratios: LogRatios) -> bool:
-    """Whether no row is closer to an identical row than to any other, so that copies are joined before all else.
+    """Whether identical rows are joined before any others, so that they can be one leaf.
 
-    Agreement must count for no less than disagreement wherever two rows may differ, and for no less than a hole
-    where there are holes; and copies must be joined at all.
+    Agreement must count for no less than disagreement wherever two rows may differ, and for no less than a missing
+    label where labels are missing; and copies must be joined at all.
     """
     repeated = problem.sizes > 1
     if not repeated.any():
         return True
     varied = problem.n_levels > 1
-    holed = (problem.rows < 0).any(axis=0)
+    incomplete = (problem.rows < 0).any(axis=0)
     itself = (problem.rows[repeated] >= 0) @ ratios.same
     return bool(
         (ratios.same >= ratios.different)[varied].all()
-        and (ratios.same[holed] >= 0).all()
+        and (ratios.same[incomplete] >= 0).all()
         and itself.min() >= 0
     )
 

@@ -1,6 +1,6 @@
-"""How often the members of an ensemble agree about pairs of objects: counts of pairs from contingency tables.
+"""Agreement of the members of an ensemble about pairs of objects: counts of pairs from contingency tables.
 
-All pairs are unordered. An object of weight w stands for w copies, so that a cell of weight W holds W (W - 1) / 2
+All pairs are unordered. A row of weight w stands for w replicates, so that a cell of weight W holds W (W - 1) / 2
 pairs; with fractional weights a cell below one object holds none.
 """
 
@@ -13,33 +13,21 @@ from numpy.typing import NDArray
 
 from partita.dispatch import kernel
 from partita.labels import contingency
-
-__all__ = [
-    "CrossedMembers",
-    "PairCounts",
-    "Rates",
-    "adjusted_agreement",
-    "cross_members",
-    "fitted_rates",
-    "initial_rates",
-    "log_likelihood",
-    "pair_counts",
-    "pair_information",
-]
+from partita.labels.information import pair_information
 
 # Contingency tables above this many cells are mostly zeros and are counted sparsely.
 DENSE_CELLS = 4_000_000
 
 
 class Rates(NamedTuple):
-    """Chance that a member puts a pair together: within a cluster of the model (rho) and between two (r)."""
+    """Probability that a member puts a pair together: within a cluster of the model (rho) and between two (r)."""
 
     within: NDArray[np.float64]
     between: NDArray[np.float64]
 
 
 class PairCounts(NamedTuple):
-    """Pairs by model (together, apart) and member (together, apart), for every member; holes leave their member."""
+    """Pairs by model (together, apart) and member (together, apart), per member; missing labels are left out."""
 
     together_together: NDArray[np.float64]
     together_apart: NDArray[np.float64]
@@ -48,15 +36,15 @@ class PairCounts(NamedTuple):
 
 
 class CrossedMembers(NamedTuple):
-    """Pairs of objects that members e and f both saw: together in both, together in e, and all of them [e, f]."""
+    """Numbers [e, f] of pairs of objects that members e and f both saw: together in both, together in e, and all."""
 
     both: NDArray[np.float64]
-    inside: NDArray[np.float64]
+    in_first: NDArray[np.float64]
     every: NDArray[np.float64]
 
 
 def pair_counts(z: NDArray[Any], columns: list[NDArray[Any]], weights: NDArray[np.float64]) -> PairCounts:
-    """Pairs of objects by what the partition z and each member (a column of labels, -1 missing) say of them.
+    """Cross-classify pairs of objects by the partition z and by each member (a column of labels, -1 missing).
 
     Examples
     --------
@@ -80,20 +68,22 @@ def cross_members(columns: list[NDArray[Any]], weights: NDArray[np.float64]) -> 
     Examples
     --------
     >>> found = cross_members([np.array([0, 0, 1]), np.array([0, 0, -1])], np.ones(3))
-    >>> found.both.tolist(), found.inside.tolist(), found.every.tolist()
+    >>> found.both.tolist(), found.in_first.tolist(), found.every.tolist()
     ([[1.0, 1.0], [1.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]], [[3.0, 1.0], [1.0, 1.0]])
     """
     M = len(columns)
-    both, inside, every = np.empty((3, M, M))
+    both, in_first, every = np.empty((3, M, M))
     for e in range(M):
         for f in range(e, M):
-            both[e, f], inside[e, f], inside[f, e], every[e, f] = _crossed(columns[e], columns[f], weights)
+            both[e, f], in_first[e, f], in_first[f, e], every[e, f] = _crossed(
+                columns[e], columns[f], weights
+            )
             both[f, e], every[f, e] = both[e, f], every[e, f]
-    return CrossedMembers(both, inside, every)
+    return CrossedMembers(both, in_first, every)
 
 
 def initial_rates(crossed: CrossedMembers, member_weights: NDArray[np.float64], prior_pairs: float) -> Rates:
-    """Rates when every member in turn plays the model, in proportion to its weight (LACA, 10 and 11).
+    """Rates with every member in turn as the model, weighted by the weights of the members (LACA, 10 and 11).
 
     Examples
     --------
@@ -102,17 +92,17 @@ def initial_rates(crossed: CrossedMembers, member_weights: NDArray[np.float64], 
     >>> rates.within.round(3).tolist(), rates.between.round(3).tolist()
     ([0.833, 0.833], [0.1, 0.1])
     """
-    both, inside, every = crossed
-    in_model = inside.T @ member_weights
+    both, in_first, every = crossed
+    in_model = in_first.T @ member_weights
     return Rates(
         (both @ member_weights + 0.5 * prior_pairs) / (in_model + prior_pairs),
-        ((inside - both) @ member_weights + 0.5 * prior_pairs)
-        / ((every - inside.T) @ member_weights + prior_pairs),
+        ((in_first - both) @ member_weights + 0.5 * prior_pairs)
+        / ((every - in_first.T) @ member_weights + prior_pairs),
     )
 
 
 def adjusted_agreement(crossed: CrossedMembers) -> NDArray[np.float64]:
-    """Adjusted Rand index of every two members, on the objects that both saw; NaN where it means nothing.
+    """Adjusted Rand index of every two members, on the objects that both saw; NaN where it is undefined.
 
     Examples
     --------
@@ -122,15 +112,15 @@ def adjusted_agreement(crossed: CrossedMembers) -> NDArray[np.float64]:
     >>> adjusted_agreement(crossed).round(2).tolist()
     [[1.0, 1.0, -0.5], [1.0, 1.0, -0.5], [-0.5, -0.5, 1.0]]
     """
-    both, inside, every = crossed
+    both, in_first, every = crossed
     with np.errstate(divide="ignore", invalid="ignore"):
-        by_chance = inside * inside.T / every
-        found: NDArray[np.float64] = (both - by_chance) / (0.5 * (inside + inside.T) - by_chance)
+        by_chance = in_first * in_first.T / every
+        found: NDArray[np.float64] = (both - by_chance) / (0.5 * (in_first + in_first.T) - by_chance)
     return np.where(np.isfinite(found), found, np.nan)
 
 
 def fitted_rates(counts: PairCounts, prior_pairs: float) -> Rates:
-    """Rates given the model, with `prior_pairs` pairs at one half (LACA, 21 and 22).
+    """Rates given the model, with `prior_pairs` pairs at one half added to the counts (LACA, 21 and 22).
 
     Examples
     --------
@@ -145,7 +135,7 @@ def fitted_rates(counts: PairCounts, prior_pairs: float) -> Rates:
 
 
 def log_likelihood(counts: PairCounts, rates: Rates, member_weights: NDArray[np.float64]) -> float:
-    """Log-likelihood of all members' pairs, each to the power of its weight (LACA, 6 and 7).
+    """Log-likelihood of the pairs of all members, weighted by the weights of the members (LACA, 6 and 7).
 
     Examples
     --------
@@ -163,36 +153,23 @@ def log_likelihood(counts: PairCounts, rates: Rates, member_weights: NDArray[np.
     return float(per_member @ member_weights)
 
 
-def pair_information(counts: PairCounts) -> NDArray[np.float64]:
-    """Mutual information of "together in the model" and "together in the member", in nats a pair.
-
-    It is 0 for a member that tells nothing: one cluster, all singletons, or labels at random.
+def member_information(counts: PairCounts) -> NDArray[np.float64]:
+    """Mutual information of "together in the model" and "together in the member" for each member, in nats per pair.
 
     Examples
     --------
-    >>> pair_information(PairCounts(*np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))).round(
-    ...     3
-    ... ).tolist()
+    >>> counts = PairCounts(*np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))
+    >>> member_information(counts).round(3).tolist()
     [0.693, 0.0]
     """
-    total = np.maximum(sum(counts), np.finfo(float).tiny)
-    a, b, c, d = (count / total for count in counts)
-    information = sum(
-        _x_log_ratio(cell, row * column)
-        for cell, row, column in ((a, a + b, a + c), (b, a + b, b + d), (c, c + d, a + c), (d, c + d, b + d))
-    )
-    return np.maximum(information, 0.0)
-
-
-def _x_log_ratio(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    seen = x > 0
-    return np.where(seen, x * np.log(np.where(seen, x, 1.0) / np.where(seen, y, 1.0)), 0.0)
+    both, in_model = counts.together_together, counts.together_together + counts.together_apart
+    return pair_information(both, in_model, both + counts.apart_together, sum(counts))
 
 
 def _crossed(
     a: NDArray[Any], b: NDArray[Any], weights: NDArray[np.float64]
 ) -> tuple[float, float, float, float]:
-    """Pairs together in both labelings, in a, in b, and all of them, among the objects that both have seen."""
+    """Numbers of pairs together in both labelings, in a, in b, and all, among the objects with both labels."""
     shape = int(a.max(initial=-1)) + 1, int(b.max(initial=-1)) + 1
     if shape[0] * shape[1] <= DENSE_CELLS:
         return _dense_pairs(a.astype(np.int32, copy=False), b.astype(np.int32, copy=False), weights, *shape)

@@ -1,7 +1,8 @@
-"""Trees whose links are those of single pairs: single link by a spanning tree, complete link by a matrix of leaves.
+"""Single and complete linkage of label rows: by a spanning tree, and by a matrix of the rows.
 
-The likeness of two rows is the weight of the members that give them one label, over the weight of those that saw both
-(0 if none did). Single link takes O(S) memory; complete link is no function of histograms and holds S x S numbers.
+The similarity of two rows is the weight of the members that give them the same label, over the weight of those that saw
+both (0 if none did). Single linkage takes O(S) memory; complete linkage is not a function of label histograms and holds
+an S x S matrix.
 """
 
 from __future__ import annotations
@@ -14,13 +15,11 @@ from numpy.typing import NDArray
 from partita.consensus.linkage.agglomeration import Tree, greedy_order
 from partita.dispatch import kernel
 
-__all__ = ["complete_link", "likeness", "single_link"]
-
 BLOCK_ENTRIES = 2**22
 
 
 def single_link(rows: NDArray[Any], member_weights: NDArray[np.float64]) -> Tree:
-    """Join along the pairs of rows that are most alike; of equal pairs the one with the smallest rows first.
+    """Join the most similar pair of rows first; of equal pairs the one with the smallest row numbers.
 
     Examples
     --------
@@ -33,7 +32,7 @@ def single_link(rows: NDArray[Any], member_weights: NDArray[np.float64]) -> Tree
     if S > 1:
         _spanning_tree(np.ascontiguousarray(rows, dtype=np.int32), member_weights, edges, values)
     order = np.lexsort((edges[:, 1], edges[:, 0], -values))
-    owner, node = np.arange(S), np.arange(S)  # clusters by their smallest rows, and what node each is now
+    owner, node = np.arange(S), np.arange(S)  # the smallest row of each cluster, and its current node
     children = np.empty_like(edges)
     for done, t in enumerate(order):
         u, v = sorted((owner[edges[t, 0]], owner[edges[t, 1]]))
@@ -44,7 +43,7 @@ def single_link(rows: NDArray[Any], member_weights: NDArray[np.float64]) -> Tree
 
 
 def complete_link(rows: NDArray[Any], member_weights: NDArray[np.float64]) -> Tree:
-    """Join the clusters whose least alike rows are most alike, by a nearest-neighbour chain.
+    """Join the clusters whose least similar rows are most similar, by a nearest-neighbor chain.
 
     Examples
     --------
@@ -53,7 +52,7 @@ def complete_link(rows: NDArray[Any], member_weights: NDArray[np.float64]) -> Tr
     ([[0, 1], [2, 3]], [0.5, 0.0])
     """
     S = len(rows)
-    links = likeness(rows, member_weights)
+    links = similarity_matrix(rows, member_weights)
     np.fill_diagonal(links, -np.inf)
     pairs, values = np.empty((max(S - 1, 0), 2), dtype=np.int64), np.empty(max(S - 1, 0))
     alive = np.ones(S, dtype=bool)
@@ -74,12 +73,12 @@ def complete_link(rows: NDArray[Any], member_weights: NDArray[np.float64]) -> Tr
     return greedy_order(pairs, values)
 
 
-def likeness(rows: NDArray[Any], member_weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The (S x S) matrix of the likeness of rows.
+def similarity_matrix(rows: NDArray[Any], member_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The (S x S) matrix of the similarities of rows.
 
     Examples
     --------
-    >>> likeness(np.array([[0, 0], [0, 1], [-1, 1]]), np.ones(2)).tolist()
+    >>> similarity_matrix(np.array([[0, 0], [0, 1], [-1, 1]]), np.ones(2)).tolist()
     [[1.0, 0.5, 0.0], [0.5, 1.0, 1.0], [0.0, 1.0, 1.0]]
     """
     S = len(rows)
@@ -98,7 +97,7 @@ def likeness(rows: NDArray[Any], member_weights: NDArray[np.float64]) -> NDArray
 
 @kernel
 def _spanning_tree(rows, member_weights, edges, values):
-    """Prim's algorithm; edges are ordered by likeness, then by their smaller and their larger row."""
+    """Prim's algorithm; edges are ordered by similarity, then by their smaller and their larger row."""
     S, M = rows.shape
     best, source = np.full(S, -1.0), np.zeros(S, np.int64)
     outside = np.ones(S, np.bool_)
@@ -132,6 +131,6 @@ def _spanning_tree(rows, member_weights, edges, values):
 
 @kernel
 def _before(i, j, k, l):
-    """Whether the pair of i and j comes before that of k and l."""
+    """Whether the pair (i, j) is ordered before the pair (k, l)."""
     low, other = min(i, j), min(k, l)
     return low < other or (low == other and max(i, j) < max(k, l))

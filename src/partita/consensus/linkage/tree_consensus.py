@@ -1,4 +1,4 @@
-"""What consensus methods that cut a tree of distinct rows share: leaves, known rows, and new ones."""
+"""Base of the consensus methods that cut a tree of distinct rows: leaves, known rows and new rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import numpy as np
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.labelings import Labelings
 
-__all__ = ["TREE_CLUSTERS", "TreeConsensus", "leaf_attributes"]
-
-TREE_CLUSTERS = "_tree_clusters"  # the cluster of the tree that each cluster of the answer is
+TREE_CLUSTERS = "_tree_clusters"  # for each cluster of the answer, its number in the tree
 
 
 def leaf_attributes(
@@ -21,7 +19,7 @@ def leaf_attributes(
     object_leaves: np.ndarray,
     n_levels: np.ndarray,
 ) -> dict[str, Any]:
-    """What ``Found.attributes`` must hold for a :class:`TreeConsensus`."""
+    """The entries that ``Found.attributes`` must have in a :class:`TreeConsensus`."""
     return {
         "_leaf_codes": leaf_codes,
         "_leaf_sizes": leaf_sizes,
@@ -35,23 +33,23 @@ class TreeConsensus(ConsensusEstimator):
     """Base of the methods that cut a tree.
 
     A subclass puts ``leaf_attributes(...)`` into ``Found.attributes`` and ``{TREE_CLUSTERS: arange(K)}`` into
-    ``Found.clusters``, and writes ``_links(codes)``: how well each row fits each cluster, as a log weight.
+    ``Found.clusters``, and implements ``_links(codes)``: how well each row fits each cluster, as a log weight.
     """
 
     def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
         super()._settle(found, labelings, codes)
-        # the last of equal rows counts where the base looks known rows up; of copies it shall be the first
+        # the base looks up the last of equal rows; reversing the order makes it the first copy
         self._known_rows, self._known = self._leaf_codes[::-1].copy(), self._leaf_labels()[::-1].copy()
         leaves = np.full(len(codes), -1)
         leaves[labelings.rows] = self._object_leaves
-        self.leaves_ = leaves
+        self.row_leaves_ = leaves
         del self._object_leaves
         if len(labelings.rows) < len(codes):
             others = np.setdiff1d(np.arange(len(codes)), labelings.rows)
             self.labels_[others] = self._labels_of(codes[others])
 
     def predict(self, X):
-        """The cluster of each row of new labels: that of the same row in ``fit``, else the best link.
+        """Cluster of each row of new labels: that of the same row in ``fit``, otherwise the one with the best link.
 
         Parameters
         ----------
@@ -73,7 +71,7 @@ class TreeConsensus(ConsensusEstimator):
 
     def _log_scores(self, codes: np.ndarray) -> np.ndarray:
         scores = self._links(codes)
-        # nothing speaks for any cluster: their shares do
+        # rows that say nothing about the clusters are scored by the shares of the clusters
         silent = (codes < 0).all(axis=1) | ~np.isfinite(scores).any(axis=1)
         sizes = np.bincount(self._leaf_labels(), self._leaf_sizes)
         scores[silent] = np.log(sizes / sizes.sum())

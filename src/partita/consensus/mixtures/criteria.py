@@ -1,4 +1,4 @@
-"""What chooses the number of clusters of a mixture of label vectors; the lowest value is the best."""
+"""Criteria for the number of clusters of a mixture of label vectors; the lowest value is the best."""
 
 from __future__ import annotations
 
@@ -16,25 +16,23 @@ from partita.families.contract import n_parameters
 from partita.labels import label_histograms
 from partita.labels.matrices import Histograms
 
-__all__ = ["CRITERIA", "log_regret"]
-
 
 def bic(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> float:
-    """Bayes' information criterion; n is the sum of the weights."""
+    """Bayesian information criterion; n is the sum of the weights."""
     deviance = -2.0 * float(weights @ assigned.log_likelihood)
     return deviance + (K - 1 + K * n_parameters(block.family)) * math.log(weights.sum())
 
 
 def icl(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> float:
-    """BIC, and twice the entropy of the clusters: clusters that overlap cost more."""
+    """BIC plus twice the entropy of the assignments, which penalizes clusters that overlap."""
     return bic(block, weights, assigned, K) + 2.0 * float(weights @ assigned.entropy)
 
 
 def mdl(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> float:
-    """Length in nats of the shortest code of the clusters, then of the labels given the clusters.
+    """Length, in nats, of the shortest code of the clusters plus that of the labels given the clusters.
 
-    Both by normalised maximum likelihood: the best likelihood of each part, and its regret, which is what the best
-    code loses for not knowing the parameters. Members count as their power says.
+    Both are normalized maximum likelihood codes: minus the maximal log-likelihood, plus the regret, which is the cost
+    of not knowing the parameters in advance. The labels of a member count with its power.
     """
     z, n_levels, power = assigned.labels, block.family.n_levels, block.family.power
     sizes = np.bincount(z, weights, minlength=K)
@@ -48,7 +46,7 @@ def mdl(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> floa
 
 
 def _histograms(block: Block, weights: np.ndarray, z: np.ndarray, K: int) -> Histograms:
-    """Label counts of every cluster; of a matrix in parts from its statistics, which have a total before the labels."""
+    """Label counts of every cluster; for chunks from the statistics, which hold a total before the labels."""
     if not isinstance(block.data, ShardData):
         return label_histograms(z, block.data, block.family.n_levels, weights=weights, n_clusters=K)
     counts = np.delete(label_statistics([block], weights, z, K).S[0].T, block.family.offsets[:-1], axis=1)
@@ -56,10 +54,10 @@ def _histograms(block: Block, weights: np.ndarray, z: np.ndarray, K: int) -> His
 
 
 def log_regret(n: np.ndarray | float, n_levels: int) -> np.ndarray:
-    """Log of the sum, over all samples of n objects, of their best multinomial likelihood.
+    """Log of the sum, over all samples of n objects, of their maximal multinomial likelihood.
 
-    Two levels by the expansion of Szpankowski (right to about 1% at n = 1, quickly better), more by the recurrence
-    of Kontkanen and Myllymaki, ``C(J + 2) = C(J + 1) + n / J C(J)``; fractions of objects are fine.
+    Two levels use the expansion of Szpankowski (accurate to about 1% at n = 1, and better for larger n), more levels
+    the recurrence of Kontkanen and Myllymaki, ``C(J + 2) = C(J + 1) + n / J C(J)``; n may be fractional.
 
     Examples
     --------
@@ -73,7 +71,7 @@ def log_regret(n: np.ndarray | float, n_levels: int) -> np.ndarray:
     seen = np.maximum(n, 1e-9)
     tail = np.sqrt(8.0 / (9.0 * np.pi * seen)) + (3.0 * np.pi - 16.0) / (36.0 * np.pi * seen)
     two = 0.5 * np.log(0.5 * np.pi * seen) + tail
-    # below one object the expansion has no meaning: from nothing (0) to one object (log 2)
+    # the expansion does not hold below one object: interpolate from 0 (no object) to log 2 (one object)
     two = np.where(n < 1.0, n * math.log(2.0), np.maximum(two, math.log(2.0)))
     before, now = np.zeros_like(n), two if n_levels > 1 else np.zeros_like(n)
     for J in range(1, n_levels - 1):

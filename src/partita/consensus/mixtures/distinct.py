@@ -1,7 +1,7 @@
-"""The distinct rows of a label matrix with their weights, of one in parts as of one in memory.
+"""The distinct rows of a label matrix with their weights, for matrices in memory and in chunks.
 
-Where most rows are distinct, or their distinct ones are too many to hold, the rows themselves are walked over. One rule
-decides for matrices in memory and in parts, so that both walk over the same rows in the same order.
+If most rows are distinct, or the distinct rows do not fit into memory, the engines pass over the rows themselves. The
+same rule applies to matrices in memory and in chunks, so that both give the same rows in the same order.
 """
 
 from __future__ import annotations
@@ -16,16 +16,14 @@ from partita.execution import CHUNK_ROWS, ShardData, Shards
 from partita.execution.columns import GridShards
 from partita.labels import signatures
 
-__all__ = ["Rows", "distinct_rows"]
-
-WORTH = 0.75  # distinct rows, as a share of all, up to which they are walked over instead
-MOST_BYTES = 1 << 28  # of distinct rows that are held, a byte a label
-MOST_MERGED = 1 << 25  # the same for a matrix in parts, whose merging takes several times as much
+MAX_SHARE = 0.75  # distinct rows, as a share of all, up to which they replace the rows
+MAX_BYTES = 1 << 28  # of distinct rows in memory, at one byte per label
+MAX_MERGED_BYTES = 1 << 25  # the same for a matrix in chunks; merging takes several times as much
 
 
 class Rows(NamedTuple):
-    """What an engine walks over: label vectors, how often each occurs, and which of them each object has (None: the
-    objects are the rows).
+    """Rows that an engine passes over: label vectors, their weights, and the row of each object (None: the objects are
+    the rows).
     """
 
     codes: Any
@@ -34,7 +32,7 @@ class Rows(NamedTuple):
     objects: Objects | None = None
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """Of every object, from those of the rows."""
+        """Values of the objects, from those of the rows."""
         return values if self.inverse is None else values[self.inverse]
 
 
@@ -48,11 +46,11 @@ def distinct_rows(labelings: Labelings) -> Rows:
     """
     codes, weights = labelings.codes, labelings.weights
     n_rows, n_members = int(np.count_nonzero(weights)), len(labelings.n_levels)
-    most = _most(n_rows, n_members)
+    most = _max_distinct(n_rows, n_members)
     if isinstance(codes, ShardData) and isinstance(codes.shards, GridShards):
-        return Rows(codes, weights)  # rows that nobody has as a whole
+        return Rows(codes, weights)  # no worker holds whole rows
     if isinstance(codes, ShardData):
-        found = _streamed(codes.shards, weights, min(most, max(MOST_MERGED // n_members, CHUNK_ROWS)))
+        found = _streamed(codes.shards, weights, min(most, max(MAX_MERGED_BYTES // n_members, CHUNK_ROWS)))
         return found or Rows(codes, weights)
     distinct = signatures(codes, weights)
     if len(distinct.rows) > most:
@@ -60,30 +58,30 @@ def distinct_rows(labelings: Labelings) -> Rows:
     return Rows(distinct.rows, distinct.weights, distinct.inverse, Objects(weights, distinct.inverse))
 
 
-def _most(n_rows: int, n_members: int) -> int:
-    """So many distinct rows are walked over; a few thousand always are."""
-    return max(min(int(WORTH * n_rows), MOST_BYTES // n_members), CHUNK_ROWS)
+def _max_distinct(n_rows: int, n_members: int) -> int:
+    """Largest number of distinct rows that replace the rows; a few thousand are always allowed."""
+    return max(min(int(MAX_SHARE * n_rows), MAX_BYTES // n_members), CHUNK_ROWS)
 
 
 class Merger:
-    """Distinct rows of parts, merged whenever as many are waiting as have been merged."""
+    """Merges the distinct rows of chunks whenever as many are waiting as have been merged."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
         self._n_waiting = 0
         self.rows: np.ndarray | None = None
         self.weights = np.zeros(0)
-        self.places: list[np.ndarray] = []  # of the distinct rows of each part
+        self.places: list[np.ndarray] = []  # positions of the distinct rows of each chunk
 
     def add(self, rows: np.ndarray, weights: np.ndarray) -> None:
-        """One more part."""
+        """Add the distinct rows of one more chunk."""
         self._waiting.append((rows, weights))
         self._n_waiting += len(rows)
         if self.rows is None or self._n_waiting >= len(self.rows):
             self.merge()
 
     def merge(self) -> None:
-        """Let none wait."""
+        """Merge all rows that are waiting."""
         if not self._waiting:
             return
         known = [] if self.rows is None else [(self.rows, self.weights)]
@@ -103,7 +101,7 @@ class Merger:
 
 
 def _streamed(parts: Shards, weights: np.ndarray, most: int) -> Rows | None:
-    """Distinct rows of all parts, those that take part before those that do not; None if there are too many."""
+    """Distinct rows of all chunks, those with a positive weight first; None if there are too many."""
     taking, others = Merger(), Merger()
     inverse = np.empty(parts.n_rows, np.int32)
     for lo, (present, absent, place) in zip(
@@ -131,7 +129,7 @@ def _streamed(parts: Shards, weights: np.ndarray, most: int) -> Rows | None:
 
 
 def _distinct_of_shard(data: Any, _: Any, weights: np.ndarray) -> tuple[Any, Any, np.ndarray]:
-    """Distinct rows and weights of those that take part and of the others, and which of all these each row is."""
+    """Distinct rows and weights, of rows with a positive weight and of the others, and the position of each row."""
     active = weights > 0
     present = signatures(data[0][active], weights[active] if active.any() else None)
     absent = signatures(data[0][~active])

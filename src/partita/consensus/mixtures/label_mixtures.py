@@ -45,6 +45,8 @@ class LabelMixture(RunningMixin, ConsensusEstimator):
     ``_log_weights`` and, where clusters are scored at their parameters rather than by their data, ``_theta``.
     """
 
+    _confidence_kind = "posterior probability"
+    _n_clusters_score = "criterion"
     _family: Sequence[Any]
     _counts: np.ndarray
     _log_weights: np.ndarray

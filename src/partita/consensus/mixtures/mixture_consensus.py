@@ -92,7 +92,7 @@ class MixtureConsensus(LabelMixture):
         Powers on the likelihoods of the members, as given; 0 for members that say nothing.
     weights_ : ndarray (n_components,)
         Share of each cluster.
-    criterion_curve_ : dict
+    n_clusters_scores_ : dict
         Number of clusters -> value of the criterion; of the given number alone where one was given.
     log_likelihood_ : float
         Log likelihood of the labels, weights counted.
@@ -191,7 +191,7 @@ class MixtureConsensus(LabelMixture):
             clusters=clusters,
             attributes=attributes
             | {
-                "criterion_curve_": curve,
+                "n_clusters_scores_": curve,
                 "log_likelihood_": float(distinct.weights @ assigned.log_likelihood),
                 "n_parameters_": K - 1 + K * n_parameters(block.family),
                 "objective_trace_": np.array(fitted.run.objectives),

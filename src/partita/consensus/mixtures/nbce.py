@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import Found
-from partita.consensus.evidence_size import independent_votes, relative_weights
 from partita.consensus.labelings import Labelings
+from partita.consensus.member_statistics import independent_members, relative_weights
 from partita.consensus.mixtures.distinct import Rows, distinct_rows
 from partita.consensus.mixtures.label_mixtures import PSEUDO_COUNT, LabelMixture, label_block
 from partita.consensus.mixtures.nbce_notes import (
@@ -50,7 +50,7 @@ class NBCE(LabelMixture):
     is learned from all of them. Who sits with whom has a nonparametric prior. Missing labels do not count.
 
     The likelihood counts every member as independent evidence, and real members are not: they split the same clusters
-    in the same places, and the posterior follows them with great certainty into too many clusters. ``evidence``
+    in the same places, and the posterior follows them with great certainty into too many clusters. ``power``
     corrects for it.
 
     Good for: the posterior of the number of clusters and of who sits with whom, members with holes. Not for: an
@@ -66,12 +66,12 @@ class NBCE(LabelMixture):
         "gibbs": chains of collapsed Gibbs sweeps and split-merge moves; the posterior. "subclusters": chains whose
         steps run on many cores, for many objects (any prior but the truncated one). "vb": variational Bayes on the
         distinct rows. "cvb": its collapsed form.
-    evidence : "independent", "estimated" or float, default "independent"
+    power : "independent", "estimated" or float, default "independent"
         Power on the marginal likelihood of every member (its label probabilities integrated out, so that ten copies of
         a member with the power 1/10 are exactly one member). "independent": 1, as in the paper. A number in (0, 1]
         counts each member as that much of a vote. "estimated": as much as makes the members' joint surprise what
         independent members' would be, given a first partition
-        (:func:`partita.consensus.evidence_size.independent_votes`).
+        (:func:`partita.consensus.member_statistics.independent_members`).
     n_clusters : int, optional
         The number of clusters, where it is known (some of them may stay empty).
     max_clusters : int, optional
@@ -79,7 +79,7 @@ class NBCE(LabelMixture):
         rest 30, or twice as many as the finest member has.
     concentration : float, optional
         Concentration of the prior (the paper's alpha_0); left out, it is learned.
-    pseudo_count : float, optional
+    smoothing : float, optional
         Pseudo-count of every label (the paper's beta); left out, it is learned: sampled in chains, by Newton's method
         on the bound elsewhere.
     order : {1, 2}, default 1
@@ -133,8 +133,8 @@ class NBCE(LabelMixture):
     singleton_share_ : float
         Share of the objects that are a cluster of their own: mean over the draws, or of ``labels_``.
     member_weights_ : ndarray (n_members,)
-        Power on the likelihood of each member: its weight times the evidence; 0 for members that say nothing.
-    evidence_ : float
+        Power on the likelihood of each member: its weight times ``power_``; 0 for members that say nothing.
+    power_ : float
         Power on the likelihood of a member of weight 1.
     trace_ : Trace
         Chains: the draws (labels, log joint, number of clusters, concentration, chain). Labels are of objects: a row
@@ -149,7 +149,7 @@ class NBCE(LabelMixture):
         Share of each cluster.
     prior_ : prior
         The prior, with the concentration that was learned.
-    pseudo_count_ : float
+    smoothing_ : float
         The pseudo-count of a label that was learned.
     n_iter_, converged_, objective_trace_
         How the run went.
@@ -176,11 +176,11 @@ class NBCE(LabelMixture):
         **LabelMixture._parameter_constraints,
         "prior": "no_validation",
         "inference": [StrOptions(set(ENGINES))],
-        "evidence": [StrOptions({"independent", "estimated"}), Interval(Real, 0, 1, closed="right")],
+        "power": [StrOptions({"independent", "estimated"}), Interval(Real, 0, 1, closed="right")],
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "max_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "concentration": [None, Interval(Real, 0, None, closed="neither")],
-        "pseudo_count": [None, Interval(Real, 0, None, closed="neither")],
+        "smoothing": [None, Interval(Real, 0, None, closed="neither")],
         "order": [Interval(Integral, 1, 2, closed="both")],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
@@ -198,11 +198,11 @@ class NBCE(LabelMixture):
         prior="dirichlet_process",
         inference="gibbs",
         *,
-        evidence="independent",
+        power="independent",
         n_clusters=None,
         max_clusters=None,
         concentration=None,
-        pseudo_count=None,
+        smoothing=None,
         order=1,
         n_chains=4,
         n_draws=200,
@@ -225,11 +225,11 @@ class NBCE(LabelMixture):
     ):
         self.prior = prior
         self.inference = inference
-        self.evidence = evidence
+        self.power = power
         self.n_clusters = n_clusters
         self.max_clusters = max_clusters
         self.concentration = concentration
-        self.pseudo_count = pseudo_count
+        self.smoothing = smoothing
         self.order = order
         self.n_chains = n_chains
         self.n_draws = n_draws
@@ -253,13 +253,13 @@ class NBCE(LabelMixture):
     # ---- fitting -------------------------------------------------------------------------------------------
 
     def _passes_over_shards(self) -> bool:
-        return self.inference in ("vb", "subclusters") and self.evidence != "estimated"
+        return self.inference in ("vb", "subclusters") and self.power != "estimated"
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
         if len(labelings.n_levels) == 1 and self.n_clusters in (None, int(labelings.n_levels[0])):
-            evidence = self.evidence if isinstance(self.evidence, Real) else 1.0
+            evidence = self.power if isinstance(self.power, Real) else 1.0
             alone = singleton_share(None, labelings.codes[:, 0], labelings.weights)
-            return self._one_labeling(labelings, evidence_=float(evidence), singleton_share_=alone)
+            return self._one_labeling(labelings, power_=float(evidence), singleton_share_=alone)
         control, executor = self._control(), self._make_executor()
         powers, evidence = self._powers(labelings, rng, control, executor)
         rows = self._rows(labelings, self.inference)
@@ -270,9 +270,9 @@ class NBCE(LabelMixture):
         assigned = _assign(fitted, block, len(rows.weights))
         labels, sure = (assigned.labels, assigned.confidence) if fitted.labels is None else _drawn(fitted)
         attributes |= {
-            "evidence_": evidence,
+            "power_": evidence,
             "prior_": fitted.prior,
-            "pseudo_count_": float(block.family.alpha[0]),
+            "smoothing_": float(block.family.alpha[0]),
             "objective_trace_": np.array(fitted.run.objectives),
         }
         converged = note_run(self, fitted, labelings, attributes)
@@ -283,6 +283,7 @@ class NBCE(LabelMixture):
         return Found(
             labels=labels,
             confidence=rows.spread(sure),
+            confidence_kind=None if fitted.trace is None else "co-clustering probability",
             member_weights=powers,
             n_clusters_posterior=_posterior(fitted),
             n_iter=fitted.n_iter,
@@ -296,8 +297,8 @@ class NBCE(LabelMixture):
         self, labelings: Labelings, rng: np.random.Generator, control: Control, executor: Any
     ) -> tuple[np.ndarray, float]:
         """Power on the likelihood of each column, and what a member of weight 1 has."""
-        if self.evidence != "estimated":
-            evidence = 1.0 if self.evidence == "independent" else float(self.evidence)
+        if self.power != "estimated":
+            evidence = 1.0 if self.power == "independent" else float(self.power)
             return evidence * labelings.member_weights, evidence
         rows = self._rows(labelings, "vb")
         weights = relative_weights(labelings.member_weights, labelings.owners)
@@ -308,10 +309,10 @@ class NBCE(LabelMixture):
             block = self._block(rows.codes, labelings, power * weights)
             fitted = self._run("vb", block, rows, labelings, rng, control, executor, n_init=1)
             z = _assign(fitted, block._replace(family=fitted.families[0]), len(rows.weights)).labels
-            votes = independent_votes(z, rows.codes, labelings.n_levels, rows.weights, weights)
+            votes = independent_members(z, rows.codes, labelings.n_levels, rows.weights, weights)
             power = votes / labels
         self.fit_report_.add(
-            "independent_votes",
+            "independent_members",
             f"the {labels:.3g} labels that an object has are worth {votes:.3g} independent votes: each counts "
             f"{power:.3g}",
         )
@@ -323,7 +324,7 @@ class NBCE(LabelMixture):
         return Rows(labelings.codes, labelings.weights)
 
     def _block(self, codes: np.ndarray, labelings: Labelings, powers: np.ndarray) -> Block:
-        alpha = PSEUDO_COUNT if self.pseudo_count is None else float(self.pseudo_count)
+        alpha = PSEUDO_COUNT if self.smoothing is None else float(self.smoothing)
         return label_block(codes, labelings.n_levels, powers, alpha)
 
     def _run(
@@ -354,7 +355,7 @@ class NBCE(LabelMixture):
             exact=self.n_clusters is not None,
             prior=self._prior(chains, most, n_components),
             learn_concentration=self.n_clusters is None and self.concentration is None,
-            learn_likelihood=self.pseudo_count is None,
+            learn_likelihood=self.smoothing is None,
             order=self.order,
             tol=self.tol,
             max_iter=self.max_iter,

@@ -1,57 +1,106 @@
-"""k-means in the one-hot space of a label matrix, which maximises the quadratic mutual information with the members.
+"""k-means in the one-hot space of a label matrix, which maximizes the quadratic mutual information with the members.
 
 With one-hot columns less their means, the squared error of a clustering is a constant minus N times the sum over the
 members of the category utility ``sum_r p(r) sum_l p(l | r)^2 - sum_l p(l)^2``, which is half the quadratic mutual
-information of clustering and member (Mirkin 2001; Topchy, Jain and Punch 2003). Means do not change distances, so
-nothing is standardised in fact. A missing label leaves the distance and the mean of its member.
+information of clustering and member (Mirkin 2001; Topchy, Jain and Punch 2003). Subtracting the means does not change
+distances, so it is not done. A missing label is left out of the distance and of the mean of its member.
 
-Good for a quick consensus with a known number of clusters. It has k-means' taste for clusters of equal size.
+Good for a quick consensus with a known number of clusters. Like k-means in general it prefers clusters of equal size.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from partita.consensus.label_layout import Cells, count_table, level_sums, nearest_seed
+from partita.consensus.looping import LoopResult, SavedState, best_of, run_loop
 from partita.dispatch import kernel
+from partita.engines.run import Control
 
-__all__ = ["Means", "assign", "best_means", "centres", "mean_share", "utility"]
+MIN_MISPLACED = 1e-9  # squared distance below which an object sits on its center
 
 
-class Means(NamedTuple):
-    """Where k-means ended."""
+class MeansResult(NamedTuple):
+    """The best start of k-means."""
 
     labels: np.ndarray  # [object]
-    error: float  # weighted squared error over the labels that are there
+    error: float  # weighted squared error over the labels that are present
     n_iter: int
-    converged: bool
+    reason: str  # why it ended, as in LoopResult
+
+    @property
+    def converged(self) -> bool:
+        """Whether no object changed its cluster in the last iteration."""
+        return self.reason == "converged"
 
 
-def best_means(cells: Cells, K: int, rng: np.random.Generator, *, n_init: int, max_iter: int) -> Means:
-    """The start with the least squared error, from seeds by k-means++ on label agreement."""
-    best = None
-    for own in rng.spawn(n_init):
-        found = _lloyd(cells, nearest_seed(cells, K, own), K, max_iter)
-        if best is None or found.error < best.error * (1.0 - 1e-12):
-            best = found
-    assert best is not None
-    return best
+class MeansState(NamedTuple):
+    """One start of k-means after some iterations."""
+
+    labels: np.ndarray
+    objective: float  # minus the squared error
+    change: float  # objects that changed their cluster
+    n_iter: int
 
 
-def _lloyd(cells: Cells, z: np.ndarray, K: int, max_iter: int) -> Means:
-    for iteration in range(1, max_iter + 1):
-        new, errors = assign(cells, centres(cells, z, K))
-        new = _fill_empty(new, errors * cells.weights, K)
-        if np.array_equal(new, z):
-            return Means(z, float(errors @ cells.weights), iteration, True)
-        z = new
-    errors = assign(cells, centres(cells, z, K), z)[1]
-    return Means(z, float(errors @ cells.weights), max_iter, False)
+def best_means(
+    cells: Cells,
+    K: int,
+    rng: np.random.Generator,
+    *,
+    n_init: int,
+    max_iter: int,
+    control: Control | None = None,
+    folder: Any = None,
+) -> MeansResult:
+    """The start with the least squared error, from seeds by k-means++ on label agreement.
+
+    With ``folder`` each start keeps its state there.
+    """
+    control = Control() if control is None else control
+    starts = [
+        partial(_run_start, cells, K, number, own, max_iter, control, folder)
+        for number, own in enumerate(rng.spawn(n_init))
+    ]
+    found = best_of(starts, _better, control)
+    z = found.state.labels
+    errors = assign(cells, centers(cells, z, K), z)[1]
+    return MeansResult(z, float(errors @ cells.weights), found.state.n_iter, found.reason)
 
 
-def centres(cells: Cells, z: np.ndarray, K: int) -> np.ndarray:
+def _better(new: MeansState, old: MeansState) -> bool:
+    return -new.objective < -old.objective * (1.0 - 1e-12)
+
+
+def _run_start(
+    cells: Cells, K: int, number: int, rng: np.random.Generator, max_iter: int, control: Control, folder: Any
+) -> LoopResult:
+    saved = None
+    if folder is not None:
+        saved = SavedState(folder, f"start{number}", (*cells, K, max_iter, deepcopy(rng).integers(2**62)))
+    return run_loop(
+        _lloyd_step(cells, K), lambda: MeansState(nearest_seed(cells, K, rng), -np.inf, np.inf, 0),
+        max_iter=max_iter, n_clusters=lambda state: len(np.unique(state.labels)), number=number, control=control,
+        saved=saved,
+    )  # fmt: skip
+
+
+def _lloyd_step(cells: Cells, K: int) -> Callable[[MeansState], MeansState]:
+    def step(state: MeansState) -> MeansState:
+        labels, errors = assign(cells, centers(cells, state.labels, K))
+        labels = _fill_empty(labels, errors * cells.weights, K)
+        moved = float(np.count_nonzero(labels != state.labels))
+        return MeansState(labels, -float(errors @ cells.weights), moved, state.n_iter + 1)
+
+    return step
+
+
+def centers(cells: Cells, z: np.ndarray, K: int) -> np.ndarray:
     """Shares of the levels of each member in each cluster [level, cluster]; 0 where a cluster has no labels of it."""
     counts = count_table(cells._replace(powers=np.ones_like(cells.powers)), z, K)
     sums = level_sums(counts, cells.starts)[cells.member_of_level]
@@ -59,7 +108,7 @@ def centres(cells: Cells, z: np.ndarray, K: int) -> np.ndarray:
 
 
 def assign(cells: Cells, shares: np.ndarray, z: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest centre of each object (or the one given) and the squared distance to it."""
+    """The nearest center of each object (or the given one) and the squared distance to it."""
     # |e_l - c|^2 = 1 - 2 c_l + |c|^2
     squares = level_sums(shares**2, cells.starts)[cells.member_of_level]
     table = cells.powers[cells.member_of_level, None] * (1.0 - 2.0 * shares + squares)
@@ -72,7 +121,7 @@ def assign(cells: Cells, shares: np.ndarray, z: np.ndarray | None = None) -> tup
 
 @kernel
 def nearest_rows(positions, table, given, labels, errors):
-    """The cluster with the least sum of table entries over the labels of each row; the first of equals."""
+    """The cluster with the least sum of table entries over the labels of each row; the first of equal ones."""
     N, M = positions.shape
     K = table.shape[1]
     total = np.empty(K)
@@ -93,7 +142,7 @@ def nearest_rows(positions, table, given, labels, errors):
 
 
 def _fill_empty(z: np.ndarray, errors: np.ndarray, K: int) -> np.ndarray:
-    """A cluster that lost all objects takes the worst placed one, if it is misplaced at all."""
+    """Assign to each empty cluster the object with the largest error, if that error is not zero."""
     sizes = np.bincount(z, minlength=K)
     empty = np.flatnonzero(sizes == 0)
     if not len(empty):
@@ -101,22 +150,12 @@ def _fill_empty(z: np.ndarray, errors: np.ndarray, K: int) -> np.ndarray:
     z = z.copy()
     order = iter(np.argsort(-errors, kind="stable"))
     for k in empty:
-        worst = next((i for i in order if sizes[z[i]] > 1 and errors[i] > 1e-9), None)
+        worst = next((i for i in order if sizes[z[i]] > 1 and errors[i] > MIN_MISPLACED), None)
         if worst is None:
             break
         sizes[z[worst]] -= 1
         z[worst], sizes[k] = k, 1
     return z
-
-
-def mean_share(cells: Cells, shares: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Weighted mean share of an object's labels in its cluster; 1 where it has none."""
-    out, total = np.zeros(len(z)), np.zeros(len(z))
-    for m, power in enumerate(cells.powers):
-        seen = np.flatnonzero(cells.positions[:, m] >= 0)
-        out[seen] += power * shares[cells.positions[seen, m], z[seen]]
-        total[seen] += power
-    return np.where(total > 0, out / np.maximum(total, 1e-300), 1.0)
 
 
 def utility(cells: Cells, z: np.ndarray, K: int) -> np.ndarray:

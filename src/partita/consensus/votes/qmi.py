@@ -3,65 +3,85 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.base import ConsensusEstimator, Found, required_n_clusters
 from partita.consensus.label_layout import lay_out
 from partita.consensus.labelings import Labelings
-from partita.consensus.votes.onehot_means import best_means, centres, mean_share, utility
-from partita.estimator import warn_user
+from partita.consensus.member_statistics import own_agreement
+from partita.consensus.votes.onehot_means import best_means, utility
+from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin, warn_user
 from partita.labels import signatures
 
-__all__ = ["QMI"]
 
-
-class QMI(ConsensusEstimator):
+class QMI(RunningMixin, ConsensusEstimator):
     """Consensus of the highest quadratic mutual information with the members.
 
-    k-means with the labels written as standardised one-hot columns (less their means, which leave distances as they
-    are): its squared error is a constant minus the sum over the members of their category utility, half the quadratic
-    mutual information with the consensus. A missing label leaves the distance and the mean of its member.
+    k-means on the labels as one-hot columns. Its squared error is a constant minus the sum over the members of their
+    category utility, which is half the quadratic mutual information with the consensus. A missing label is left out of
+    the distance and of the mean of its member.
 
-    Good for a quick consensus with a known number of clusters and any number of objects. Not for clusters of very
-    different sizes, which k-means cuts and merges.
+    Good for: a quick consensus with a known number of clusters and any number of objects. Not for: clusters of very
+    different sizes, which k-means splits and merges.
 
     Parameters
     ----------
-    n_clusters : int, default 2
-        Number of consensus clusters.
-    n_init : int, default 10
-        Starts; the least squared error wins.
-    max_iter : int, default 300
-        Iterations of one start.
-    noise : {"missing", "cluster", "singletons"}, default "missing"
-        What a label of -1 means.
-    handle_unknown : {"missing", "error"}, default "missing"
-        What new rows do with labels that were not seen in ``fit``.
-    random_state : None, int, RandomState, Generator or SeedSequence
+    n_clusters : int
+        Number of clusters. Required: the method has no rule to find it.
+    n_init : int, default=10
+        Number of starts; the one with the least squared error is kept.
+    max_iter : int, default=300
+        Largest number of iterations per start.
+    noise : {"missing", "cluster", "singletons"}, default="missing"
+        Meaning of the label -1: not seen, one further cluster of its member, or an object that is alone.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What ``predict`` does with labels that were not present in ``fit``.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
+        Source of randomness.
+    time_limit : float, optional
+        Wall seconds for the whole fit, compilation included; no iteration begins after it.
+    callback : callable, optional
+        Called after each iteration with a :class:`~partita.engines.run.Progress` (the objective is minus the squared
+        error); returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) keeps the best result so far instead of raising.
+    n_jobs : int, optional
+        Threads that read a label matrix that is not in memory; the answer does not depend on their number.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where such a matrix is read; the answer does not depend on it.
+    resume : path, optional
+        A folder that keeps the state of each start: the same call after a kill continues from there.
+    verbose : bool, default=False
+        Print a line per iteration to standard error.
 
     Attributes
     ----------
     labels_ : ndarray (n_objects,)
-        Consensus, the largest cluster first.
+        Cluster of each object; 0 is the largest cluster.
     n_clusters_ : int
-        Clusters that have objects.
+        Number of clusters that have objects.
     confidence_ : ndarray (n_objects,)
-        Agreement: mean share, over the members that saw the object, of its label in its cluster.
+        Weighted share of the members that put the object with the other objects of its cluster.
+    confidence_kind_ : str
+        "share of members".
     member_weights_ : ndarray (n_members,)
-        As given; 0 for members that say nothing.
+        Weights as given; 0 for members that took no part.
     utilities_ : ndarray (n_members,)
-        Category utility of the consensus for each member; 0 for those that took no part.
+        Category utility of the consensus for each member; 0 for members that took no part.
     utility_ : float
-        Their sum, weighted: what is maximised (where no label is missing).
+        Their weighted sum. Without missing labels this is what the method maximizes.
     inertia_ : float
-        The squared error: what is minimised.
-    n_iter_, converged_, fit_report_
-        How the best start went.
+        The squared error, which the method minimizes.
+    n_iter_, converged_
+        Iterations of the best start, and whether it converged.
+    fit_report_ : FitReport
+        Notes on the labels and on the fit.
     n_features_in_, feature_names_in_, schema_
-        The members.
+        Number, names and labels of the members.
 
     References
     ----------
@@ -74,25 +94,33 @@ class QMI(ConsensusEstimator):
     >>> model.labels_
     array([0, 0, 0, 1, 1])
     >>> model.confidence_.round(2)
-    array([0.89, 0.89, 0.78, 1.  , 1.  ])
+    array([0.83, 0.83, 0.67, 1.  , 1.  ])
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: dict[str, Any] = {
         **ConsensusEstimator._parameter_constraints,
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        **RUNNING_CONSTRAINTS,
     }
 
     def __init__(
         self,
-        n_clusters=2,
+        n_clusters=None,
         *,
         n_init=10,
         max_iter=300,
         noise="missing",
         handle_unknown="missing",
         random_state=None,
+        time_limit=None,
+        callback=None,
+        keep_partial=False,
+        n_jobs=None,
+        executor=None,
+        resume=None,
+        verbose=False,
     ):
         self.n_clusters = n_clusters
         self.n_init = n_init
@@ -100,28 +128,36 @@ class QMI(ConsensusEstimator):
         self.noise = noise
         self.handle_unknown = handle_unknown
         self.random_state = random_state
+        self.time_limit = time_limit
+        self.callback = callback
+        self.keep_partial = keep_partial
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
+        self.verbose = verbose
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+        control = self._control()
         distinct = signatures(labelings.codes, labelings.weights)
         cells = lay_out(distinct.rows, labelings.n_levels, distinct.weights, labelings.member_weights)
-        K = min(self.n_clusters, len(distinct.rows))
+        K = min(required_n_clusters(self), len(distinct.rows))
         if self.n_clusters > K:
-            message = (
-                f"n_clusters is {self.n_clusters}, and the objects have only {K} different rows of labels"
-            )
+            message = f"n_clusters is {self.n_clusters}, but there are only {K} distinct rows of labels"
             self.fit_report_.add("fewer_objects", message, level="warning")
-        found = best_means(cells, K, rng, n_init=self.n_init, max_iter=self.max_iter)
-        if not found.converged:
+        found = best_means(
+            cells, K, rng, n_init=self.n_init, max_iter=self.max_iter, control=control, folder=self.resume
+        )
+        if found.reason == "max_iter":
             warn_user(
                 f"QMI did not converge in {self.max_iter} iterations: raise max_iter", ConvergenceWarning
             )
-        shares = centres(cells, found.labels, K)
-        agreement = mean_share(cells, shares, found.labels)
+        self._note_early_end(found.reason)
+        labels = found.labels[distinct.inverse]
         utilities = utility(cells, found.labels, K)
         share_of_owner = labelings.member_weights / self._of_members(None, labelings)[labelings.owners]
         return Found(
-            found.labels[distinct.inverse],
-            agreement[distinct.inverse],
+            labels,
+            own_agreement(labels, *labelings[:4]),
             n_iter=found.n_iter,
             converged=found.converged,
             attributes={
