@@ -97,14 +97,14 @@ def label_statistics(
     if on_device(blocks):
         n, device_S, _, _ = count_labels(blocks, weights, z, K)
         return Statistics(n, tuple(device_S), np.nan, np.nan, 0.0)
-    parts = shards_of(blocks)
-    if isinstance(parts, GridShards):
+    shards = shards_of(blocks)
+    if isinstance(shards, GridShards):
         n = np.bincount(z[z >= 0], weights=weights[z >= 0], minlength=K)
-        return Statistics(n, (label_grid(parts, blocks[0].family, weights, z, K),), np.nan, np.nan, 0.0)
-    if parts is not None:
-        own = list(zip(parts.split(weights), parts.split(z), strict=True))
+        return Statistics(n, (label_grid(shards, blocks[0].family, weights, z, K),), np.nan, np.nan, 0.0)
+    if shards is not None:
+        own = list(zip(shards.split(weights), shards.split(z), strict=True))
         common = (shells([Block(*block[:3]) for block in blocks]), K, thetas)
-        total = parts.reduce(_label_shard, common, own, add_up)
+        total = shards.reduce(_label_shard, common, own, add_up)
         return total._replace(log_likelihood=np.nan, entropy=np.nan)
     seen = np.flatnonzero(z >= 0)
     S = [np.zeros((n_stats(block.family), K)) for block in blocks]

@@ -20,7 +20,7 @@ from partita.engines.passes.rows import Parameters, Statistics, collect, roundin
 from partita.families.contract import expect, learn, n_columns, unconstrained, widened
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
-from partita.partitions import Gamma, StickBreaking, expect_log_weights, log_labeled, with_concentration
+from partita.partitions import Gamma, expect_log_weights, log_labeled, with_concentration
 
 N_LEARN_STEPS = 3  # updates of the hyper-parameters per pass: they cost little and converge slowly
 HYPERPRIOR = Gamma(1.0, 1.0)  # of the concentration
@@ -63,7 +63,7 @@ def step(
     at = parameters(state)
     statistics = collect(blocks, weights, at, executor)
     rounding = rounding_error(at, statistics, blocks)
-    if isinstance(state.prior, StickBreaking):
+    if state.prior.fixed_labels:
         statistics = largest_first(state.prior, statistics)
     families, prior = state.families, state.prior
     if learn_likelihood:

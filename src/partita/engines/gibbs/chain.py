@@ -23,7 +23,7 @@ from partita.families.contract import constrained, n_columns, unconstrained
 from partita.families.registry import Block
 from partita.families.rows import log_marginals, refresh_clusters
 from partita.labels import canonical
-from partita.partitions import StickBreaking, bind, log_eppf, log_labeled, sample_hyper
+from partita.partitions import bind, log_eppf, log_labeled, sample_hyper
 from partita.partitions.learning import slice_sample
 from partita.trace import Trace, join, label_dtype
 
@@ -71,7 +71,7 @@ def start(
     families: Sequence[Any] | None = None,
 ) -> Chain:
     """A chain that starts from the labels z, and from the given families if the data have taught some already."""
-    fixed = prior.n_components if isinstance(prior, StickBreaking) else None
+    fixed = prior.n_components if prior.fixed_labels else None
     z = np.asarray(z) if fixed else canonical(z)
     prior = bind(prior, float(len(z)))
     reference = tuple(block.family for block in blocks)
@@ -98,7 +98,7 @@ def sweep_rows(chain: Chain, schedule: Schedule) -> Chain:
     seating, prior = chain.seating, chain.prior
     N = len(seating.z)
     u = generator(chain.seed, chain.iteration, SWEEP).random(N)
-    if chain.iteration == 0 and not len(chain.hidden_rows) and not isinstance(prior, StickBreaking):
+    if chain.iteration == 0 and not len(chain.hidden_rows) and not prior.fixed_labels:
         chain = chain._replace(visits=visits(seating.blocks))
     if chain.visits is None:
         seating = sweep.reseat(seating, prior, np.arange(N), u, schedule.limit)
@@ -121,7 +121,7 @@ def move_clusters(chain: Chain, schedule: Schedule) -> Chain:
     rng = generator(chain.seed, chain.iteration, MOVES)
     accepted = dict(chain.accepted)
     for _ in range(schedule.n_moves):
-        if isinstance(prior, StickBreaking):
+        if prior.fixed_labels:
             outcome = swap_labels(seating, prior, rng)
         else:
             seating, outcome = split_merge(seating, prior, rng, schedule.n_scans, schedule.limit)
@@ -133,7 +133,7 @@ def sample_prior(chain: Chain, schedule: Schedule) -> Chain:
     """Draw the hyper-parameters of the partition prior."""
     if not schedule.learn_concentration:
         return chain
-    fixed = isinstance(chain.prior, StickBreaking)
+    fixed = chain.prior.fixed_labels
     sizes = chain.seating.n if fixed else sweep.sizes(chain.seating)
     return chain._replace(prior=sample_hyper(chain.prior, sizes, chain.rng))
 
@@ -246,7 +246,7 @@ def _slice_entries(family, name, mean, S, rng):
 def log_joint(chain: Chain) -> float:
     """Log probability of data and labels under the present hyper-parameters."""
     seating, prior = chain.seating, chain.prior
-    if isinstance(prior, StickBreaking):
+    if prior.fixed_labels:
         K, total = len(seating.n), log_labeled(prior, seating.n)
     else:
         K = int(seating.K[0])
@@ -376,7 +376,7 @@ def count_clusters(chain: Any) -> int:
 def make_draw(chain: Any, value: float, number: int) -> MixtureDraw:
     """What is kept of a chain's state; ``value`` is its log joint, ``number`` that of the chain."""
     z = sweep.labels(chain.seating)
-    if not isinstance(chain.prior, StickBreaking):
+    if not chain.prior.fixed_labels:
         z = canonical(z, missing=-1)
     concentration = getattr(chain.prior, "concentration", getattr(chain.prior, "gamma", np.nan))
     discount = getattr(chain.prior, "discount", np.nan)

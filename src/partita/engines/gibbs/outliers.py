@@ -45,7 +45,7 @@ from partita.families import put_rows, take
 from partita.families.contract import draw, hidden_rows, impute
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
-from partita.partitions import StickBreaking, log_eppf, log_labeled, log_mass, log_seat
+from partita.partitions import log_eppf, log_labeled, log_mass, log_seat
 
 A, B = 1.0, 19.0  # Beta prior of the share of outliers; its mean is one row in twenty
 
@@ -234,7 +234,7 @@ def reseat(
     seating: Seating, prior: Any, rows: np.ndarray, u: np.ndarray, limit: int, *where: np.ndarray
 ) -> Seating:
     """One sweep over ``rows``; ``where`` is (out, free, log background), the first of which is changed in place."""
-    if isinstance(prior, StickBreaking):
+    if prior.fixed_labels:
         sweep_fixed(seating.blocks, prior, seating.z, seating.n, rows, u, *where)
         return seating
     done = 0
@@ -283,7 +283,7 @@ def reseat_shown(prior, z, n, slot_of, name_of, K, fixed, rows, L, u, out, log_b
 def step_hidden(chain: OutlierChain, rng: np.random.Generator) -> None:
     """Draw outlier or not and the cluster of partly observed rows, then their hidden coordinates; in place."""
     seating, prior, rows, out = chain.seats.seating, chain.prior, chain.hidden_rows, chain.out
-    fixed = isinstance(prior, StickBreaking)
+    fixed = prior.fixed_labels
     K = len(seating.n) if fixed else int(seating.K[0])
     thetas = tuple(draw(live.family, np.ascontiguousarray(live.S[:, :K]), rng) for live in seating.blocks)
     shown = tuple(
@@ -384,7 +384,7 @@ def log_joint(chain: OutlierChain) -> float:
     """Log probability of data, outliers and the partition of the others under the present hyper-parameters."""
     n, prior = chain.seating.n, chain.prior
     total = log_prior_outliers(int(chain.out.sum()), len(chain.out)) + chain.log_background[chain.out].sum()
-    if isinstance(prior, StickBreaking):
+    if prior.fixed_labels:
         total += log_labeled(prior, n)
     elif n.any():
         total += log_eppf(prior, n[n > 0], int(np.count_nonzero(n)))

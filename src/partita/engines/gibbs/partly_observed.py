@@ -24,7 +24,7 @@ from partita.execution import row_chunks
 from partita.families import n_rows, take
 from partita.families.contract import draw, hidden_rows, impute
 from partita.families.registry import Block
-from partita.partitions import StickBreaking, log_mass
+from partita.partitions import log_mass
 
 
 def rows_with_hidden(blocks: Sequence[Block]) -> np.ndarray:
@@ -53,7 +53,7 @@ def step(
     """Draw the clusters of the partly observed objects ``rows`` and their hidden coordinates; ``shown`` is the data
     with missing cells.
     """
-    fixed = isinstance(prior, StickBreaking)
+    fixed = prior.fixed_labels
     K = len(seating.n) if fixed else int(seating.K[0])
     thetas = tuple(draw(live.family, np.ascontiguousarray(live.S[:, :K]), rng) for live in seating.blocks)
     u = rng.random(len(rows))

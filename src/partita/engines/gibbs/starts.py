@@ -20,7 +20,7 @@ from partita.engines.passes.rows import assign_rows, log_joint_rows, predictive,
 from partita.families import n_rows, take
 from partita.families.registry import Block
 from partita.labels import canonical
-from partita.partitions import DirichletProcess, StickBreaking, with_concentration
+from partita.partitions import DirichletProcess, with_concentration
 
 SAMPLE_ROWS = 2000
 N_ITERATIONS, N_MOVES = 30, 10  # of the chain over the sample
@@ -72,7 +72,7 @@ def find_start(
     rows = np.sort(rng.choice(N, size=SAMPLE_ROWS, replace=False)) if N > SAMPLE_ROWS else np.arange(N)
     sample = _taken(blocks, rows if object_rows is None else object_rows[rows], N)
     z = np.zeros(len(rows), np.int64)
-    fixed = isinstance(prior, StickBreaking)
+    fixed = prior.fixed_labels
     if apart:
         K = min(N_SEEDS, max(len(rows) // 5, 1), schedule.limit, prior.n_components if fixed else N_SEEDS)
         seeds = seed_parameters(sample, seed_statistics(sample, np.ones(len(rows)), K, rng))

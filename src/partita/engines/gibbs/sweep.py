@@ -35,7 +35,7 @@ from partita.families.contract import (
 )
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, refresh_clusters
-from partita.partitions import StickBreaking, log_mass, log_new_seat, log_seat
+from partita.partitions import log_mass, log_new_seat, log_seat
 
 NO_LIMIT = 1 << 40  # of the number of clusters
 
@@ -323,7 +323,7 @@ def grow(seating: Seating) -> Seating:
 
 def reseat(seating: Seating, prior: Any, rows: np.ndarray, u: np.ndarray, limit: int = NO_LIMIT) -> Seating:
     """One sweep over ``rows``, with more slots where they are needed and no more clusters than the limit."""
-    if isinstance(prior, StickBreaking):
+    if prior.fixed_labels:
         sweep_fixed(seating.blocks, prior, seating.z, seating.n, rows, u)
         return seating
     done = 0

@@ -32,7 +32,7 @@ from partita.engines.subclusters.moves import (
 )
 from partita.families.contract import expect
 from partita.families.registry import Block
-from partita.partitions import StickBreaking, log_new_seat
+from partita.partitions import log_new_seat
 
 MOST_JUDGED = 2
 STAGE = 500  # of the random numbers, which nothing here depends on
@@ -86,7 +86,7 @@ def log_ratio_apart(
 
 def merge_seated_pieces(seating: Seating, prior: Any, executor: Any = None) -> tuple[Seating, Moves]:
     """The same for the seats of a collapsed chain; under a prior with fixed labels there is nothing to do."""
-    if isinstance(prior, StickBreaking):
+    if prior.fixed_labels:
         return seating, Moves()
     blocks = [Block(live.family, live.data, ()) for live in seating.blocks]
     K, z = int(seating.K[0]), sweep.labels(seating).astype(np.int32)
