@@ -92,15 +92,15 @@ def test_confidence_by_object_goes_down_within_a_cluster(consensus):
 
 
 def test_traits_are_strengths_by_column_and_cluster(consensus, ensemble, model):
-    from partita.summaries import examine
+    from partita.summaries import summarize_clusters
 
     ax = plot_traits(model)
-    found = examine(model)
+    found = summarize_clusters(model)
     strengths = ax.images[0].get_array()
     for k in range(2):
         by_name = {trait.column: trait.strength for trait in found.traits[k]}
-        np.testing.assert_allclose(strengths[:, k], [by_name[name] for name, _ in found.telling])
-    assert (np.diff([value for _, value in found.telling]) <= 0).all()
+        np.testing.assert_allclose(strengths[:, k], [by_name[name] for name, _ in found.informative_columns])
+    assert (np.diff([value for _, value in found.informative_columns]) <= 0).all()
     with pytest.raises(ValueError, match="Consensus has no profiles_: pass X"):
         plot_traits(consensus)
     with pytest.raises(ValueError, match="X has 3 rows and the model was fitted to 36"):

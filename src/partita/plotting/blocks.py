@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from partita.plotting.canvas import colour_of, open_axes, shorten
+from partita.plotting.canvas import color_of, open_axes, shorten
 
 __all__ = ["plot_blocks", "plot_side_clusters"]
 
@@ -129,7 +129,7 @@ def plot_side_clusters(
     ax = open_axes(ax)
     found = model.n_row_clusters_posterior_ if side == "rows" else model.n_column_clusters_posterior_
     K = np.arange(min(found), max(found) + 1)
-    ax.bar(K, [found.get(int(k), 0.0) for k in K], color=colour_of(0), width=0.7, label="posterior")
+    ax.bar(K, [found.get(int(k), 0.0) for k in K], color=color_of(0), width=0.7, label="posterior")
     if reference is not None:
         ax.axvline(reference, color=BORDER, linestyle="--", linewidth=1.5, label=f"published: {reference}")
         ax.legend(frameon=False)

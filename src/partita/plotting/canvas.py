@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["COLOURS", "MARKS", "colour_of", "mark_of", "open_axes", "shorten"]
+__all__ = ["COLORS", "MARKERS", "color_of", "marker_of", "open_axes", "shorten"]
 
 # ten colours that stay apart for colour-blind readers as far as ten can; the marks help where they repeat
-COLOURS = (
+COLORS = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#8c6bb1", "#7f7f7f", "#b8a000", "#a6451c",
 )  # fmt: skip
-MARKS = ("o", "s", "^", "D", "v", "P", "X")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def open_axes(ax: Any = None) -> Any:
@@ -26,14 +26,14 @@ def open_axes(ax: Any = None) -> Any:
     return plt.subplots(layout="constrained")[1]
 
 
-def colour_of(cluster: int) -> str:
+def color_of(cluster: int) -> str:
     """The colour of a cluster, the same in every picture; outliers (-1) are black."""
-    return COLOURS[cluster % len(COLOURS)] if cluster >= 0 else "black"
+    return COLORS[cluster % len(COLORS)] if cluster >= 0 else "black"
 
 
-def mark_of(cluster: int) -> str:
+def marker_of(cluster: int) -> str:
     """The mark of a cluster; together with the colour it tells 70 clusters apart."""
-    return MARKS[cluster % len(MARKS)]
+    return MARKERS[cluster % len(MARKERS)]
 
 
 def shorten(text: Any, limit: int = 24) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from partita.partitions import n_clusters_prior
-from partita.plotting.canvas import colour_of, open_axes
+from partita.plotting.canvas import color_of, open_axes
 
 __all__ = ["plot_n_clusters", "plot_trace"]
 
@@ -59,7 +59,7 @@ def plot_n_clusters(model: Any, *, prior: bool = True, ax: Any = None) -> Any:
     ax = open_axes(ax)
     after = model.n_clusters_posterior_
     K = np.arange(min(after), max(after) + 1)
-    ax.bar(K, [after.get(int(k), 0.0) for k in K], color=colour_of(0), width=0.7, label="posterior")
+    ax.bar(K, [after.get(int(k), 0.0) for k in K], color=color_of(0), width=0.7, label="posterior")
     n_objects = int(model.weight_total_) if hasattr(model, "weight_total_") else len(model.labels_)
     if prior and hasattr(model, "prior_") and n_objects <= MAX_OBJECTS:
         before = np.asarray(n_clusters_prior(model.prior_, n_objects), dtype=float)
@@ -98,7 +98,7 @@ def plot_trace(model: Any, quantity: str = "n_clusters", *, ax: Any = None) -> A
         own = values[model.trace_.chain == chain]
         style = {"drawstyle": "steps-mid"} if quantity == "n_clusters" else {}
         ax.plot(
-            np.arange(1, len(own) + 1), own, color=colour_of(int(chain)), linewidth=1, alpha=0.8,
+            np.arange(1, len(own) + 1), own, color=color_of(int(chain)), linewidth=1, alpha=0.8,
             label=f"chain {chain}", **style,
         )  # fmt: skip
     if quantity == "n_clusters":

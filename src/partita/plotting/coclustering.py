@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.plotting.canvas import colour_of, open_axes, shorten
-from partita.summaries import PairMap, members_of, pair_map
+from partita.plotting.canvas import color_of, open_axes, shorten
+from partita.summaries import PairMap, summarize_members, pair_map
 
 __all__ = ["plot_coclustering", "plot_member_agreement", "plot_members"]
 
@@ -59,7 +59,7 @@ def plot_coclustering(model: Any, X: Any = None, *, size: int = 500, ax: Any = N
     starts, ends = np.concatenate([[0], edges]), np.concatenate([edges, [n]])
     ax.set_yticks((starts + ends - 1) / 2, [str(found.labels[a]) for a in starts])
     for tick, a in zip(ax.get_yticklabels(), starts):
-        tick.set_color(colour_of(int(found.labels[a])))
+        tick.set_color(color_of(int(found.labels[a])))
     ax.set_xticks([])
     ax.set_ylabel("cluster")
     if n < found.n_objects:
@@ -90,7 +90,7 @@ def plot_members(model: Any, *, most: int = MOST_NAMES, ax: Any = None) -> Any:
     >>> len(ax.containers[0])
     3
     """
-    found = members_of(model)
+    found = summarize_members(model)
     if found is None:
         raise ValueError(
             f"{type(model).__name__} has no members: plot_members draws the weights of a fitted consensus"
@@ -128,7 +128,7 @@ def plot_member_agreement(model: Any, X: Any = None, *, ax: Any = None) -> Any:
     >>> plot_member_agreement(Consensus(random_state=0).fit(Y), Y).images[0].get_array().shape
     (3, 3)
     """
-    found = members_of(model, X)
+    found = summarize_members(model, X)
     if found is None or found.similarity is None or found.compared is None:
         raise ValueError(
             f"{type(model).__name__}: the labels of at least three members are needed; pass X, the label matrix"

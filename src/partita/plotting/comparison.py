@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partita.plotting.canvas import colour_of, open_axes, shorten
+from partita.plotting.canvas import color_of, open_axes, shorten
 from partita.summaries import Flow, flow
 
 __all__ = ["plot_alluvial", "plot_contingency"]
@@ -98,7 +98,7 @@ def plot_alluvial(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str] = ("a", 
             continue
         height = count / total
         low = start[r] + (end[c] - start[r]) * s
-        ax.fill_between(x, low, low + height, color=colour_of(r), alpha=0.55, linewidth=0)
+        ax.fill_between(x, low, low + height, color=color_of(r), alpha=0.55, linewidth=0)
         start[r] += height
         end[c] += height
     _pillars(ax, 0.0, left, found.counts.sum(axis=1) / total, found.row_names, "right", colours=True)
@@ -121,7 +121,7 @@ def _bases(shares: np.ndarray, gaps: float) -> np.ndarray:
 
 def _pillars(ax, x, bases, shares, names, side, *, colours) -> None:
     for k, (base, share, name) in enumerate(zip(bases, shares, names)):
-        ax.bar(x, share, bottom=base, width=0.05, align="edge", color=colour_of(k) if colours else "0.55")
+        ax.bar(x, share, bottom=base, width=0.05, align="edge", color=color_of(k) if colours else "0.55")
         at = x - 0.02 if side == "right" else x + 0.07
         ax.text(at, base + share / 2, shorten(name), ha=side, va="center")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partita.plotting.canvas import colour_of, mark_of, open_axes
+from partita.plotting.canvas import color_of, marker_of, open_axes
 
 __all__ = ["plot_climb", "plot_draw"]
 
@@ -49,9 +49,9 @@ def plot_draw(X: ArrayLike, labels: ArrayLike, *, ax: Any = None) -> Any:
     names, sizes = np.unique(z, return_counts=True)
     for k, name in enumerate(names[np.argsort(-sizes, kind="stable")]):
         own = points[z == name]
-        ax.scatter(*own.T, c=colour_of(k), marker=mark_of(k), s=14, alpha=0.8, linewidths=0)
+        ax.scatter(*own.T, c=color_of(k), marker=marker_of(k), s=14, alpha=0.8, linewidths=0)
         if len(own) >= FEWEST_FOR_ELLIPSE:
-            ax.plot(*_ellipse(own).T, color=colour_of(k), linewidth=1.2)
+            ax.plot(*_ellipse(own).T, color=color_of(k), linewidth=1.2)
     ax.set_title(f"K = {len(names)}", loc="left")
     return ax
 
@@ -91,7 +91,7 @@ def plot_climb(
     ax = open_axes(ax)
     for k, (name, values) in enumerate(curves.items()):
         runs = np.atleast_2d(np.asarray(values, float))
-        sweeps, colour = np.arange(1, runs.shape[1] + 1), colour_of(k)
+        sweeps, colour = np.arange(1, runs.shape[1] + 1), color_of(k)
         if quantiles is None:
             ax.plot(sweeps, runs.T, color=colour, linewidth=0.7, alpha=0.6)
             ax.plot([], [], color=colour, label=name)

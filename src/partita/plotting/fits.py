@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.plotting.canvas import colour_of, open_axes
+from partita.plotting.canvas import color_of, open_axes
 from partita.summaries.pairs import order_objects, spread
 
 __all__ = ["plot_confidence", "plot_confidence_by_object", "plot_objective"]
@@ -90,7 +90,7 @@ def plot_confidence_by_object(model: Any, *, max_objects: int = 2000, ax: Any = 
         edges = np.concatenate([at, [at[-1] + 1]])
         values = confidence[shown[at]]
         ax.fill_between(
-            edges, np.append(values, values[-1]), step="post", color=colour_of(int(k)), linewidth=0
+            edges, np.append(values, values[-1]), step="post", color=color_of(int(k)), linewidth=0
         )
     ax.set_ylim(0.0, 1.0)
     ax.set_xlim(0, len(shown))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.plotting.canvas import colour_of, mark_of, open_axes, shorten
-from partita.summaries import examine
+from partita.plotting.canvas import color_of, marker_of, open_axes, shorten
+from partita.summaries import summarize_clusters
 from partita.table import read_table
 
 __all__ = ["plot_profiles", "plot_scatter", "plot_traits"]
@@ -83,8 +83,8 @@ def plot_traits(model: Any, X: Any = None, *, most: int = 25, ax: Any = None) ->
         raise ValueError(
             f"X has {table.n_rows} rows and the model was fitted to {len(model.labels_)}: pass the same objects"
         )
-    found = examine(model, table=table)
-    names = [name for name, _ in found.telling[:most]]
+    found = summarize_clusters(model, table=table)
+    names = [name for name, _ in found.informative_columns[:most]]
     shown = np.flatnonzero(found.sizes)
     by_name = [{trait.column: trait.strength for trait in found.traits[k]} for k in shown]
     strengths = np.array([[one[name] for one in by_name] for name in names])
@@ -105,7 +105,7 @@ def _draw_levels(ax: Any, profile: dict[str, np.ndarray]) -> None:
     width = 0.8 / len(P)
     for k, row in enumerate(P):
         offset = (k - (len(P) - 1) / 2) * width
-        ax.bar(np.arange(len(shown)) + offset, row[shown], width, color=colour_of(k), label=f"cluster {k}")
+        ax.bar(np.arange(len(shown)) + offset, row[shown], width, color=color_of(k), label=f"cluster {k}")
     labels = [shorten(profile["levels"][v]) for v in shown]
     long = sum(map(len, labels)) > 40
     ax.set_xticks(np.arange(len(shown)), labels, rotation=40 if long else 0, ha="right" if long else "center")
@@ -122,8 +122,8 @@ def _draw_values(ax: Any, profile: dict[str, np.ndarray]) -> None:
             k,
             value,
             yerr=error,
-            color=colour_of(k),
-            marker=mark_of(k),
+            color=color_of(k),
+            marker=marker_of(k),
             capsize=4,
             label=f"cluster {k}",
             linestyle="",
@@ -176,12 +176,12 @@ def plot_scatter(
     firm = np.asarray(model.confidence_) >= threshold
     for k in np.unique(model.labels_[drawn]):
         rows = drawn[model.labels_[drawn] == k]
-        style = {"marker": mark_of(k), "s": 26, "edgecolors": colour_of(k)}
+        style = {"marker": marker_of(k), "s": 26, "edgecolors": color_of(k)}
         sure, unsure = rows[firm[rows]], rows[~firm[rows]]
         ax.scatter(
             U[sure],
             V[sure],
-            c=colour_of(k),
+            c=color_of(k),
             alpha=0.75,
             label=f"cluster {k}" if k >= 0 else "outliers",
             **style,

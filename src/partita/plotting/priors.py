@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partita.plotting.canvas import COLOURS, colour_of, mark_of, open_axes
+from partita.plotting.canvas import COLORS, color_of, marker_of, open_axes
 
 __all__ = ["plot_mixture_draw", "plot_stick", "plot_stick_weights", "plot_table_growth"]
 
@@ -48,9 +48,9 @@ def plot_mixture_draw(draw: Any, *, n_samples: int | None = None, ax: Any = None
     angle = np.linspace(0.0, 2.0 * np.pi, 100)
     circle = TWO_DEVIATIONS * np.column_stack([np.cos(angle), np.sin(angle)])
     for k in range(len(sizes)):  # a component keeps its colour as rows arrive
-        ax.scatter(*X[z == k].T, c=colour_of(k), marker=mark_of(k), s=10, alpha=0.7, linewidths=0)
+        ax.scatter(*X[z == k].T, c=color_of(k), marker=marker_of(k), s=10, alpha=0.7, linewidths=0)
         outline = draw.means[k] + circle @ np.linalg.cholesky(draw.covariances[k]).T
-        ax.plot(*outline.T, color=colour_of(k), linewidth=0.6 + 3.0 * sizes[k] / len(z))
+        ax.plot(*outline.T, color=color_of(k), linewidth=0.6 + 3.0 * sizes[k] / len(z))
     ax.set_title(f"N = {len(z)}, K = {len(sizes)}", loc="left")
     return ax
 
@@ -80,7 +80,7 @@ def plot_stick(weights: ArrayLike, *, ax: Any = None) -> Any:
     starts = np.append(0.0, np.cumsum(pieces)[:-1])
     for k, (start, length) in enumerate(zip(starts, pieces, strict=True)):
         left = max(1.0 - start - length, 0.0)
-        ax.barh(k, length, left=start, height=0.6, color=COLOURS[0])
+        ax.barh(k, length, left=start, height=0.6, color=COLORS[0])
         ax.barh(k, left, left=start + length, height=0.6, color="white", edgecolor="0.6", linewidth=0.8)
     ax.set_yticks(range(len(pieces)), [f"$\\pi_{{{k + 1}}}$" for k in range(len(pieces))])
     ax.invert_yaxis()
@@ -114,7 +114,7 @@ def plot_stick_weights(weights: ArrayLike, *, title: str | None = None, ax: Any 
     """
     pieces = _checked(weights)
     ax = open_axes(ax)
-    ax.bar(np.arange(1, len(pieces) + 1), pieces, color=COLOURS[0], width=0.8)
+    ax.bar(np.arange(1, len(pieces) + 1), pieces, color=COLORS[0], width=0.8)
     ax.set_xlabel("k")
     ax.set_ylabel(r"$\pi_k$")
     if title is not None:
@@ -152,7 +152,7 @@ def plot_table_growth(
     """
     runs = np.atleast_2d(np.asarray(growth))
     ax = open_axes(ax)
-    colour = colour_of(len({line.get_color() for line in ax.lines}))
+    colour = color_of(len({line.get_color() for line in ax.lines}))
     customers = np.arange(1, runs.shape[1] + 1)
     for number, run in enumerate(runs):
         own = label if number == 0 and expected is None else None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.plotting.canvas import colour_of, open_axes, shorten
+from partita.plotting.canvas import color_of, open_axes, shorten
 
 __all__ = ["plot_leaf_curves", "plot_leaf_table", "plot_node_words", "plot_tree"]
 
@@ -113,7 +113,7 @@ def plot_tree(
         path = [(layout.across[i], layout.height[i]), (layout.across[i], top)]
         path += [(layout.across[j], top), (layout.across[j], layout.height[j])]
         lines.append([point[::-1] for point in path] if horizontal else path)
-        colours.append(colour_of(int(owner[m + t])) if owner[m + t] >= 0 else GREY)
+        colours.append(color_of(int(owner[m + t])) if owner[m + t] >= 0 else GREY)
         styles.append("--" if log_odds is not None and log_odds[t] < 0 else "-")
     ax.add_collection(LineCollection(lines, colors=colours, linestyles=styles, linewidths=0.9))
     _set_scales(ax, layout, log_odds is not None, horizontal)
@@ -164,7 +164,7 @@ def _draw_strip(ax: Any, classes: np.ndarray, horizontal: bool) -> None:
     strip = ax.inset_axes(place)
     from matplotlib.colors import ListedColormap
 
-    colours = ListedColormap([colour_of(k) for k in range(len(names))])
+    colours = ListedColormap([color_of(k) for k in range(len(names))])
     image = codes[:, None] if horizontal else codes[None, :]
     strip.imshow(
         image, aspect="auto", cmap=colours, vmin=-0.5, vmax=len(names) - 0.5, interpolation="nearest"
@@ -173,7 +173,7 @@ def _draw_strip(ax: Any, classes: np.ndarray, horizontal: bool) -> None:
         strip.invert_yaxis()
     strip.set_axis_off()
     (ax.set_ylabel if horizontal else ax.set_xlabel)("")
-    handles = [Patch(color=colour_of(k), label=shorten(name)) for k, name in enumerate(names)]
+    handles = [Patch(color=color_of(k), label=shorten(name)) for k, name in enumerate(names)]
     ax.legend(handles=handles, fontsize=7, frameon=False, loc="upper left" if horizontal else "upper right")
 
 
@@ -251,7 +251,7 @@ def plot_leaf_curves(
             ax.set_axis_off()
             continue
         own = X[model.labels_ == k]
-        ax.plot(where, own.T, color=colour_of(k), linewidth=0.6, alpha=max(0.15, min(1.0, 8 / len(own))))
+        ax.plot(where, own.T, color=color_of(k), linewidth=0.6, alpha=max(0.15, min(1.0, 8 / len(own))))
         ax.plot(where, own.mean(axis=0), color="black", linewidth=1.2)
         ax.set_title(f"{len(own)} rows", fontsize=8)
         ax.tick_params(labelsize=7)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.plotting.canvas import colour_of, open_axes, shorten
+from partita.plotting.canvas import color_of, open_axes, shorten
 
 __all__ = ["plot_dependence", "plot_views"]
 
@@ -95,7 +95,7 @@ def _draw_view(ax: Any, model: Any, v: int, names: list[str], levels: dict, row_
     for end in ends[:-1]:
         ax.axhline(end - 0.5, color="#d55e00", linewidth=1.4)
     for k, (lo, hi) in enumerate(zip(np.append(0, ends[:-1]), ends, strict=True)):
-        ax.plot([-0.72, -0.72], [lo - 0.4, hi - 0.6], color=colour_of(k), linewidth=4, solid_capstyle="butt")
+        ax.plot([-0.72, -0.72], [lo - 0.4, hi - 0.6], color=color_of(k), linewidth=4, solid_capstyle="butt")
     ax.set_xlim(-0.95, len(names) - 0.5)
     ax.set_xticks(range(len(names)), [shorten(name, 18) for name in names], rotation=90, fontsize=7)
     ax.xaxis.tick_top()
