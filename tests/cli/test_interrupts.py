@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals")
 
 COMMAND = "from partita.cli.start import script; script()"
 SECONDS_TO_END = 30
+SECONDS_TO_WRITE = 200  # what comes after the iterations may have to be compiled
 # stands for the fit of a table that is too large for a test: it runs until it is interrupted
 ENDLESS_FIT = """
 import time
@@ -27,18 +28,20 @@ def fit(self, X, y=None):
         time.sleep(0.05)
 partita.{name}.fit = fit
 """
-# an iteration that does not end, after one that did
-ENDLESS_ITERATION = """
+# the first iteration ends only after Ctrl-C
+SLOW_ITERATION = """
 import time
 from partita.cli.progress import FitMonitor
 call = FitMonitor.__call__
-def slow(self, progress):
+def wait(self, progress):
     print("begun", flush=True)
     while not self._stop_requested:
         time.sleep(0.05)
-    time.sleep(600)
-FitMonitor.__call__ = slow
+    return call(self, progress)
+FitMonitor.__call__ = wait
 """
+# the first iteration does not end
+ENDLESS_ITERATION = SLOW_ITERATION.replace("return call", "time.sleep(600)\n    return call")
 
 
 def start(folder, *arguments, before="", program=COMMAND):
@@ -51,9 +54,12 @@ def start(folder, *arguments, before="", program=COMMAND):
     )
 
 
-def interrupt(running):
+def interrupt(running, seconds=SECONDS_TO_END):
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=SECONDS_TO_END)
+    try:
+        out, err = running.communicate(timeout=seconds)
+    finally:
+        running.kill()
     print(out, err)
     return out, err
 
@@ -87,7 +93,7 @@ def test_an_interrupted_fit_keeps_what_it_has(folder):
     for line in running.stderr:
         if "chain 1, " in line:  # the first line of progress
             break
-    out, err = interrupt(running)
+    out, err = interrupt(running, SECONDS_TO_WRITE)
     assert running.returncode == 130 and "stopping after the current iteration" in err
     found = json.loads(out)
     assert found["interrupted"] and found["n_clusters"] == 2
@@ -101,6 +107,28 @@ def test_an_interrupted_fit_keeps_what_it_has(folder):
     model = load(folder / "out" / "model.npz")
     assert 0 < len(model.trace_.labels) < 1_000_000
     assert "cut short" in (folder / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["cluster", "table.csv", "--inference", "em", "-K", "3"],
+        ["consensus", "labels.csv", "--method", "nbce"],
+        ["consensus", "labels.csv", "--method", "mixture"],
+        ["consensus", "labels.csv", "--method", "bce"],
+        ["views", "table.csv"],
+        ["blocks", "labels.csv"],
+    ],
+    ids=lambda command: "-".join(command[::3]),
+)
+def test_every_fit_that_can_stop_does(folder, command):
+    running = start(folder, *command, "-o", "out", "--json", "-q", before=SLOW_ITERATION)
+    assert running.stdout.readline() == "begun\n"
+    out, err = interrupt(running, SECONDS_TO_WRITE)
+    assert running.returncode == 130 and "stopping after the current iteration" in err
+    assert json.loads(out.splitlines()[-1])["interrupted"]
+    assert json.loads((folder / "out" / "source.json").read_text())["interrupted"]
+    assert (folder / "out" / "report.html").exists()
 
 
 @pytest.mark.parametrize(
@@ -154,7 +182,7 @@ def test_an_ensemble_keeps_the_members_so_far(folder):
     for line in running.stderr:
         if "member 1, " in line:
             break
-    out, _ = interrupt(running)
+    out, _ = interrupt(running, SECONDS_TO_WRITE)
     assert running.returncode == 130
     found = json.loads(out)
     assert found["interrupted"] and 0 < found["n_members"] < 1_000_000
