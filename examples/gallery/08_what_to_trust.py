@@ -1,7 +1,7 @@
 """Which results can be trusted?
 
-Three groups that touch. Hollow points are uncertain: they lie between two groups. The map shows the share of the draws in
-which two rows are in the same group, and the chains agree on the number of groups.
+Three groups that touch. Hollow points are uncertain: they lie between two groups. The map shows the share of the draws
+in which two rows are in the same group, and the chains agree on the number of groups.
 """
 
 import matplotlib.pyplot as plt

@@ -55,7 +55,9 @@ def test_the_heat_map_is_the_coclustering_in_the_order_of_the_clusters(consensus
 
 def test_models_that_keep_no_labels_are_asked_for_them(ensemble):
     model = EvidenceAccumulation().fit(ensemble[1])
-    with pytest.raises(ValueError, match="EvidenceAccumulation does not store what co-clustering needs: pass X"):
+    with pytest.raises(
+        ValueError, match="EvidenceAccumulation does not store what co-clustering needs: pass X"
+    ):
         plot_coclustering(model)
     assert plot_coclustering(model, ensemble[1]).images[0].get_array().shape == (36, 36)
     with pytest.raises(NotFittedError):

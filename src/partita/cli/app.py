@@ -11,7 +11,7 @@ import typer
 from partita._version import __version__
 from partita.cli import clustering, tools
 from partita.cli.output import Outcome, write_json
-from partita.cli.progress import INTERRUPTED
+from partita.cli.progress import INTERRUPTED, INTERRUPTED_NOTE
 
 app = typer.Typer(
     help="Probabilistic clustering: consensus of many clusterings, and clusters, views and trees of one table.",
@@ -341,13 +341,13 @@ def _print_outcome(outcome: Outcome, json: bool) -> Outcome:
         print(write_json(outcome))
     else:
         if outcome.interrupted:
-            print("Interrupted: this is the result so far.")
+            print(INTERRUPTED_NOTE)
         print(outcome.words)
         if "kinds" in outcome.figures:
             print(f"Columns are read as {outcome.figures['kinds']} (change this with --kind column=kind).")
         for path, content in outcome.files.items():
             print(f"  {path:40} {content}")
     for note in outcome.notes:
-        if note not in outcome.words:
+        if note not in outcome.words and note != INTERRUPTED_NOTE:
             print(f"note: {note}", file=sys.stderr)
     return outcome

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from partita.cli.output import Outcome, clustering_figures, clustering_sentences, write_columns
-from partita.cli.progress import FitMonitor
+from partita.cli.progress import INTERRUPTED_NOTE, FitMonitor
 from partita.cli.sources import InputTable, join_names, kinds_by_column, list_kinds, open_table
 from partita.summaries.formatting import count
 
@@ -292,6 +292,8 @@ def fit_with_progress(
         model.fit(X)
     if "callback" in parameters:
         model.set_params(callback=None)
+    if monitor.stopped:
+        model.fit_report_.add("interrupted", INTERRUPTED_NOTE, level="warning")
     return monitor.stopped
 
 

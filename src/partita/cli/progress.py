@@ -11,7 +11,8 @@ from types import FrameType
 from typing import Any
 
 SECONDS_BETWEEN_LINES = 10.0
-INTERRUPTED = 130  # exit code of a command that Ctrl-C ended, as shells have it
+INTERRUPTED = 130  # exit code of a command that Ctrl-C ended, as in shells
+INTERRUPTED_NOTE = "Interrupted by Ctrl-C: this is the result so far."
 
 
 class FitMonitor:
