@@ -1,4 +1,4 @@
-"""A tour: 600 visitors of a museum, eight columns of four kinds, holes in all of them. Which groups are there?
+"""Example: 600 visitors of a museum, eight columns of four kinds, all with missing cells. Which groups are there?
 
 python examples/demo.py                      writes the folder demo/ and says what is in it
 python examples/demo.py --picture PATH.png   only draws the picture
@@ -19,11 +19,11 @@ from partita.metrics import adjusted_rand
 from partita.plotting import plot_confidence, plot_profiles, plot_scatter
 from partita.report import write_report
 
-KINDS = {"rooms_visited": "count", "photos_taken": "count"}  # the other columns speak for themselves
+KINDS = {"rooms_visited": "count", "photos_taken": "count"}  # the kinds of the other columns are inferred
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="A tour of partita.")
+    parser = argparse.ArgumentParser(description="An example of partita.")
     parser.add_argument("--folder", type=Path, default=Path("demo"), help="where to write (default: demo)")
     parser.add_argument("--picture", type=Path, help="only draw the picture, to this file")
     options = parser.parse_args()

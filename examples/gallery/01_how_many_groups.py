@@ -1,7 +1,7 @@
-"""How many groups, and how sure?
+"""How many groups, and how certain?
 
-A table of numbers, counts, yes/no and categories with holes. The mixture gives a probability for each number of groups
-and, for every row, how firmly it sits in its own.
+A table of numbers, counts, yes/no and categories with missing cells. The mixture gives a probability for each number of
+groups and a confidence for each row.
 """
 
 import matplotlib.pyplot as plt

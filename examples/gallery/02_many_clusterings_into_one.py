@@ -1,7 +1,7 @@
 """Many clusterings into one.
 
 Thirty k-means runs on bootstrap samples of wine, with 2 to 13 clusters and a third of the labels missing. The
-consensus has its own number of clusters; the heat map shows how often two objects were put together, in its order.
+consensus finds the number of clusters. The heat map shows how often two objects were put together, ordered by cluster.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
-"""What the priors believe.
+"""Draws from the priors.
 
-Before any data: a mixture drawn from a Dirichlet process, the sticks it breaks, and how the number of clusters grows
-with the number of objects, under a Dirichlet process and under Pitman-Yor.
+Without any data: a mixture drawn from a Dirichlet process, the weights of a stick-breaking draw, and the growth of the
+number of clusters with the number of objects under a Dirichlet process and under Pitman-Yor.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
-"""Rows and columns grouped together.
+"""Groups of rows and columns.
 
-Yes/no answers of 40 people to 30 questions. The relational model groups both at once and says how sure it is of each
-number of groups.
+Yes/no answers of 40 people to 30 questions. The relational model groups people and questions at the same time, with a
+probability for each number of groups.
 """
 
 import matplotlib.pyplot as plt

@@ -1,6 +1,7 @@
-"""Groups that are shapes.
+"""Groups of any shape.
 
-Two moons have no centres. A graph of nearest neighbours follows them, and the gap in its spectrum gives their number.
+Two moons are not described by centers. A graph of nearest neighbors connects the points of each moon, and the gap in
+its spectrum gives the number of groups.
 """
 
 import matplotlib.pyplot as plt

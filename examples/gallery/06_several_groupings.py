@@ -1,7 +1,7 @@
 """One table, several groupings.
 
 Twenty columns in four views, three groups of rows in each. CrossCat finds which columns depend on each other (the
-blocks of the left picture) and groups the rows by each set of them; two of the groupings have nothing in common.
+blocks of the left picture) and groups the rows by each set of columns. Two of the groupings are independent.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
-"""A tree that says where to cut it.
+"""A tree with odds.
 
-Every merge of a Bayesian tree has odds: is this one group, or are these two? The tree is cut where they fall below one
-half; the coloured leaves are iris' species, which it did not see.
+Every merge of a Bayesian tree has odds for one group against two. The tree is cut where the odds are against a merge.
+The colors of the leaves are the species of iris, which were not used.
 """
 
 import matplotlib.pyplot as plt

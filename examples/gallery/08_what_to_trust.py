@@ -1,7 +1,7 @@
-"""What can I trust?
+"""Which results can be trusted?
 
-Three groups that touch. Hollow points lie between two groups: the model says so, row by row. The map shows who shares a
-group in how many draws, and the chains, which began from different sides, agree on the number.
+Three groups that touch. Hollow points are uncertain: they lie between two groups. The map shows the share of the draws
+in which two rows are in the same group, and the chains agree on the number of groups.
 """
 
 import matplotlib.pyplot as plt

@@ -1,12 +1,8 @@
-"""The commands as people run them: in a process of their own, on good files and bad ones."""
+"""The commands in processes of their own, on good files and bad ones."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -198,58 +194,6 @@ def test_version_and_help(capsys):
     assert capsys.readouterr().out.strip()[0].isdigit()
     assert main(["cluster", "--help"]) == 0
     assert "--kind" in capsys.readouterr().out
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_an_interrupt_keeps_what_was_found(folder):
-    command = [
-        "cluster",
-        "table.csv",
-        "--ignore",
-        "kind",
-        "--ignore",
-        "id",
-        "--draws",
-        "1000000",
-        "-o",
-        "cut",
-    ]
-    running = subprocess.Popen(
-        [*COMMAND, *command, "-q", "--json"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    time.sleep(1.0)
-    code = None
-    for _ in range(
-        60
-    ):  # the handler is there once the fit runs; an earlier signal ends the process with nothing
-        time.sleep(2.0)
-        if (folder / "cut").exists() or running.poll() is not None:
-            break
-        if _is_busy(running.pid):
-            running.send_signal(signal.SIGINT)
-            break
-    out, err = running.communicate(timeout=200)
-    code = running.returncode
-    print(out, err)
-    assert code == 130
-    if out:
-        assert json.loads(out)["interrupted"] and (folder / "cut" / "labels.csv").exists()
-        assert load(folder / "cut" / "model.npz").trace_ is not None
-    else:
-        assert "interrupted before" in err
-
-
-def _is_busy(pid):
-    """Whether the process has used some seconds of CPU: it is past its imports then."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return True
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > 8.0
 
 
 def test_blocks(folder):

@@ -33,7 +33,7 @@ def test_an_ellipse_is_two_standard_deviations_away_in_every_direction(points):
 
 
 def test_a_draw_wants_two_columns_and_as_many_labels(points):
-    with pytest.raises(ValueError, match="give two columns and a label a row"):
+    with pytest.raises(ValueError, match="give two columns and one label per row"):
         plot_draw(points, np.zeros(29, int))
 
 

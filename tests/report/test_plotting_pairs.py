@@ -49,24 +49,28 @@ def test_the_heat_map_is_the_coclustering_in_the_order_of_the_clusters(consensus
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [
         str(k) for k in np.unique(consensus.labels_)
     ]
-    small = plot_coclustering(consensus, size=10)
+    small = plot_coclustering(consensus, max_objects=10)
     assert small.images[0].get_array().shape == (10, 10) and small.get_title(loc="left") == "10 of 36 objects"
 
 
 def test_models_that_keep_no_labels_are_asked_for_them(ensemble):
     model = EvidenceAccumulation().fit(ensemble[1])
-    with pytest.raises(ValueError, match="EvidenceAccumulation says nothing about pairs by itself: pass X"):
+    with pytest.raises(
+        ValueError, match="EvidenceAccumulation does not store what co-clustering needs: pass X"
+    ):
         plot_coclustering(model)
     assert plot_coclustering(model, ensemble[1]).images[0].get_array().shape == (36, 36)
     with pytest.raises(NotFittedError):
         plot_coclustering(Consensus())
 
 
-def test_members_are_bars_from_the_heaviest(consensus):
+def test_members_are_bars_from_the_largest_weight(consensus):
     ax = plot_members(consensus)
     drawn = [bar.get_width() for bar in ax.containers[0]]
     np.testing.assert_allclose(drawn, np.sort(consensus.member_weights_)[::-1])
-    assert plot_members(consensus, most=3).get_title(loc="left") == "the heaviest 3 of 7 members"
+    assert (
+        plot_members(consensus, max_members=3).get_title(loc="left") == "the 3 largest weights of 7 members"
+    )
 
 
 def test_members_against_members(consensus, ensemble):
@@ -92,15 +96,15 @@ def test_confidence_by_object_goes_down_within_a_cluster(consensus):
 
 
 def test_traits_are_strengths_by_column_and_cluster(consensus, ensemble, model):
-    from partita.summaries import examine
+    from partita.summaries import summarize_clusters
 
     ax = plot_traits(model)
-    found = examine(model)
+    found = summarize_clusters(model)
     strengths = ax.images[0].get_array()
     for k in range(2):
         by_name = {trait.column: trait.strength for trait in found.traits[k]}
-        np.testing.assert_allclose(strengths[:, k], [by_name[name] for name, _ in found.telling])
-    assert (np.diff([value for _, value in found.telling]) <= 0).all()
+        np.testing.assert_allclose(strengths[:, k], [by_name[name] for name, _ in found.informative_columns])
+    assert (np.diff([value for _, value in found.informative_columns]) <= 0).all()
     with pytest.raises(ValueError, match="Consensus has no profiles_: pass X"):
         plot_traits(consensus)
     with pytest.raises(ValueError, match="X has 3 rows and the model was fitted to 36"):

@@ -31,7 +31,7 @@ def test_mixture_draw(ax):
     # the border lies at two standard deviations
     border = np.column_stack(ax.lines[0].get_data()) - draw.means[0]
     assert np.einsum("ni,ij,nj->n", border, np.linalg.inv(draw.covariances[0]), border) == pytest.approx(4.0)
-    with pytest.raises(ValueError, match="only two"):
+    with pytest.raises(ValueError, match="give a draw with two"):
         plot_mixture_draw(sample_dp_mixture(5, n_features=3, random_state=0), ax=ax)
 
 

@@ -6,13 +6,13 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from partita.report.pictures import MAX_POINTS, line, scatter
 
 from partita import LatentClass, Mixture
 from partita.dispatch import interpreted
 from partita.report import write_report
-from partita.report.pictures import MAX_POINTS, line, scatter
-from partita.summaries import compare, examine
-from partita.summaries.words import number, safe, shown
+from partita.summaries import compare, summarize_clusters
+from partita.summaries.formatting import number, one_line, safe
 
 NASTY = "<script>alert('x')</script>"
 LONG = "b" * 10_000
@@ -64,9 +64,9 @@ def page(model, frame, tmp_path_factory):
 def test_the_page_opens_with_the_answer(page):
     text = " ".join("".join(read(page)[1].text).split())
     answer = text[text.index("2 groups") :]
-    assert answer.startswith("2 groups (the number that was asked for) in 40 rows and 6 columns")
+    assert answer.startswith("2 groups (the requested number) in 40 rows and 6 columns")
     assert "adjusted Rand index is 1.00" in answer
-    assert answer.index("Worth knowing") < answer.index("How large the groups are")
+    assert answer.index("Notes:") < answer.index("Sizes of the groups")
     assert "Tall & wide" in text
 
 
@@ -123,24 +123,24 @@ def test_a_title_from_outside_is_escaped(model, tmp_path):
 def test_wrong_tables_and_truths_are_refused(model, frame, tmp_path):
     with pytest.raises(ValueError, match="39 rows and the model was fitted to 40"):
         write_report(model, tmp_path / "x.html", X=frame.iloc[:39])
-    with pytest.raises(ValueError, match="one group for each of 40 rows"):
+    with pytest.raises(ValueError, match="one group per row, 40 in all"):
         write_report(model, tmp_path / "x.html", truth=[1, 2])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_columns_that_differ_come_first(model):
-    found = examine(model)
+    found = summarize_clusters(model)
     for traits in found.traits:
         assert [t.column for t in traits][-1] == NASTY  # noise
         assert all(0 <= t.strength <= 1 for t in traits)
         assert {t.column for t in traits[:2]} <= {"height", "width", "answer", "flag", "visits"}
     assert found.sizes.tolist() == [20, 20]
-    assert found.telling[-1][0] == NASTY
+    assert found.informative_columns[-1][0] == NASTY
 
 
 def test_information_is_that_of_a_label_where_a_column_decides(model):
     # two groups of equal size, twelve standard deviations apart: one cell tells all there is to know
-    traits = {t.column: t.strength for t in examine(model).traits[0]}
+    traits = {t.column: t.strength for t in summarize_clusters(model).traits[0]}
     assert traits["width"] == pytest.approx(1.0, abs=0.02)
     assert traits[NASTY] < 0.1
 
@@ -169,7 +169,7 @@ def test_many_columns_rows_and_iterations_are_cut_and_it_says_so(tmp_path, fit):
     assert drawn < 5000 and svg.count(",") < 3000
     X = rng.normal(size=(6, 40))
     wide = fit(Mixture("gaussian", inference="em", n_clusters=2, n_init=1, max_iter=2), X)
-    assert "most telling of 40 columns" in write_report(wide, tmp_path / "wide.html").read_text(
+    assert "most informative of 40 columns" in write_report(wide, tmp_path / "wide.html").read_text(
         encoding="utf-8"
     )
 
@@ -182,9 +182,9 @@ def test_weights_empty_clusters_and_an_early_end_are_told(tmp_path, fit):
     )  # two sorts of rows: two clusters at most
     model = fit(LatentClass(4, n_init=1, max_iter=1, tol=0), X, sample_weight=w)
     content, _ = read(write_report(model, tmp_path / "w.html"))
-    assert "they stand for" in content and "sample_weight=" in content
-    assert "Of the 4 that were asked for" in content
-    assert "max_iter" in content[content.index("Worth knowing") : content.index("How large")]
+    assert "The sum of their weights is" in content and "sample_weight=" in content
+    assert "of the 4 requested groups" in content
+    assert "max_iter" in content[content.index("<p>Notes:") : content.index("Sizes of the groups")]
 
 
 def test_an_unfitted_model_is_refused(tmp_path):
@@ -194,7 +194,7 @@ def test_an_unfitted_model_is_refused(tmp_path):
 
 @pytest.mark.parametrize("text", ["\x00\x1b[31m", "\u202edesrever", "\ud800", "a\nb\tc", "é" * 500, ""])
 def test_odd_text_stays_on_one_line_and_can_be_written(text):
-    out = shown(text, 20)
+    out = one_line(text, 20)
     assert len(out) <= 20 and "\n" not in out and "\u202e" not in out
     out.encode("utf-8")
 

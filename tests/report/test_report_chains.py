@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pytest
+from partita.report.pictures import MAX_POINTS, chains
+from partita.report.sampled import counts_in_words
 
 from partita import Mixture
 from partita.dispatch import interpreted
 from partita.report import write_report
-from partita.report.pictures import MAX_POINTS, chains
-from partita.report.sampled import counts_in_words
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +32,14 @@ def test_the_verdict_is_said(page, sampled):
 
 
 def test_confidence_is_that_of_the_draws(page):
-    assert "is together with another row of its group" in page and "under the fitted model" not in page
-    assert "probability to sit with the rows of its cluster" in page
+    assert "is in the same group as another row of its group" in page and "under the fitted model" not in page
+    assert "mean probability to share a cluster with the rows of its cluster" in page
 
 
 def test_the_course_is_that_of_chains(page):
-    assert "Collapsed Gibbs sampling: 2 chains, 10 draws of each after 3 iterations of burn-in" in page
+    assert "Collapsed Gibbs sampling: 2 chains, 10 draws per chain after 3 iterations of burn-in" in page
     assert "The best start of" not in page and "lower bound" not in page
-    assert "before the data" in page
+    assert 'class="before"' in page
 
 
 def test_a_given_number_is_no_finding(fit, frame, tmp_path):

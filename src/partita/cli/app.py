@@ -1,4 +1,4 @@
-"""The commands as typer sees them: arguments in, one public function each, words or JSON out."""
+"""The commands and their options; each command calls one function and prints its outcome as text or JSON."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ import typer
 from partita._version import __version__
 from partita.cli import clustering, tools
 from partita.cli.output import Outcome, write_json
-
-__all__ = ["run"]
-
-INTERRUPTED = 130
+from partita.cli.progress import INTERRUPTED, INTERRUPTED_NOTE
 
 app = typer.Typer(
-    help="Probabilistic clustering: many clusterings into one, one table into many.",
+    help="Probabilistic clustering: consensus of many clusterings, and clusters, views and trees of one table.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -27,26 +24,30 @@ app = typer.Typer(
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder to write to.", show_default="NAME-partita")
 ]
-Json = Annotated[bool, typer.Option("--json", help="One line of JSON instead of words.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-Seed = Annotated[int, typer.Option(help="Seed of all randomness.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
+Seed = Annotated[int, typer.Option(help="Seed of the random numbers.")]
 Kinds = Annotated[
     list[str], typer.Option("--kind", "-k", help="column=kind: real, count, binary, categorical or ignore.")
 ]
 Clusters = Annotated[
-    int | None, typer.Option("--clusters", "-K", min=1, help="Their number, where it is known.")
+    int | None, typer.Option("--clusters", "-K", min=1, help="Number of clusters, if it is known.")
 ]
 Id = Annotated[str | None, typer.Option("--id", help="Column with the names of the rows.")]
-Truth = Annotated[str | None, typer.Option(help="Column with known classes, to compare with.")]
+Truth = Annotated[
+    str | None, typer.Option(help="Column with known classes; they are compared with the result.")
+]
 Ignore = Annotated[list[str], typer.Option(help="Column to leave out.")]
 Columns = Annotated[list[str], typer.Option("--column", "-c", help="Column to use (default: all).")]
-Separator = Annotated[str | None, typer.Option(help="Between cells of a text file (default: found out).")]
-Key = Annotated[str | None, typer.Option(help="Of an AnnData file: obs, or an entry of obsm or layers.")]
+Separator = Annotated[str | None, typer.Option(help="Separator of a text file (default: detected).")]
+Key = Annotated[str | None, typer.Option(help="In an AnnData file: obs, or an entry of obsm or layers.")]
 Table = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, npy or AnnData.")]
 
 
 @app.callback(invoke_without_command=True)
-def options(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
+def _show_version(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
     if version:
         print(__version__)
         raise typer.Exit
@@ -55,7 +56,7 @@ def options(version: Annotated[bool, typer.Option("--version", help="Show the ve
 @app.command()
 def consensus(
     labels: Annotated[
-        Path, typer.Argument(help="A column of labels for each clustering, a line for each object.")
+        Path, typer.Argument(help="File with one column of labels per clustering and one line per object.")
     ],
     method: Annotated[
         str, typer.Option(help=f"One of {', '.join(clustering.CONSENSUS_METHODS)}.")
@@ -72,10 +73,10 @@ def consensus(
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
-) -> int:
-    """One clustering from many, with its own number of clusters."""
-    reading = _reading(id, truth, ignore, column, separator, key)
-    return _say(
+) -> Outcome:
+    """Combine many clusterings of the same objects into one."""
+    reading = _reading_options(id, truth, ignore, column, separator, key)
+    return _print_outcome(
         clustering.consensus(
             labels,
             method=method,
@@ -99,8 +100,8 @@ def cluster(
     chains: Annotated[int, typer.Option(min=1)] = 4,
     draws: Annotated[int, typer.Option(min=1)] = 200,
     burn_in: Annotated[int, typer.Option(min=0)] = 100,
-    outliers: Annotated[bool, typer.Option("--outliers", help="Rows may belong to no group.")] = False,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds.")] = None,
+    outliers: Annotated[bool, typer.Option("--outliers", help="Allow rows that belong to no group.")] = False,
+    time_limit: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
     out: Out = None,
     id: Id = None,
     truth: Truth = None,
@@ -108,13 +109,13 @@ def cluster(
     column: Columns = [],  # noqa: B006
     separator: Separator = None,
     key: Key = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
-) -> int:
-    """Groups in a table with columns of any kind, and how sure they are."""
-    return _say(
+) -> Outcome:
+    """Cluster the rows of a table with columns of any kind, with probabilities."""
+    return _print_outcome(
         clustering.cluster(
             table,
             kinds=kind,
@@ -129,7 +130,7 @@ def cluster(
             seed=seed,
             jobs=jobs,
             quiet=quiet,
-            **_reading(id, truth, ignore, column, separator, key),
+            **_reading_options(id, truth, ignore, column, separator, key),
         ),
         json,
     )
@@ -140,7 +141,7 @@ def views(
     table: Table,
     kind: Kinds = [],  # noqa: B006
     overlapping: Annotated[
-        bool, typer.Option("--overlapping", help="A column may serve several views.")
+        bool, typer.Option("--overlapping", help="Allow columns that belong to several views.")
     ] = False,
     inference: Annotated[str | None, typer.Option(help="gibbs, vb or search.")] = None,
     chains: Annotated[int | None, typer.Option(min=1)] = None,
@@ -154,9 +155,9 @@ def views(
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
-) -> int:
-    """Several groupings of one table, each with its own columns."""
-    return _say(
+) -> Outcome:
+    """Find several groupings of the rows of one table, each with its own columns."""
+    return _print_outcome(
         clustering.views(
             table,
             kinds=kind,
@@ -167,7 +168,7 @@ def views(
             out=out,
             seed=seed,
             quiet=quiet,
-            **_reading(id, None, ignore, column, separator, key),
+            **_reading_options(id, None, ignore, column, separator, key),
         ),
         json,
     )
@@ -187,10 +188,12 @@ def tree(
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
-) -> int:
-    """A Bayesian tree of the rows, cut where its merges stop to pay."""
-    reading = _reading(id, truth, ignore, column, separator, key)
-    return _say(clustering.tree(table, kinds=kind, out=out, seed=seed, quiet=quiet, **reading), json)
+) -> Outcome:
+    """Build a Bayesian tree of the rows, cut where merging no longer improves the evidence."""
+    reading = _reading_options(id, truth, ignore, column, separator, key)
+    return _print_outcome(
+        clustering.tree(table, kinds=kind, out=out, seed=seed, quiet=quiet, **reading), json
+    )
 
 
 @app.command()
@@ -205,17 +208,18 @@ def blocks(
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
-) -> int:
-    """Rows and columns of a matrix grouped together."""
-    reading = _reading(id, None, ignore, column, separator, key)
-    return _say(clustering.blocks(table, out=out, seed=seed, quiet=quiet, **reading), json)
+) -> Outcome:
+    """Group the rows and the columns of a matrix at the same time."""
+    reading = _reading_options(id, None, ignore, column, separator, key)
+    return _print_outcome(clustering.blocks(table, out=out, seed=seed, quiet=quiet, **reading), json)
 
 
 @app.command()
 def ensemble(
     table: Table,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The label matrix: .csv, .tsv, .parquet, .arrow or .npy.")
+        Path,
+        typer.Option("--out", "-o", help="Label matrix to write: .csv, .tsv, .parquet, .arrow or .npy."),
     ],
     kind: Annotated[str, typer.Option(help="kmeans, subspaces, bootstrap, projections or mixed.")] = "kmeans",
     members: Annotated[int, typer.Option("--members", "-m", min=1)] = 20,
@@ -228,10 +232,10 @@ def ensemble(
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
-) -> int:
-    """Many clusterings of one table, as a label matrix."""
-    reading = _reading(id, None, ignore, column, separator, key)
-    return _say(
+) -> Outcome:
+    """Cluster one table many times and write the label matrix."""
+    reading = _reading_options(id, None, ignore, column, separator, key)
+    return _print_outcome(
         tools.ensemble(
             table, out, kind=kind, n_members=members, n_clusters=clusters, seed=seed, quiet=quiet, **reading
         ),
@@ -242,27 +246,31 @@ def ensemble(
 @app.command()
 def compare(
     first: Annotated[Path, typer.Argument(help="A file with labels.")],
-    second: Annotated[Path, typer.Argument(help="Another, of the same objects in the same order.")],
+    second: Annotated[
+        Path, typer.Argument(help="Another file with labels of the same objects in the same order.")
+    ],
     column: Annotated[
-        str | None, typer.Option(help="Column of the labels (default: cluster, or the last).")
+        str | None, typer.Option(help="Column of the labels (default: cluster, or the last column).")
     ] = None,
-    second_column: Annotated[str | None, typer.Option(help="In the second file, where it differs.")] = None,
+    second_column: Annotated[
+        str | None, typer.Option(help="Column of the labels in the second file, if it differs.")
+    ] = None,
     json: Json = False,
-) -> int:
-    """How far two clusterings agree."""
-    return _say(tools.compare(first, second, column=column, second_column=second_column), json)
+) -> Outcome:
+    """Compare two clusterings."""
+    return _print_outcome(tools.compare(first, second, column=column, second_column=second_column), json)
 
 
 @app.command()
 def report(
     model: Annotated[Path, typer.Argument(help="A folder that partita wrote, or a file written by save().")],
-    table: Annotated[Path | None, typer.Option(help="The table that was fitted.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The page to write.")] = None,
-    title: Annotated[str | None, typer.Option()] = None,
+    table: Annotated[Path | None, typer.Option(help="Table that was fitted.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write the report to.")] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
     json: Json = False,
-) -> int:
+) -> Outcome:
     """Write the report of a saved model."""
-    return _say(tools.report(model, table=table, out=out, title=title), json)
+    return _print_outcome(tools.report(model, table=table, out=out, title=title), json)
 
 
 @app.command()
@@ -271,9 +279,9 @@ def demo(
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
-) -> int:
-    """A tour: 600 visitors of a museum, from a table to a report."""
-    return _say(tools.demo(out, seed=seed, quiet=quiet), json)
+) -> Outcome:
+    """Cluster an example table, 600 visitors of a museum, and write the report."""
+    return _print_outcome(tools.demo(out, seed=seed, quiet=quiet), json)
 
 
 @app.command()
@@ -282,29 +290,33 @@ def warm(
         list[str], typer.Option(help="Only for tables of this kind: real, categorical or count.")
     ] = [],  # noqa: B006
     json: Json = False,
-) -> int:
-    """Compile the usual models once, so that first fits are quick."""
-    return _say(tools.warm(kind), json)
+) -> Outcome:
+    """Compile the usual models, so that the first fit of a table is fast."""
+    return _print_outcome(tools.warm(kind), json)
 
 
-# ---- around them -------------------------------------------------------------------------------------------------
+# ---- running a command ---------------------------------------------------------------------------------------------
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run a command; returns the exit code. Faults of the command line itself are told by click, with exit code 2."""
+    """Run a command; returns the exit code. Errors in the arguments are printed by click, with exit code 2."""
     try:
-        code = app(args=arguments, standalone_mode=False)
-    except Exception as error:  # click's own, which typer may bring along under another name
+        result = app(args=arguments, standalone_mode=False)
+    except Exception as error:  # click's own exceptions, which typer may have vendored under another name
         if type(error).__name__ == "Abort":
             raise KeyboardInterrupt from None
         if not (hasattr(error, "show") and hasattr(error, "exit_code")):
             raise
         error.show()
         return error.exit_code
-    return code if isinstance(code, int) else 0
+    if isinstance(result, Outcome):
+        return INTERRUPTED if result.interrupted else 0
+    if result == INTERRUPTED:  # some versions of typer turn the interrupt into this exit code
+        raise KeyboardInterrupt
+    return result if isinstance(result, int) else 0
 
 
-def _reading(
+def _reading_options(
     id: str | None,
     truth: str | None,
     ignore: list[str],
@@ -324,17 +336,18 @@ def _reading(
     }
 
 
-def _say(outcome: Outcome, json: bool) -> int:
+def _print_outcome(outcome: Outcome, json: bool) -> Outcome:
     if json:
         print(write_json(outcome))
     else:
+        if outcome.interrupted:
+            print(INTERRUPTED_NOTE)
         print(outcome.words)
         if "kinds" in outcome.figures:
-            print(f"Columns read as {outcome.figures['kinds']} (--kind column=kind changes it).")
-        for path, what in outcome.files.items():
-            print(f"  {path:40} {what}")
+            print(f"Columns are read as {outcome.figures['kinds']} (change this with --kind column=kind).")
+        for path, content in outcome.files.items():
+            print(f"  {path:40} {content}")
     for note in outcome.notes:
-        if note in outcome.words:
-            continue
-        print(f"note: {note}", file=sys.stderr)
-    return INTERRUPTED if outcome.interrupted else 0
+        if note not in outcome.words and note != INTERRUPTED_NOTE:
+            print(f"note: {note}", file=sys.stderr)
+    return outcome

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from partita.cli.output import Outcome, describe, in_words, write_columns
-from partita.cli.progress import Watch
-from partita.cli.sources import InputTable, kinds_of, open_table, shown_kinds, some_names
-from partita.summaries.words import count
-
-__all__ = ["CONSENSUS_METHODS", "as_labels", "blocks", "cluster", "consensus", "tree", "views", "write_page"]
+from partita.cli.output import Outcome, clustering_figures, clustering_sentences, write_columns
+from partita.cli.progress import INTERRUPTED_NOTE, FitMonitor
+from partita.cli.sources import InputTable, join_names, kinds_by_column, list_kinds, open_table
+from partita.summaries.formatting import count
 
 CONSENSUS_METHODS = {
     "consensus": "Consensus",
@@ -33,7 +31,7 @@ CONSENSUS_METHODS = {
     "mcla": "MCLA",
     "modularity": "BipartiteModularity",
 }
-MODEL, SOURCE, LABELS, REPORT = "model.npz", "source.json", "labels.csv", "report.html"
+MODEL_FILE, SOURCE_FILE, LABELS_FILE, REPORT_FILE = "model.npz", "source.json", "labels.csv", "report.html"
 
 
 def consensus(
@@ -47,23 +45,24 @@ def consensus(
     quiet: bool = False,
     **reading: Any,
 ) -> Outcome:
-    """One clustering from many: a file with a column of labels for each clustering, a line for each object.
+    """Combine the clusterings in a file into one.
 
     Parameters
     ----------
     path : str or path
-        The label matrix; empty cells and -1 are missing labels.
-    method : str
+        The label matrix: one column of labels per clustering, one line per object. Empty cells are missing labels.
+    method : str, default="consensus"
         One of `CONSENSUS_METHODS`.
-    n_clusters : int, optional
-        The number of clusters, where it is known.
-    noise : {"missing", "cluster", "singletons"}
+    n_clusters : int, default=None
+        The number of clusters, if it is known.
+    noise : {"missing", "cluster", "singletons"}, default="missing"
         What the label -1 means.
-    out : path, optional
-        Folder to write to; by default ``<name of the file>-partita``.
-    seed : int
-    quiet : bool
-        No progress.
+    out : path, default=None
+        Folder to write to; None means ``<name of the file>-partita``.
+    seed : int, default=0
+        Seed of the random numbers.
+    quiet : bool, default=False
+        Whether to print no progress.
     **reading
         Options of :func:`partita.cli.sources.open_table`.
 
@@ -77,19 +76,18 @@ def consensus(
         raise ValueError(f"no method {method!r}; there are {', '.join(CONSENSUS_METHODS)}")
     table = open_table(path, **reading)
     cls = getattr(partita, CONSENSUS_METHODS[method])
+    known = cls().get_params()
     options: dict[str, Any] = {"noise": noise}
     if n_clusters is not None:
-        if "n_clusters" not in cls().get_params():
+        if "n_clusters" not in known:
             raise ValueError(f"{method} finds its own number of clusters: leave --clusters out")
         options["n_clusters"] = n_clusters
-    if "random_state" in cls().get_params():
+    if "random_state" in known:
         options["random_state"] = seed
-    columns = {name: as_labels(values) for name, values in table.columns.items()}
-    with Watch("start", quiet=quiet) as watch:
-        if "callback" in cls().get_params():
-            options["callback"] = watch
-        model = _fit(cls(**options), columns)
-    return _finish("consensus", model, table, out, watch, noun="object", X=columns)
+    model = cls(**options)
+    labels = {name: as_labels(values) for name, values in table.columns.items()}
+    interrupted = fit_with_progress(model, labels, run_name="start", quiet=quiet)
+    return _write_clustering("consensus", model, labels, table, out, interrupted, noun="object")
 
 
 def cluster(
@@ -109,26 +107,30 @@ def cluster(
     quiet: bool = False,
     **reading: Any,
 ) -> Outcome:
-    """Groups of the rows of a table with columns of any kind, and how sure they are (:class:`partita.Mixture`).
+    """Cluster the rows of a table with columns of any kind (:class:`partita.Mixture`).
 
     Parameters
     ----------
     path : str or path
-    kinds : sequence of str
+        The table.
+    kinds : sequence of str, default=()
         ``"column=kind"``; the kinds of the other columns are inferred.
-    n_clusters : int, optional
-        The number of groups, where it is known.
-    inference : {"gibbs", "subclusters", "vb", "cvb", "em"}
-    n_chains, n_draws, burn_in : int
-        Of the chains.
-    outliers : bool
+    n_clusters : int, default=None
+        The number of groups, if it is known.
+    inference : {"gibbs", "subclusters", "vb", "cvb", "em"}, default="gibbs"
+    n_chains : int, default=4
+    n_draws : int, default=200
+        Draws per chain.
+    burn_in : int, default=100
+        Iterations of each chain before its first draw.
+    outliers : bool, default=False
         Whether rows may belong to no group.
-    time_limit : float, optional
+    time_limit : float, default=None
         Seconds.
     out, seed, quiet, **reading
         As in :func:`consensus`.
-    jobs : int, optional
-        Threads.
+    jobs : int, default=None
+        Number of threads.
 
     Returns
     -------
@@ -138,20 +140,19 @@ def cluster(
 
     table = open_table(path, **reading)
     options: dict[str, Any] = {"n_clusters": n_clusters, "inference": inference, "time_limit": time_limit}
-    if inference in ("gibbs", "subclusters"):
+    samples = inference in ("gibbs", "subclusters")
+    if samples:
         options |= {"n_chains": n_chains, "n_draws": n_draws, "burn_in": burn_in, "noise": outliers}
-    total = burn_in + n_draws if inference in ("gibbs", "subclusters") else None
-    with Watch("chain" if total else "start", total, quiet) as watch:
-        model = Mixture(
-            kinds=kinds_of(kinds, table),
-            callback=watch,
-            keep_partial=True,
-            random_state=seed,
-            n_jobs=jobs,
-            **options,
-        )
-        _fit(model, table.columns)
-    return _finish("cluster", model, table, out, watch, X=table.columns)
+    model = Mixture(kinds=kinds_by_column(kinds, table), random_state=seed, n_jobs=jobs, **options)
+    X = table.typed(model.kinds)
+    interrupted = fit_with_progress(
+        model,
+        X,
+        run_name="chain" if samples else "start",
+        total=burn_in + n_draws if samples else None,
+        quiet=quiet,
+    )
+    return _write_clustering("cluster", model, X, table, out, interrupted)
 
 
 def views(
@@ -167,17 +168,19 @@ def views(
     quiet: bool = False,
     **reading: Any,
 ) -> Outcome:
-    """Several groupings of one table, each with its own columns (CrossCat, or views that share columns).
+    """Find several groupings of the rows of one table, each with its own columns.
 
     Parameters
     ----------
     path, kinds, out, seed, quiet, **reading
         As in :func:`cluster`.
-    overlapping : bool
-        Whether a column may serve several views (:class:`partita.OverlappingViews`).
-    inference : str, optional
-        Of :class:`partita.CrossCat`.
-    n_chains, n_draws : int, optional
+    overlapping : bool, default=False
+        Whether a column may belong to several views (:class:`partita.OverlappingViews` instead of
+        :class:`partita.CrossCat`).
+    inference : str, default=None
+        As in the estimator; None means its default.
+    n_chains, n_draws : int, default=None
+        As in the estimator; None means its default.
 
     Returns
     -------
@@ -189,14 +192,11 @@ def views(
     cls = partita.OverlappingViews if overlapping else partita.CrossCat
     given = {"inference": inference, "n_chains": n_chains, "n_draws": n_draws}
     model = cls(random_state=seed, **{name: value for name, value in given.items() if value is not None})
-    known = model.get_params()
-    if "kinds" in known:
-        model.set_params(kinds=kinds_of(kinds, table))
-    with Watch(quiet=quiet) as watch:
-        if "callback" in known:
-            model.set_params(callback=watch)
-        _fit(model, table.columns)
-    return _finish_views(model, table, out, watch)
+    declared = kinds_by_column(kinds, table)
+    if "kinds" in model.get_params():
+        model.set_params(kinds=declared)
+    interrupted = fit_with_progress(model, table.columns, quiet=quiet)
+    return _write_views(model, table, out, interrupted)
 
 
 def tree(
@@ -208,7 +208,9 @@ def tree(
     quiet: bool = False,
     **reading: Any,
 ) -> Outcome:
-    """A tree of the rows whose merges have odds (:class:`partita.BayesianTree`), cut where they fall below one half.
+    """Build a tree of the rows whose merges have odds, and cut it where they are against a merge.
+
+    The estimator is :class:`partita.BayesianTree`.
 
     Parameters
     ----------
@@ -222,12 +224,10 @@ def tree(
     from partita import BayesianTree
 
     table = open_table(path, **reading)
-    model = BayesianTree(kinds=kinds_of(kinds, table))
-    if "random_state" in model.get_params():
-        model.set_params(random_state=seed)
-    with Watch(quiet=quiet) as watch:
-        _fit(model, table.columns)
-    return _finish("tree", model, table, out, watch, X=table.columns)
+    model = BayesianTree(kinds=kinds_by_column(kinds, table), random_state=seed)
+    X = table.typed(model.kinds)
+    interrupted = fit_with_progress(model, X, quiet=quiet)
+    return _write_clustering("tree", model, X, table, out, interrupted)
 
 
 def blocks(
@@ -238,7 +238,7 @@ def blocks(
     quiet: bool = False,
     **reading: Any,
 ) -> Outcome:
-    """Rows and columns grouped together (:class:`partita.RelationalBlocks`); all cells of one kind.
+    """Group the rows and the columns of a matrix (:class:`partita.RelationalBlocks`); all cells are of one kind.
 
     Parameters
     ----------
@@ -254,76 +254,95 @@ def blocks(
     table = open_table(path, **reading)
     matrix = table.matrix()
     model = RelationalBlocks(random_state=seed)
-    with Watch(quiet=quiet) as watch:
-        if "callback" in model.get_params():
-            model.set_params(callback=watch)
-        _fit(model, matrix)
+    interrupted = fit_with_progress(model, matrix, quiet=quiet)
     rows, columns = np.asarray(model.row_labels_), np.asarray(model.column_labels_)
     K, L = len(np.unique(rows)), len(np.unique(columns))
     words = f"{count(K, 'group')} of {len(rows)} rows and {count(L, 'group')} of {len(columns)} columns."
     figures = {"method": "RelationalBlocks", "n_row_clusters": K, "n_column_clusters": L}
-    folder = _folder(out, table)
+    folder = _make_folder(out, table)
+    write_columns(folder / "rows.csv", {"row": _row_names(table), "group": rows})
+    write_columns(folder / "columns.csv", {"column": np.array(list(table.columns)), "group": columns})
     files = {
         str(folder / "rows.csv"): "the group of each row",
-        str(folder / "columns.csv"): "and of each column",
+        str(folder / "columns.csv"): "the group of each column",
     }
-    write_columns(folder / "rows.csv", {"row": _names(table), "group": rows})
-    write_columns(folder / "columns.csv", {"column": np.array(list(table.columns)), "group": columns})
-    files |= _save(model, folder, table, "blocks")
-    files |= write_page(model, folder / REPORT, matrix, table)
-    return Outcome(words, figures, files, _notes(model, table), watch.stopped)
+    files |= _save_model(model, folder, table, "blocks", interrupted)
+    files |= write_page(_context(model, matrix, table), folder / REPORT_FILE, table.path.name)
+    return Outcome(words, figures, files, _notes(model, table), interrupted)
 
 
-# ---- what they share ---------------------------------------------------------------------------------------------
+# ---- fitting and writing, for all commands -------------------------------------------------------------------------
 
 
-def _fit(model: Any, X: Any) -> Any:
-    """Fit without Python's warnings: what they say is in the fit report, and is shown from there."""
-    with warnings.catch_warnings():
+def fit_with_progress(
+    model: Any, X: Any, *, run_name: str = "chain", total: int | None = None, quiet: bool = False
+) -> bool:
+    """Fit and show the progress; returns whether Ctrl-C ended the fit early.
+
+    Estimators that have both `callback` and `keep_partial` stop after the current iteration and keep their result.
+    In all others Ctrl-C raises KeyboardInterrupt. Python's warnings are not shown: the fit report has them.
+    """
+    parameters = model.get_params()
+    can_stop = "callback" in parameters and "keep_partial" in parameters
+    task = f"fitting {type(model).__name__}"
+    with FitMonitor(task, run_name, total, quiet, can_stop=can_stop) as monitor, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(X)
+        if "callback" in parameters:
+            model.set_params(callback=monitor)
+        model.fit(X)
+    if "callback" in parameters:
+        model.set_params(callback=None)
+    if monitor.stopped:
+        model.fit_report_.add("interrupted", INTERRUPTED_NOTE, level="warning")
+    return monitor.stopped
 
 
 def as_labels(values: np.ndarray) -> np.ndarray:
-    """Labels of one member: whole numbers are integers again, so that -1 keeps its meaning; holes are None."""
+    """Labels of one clustering: whole numbers become integers, so that -1 keeps its meaning; missing ones are None."""
     if values.dtype.kind != "f":
         return values
     seen = ~np.isnan(values)
     if (values[seen] != np.rint(values[seen])).any():
         raise ValueError(
-            "a label is a name or a whole number, and there are fractions: leave columns that are no clusterings out "
-            "with --ignore, or use `partita cluster` for a table of measurements"
+            "labels must be names or whole numbers, and there are fractions: leave columns that are not clusterings "
+            "out with --ignore, or use `partita cluster` for a table of measurements"
         )
     labels = np.full(len(values), None, dtype=object)
     labels[seen] = values[seen].astype(np.int64).tolist()
     return labels if not seen.all() else values.astype(np.int64)
 
 
-def _finish(
-    command: str, model: Any, table: InputTable, out: Any, watch: Watch, *, noun: str = "row", X: Any = None
-) -> Outcome:
-    figures = describe(model, X)
-    words = in_words(model, table.n_rows, noun, X)
-    if table.truth is not None:
-        from partita.metrics import adjusted_rand
+def _context(model: Any, X: Any, table: InputTable) -> Any:
+    from partita.report.context import build_context
 
-        figures["adjusted_rand"] = adjusted_rand(table.truth, model.labels_, missing="drop")
-        words += f" Against the known classes the adjusted Rand index is {figures['adjusted_rand']:.2f}."
-    folder = _folder(out, table)
-    labels = {noun: _names(table), "cluster": model.labels_}
+    return build_context(model, X, truth=table.truth, names=table.names)
+
+
+def _write_clustering(
+    command: str,
+    model: Any,
+    X: Any,
+    table: InputTable,
+    out: str | Path | None,
+    interrupted: bool,
+    noun: str = "row",
+) -> Outcome:
+    context = _context(model, X, table)
+    folder = _make_folder(out, table)
+    labels = {noun: _row_names(table), "cluster": model.labels_}
     if hasattr(model, "confidence_"):
         labels["confidence"] = np.asarray(model.confidence_)
-    write_columns(folder / LABELS, labels)
-    files = {str(folder / LABELS): f"the cluster of each {noun} and how sure it is"}
-    files |= _save(model, folder, table, command)
-    files |= write_page(model, folder / REPORT, X, table)
-    kinds = shown_kinds(model.schema_) if command != "consensus" else ""
-    return Outcome(
-        words, figures | ({"kinds": kinds} if kinds else {}), files, _notes(model, table), watch.stopped
-    )
+    write_columns(folder / LABELS_FILE, labels)
+    files = {str(folder / LABELS_FILE): f"the cluster and the confidence of each {noun}"}
+    files |= _save_model(model, folder, table, command, interrupted)
+    files |= write_page(context, folder / REPORT_FILE, table.path.name)
+    figures = clustering_figures(context)
+    if command != "consensus":
+        figures["kinds"] = list_kinds(model.schema_)
+    return Outcome(clustering_sentences(context), figures, files, _notes(model, table), interrupted)
 
 
-def _finish_views(model: Any, table: InputTable, out: Any, watch: Watch) -> Outcome:
+def _write_views(model: Any, table: InputTable, out: str | Path | None, interrupted: bool) -> Outcome:
     labels, members = np.asarray(model.view_labels_), np.asarray(model.feature_views_)
     names = np.array(list(table.columns), dtype=object)
     lines, alone = [], []
@@ -333,65 +352,62 @@ def _finish_views(model: Any, table: InputTable, out: Any, watch: Watch) -> Outc
         K = len(np.unique(labels[:, v]))
         views.append({"n_clusters": K, "columns": own})
         if K > 1:
-            lines.append(f"  view {v + 1}: {K} groups by {some_names(own)}")
+            lines.append(f"  view {v + 1}: {K} groups by {join_names(own)}")
         else:
             alone += own
     if alone:
-        lines.append(f"  on their own, telling no rows apart: {some_names(alone)}")
+        lines.append(f"  columns without groups of rows: {join_names(alone)}")
     n_views = sum(view["n_clusters"] > 1 for view in views)
     words = "\n".join([f"{count(n_views, 'view')} of {table.n_rows} rows and {len(names)} columns.", *lines])
-    folder = _folder(out, table)
-    of_rows = {"row": _names(table)} | {f"view_{v + 1}": labels[:, v] for v in range(labels.shape[1])}
+    folder = _make_folder(out, table)
+    of_rows = {"row": _row_names(table)} | {f"view_{v + 1}": labels[:, v] for v in range(labels.shape[1])}
     of_columns = {"column": names} | {f"view_{v + 1}": members[:, v] for v in range(labels.shape[1])}
-    write_columns(folder / LABELS, of_rows)
+    write_columns(folder / LABELS_FILE, of_rows)
     write_columns(folder / "columns.csv", of_columns)
     files = {
-        str(folder / LABELS): "the cluster of each row in each view",
-        str(folder / "columns.csv"): "how surely each column belongs to each view",
+        str(folder / LABELS_FILE): "the cluster of each row in each view",
+        str(folder / "columns.csv"): "the probability of each column in each view",
     }
-    files |= _save(model, folder, table, "views")
-    files |= write_page(model, folder / REPORT, table.columns, table)
+    files |= _save_model(model, folder, table, "views", interrupted)
+    files |= write_page(_context(model, table.columns, table), folder / REPORT_FILE, table.path.name)
     figures: dict[str, Any] = {"method": type(model).__name__, "n_views": n_views, "views": views}
     if hasattr(model, "schema_"):
-        figures["kinds"] = shown_kinds(model.schema_)
-    return Outcome(words, figures, files, _notes(model, table), watch.stopped)
+        figures["kinds"] = list_kinds(model.schema_)
+    return Outcome(words, figures, files, _notes(model, table), interrupted)
 
 
-def write_page(
-    model: Any, path: Path, X: Any, table: InputTable | None, title: str | None = None
-) -> dict[str, str]:
-    """The report, and what it is."""
-    from partita.report import write_report
+def write_page(context: Any, path: Path, title: str | None) -> dict[str, str]:
+    """Write the report; returns its path with what it holds."""
+    from partita.report.page import write_context
 
-    if table is None:
-        write_report(model, path, X=X, title=title)
-    else:
-        write_report(model, path, X=X, title=title or table.path.name, truth=table.truth, names=table.names)
-    return {str(path): "the whole story: open it in a browser"}
+    write_context(context, path, title)
+    return {str(path): "the report: open it in a browser"}
 
 
-def _folder(out: Any, table: InputTable) -> Path:
+def _make_folder(out: str | Path | None, table: InputTable) -> Path:
     folder = Path(out) if out else table.path.with_name(f"{table.path.name.split('.')[0]}-partita")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def _names(table: InputTable) -> np.ndarray:
+def _row_names(table: InputTable) -> np.ndarray:
     return np.arange(table.n_rows) if table.names is None else table.names
 
 
-def _save(model: Any, folder: Path, table: InputTable, command: str) -> dict[str, str]:
-    if "callback" in model.get_params():
-        model.set_params(callback=None)
-    model.save(folder / MODEL)
-    source: dict[str, Any] = {
+def _save_model(
+    model: Any, folder: Path, table: InputTable, command: str, interrupted: bool
+) -> dict[str, str]:
+    model.save(folder / MODEL_FILE)
+    source = {
         "command": command,
         "file": str(table.path.resolve()),
         "columns": list(table.columns),
+        "id": table.id_column,
+        "truth": table.truth_column,
+        "interrupted": interrupted,
     }
-    source |= {"id": table.id_column, "truth": table.truth_column}
-    (folder / SOURCE).write_text(json.dumps(source, indent=1) + "\n", encoding="utf-8")
-    return {str(folder / MODEL): "the model; partita.load() reads it"}
+    (folder / SOURCE_FILE).write_text(json.dumps(source, indent=1) + "\n", encoding="utf-8")
+    return {str(folder / MODEL_FILE): "the model; partita.load() reads it"}
 
 
 def _notes(model: Any, table: InputTable) -> list[str]:

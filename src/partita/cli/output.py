@@ -1,4 +1,4 @@
-"""What a command leaves behind: words or JSON on standard output, files in a folder."""
+"""What a command prints and writes: sentences or JSON on standard output, tables of columns in files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,9 @@ import numpy as np
 from partita.files import write_atomically
 from partita.table import FileError
 
-__all__ = ["Outcome", "describe", "in_words", "n_uncertain", "write_columns", "write_json"]
-
-UNCERTAIN = 0.8
-
 
 class Outcome(NamedTuple):
-    """What a command found."""
+    """The result of a command."""
 
     words: str
     figures: dict[str, Any]
@@ -28,49 +24,67 @@ class Outcome(NamedTuple):
     interrupted: bool = False
 
 
-def in_words(model: Any, n_objects: int, noun: str = "row", X: Any = None) -> str:
-    """The answer in a sentence or two."""
-    from partita.report.sampled import counts_in_words
-    from partita.summaries.words import count
+def clustering_sentences(context: Any) -> str:
+    """Number of groups, uncertain objects and diagnostics of the chains, in one to three sentences.
 
+    Parameters
+    ----------
+    context : ReportContext
+        From :func:`partita.report.context.build_context`.
+    """
+    from partita.summaries.counts import counts_in_words
+    from partita.summaries.formatting import count
+
+    model = context.model
     summary = getattr(model, "summary_", None)
     if isinstance(summary, str):
-        return summary
-    known = getattr(model, "n_clusters_posterior_", None)
-    chances = f", {counts_in_words(known)}" if known and getattr(model, "n_clusters", None) is None else ""
-    unsure = n_uncertain(model, X)
-    sure = (
-        ""
-        if unsure is None
-        else f"; {unsure:,} of {count(n_objects, noun)} {'is' if unsure == 1 else 'are'} uncertain"
-    )
-    words = f"{count(model.n_clusters_, 'group')}{chances}{sure}."
+        return summary + _agreement_sentence(context)
+    posterior = getattr(model, "n_clusters_posterior_", None)
+    words = count(model.n_clusters_, "group")
+    if posterior and getattr(model, "n_clusters", None) is None:
+        words += f", {counts_in_words(posterior)}"
+    uncertain = n_uncertain(context)
+    if uncertain is not None:
+        of_all = count(context.clusters.n_rows, context.noun)
+        words += f"; {uncertain:,} of {of_all} {'is' if uncertain == 1 else 'are'} uncertain"
     diagnosis = getattr(getattr(model, "diagnostics_", None), "sentence", "")
-    return f"{words} {diagnosis}".strip()
+    return f"{words}. {diagnosis}".strip() + _agreement_sentence(context)
 
 
-def n_uncertain(model: Any, X: Any = None) -> int | None:
-    """How many objects are uncertain, by the rule of the report; None where that is not known of all of them."""
-    from partita.summaries import doubts, pair_map
+def _agreement_sentence(context: Any) -> str:
+    if context.agreement is None:
+        return ""
+    return f" The adjusted Rand index with the known classes is {context.agreement.adjusted_rand:.2f}."
 
-    found = doubts(model, pair_map(model, X), UNCERTAIN)
+
+def n_uncertain(context: Any) -> int | None:
+    """Number of uncertain objects; None if not all objects were examined."""
+    found = context.clusters.uncertainty
     return int(found.uncertain.sum()) if found is not None and found.complete else None
 
 
-def describe(model: Any, X: Any = None) -> dict[str, Any]:
-    """The figures of a clustering, for machines."""
-    labels = np.asarray(model.labels_)
+def clustering_figures(context: Any) -> dict[str, Any]:
+    """The numbers of a clustering, for programs.
+
+    Parameters
+    ----------
+    context : ReportContext
+        From :func:`partita.report.context.build_context`.
+    """
+    model, labels = context.model, np.asarray(context.model.labels_)
     figures = {
         "method": type(model).__name__,
         "n_objects": len(labels),
         "n_clusters": int(model.n_clusters_),
         "sizes": np.bincount(labels[labels >= 0]).tolist(),
         "n_outside": int((labels < 0).sum()),
-        "n_uncertain": n_uncertain(model, X),
+        "n_uncertain": n_uncertain(context),
     }
-    known = getattr(model, "n_clusters_posterior_", None)
-    if isinstance(known, dict):
-        figures["n_clusters_posterior"] = {str(K): round(float(p), 6) for K, p in known.items()}
+    posterior = getattr(model, "n_clusters_posterior_", None)
+    if isinstance(posterior, dict):
+        figures["n_clusters_posterior"] = {str(K): round(float(p), 6) for K, p in posterior.items()}
+    if context.agreement is not None:
+        figures["adjusted_rand"] = context.agreement.adjusted_rand
     return figures
 
 
@@ -105,7 +119,7 @@ def _write_arrow(path: Path, ending: str, columns: dict[str, Any]) -> None:
         import pyarrow
         from pyarrow import feather, parquet
     except ImportError:
-        raise FileError(f'{path.name}: pyarrow writes this format: pip install "partita[io]"') from None
+        raise FileError(f'{path.name}: this format needs pyarrow: pip install "partita[io]"') from None
     table = pyarrow.table({name: pyarrow.array(np.asarray(values)) for name, values in columns.items()})
     if ending in (".parquet", ".pq"):
         parquet.write_table(table, path)
@@ -114,7 +128,7 @@ def _write_arrow(path: Path, ending: str, columns: dict[str, Any]) -> None:
 
 
 def write_json(outcome: Outcome) -> str:
-    """Everything that a program may want to know, in one line of JSON."""
+    """The outcome as one line of JSON."""
     return json.dumps(
         {
             **outcome.figures,

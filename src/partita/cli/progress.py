@@ -1,7 +1,8 @@
-"""Progress of a fit on standard error, and a first Ctrl-C that asks it to stop."""
+"""Progress of a fit on standard error, and what Ctrl-C does while a fit runs."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -9,39 +10,62 @@ import time
 from types import FrameType
 from typing import Any
 
-__all__ = ["Watch"]
-
 SECONDS_BETWEEN_LINES = 10.0
+INTERRUPTED = 130  # exit code of a command that Ctrl-C ended, as in shells
+INTERRUPTED_NOTE = "Interrupted by Ctrl-C: this is the result so far."
 
 
-class Watch:
-    """A callback for fits: shows where they are, and stops them after a Ctrl-C.
+class FitMonitor:
+    """A callback for fits that shows their progress and stops them after Ctrl-C.
 
-    In a terminal there is a bar for each chain or start; elsewhere a line every ten seconds. The first Ctrl-C lets the
-    running iteration end and keeps what was found; the second one ends at once.
+    In a terminal each chain, start or member has a progress bar; elsewhere a line is printed every ten seconds.
+
+    A fit that can be stopped ends after its current iteration when Ctrl-C is pressed, and its result is kept; a second
+    Ctrl-C ends the process at once. A fit that cannot be stopped is left to Python: Ctrl-C raises KeyboardInterrupt.
 
     Parameters
     ----------
-    what : str
-        Name of one chain, start or member: "chain".
-    total : int, optional
-        Iterations of each, where that is known.
-    quiet : bool
-        Show nothing (a Ctrl-C still stops).
+    task : str
+        What is done, for the line that is printed first: "fitting Mixture".
+    run_name : str, default="chain"
+        What one run of the fit is called: chain, start or member.
+    total : int, default=None
+        Number of iterations of each run, if it is known.
+    quiet : bool, default=False
+        Whether to print no progress. Ctrl-C works all the same.
+    can_stop : bool, default=True
+        Whether the fit ends early, with a result, when this callback returns True.
     """
 
-    def __init__(self, what: str = "chain", total: int | None = None, quiet: bool = False) -> None:
-        self.what, self.total, self.quiet = what, total, quiet
-        self.stopped = False
+    def __init__(
+        self,
+        task: str,
+        run_name: str = "chain",
+        total: int | None = None,
+        quiet: bool = False,
+        *,
+        can_stop: bool = True,
+    ) -> None:
+        self.task, self.run_name, self.total, self.quiet, self.can_stop = (
+            task,
+            run_name,
+            total,
+            quiet,
+            can_stop,
+        )
+        self.stopped = False  # whether the fit was told to stop
+        self._stop_requested = False
         self._bars: Any = None
         self._tasks: dict[int, Any] = {}
         self._lock = threading.Lock()
         self._last_line = time.monotonic()
-        self._before: Any = None
+        self._previous_handler: Any = None
 
-    def __enter__(self) -> Watch:
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._interrupt)
+    def __enter__(self) -> FitMonitor:
+        if self.can_stop and threading.current_thread() is threading.main_thread():
+            self._previous_handler = signal.signal(signal.SIGINT, self._interrupt)
+        if not self.quiet:
+            print(f"partita: {self.task}", file=sys.stderr, flush=True)
         if not self.quiet and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -60,20 +84,29 @@ class Watch:
     def __exit__(self, *exception: object) -> None:
         if self._bars is not None:
             self._bars.stop()
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        if self._previous_handler is not None:
+            signal.signal(signal.SIGINT, self._previous_handler)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self.stopped:
-            raise KeyboardInterrupt
-        self.stopped = True
-        print("partita: stopping after this iteration (Ctrl-C again: at once)", file=sys.stderr)
+        if self._stop_requested:
+            if self._bars is not None:
+                self._bars.console.show_cursor(True)
+            print("partita: interrupted; nothing was written", file=sys.stderr, flush=True)
+            # An exception would have to wait for the chains that run in other threads. Nothing is being written yet.
+            os._exit(INTERRUPTED)
+        self._stop_requested = True
+        print(
+            "partita: stopping after the current iteration (press Ctrl-C again to end at once)",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def __call__(self, progress: Any) -> bool:
-        """Called by a fit after each iteration; True asks it to stop."""
+        """Show the progress; True asks the fit to stop. Fits call this after each iteration."""
         if not self.quiet:
             with self._lock:
                 self._show(progress)
+        self.stopped = self.stopped or self._stop_requested
         return self.stopped
 
     def _show(self, progress: Any) -> None:
@@ -83,12 +116,12 @@ class Watch:
         else:
             index, done, total = progress.run, progress.iteration, self.total
             state = f"K = {progress.n_clusters}, log joint {progress.objective:.1f}"
-        name = f"{self.what} {index + 1}"
+        name = f"{self.run_name} {index + 1}"
         if self._bars is not None:
             if index not in self._tasks:
                 self._tasks[index] = self._bars.add_task(name, total=total, state="")
             self._bars.update(self._tasks[index], completed=done, state=state)
         elif time.monotonic() - self._last_line > SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
-            of = f" of {total}" if total else ""
-            print(f"partita: {name}, {done}{of}: {state}", file=sys.stderr, flush=True)
+            of_total = f" of {total}" if total else ""
+            print(f"partita: {name}, {done}{of_total}: {state}", file=sys.stderr, flush=True)

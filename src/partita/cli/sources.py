@@ -1,4 +1,4 @@
-"""The table of a command: read, with names of rows and known classes taken out of it."""
+"""The table that a command reads: columns to model, names of the rows, known classes."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.table import KINDS, FileError, read_file
+from partita.table import KINDS, FileError, Table, read_file, read_table
 
-__all__ = ["InputTable", "kinds_of", "open_table", "shown_kinds", "some_names"]
-
-SURELY_NAMES = 20  # in fewer rows, values may all differ by chance
+MAX_ROWS_BY_CHANCE = 20  # in so few rows all values of a column may differ by chance
 
 
 class InputTable(NamedTuple):
-    """Columns to model, what the rows are called, and known classes (None: not given)."""
+    """Columns to model, names of the rows and known classes; the last two are None if they are not given."""
 
     path: Path
     columns: dict[str, np.ndarray]
     n_rows: int
     names: np.ndarray | None
     truth: np.ndarray | None
-    id_column: str | None = None  # where the names come from
+    id_column: str | None = None  # column of the names
     truth_column: str | None = None
-    note: str = ""  # what was found out about the file
+    note: str = ""  # what the user should know about how the file was read
+
+    def typed(self, kinds: Any = None) -> Table:
+        """The columns with their kinds, for the fit and for the report."""
+        return read_table(self.columns, kinds)
 
     def matrix(self) -> np.ndarray:
         """All columns as one array, for tables of one kind."""
@@ -33,7 +35,7 @@ class InputTable(NamedTuple):
         if texts and len(texts) < len(self.columns):
             raise FileError(
                 f"{self.path}: column {texts[0]!r} holds text and others hold numbers, and all cells must be of one "
-                f"sort; if it names the rows say --id {texts[0]}, else leave it out with --ignore, or use "
+                f"kind; if it names the rows give --id {texts[0]}, otherwise leave it out with --ignore, or use "
                 "`partita cluster`"
             )
         return np.column_stack(list(self.columns.values()))
@@ -50,18 +52,18 @@ def open_table(
     header: bool | None = None,
     key: str | None = None,
 ) -> InputTable:
-    """Read a file; leave out what is not to be modelled.
+    """Read a file and separate the columns to model from names of rows and known classes.
 
-    A first column that only names the rows (text that never comes twice, or 0, 1, 2 ...) is taken for their names,
-    unless the caller says which columns to use, or which one has the names.
+    A first column whose values are all different texts, or 0, 1, 2, ..., is taken as the names of the rows, unless
+    the caller says which columns to use or which column has the names.
     """
     path = Path(path)
     table = read_file(path, separator=separator, header=header, key=key)
     note = ""
     if id_column is None and not columns and (found := _naming_column(table, {truth, *ignore})):
-        id_column, note = (
-            found,
-            f"column {found!r} is taken for the names of the rows (--column chooses others)",
+        id_column = found
+        note = (
+            f"column {found!r} is taken as the names of the rows (choose the columns to model with --column)"
         )
     aside = {name: table.take([name], path).columns[name] for name in (id_column, truth) if name}
     if columns:
@@ -74,10 +76,10 @@ def open_table(
     return InputTable(path, kept.columns, table.n_rows, names, known, id_column, truth, note)
 
 
-def _naming_column(table: Any, spoken_for: set[str | None]) -> str | None:
-    """The first column, if it can only be the names of the rows."""
+def _naming_column(table: Any, used: set[str | None]) -> str | None:
+    """The first column, if it only names the rows and has no other use."""
     name, values = next(iter(table.columns.items()))
-    if name in spoken_for or len(table.columns) == 1 or table.n_rows <= SURELY_NAMES:
+    if name in used or len(table.columns) == 1 or table.n_rows <= MAX_ROWS_BY_CHANCE:
         return None
     if values.dtype.kind == "O":
         texts = values.tolist()
@@ -87,13 +89,15 @@ def _naming_column(table: Any, spoken_for: set[str | None]) -> str | None:
     return None
 
 
-def kinds_of(asked: Sequence[str], table: InputTable) -> dict[str, str] | None:
-    """``["col=count"]`` as a mapping, every part of it checked."""
+def kinds_by_column(declared: Sequence[str], table: InputTable) -> dict[str, str] | None:
+    """``["col=count"]`` as a mapping, with names and kinds checked."""
     kinds = {}
-    for text in asked:
+    for text in declared:
         name, equals, kind = text.rpartition("=")
         if not equals or kind not in KINDS:
-            raise ValueError(f"--kind {text}: write --kind column=kind, kind being one of {', '.join(KINDS)}")
+            raise ValueError(
+                f"--kind {text}: write --kind column=kind, where kind is one of {', '.join(KINDS)}"
+            )
         if name not in table.columns:
             raise FileError(
                 f"--kind {text}: {table.path} has no column {name!r}; it has {', '.join(table.columns)}"
@@ -102,14 +106,14 @@ def kinds_of(asked: Sequence[str], table: InputTable) -> dict[str, str] | None:
     return kinds or None
 
 
-def shown_kinds(schema: Any) -> str:
-    """The kinds of the columns, grouped."""
+def list_kinds(schema: Any) -> str:
+    """The columns of each kind, in one line."""
     by_kind: dict[str, list[str]] = {}
     for column in schema.columns:
         by_kind.setdefault(column.kind, []).append(str(column.name))
-    return "; ".join(f"{kind}: {some_names(names)}" for kind, names in by_kind.items())
+    return "; ".join(f"{kind}: {join_names(names)}" for kind, names in by_kind.items())
 
 
-def some_names(names: Sequence[str], limit: int = 6) -> str:
+def join_names(names: Sequence[str], limit: int = 6) -> str:
     """The first names, and how many more there are."""
     return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")

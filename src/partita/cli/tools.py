@@ -1,4 +1,4 @@
-"""The commands around the models: make an ensemble, compare clusterings, write a report, show a demo, compile."""
+"""The commands that fit no model of their own: ensembles, comparisons, reports, the demo, compilation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from partita.cli.clustering import MODEL, REPORT, SOURCE, as_labels, cluster, write_page
+from partita.cli.clustering import MODEL_FILE, REPORT_FILE, SOURCE_FILE, as_labels, cluster, write_page
 from partita.cli.output import Outcome, write_columns
-from partita.cli.progress import Watch
-from partita.cli.sources import open_table
-from partita.summaries.words import count
+from partita.cli.progress import FitMonitor
+from partita.cli.sources import InputTable, open_table
+from partita.summaries.formatting import count
 from partita.table import FileError, read_file
-
-__all__ = ["compare", "demo", "ensemble", "report", "warm"]
 
 
 def ensemble(
@@ -31,7 +29,7 @@ def ensemble(
     quiet: bool = False,
     **reading: Any,
 ) -> Outcome:
-    """Many clusterings of one table, written as a label matrix.
+    """Cluster one table many times and write the label matrix.
 
     Parameters
     ----------
@@ -39,11 +37,12 @@ def ensemble(
         The table.
     out : path
         The label matrix to write: .csv, .tsv, .parquet, .arrow or .npy.
-    kind : str
-        "kmeans", "subspaces", "bootstrap", "projections", or "mixed" for several algorithms in turn.
-    n_members : int
-    n_clusters : int, optional
-        Of each member; by default they differ.
+    kind : {"kmeans", "subspaces", "bootstrap", "projections", "mixed"}, default="kmeans"
+        How the clusterings differ; "mixed" uses several algorithms in turn.
+    n_members : int, default=20
+        Number of clusterings.
+    n_clusters : int, default=None
+        Number of clusters of each clustering; None means that it varies.
     seed, quiet, **reading
         As in :func:`partita.cli.clustering.consensus`.
 
@@ -64,10 +63,10 @@ def ensemble(
         raise ValueError(f"no ensemble {kind!r}; there are {', '.join(makers)}")
     table = open_table(path, **reading)
     options: dict[str, Any] = {} if n_clusters is None else {"n_clusters": n_clusters}
-    with Watch("member", quiet=quiet) as watch, warnings.catch_warnings():
+    with FitMonitor("clustering the table", "member", quiet=quiet) as monitor, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         labels = makers[kind](
-            table.columns, n_members=n_members, random_state=seed, callback=watch, **options
+            table.columns, n_members=n_members, random_state=seed, callback=monitor, **options
         )
     columns = {} if table.names is None else {"id": table.names}
     columns |= {f"member_{m + 1}": labels[:, m] for m in range(labels.shape[1])}
@@ -75,22 +74,21 @@ def ensemble(
     sizes = [len(np.unique(member[member >= 0])) for member in labels.T]
     words = f"{labels.shape[1]} clusterings of {table.n_rows} rows, with {min(sizes)} to {max(sizes)} clusters each."
     figures = {"n_objects": table.n_rows, "n_members": labels.shape[1], "n_clusters": sizes}
-    return Outcome(
-        words, figures, {str(out): "the label matrix"}, [table.note] if table.note else [], watch.stopped
-    )
+    notes = [table.note] if table.note else []
+    return Outcome(words, figures, {str(out): "the label matrix"}, notes, monitor.stopped)
 
 
 def compare(
     first: str | Path, second: str | Path, *, column: str | None = None, second_column: str | None = None
 ) -> Outcome:
-    """How far two clusterings of the same objects agree.
+    """Compare two clusterings of the same objects.
 
     Parameters
     ----------
     first, second : str or path
-        Files with a line for each object, in the same order (or with equal ids in their first column).
-    column, second_column : str, optional
-        The column of labels; by default the one called cluster, label or labels, else the last.
+        Files with one line per object, in the same order.
+    column, second_column : str, default=None
+        The column of labels; None means the one called cluster, label, labels or class, otherwise the last.
 
     Returns
     -------
@@ -145,62 +143,77 @@ def report(
     out: str | Path | None = None,
     title: str | None = None,
 ) -> Outcome:
-    """Write the report of a saved model again.
+    """Write the report of a saved model.
 
     Parameters
     ----------
     model : str or path
         A folder that a command wrote, or a file that ``save`` wrote.
-    table : str or path, optional
-        The table that was fitted; by default the one that the folder remembers, if it is still there.
-    out : path, optional
-        The page to write; by default ``report.html`` beside the model.
-    title : str, optional
+    table : str or path, default=None
+        The table that was fitted; None means the file that the command read, if it still exists.
+    out : path, default=None
+        The page to write; None means ``report.html`` in the folder of the model.
+    title : str, default=None
+        Heading of the page.
 
     Returns
     -------
     Outcome
     """
     from partita import load
+    from partita.report.context import build_context
 
     path = Path(model)
     if path.is_dir():
-        path = path / MODEL
+        path = path / MODEL_FILE
     if not path.exists():
         raise FileError(
             f"{model}: there is no model; give a folder that partita wrote, or a file written by save()"
         )
     fitted = load(path)
-    X: Any = None
-    source = None
-    remembered = path.with_name(SOURCE)
-    if table is None and remembered.exists():
-        told = json.loads(remembered.read_text(encoding="utf-8"))
-        if Path(told["file"]).exists():
-            source = open_table(
-                told["file"], columns=told["columns"], id_column=told.get("id"), truth=told.get("truth")
-            )
-            X = source.matrix() if told.get("command") == "blocks" else source.columns
-    elif table is not None:
-        X = open_table(
-            table, columns=list(fitted.schema_.names) if hasattr(fitted.schema_, "names") else ()
-        ).columns
-    page = Path(out) if out else path.with_name(REPORT)
-    if type(fitted).__module__.startswith("partita.consensus") and X is not None:
-        X = {name: as_labels(values) for name, values in X.items()}
-    files = write_page(fitted, page, X, source, title)
+    X, fitted_table = _fitted_table(fitted, path.with_name(SOURCE_FILE), table)
+    if fitted_table is not None:
+        context = build_context(fitted, X, truth=fitted_table.truth, names=fitted_table.names)
+        title = title or fitted_table.path.name
+    else:
+        context = build_context(fitted, X)
+    files = write_page(context, Path(out) if out else path.with_name(REPORT_FILE), title)
     return Outcome("The report is written.", {"method": type(fitted).__name__}, files)
 
 
+def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> tuple[Any, InputTable | None]:
+    """What the model was fitted to, and its file with names and classes where the command recorded it."""
+    X: Any = None
+    source = None
+    if table is not None:
+        names = list(fitted.schema_.names) if hasattr(fitted.schema_, "names") else ()
+        X = open_table(table, columns=names).columns
+    elif source_file.exists():
+        recorded = json.loads(source_file.read_text(encoding="utf-8"))
+        if Path(recorded["file"]).exists():
+            source = open_table(
+                recorded["file"],
+                columns=recorded["columns"],
+                id_column=recorded.get("id"),
+                truth=recorded.get("truth"),
+            )
+            X = source.matrix() if recorded.get("command") == "blocks" else source.columns
+    if type(fitted).__module__.startswith("partita.consensus") and X is not None:
+        X = {name: as_labels(values) for name, values in X.items()}
+    return X, source
+
+
 def demo(out: str | Path = "partita-demo", *, seed: int = 0, quiet: bool = False) -> Outcome:
-    """The bundled table (600 visitors of a museum) from file to report.
+    """Cluster the table that comes with the package (600 visitors of a museum) and write the report.
 
     Parameters
     ----------
-    out : path
+    out : path, default="partita-demo"
         Folder to write to.
-    seed : int
-    quiet : bool
+    seed : int, default=0
+        Seed of the random numbers.
+    quiet : bool, default=False
+        Whether to print no progress.
 
     Returns
     -------
@@ -233,12 +246,12 @@ def _texts(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def warm(kinds: Sequence[str] = ()) -> Outcome:
-    """Compile what the usual models need, once for this machine; later runs load it from disk.
+    """Compile the code of the usual models; later runs load it from disk.
 
     Parameters
     ----------
-    kinds : sequence of {"real", "categorical", "count"}, optional
-        Kinds of tables; by default all three.
+    kinds : sequence of {"real", "categorical", "count"}, default=()
+        Kinds of tables to compile for; empty means all three.
 
     Returns
     -------
@@ -268,5 +281,8 @@ def warm(kinds: Sequence[str] = ()) -> Outcome:
                 Mixture(kinds=kind, inference=inference, random_state=0, **short).fit(X)
         Consensus(random_state=0).fit(rng.integers(3, size=(30, 4)))
     seconds = time.process_time() - start
-    words = f"Compiled and kept on disk, in {seconds:.0f} s of CPU. A table of several kinds compiles its own mix once."
+    words = (
+        f"Compiled in {seconds:.0f} s of CPU time and stored on disk. The first fit of a table with several kinds of "
+        "columns still compiles the code for its combination of kinds."
+    )
     return Outcome(words, {"cpu_s": round(seconds, 1)})

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from partita.plotting.canvas import colour_of, open_axes, shorten
+from partita.plotting.canvas import color_of, open_axes, shorten
 
-__all__ = ["plot_blocks", "plot_side_clusters"]
-
-MOST_NAMES = 120  # more names than these would be a grey bar
+MAX_NAMES = 120  # more names would not be readable
 MISSING = "#e8b4a0"
 BORDER = "#d55e00"
 
@@ -26,19 +24,19 @@ def plot_blocks(
     column_names: Sequence[Any] | None = None,
     ax: Any = None,
 ) -> Any:
-    """The cells of a relation, rows and columns sorted by cluster, with lines between the clusters.
+    """Plot the cells of a relation, with rows and columns sorted by cluster and lines between the clusters.
 
-    Darker is more; cells that are missing are tinted. Within a cluster the surest objects come first.
+    Darker cells have larger values; missing cells are tinted. Within a cluster, objects are sorted by confidence.
 
     Parameters
     ----------
     model : RelationalBlocks
         Fitted to X.
     X : array-like of numbers (rows, columns)
-        The relation; one of them, if there are several. Levels that are no numbers want their codes.
-    row_names, column_names : sequence of str, optional
-        Written beside the rows and columns where they are not too many.
-    ax : matplotlib Axes, optional
+        The relation; one of them, if there are several. Give the codes of levels that are not numbers.
+    row_names, column_names : sequence of str, default=None
+        Names of the rows and columns, shown if there are at most 120.
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -51,7 +49,7 @@ def plot_blocks(
     >>> from partita.plotting import plot_blocks
     >>> X = np.kron(np.eye(2), np.ones((4, 3)))
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")  # chains this short are not to be trusted
+    ...     warnings.simplefilter("ignore")  # the chains are too short for reliable results
     ...     model = RelationalBlocks(n_chains=1, n_draws=20, burn_in=20, random_state=0).fit(X)
     >>> plot_blocks(model, X).get_title(loc="left")
     '2 x 2 clusters'
@@ -85,11 +83,13 @@ def plot_blocks(
 
 
 def _name(axis: Any, names: Sequence[Any] | None, order: np.ndarray, rotation: float) -> None:
-    if names is None or len(order) > MOST_NAMES:
+    if names is None or len(order) > MAX_NAMES:
         axis.set_ticks([])
         return
     if len(names) != len(order):
-        raise ValueError(f"{len(names)} names for {len(order)} rows or columns: give one for each")
+        raise ValueError(
+            f"{len(names)} names for {len(order)} rows or columns: give one name per row or column"
+        )
     labels = [shorten(names[i], 16) for i in order]
     axis.set_ticks(np.arange(len(order)), labels, fontsize=5, rotation=rotation)
 
@@ -97,15 +97,15 @@ def _name(axis: Any, names: Sequence[Any] | None, order: np.ndarray, rotation: f
 def plot_side_clusters(
     model: Any, side: str = "rows", *, reference: int | None = None, ax: Any = None
 ) -> Any:
-    """P(K) of the rows or the columns of a relation.
+    """Plot the posterior of the number of clusters of the rows or the columns of a relation.
 
     Parameters
     ----------
     model : RelationalBlocks
-    side : {"rows", "columns"}, default "rows"
-    reference : int, optional
+    side : {"rows", "columns"}, default="rows"
+    reference : int, default=None
         A number of clusters to compare with, drawn as a line.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -118,7 +118,7 @@ def plot_side_clusters(
     >>> from partita.plotting import plot_side_clusters
     >>> X = np.kron(np.eye(2), np.ones((4, 3)))
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")  # chains this short are not to be trusted
+    ...     warnings.simplefilter("ignore")  # the chains are too short for reliable results
     ...     model = RelationalBlocks(n_chains=1, n_draws=20, burn_in=20, random_state=0).fit(X)
     >>> plot_side_clusters(model, "columns").get_xlabel()
     'clusters of columns'
@@ -129,7 +129,7 @@ def plot_side_clusters(
     ax = open_axes(ax)
     found = model.n_row_clusters_posterior_ if side == "rows" else model.n_column_clusters_posterior_
     K = np.arange(min(found), max(found) + 1)
-    ax.bar(K, [found.get(int(k), 0.0) for k in K], color=colour_of(0), width=0.7, label="posterior")
+    ax.bar(K, [found.get(int(k), 0.0) for k in K], color=color_of(0), width=0.7, label="posterior")
     if reference is not None:
         ax.axvline(reference, color=BORDER, linestyle="--", linewidth=1.5, label=f"published: {reference}")
         ax.legend(frameon=False)

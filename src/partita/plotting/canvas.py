@@ -1,16 +1,14 @@
-"""Where things are drawn: axes, the colours and marks of clusters, short labels."""
+"""Axes, colors and markers of clusters, and short labels, shared by all pictures."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["COLOURS", "MARKS", "colour_of", "mark_of", "open_axes", "shorten"]
-
-# ten colours that stay apart for colour-blind readers as far as ten can; the marks help where they repeat
-COLOURS = (
+# ten colors, chosen for color-blind readers as far as ten can be; the markers help where colors repeat
+COLORS = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#8c6bb1", "#7f7f7f", "#b8a000", "#a6451c",
 )  # fmt: skip
-MARKS = ("o", "s", "^", "D", "v", "P", "X")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def open_axes(ax: Any = None) -> Any:
@@ -21,23 +19,23 @@ def open_axes(ax: Any = None) -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "drawing needs matplotlib, which is not installed: pip install 'partita[plot]'"
+            "pictures need matplotlib, which is not installed: pip install 'partita[plot]'"
         ) from error
     return plt.subplots(layout="constrained")[1]
 
 
-def colour_of(cluster: int) -> str:
-    """The colour of a cluster, the same in every picture; outliers (-1) are black."""
-    return COLOURS[cluster % len(COLOURS)] if cluster >= 0 else "black"
+def color_of(cluster: int) -> str:
+    """The color of a cluster, the same in every picture; outliers (-1) are black."""
+    return COLORS[cluster % len(COLORS)] if cluster >= 0 else "black"
 
 
-def mark_of(cluster: int) -> str:
-    """The mark of a cluster; together with the colour it tells 70 clusters apart."""
-    return MARKS[cluster % len(MARKS)]
+def marker_of(cluster: int) -> str:
+    """The marker of a cluster; with the color it distinguishes 70 clusters."""
+    return MARKERS[cluster % len(MARKERS)]
 
 
 def shorten(text: Any, limit: int = 24) -> str:
-    """A label that fits, with no formula in it: matplotlib reads text between dollar signs as mathematics.
+    """A short label with escaped dollar signs, between which matplotlib would read a formula.
 
     Examples
     --------

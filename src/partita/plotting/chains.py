@@ -1,16 +1,15 @@
-"""What chains of draws say: how many clusters, and whether the chains agree."""
+"""Pictures of chains: traces, single draws in the plane, and the log probability by sweep."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from partita.partitions import n_clusters_prior
-from partita.plotting.canvas import colour_of, open_axes
-
-__all__ = ["plot_n_clusters", "plot_trace"]
+from partita.plotting.canvas import color_of, marker_of, open_axes
 
 QUANTITIES = {
     "n_clusters": "number of clusters",
@@ -18,74 +17,24 @@ QUANTITIES = {
     "concentration": "concentration",
     "discount": "discount",
 }
-LEAST_PRIOR = 0.005  # prior mass that is worth a place beside the draws
-MAX_OBJECTS = 20_000  # the prior P(K) of more takes long
-
-
-def plot_n_clusters(model: Any, *, prior: bool = True, ax: Any = None) -> Any:
-    """P(K): bars for the posterior, points for the prior at the concentration that was learned.
-
-    Where bars and points look alike, the data said little about the number of clusters.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        With ``n_clusters_posterior_``: a mixture fitted by chains, or a consensus (how often each number is best when
-        the members are drawn anew; there is no prior then).
-    prior : bool, default True
-        Whether the prior is drawn, too (not for more than 20,000 objects).
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from partita import Mixture
-    >>> from partita.plotting import plot_n_clusters
-    >>> X = np.repeat([[-9.0], [9.0]], 20, axis=0) + np.random.default_rng(0).normal(size=(40, 1))
-    >>> model = Mixture("gaussian", n_chains=2, n_draws=50, burn_in=20, random_state=0)
-    >>> import warnings
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")  # chains this short are not to be trusted
-    ...     ax = plot_n_clusters(model.fit(X))
-    >>> ax.get_ylabel()
-    'probability'
-    """
-    model = getattr(model, "consensus_", model)
-    check_is_fitted(model, "n_clusters_posterior_")
-    ax = open_axes(ax)
-    after = model.n_clusters_posterior_
-    K = np.arange(min(after), max(after) + 1)
-    ax.bar(K, [after.get(int(k), 0.0) for k in K], color=colour_of(0), width=0.7, label="posterior")
-    n_objects = int(model.weight_total_) if hasattr(model, "weight_total_") else len(model.labels_)
-    if prior and hasattr(model, "prior_") and n_objects <= MAX_OBJECTS:
-        before = np.asarray(n_clusters_prior(model.prior_, n_objects), dtype=float)
-        shown = np.union1d(np.flatnonzero(before >= LEAST_PRIOR), K[len(before) > K])
-        ax.plot(shown, before[shown], "o", color="0.25", markersize=5, label="prior")
-        ax.legend(frameon=False)
-    ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.set_xlabel("number of clusters")
-    ax.set_ylabel("probability")
-    return ax
+RADIUS = 2.0  # of the ellipses, in standard deviations
+MIN_POINTS = 4  # for an ellipse
 
 
 def plot_trace(model: Any, quantity: str = "n_clusters", *, ax: Any = None) -> Any:
-    """One quantity of the draws, a line for each chain: chains that agree lie over each other.
+    """Plot one quantity of the draws, one line per chain. Chains that agree overlap.
 
     Parameters
     ----------
     model : fitted estimator
         With ``trace_``: a mixture fitted by chains.
-    quantity : {"n_clusters", "log_joint", "concentration", "discount"}, default "n_clusters"
-    ax : matplotlib Axes, optional
+    quantity : {"n_clusters", "log_joint", "concentration", "discount"}, default="n_clusters"
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
     matplotlib Axes
-        A line for each chain.
+        One line per chain.
     """
     check_is_fitted(model, "trace_")
     if quantity not in QUANTITIES:
@@ -98,12 +47,101 @@ def plot_trace(model: Any, quantity: str = "n_clusters", *, ax: Any = None) -> A
         own = values[model.trace_.chain == chain]
         style = {"drawstyle": "steps-mid"} if quantity == "n_clusters" else {}
         ax.plot(
-            np.arange(1, len(own) + 1), own, color=colour_of(int(chain)), linewidth=1, alpha=0.8,
+            np.arange(1, len(own) + 1), own, color=color_of(int(chain)), linewidth=1, alpha=0.8,
             label=f"chain {chain}", **style,
         )  # fmt: skip
     if quantity == "n_clusters":
         ax.yaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("draw")
     ax.set_ylabel(QUANTITIES[quantity])
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_draw(X: ArrayLike, labels: ArrayLike, *, ax: Any = None) -> Any:
+    """Plot points in the plane, colored by cluster, with an ellipse of two standard deviations per cluster.
+
+    Parameters
+    ----------
+    X : array-like of float, shape (N, 2)
+        The points.
+    labels : array-like of int, shape (N,)
+        Their clusters; the largest cluster has the first color.
+    ax : matplotlib Axes, default=None
+
+    Returns
+    -------
+    matplotlib Axes
+        One collection of points per cluster; clusters of at least four points have an ellipse.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partita.plotting import plot_draw
+    >>> X = np.random.default_rng(0).normal(size=(20, 2)) + np.repeat([[0], [9]], 10, axis=0)
+    >>> len(plot_draw(X, np.repeat([0, 1], 10)).collections)
+    2
+    """
+    points, z = np.asarray(X, float), np.asarray(labels)
+    if points.ndim != 2 or points.shape[1] != 2 or len(points) != len(z):
+        raise ValueError(
+            f"X has shape {points.shape} for {len(z)} labels: give two columns and one label per row"
+        )
+    ax = open_axes(ax)
+    names, sizes = np.unique(z, return_counts=True)
+    for k, name in enumerate(names[np.argsort(-sizes, kind="stable")]):
+        own = points[z == name]
+        ax.scatter(*own.T, c=color_of(k), marker=marker_of(k), s=14, alpha=0.8, linewidths=0)
+        if len(own) >= MIN_POINTS:
+            ax.plot(*_ellipse(own).T, color=color_of(k), linewidth=1.2)
+    ax.set_title(f"K = {len(names)}", loc="left")
+    return ax
+
+
+def _ellipse(points: np.ndarray) -> np.ndarray:
+    angle = np.linspace(0.0, 2 * np.pi, 100)
+    values, vectors = np.linalg.eigh(np.cov(points.T))
+    circle = np.column_stack([np.cos(angle), np.sin(angle)]) * np.sqrt(np.maximum(values, 0.0))
+    return points.mean(axis=0) + RADIUS * circle @ vectors.T
+
+
+def plot_climb(
+    curves: Mapping[str, ArrayLike], *, quantiles: tuple[float, float] | None = None, ax: Any = None
+) -> Any:
+    """Plot the log probability by sweep, for several samplers and starts.
+
+    Parameters
+    ----------
+    curves : mapping from the name of a sampler to an array-like of shape (starts, sweeps)
+    quantiles : pair of float, default=None
+        Plot the median over the starts as a thick line and these two quantiles as dashed lines, for example
+        ``(0.05, 0.95)``. None means one line per start.
+    ax : matplotlib Axes, default=None
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partita.plotting import plot_climb
+    >>> ax = plot_climb({"Gibbs": np.zeros((20, 5)), "split-merge": np.ones((20, 5))}, quantiles=(0.1, 0.9))
+    >>> len(ax.lines), ax.get_xlabel()
+    (6, 'sweep')
+    """
+    ax = open_axes(ax)
+    for k, (name, values) in enumerate(curves.items()):
+        runs = np.atleast_2d(np.asarray(values, float))
+        sweeps, color = np.arange(1, runs.shape[1] + 1), color_of(k)
+        if quantiles is None:
+            ax.plot(sweeps, runs.T, color=color, linewidth=0.7, alpha=0.6)
+            ax.plot([], [], color=color, label=name)
+            continue
+        ax.plot(sweeps, np.median(runs, axis=0), color=color, linewidth=2.2, label=name)
+        for q in quantiles:
+            ax.plot(sweeps, np.quantile(runs, q, axis=0), color=color, linewidth=1.0, linestyle="--")
+    ax.set_xlabel("sweep")
+    ax.set_ylabel("log probability")
     ax.legend(frameon=False)
     return ax

@@ -1,4 +1,4 @@
-"""Who belongs together: pairs of objects, and members against members."""
+"""Pictures of co-clustering and of the members of an ensemble."""
 
 from __future__ import annotations
 
@@ -7,31 +7,29 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.plotting.canvas import colour_of, open_axes, shorten
-from partita.summaries import PairMap, members_of, pair_map
+from partita.plotting.canvas import color_of, open_axes, shorten
+from partita.summaries import PairMap, pair_map, summarize_members
 
-__all__ = ["plot_coclustering", "plot_member_agreement", "plot_members"]
-
-MOST_NAMES = 60
+MAX_NAMES = 60
 
 
-def plot_coclustering(model: Any, X: Any = None, *, size: int = 500, ax: Any = None) -> Any:
-    """How often two objects belong together, in the order of the clusters, the surest of each first.
+def plot_coclustering(model: Any, X: Any = None, *, max_objects: int = 500, ax: Any = None) -> Any:
+    """Plot how often two objects are in the same cluster, ordered by cluster and confidence.
 
     Parameters
     ----------
     model : fitted estimator, or PairMap
         A consensus, a mixture fitted by chains, ... (see :func:`partita.summaries.pair_map`).
-    X : label matrix of a consensus, or table of a mixture, optional
-        Needed by models that do not keep what it takes.
-    size : int, default 500
-        Most objects; of more, an even sample is drawn, and the title says so.
-    ax : matplotlib Axes, optional
+    X : label matrix of a consensus, or table of a mixture, default=None
+        What was fitted; needed by models that do not store it.
+    max_objects : int, default=500
+        Maximum number of objects. Of more, an even sample is shown, and the title says so.
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
     matplotlib Axes
-        One image; lines part the clusters.
+        One image, with lines between the clusters.
 
     Examples
     --------
@@ -43,12 +41,12 @@ def plot_coclustering(model: Any, X: Any = None, *, size: int = 500, ax: Any = N
     """
     if not isinstance(model, PairMap):
         check_is_fitted(model, "labels_")
-    found = model if isinstance(model, PairMap) else pair_map(model, X, size=size)
+    found = model if isinstance(model, PairMap) else pair_map(model, X, size=max_objects)
     if found is None:
         raise ValueError(
-            f"{type(model).__name__} says nothing about pairs by itself: pass X, what it was fitted to"
+            f"{type(model).__name__} does not store what co-clustering needs: pass X, what it was fitted to"
         )
-    found = found.take(size)
+    found = found.take(max_objects)
     ax = open_axes(ax)
     n = len(found.objects)
     image = ax.imshow(found.values, vmin=0.0, vmax=1.0, cmap="Blues", interpolation="nearest", aspect="equal")
@@ -59,7 +57,7 @@ def plot_coclustering(model: Any, X: Any = None, *, size: int = 500, ax: Any = N
     starts, ends = np.concatenate([[0], edges]), np.concatenate([edges, [n]])
     ax.set_yticks((starts + ends - 1) / 2, [str(found.labels[a]) for a in starts])
     for tick, a in zip(ax.get_yticklabels(), starts):
-        tick.set_color(colour_of(int(found.labels[a])))
+        tick.set_color(color_of(int(found.labels[a])))
     ax.set_xticks([])
     ax.set_ylabel("cluster")
     if n < found.n_objects:
@@ -68,15 +66,15 @@ def plot_coclustering(model: Any, X: Any = None, *, size: int = 500, ax: Any = N
     return ax
 
 
-def plot_members(model: Any, *, most: int = MOST_NAMES, ax: Any = None) -> Any:
-    """Weights of the members of a consensus, the heaviest on top.
+def plot_members(model: Any, *, max_members: int = MAX_NAMES, ax: Any = None) -> Any:
+    """Plot the weights of the members of a consensus, the largest on top.
 
     Parameters
     ----------
     model : fitted consensus estimator
-    most : int, default 60
-        Draw only the heaviest; the title says so.
-    ax : matplotlib Axes, optional
+    max_members : int, default=60
+        Maximum number of members; those with the largest weights are shown, and the title says so.
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -90,31 +88,31 @@ def plot_members(model: Any, *, most: int = MOST_NAMES, ax: Any = None) -> Any:
     >>> len(ax.containers[0])
     3
     """
-    found = members_of(model)
+    found = summarize_members(model)
     if found is None:
         raise ValueError(
             f"{type(model).__name__} has no members: plot_members draws the weights of a fitted consensus"
         )
-    order = np.argsort(-found.weights, kind="stable")[:most]
+    order = np.argsort(-found.weights, kind="stable")[:max_members]
     ax = open_axes(ax)
     ax.barh(np.arange(len(order)), found.weights[order], color="0.65")
     ax.set_yticks(np.arange(len(order)), [shorten(found.names[m]) for m in order])
     ax.invert_yaxis()
     ax.set_xlabel("weight")
     if len(order) < len(found.weights):
-        ax.set_title(f"the heaviest {len(order)} of {len(found.weights)} members", loc="left")
+        ax.set_title(f"the {len(order)} largest weights of {len(found.weights)} members", loc="left")
     return ax
 
 
 def plot_member_agreement(model: Any, X: Any = None, *, ax: Any = None) -> Any:
-    """Adjusted Rand index of members with each other, those alike side by side: dark blocks repeat each other.
+    """Plot the adjusted Rand index of all pairs of members. Similar members are adjacent.
 
     Parameters
     ----------
     model : fitted consensus estimator
     X : label matrix that was fitted
-        Not needed by :class:`~partita.EnsembleClustering`, which keeps it.
-    ax : matplotlib Axes, optional
+        Not needed for :class:`~partita.EnsembleClustering`, which stores it.
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -128,14 +126,14 @@ def plot_member_agreement(model: Any, X: Any = None, *, ax: Any = None) -> Any:
     >>> plot_member_agreement(Consensus(random_state=0).fit(Y), Y).images[0].get_array().shape
     (3, 3)
     """
-    found = members_of(model, X)
+    found = summarize_members(model, X)
     if found is None or found.similarity is None or found.compared is None:
         raise ValueError(
             f"{type(model).__name__}: the labels of at least three members are needed; pass X, the label matrix"
         )
     ax = open_axes(ax)
     image = ax.imshow(found.similarity, vmin=0.0, vmax=1.0, cmap="Blues", interpolation="nearest")
-    if len(found.compared) <= MOST_NAMES:
+    if len(found.compared) <= MAX_NAMES:
         ax.set_yticks(np.arange(len(found.compared)), [shorten(found.names[m]) for m in found.compared])
     ax.set_xticks([])
     ax.figure.colorbar(image, ax=ax, label="adjusted Rand index", shrink=0.8)

@@ -1,4 +1,4 @@
-"""Two clusterings of the same objects beside each other."""
+"""Pictures that compare two clusterings of the same objects."""
 
 from __future__ import annotations
 
@@ -7,34 +7,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partita.plotting.canvas import colour_of, open_axes, shorten
+from partita.plotting.canvas import color_of, open_axes, shorten
 from partita.summaries import Flow, flow
 
-__all__ = ["plot_alluvial", "plot_contingency"]
-
-GAP = 0.02  # between the groups of one side, as a part of the height
-MOST_NUMBERS = 20
+GAP = 0.02  # between the groups of one side, as a fraction of the height
+MAX_NUMBERED_GROUPS = 20  # counts are written into the cells of smaller tables
 
 
 def plot_contingency(
     a: ArrayLike, b: ArrayLike, *, names: tuple[str, str] = ("a", "b"), ax: Any = None
 ) -> Any:
-    """How many objects are in each pair of groups of two clusterings, as a heat map with the numbers in it.
+    """Plot the number of objects per pair of groups of two clusterings, as a heat map with numbers.
 
-    The rows are the groups of `a`, the largest first; the columns, of `b`, are put in the order that matches them best.
+    The rows are the groups of `a`, the largest first; the columns are the groups of `b`, in the order that matches
+    them best.
 
     Parameters
     ----------
     a, b : array-like
-        Labels of any kind; objects that one of the two does not label (None, NaN, -1) are left out.
-    names : pair of str
-        What the two are called.
-    ax : matplotlib Axes, optional
+        Labels of any kind; objects without a label in one of the two (None, NaN, -1) are left out.
+    names : pair of str, default=("a", "b")
+        Names of the two clusterings.
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
     matplotlib Axes
-        One image, of the share of each row; the title has the adjusted Rand index.
+        One image, of the shares within each row; the title has the adjusted Rand index.
 
     Examples
     --------
@@ -51,7 +50,7 @@ def plot_contingency(
     ax.set_xticks(np.arange(len(found.column_names)), [shorten(name) for name in found.column_names])
     if sum(len(shorten(name)) for name in found.column_names) > 40:
         ax.tick_params(axis="x", labelrotation=60)
-    if max(found.counts.shape) <= MOST_NUMBERS:
+    if max(found.counts.shape) <= MAX_NUMBERED_GROUPS:
         for (r, c), count in np.ndenumerate(found.counts):
             ax.text(
                 c, r, f"{count}", ha="center", va="center", color="white" if shares[r, c] > 0.55 else "0.25"
@@ -63,20 +62,20 @@ def plot_contingency(
 
 
 def plot_alluvial(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str] = ("a", "b"), ax: Any = None) -> Any:
-    """Where the groups of one clustering go in another: bands as wide as the objects they hold.
+    """Plot how the groups of two clusterings correspond, as bands whose widths are numbers of objects.
 
     Parameters
     ----------
     a, b : array-like
-        Labels of any kind; objects that one of the two does not label (None, NaN, -1) are left out.
-    names : pair of str
-        What the two are called.
-    ax : matplotlib Axes, optional
+        Labels of any kind; objects without a label in one of the two (None, NaN, -1) are left out.
+    names : pair of str, default=("a", "b")
+        Names of the two clusterings.
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
     matplotlib Axes
-        A collection for each pair of groups that share objects, in the colour of the group of `a`.
+        One collection per pair of groups that share objects, in the color of the group of `a`.
 
     Examples
     --------
@@ -98,11 +97,11 @@ def plot_alluvial(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str] = ("a", 
             continue
         height = count / total
         low = start[r] + (end[c] - start[r]) * s
-        ax.fill_between(x, low, low + height, color=colour_of(r), alpha=0.55, linewidth=0)
+        ax.fill_between(x, low, low + height, color=color_of(r), alpha=0.55, linewidth=0)
         start[r] += height
         end[c] += height
-    _pillars(ax, 0.0, left, found.counts.sum(axis=1) / total, found.row_names, "right", colours=True)
-    _pillars(ax, 0.95, right, found.counts.sum(axis=0) / total, found.column_names, "left", colours=False)
+    _pillars(ax, 0.0, left, found.counts.sum(axis=1) / total, found.row_names, "right", colors=True)
+    _pillars(ax, 0.95, right, found.counts.sum(axis=0) / total, found.column_names, "left", colors=False)
     ax.set_xlim(-0.35, 1.35)
     ax.set_ylim(1.02 + gaps, -0.02)
     ax.set_xticks([0.03, 0.97], [shorten(name, 30) for name in names])
@@ -114,14 +113,14 @@ def plot_alluvial(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str] = ("a", 
 
 
 def _bases(shares: np.ndarray, gaps: float) -> np.ndarray:
-    """Where each group of one side begins; both sides share out the same gaps."""
+    """The lower end of each group of one side; the gaps of both sides have the same sum."""
     between = gaps / max(len(shares) - 1, 1)
     return np.concatenate([[0.0], np.cumsum(shares)[:-1]]) + between * np.arange(len(shares))
 
 
-def _pillars(ax, x, bases, shares, names, side, *, colours) -> None:
+def _pillars(ax, x, bases, shares, names, side, *, colors) -> None:
     for k, (base, share, name) in enumerate(zip(bases, shares, names)):
-        ax.bar(x, share, bottom=base, width=0.05, align="edge", color=colour_of(k) if colours else "0.55")
+        ax.bar(x, share, bottom=base, width=0.05, align="edge", color=color_of(k) if colors else "0.55")
         at = x - 0.02 if side == "right" else x + 0.07
         ax.text(at, base + share / 2, shorten(name), ha=side, va="center")
 

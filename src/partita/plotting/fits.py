@@ -1,4 +1,4 @@
-"""How sure the model is, and how the fit went."""
+"""Pictures of confidence and of the objective of the fit."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.plotting.canvas import colour_of, open_axes
+from partita.plotting.canvas import color_of, open_axes
 from partita.summaries.pairs import order_objects, spread
-
-__all__ = ["plot_confidence", "plot_confidence_by_object", "plot_objective"]
 
 
 def plot_confidence(model: Any, *, threshold: float = 0.8, ax: Any = None) -> Any:
-    """Histogram of ``confidence_``: how firmly each object sits in its cluster.
+    """Plot a histogram of ``confidence_``.
 
     Parameters
     ----------
     model : fitted estimator
-    threshold : float, default 0.8
-        Objects below it are drawn as uncertain.
-    ax : matplotlib Axes, optional
+    threshold : float, default=0.8
+        Objects below it are shown as uncertain.
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -47,7 +45,7 @@ def plot_confidence(model: Any, *, threshold: float = 0.8, ax: Any = None) -> An
         bins=edges,
         stacked=True,
         color=["0.15", "0.72"],
-        label=[f"uncertain (below {threshold:g})", "settled"],
+        label=[f"uncertain (below {threshold:g})", "certain"],
     )
     ax.axvline(threshold, color="0.35", linewidth=1, linestyle="--")
     ax.set_xlim(0.0, 1.0)
@@ -58,19 +56,19 @@ def plot_confidence(model: Any, *, threshold: float = 0.8, ax: Any = None) -> An
 
 
 def plot_confidence_by_object(model: Any, *, max_objects: int = 2000, ax: Any = None) -> Any:
-    """``confidence_`` of every object as a bar, cluster by cluster, the surest of each first.
+    """Plot ``confidence_`` of every object, ordered by cluster and confidence.
 
     Parameters
     ----------
     model : fitted estimator
-    max_objects : int, default 2000
-        Of more, an even sample is drawn, and the title says so.
-    ax : matplotlib Axes, optional
+    max_objects : int, default=2000
+        Maximum number of objects. Of more, an even sample is shown, and the title says so.
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
     matplotlib Axes
-        One area for each cluster.
+        One area per cluster.
 
     Examples
     --------
@@ -90,11 +88,11 @@ def plot_confidence_by_object(model: Any, *, max_objects: int = 2000, ax: Any = 
         edges = np.concatenate([at, [at[-1] + 1]])
         values = confidence[shown[at]]
         ax.fill_between(
-            edges, np.append(values, values[-1]), step="post", color=colour_of(int(k)), linewidth=0
+            edges, np.append(values, values[-1]), step="post", color=color_of(int(k)), linewidth=0
         )
     ax.set_ylim(0.0, 1.0)
     ax.set_xlim(0, len(shown))
-    ax.set_xlabel("objects, cluster by cluster")
+    ax.set_xlabel("objects, ordered by cluster")
     ax.set_ylabel("confidence")
     if len(shown) < len(order):
         ax.set_title(f"{len(shown)} of {len(order)} objects", loc="left")
@@ -102,12 +100,12 @@ def plot_confidence_by_object(model: Any, *, max_objects: int = 2000, ax: Any = 
 
 
 def plot_objective(model: Any, *, ax: Any = None) -> Any:
-    """The objective of the best start by iteration (``objective_trace_``).
+    """Plot the objective of the best start by iteration (``objective_trace_``).
 
     Parameters
     ----------
     model : fitted estimator
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------

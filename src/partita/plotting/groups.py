@@ -1,4 +1,4 @@
-"""What the clusters look like: one column, or two real columns against each other."""
+"""Pictures of the clusters: one column, two columns, or the columns that distinguish them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,25 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.plotting.canvas import colour_of, mark_of, open_axes, shorten
-from partita.summaries import examine
+from partita.plotting.canvas import color_of, marker_of, open_axes, shorten
+from partita.summaries import summarize_clusters
 from partita.table import read_table
-
-__all__ = ["plot_profiles", "plot_scatter", "plot_traits"]
 
 MAX_LEVELS = 12
 
 
 def plot_profiles(model: Any, column: str, *, ax: Any = None) -> Any:
-    """What one column looks like in each cluster, from ``profiles_``.
+    """Plot one column in each cluster, from ``profiles_``.
 
-    Real columns show mean and standard deviation, counts their rate, binary and categorical columns the
-    probabilities of their levels (the twelve that are most probable somewhere).
+    Of real columns mean and standard deviation are shown, of counts the rate, of binary and categorical columns the
+    probabilities of the levels (at most twelve, those with the largest probability in any cluster).
 
     Parameters
     ----------
     model : fitted estimator
     column : str
         Name of a column ("x0", "x1", ... for arrays).
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -47,23 +45,23 @@ def plot_profiles(model: Any, column: str, *, ax: Any = None) -> Any:
     return ax
 
 
-def plot_traits(model: Any, X: Any = None, *, most: int = 25, ax: Any = None) -> Any:
-    """What makes each cluster different: how far one cell of a column tells a member of the cluster from the others.
+def plot_traits(model: Any, X: Any = None, *, max_columns: int = 25, ax: Any = None) -> Any:
+    """Plot how well one cell of each column identifies the members of each cluster.
 
     Parameters
     ----------
     model : fitted estimator
         With ``profiles_``, or any clustering of the rows of X.
-    X : array or data frame, optional
-        A table of the objects, for models without ``profiles_`` (a consensus, say).
-    most : int, default 25
-        Draw only the most telling columns.
-    ax : matplotlib Axes, optional
+    X : array or data frame, default=None
+        A table of the objects, for models without ``profiles_``, such as a consensus.
+    max_columns : int, default=25
+        Maximum number of columns; the most informative ones are shown.
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
     matplotlib Axes
-        One image (columns x clusters), from 0 (like all objects) to 1 (one cell is enough to know).
+        One image (columns x clusters), from 0 (as in all objects) to 1 (one cell identifies the cluster).
 
     Examples
     --------
@@ -83,8 +81,8 @@ def plot_traits(model: Any, X: Any = None, *, most: int = 25, ax: Any = None) ->
         raise ValueError(
             f"X has {table.n_rows} rows and the model was fitted to {len(model.labels_)}: pass the same objects"
         )
-    found = examine(model, table=table)
-    names = [name for name, _ in found.telling[:most]]
+    found = summarize_clusters(model, table=table)
+    names = [name for name, _ in found.informative_columns[:max_columns]]
     shown = np.flatnonzero(found.sizes)
     by_name = [{trait.column: trait.strength for trait in found.traits[k]} for k in shown]
     strengths = np.array([[one[name] for one in by_name] for name in names])
@@ -94,8 +92,8 @@ def plot_traits(model: Any, X: Any = None, *, most: int = 25, ax: Any = None) ->
     ax.set_xticks(np.arange(len(shown)), [str(k) for k in shown])
     ax.set_xlabel("cluster")
     if len(names) < found.n_columns:
-        ax.set_title(f"the most telling {len(names)} of {found.n_columns} columns", loc="left")
-    ax.figure.colorbar(image, ax=ax, label="told by one cell", shrink=0.8)
+        ax.set_title(f"the {len(names)} most informative of {found.n_columns} columns", loc="left")
+    ax.figure.colorbar(image, ax=ax, label="strength", shrink=0.8)
     return ax
 
 
@@ -105,7 +103,7 @@ def _draw_levels(ax: Any, profile: dict[str, np.ndarray]) -> None:
     width = 0.8 / len(P)
     for k, row in enumerate(P):
         offset = (k - (len(P) - 1) / 2) * width
-        ax.bar(np.arange(len(shown)) + offset, row[shown], width, color=colour_of(k), label=f"cluster {k}")
+        ax.bar(np.arange(len(shown)) + offset, row[shown], width, color=color_of(k), label=f"cluster {k}")
     labels = [shorten(profile["levels"][v]) for v in shown]
     long = sum(map(len, labels)) > 40
     ax.set_xticks(np.arange(len(shown)), labels, rotation=40 if long else 0, ha="right" if long else "center")
@@ -122,8 +120,8 @@ def _draw_values(ax: Any, profile: dict[str, np.ndarray]) -> None:
             k,
             value,
             yerr=error,
-            color=colour_of(k),
-            marker=mark_of(k),
+            color=color_of(k),
+            marker=marker_of(k),
             capsize=4,
             label=f"cluster {k}",
             linestyle="",
@@ -137,25 +135,25 @@ def _draw_values(ax: Any, profile: dict[str, np.ndarray]) -> None:
 def plot_scatter(
     model: Any, X: Any, x: str, y: str, *, threshold: float = 0.8, max_points: int = 5000, ax: Any = None
 ) -> Any:
-    """Two real or count columns against each other, coloured by cluster; uncertain objects are hollow.
+    """Plot two real or count columns, colored by cluster. Uncertain objects are hollow.
 
     Parameters
     ----------
     model : fitted estimator
     X : array or data frame
-        The table that was fitted. Objects that miss one of the two cells are not drawn.
+        The table that was fitted. Objects without one of the two values are not shown.
     x, y : str
         Names of the columns.
-    threshold : float, default 0.8
-        Objects whose ``confidence_`` is below it are drawn hollow.
-    max_points : int, default 5000
-        Draw only so many objects, evenly spaced over the rows; the title says so.
-    ax : matplotlib Axes, optional
+    threshold : float, default=0.8
+        Objects whose ``confidence_`` is below it are hollow.
+    max_points : int, default=5000
+        Maximum number of objects. Of more, an even sample is shown, and the title says so.
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
     matplotlib Axes
-        One collection of points for each cluster, and one for its uncertain objects.
+        Per cluster one collection of points, and one of its uncertain objects.
     """
     check_is_fitted(model, "labels_")
     columns = [model.schema_.column(name) for name in (x, y)]
@@ -173,21 +171,21 @@ def plot_scatter(
     U, V = (np.asarray(table.column(column.name).values, float) for column in columns)
     seen = np.flatnonzero(~(np.isnan(U) | np.isnan(V)))
     drawn = seen[np.linspace(0, len(seen) - 1, max_points).astype(int)] if len(seen) > max_points else seen
-    firm = np.asarray(model.confidence_) >= threshold
+    certain = np.asarray(model.confidence_) >= threshold
     for k in np.unique(model.labels_[drawn]):
         rows = drawn[model.labels_[drawn] == k]
-        style = {"marker": mark_of(k), "s": 26, "edgecolors": colour_of(k)}
-        sure, unsure = rows[firm[rows]], rows[~firm[rows]]
+        style = {"marker": marker_of(k), "s": 26, "edgecolors": color_of(k)}
+        sure, unsure = rows[certain[rows]], rows[~certain[rows]]
         ax.scatter(
             U[sure],
             V[sure],
-            c=colour_of(k),
+            c=color_of(k),
             alpha=0.75,
             label=f"cluster {k}" if k >= 0 else "outliers",
             **style,
         )
         ax.scatter(U[unsure], V[unsure], facecolors="none", linewidths=1.6, label=None, **style)
-    if not firm[drawn].all():
+    if not certain[drawn].all():
         ax.scatter([], [], facecolors="none", edgecolors="0.3", s=26, linewidths=1.6, label="uncertain")
     if len(drawn) < len(seen):
         ax.set_title(f"{len(drawn)} of {len(seen)} objects", loc="left")

@@ -1,4 +1,4 @@
-"""What nonparametric priors look like: mixtures, sticks and restaurants (Murphy, figures 25.3 and 25.5)."""
+"""Pictures of nonparametric priors: mixtures, stick breaking, restaurants (Murphy, figures 25.3 and 25.5)."""
 
 from __future__ import annotations
 
@@ -7,30 +7,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partita.plotting.canvas import COLOURS, colour_of, mark_of, open_axes
+from partita.plotting.canvas import COLORS, color_of, marker_of, open_axes
 
-__all__ = ["plot_mixture_draw", "plot_stick", "plot_stick_weights", "plot_table_growth"]
-
-TWO_DEVIATIONS = 2.0  # radius of the ellipses
+RADIUS = 2.0  # of the ellipses, in standard deviations
 
 
 def plot_mixture_draw(draw: Any, *, n_samples: int | None = None, ax: Any = None) -> Any:
-    """Rows of a mixture in the plane, and an ellipse of two standard deviations for each component that occurs.
+    """Plot rows of a mixture in the plane, with an ellipse of two standard deviations per component.
 
-    The larger the share of a component, the thicker its border.
+    The line width of an ellipse grows with the share of its component.
 
     Parameters
     ----------
     draw : MixtureDraw
         From :func:`partita.datasets.sample_dp_mixture`, with two features.
-    n_samples : int, optional
-        Only the rows that came first.
-    ax : matplotlib Axes, optional
+    n_samples : int, default=None
+        Number of rows to plot, from the first; None means all.
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
     matplotlib Axes
-        One collection of points and one line for each component.
+        One collection of points and one line per component.
 
     Examples
     --------
@@ -41,28 +39,28 @@ def plot_mixture_draw(draw: Any, *, n_samples: int | None = None, ax: Any = None
     True
     """
     if draw.X.shape[1] != 2:
-        raise ValueError(f"the draw has {draw.X.shape[1]} features: only two can be drawn in the plane")
+        raise ValueError(f"the draw has {draw.X.shape[1]} features: give a draw with two")
     X, z = draw.X[:n_samples], draw.labels[:n_samples]
     ax = open_axes(ax)
     sizes = np.bincount(z)
     angle = np.linspace(0.0, 2.0 * np.pi, 100)
-    circle = TWO_DEVIATIONS * np.column_stack([np.cos(angle), np.sin(angle)])
-    for k in range(len(sizes)):  # a component keeps its colour as rows arrive
-        ax.scatter(*X[z == k].T, c=colour_of(k), marker=mark_of(k), s=10, alpha=0.7, linewidths=0)
+    circle = RADIUS * np.column_stack([np.cos(angle), np.sin(angle)])
+    for k in range(len(sizes)):  # a component has the same color for every n_samples
+        ax.scatter(*X[z == k].T, c=color_of(k), marker=marker_of(k), s=10, alpha=0.7, linewidths=0)
         outline = draw.means[k] + circle @ np.linalg.cholesky(draw.covariances[k]).T
-        ax.plot(*outline.T, color=colour_of(k), linewidth=0.6 + 3.0 * sizes[k] / len(z))
+        ax.plot(*outline.T, color=color_of(k), linewidth=0.6 + 3.0 * sizes[k] / len(z))
     ax.set_title(f"N = {len(z)}, K = {len(sizes)}", loc="left")
     return ax
 
 
 def plot_stick(weights: ArrayLike, *, ax: Any = None) -> Any:
-    """A stick of length 1 and how it was broken: piece after piece, and what is left.
+    """Plot how a stick of length 1 is broken: one line per piece, with the remaining part.
 
     Parameters
     ----------
     weights : array-like of float, shape (n_weights,)
         The pieces; they sum to 1 at most.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -75,12 +73,12 @@ def plot_stick(weights: ArrayLike, *, ax: Any = None) -> Any:
     >>> len(plot_stick(sample_stick_breaking(2.0, n_weights=5, random_state=0)[0]).patches)
     10
     """
-    pieces = _checked(weights)
+    pieces = _check_pieces(weights)
     ax = open_axes(ax)
     starts = np.append(0.0, np.cumsum(pieces)[:-1])
     for k, (start, length) in enumerate(zip(starts, pieces, strict=True)):
         left = max(1.0 - start - length, 0.0)
-        ax.barh(k, length, left=start, height=0.6, color=COLOURS[0])
+        ax.barh(k, length, left=start, height=0.6, color=COLORS[0])
         ax.barh(k, left, left=start + length, height=0.6, color="white", edgecolor="0.6", linewidth=0.8)
     ax.set_yticks(range(len(pieces)), [f"$\\pi_{{{k + 1}}}$" for k in range(len(pieces))])
     ax.invert_yaxis()
@@ -93,13 +91,13 @@ def plot_stick(weights: ArrayLike, *, ax: Any = None) -> Any:
 
 
 def plot_stick_weights(weights: ArrayLike, *, title: str | None = None, ax: Any = None) -> Any:
-    """The weights of one stick-breaking draw as bars, in the order in which they were broken off.
+    """Plot the weights of one stick-breaking draw as bars, in the order of the draw.
 
     Parameters
     ----------
     weights : array-like of float, shape (n_weights,)
-    title : str, optional
-    ax : matplotlib Axes, optional
+    title : str, default=None
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -112,9 +110,9 @@ def plot_stick_weights(weights: ArrayLike, *, title: str | None = None, ax: Any 
     >>> len(plot_stick_weights(sample_stick_breaking(5.0, random_state=0)[0]).patches)
     20
     """
-    pieces = _checked(weights)
+    pieces = _check_pieces(weights)
     ax = open_axes(ax)
-    ax.bar(np.arange(1, len(pieces) + 1), pieces, color=COLOURS[0], width=0.8)
+    ax.bar(np.arange(1, len(pieces) + 1), pieces, color=COLORS[0], width=0.8)
     ax.set_xlabel("k")
     ax.set_ylabel(r"$\pi_k$")
     if title is not None:
@@ -127,17 +125,17 @@ def plot_stick_weights(weights: ArrayLike, *, title: str | None = None, ax: Any 
 def plot_table_growth(
     growth: ArrayLike, *, expected: ArrayLike | None = None, label: str | None = None, ax: Any = None
 ) -> Any:
-    """The number of tables against the number of customers, one line a restaurant.
+    """Plot the number of tables by the number of customers, one line per restaurant.
 
     Parameters
     ----------
     growth : array-like of int, shape (draws, customers)
         From :func:`partita.datasets.table_growth`.
-    expected : array-like of float, shape (customers,), optional
-        Expected numbers, drawn thick.
-    label : str, optional
-        Name of these restaurants; calls with the same axes take colours in turn.
-    ax : matplotlib Axes, optional
+    expected : array-like of float, shape (customers,), default=None
+        Expected numbers, shown as a thick line.
+    label : str, default=None
+        Name of these restaurants. Each call with the same axes uses the next color.
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -152,13 +150,13 @@ def plot_table_growth(
     """
     runs = np.atleast_2d(np.asarray(growth))
     ax = open_axes(ax)
-    colour = colour_of(len({line.get_color() for line in ax.lines}))
+    color = color_of(len({line.get_color() for line in ax.lines}))
     customers = np.arange(1, runs.shape[1] + 1)
     for number, run in enumerate(runs):
         own = label if number == 0 and expected is None else None
-        ax.plot(customers, run, color=colour, linewidth=0.8, alpha=0.6, drawstyle="steps-post", label=own)
+        ax.plot(customers, run, color=color, linewidth=0.8, alpha=0.6, drawstyle="steps-post", label=own)
     if expected is not None:
-        ax.plot(customers, np.asarray(expected), color=colour, linewidth=2.2, label=label)
+        ax.plot(customers, np.asarray(expected), color=color, linewidth=2.2, label=label)
     ax.set_xlabel("customers")
     ax.set_ylabel("tables")
     if label is not None:
@@ -166,11 +164,11 @@ def plot_table_growth(
     return ax
 
 
-def _checked(weights: ArrayLike) -> np.ndarray:
+def _check_pieces(weights: ArrayLike) -> np.ndarray:
     pieces = np.asarray(weights, float)
     if pieces.ndim != 1 or not (pieces >= 0).all() or not pieces.sum() <= 1.0 + 1e-9:
         raise ValueError(
-            f"weights of the shape {pieces.shape} are not the pieces of one stick: give one row of numbers that are "
-            "not negative and sum to 1 at most"
+            f"weights of shape {pieces.shape} are not the pieces of one stick: give one-dimensional numbers that are "
+            "not negative and whose sum is at most 1"
         )
     return pieces

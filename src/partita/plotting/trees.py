@@ -1,4 +1,4 @@
-"""Trees: dendrograms with odds or classes, tables in the order of the leaves, and what the upper nodes are about."""
+"""Pictures of trees: dendrograms, tables and curves in the order of the leaves, words of the upper nodes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.plotting.canvas import colour_of, open_axes, shorten
+from partita.plotting.canvas import color_of, open_axes, shorten
 
-__all__ = ["plot_leaf_curves", "plot_leaf_table", "plot_node_words", "plot_tree"]
-
-GREY = "#8c8c8c"
+GRAY = "#8c8c8c"
 
 
 class _Layout(NamedTuple):
-    """Leaves from left to right, and where each node stands: across, and its height."""
+    """Leaves from left to right, and the horizontal position and height of each node."""
 
     leaves: np.ndarray
     across: np.ndarray
@@ -24,7 +22,7 @@ class _Layout(NamedTuple):
 
 
 def _lay_out(linkage: np.ndarray) -> _Layout:
-    """Without recursion: a tree of single linkage may be as deep as it has leaves."""
+    """Positions of the nodes. There is no recursion: a tree of single linkage may be as deep as it has leaves."""
     children, m = linkage[:, :2].astype(int), len(linkage) + 1
     leaves, stack = [], [2 * m - 2]
     while stack:
@@ -60,7 +58,7 @@ def _cluster_of_nodes(linkage: np.ndarray, leaf_labels: np.ndarray) -> np.ndarra
 
 
 def _leaf_labels(model: Any) -> np.ndarray:
-    """Labels of the leaves, which may be centres."""
+    """Labels of the leaves, which may be centers that represent several rows."""
     if not hasattr(model, "row_leaves_"):
         return model.labels_
     out = np.zeros(len(model.linkage_) + 1, int)
@@ -76,23 +74,23 @@ def plot_tree(
     horizontal: bool = False,
     ax: Any = None,
 ) -> Any:
-    """The tree of a fitted model, its clusters in colour, unlikely merges dashed.
+    """Plot the tree of a fitted model, with its clusters in color and unlikely merges dashed.
 
-    Heights of a :class:`~partita.BayesianTree` are the numbers of leaves below, on a logarithmic scale: sure merges all
-    have about the same odds, and would lie on top of each other. Where the odds speak against a merge it is dashed, and
-    there the tree is cut. Other trees have their own dissimilarities.
+    The height of a merge of a :class:`~partita.BayesianTree` is its number of leaves, on a logarithmic scale, because
+    most merges have about the same odds and would overlap. A merge is dashed if the odds are against it; the tree is
+    cut there. The heights of other trees are their dissimilarities.
 
     Parameters
     ----------
     model : fitted tree
         With a ``linkage_``.
-    classes : array of shape (n_leaves,), optional
-        Known classes: a strip of their colours under the leaves, and no colours in the tree.
-    odds : int, default 6
-        Write the log odds at so many of the highest unlikely merges of a Bayesian tree.
-    horizontal : bool, default False
+    classes : array of shape (n_leaves,), default=None
+        Known classes, shown as a colored strip under the leaves. The tree itself is then gray.
+    odds : int, default=6
+        Number of unlikely merges of a Bayesian tree, the highest first, at which the log odds are written.
+    horizontal : bool, default=False
         Whether the root is on the left rather than at the top.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -107,15 +105,15 @@ def plot_tree(
     if log_odds is not None:
         layout = layout._replace(height=np.concatenate([np.ones(m), _leaves_below(linkage)]))
     owner = np.full(2 * m - 1, -1) if classes is not None else _cluster_of_nodes(linkage, _leaf_labels(model))
-    lines, colours, styles = [], [], []
+    lines, colors, styles = [], [], []
     for t, (i, j) in enumerate(linkage[:, :2].astype(int)):
         top = layout.height[m + t]
         path = [(layout.across[i], layout.height[i]), (layout.across[i], top)]
         path += [(layout.across[j], top), (layout.across[j], layout.height[j])]
         lines.append([point[::-1] for point in path] if horizontal else path)
-        colours.append(colour_of(int(owner[m + t])) if owner[m + t] >= 0 else GREY)
+        colors.append(color_of(int(owner[m + t])) if owner[m + t] >= 0 else GRAY)
         styles.append("--" if log_odds is not None and log_odds[t] < 0 else "-")
-    ax.add_collection(LineCollection(lines, colors=colours, linestyles=styles, linewidths=0.9))
+    ax.add_collection(LineCollection(lines, colors=colors, linestyles=styles, linewidths=0.9))
     _set_scales(ax, layout, log_odds is not None, horizontal)
     if log_odds is not None and odds:
         _write_odds(ax, layout, log_odds, odds, horizontal)
@@ -140,7 +138,7 @@ def _set_scales(ax: Any, layout: _Layout, bayesian: bool, horizontal: bool) -> N
 
 
 def _write_odds(ax: Any, layout: _Layout, log_odds: np.ndarray, n_written: int, horizontal: bool) -> None:
-    """Only where they speak against the merge: the sure ones are too many to read."""
+    """Write log odds at merges with odds against them; all others would be too many to read."""
     m = len(layout.leaves)
     for t in np.flatnonzero(log_odds < 0)[-n_written:]:
         place = layout.across[m + t], layout.height[m + t]
@@ -156,7 +154,7 @@ def _write_odds(ax: Any, layout: _Layout, log_odds: np.ndarray, n_written: int, 
 
 
 def _draw_strip(ax: Any, classes: np.ndarray, horizontal: bool) -> None:
-    """Colours of known classes beside the leaves; the legend names them."""
+    """A strip with the colors of known classes beside the leaves, and their legend."""
     from matplotlib.patches import Patch
 
     names, codes = np.unique(classes, return_inverse=True)
@@ -164,35 +162,33 @@ def _draw_strip(ax: Any, classes: np.ndarray, horizontal: bool) -> None:
     strip = ax.inset_axes(place)
     from matplotlib.colors import ListedColormap
 
-    colours = ListedColormap([colour_of(k) for k in range(len(names))])
+    colors = ListedColormap([color_of(k) for k in range(len(names))])
     image = codes[:, None] if horizontal else codes[None, :]
-    strip.imshow(
-        image, aspect="auto", cmap=colours, vmin=-0.5, vmax=len(names) - 0.5, interpolation="nearest"
-    )
+    strip.imshow(image, aspect="auto", cmap=colors, vmin=-0.5, vmax=len(names) - 0.5, interpolation="nearest")
     if horizontal:
         strip.invert_yaxis()
     strip.set_axis_off()
     (ax.set_ylabel if horizontal else ax.set_xlabel)("")
-    handles = [Patch(color=colour_of(k), label=shorten(name)) for k, name in enumerate(names)]
+    handles = [Patch(color=color_of(k), label=shorten(name)) for k, name in enumerate(names)]
     ax.legend(handles=handles, fontsize=7, frameon=False, loc="upper left" if horizontal else "upper right")
 
 
 def plot_leaf_table(model: Any, X: Any, *, columns: Sequence[Any] | None = None, ax: Any = None) -> Any:
-    """A table of numbers with its rows in the order of the leaves, the tree on the left.
+    """Plot a table of numbers with its rows in the order of the leaves, and the tree on the left.
 
     Parameters
     ----------
     model : fitted tree
         Whose leaves are the rows of X.
     X : array (n_leaves, n_columns)
-    columns : sequence, optional
+    columns : sequence, default=None
         Names of the columns.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
     matplotlib Axes
-        Of the table; the tree is an inset of it.
+        The axes of the table; the tree is in an inset.
     """
     check_is_fitted(model, "linkage_")
     X = np.asarray(X, float)
@@ -219,18 +215,18 @@ def plot_leaf_table(model: Any, X: Any, *, columns: Sequence[Any] | None = None,
 def plot_leaf_curves(
     model: Any, X: Any, *, columns: Sequence[Any] | None = None, n_columns: int = 4, figure: Any = None
 ) -> Any:
-    """The rows of each cluster as curves, one panel a cluster, the largest first.
+    """Plot the rows of each cluster as curves, one panel per cluster, the largest first.
 
     Parameters
     ----------
     model : fitted clustering
         With ``labels_``.
     X : array (n_rows, n_columns)
-    columns : sequence of numbers, optional
-        Where the columns stand (times); their numbers by default.
-    n_columns : int, default 4
+    columns : sequence of numbers, default=None
+        Horizontal positions of the columns, such as times; None means 0, 1, 2, ...
+    n_columns : int, default=4
         Panels in a row.
-    figure : matplotlib Figure, optional
+    figure : matplotlib Figure, default=None
 
     Returns
     -------
@@ -240,7 +236,7 @@ def plot_leaf_curves(
     X, K = np.asarray(X, float), int(model.labels_.max()) + 1
     where = np.arange(X.shape[1]) if columns is None else np.asarray(columns, float)
     if figure is None:
-        open_axes(None).figure.clear()  # asks for matplotlib in the usual words
+        open_axes(None).figure.clear()  # raises the usual error if matplotlib is not installed
         import matplotlib.pyplot as plt
 
         plt.close()
@@ -251,7 +247,7 @@ def plot_leaf_curves(
             ax.set_axis_off()
             continue
         own = X[model.labels_ == k]
-        ax.plot(where, own.T, color=colour_of(k), linewidth=0.6, alpha=max(0.15, min(1.0, 8 / len(own))))
+        ax.plot(where, own.T, color=color_of(k), linewidth=0.6, alpha=max(0.15, min(1.0, 8 / len(own))))
         ax.plot(where, own.mean(axis=0), color="black", linewidth=1.2)
         ax.set_title(f"{len(own)} rows", fontsize=8)
         ax.tick_params(labelsize=7)
@@ -268,10 +264,10 @@ def plot_node_words(
     skip: int | None = None,
     ax: Any = None,
 ) -> Any:
-    """The upper nodes of a tree of documents, each with its number of documents and the words that mark it.
+    """Plot the upper nodes of a tree of documents with their numbers of documents and characteristic words.
 
-    A word marks a node if its documents have it more often than the others: by the log ratio of the smoothed shares,
-    times its share in the node. Branches of fewer than ``skip`` documents are passed over.
+    The words of a node are ranked by the log ratio of their smoothed shares in the node and elsewhere, times the share
+    in the node. Branches of fewer than ``skip`` documents are left out.
 
     Parameters
     ----------
@@ -281,13 +277,13 @@ def plot_node_words(
         Presence or counts of words.
     words : sequence
         Their names.
-    n_nodes : int, default 7
-        How many nodes to show.
-    n_words : int, default 4
-        How many words at each.
-    skip : int, optional
-        Default: one row in fifty.
-    ax : matplotlib Axes, optional
+    n_nodes : int, default=7
+        Number of nodes to show.
+    n_words : int, default=4
+        Number of words per node.
+    skip : int, default=None
+        Minimum number of documents of a branch; None means one fiftieth of the rows, at least 2.
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -306,7 +302,7 @@ def plot_node_words(
     for node, (parent, depth) in tree.items():
         if parent is not None:
             here, there = (across[node], -depth), (across[parent], -tree[parent][1])
-            ax.plot(*zip(there, here, strict=True), color=GREY, linewidth=0.8, zorder=1)
+            ax.plot(*zip(there, here, strict=True), color=GRAY, linewidth=0.8, zorder=1)
         share = (sums[node] + 0.5) / (sizes[node] + 1.0)
         rest = (sums[-1] - sums[node] + 0.5) / (sizes[-1] - sizes[node] + 1.0)
         weight = share * np.log(share / rest) if sizes[node] < sizes[-1] else share
@@ -319,7 +315,7 @@ def plot_node_words(
             ha="center",
             va="center",
             fontsize=8,
-            bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": GREY},
+            bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": GRAY},
         )
     ax.set_xlim(min(across.values()) - 0.6, max(across.values()) + 0.6)
     ax.set_ylim(-max(depth for _, depth in tree.values()) - 0.6, 0.6)
@@ -330,11 +326,11 @@ def plot_node_words(
 def _upper_branches(
     children: np.ndarray, sizes: np.ndarray, n_nodes: int, skip: int
 ) -> tuple[list[int], dict[int, tuple[int | None, int]]]:
-    """Open the largest node into its two sides until there are enough: leaves of that little tree, and the tree."""
+    """Split the largest node until there are `n_nodes`; returns the leaves of the small tree, and the tree."""
     m = len(children) + 1
 
     def sides(node: int) -> list[int]:
-        """The first division below a node in which both sides count."""
+        """The first split below a node in which both sides have at least `skip` documents."""
         while node >= m:
             i, j = children[node - m]
             if min(sizes[i], sizes[j]) >= skip:
@@ -356,7 +352,7 @@ def _upper_branches(
 
 
 def _place(ends: list[int], tree: dict[int, tuple[int | None, int]]) -> dict[int, float]:
-    """Ends from left to right, every other node above the middle of its sides."""
+    """Leaves from left to right, every other node above the middle of its children."""
     across = {node: float(place) for place, node in enumerate(ends)}
     for node in sorted(tree, key=lambda node: -tree[node][1]):
         if node not in across:

@@ -1,4 +1,4 @@
-"""Maps of views: the same rows in several orders, each by its own columns."""
+"""Pictures of views: the cells of each view, and the dependence of columns."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.plotting.canvas import colour_of, open_axes, shorten
+from partita.plotting.canvas import color_of, open_axes, shorten
 
-__all__ = ["plot_dependence", "plot_views"]
-
-MOST_NAMES = 60  # rows that can be named without their names running into each other
-MOST_COLUMNS = 40  # of one view
+MAX_NAMES = 60  # names of more rows would overlap
+MAX_COLUMNS = 40  # names of more columns would overlap
 
 
 def plot_views(
     model: Any, X: Any, *, row_names: Sequence[Any] | None = None, max_views: int = 4, max_columns: int = 20
 ) -> np.ndarray:
-    """One map for each view: rows in the order of their clusters there, and the columns that the view explains best.
+    """Plot one map per view: rows in the order of its clusters, and the columns that the view explains best.
 
     Parameters
     ----------
     model : fitted CrossCat, or another model of views
     X : array or data frame
         The table that was fitted.
-    row_names : sequence, optional
-        Names of the rows, shown where there are not too many.
-    max_views, max_columns : int, default 4, 20
-        How many views, and how many columns of each, those with the most evidence first.
+    row_names : sequence, default=None
+        Names of the rows, shown if there are at most 60.
+    max_views : int, default=4
+        Maximum number of views.
+    max_columns : int, default=20
+        Maximum number of columns per view, those with the most evidence first.
 
     Returns
     -------
@@ -58,11 +58,11 @@ def plot_views(
 
 
 def _row_of_axes(widths: list[int], n_rows: int, named: bool) -> np.ndarray:
-    first = open_axes(None)  # with its message where matplotlib is absent
+    first = open_axes(None)  # raises the usual error if matplotlib is not installed
     figure = first.figure
     first.remove()
     height = min(max(2.5 + 0.14 * n_rows, 4.0), 10.0)
-    margin = 1.3 if named and n_rows <= MOST_NAMES else 0.4
+    margin = 1.3 if named and n_rows <= MAX_NAMES else 0.4
     width = sum(0.19 * w + margin for w in widths)
     figure.set_size_inches(min(max(width, 4.0), 24.0), height)
     ratios = {"width_ratios": [max(w, 2) for w in widths]}
@@ -70,7 +70,7 @@ def _row_of_axes(widths: list[int], n_rows: int, named: bool) -> np.ndarray:
 
 
 def _as_numbers(model: Any, X: Any) -> dict[str, np.ndarray]:
-    """Every column between 0 and 1: ranks of numbers, codes of levels; NaN where it is missing."""
+    """Every column scaled to [0, 1]: ranks of numbers, codes of levels; missing cells are NaN."""
     table = model._read_new(X, "missing")
     out = {}
     for column in table.columns:
@@ -95,11 +95,11 @@ def _draw_view(ax: Any, model: Any, v: int, names: list[str], levels: dict, row_
     for end in ends[:-1]:
         ax.axhline(end - 0.5, color="#d55e00", linewidth=1.4)
     for k, (lo, hi) in enumerate(zip(np.append(0, ends[:-1]), ends, strict=True)):
-        ax.plot([-0.72, -0.72], [lo - 0.4, hi - 0.6], color=colour_of(k), linewidth=4, solid_capstyle="butt")
+        ax.plot([-0.72, -0.72], [lo - 0.4, hi - 0.6], color=color_of(k), linewidth=4, solid_capstyle="butt")
     ax.set_xlim(-0.95, len(names) - 0.5)
     ax.set_xticks(range(len(names)), [shorten(name, 18) for name in names], rotation=90, fontsize=7)
     ax.xaxis.tick_top()
-    if row_names is not None and len(z) <= MOST_NAMES:
+    if row_names is not None and len(z) <= MAX_NAMES:
         ax.set_yticks(range(len(z)), [shorten(row_names[i], 18) for i in order], fontsize=6)
     else:
         ax.set_yticks([])
@@ -111,12 +111,12 @@ def _draw_view(ax: Any, model: Any, v: int, names: list[str], levels: dict, row_
 
 
 def plot_dependence(model: Any, *, ax: Any = None) -> Any:
-    """Probability that two columns depend on each other, columns in the order of their views.
+    """Plot the probability that two columns depend on each other, in the order of the views.
 
     Parameters
     ----------
     model : fitted CrossCat, or another model of views
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -139,7 +139,7 @@ def plot_dependence(model: Any, *, ax: Any = None) -> Any:
     image = ax.imshow(model.dependence_[np.ix_(order, order)], cmap="Greys", vmin=0, vmax=1)
     ax.figure.colorbar(image, ax=ax, shrink=0.8)
     names = [shorten(model.schema_.names[j], 18) for j in order]
-    if len(names) <= MOST_COLUMNS:
+    if len(names) <= MAX_COLUMNS:
         ax.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
         ax.set_yticks(range(len(names)), names, fontsize=7)
     else:

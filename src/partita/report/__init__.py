@@ -1,4 +1,4 @@
-"""A fitted model on one page: a single HTML file that needs nothing else, opened by the answer in plain words."""
+"""Reports: a fitted model on one self-contained HTML page."""
 
 from partita.report.page import write_report
 

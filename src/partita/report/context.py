@@ -1,4 +1,4 @@
-"""What a page is about: the model, and all that was found out about it before anything is written."""
+"""What the terminal output and the report are written from: the model and its summaries, each computed once."""
 
 from __future__ import annotations
 
@@ -10,40 +10,39 @@ from numpy.typing import NDArray
 from partita.summaries import (
     Agreement,
     BlockMap,
+    ClusterSummary,
     Counts,
-    Findings,
     Members,
     PairMap,
     TreeTop,
     ViewMap,
     block_map,
     cluster_counts,
-    compare,
-    doubts,
-    examine,
-    members_of,
+    compare_with_truth,
+    find_uncertain,
+    memberships_of,
     pair_map,
+    summarize_clusters,
+    summarize_members,
     tree_top,
     view_map,
 )
 from partita.table import Table, read_table
 
-__all__ = ["Subject", "gather", "is_sampled"]
-
-THRESHOLD = 0.8
-LEAVES = 40
+CONFIDENCE_THRESHOLD = 0.8  # objects below it are uncertain
+MAX_LEAVES = 40  # of the tree that is drawn
 
 
-class Subject(NamedTuple):
-    """Everything the sections read. What a model does not have is None."""
+class ReportContext(NamedTuple):
+    """The model and its summaries. What a model does not have is None."""
 
     given: Any  # the model as it was given
     model: Any  # the same, or the clustering of its first view
     noun: str  # what is clustered: "row" or "object"
-    found: Findings
-    X: Any
-    table: Table | None  # what the clusters are described by
+    clusters: ClusterSummary
+    table: Table | None  # the columns that describe the clusters
     names: NDArray[Any] | None  # of the objects
+    memberships: NDArray[np.float64] | None  # [object, cluster], of models that are not an ensemble
     agreement: Agreement | None
     pairs: PairMap | None
     counts: Counts | None
@@ -62,38 +61,53 @@ def is_sampled(model: Any) -> bool:
     return hasattr(model, "trace_")
 
 
-def gather(model: Any, X: Any, table: Any, truth: Any, names: Any) -> Subject:
-    """Look at a model from all sides. A model of views alone is shown by its first view."""
+def build_context(
+    model: Any, X: Any = None, *, table: Any = None, truth: Any = None, names: Any = None
+) -> ReportContext:
+    """Compute the summaries of a fitted model.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A model of views without ``labels_`` is summarized by the clusters of its first view.
+    X, table, truth, names
+        As in :func:`partita.report.write_report`. X may be a :class:`partita.table.Table`, which is not read again.
+
+    Returns
+    -------
+    ReportContext
+    """
     given, views = model, view_map(model)
     if not hasattr(model, "labels_") and views is not None:
         model = FirstView(model)
     n = len(model.labels_)
-    members = members_of(model, X)
+    members = summarize_members(model, X)
     blocks = block_map(model, X) if views is None else None
-    described = _described(
-        model, X, table, n, is_table=blocks is None and not hasattr(model, "member_weights_")
-    )
-    pairs = pair_map(model, X)
-    return Subject(
+    is_table = blocks is None and not hasattr(model, "member_weights_")
+    described = _describing_table(model, X, table, n, is_table)
+    memberships = memberships_of(model, X) if members is None else None
+    pairs = pair_map(model, X, memberships=memberships)
+    uncertainty = find_uncertain(model, pairs, CONFIDENCE_THRESHOLD)
+    return ReportContext(
         given=given,
         model=model,
         noun="row" if members is None or hasattr(model, "members_") else "object",
-        found=examine(model, THRESHOLD, table=described, doubt=doubts(model, pairs, THRESHOLD)),
-        X=X,
+        clusters=summarize_clusters(model, CONFIDENCE_THRESHOLD, table=described, uncertainty=uncertainty),
         table=described,
-        names=_checked_names(names, n),
-        agreement=None if truth is None else compare(model, truth),
+        names=_check_names(names, n),
+        memberships=memberships,
+        agreement=None if truth is None else compare_with_truth(model, truth),
         pairs=pairs,
         counts=cluster_counts(model),
         members=members,
         views=views,
-        tree=tree_top(model, LEAVES),
+        tree=tree_top(model, MAX_LEAVES),
         blocks=blocks,
     )
 
 
 class FirstView:
-    """A model of views, read as the clustering of its first view."""
+    """A model of views as the clustering of its first view."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -109,34 +123,29 @@ class FirstView:
             "predict_proba",
             "coclustering",
         ):
-            raise AttributeError(name)  # of all views, not of the first
+            raise AttributeError(name)  # these belong to all views, not to the first
         return getattr(self.__dict__["_model"], name)
 
 
-def _described(model: Any, X: Any, table: Any, n: int, is_table: bool) -> Table | None:
-    """The table that describes the clusters: the one that was fitted, or one given beside a matrix of labels."""
+def _describing_table(model: Any, X: Any, table: Any, n: int, is_table: bool) -> Table | None:
+    """The table that describes the clusters: `table` if it is given, otherwise X unless it is a label matrix."""
     if table is not None:
-        found = read_table(table)
-        what = "table"
+        found, name = read_table(table), "table"
     elif X is not None and is_table and hasattr(model, "schema_"):
-        found = read_table(X, schema=model.schema_)
-        what = "X"
-    elif (
-        X is not None and is_table and np.ndim(X) == 2 and np.shape(X) != (n, n)
-    ):  # else distances, most likely
-        found = read_table(X)
-        what = "X"
+        found, name = read_table(X, schema=model.schema_), "X"
+    elif X is not None and is_table and np.ndim(X) == 2 and np.shape(X) != (n, n):  # (n, n): dissimilarities
+        found, name = read_table(X), "X"
     else:
         return None
     if found.n_rows != n:
-        raise ValueError(f"{what} has {found.n_rows} rows and the model was fitted to {n}: pass that table")
+        raise ValueError(f"{name} has {found.n_rows} rows and the model was fitted to {n}: pass that table")
     return found
 
 
-def _checked_names(names: Any, n: int) -> NDArray[Any] | None:
+def _check_names(names: Any, n: int) -> NDArray[Any] | None:
     if names is None:
         return None
     found = np.asarray(names, dtype=object)
     if found.shape != (n,):
-        raise ValueError(f"names has shape {found.shape}: give one name for each of {n} objects")
+        raise ValueError(f"names has shape {found.shape}: give one name per object, {n} in all")
     return found

@@ -1,4 +1,4 @@
-"""How large the groups are, and what makes each of them different."""
+"""Sections about the groups: their sizes, the columns that distinguish them, and known groups."""
 
 from __future__ import annotations
 
@@ -6,86 +6,85 @@ from typing import Any
 
 import numpy as np
 
-from partita.report.context import Subject
-from partita.report.markup import bar, cluster, key, note, section, table, tip
-from partita.summaries import Findings, Trait, examine
-from partita.summaries.words import count, number, percent, safe
+from partita.report.context import ReportContext
+from partita.report.markup import bar, cluster_cell, cluster_dot, note, section, table, tip
+from partita.summaries import ClusterSummary, Trait, summarize_clusters
+from partita.summaries.formatting import count, number, percent, safe
 
-__all__ = ["cards", "known_groups", "sizes", "weight_is_uneven"]
-
-MAX_CARDS, MAX_TRAITS, MAX_GROUPS = 40, 10, 30
+MAX_SIZES, MAX_CARDS, MAX_TRAITS, MAX_GROUPS = 120, 40, 10, 30
 MAX_MAP_ROWS, MAX_MAP_COLUMNS, MAX_VIEWS = 25, 30, 8
-
-
-EXPLAINED = (
-    "The columns that set a group apart most come first. Numbers are means (± standard deviation); a percentage is the "
-    "share of the value that differs most. The bar says how far the cell of this one column, on average, tells a "
-    "member of the group from the others: empty is not at all, full is completely."
+TRAITS_NOTE = (
+    "The columns that distinguish a group most come first. Numbers are means (± standard deviation); a percentage is "
+    "the share of the value that differs most. The bar shows how well one cell of the column, on average, identifies "
+    "the members of the group: an empty bar means not at all, a full bar means completely."
 )
 
 
-def sizes(subject: Subject) -> str:
-    """One line a group: rows, share, uncertain ones, confidence."""
-    found, rows, shown = subject.found, [], np.flatnonzero(subject.found.sizes)
+def size_section(context: ReportContext) -> str:
+    """One line per group: number of rows, share, uncertain rows, mean confidence."""
+    found, rows, shown = context.clusters, [], np.flatnonzero(context.clusters.sizes)
     if not len(shown):
         return ""
     largest = max(int(found.sizes.max()), 1)
-    whole = found.doubt is not None and found.doubt.complete
-    unsure, sure = found.doubt is not None, bool(np.isfinite(found.confidence[shown]).any())
-    for k in shown[: 3 * MAX_CARDS].tolist():
+    complete = found.uncertainty is not None and found.uncertainty.complete
+    has_uncertain, has_confidence = (
+        found.uncertainty is not None,
+        bool(np.isfinite(found.confidence[shown]).any()),
+    )
+    for k in shown[:MAX_SIZES].tolist():
         cells = f'<td class="w">{bar(found.sizes[k] / largest, k)}</td><td class="n">{found.sizes[k]:,}</td>'
         cells += f'<td class="n">{percent(found.sizes[k] / found.n_rows)}</td>'
-        if unsure:
-            share = found.uncertain[k] / max(int(found.looked_at[k]), 1)
-            text = f"{found.uncertain[k]:,}" if whole else percent(share) if found.looked_at[k] else ""
+        if has_uncertain:
+            share = found.uncertain[k] / max(int(found.examined[k]), 1)
+            text = f"{found.uncertain[k]:,}" if complete else percent(share) if found.examined[k] else ""
             cells += f'<td class="n">{text}</td>'
-        if sure:
+        if has_confidence:
             cells += f'<td class="n">{found.confidence[k]:.2f}</td>'
-        rows.append(f"<tr>{cluster(k)}{cells}</tr>")
-    head = ["group", "", f"{subject.noun}s", "share"]
-    head += (["uncertain"] if unsure else []) + (["confidence"] if sure else [])
+        rows.append(f"<tr>{cluster_cell(k)}{cells}</tr>")
+    head = ["group", "", f"{context.noun}s", "share"]
+    head += (["uncertain"] if has_uncertain else []) + (["confidence"] if has_confidence else [])
     notes = []
-    if len(shown) > 3 * MAX_CARDS:
-        notes.append(note(f"The {3 * MAX_CARDS} largest of {len(shown)} are shown."))
-    if weight_is_uneven(subject):
-        total = number(subject.model.weight_total_)
-        notes.append(note(f"Rows are counted here; with their weights they stand for {total} objects."))
+    if len(shown) > MAX_SIZES:
+        notes.append(note(f"The {MAX_SIZES} largest of {len(shown)} groups are shown."))
+    if has_weights(context):
+        total = number(context.model.weight_total_)
+        notes.append(note(f"The table counts rows. The sum of their weights is {total}."))
     return section(
-        "How large the groups are",
+        "Sizes of the groups",
         table(head, rows, numeric=range(2, len(head)), tall=len(shown) > 20),
         *notes,
     )
 
 
-def weight_is_uneven(subject: Subject) -> bool:
-    """Whether rows stand for more or less than one object."""
-    n_rows = subject.found.n_rows
-    total = getattr(subject.model, "weight_total_", n_rows)
+def has_weights(context: ReportContext) -> bool:
+    """Whether the sum of the weights differs from the number of rows."""
+    n_rows = context.clusters.n_rows
+    total = getattr(context.model, "weight_total_", n_rows)
     return abs(total - n_rows) > 1e-9 * max(total, 1)
 
 
-def cards(subject: Subject) -> str:
-    """The columns that set each group apart, as a map of all groups and as a card for each."""
-    if subject.views is not None:
-        return _cards_of_views(subject)
-    return section("What makes each group different", *_described(subject.found, subject.noun))
+def trait_section(context: ReportContext) -> str:
+    """The columns that distinguish each group, as a map of all groups and as one card per group."""
+    if context.views is not None:
+        return _traits_of_views(context)
+    return section("What distinguishes each group", *_traits(context.clusters, context.noun))
 
 
-def _cards_of_views(subject: Subject) -> str:
-    """For each view the cards of its clusters."""
-    model = subject.given
+def _traits_of_views(context: ReportContext) -> str:
+    """The traits of the clusters of each view."""
+    model = context.given
     parts: list[str] = []
     profiles = getattr(model, "profiles_", None)
     for v in range(min(np.shape(model.view_labels_)[1], MAX_VIEWS)):
         view = _OneView(model, v, profiles[v] if isinstance(profiles, (list, tuple)) else None)
         if view.n_clusters_ > 1:
-            described = _described(examine(view, table=subject.table), "row", f"{v}-", explain=not parts)
-            parts += [f"<h3>View {v + 1}</h3>", *described] if described else []
-    return section("What makes each group different", *parts)
+            traits = _traits(summarize_clusters(view, table=context.table), "row", f"{v}-", explain=not parts)
+            parts += [f"<h3>View {v + 1}</h3>", *traits] if traits else []
+    return section("What distinguishes each group", *parts)
 
 
 class _OneView:
-    """What `examine` reads of one view."""
+    """One view with the attributes that `summarize_clusters` reads."""
 
     def __init__(self, model: Any, v: int, profiles: dict[str, Any] | None) -> None:
         self.labels_ = np.asarray(model.view_labels_)[:, v]
@@ -95,31 +94,31 @@ class _OneView:
             self.profiles_, self.weights_, self.schema_ = profiles, sizes / max(sizes.sum(), 1), model.schema_
 
 
-def _described(found: Findings, noun: str, view: str = "", explain: bool = True) -> list[str]:
-    """Map, explanation and cards; `view` keeps the clusters of several views apart."""
+def _traits(found: ClusterSummary, noun: str, view: str = "", explain: bool = True) -> list[str]:
+    """Map, explanation and cards; `view` is the prefix of the cluster numbers of one of several views."""
     shown = np.flatnonzero(found.sizes)
-    if not found.telling or len(shown) < 2:
+    if not found.informative_columns or len(shown) < 2:
         return []
     inside = [_card(k, found, noun, view) for k in shown[:MAX_CARDS].tolist()]
-    notes = [note(EXPLAINED)] if explain else []
+    notes = [note(TRAITS_NOTE)] if explain else []
     if len(shown) > MAX_CARDS:
         notes.append(note(f"The {MAX_CARDS} largest of {len(shown)} groups are shown."))
     if found.n_columns > MAX_TRAITS:
         notes.append(
-            note(f"The {MAX_TRAITS} most telling of {found.n_columns} columns are shown for each group.")
+            note(f"The {MAX_TRAITS} most informative of {found.n_columns} columns are shown for each group.")
         )
     return [_map(found, view), *notes, f'<div class="cards">{"".join(inside)}</div>']
 
 
-def _map(found: Findings, view: str) -> str:
-    """All groups by the most telling columns: how far each cell of the map is told by its column."""
+def _map(found: ClusterSummary, view: str) -> str:
+    """Map of the most informative columns by groups; the color is the strength of the trait."""
     shown = np.flatnonzero(found.sizes)[:MAX_MAP_COLUMNS].tolist()
     if len(shown) < 2 or found.n_columns < 2:
         return ""
     by_name = [{trait.column: trait for trait in found.traits[k]} for k in shown]
     step, left, high = min(46.0, 440 / len(shown)), 190, 20
     parts = []
-    names = [name for name, _ in found.telling[:MAX_MAP_ROWS]]
+    names = [name for name, _ in found.informative_columns[:MAX_MAP_ROWS]]
     for r, name in enumerate(names):
         y = 26 + r * high
         parts.append(
@@ -141,18 +140,20 @@ def _map(found: Findings, view: str) -> str:
     height = 30 + len(names) * high
     cut = []
     if len(names) < found.n_columns:
-        cut.append(f"the {len(names)} most telling of {found.n_columns} columns")
+        cut.append(f"the {len(names)} most informative of {found.n_columns} columns")
     if len(shown) < np.count_nonzero(found.sizes):
         cut.append(f"the {len(shown)} largest groups")
-    text = "Columns by groups: the stronger the colour, the more the column says about who is in the group."
-    text += f" Shown are {' and '.join(cut)}." if cut else ""
+    text = (
+        "Columns by groups. The stronger the color, the more the column says about the members of the group."
+    )
+    text += f" The map shows {' and '.join(cut)}." if cut else ""
     width = left + len(shown) * step + 10
     size = f'viewBox="0 0 {width:.0f} {height}" style="max-width:{1.15 * width:.0f}px"'
     picture = f'<svg {size} role="img" aria-label="Columns by groups">{"".join(parts)}</svg>'
     return picture + note(text)
 
 
-def _card(k: int, found: Findings, noun: str, view: str) -> str:
+def _card(k: int, found: ClusterSummary, noun: str, view: str) -> str:
     rows = [_trait(trait, k) for trait in found.traits[k][:MAX_TRAITS]]
     inside = table(["column", "this group", "all", ""], rows, kind="traits")
     return (
@@ -174,13 +175,13 @@ def _unbroken(text: str) -> str:
     return safe(text).replace(" ± ", "\u00a0±\u00a0")
 
 
-def known_groups(subject: Subject) -> str:
-    """The clusters beside groups that are known."""
-    agreement = subject.agreement
+def truth_section(context: ReportContext) -> str:
+    """Contingency table of the known groups and the clusters."""
+    agreement = context.agreement
     if agreement is None:
         return ""
     used = np.flatnonzero(agreement.table.sum(axis=0))[:MAX_GROUPS].tolist()
-    head = ["known group", *(f"{key(k)}{k}" for k in used)]
+    head = ["known group", *(f"{cluster_dot(k)}{k}" for k in used)]
     body = [
         f"<tr><td>{safe(name, 40)}</td>"
         + "".join(f'<td class="n" data-k="{k}">{row[k]:,}</td>' for k in used)
@@ -189,7 +190,9 @@ def known_groups(subject: Subject) -> str:
     ]
     cut = len(agreement.names) > MAX_GROUPS or np.count_nonzero(agreement.table.sum(axis=0)) > MAX_GROUPS
     text = (
-        f"Adjusted Rand index {agreement.adjusted_rand:.3f}, normalised mutual information "
+        f"Adjusted Rand index {agreement.adjusted_rand:.3f}, normalized mutual information "
         f"{agreement.normalized_mutual_info:.3f}."
     ) + (f" The first {MAX_GROUPS} rows and columns are shown." if cut else "")
-    return section("Beside the known groups", table(head, body, numeric=range(1, len(head))), note(text))
+    return section(
+        "Comparison with the known groups", table(head, body, numeric=range(1, len(head))), note(text)
+    )

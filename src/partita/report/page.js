@@ -1,6 +1,6 @@
 "use strict";
-// What the page can do besides being read: tooltips, one cluster highlighted everywhere, tables that sort.
-// It reads nothing but the page, asks nothing of any network, and the page is complete without it.
+// Tooltips, highlighting of one cluster in all figures, and sorting of tables.
+// The script reads only the page and uses no network; without it the page has the same content.
 (() => {
   const body = document.body;
   const tip = document.createElement("div");
@@ -29,7 +29,7 @@
     const byte = bytes.charCodeAt(r * columns.length + c);
     const low = Number(place.dataset.low), high = Number(place.dataset.high);
     const value = low + (byte / 254) * (high - low);
-    const text = byte === 255 ? "not known" : "percent" in place.dataset ? Math.round(100 * value) + "%" : value.toFixed(2);
+    const text = byte === 255 ? "unknown" : "percent" in place.dataset ? Math.round(100 * value) + "%" : value.toFixed(2);
     return rows[r] + "\n" + columns[c] + "\n" + place.dataset.what + ": " + text;
   }
 
@@ -46,9 +46,9 @@
   function point(event) {
     const target = event.target instanceof Element ? event.target : null;
     const heat = target && target.closest("[data-values]");
-    const told = target && target.closest("[data-tip]");
+    const described = target && target.closest("[data-tip]");
     if (heat) show(heatText(heat, event), event);
-    else if (told) show(told.dataset.tip, event);
+    else if (described) show(described.dataset.tip, event);
     else tip.hidden = true;
   }
 
@@ -57,7 +57,7 @@
   document.addEventListener("pointerleave", () => { tip.hidden = true; });
   window.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
-  // ---- one cluster, everywhere -----------------------------------------------------------------------------
+  // ---- highlighting ------------------------------------------------------------------------------------------
   const marked = [...document.querySelectorAll("[data-k]")];
   const buttons = [...document.querySelectorAll("button.pick")];
   let picked = null;
@@ -77,7 +77,7 @@
     if (event.key === "Escape" && picked !== null) pick(picked);
   });
 
-  // ---- tables that sort ------------------------------------------------------------------------------------
+  // ---- sorting -----------------------------------------------------------------------------------------------
   const valueOf = cell => {
     const text = cell ? cell.dataset.v ?? cell.textContent : "";
     const number = Number(text.replaceAll(",", "").replace("%", ""));

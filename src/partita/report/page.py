@@ -1,4 +1,4 @@
-"""The page: sections in the order of the questions people have."""
+"""The report: one HTML page with a section per question."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ from typing import Any
 from sklearn.exceptions import NotFittedError
 
 from partita.files import write_atomically
-from partita.report import answer, certainty, course, groups, structure
-from partita.report.context import Subject, gather
-from partita.report.markup import section
-from partita.report.recipe import recipe
-from partita.summaries.words import count, safe
-
-__all__ = ["write_report"]
+from partita.report import confidence, fit, groups, overview, structure
+from partita.report.context import ReportContext, build_context
+from partita.report.markup import note, section
+from partita.summaries.formatting import count, safe
 
 MAX_BYTES = 15_000_000
 
@@ -33,31 +30,33 @@ def write_report(
     table: Any = None,
     names: Any = None,
 ) -> Path:
-    """Write a fitted model as one HTML file that opens anywhere, offline.
+    """Write a report about a fitted model: one HTML file that needs no other file and no network.
 
-    The page begins with the answer in plain words; then, as far as the model has them: sizes, how many groups, who
-    belongs together, what sets each cluster apart, how sure the model is, members, views, tree, blocks, how the fit
-    went, what was unusual, and how to repeat it. Figures show numbers at the pointer, a click on a cluster
-    highlights it everywhere, and tables sort; without JavaScript it is the same page at rest. Text from the data is
-    escaped and shortened; large things are drawn from an even sample, and the page says so.
+    The page begins with the result in a few sentences. The sections that follow depend on the model: sizes of the
+    groups, number of groups, co-clustering, the columns that distinguish each group, confidence, members, views,
+    tree, blocks, the course of the fit, its notes, and the call that repeats it. Figures show values at the pointer,
+    a click on a cluster highlights it in all figures, and tables can be sorted. Without JavaScript the page shows the
+    same content. Text from the data is escaped and shortened. Large data are drawn from an even sample, and the page
+    says so.
 
     Parameters
     ----------
     model : fitted estimator
         Any estimator with ``labels_``, or with ``view_labels_`` and ``feature_views_``.
     path : str or path
-        The file to write; it is replaced as a whole.
-    X : array or data frame, optional
-        What was fitted. A table adds a scatter plot, the least certain rows and, where the model has no profiles of
-        its own, what sets each cluster apart; the label matrix of a consensus adds what each member looks like.
-    title : str, optional
+        The file to write. An existing file is replaced as a whole.
+    X : array or data frame, default=None
+        What was fitted. With a table the page has a scatter plot, the least certain rows and, for models without
+        ``profiles_``, the columns that distinguish each cluster; with the label matrix of a consensus it compares the
+        members.
+    title : str, default=None
         Heading of the page.
-    truth : array-like, optional
-        Known groups of the rows, to compare with (None or NaN: not known).
-    table : array or data frame, optional
-        Columns of the same objects to describe the clusters by, where X is no table (a consensus of labels).
-    names : array-like, optional
-        A name for each object.
+    truth : array-like, default=None
+        Known groups of the rows, which are compared with the clusters (None or NaN: not known).
+    table : array or data frame, default=None
+        Columns of the same objects that describe the clusters, if X is not a table but a label matrix.
+    names : array-like, default=None
+        One name per object.
 
     Returns
     -------
@@ -78,36 +77,42 @@ def write_report(
         raise NotFittedError(
             f"this {type(model).__name__} is not fitted (it has neither labels_ nor view_labels_): call fit first"
         )
-    subject = gather(model, X, table, truth, names)
+    context = build_context(model, X, table=table, truth=truth, names=names)
+    return write_context(context, path, title)
+
+
+def write_context(context: ReportContext, path: Any, title: str | None = None) -> Path:
+    """Write the page of a model whose summaries are already computed."""
+    model = context.given
     sections = [
-        answer.answer(subject) + answer.legend(subject),
-        groups.sizes(subject) if subject.views is None else "",
-        structure.view_section(subject),
-        structure.how_many(subject),
-        certainty.together(subject),
-        groups.cards(subject),
-        certainty.certainty(subject),
-        structure.member_section(subject),
-        structure.tree_section(subject),
-        structure.block_section(subject),
-        groups.known_groups(subject),
-        course.course(model),
-        course.notes(model),
-        section("To do it again", *recipe(model, groups.weight_is_uneven(subject))),
+        overview.overview(context) + overview.legend(context),
+        groups.size_section(context) if context.views is None else "",
+        structure.view_section(context),
+        structure.count_section(context),
+        confidence.pair_section(context),
+        groups.trait_section(context),
+        confidence.confidence_section(context),
+        structure.member_section(context),
+        structure.tree_section(context),
+        structure.block_section(context),
+        groups.truth_section(context),
+        fit.fit_section(model),
+        fit.notes_section(model),
+        fit.repeat_section(model, groups.has_weights(context)),
     ]
-    return _replace(Path(path), _page(_heading(model, subject, title), _within(sections, MAX_BYTES)))
+    return _replace(Path(path), _page(_heading(model, context, title), _within(sections, MAX_BYTES)))
 
 
-def _heading(model: Any, subject: Subject, title: str | None) -> str:
+def _heading(model: Any, context: ReportContext, title: str | None) -> str:
     if title:
         return safe(title, 120)
-    if subject.views is not None:
-        return f"{type(model).__name__}: {count(sum(len(view.sizes) > 1 for view in subject.views.views), 'view')}"
+    if context.views is not None:
+        return f"{type(model).__name__}: {count(sum(len(view.sizes) > 1 for view in context.views.views), 'view')}"
     return f"{type(model).__name__}: {count(int(model.n_clusters_), 'group')}"
 
 
 def _within(sections: list[str], limit: int) -> list[str]:
-    """Leave out the largest sections, but never the answer, until the page is small enough."""
+    """Leave out the largest sections, but never the overview, until the page is small enough."""
     sections = list(sections)
     while sum(len(one.encode("utf-8", "replace")) for one in sections) > limit - 100_000:
         largest = max(range(1, len(sections)), key=lambda at: len(sections[at]))
@@ -115,7 +120,7 @@ def _within(sections: list[str], limit: int) -> list[str]:
             break
         name = sections[largest].split("<h2>", 1)[-1].split("</h2>", 1)[0]
         sections[largest] = section(
-            name, f'<p class="note">Left out: the page would be larger than {limit // 1_000_000} MB.</p>'
+            name, note(f"This section is left out: the page would be larger than {limit // 1_000_000} MB.")
         )
     return [one for one in sections if one]
 
@@ -127,7 +132,7 @@ def _part(name: str) -> str:
 
 def _page(heading: str, sections: list[str]) -> str:
     script = _part("page.js")
-    # only this very script may run, whatever else should find its way into the page
+    # only this script may run, whatever else the page contains
     known = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{known}'"
     return (

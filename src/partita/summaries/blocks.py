@@ -1,4 +1,4 @@
-"""Blocks of a relation: clusters of rows by clusters of columns, with what each block holds."""
+"""Blocks of a relation: clusters of rows by clusters of columns, with one value per block."""
 
 from __future__ import annotations
 
@@ -7,23 +7,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BlockMap", "block_map"]
-
 
 class BlockMap(NamedTuple):
-    """One value a block: what the model predicts of a cell there, or the mean of its cells."""
+    """One value per block: what the model predicts for its cells, or their mean."""
 
     row_sizes: NDArray[np.int64]
     column_sizes: NDArray[np.int64]
-    values: NDArray[np.float64]  # [row cluster, column cluster]; NaN where a block has no cell that is known
+    values: NDArray[np.float64]  # [row cluster, column cluster]; NaN for blocks without an observed cell
     meaning: str
 
 
 def block_map(model: Any, X: Any = None) -> BlockMap | None:
-    """Blocks of a fitted model; None where it clusters rows alone, or nothing is known of its blocks.
+    """Blocks of a fitted model; None if it does not cluster columns, or if the values of its blocks are unknown.
 
-    The values are ``block_values_`` (the first relation; the last level of a categorical one) or, without them, means
-    of the cells of X.
+    The values are ``block_values_`` (of the first relation; of the last level of a categorical one). Without
+    ``block_values_`` they are the means of the cells of X.
 
     Examples
     --------
@@ -57,13 +55,13 @@ def _predicted(model: Any, K: int, J: int) -> tuple[NDArray[np.float64], str] | 
         return None
     first = np.asarray(found[0] if isinstance(found, (list, tuple)) or np.ndim(found) == 4 else found, float)
     if first.shape == (K, J):
-        return first, "value that the model expects of a cell"
+        return first, "expected value of a cell"
     if first.shape[:2] != (K, J):
         return None
     levels = getattr(model, "levels_", None) or [()]
     if first.shape[2] > 1 and len(levels[0]) == first.shape[2]:
         return first[:, :, -1], f"probability of {levels[0][-1]!r}"
-    return first[:, :, -1], "value that the model expects of a cell"
+    return first[:, :, -1], "expected value of a cell"
 
 
 def _cells(X: Any, shape: tuple[int, int]) -> NDArray[np.float64] | None:
@@ -71,6 +69,6 @@ def _cells(X: Any, shape: tuple[int, int]) -> NDArray[np.float64] | None:
         return None
     try:
         cells = np.asarray(X, dtype=float)
-    except (TypeError, ValueError):  # cells that are no numbers have no mean
+    except (TypeError, ValueError):  # cells that are not numbers have no mean
         return None
     return cells if cells.shape == shape else None

@@ -1,9 +1,9 @@
-"""Clusters: how large, how sure, and what makes each of them different.
+"""Summary of the clusters: sizes, confidence, and the columns that distinguish each cluster.
 
-How strongly a column sets a cluster apart is measured by the relative entropy of the cluster's distribution to that
-of the whole table (both as the model sees them): the information that one cell of an object of this cluster gives on
-average about its membership, comparable across kinds of columns. It cannot exceed
-``-log(share of the cluster)``, which is all there is to know, so it is given as a part of that.
+How strongly a column distinguishes a cluster is measured by the relative entropy of the distribution of the column in
+the cluster to its distribution in the whole table: the information that one cell of a row of the cluster gives about
+its membership, on average. It is comparable across kinds of columns. It cannot exceed
+``-log(share of the cluster)``, and is given as a fraction of this bound.
 """
 
 from __future__ import annotations
@@ -15,72 +15,71 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import logsumexp, rel_entr
 
-from partita.metrics import adjusted_rand, normalized_mutual_info
-from partita.summaries.doubt import Doubt, doubts
+from partita.summaries.formatting import number, one_line, percent
 from partita.summaries.pairs import spread
-from partita.summaries.words import number, percent, shown
+from partita.summaries.uncertainty import Uncertainty, find_uncertain
 from partita.table import Table
 
-__all__ = ["Agreement", "Findings", "Trait", "compare", "describe_groups", "examine"]
-
-
-QUANTILES = 60  # where densities are compared
-MOST_DENSITIES, FEWEST_POINTS = 250_000, 500  # points x clusters
-MOST_LEVELS = 2000
+N_QUANTILES = 60  # per cluster, where densities are compared
+MAX_DENSITIES, MIN_POINTS = 250_000, 500  # densities are evaluated at points x clusters
+MAX_LEVELS = 2000
 
 
 class Trait(NamedTuple):
-    """One column of one cluster beside the whole table, in words."""
+    """One column in one cluster, compared with the whole table, as text."""
 
     column: str
     kind: str
     here: str
     whole: str
-    strength: float  # from 0 (like the whole table) to 1 (one cell is enough to tell the cluster)
+    strength: float  # from 0 (as in the whole table) to 1 (one cell identifies the cluster)
 
 
-class Findings(NamedTuple):
-    """What the page is made from. Components are clusters, those without rows among them."""
+class ClusterSummary(NamedTuple):
+    """Sizes, uncertainty and traits per cluster. Clusters without rows are included."""
 
     n_rows: int
-    n_columns: int  # described ones
-    sizes: NDArray[np.int64]  # rows of each component
-    uncertain: NDArray[np.int64]  # uncertain rows, by component
-    looked_at: NDArray[np.int64]  # rows that the last figure was found from, by component
-    confidence: NDArray[np.float64]  # mean by component
-    traits: list[list[Trait]]  # by component, the most telling column first
-    telling: list[tuple[str, float]]  # columns by the information they carry about the clusters
-    threshold: float
-    doubt: Doubt | None
+    n_columns: int  # columns that are described
+    sizes: NDArray[np.int64]  # rows per cluster
+    uncertain: NDArray[np.int64]  # uncertain rows per cluster
+    examined: NDArray[np.int64]  # rows per cluster of which it is known whether they are uncertain
+    confidence: NDArray[np.float64]  # mean per cluster
+    traits: list[list[Trait]]  # per cluster, the most informative column first
+    informative_columns: list[tuple[str, float]]  # name and information about the clusters, the largest first
+    threshold: float  # confidence below which a row is uncertain
+    uncertainty: Uncertainty | None
 
     @property
     def n_uncertain(self) -> int:
-        """How many rows are uncertain, of those looked at."""
+        """Number of uncertain rows among the examined ones."""
         return int(self.uncertain.sum())
 
 
-class Agreement(NamedTuple):
-    """The clusters beside groups that are known."""
+def summarize_clusters(
+    model: Any, threshold: float = 0.8, *, table: Table | None = None, uncertainty: Uncertainty | None = None
+) -> ClusterSummary:
+    """Sizes, uncertainty and traits of each cluster.
 
-    names: list[str]
-    table: NDArray[np.int64]  # groups x components
-    adjusted_rand: float
-    normalized_mutual_info: float
+    Parameters
+    ----------
+    model : fitted estimator
+    threshold : float, default=0.8
+        Confidence below which an object is uncertain.
+    table : Table, default=None
+        Table of the same objects to describe the clusters by, for models without ``profiles_``.
+    uncertainty : Uncertainty, default=None
+        The uncertain objects, if they were found before.
 
-
-def examine(
-    model: Any, threshold: float = 0.8, *, table: Table | None = None, doubt: Doubt | None = None
-) -> Findings:
-    """Sizes, uncertainty and the traits of each cluster.
-
-    The traits are those of the model's ``profiles_`` or, where it has none, of a table of the same objects.
+    Returns
+    -------
+    ClusterSummary
 
     Examples
     --------
     >>> from partita import Consensus
     >>> from partita.table import read_table
     >>> model = Consensus(random_state=0).fit([[0, 0], [0, 0], [1, 1], [1, 1]])
-    >>> found = examine(model, table=read_table([[1.0, 5.0], [1.2, 4.0], [8.0, 4.5], [8.4, 5.0]]))
+    >>> found = summarize_clusters(model, table=read_table([[1.0, 5.0], [1.2, 4.0], [8.0, 4.5], [8.4, 5.0]]))
     >>> found.sizes, [trait.column for trait in found.traits[0]], found.traits[0][0].here
     (array([2, 2]), ['x0', 'x1'], '1.1 ± 0.1')
     """
@@ -95,60 +94,61 @@ def examine(
         profiles = {} if table is None else describe_groups(labels, table, K)
         kinds = {column.name: column.kind for column in table.columns} if table is not None else {}
         weights = sizes.astype(float)
-    traits, telling = _traits(profiles, kinds, weights, K)
-    doubt = doubts(model, None, threshold) if doubt is None else doubt
-    uncertain, looked_at = np.zeros(K, np.int64), np.zeros(K, np.int64)
-    if doubt is not None:
-        of = labels[doubt.objects]
-        looked_at = np.bincount(of[of >= 0], minlength=K)
-        uncertain = np.bincount(of[doubt.uncertain & (of >= 0)], minlength=K)
-    return Findings(
+    traits, informative_columns = _traits(profiles, kinds, weights, K)
+    uncertainty = find_uncertain(model, None, threshold) if uncertainty is None else uncertainty
+    uncertain, examined = np.zeros(K, np.int64), np.zeros(K, np.int64)
+    if uncertainty is not None:
+        of = labels[uncertainty.objects]
+        examined = np.bincount(of[of >= 0], minlength=K)
+        uncertain = np.bincount(of[uncertainty.uncertain & (of >= 0)], minlength=K)
+    return ClusterSummary(
         n_rows=len(labels),
         n_columns=len(profiles),
         sizes=sizes,
         uncertain=uncertain,
-        looked_at=looked_at,
+        examined=examined,
         confidence=_mean_confidence(model, labels, sizes),
         traits=traits,
-        telling=telling,
+        informative_columns=informative_columns,
         threshold=threshold,
-        doubt=doubt,
+        uncertainty=uncertainty,
     )
 
 
 def _mean_confidence(model: Any, labels: np.ndarray, sizes: np.ndarray) -> NDArray[np.float64]:
     if getattr(model, "confidence_", None) is None:
         return np.full(len(sizes), np.nan)
-    seated = labels >= 0  # outliers (-1) are in no cluster
-    own = np.asarray(model.confidence_, float)[seated]
-    return np.bincount(labels[seated], weights=own, minlength=len(sizes)) / np.maximum(sizes, 1)
+    inside = labels >= 0  # outliers (-1) are in no cluster
+    own = np.asarray(model.confidence_, float)[inside]
+    return np.bincount(labels[inside], weights=own, minlength=len(sizes)) / np.maximum(sizes, 1)
 
 
 def _traits(
     profiles: dict[str, Any], kinds: dict[str, str], weights: np.ndarray, K: int
 ) -> tuple[list[list[Trait]], list[tuple[str, float]]]:
-    """Each cluster's columns, the most telling first, and the columns by what they tell about all clusters."""
+    """Traits per cluster, the strongest first, and all columns by their information about the clusters."""
     weights = np.maximum(weights, 1e-300) / np.sum(weights)
     possible = -np.log(weights)
     traits: list[list[Trait]] = [[] for _ in range(K)]
-    telling = []
+    informative = []
     for name, profile in profiles.items():
         nats, texts, whole = _describe(profile, kinds[name], weights)
         nats = np.clip(np.nan_to_num(nats), 0.0, possible)
         for k in range(K):
             strength = nats[k] / possible[k] if possible[k] > 0 else 0.0
             traits[k].append(Trait(name, kinds[name], texts[k], whole[k], float(strength)))
-        telling.append((name, float(weights @ nats)))
+        informative.append((name, float(weights @ nats)))
     for one in traits:
         one.sort(key=lambda trait: -trait.strength)
-    return traits, sorted(telling, key=lambda item: -item[1])
+    return traits, sorted(informative, key=lambda item: -item[1])
 
 
 def describe_groups(labels: np.ndarray, table: Table, n_clusters: int) -> dict[str, dict[str, Any]]:
-    """What each column of a table looks like in each cluster, in the form of ``profiles_``.
+    """Describe each column of a table in each cluster, in the format of ``profiles_``.
 
-    Real and count columns have mean and standard deviation, the others shares of their levels; missing cells and
-    outliers are left out, and so are columns of more than 2,000 levels. A cluster without a known cell looks like all.
+    Real and count columns have mean and standard deviation, the others the shares of their levels. Missing cells,
+    outliers and columns with more than 2,000 levels are left out. A cluster without an observed cell gets the values
+    of the whole table.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def describe_groups(labels: np.ndarray, table: Table, n_clusters: int) -> dict[s
             deviation = np.sqrt(np.bincount(z, (x - mean[z]) ** 2, minlength=n_clusters) / np.maximum(n, 1))
             deviation[empty] = x.std()
             profiles[column.name] = {"mean": mean, "sd": deviation}
-        elif len(levels) <= MOST_LEVELS:
+        elif len(levels) <= MAX_LEVELS:
             counts = np.zeros((n_clusters, max(int(x.max()) + 1, len(levels))))
             np.add.at(counts, (z, x.astype(np.int64)), 1.0)
             counts[empty] = counts.sum(axis=0)
@@ -184,30 +184,10 @@ def describe_groups(labels: np.ndarray, table: Table, n_clusters: int) -> dict[s
     return profiles
 
 
-def compare(model: Any, truth: Any) -> Agreement:
-    """The clusters beside known groups; objects without a known group are left out, and outliers."""
-    labels = np.asarray(model.labels_)
-    known = np.asarray(truth, dtype=object)
-    if known.shape != (len(labels),):
-        raise ValueError(f"truth has shape {known.shape}: give one group for each of {len(labels)} rows")
-    seen = np.array([value is not None and value == value for value in known])  # NaN is not itself
-    seen &= labels >= 0
-    names, codes = np.unique([str(value) for value in known[seen]], return_inverse=True)
-    K = max(len(getattr(model, "weights_", ())), int(labels.max(initial=-1)) + 1)
-    table = np.zeros((len(names), K), np.int64)
-    np.add.at(table, (codes, labels[seen]), 1)
-    return Agreement(
-        list(names),
-        table,
-        float(adjusted_rand(codes, labels[seen])),
-        float(normalized_mutual_info(codes, labels[seen])),
-    )
-
-
 def _describe(
     profile: dict[str, np.ndarray], kind: str, weights: np.ndarray
 ) -> tuple[np.ndarray, list[str], list[str]]:
-    """Relative entropy of each cluster, its words, and the words for the whole table beside them."""
+    """Relative entropy per cluster, its text, and the text of the whole table."""
     if "probabilities" in profile:
         return _describe_levels(profile, kind, weights)
     if "share" in profile:
@@ -223,25 +203,31 @@ def _describe(
         whole = weights @ mean
         whole_deviation = np.sqrt(weights @ (deviation**2 + (mean - whole) ** 2))
         texts = [f"{number(a)} ± {number(b, 2)}" for a, b in zip(mean, deviation)]
-        beside = f"{number(whole)} ± {number(whole_deviation, 2)}"
-        least = max(1e-9 * float(whole_deviation), 1e-300)  # a cluster of equal values
-        law = stats.norm(mean, np.maximum(deviation, least))
-        return _information(law, weights), texts, [beside] * len(mean)
+        whole_text = f"{number(whole)} ± {number(whole_deviation, 2)}"
+        least = max(1e-9 * float(whole_deviation), 1e-300)  # for clusters of equal values
+        distribution = stats.norm(mean, np.maximum(deviation, least))
+        return _information(distribution, weights), texts, [whole_text] * len(mean)
     rate = np.asarray(profile["rate"])
-    mean, law = (rate, stats.poisson(rate)) if kind == "count" else (1 / rate, stats.expon(scale=1 / rate))
-    return _information(law, weights), [number(x) for x in mean], [number(weights @ mean)] * len(mean)
+    mean, distribution = (
+        (rate, stats.poisson(rate)) if kind == "count" else (1 / rate, stats.expon(scale=1 / rate))
+    )
+    return (
+        _information(distribution, weights),
+        [number(x) for x in mean],
+        [number(weights @ mean)] * len(mean),
+    )
 
 
-def _information(law: Any, weights: np.ndarray) -> np.ndarray:
-    """Mean of ``log p_k(x) - log p(x)`` over evenly spaced quantiles of each cluster's law.
+def _information(distribution: Any, weights: np.ndarray) -> np.ndarray:
+    """Mean of ``log p_k(x) - log p(x)`` over evenly spaced quantiles of each cluster's distribution.
 
-    The density p of the whole table is a sum over all clusters: for many clusters it is found at some of the points,
-    and interpolated at the others.
+    The density p of the whole table is a sum over all clusters. For many clusters it is evaluated at some of the
+    points and interpolated at the others.
     """
-    x = law.ppf((np.arange(QUANTILES)[:, None] + 0.5) / QUANTILES)  # [quantile, cluster]
-    log_p = law.logpmf if law.dist.name == "poisson" else law.logpdf
+    x = distribution.ppf((np.arange(N_QUANTILES)[:, None] + 0.5) / N_QUANTILES)  # [quantile, cluster]
+    log_p = distribution.logpmf if distribution.dist.name == "poisson" else distribution.logpdf
     points = np.unique(x)
-    points = points[spread(len(points), max(FEWEST_POINTS, MOST_DENSITIES // len(weights)))]
+    points = points[spread(len(points), max(MIN_POINTS, MAX_DENSITIES // len(weights)))]
     log_whole = logsumexp(log_p(points[:, None]) + np.log(weights), axis=1)
     return (log_p(x) - np.interp(x, points, log_whole)).mean(axis=0)
 
@@ -253,5 +239,5 @@ def _describe_levels(
     p = weights @ P
     differs = np.full(len(P), 1) if kind == "binary" else np.abs(P - p).argmax(axis=1)
     levels = [*profile["levels"], *(["(other)"] if len(profile["levels"]) < P.shape[1] else [])]
-    texts = [f"{percent(row[v])} {shown(levels[v], 30)}" for row, v in zip(P, differs)]
+    texts = [f"{percent(row[v])} {one_line(levels[v], 30)}" for row, v in zip(P, differs)]
     return rel_entr(P, p).sum(axis=1), texts, [percent(p[v]) for v in differs]

@@ -1,4 +1,4 @@
-"""How many clusters: P(K) with what it is a probability of, the prior beside it, and the scores that were compared."""
+"""The number of clusters: its posterior and prior probabilities, and the scores of the numbers that were compared."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partita.partitions import n_clusters_prior
+from partita.posterior import credible_set
+from partita.summaries.formatting import percent
 
-__all__ = ["Counts", "cluster_counts"]
-
-LEAST_PRIOR = 0.005  # prior mass that is worth a place
-MAX_OBJECTS = 20_000  # the prior P(K) of more takes long
+MIN_PRIOR = 0.005  # smaller prior probabilities are not shown
+MAX_OBJECTS = 20_000  # the prior P(K) of more objects takes long to compute
+MAX_NAMED = 4  # numbers of clusters that a sentence lists
 
 
 class Counts(NamedTuple):
-    """Entry j of `posterior` and `prior` is for `n_clusters[j]`; `prior` is NaN where there is none."""
+    """Entry j of `posterior` and `prior` belongs to `n_clusters[j]`; `prior` is NaN if there is none."""
 
     n_clusters: NDArray[np.int64]
     posterior: NDArray[np.float64]
     prior: NDArray[np.float64]
-    meaning: str  # "draws", "members" (drawn anew) or "model"
-    scores: dict[int, float]  # of each number that was looked at
-    score_name: str
+    meaning: str  # of the posterior: "draws", "members" (resampled) or "model"
+    scores: dict[int, float]  # of each number of clusters that was compared
 
 
 def cluster_counts(model: Any) -> Counts | None:
-    """P(K) and the score curve of a model; None where it has neither.
+    """P(K) and the scores of the numbers of clusters of a model; None if it has neither.
 
     Examples
     --------
     >>> from partita import Consensus
     >>> Y = [[0, 0, 1], [0, 0, 1], [1, 1, 1], [1, 1, 0]]
     >>> found = cluster_counts(Consensus(random_state=0).fit(Y))
-    >>> found.meaning, float(found.posterior.sum().round(6)), found.score_name
-    ('members', 1.0, 'mean margin')
+    >>> found.meaning, float(found.posterior.sum().round(6))
+    ('members', 1.0)
     """
     model = getattr(model, "consensus_", model)
     after = getattr(model, "n_clusters_posterior_", None)
@@ -47,21 +47,14 @@ def cluster_counts(model: Any) -> Counts | None:
     values = np.array(sorted(int(K) for K in after), dtype=np.int64)
     before = _prior(model) if drawn else None
     if before is not None:
-        values = np.union1d(values, np.flatnonzero(before >= LEAST_PRIOR))
+        values = np.union1d(values, np.flatnonzero(before >= MIN_PRIOR))
         values = values[values <= max(values.min(initial=1), 2 * max(after) + 10)]
     posterior = np.array([after.get(int(K), 0.0) for K in values])
     prior = np.full(len(values), np.nan)
     if before is not None:
         prior = np.array([before[K] if len(before) > K else 0.0 for K in values])
     meaning = "draws" if drawn else "members" if hasattr(model, "member_weights_") else "model"
-    return Counts(
-        values,
-        posterior,
-        prior,
-        meaning,
-        curve,
-        getattr(model, "_n_clusters_score", "score") if curve else "",
-    )
+    return Counts(values, posterior, prior, meaning, curve)
 
 
 def _prior(model: Any) -> NDArray[np.float64] | None:
@@ -69,3 +62,28 @@ def _prior(model: Any) -> NDArray[np.float64] | None:
     if not hasattr(model, "prior_") or n_objects > MAX_OBJECTS:
         return None
     return np.asarray(n_clusters_prior(model.prior_, n_objects), dtype=float)
+
+
+def counts_in_words(probabilities: dict[int, float], certain: str | None = None) -> str:
+    """The most probable numbers of groups, enough of them for 95% together.
+
+    Parameters
+    ----------
+    probabilities : dict
+        Probability of each number of groups.
+    certain : str, default=None
+        What to say if there is only one number; None means "3 in every draw".
+
+    Examples
+    --------
+    >>> counts_in_words({4: 0.01, 5: 0.82, 6: 0.15, 7: 0.02})
+    'most likely 5 (82%) or 6 (15%)'
+    >>> counts_in_words({3: 1.0})
+    '3 in every draw'
+    """
+    if len(probabilities) == 1:
+        return certain or f"{next(iter(probabilities))} in every draw"
+    ranked = credible_set(probabilities, 0.95).n_clusters
+    named = [f"{K} ({percent(probabilities[K])})" for K in ranked[:MAX_NAMED]]
+    text = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
+    return f"most likely {text}" + (", or others" if len(ranked) > MAX_NAMED else "")

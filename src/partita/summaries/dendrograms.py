@@ -1,4 +1,4 @@
-"""The top of a tree of merges, laid out for drawing, however large the tree is."""
+"""The last merges of a tree, laid out for drawing."""
 
 from __future__ import annotations
 
@@ -7,30 +7,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TreeTop", "tree_top"]
-
-MOST_LEAVES = 300_000  # of trees whose branches are coloured by cluster
+MAX_LEAVES = 300_000  # branches of larger trees are not colored by cluster
 
 
 class TreeTop(NamedTuple):
     """The last merges of a tree. Leaves are at 0, 1, ... from left to right, in the order of `leaf_sizes`."""
 
-    merges: NDArray[np.int64]  # row of the linkage of each merge that is shown
-    places: NDArray[np.float64]  # [merge, 2] of the two branches
-    feet: NDArray[np.float64]  # [merge, 2] heights at which the branches begin
+    merges: NDArray[np.int64]  # row of each shown merge in the linkage
+    places: NDArray[np.float64]  # [merge, 2] horizontal positions of the two branches
+    feet: NDArray[np.float64]  # [merge, 2] heights of the lower ends of the branches
     heights: NDArray[np.float64]  # [merge]
     log_odds: NDArray[np.float64] | None  # [merge]
     leaf_sizes: NDArray[np.int64]
-    leaf_labels: NDArray[np.int64] | None  # the most frequent cluster of each leaf; -1 of several
+    leaf_labels: NDArray[np.int64] | None  # cluster of all rows of a leaf; -1 if there are several
     n_leaves: int  # of the whole tree
 
     def width(self) -> int:
-        """Leaves that are shown."""
+        """Number of leaves that are shown."""
         return len(self.leaf_sizes)
 
 
 def tree_top(model: Any, size: int = 40) -> TreeTop | None:
-    """The last ``size - 1`` merges of ``linkage_``; None where a model has no tree.
+    """The last ``size - 1`` merges of ``linkage_``; None if the model has no tree.
 
     Examples
     --------
@@ -68,7 +66,7 @@ def tree_top(model: Any, size: int = 40) -> TreeTop | None:
 
 
 def _roots(children: np.ndarray, n: int, first: int) -> list[int]:
-    """Nodes at the top that no merge takes in: one for a full tree."""
+    """Nodes that are not merged further: one for a full tree."""
     total = n + len(children)
     inside = np.zeros(total, bool)
     inside[children[first:].ravel()] = True
@@ -89,7 +87,7 @@ def _leaves_in_order(children: np.ndarray, n: int, first: int, roots: list[int])
 
 def _leaf_labels(model: Any, children: np.ndarray, n: int, leaves: list[int]) -> NDArray[np.int64] | None:
     labels = getattr(model, "labels_", None)
-    if labels is None or n > MOST_LEAVES:
+    if labels is None or n > MAX_LEAVES:
         return None
     own = getattr(model, "row_leaves_", getattr(model, "row_leaves_", None))
     leaf_of = np.arange(len(labels)) if own is None else np.asarray(own)

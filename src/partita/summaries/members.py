@@ -1,4 +1,4 @@
-"""The members of an ensemble: names, weights, and, where their labels are known, what they look like."""
+"""The members of an ensemble: names and weights, and, if their labels are known, how they compare."""
 
 from __future__ import annotations
 
@@ -10,37 +10,34 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 
 from partita.ensembles import pairwise_agreement
 from partita.metrics import adjusted_rand
-from partita.summaries.labels import label_codes
-from partita.summaries.pairs import spread
+from partita.summaries.pairs import label_codes, spread
 
-__all__ = ["Members", "members_of"]
-
-MOST_OBJECTS = 20_000  # for the agreement of a member with the answer
-MOST_CELLS = 20_000_000
-COMPARED_MEMBERS, COMPARED_OBJECTS = 100, 2000
+MAX_OBJECTS = 20_000  # for the agreement of a member with the consensus
+MAX_LABELS = 20_000_000  # objects x members
+MAX_COMPARED_MEMBERS, MAX_COMPARED_OBJECTS = 100, 2000
 
 
 class Members(NamedTuple):
-    """One entry a member; the last five are None where the labels are not known."""
+    """One entry per member; the last five are None if the labels are not known."""
 
     names: list[str]
     weights: NDArray[np.float64]
-    learned: bool  # whether the weights are more than what was given
+    learned: bool  # whether the weights differ
     n_clusters: NDArray[np.int64] | None
-    missing: NDArray[np.float64] | None  # share of the objects that it did not see
-    agreement: NDArray[np.float64] | None  # adjusted Rand index with the answer
-    compared: NDArray[np.int64] | None  # members that are compared with each other, those alike side by side
+    missing: NDArray[np.float64] | None  # share of objects without a label
+    agreement: NDArray[np.float64] | None  # adjusted Rand index with the consensus
+    compared: NDArray[np.int64] | None  # members that are compared with each other, similar ones adjacent
     similarity: NDArray[np.float64] | None  # [compared, compared] adjusted Rand index
 
 
-def members_of(model: Any, X: Any = None) -> Members | None:
+def summarize_members(model: Any, X: Any = None) -> Members | None:
     """Members of a consensus; None for other models.
 
     Examples
     --------
     >>> from partita import Consensus
     >>> Y = [[0, 0, 1], [0, 0, 1], [1, 1, 1], [1, 1, 0]]
-    >>> found = members_of(Consensus(random_state=0).fit(Y), Y)
+    >>> found = summarize_members(Consensus(random_state=0).fit(Y), Y)
     >>> found.names, found.n_clusters.tolist(), found.agreement.round(2).tolist()
     (['x0', 'x1', 'x2'], [2, 2, 2], [1.0, 1.0, 0.0])
     """
@@ -51,12 +48,12 @@ def members_of(model: Any, X: Any = None) -> Members | None:
     names = _names(inner, len(weights))
     if hasattr(model, "members_"):
         names = [f"member {m}" for m in range(len(weights))]
-    codes = label_codes(model, X) if len(model.labels_) * len(weights) <= MOST_CELLS else None
+    codes = label_codes(model, X) if len(model.labels_) * len(weights) <= MAX_LABELS else None
     learned = len(np.unique(weights[weights > 0].round(12))) > 1
     if codes is None or codes.shape[1] != len(weights):
         return Members(names, weights, learned, None, None, None, None, None)
     labels = np.asarray(model.labels_)
-    some = spread(len(labels), MOST_OBJECTS)
+    some = spread(len(labels), MAX_OBJECTS)
     agreement = [_agreement(labels[some], column[some]) for column in codes.T]
     return Members(
         names,
@@ -70,10 +67,10 @@ def members_of(model: Any, X: Any = None) -> Members | None:
 
 
 def _similarity(codes: np.ndarray) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
-    """Members against members, put in the order of a tree so that repeats lie side by side."""
-    some = codes[spread(len(codes), COMPARED_OBJECTS)]
+    """Agreement of all pairs of members, in the leaf order of a tree so that similar members are adjacent."""
+    some = codes[spread(len(codes), MAX_COMPARED_OBJECTS)]
     able = np.flatnonzero((some >= 0).any(axis=0))
-    able = able[spread(len(able), COMPARED_MEMBERS)]
+    able = able[spread(len(able), MAX_COMPARED_MEMBERS)]
     if len(able) < 3:
         return None, None
     found = np.nan_to_num(pairwise_agreement(some[:, able]))

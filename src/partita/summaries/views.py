@@ -1,4 +1,4 @@
-"""Views of a table: which columns go together, and the clusters that each view has."""
+"""Views of a table: the columns and the clusters of each view."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from scipy.stats import rankdata
 from partita.summaries.pairs import order_objects, spread
 from partita.table import Table
 
-__all__ = ["View", "ViewMap", "view_cells", "view_map"]
-
-SHARE = 0.5  # probability of a view that lists a column
+MIN_PROBABILITY = 0.5  # a view lists the columns that belong to it with at least this probability
 
 
 class View(NamedTuple):
-    """One view: its columns, the surest first, and the sizes of its clusters."""
+    """One view: its columns, the most probable first, and the sizes of its clusters."""
 
     columns: list[tuple[str, float]]  # name, probability
     sizes: NDArray[np.int64]
@@ -26,21 +24,18 @@ class View(NamedTuple):
 
 
 class ViewMap(NamedTuple):
-    """All views; `order` puts the columns of a view side by side, for `dependence`.
-
-    Without `names` the model does not say which columns a view is about: all are about all.
-    """
+    """All views. `names` is empty if the model does not assign columns to views."""
 
     views: list[View]
     names: list[str]
-    order: NDArray[np.int64]
-    home: NDArray[np.int64]  # most probable view of each column, -1 for columns in none
-    dependence: NDArray[np.float64] | None  # [column, column], in the table's order
+    order: NDArray[np.int64]  # of the columns, so that those of a view are adjacent
+    home: NDArray[np.int64]  # most probable view of each column, -1 for columns in no view
+    dependence: NDArray[np.float64] | None  # [column, column], in the order of the table
     n_views_posterior: dict[int, float]
 
 
 def view_map(model: Any) -> ViewMap | None:
-    """Views of a fitted model; None where it has none.
+    """Views of a fitted model; None if it has none.
 
     Examples
     --------
@@ -64,7 +59,7 @@ def view_map(model: Any) -> ViewMap | None:
     after = getattr(model, "n_clusters_posterior_", None)
     views = []
     for v in range(P.shape[1]):
-        inside = np.flatnonzero(P[:, v] >= SHARE)
+        inside = np.flatnonzero(P[:, v] >= MIN_PROBABILITY)
         inside = inside[np.argsort(-P[inside, v], kind="stable")]
         known = after[v] if isinstance(after, (list, tuple)) and len(after) > v else {}
         sizes = np.bincount(labels[labels[:, v] >= 0, v])
@@ -85,9 +80,10 @@ def view_map(model: Any) -> ViewMap | None:
 def view_cells(
     model: Any, table: Table, names: Sequence[str], v: int, size: int = 200
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str], NDArray[np.float64]]:
-    """The cells of one view: rows by cluster (an even sample of many), its clusters, columns, values from 0 to 1.
+    """The cells of one view: row numbers ordered by cluster, their clusters, column names, values from 0 to 1.
 
-    Numbers become their rank among all rows, categories their place in the list of levels; missing cells are NaN.
+    At most `size` rows are taken, evenly spaced. Numbers are replaced by their ranks among all rows and categories by
+    their positions in the list of levels, scaled to [0, 1]; missing cells are NaN.
 
     Examples
     --------

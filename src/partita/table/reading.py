@@ -38,7 +38,8 @@ def read_table(
     X : array, data frame, list of rows or sparse matrix
         numpy arrays of any real, text or object dtype (masked ones too), pandas and polars frames, Arrow
         tables, mappings from names to columns, and objects with `__array__`, `__arrow_c_stream__` or
-        `__dataframe__`. Sparse matrices need `kinds="count"` or `kinds="binary"` and stay sparse.
+        `__dataframe__`. Sparse matrices need `kinds="count"` or `kinds="binary"` and stay sparse. A `Table` is
+        returned as it is, if the other arguments agree with how it was read.
     kinds : None, str, mapping or sequence, default=None
         The kinds of the columns: "real", "count", "binary", "categorical" or "ignore". One for all columns, one per
         column, or a mapping from column names or positions (the others are inferred). The rules of inference are in
@@ -88,6 +89,8 @@ def read_table(
     policy = Policy(
         None if missing_code is None else int(missing_code), negative, identifiers, handle_unknown
     )
+    if isinstance(X, Table):
+        return _check_table(X, kinds, schema, sample_weight)
     if is_sparse(X):
         from partita.table.sparse import read_sparse
 
@@ -106,6 +109,21 @@ def read_table(
         ]
     _note_empty_rows(columns, source.n_rows, findings)
     return Table(schema, columns, source.n_rows, weights, findings.notes())
+
+
+def _check_table(table: Table, kinds: KindsLike, schema: Schema | None, sample_weight: Any) -> Table:
+    """Return a table that was read before, unless it would now be read differently."""
+    if sample_weight is not None:
+        raise ValueError("a Table has its weights already: give sample_weight to read_table where it is read")
+    if schema is not None and table.schema != schema:
+        raise ValueError("the Table was read with another schema: pass the data it was read from")
+    for column, kind in zip(table.schema.columns, resolve_kinds(kinds, table.schema.names), strict=True):
+        if kind is not None and column.kind not in (kind, "ignore"):  # columns without values are ignored
+            raise ValueError(
+                f"column {column.name!r} was read as {column.kind}, and {kind} is asked for: give kinds to read_table "
+                "where the Table is read"
+            )
+    return table
 
 
 def _check_options(

@@ -1,7 +1,7 @@
-"""Larger drawings: heat maps as an image inside an SVG, trees and blocks.
+"""Heat maps, trees and blocks as inline SVG.
 
-A heat map is one PNG, a palette of a single colour that fades into the page, so that it suits light, dark and paper;
-its numbers travel with it as one byte a cell for the tooltip.
+A heat map is a PNG image inside the SVG. Its palette has a single color of varying opacity, so that it suits light
+and dark pages and paper. Its values are stored as one byte per cell, for the tooltips.
 """
 
 from __future__ import annotations
@@ -15,21 +15,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partita.report.markup import called, colour, tip
+from partita.report.markup import cluster_name, color_class, tip
 from partita.summaries import BlockMap, TreeTop
-from partita.summaries.words import number, safe, shown
-
-__all__ = ["blocks", "heat", "png", "tree"]
+from partita.summaries.formatting import number, one_line, safe
 
 WIDTH, SIDE = 640, 560
-COLOUR = (0x1F, 0x82, 0xC8)  # between the blue of the light page and that of the dark one
-UNKNOWN = 255
-MOST_NAMES = 40
-STRIP = 12
+COLOR = (0x1F, 0x82, 0xC8)  # between the blue of the light page and that of the dark one
+UNKNOWN_LEVEL = 255
+MAX_NAMES = 40
+STRIP_WIDTH = 12
 
 
 def png(levels: np.ndarray) -> bytes:
-    """An indexed PNG: level 0 is transparent, 254 the full colour, 255 (unknown) transparent.
+    """An indexed PNG: level 0 is transparent, 254 is the full color, 255 (unknown) is transparent.
 
     Examples
     --------
@@ -46,7 +44,7 @@ def png(levels: np.ndarray) -> bytes:
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0))
-        + chunk(b"PLTE", bytes(COLOUR) * 256)
+        + chunk(b"PLTE", bytes(COLOR) * 256)
         + chunk(b"tRNS", alpha)
         + chunk(b"IDAT", zlib.compress(rows, 9))
         + chunk(b"IEND", b"")
@@ -67,23 +65,23 @@ def heat(
     picks: bool = True,
     names: bool = False,
 ) -> str:
-    """A heat map; `labels` draw a coloured strip beside the rows; a square map (without `columns`) has boxes, too."""
+    """A heat map. `labels` add a colored strip beside the rows and, in a square map (without `columns`), boxes."""
     with np.errstate(invalid="ignore"):
         scaled = np.clip((np.asarray(values, float) - low) / max(high - low, 1e-300), 0, 1) * 254
-    levels = np.where(np.isnan(scaled), UNKNOWN, np.nan_to_num(scaled)).round().astype(np.uint8)
-    named = names and len(rows) <= MOST_NAMES
-    left = 168 if named else STRIP + 6
+    levels = np.where(np.isnan(scaled), UNKNOWN_LEVEL, np.nan_to_num(scaled)).round().astype(np.uint8)
+    named = names and len(rows) <= MAX_NAMES
+    left = 168 if named else STRIP_WIDTH + 6
     side_x = WIDTH - left - 8
     n_rows, n_columns = levels.shape
     side_y = side_x if columns is None else min(max(side_x * n_rows / n_columns, 40.0), 0.6 * side_x)
-    top = STRIP + 6
+    top = STRIP_WIDTH + 6
     parts = [
-        f'<image href="data:image/png;base64,{_text(png(levels))}" x="{left}" y="{top}" width="{side_x}" '
+        f'<image href="data:image/png;base64,{_base64(png(levels))}" x="{left}" y="{top}" width="{side_x}" '
         f'height="{side_y:.1f}" preserveAspectRatio="none"/>',
         f'<rect class="frame" x="{left}" y="{top}" width="{side_x}" height="{side_y:.1f}"/>',
         f'<rect class="sense" x="{left}" y="{top}" width="{side_x}" height="{side_y:.1f}" '
-        f'data-values="{_text(levels.tobytes())}" data-rows="{_list(rows)}"'
-        + ("" if columns is None else f' data-columns="{_list(columns)}"')
+        f'data-values="{_base64(levels.tobytes())}" data-rows="{_json_list(rows)}"'
+        + ("" if columns is None else f' data-columns="{_json_list(columns)}"')
         + f' data-low="{low:g}" data-high="{high:g}" data-what="{safe(what)}"{" data-percent" if percent else ""}/>',
     ]
     if labels is not None:
@@ -91,7 +89,7 @@ def heat(
     if named:
         step = side_y / n_rows
         parts += [
-            f'<text class="small" x="{left - STRIP - 8}" y="{top + (r + 0.5) * step + 4:.1f}" text-anchor="end">'
+            f'<text class="small" x="{left - STRIP_WIDTH - 8}" y="{top + (r + 0.5) * step + 4:.1f}" text-anchor="end">'
             f"{safe(name, 17)}</text>"
             for r, name in enumerate(rows)
         ]
@@ -103,33 +101,35 @@ def heat(
 def _runs(
     labels: np.ndarray, left: float, top: float, side_x: float, side_y: float, picks: bool, square: bool
 ) -> list[str]:
-    """Strips along two sides and a box on the diagonal for each run of equal labels; one strip if not square."""
+    """For each run of equal labels, strips along two sides and a box on the diagonal; one strip if not square."""
     edges = np.flatnonzero(np.diff(labels)) + 1
     starts, ends = np.concatenate([[0], edges]), np.concatenate([edges, [len(labels)]])
     n, parts = len(labels), []
     for a, b in zip(starts.tolist(), ends.tolist()):
         k = int(labels[a])
-        style = f'class="strip {"pick " if picks else ""}{colour(k)}"' + (f' data-k="{k}"' if picks else "")
-        told = tip(called(k) if picks or not square else f"view {k + 1}")
+        style = f'class="strip {"pick " if picks else ""}{color_class(k)}"' + (
+            f' data-k="{k}"' if picks else ""
+        )
+        tooltip = tip(cluster_name(k) if picks or not square else f"view {k + 1}")
         x, w = left + side_x * a / n, side_x * (b - a) / n
         y, h = top + side_y * a / n, side_y * (b - a) / n
         if square:
-            parts.append(f'<rect {style} x="{x:.1f}" y="1" width="{w:.1f}" height="{STRIP}"{told}/>')
+            parts.append(f'<rect {style} x="{x:.1f}" y="1" width="{w:.1f}" height="{STRIP_WIDTH}"{tooltip}/>')
         parts.append(
-            f'<rect {style} x="{left - STRIP - 5}" y="{y:.1f}" width="{STRIP}" height="{h:.1f}"{told}/>'
+            f'<rect {style} x="{left - STRIP_WIDTH - 5}" y="{y:.1f}" width="{STRIP_WIDTH}" height="{h:.1f}"{tooltip}/>'
         )
         if not square:
             continue
         mark = f' data-k="{k}"' if picks else ""
         parts.append(
-            f'<rect class="box {colour(k)}"{mark} x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" '
+            f'<rect class="box {color_class(k)}"{mark} x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" '
             'pointer-events="none"/>'
         )
     return parts
 
 
 def tree(top: TreeTop) -> str:
-    """The top of a tree; dashed where the odds speak against a merge."""
+    """The last merges of a tree, dashed if the odds are against a merge."""
     height, floor, left = 320, 268, 62
     finite = top.heights[np.isfinite(top.heights)]
     low = min(0.0, float(finite.min(initial=0.0)))
@@ -147,18 +147,18 @@ def tree(top: TreeTop) -> str:
     parts = [f'<path class="frame" d="M{left} {floor}H{WIDTH - 8}"/>']
     for at, ((a, b), (foot_a, foot_b), h) in enumerate(zip(top.places, top.feet, top.heights)):
         odds = None if top.log_odds is None else float(top.log_odds[at])
-        told = f"merged at {number(float(h))}" + ("" if odds is None else f"; log odds {odds:+.2f}")
+        tooltip = f"merged at {number(float(h))}" + ("" if odds is None else f"; log odds {odds:+.2f}")
         weak = " weak" if odds is not None and odds < 0 else ""
         parts.append(
             f'<path class="link{weak}" d="M{x(a):.1f} {y(foot_a):.1f}V{y(h):.1f}H{x(b):.1f}V{y(foot_b):.1f}"'
-            f"{tip(told)}/>"
+            f"{tip(tooltip)}/>"
         )
     for at, size in enumerate(top.leaf_sizes):
         k = -1 if top.leaf_labels is None else int(top.leaf_labels[at])
-        mark = f'class="pick {colour(k)}" data-k="{k}"' if k >= 0 else 'class="out"'
-        told = tip(f"{size:,} in this branch" + (f", cluster {k}" if k >= 0 else ""))
+        mark = f'class="pick {color_class(k)}" data-k="{k}"' if k >= 0 else 'class="out"'
+        tooltip = tip(f"{size:,} in this branch" + (f", cluster {k}" if k >= 0 else ""))
         parts.append(
-            f'<circle {mark} cx="{x(at):.1f}" cy="{floor + 7}" r="{min(4.5, step / 2.2):.1f}"{told}/>'
+            f'<circle {mark} cx="{x(at):.1f}" cy="{floor + 7}" r="{min(4.5, step / 2.2):.1f}"{tooltip}/>'
         )
         if step >= 22:
             parts.append(
@@ -180,9 +180,9 @@ def tree(top: TreeTop) -> str:
     )
 
 
-def blocks(found: BlockMap, most: int = 60) -> str:
-    """Blocks as rectangles, as wide and high as their clusters are large."""
-    K, J = min(len(found.row_sizes), most), min(len(found.column_sizes), most)
+def blocks(found: BlockMap, max_groups: int = 60) -> str:
+    """Blocks as rectangles whose width and height are proportional to the sizes of their clusters."""
+    K, J = min(len(found.row_sizes), max_groups), min(len(found.column_sizes), max_groups)
     rows, columns = found.row_sizes[:K], found.column_sizes[:J]
     values = found.values[:K, :J]
     finite = values[np.isfinite(values)]
@@ -197,19 +197,21 @@ def blocks(found: BlockMap, most: int = 60) -> str:
         for j in range(J):
             v = float(values[k, j])
             shade = 0.0 if np.isnan(v) else (v - low) / (high - low) if high > low else 0.5
-            known = "not known" if np.isnan(v) else number(v)
-            told = tip(f"rows of cluster {k} ({rows[k]:,}), columns of cluster {j} ({columns[j]:,}): {known}")
+            known = "unknown" if np.isnan(v) else number(v)
+            tooltip = tip(
+                f"rows of cluster {k} ({rows[k]:,}), columns of cluster {j} ({columns[j]:,}): {known}"
+            )
             parts.append(
                 f'<rect class="block" style="fill-opacity:{shade:.3f}" x="{x[j]:.1f}" y="{y[k]:.1f}" '
-                f'width="{x[j + 1] - x[j]:.1f}" height="{y[k + 1] - y[k]:.1f}"{told}/>'
+                f'width="{x[j + 1] - x[j]:.1f}" height="{y[k + 1] - y[k]:.1f}"{tooltip}/>'
             )
     parts += [
-        f'<rect class="strip pick {colour(k)}" data-k="{k}" x="8" y="{y[k]:.1f}" width="{STRIP}" '
+        f'<rect class="strip pick {color_class(k)}" data-k="{k}" x="8" y="{y[k]:.1f}" width="{STRIP_WIDTH}" '
         f'height="{y[k + 1] - y[k]:.1f}"{tip(f"cluster {k}: {rows[k]:,} rows")}/>'
         for k in range(K)
     ]
     parts += [
-        f'<rect class="strip k{j % 10}" x="{x[j]:.1f}" y="4" width="{x[j + 1] - x[j]:.1f}" height="{STRIP}"'
+        f'<rect class="strip k{j % 10}" x="{x[j]:.1f}" y="4" width="{x[j + 1] - x[j]:.1f}" height="{STRIP_WIDTH}"'
         f"{tip(f'columns of cluster {j}: {columns[j]:,}')}/>"
         for j in range(J)
     ]
@@ -219,9 +221,9 @@ def blocks(found: BlockMap, most: int = 60) -> str:
     )
 
 
-def _text(data: bytes) -> str:
+def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _list(names: Sequence[str]) -> str:
-    return html.escape(json.dumps([shown(name, 60) for name in names]), quote=True)
+def _json_list(names: Sequence[str]) -> str:
+    return html.escape(json.dumps([one_line(name, 60) for name in names]), quote=True)

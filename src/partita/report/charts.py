@@ -1,4 +1,4 @@
-"""Small drawings as inline SVG: no fonts, scripts or files from elsewhere, and they follow the page's colours."""
+"""Bar, line and scatter charts as inline SVG, without external files, in the colors of the page."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from partita.report.markup import called, colour, tip
+from partita.report.markup import cluster_name, color_class, tip
 from partita.summaries.counts import Counts
+from partita.summaries.formatting import number, percent, safe
 from partita.summaries.pairs import spread
-from partita.summaries.words import number, percent, safe
-
-__all__ = ["axis", "chains", "counts", "curve", "histogram", "line", "objects", "ranked", "scatter", "svg"]
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 240, 62, 52, 14
 MAX_POINTS = 2000
@@ -22,7 +20,7 @@ MAX_BARS = 300
 def histogram(
     values: np.ndarray, threshold: float | None, below: str = "probability of its own cluster"
 ) -> str:
-    """How many objects have which confidence; those below the threshold stand out."""
+    """Histogram of the confidence; objects below the threshold have another color."""
     edges = np.linspace(0, 1, 21)
     values = values[np.isfinite(values)]
     cut = -np.inf if threshold is None else threshold
@@ -32,12 +30,12 @@ def histogram(
     parts = []
     for left, right, a, b in zip(edges, edges[1:], low, high):
         place = f'x="{x(left) + 1:.1f}" width="{x(right) - x(left) - 2:.1f}"'
-        told = tip(f"{a + b:,} from {left:.2f} to {right:.2f}")
+        tooltip = tip(f"{a + b:,} from {left:.2f} to {right:.2f}")
         if a:
-            parts.append(f'<rect class="warn" {place} y="{y(a):.1f}" height="{y(0) - y(a):.1f}"{told}/>')
+            parts.append(f'<rect class="warn" {place} y="{y(a):.1f}" height="{y(0) - y(a):.1f}"{tooltip}/>')
         if b:
             parts.append(
-                f'<rect class="calm" {place} y="{y(a + b):.1f}" height="{y(a) - y(a + b):.1f}"{told}/>'
+                f'<rect class="calm" {place} y="{y(a + b):.1f}" height="{y(a) - y(a + b):.1f}"{tooltip}/>'
             )
     if threshold is not None:
         parts.append(f'<path class="rule" d="M{x(threshold):.1f} {TOP}V{HEIGHT - BOTTOM}"/>')
@@ -53,7 +51,7 @@ def objects(
     threshold: float | None,
     name: Callable[[int], str],
 ) -> tuple[str, int]:
-    """Confidence of each object as a bar, cluster by cluster; returns the drawing and how many bars it has."""
+    """Confidence of each object as a bar, ordered by cluster; returns the chart and its number of bars."""
     shown = order[spread(len(order), MAX_BARS)]
     shown = shown[np.isfinite(confidence[shown])]
     x, y = axis(0, max(len(shown), 1), LEFT, WIDTH - 10), axis(0, 1, HEIGHT - BOTTOM, TOP)
@@ -62,21 +60,21 @@ def objects(
     for at, i in enumerate(shown):
         k, c = int(labels[i]), float(confidence[i])
         parts.append(
-            f'<rect class="group pick {colour(k)}" data-k="{k}" x="{x(at):.2f}" width="{width:.2f}" y="{y(c):.1f}" '
-            f'height="{y(0) - y(c):.1f}"{tip(f"{name(int(i))}, {called(k)}: {c:.2f}")}/>'
+            f'<rect class="group pick {color_class(k)}" data-k="{k}" x="{x(at):.2f}" width="{width:.2f}" '
+            f'y="{y(c):.1f}" height="{y(0) - y(c):.1f}"{tip(f"{name(int(i))}, {cluster_name(k)}: {c:.2f}")}/>'
         )
     if threshold is not None:
         parts.append(f'<path class="rule" d="M{LEFT} {y(threshold):.1f}H{WIDTH - 10}"/>')
     parts += [tick_y(y(v), f"{v:g}") for v in (0, 0.5, 1)]
-    return svg(parts, "Confidence by object", "objects, cluster by cluster", "confidence"), len(shown)
+    return svg(parts, "Confidence by object", "objects, ordered by cluster", "confidence"), len(shown)
 
 
-def counts(found: Counts, most: int = 40) -> tuple[str, int]:
-    """P(K) as bars with the prior as dots; returns the drawing and how many numbers of clusters it leaves out."""
-    likely = np.argsort(-(found.posterior + np.nan_to_num(found.prior)), kind="stable")[:most]
+def counts(found: Counts, max_bars: int = 40) -> tuple[str, int]:
+    """P(K) as bars with the prior as dots; returns the chart and how many numbers of clusters are not shown."""
+    likely = np.argsort(-(found.posterior + np.nan_to_num(found.prior)), kind="stable")[:max_bars]
     shown = np.sort(likely)
     K, after, before = found.n_clusters[shown], found.posterior[shown], found.prior[shown]
-    if K[-1] - K[0] < most:  # no gaps
+    if K[-1] - K[0] < max_bars:  # no gaps
         every = np.arange(K[0], K[-1] + 1)
         filled, at = np.zeros((2, len(every))), np.searchsorted(every, K)
         filled[:, at] = after, before
@@ -87,14 +85,14 @@ def counts(found: Counts, most: int = 40) -> tuple[str, int]:
     y = axis(0, top, HEIGHT - BOTTOM, TOP)
     parts = []
     for at, (n, p, q) in enumerate(zip(K, after, before)):
-        told = f"{n} groups: {percent(p)}" + ("" if np.isnan(q) else f"; before the data {percent(q)}")
+        tooltip = f"{n} groups: {percent(p)}" + ("" if np.isnan(q) else f"; prior {percent(q)}")
         left, right = x(at - 0.36), x(at + 0.36)
         parts.append(
             f'<rect class="after" x="{left:.1f}" width="{right - left:.1f}" y="{y(p):.1f}" '
-            f'height="{max(y(0) - y(p), 0.6):.1f}"{tip(told)}/>'
+            f'height="{max(y(0) - y(p), 0.6):.1f}"{tip(tooltip)}/>'
         )
         if not np.isnan(q):
-            parts.append(f'<circle class="before" cx="{x(at):.1f}" cy="{y(q):.1f}" r="4"{tip(told)}/>')
+            parts.append(f'<circle class="before" cx="{x(at):.1f}" cy="{y(q):.1f}" r="4"{tip(tooltip)}/>')
     step = max(1, -(-len(K) // 14))
     parts += [tick_x(x(at), f"{n}") for at, n in enumerate(K) if at % step == 0]
     parts += [tick_y(y(v), percent(v)) for v in (0, top)]
@@ -103,7 +101,7 @@ def counts(found: Counts, most: int = 40) -> tuple[str, int]:
 
 
 def curve(values: dict[int, float], chosen: int, below: str, beside: str) -> str:
-    """A score for each number of groups, with the number that was chosen."""
+    """The score of each number of groups, with the chosen number."""
     K = np.array(sorted(values))
     K = K[np.isfinite([values[k] for k in K.tolist()])]
     if len(K) < 2:
@@ -130,7 +128,7 @@ def curve(values: dict[int, float], chosen: int, below: str, beside: str) -> str
 
 
 def ranked(values: np.ndarray, names: Sequence[str], title: str, below: str, beside: str) -> tuple[str, int]:
-    """Bars from the largest to the smallest; returns the drawing and how many bars it has."""
+    """Bars from the largest to the smallest; returns the chart and its number of bars."""
     order = np.argsort(-values, kind="stable")
     shown = order[spread(len(order), MAX_BARS)]
     top = max(float(values.max(initial=0.0)), 1e-12)
@@ -146,7 +144,7 @@ def ranked(values: np.ndarray, names: Sequence[str], title: str, below: str, bes
 
 
 def line(values: Any) -> tuple[str, int]:
-    """A curve over 1, 2, ...; returns it and how many points were drawn."""
+    """Values by iteration; returns the chart and the number of points shown."""
     trace = np.asarray(values, float)
     at = np.flatnonzero(np.isfinite(trace))
     at = at[spread(len(at), MAX_POINTS // 4)]
@@ -165,7 +163,7 @@ def line(values: Any) -> tuple[str, int]:
 
 
 def chains(values: Any, chain: Any) -> tuple[str, int]:
-    """A curve for each chain over its draws; returns them and how many draws were drawn."""
+    """One curve per chain over its draws; returns the chart and the number of draws shown."""
     every, of = np.asarray(values, float), np.asarray(chain)
     curves = {int(name): every[of == name] for name in np.unique(of)}
     low, high = float(every.min()), float(every.max())
@@ -182,13 +180,13 @@ def chains(values: Any, chain: Any) -> tuple[str, int]:
     parts += [
         tick_y(y(v), f"{v:,.0f}" if abs(v) > 100 else number(v), LEFT + 26) for v in sorted({low, high})
     ]
-    return svg(parts, "Log joint by draw, one line a chain", "draw", ""), drawn
+    return svg(parts, "Log joint by draw, one line per chain", "draw", ""), drawn
 
 
 def scatter(
-    U: np.ndarray, V: np.ndarray, labels: np.ndarray, firm: np.ndarray, names: tuple[str, str]
+    U: np.ndarray, V: np.ndarray, labels: np.ndarray, certain: np.ndarray, names: tuple[str, str]
 ) -> tuple[str, int, int]:
-    """Points by cluster, hollow where uncertain; returns the drawing, the points drawn and those there were."""
+    """Points colored by cluster, hollow if uncertain; returns the chart, the points shown and all points."""
     seen = np.flatnonzero(np.isfinite(U) & np.isfinite(V))
     if len(seen) == 0:
         return "", 0, 0
@@ -199,11 +197,11 @@ def scatter(
     parts = []
     for i in drawn:
         k = int(labels[i])
-        style = f"pick {colour(k)}" + ("" if firm[i] else " hollow")
-        told = tip(f"row {i}, {called(k)}{'' if firm[i] else ', uncertain'}")
+        style = f"pick {color_class(k)}" + ("" if certain[i] else " hollow")
+        tooltip = tip(f"row {i}, {cluster_name(k)}{'' if certain[i] else ', uncertain'}")
         parts.append(
             f'<circle class="{style}" data-k="{k}" cx="{x(U[i]):.0f}" cy="{y(V[i]):.0f}" '
-            f'r="{3.2 if firm[i] else 4.2}"{told}/>'
+            f'r="{3.2 if certain[i] else 4.2}"{tooltip}/>'
         )
     parts += [tick_x(x(v), number(v), height) for v in extent(U[drawn])]
     parts += [tick_y(y(v), number(v)) for v in extent(V[drawn])]
@@ -215,29 +213,29 @@ def scatter(
 
 
 def extent(values: np.ndarray) -> tuple[float, float]:
-    """Smallest and largest, a little apart where they are equal."""
+    """Smallest and largest value, widened if they are equal."""
     low, high = float(values.min()), float(values.max())
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
 def axis(low: float, high: float, start: float, end: float) -> Callable[[Any], Any]:
-    """From values to places."""
+    """The function from values to positions."""
     return lambda value: start + (value - low) / (high - low) * (end - start)
 
 
 def tick_x(x: float, text: str, height: int = HEIGHT) -> str:
-    """A number below the drawing."""
+    """A number below the chart."""
     anchor = "end" if x > WIDTH - 40 else "middle"
     return f'<text x="{x:.1f}" y="{height - BOTTOM + 20}" text-anchor="{anchor}">{text}</text>'
 
 
 def tick_y(y: float, text: str, x: float = LEFT - 6) -> str:
-    """A number beside the drawing."""
+    """A number beside the chart."""
     return f'<text x="{x}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
 
 
 def svg(parts: list[str], title: str, below: str, beside: str, height: int = HEIGHT) -> str:
-    """The drawing with its frame and the names of its axes."""
+    """The chart with its frame and the names of its axes."""
     floor = height - BOTTOM
     frame = f'<path class="frame" d="M{LEFT} {floor}H{WIDTH - 6}"/>'
     labels = f'<text class="label" x="{(LEFT + WIDTH) / 2:.0f}" y="{height - 8}" text-anchor="middle">{below}</text>'

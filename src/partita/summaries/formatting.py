@@ -1,4 +1,4 @@
-"""Other people's text made safe and short, and numbers written for people."""
+"""Text from the data made safe and short, and numbers written for readers."""
 
 from __future__ import annotations
 
@@ -7,39 +7,37 @@ import math
 import unicodedata
 from typing import Any
 
-__all__ = ["count", "number", "percent", "safe", "shown"]
-
-MAX_LABEL = 60
+MAX_LENGTH = 60
 
 
-def shown(text: Any, limit: int = MAX_LABEL) -> str:
+def one_line(text: Any, limit: int = MAX_LENGTH) -> str:
     """Text on one line, without control and direction characters, at most `limit` long.
 
     Examples
     --------
-    >>> shown("two\\nlines")
+    >>> one_line("two\\nlines")
     'two lines'
-    >>> shown("x" * 10_000, limit=8)
+    >>> one_line("x" * 10_000, limit=8)
     'xxxxxxx…'
     """
-    raw = str(text)[: 20 * limit]  # enough to see, little to clean
+    raw = str(text)[: 20 * limit]  # limits the work for very long texts
     spaced = " ".join("".join(c if unicodedata.category(c)[0] != "C" else " " for c in raw).split())
     return spaced if len(spaced) <= limit and len(str(text)) <= 20 * limit else spaced[: limit - 1] + "…"
 
 
-def safe(text: Any, limit: int = MAX_LABEL) -> str:
-    """What may stand in a page: ``shown``, escaped.
+def safe(text: Any, limit: int = MAX_LENGTH) -> str:
+    """Text for an HTML page: ``one_line``, escaped.
 
     Examples
     --------
     >>> safe("<script>alert(1)</script>")
     '&lt;script&gt;alert(1)&lt;/script&gt;'
     """
-    return html.escape(shown(text, limit), quote=True)
+    return html.escape(one_line(text, limit), quote=True)
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Three significant digits, or as many as asked for; powers of ten only where they help.
+    """A number with `digits` significant digits, with an exponent if it is very large or very small.
 
     Examples
     --------
@@ -57,7 +55,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as people say it.
+    """A share as a percentage.
 
     Examples
     --------

@@ -15,17 +15,17 @@ from partita.summaries import (
     PairMap,
     block_map,
     cluster_counts,
-    doubts,
-    examine,
+    find_uncertain,
     flow,
-    members_of,
     pair_map,
+    summarize_clusters,
+    summarize_members,
     tree_top,
     view_map,
 )
 from partita.summaries.clusters import _information
-from partita.summaries.doubt import rivalry
 from partita.summaries.pairs import order_objects, spread
+from partita.summaries.uncertainty import rival_ratios
 from partita.table import read_table
 
 pytestmark = pytest.mark.filterwarnings("ignore:cells that hold the missing code")
@@ -98,16 +98,20 @@ def test_a_rival_is_the_mean_with_another_cluster_over_that_with_ones_own():
     S = rng.random((9, 9))
     S = (S + S.T) / 2
     z = np.array([0, 0, 0, 1, 1, 1, 2, 2, 5])
-    found = rivalry(PairMap(np.arange(9), z, S, 9, "votes"))
+    found = rival_ratios(PairMap(np.arange(9), z, S, 9, "votes"))
     for i in range(8):
         means = {k: np.mean([S[i, j] for j in range(9) if z[j] == k and j != i]) for k in (0, 1, 2, 5)}
         own = means.pop(z[i])
         assert found[i] == pytest.approx(max(means.values()) / own)
     assert np.isnan(found[8])  # alone: there is nobody to be with
-    assert rivalry(PairMap(np.arange(3), np.zeros(3, int), np.ones((3, 3)), 3, "votes")).tolist() == [0, 0, 0]
+    assert rival_ratios(PairMap(np.arange(3), np.zeros(3, int), np.ones((3, 3)), 3, "votes")).tolist() == [
+        0,
+        0,
+        0,
+    ]
 
 
-def test_doubt_follows_what_confidence_means(ensemble):
+def test_uncertainty_follows_what_confidence_means(ensemble):
     of = {}
     for model in (
         Consensus(random_state=0),
@@ -115,14 +119,14 @@ def test_doubt_follows_what_confidence_means(ensemble):
         NBCE(n_clusters=2, inference="vb", random_state=0),
     ):
         model.fit(ensemble)
-        found = doubts(model, pair_map(model, ensemble), 0.8)
+        found = find_uncertain(model, pair_map(model, ensemble), 0.8)
         of[type(model).__name__] = found.rule
         if found.rule == "probability":
             np.testing.assert_array_equal(found.uncertain, model.confidence_ < 0.8)
     assert of == {"Consensus": "rival", "Voting": "rival", "NBCE": "probability"}
     plain = SimpleNamespace(labels_=np.array([0, 1]), confidence_=np.array([0.2, 0.9]))
-    assert doubts(plain, None, 0.8).rule == "confidence"
-    assert doubts(SimpleNamespace(labels_=np.array([0, 1])), None, 0.8) is None
+    assert find_uncertain(plain, None, 0.8).rule == "confidence"
+    assert find_uncertain(SimpleNamespace(labels_=np.array([0, 1])), None, 0.8) is None
 
 
 def test_counts_of_a_consensus(ensemble):
@@ -144,15 +148,15 @@ def test_counts_of_draws_have_the_prior_beside_them(sampled):
 
 def test_members_have_weights_clusters_holes_and_agreement(ensemble):
     model = Consensus(random_state=0).fit(ensemble)
-    found = members_of(model, ensemble)
+    found = summarize_members(model, ensemble)
     np.testing.assert_array_equal(found.weights, model.member_weights_)
     assert found.n_clusters.tolist() == [2] * 6 and found.missing[0] == pytest.approx(1 / 30)
     assert found.agreement[1] == pytest.approx(adjusted_rand(model.labels_, ensemble[:, 1]))
     a, b = found.compared[:2]
     seen = (ensemble[:, a] >= 0) & (ensemble[:, b] >= 0)
     assert found.similarity[0, 1] == pytest.approx(adjusted_rand(ensemble[seen, a], ensemble[seen, b]))
-    assert members_of(model).n_clusters is None
-    assert members_of(SimpleNamespace(labels_=np.zeros(3))) is None
+    assert summarize_members(model).n_clusters is None
+    assert summarize_members(SimpleNamespace(labels_=np.zeros(3))) is None
 
 
 @pytest.mark.parametrize("size", [2, 5, 12, 50])
@@ -236,7 +240,7 @@ def test_flow_matches_the_columns_to_the_rows():
     assert found.row_names == ["0", "2", "1"] and found.column_names == ["z", "x", "y"]
     assert (found.counts == np.diag([5, 4, 3])).all() and found.adjusted_rand == 1
     assert flow([0, 0, 1], [0, 1, -1]).n_left_out == 1
-    with pytest.raises(ValueError, match="a labels 2 objects and b 3"):
+    with pytest.raises(ValueError, match="a has 2 labels and b 3"):
         flow([0, 1], [0, 1, 2])
     with pytest.raises(ValueError, match="nothing to compare"):
         flow([None, 1], [1, None])
@@ -257,7 +261,7 @@ def test_any_clustering_is_described_by_a_table():
     rng = np.random.default_rng(0)
     z = np.repeat([0, 1, -1], [20, 10, 5])
     table = read_table(np.column_stack([rng.normal(size=35) + 5 * z, rng.normal(size=35)]))
-    found = examine(SimpleNamespace(labels_=z), table=table)
-    assert found.sizes.tolist() == [20, 10] and found.telling[0][0] == "x0"
+    found = summarize_clusters(SimpleNamespace(labels_=z), table=table)
+    assert found.sizes.tolist() == [20, 10] and found.informative_columns[0][0] == "x0"
     assert [trait.column for trait in found.traits[1]][0] == "x0"
-    assert np.isnan(found.confidence).all() and found.doubt is None
+    assert np.isnan(found.confidence).all() and found.uncertainty is None

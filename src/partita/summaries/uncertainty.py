@@ -1,4 +1,4 @@
-"""Which objects are uncertain, by a rule that fits what the model's confidence means."""
+"""Uncertain objects, found by a rule that depends on what the confidence of the model means."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from numpy.typing import NDArray
 
 from partita.summaries.pairs import PairMap
 
-__all__ = ["Doubt", "doubts", "rivalry"]
+RIVAL_RATIO = (
+    0.5  # co-clustering with another cluster, relative to its own, from which an object is uncertain
+)
 
-RIVAL = 0.5  # together with another cluster at least this often, for each time with its own
 
-
-class Doubt(NamedTuple):
-    """Objects that were looked at, and which of them are uncertain."""
+class Uncertainty(NamedTuple):
+    """The objects that were examined, and which of them are uncertain."""
 
     objects: NDArray[np.int64]
     uncertain: NDArray[np.bool_]
-    rule: str  # "draws", "probability", "rival", or "confidence" where its meaning is not known
+    rule: str  # "draws", "probability", "rival", or "confidence" if its meaning is not known
     n_objects: int
 
     @property
     def complete(self) -> bool:
-        """Whether every object was looked at."""
+        """Whether every object was examined."""
         return len(self.objects) == self.n_objects
 
 
-def rivalry(pairs: PairMap) -> NDArray[np.float64]:
-    """Mean co-clustering with the best other cluster over that with the other objects of one's own.
+def rival_ratios(pairs: PairMap) -> NDArray[np.float64]:
+    """Mean co-clustering with the nearest other cluster, divided by that with the other objects of the own cluster.
 
-    0 where there is no other cluster; NaN for an object that is alone in its cluster.
+    The ratio is 0 if there is no other cluster, and NaN for an object that is alone in its cluster.
 
     Examples
     --------
     >>> together = np.array([[1.0, 0.9, 0.3], [0.9, 1.0, 0.6], [0.3, 0.6, 1.0]])
-    >>> rivalry(PairMap(np.arange(3), np.array([0, 0, 1]), together, 3, "votes")).round(2)
+    >>> rival_ratios(PairMap(np.arange(3), np.array([0, 0, 1]), together, 3, "votes")).round(2)
     array([0.33, 0.67,  nan])
     """
     z = pairs.labels
@@ -44,7 +44,7 @@ def rivalry(pairs: PairMap) -> NDArray[np.float64]:
     S = np.nan_to_num(pairs.values)
     np.fill_diagonal(S, 0.0)
     member = np.eye(len(clusters))[code]
-    others = member.sum(axis=0) - member  # of each cluster, without the object itself
+    others = member.sum(axis=0) - member  # objects of each cluster, without the object itself
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = S @ member / others
         own = mean[np.arange(len(z)), code]
@@ -52,12 +52,18 @@ def rivalry(pairs: PairMap) -> NDArray[np.float64]:
         return np.maximum(mean.max(axis=1), 0.0) / own if len(clusters) > 1 else np.zeros(len(z))
 
 
-def doubts(model: Any, pairs: PairMap | None, threshold: float) -> Doubt | None:
-    """Uncertain objects: a low probability where confidence is one, a strong rival cluster where it is agreement.
+def find_uncertain(model: Any, pairs: PairMap | None, threshold: float) -> Uncertainty | None:
+    """Find the uncertain objects of a fit.
 
-    Agreement of the members of an ensemble says nothing by its size: members with many clusters part objects that
-    belong together. So an object of a consensus is uncertain if it is together with another cluster at least half as
-    often as with its own; None where the pairs are not known.
+    Where confidence is a probability, objects below the threshold are uncertain. Where it is the agreement of the
+    members of an ensemble, its size alone says little: members with many clusters separate objects that belong
+    together. An object of a consensus is therefore uncertain if its co-clustering with another cluster is at least
+    half of that with its own.
+
+    Returns
+    -------
+    Uncertainty or None
+        None if the model has no confidence, or if co-clustering is needed and not known.
     """
     labels = np.asarray(model.labels_)
     if hasattr(model, "trace_") or not _is_agreement(model):
@@ -69,11 +75,11 @@ def doubts(model: Any, pairs: PairMap | None, threshold: float) -> Doubt | None:
         )
         rule = "draws" if hasattr(model, "trace_") else rule
         low = (np.asarray(confidence, float) < threshold) & (labels >= 0)
-        return Doubt(np.arange(len(labels)), low, rule, len(labels))
+        return Uncertainty(np.arange(len(labels)), low, rule, len(labels))
     if pairs is None:
         return None
     with np.errstate(invalid="ignore"):
-        return Doubt(pairs.objects, rivalry(pairs) >= RIVAL, "rival", len(labels))
+        return Uncertainty(pairs.objects, rival_ratios(pairs) >= RIVAL_RATIO, "rival", len(labels))
 
 
 def _is_agreement(model: Any) -> bool:
