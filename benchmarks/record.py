@@ -41,8 +41,25 @@ def save(name: str, result: dict[str, Any], *, full: bool) -> str:
         "versions": _versions(),
         **result,
     }
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    path.write_text(as_text(json.loads(json.dumps(document))) + "\n", encoding="utf-8")
     return str(path.relative_to(ROOT))
+
+
+def as_text(value: Any, depth: int = 0) -> str:
+    """JSON with one value per line, except that a list of numbers or strings stays on one line."""
+    inside = list(value.values()) if isinstance(value, dict) else value
+    nested = isinstance(value, dict) or (
+        isinstance(value, list) and any(isinstance(one, dict | list) for one in value)
+    )
+    if not (nested and inside):
+        return json.dumps(value)
+    texts = [as_text(one, depth + 1) for one in inside]
+    opening, closing = "[]"
+    if isinstance(value, dict):
+        opening, closing = "{}"
+        texts = [f"{json.dumps(key)}: {text}" for key, text in zip(value, texts, strict=True)]
+    margin = "\n" + " " * depth
+    return opening + ",".join(f"{margin} {text}" for text in texts) + margin + closing
 
 
 def _commit() -> str:

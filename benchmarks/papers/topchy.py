@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.processes import ROOT, in_own_process
 
 METHODS = ("EM", "QMI", "CSPA", "HGPA", "MCLA")
-LARGE, LARGE_H, LARGE_CLASSES = "pendigits", 20, 10
+LARGE, LARGE_H = "pendigits", 20
 LARGE_K = (6, 8, 10, 12, 15, 20, 30)
 NOT_DRAWN = "HGPA"  # far above the others: it would flatten them
 DELETED = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)

@@ -1,26 +1,14 @@
-"""LACA."""
+"""Xie and others: tables and figures of LACA, and what is counted in them."""
 
 from __future__ import annotations
 
+from statistics import fmean
+
 from benchmarks.papers import laca as paper
-from paper_tables.markdown import cell, command, count, listed, table
+from paper_tables.markdown import cell, count, items, listed, table
 
 GRAPH_METHODS = tuple(rival for rival in paper.RIVALS if rival != "EAC-AL")
 SPOKEN = {"nmi": "NMI", "f": "F"}
-
-
-def laca(result: dict) -> str:
-    free, told = result["summary"]["tables_2_and_3"], result["summary"]["figures_2_and_3"]
-    return (
-        "## Xie et al. 2013 (LACA)\n\n"
-        f"{command('laca')}: {result['n_ensembles']} ensembles of {paper.N_MEMBERS} k-means clusterings on random columns for each set; "
-        "numbers of clusters, pairwise F and NMI with the classes (standard errors in round brackets, printed figures in square ones). "
-        "NMI divides by the geometric mean of the entropies, as the paper does. Where the paper is silent or brief: pairs are unordered, there are "
-        "never fewer than two clusters, and k-LACA converges with its own number of clusters and then cuts the last tree once at k. Erratum: in "
-        "3.3 and (17) the rate given that two objects belong together is ρ_e, not r_e.\n\n"
-        f"### Tables 2 and 3\n\n{tables_2_and_3(free)}\n{verdict_of_tables(free)}\n"
-        f"### Figures 2 and 3: told k\n\n{figures_2_and_3(told)}"
-    )
 
 
 # ---- tables 2 and 3 ------------------------------------------------------------------------------------------------
@@ -31,6 +19,10 @@ def tables_2_and_3(sets: dict) -> str:
     for name, methods in sets.items():
         for method, both in methods.items():
             ours, printed = both["ours"], both["printed"]
+            scores = (
+                cell(ours[score], 3, error=ours[f"{score}_error"], printed=printed[score])
+                for score in paper.SCORES
+            )
             rows.append(
                 [
                     name,
@@ -38,18 +30,14 @@ def tables_2_and_3(sets: dict) -> str:
                     f"{ours['min']}–{ours['max']} [{printed['min']}–{printed['max']}]",
                     cell(ours["mean"], 2, printed=printed["mean"]),
                     cell(ours["deviation"], 2, printed=printed["deviation"]),
-                    *(
-                        cell(ours[score], 3, error=ours[f"{score}_error"], printed=printed[score])
-                        for score in paper.SCORES
-                    ),
+                    *scores,
                 ]
             )
-    return table(["set", "method", "K", "mean K", "deviation", "F", "NMI"], rows)
-
-
-def verdict_of_tables(sets: dict) -> str:
-    lines = [steadier(sets), *(ahead(sets, score) for score in ("f", "nmi"))]
-    return "\n".join(f"- {line}" for line in lines) + f"\n\n{beside_print(sets)}\n"
+    return (
+        table(["set", "method", "K", "mean K", "deviation", "F", "NMI"], rows)
+        + "\n"
+        + items([steadier(sets), *(ahead(sets, score) for score in ("f", "nmi")), *beside_print(sets)])
+    )
 
 
 def steadier(sets: dict) -> str:
@@ -81,7 +69,7 @@ def ahead(sets: dict, score: str) -> str:
     )
 
 
-def beside_print(sets: dict) -> str:
+def beside_print(sets: dict) -> list[str]:
     def gap(name: str, figure: str) -> float:
         both = sets[name]["LACA"]
         return both["ours"][figure] - both["printed"][figure]
@@ -91,55 +79,46 @@ def beside_print(sets: dict) -> str:
 
     nmi, clusters, f = farthest("nmi"), farthest("mean"), farthest("f")
     both = sets[clusters]["LACA"]
-    return (
+    return [
         f"NMI of LACA is at most {abs(gap(nmi, 'nmi')):.3f} from print ({nmi}, {gap(nmi, 'nmi'):+.3f}), above it on "
-        f"{count(gap(name, 'nmi') > 0 for name in sets)} sets. The mean number of clusters is farthest from print on {clusters} "
-        f"({both['ours']['mean']:.1f} here, {both['printed']['mean']:.1f} there; the generator is the paper's, the scale of its columns is not said). "
-        f"Pairwise F, by the paper's own formula, is below print on {count(gap(name, 'f') < 0 for name in sets)} sets, by up to "
-        f"{abs(gap(f, 'f')):.3f} ({f}). We do not know what the printed F is of."
-    )
+        f"{count(gap(name, 'nmi') > 0 for name in sets)} sets.",
+        f"The mean number of clusters is farthest from print on {clusters} ({both['ours']['mean']:.1f} here, "
+        f"{both['printed']['mean']:.1f} there).",
+        f"Pairwise F is below print on {count(gap(name, 'f') < 0 for name in sets)} sets, by up to {abs(gap(f, 'f')):.3f} ({f}).",
+    ]
 
 
 # ---- figures 2 and 3 -----------------------------------------------------------------------------------------------
 
 
-def figures_2_and_3(sets: dict) -> str:
-    n_k = len(paper.TIMES_CLASSES)
-    rows = [
+def rivals(sets: dict) -> str:
+    """Where k-LACA is at least as good as a rival, and as several at once."""
+    groups = {
+        **{rival: (rival,) for rival in paper.RIVALS},
+        "the three graph methods": GRAPH_METHODS,
+        "all four": paper.RIVALS,
+    }
+    head = ["rival", "NMI, all (set, k)", "NMI, k = classes", "F, all (set, k)", "F, k = classes"]
+    return table(
+        head,
         [
-            rival,
-            *(
-                count(paper.no_lower(sets, score, rival, at_classes=first))
-                for score in ("nmi", "f")
-                for first in (False, True)
-            ),
-        ]
-        for rival in paper.RIVALS
-    ]
-    for title, rivals in (("the three graph methods", GRAPH_METHODS), ("all four", paper.RIVALS)):
-        rows.append(
             [
                 title,
-                *(best_of(sets, score, rivals, first) for score in ("nmi", "f") for first in (False, True)),
+                *(best_of(sets, score, group, first) for score in ("nmi", "f") for first in (False, True)),
             ]
-        )
-    return (
-        f"k has {n_k} values from the number of classes to three times it (the paper takes every k). Where k-LACA is at least as good as a rival:\n\n"
-        + table(["rival", "NMI, all (set, k)", "NMI, k = classes", "F, all (set, k)", "F, k = classes"], rows)
-        + "".join(f"\n{SPOKEN[score]} at k = classes:\n\n{at_classes(sets, score)}" for score in ("nmi", "f"))
-        + f"\n{verdict_of_figures(sets)}\n"
-        "![NMI with the classes against the number of clusters asked for](images/laca_nmi.png)\n\n"
-        "![Pairwise F with the classes against the number of clusters asked for](images/laca_f.png)\n"
+            for title, group in groups.items()
+        ],
     )
 
 
-def best_of(sets: dict, score: str, rivals: tuple[str, ...], first: bool) -> str:
+def best_of(sets: dict, score: str, group: tuple[str, ...], first: bool) -> str:
     """Where k-LACA is at least as good as all of them at once."""
-    each = [paper.no_lower(sets, score, rival, at_classes=first) for rival in rivals]
+    each = [paper.no_lower(sets, score, rival, at_classes=first) for rival in group]
     return count(all(at) for at in zip(*each, strict=True))
 
 
 def at_classes(sets: dict, score: str) -> str:
+    """A score of every method with k the number of classes."""
     rows = []
     for name, told in sets.items():
         errors = {method: told[method].get(f"{score}_error", [None])[0] for method in paper.TOLD}
@@ -148,7 +127,7 @@ def at_classes(sets: dict, score: str) -> str:
     return table(["set", "k", *paper.TOLD], rows)
 
 
-def verdict_of_figures(sets: dict) -> str:
+def counts_over_k(sets: dict) -> str:
     def loss(name: str, rival: str, score: str, i: int = 0) -> float:
         return sets[name][rival][score][i] - sets[name]["k-LACA"][score][i]
 
@@ -158,18 +137,12 @@ def verdict_of_figures(sets: dict) -> str:
         all(loss("pima", r, "nmi", i) > 0 for r in GRAPH_METHODS) for i in range(len(sets["pima"]["k"]))
     )
     over_k = count(
-        all(mean(sets[n]["k-LACA"]["nmi"]) >= mean(sets[n][r]["nmi"]) for r in GRAPH_METHODS) for n in sets
+        all(fmean(sets[n]["k-LACA"]["nmi"]) >= fmean(sets[n][r]["nmi"]) for r in GRAPH_METHODS) for n in sets
     )
-    return (
-        "Printed (curves, no numbers; EAC-AL is not among them): k-LACA is better or competitive on almost all sets, pima's NMI excepted. Here: on the mean "
-        f"of NMI over k it is ahead of the three graph methods on {over_k} sets, and on pima it is below all three at {pima} k. The lead is at k "
-        f"above the number of classes: with k = classes it is ahead of those three at once on {best_of(sets, 'nmi', GRAPH_METHODS, True)} by NMI and "
-        f"{best_of(sets, 'f', GRAPH_METHODS, True)} by F, and at least MCLA's on {count(paper.no_lower(sets, 'nmi', 'MCLA', at_classes=True))} and "
-        f"{count(paper.no_lower(sets, 'f', 'MCLA', at_classes=True))}; the largest loss in NMI is on {name} ({rival} {theirs:.3f} against "
-        f"{mine:.3f}). EAC-AL told k, which is average link too, is behind it "
-        f"little more often than ahead.\n"
+    return items(
+        [
+            f"On the mean of NMI over k it is ahead of the three graph methods on {over_k} sets.",
+            f"On pima it is below all three at {pima} k.",
+            f"The largest loss in NMI with k = classes is on {name} ({rival} {theirs:.3f} against {mine:.3f}).",
+        ]
     )
-
-
-def mean(values: list[float]) -> float:
-    return sum(values) / len(values)

@@ -1,4 +1,4 @@
-"""Pieces of a page."""
+"""Pieces of Markdown: tables, lists, cells and counts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ def table(head: list[str], rows: list[list[Any]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]) + "\n"
 
 
-def command(name: str) -> str:
-    return f"`python -m benchmarks --full {name}`"
+def items(lines: Iterable[str]) -> str:
+    """A list with one line per item."""
+    return "\n".join(f"- {line}" for line in lines) + "\n"
 
 
-def bars_of(result: dict) -> str:
+def bars(found: dict[str, bool]) -> str:
     """Whether each bar of a benchmark is met, as a list."""
-    return "\n".join(f"- {'met' if met else '**not met**'}: {bar}" for bar, met in result["bars"].items())
+    return items(f"{'met' if met else '**not met**'}: {bar}" for bar, met in found.items())
 
 
 def cell(

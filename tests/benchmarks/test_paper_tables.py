@@ -1,13 +1,10 @@
 import json
-from pathlib import Path
 
 import pytest
-from paper_tables import markdown
-from paper_tables import topchy as topchy_page
+from paper_tables import engines, markdown, ofv
+from paper_tables import topchy as topchy_tables
 
 from benchmarks.papers import laca, nbce, topchy
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_cell_leaves_out_what_is_not_there():
@@ -16,7 +13,8 @@ def test_a_cell_leaves_out_what_is_not_there():
     assert markdown.cell(1.3171, 3, printed=5.63, printed_digits=2) == "1.317 [5.63]"
 
 
-def test_words_of_the_page():
+def test_lists_and_counts():
+    assert markdown.bars({"fast": True, "small": False}) == "- met: fast\n- **not met**: small\n"
     assert markdown.count(x > 1 for x in (1, 2, 3)) == "2 of 3"
     assert markdown.listed(["a", "b", "c"]) == "a, b and c" and markdown.listed([]) == "none"
     assert markdown.p_value(0.0003) == "p < 0.001" and markdown.p_value(0.0404) == "p = 0.040"
@@ -29,7 +27,6 @@ def test_printed_figures_are_under_their_sets():
     assert train["BCE"]["glass"] == 0.99 and train["MM"]["control_chart"] == 4.34
     assert list(nbce.printed_values("table_7_inference")["NBCE_vb"]) == list(nbce.SETS[:5])
     assert nbce.printed_values("table_7_held_out") == {}
-    assert set(nbce.STANDS_FOR) == set(nbce.SETS)
 
 
 def test_differences_are_paired_over_the_sets():
@@ -63,5 +60,31 @@ def test_the_example_of_topchy_gives_the_printed_consensus():
     assert found["log_likelihood"] == pytest.approx(-29.9917, abs=1e-4)
     assert found["reach_it_and_give_printed_consensus"] == found["reach_it"] > 10
     assert found["largest_difference"]["converged"] < 0.02
-    section = topchy_page.table_1(json.loads(json.dumps(found)))
-    assert section.count("\n| y") == 12 and "-29.9917" in section
+    assert topchy_tables.twelve_objects(json.loads(json.dumps(found))).count("\n| y") == 12
+
+
+def test_methods_are_counted_at_both_separations():
+    def reached(*yes):
+        return dict(zip(ofv.CELLS, yes, strict=True))
+
+    assert ofv.above_and_below(reached(*[False] * 6)) == "below its printed row in every column"
+    assert ofv.above_and_below(reached(True, True, False, True, False, False)) == (
+        "against its printed row: Data 1 at or above, Data 2 at or above at s = 2.0 only, Data 3 below"
+    )
+
+
+def test_a_peer_is_compared_with_engines_that_agree_as_well():
+    found = {
+        "peer": {"middle_s": 1.0, "quality": 0.9},
+        "ours": {"middle_s": 2.0, "quality": 0.9},
+        "rough": {"middle_s": 0.1, "quality": 0.5},
+    }
+    assert engines.is_fastest("peer", ["peer"], found)
+    assert not engines.is_fastest("peer", ["peer"], {**found, "quick": {"middle_s": 0.5, "quality": 0.89}})
+
+
+def test_engines_that_failed_are_told():
+    assert engines.not_measured({"peers_not_there": ["lace"], "failed": {"LACA": "memory"}}) == (
+        "- lace was not installed when this was run.\n- LACA failed: memory\n"
+    )
+    assert "nothing failed" in engines.not_measured({"peers_not_there": [], "failed": {}})

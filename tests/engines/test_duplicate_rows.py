@@ -37,7 +37,7 @@ def copies_together(blocks):
     [DirichletProcess(2.0), PitmanYor(3.0, 0.5), bind(specify("mfm"), 80), FiniteDirichlet(1.5, 4)],
     ids=lambda prior: type(prior).__name__,
 )
-@pytest.mark.parametrize("limit", [sweep.MANY, 3])
+@pytest.mark.parametrize("limit", [sweep.NO_LIMIT, 3])
 def test_the_draws_are_those_of_a_plain_sweep(prior, limit):
     """Same order, same uniforms: births, deaths, more slots, a limit on the clusters."""
     rng = np.random.default_rng(1)

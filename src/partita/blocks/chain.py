@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,34 +20,25 @@ from partita.blocks.sweep import (
     sizes,
 )
 from partita.engines.gibbs.chain import Schedule, generator, learn_cells
-from partita.engines.gibbs.sweep import MANY
+from partita.engines.gibbs.sweep import NO_LIMIT
+from partita.engines.run import Sampler
 from partita.labels import canonical
 from partita.partitions import bind, sample_hyper
-from partita.trace import Trace, label_dtype
+from partita.trace import Trace, join, label_dtype
 
-__all__ = ["GridChain", "GridRun", "run_grid", "sequential_start", "start_grid", "step_grid"]
-
-BEGIN, SWEEP, MOVES, HYPER = range(10, 14)  # which random numbers of an iteration are whose
+BEGIN, SWEEP, MOVES, HYPER = range(10, 14)  # purposes of the random numbers of an iteration
 
 
 class GridChain(NamedTuple):
     """Where a chain stands."""
 
     grid: Grid
-    priors: tuple[Any, ...]  # one a side
+    priors: tuple[Any, ...]  # one per side
     reference: Any  # the family that the hyperprior is centred on
     seed: int
     iteration: int
     accepted: dict[str, int]
-
-
-class GridRun(NamedTuple):
-    """What a chain leaves: a trace of each side, the family of each draw, and where it stands."""
-
-    traces: tuple[Trace, ...]
-    families: list[Any]
-    chain: GridChain
-    reason: str  # "done" or "stopped" (by the callback)
+    rng: Any = None  # generator of the steps after the moves, within an iteration
 
 
 def start_grid(
@@ -67,7 +59,7 @@ def sequential_start(
     seed: int,
     *,
     first: int = 0,
-    limit: int = MANY,
+    limit: int = NO_LIMIT,
 ) -> GridChain:
     """A chain that starts from objects seated one after the other, in random order.
 
@@ -101,10 +93,11 @@ def emptied(grid: Grid, side: int) -> Grid:
     return grid
 
 
-def step_grid(chain: GridChain, schedule: Schedule) -> GridChain:
-    """One iteration."""
-    grid, priors, iteration = chain.grid, chain.priors, chain.iteration
-    uniforms, moves = generator(chain.seed, iteration, SWEEP), generator(chain.seed, iteration, MOVES)
+def sweep_sides(chain: GridChain, schedule: Schedule) -> GridChain:
+    """A Gibbs sweep and split-merge moves on each side."""
+    grid, priors = chain.grid, chain.priors
+    uniforms = generator(chain.seed, chain.iteration, SWEEP)
+    moves = generator(chain.seed, chain.iteration, MOVES)
     accepted = dict(chain.accepted)
     for side, one in enumerate(grid.sides):
         N = len(one.z)
@@ -112,50 +105,66 @@ def step_grid(chain: GridChain, schedule: Schedule) -> GridChain:
         for _ in range(schedule.n_moves):
             grid, outcome = split_merge(grid, side, priors, moves, schedule.limit)
             accepted[outcome] = accepted.get(outcome, 0) + 1
-    rng = generator(chain.seed, iteration, HYPER)
-    if schedule.learn_concentration:
-        priors = tuple(sample_hyper(prior, sizes(grid, side), rng) for side, prior in enumerate(priors))
+    rng = generator(chain.seed, chain.iteration, HYPER)
+    return chain._replace(grid=grid, accepted=accepted, rng=rng)
+
+
+def sample_priors(chain: GridChain, schedule: Schedule) -> GridChain:
+    """Draw the hyper-parameters of the partition prior of each side."""
+    if not schedule.learn_concentration:
+        return chain
+    priors = tuple(
+        sample_hyper(prior, sizes(chain.grid, side), chain.rng) for side, prior in enumerate(chain.priors)
+    )
+    return chain._replace(priors=priors)
+
+
+def sample_likelihood(chain: GridChain, schedule: Schedule) -> GridChain:
+    """Draw the hyper-parameters of the likelihood; ends the iteration."""
+    grid = chain.grid
     if schedule.learn_likelihood:
         S = np.ascontiguousarray(rebuild(grid).S[occupied(grid)].T)
-        grid = grid._replace(family=learn_cells(grid.family, chain.reference, S, rng))
-    grid = rebuild(grid)
-    return chain._replace(grid=grid, priors=priors, iteration=iteration + 1, accepted=accepted)
+        grid = grid._replace(family=learn_cells(grid.family, chain.reference, S, chain.rng))
+    return chain._replace(grid=rebuild(grid), iteration=chain.iteration + 1, rng=None)
 
 
-def run_grid(
-    chain: GridChain,
-    schedule: Schedule,
-    *,
-    index: int = 0,
-    callback: Callable[[int, int, float], Any] | None = None,
-) -> GridRun:
-    """Burn in, then draw; ``callback(iteration, n_row_clusters, log_joint)`` after each iteration, True stops.
+STEPS = (sweep_sides, sample_priors, sample_likelihood)
 
-    A chain that is stopped before its first draw leaves the state it is in.
-    """
-    draws: list[tuple[Trace, ...]] = []
-    families: list[Any] = []
-    total, reason = schedule.burn_in + schedule.n_draws * schedule.thin, "done"
-    for iteration in range(total):
-        chain = step_grid(chain, schedule)
-        value = log_joint(chain.grid, chain.priors)
-        if iteration >= schedule.burn_in and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
-            draws.append(_draw(chain, value, index))
-            families.append(chain.grid.family)
-        if callback is not None and callback(iteration + 1, int(chain.grid.sides[0].K[0]), value):
-            reason = "stopped"
-            break
-    if not draws:
-        draws.append(_draw(chain, log_joint(chain.grid, chain.priors), index))
-        families.append(chain.grid.family)
-    traces = tuple(
-        Trace(*(np.concatenate(fields) for fields in zip(*side, strict=True)))
-        for side in zip(*draws, strict=True)
+
+def step_grid(chain: GridChain, schedule: Schedule) -> GridChain:
+    """One iteration."""
+    for one in STEPS:
+        chain = one(chain, schedule)
+    return chain
+
+
+class GridDraw(NamedTuple):
+    """One draw: a trace of length one per side, and the family with its hyper-parameters."""
+
+    traces: tuple[Trace, ...]
+    family: Any
+
+
+def grid_sampler(
+    start: Callable[[], GridChain], schedule: Schedule, *, given: Any = (), number: int = 0
+) -> Sampler:
+    """What the driver runs; ``given`` holds the data that the chain refers to."""
+    return Sampler(
+        start=start,
+        steps=[partial(one, schedule=schedule) for one in STEPS],
+        log_joint=lambda chain: log_joint(chain.grid, chain.priors),
+        draw=partial(_draw, number=number),
+        n_clusters=lambda chain: int(chain.grid.sides[0].K[0]),
+        given=given,
     )
-    return GridRun(traces, families, chain, reason)
 
 
-def _draw(chain: GridChain, value: float, index: int) -> tuple[Trace, ...]:
+def join_sides(draws: Sequence[GridDraw]) -> tuple[Trace, ...]:
+    """The draws as one trace per side."""
+    return tuple(join(side) for side in zip(*(draw.traces for draw in draws), strict=True))
+
+
+def _draw(chain: GridChain, value: float, number: int) -> GridDraw:
     out = []
     for one, prior in zip(chain.grid.sides, chain.priors, strict=True):
         K = int(one.K[0])
@@ -167,7 +176,7 @@ def _draw(chain: GridChain, value: float, index: int) -> tuple[Trace, ...]:
                 np.array([K]),
                 np.array([float(concentration)]),
                 np.array([float(getattr(prior, "discount", np.nan))]),
-                np.array([index]),
+                np.array([number]),
             )
         )
-    return tuple(out)
+    return GridDraw(tuple(out), chain.grid.family)

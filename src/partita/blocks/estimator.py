@@ -24,20 +24,24 @@ from partita.blocks.reading import (
 from partita.blocks.state import restore_state, saved_state
 from partita.blocks.sweep import DIRECTED, TABLE, UNDIRECTED
 from partita.engines.gibbs.chain import Schedule
-from partita.engines.run import print_progress
-from partita.estimator import FitReport, TableEstimator, as_generator
-from partita.execution import check_memory, make_executor
+from partita.engines.run import Control
+from partita.estimator import (
+    RUNNING_CONSTRAINTS,
+    FitReport,
+    RunningMixin,
+    TableEstimator,
+    as_generator,
+    diagnose_chains,
+    judge_chains,
+    note_early_end,
+)
+from partita.execution import check_memory
 from partita.families import family_entry
 from partita.partitions import StickBreaking, bind, checked, log_mass, specify, with_concentration
-from partita.posterior import diagnose
 from partita.trace import trace_bytes
 
-__all__ = ["RelationalBlocks"]
 
-FEWEST_DRAWS = 8  # of each chain, for its mixing to be judged
-
-
-class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
+class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimator):
     """Infinite relational model: rows and columns fall into clusters, and every pair of clusters is a block of its own.
 
     Which rows go together, which columns go together, and what do they have to do with each other? Cells of one block
@@ -73,14 +77,21 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
         most probable draw.
     handle_unknown : {"missing", "error"}, default "missing"
         What ``predict`` does with values that were not seen in ``fit``.
-    time_limit : float, optional
-        Seconds after which the chains stop with the draws they have.
-    callback : callable, optional
-        Called with a ``Progress`` after each iteration of each chain; returning True stops all of them.
     random_state : int, RandomState, Generator, SeedSequence or None
+    time_limit : float, optional
+        Wall seconds for the whole fit, compilation included; no iteration begins after it.
+    callback : callable, optional
+        Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
     n_jobs : int, optional
-        Threads that run chains; the result does not depend on it.
-    verbose : bool, default False
+        Threads; the answer does not depend on their number.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where the work runs; the answer does not depend on it.
+    resume : path, optional
+        A folder that keeps how far the fit has come: the same call after a kill goes on from there.
+    verbose : bool, default=False
+        Print a line per iteration to standard error.
 
     Attributes
     ----------
@@ -94,7 +105,7 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
     row_trace_, column_trace_ : Trace
         All draws.
     row_diagnostics_, column_diagnostics_ : Diagnostics
-        Split R-hat and effective sample sizes (absent if the chains are too short).
+        Split R-hat and effective sample sizes and a sentence on whether to trust the numbers of clusters.
     labels_, confidence_, n_clusters_, n_clusters_posterior_, trace_
         Those of the rows, under the names that all clusterings have.
     block_values_ : ndarray (relations, row clusters, column clusters, values)
@@ -152,11 +163,8 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
         "n_moves": [Interval(Integral, 0, None, closed="left")],
         "partition": [StrOptions({"vi", "binder", "map"})],
         "handle_unknown": [StrOptions({"missing", "error"})],
-        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
-        "callback": [None, callable],
         "random_state": "no_validation",
-        "n_jobs": [None, Integral],
-        "verbose": ["verbose"],
+        **RUNNING_CONSTRAINTS,
     }
 
     def __init__(
@@ -174,10 +182,13 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
         n_moves=20,
         partition="vi",
         handle_unknown="missing",
+        random_state=None,
         time_limit=None,
         callback=None,
-        random_state=None,
+        keep_partial=False,
         n_jobs=None,
+        executor=None,
+        resume=None,
         verbose=False,
     ):
         self.family = family
@@ -192,10 +203,13 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
         self.n_moves = n_moves
         self.partition = partition
         self.handle_unknown = handle_unknown
+        self.random_state = random_state
         self.time_limit = time_limit
         self.callback = callback
-        self.random_state = random_state
+        self.keep_partial = keep_partial
         self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
         self.verbose = verbose
 
     # ---- fitting -------------------------------------------------------------------------------------------
@@ -214,6 +228,7 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
         RelationalBlocks
         """
         self._validate_params()
+        control = self._control()
         with self._whole_or_not_at_all():
             relations = read_relations(X, kind_of_family(self.family), type(self).__name__)
             mode = self._mode()
@@ -221,7 +236,7 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
             self._remember(relations.schemas[0])
             self.fit_report_ = FitReport(relations.notes)
             name, block = make_family(relations, self.family, mode == UNDIRECTED)
-            found = sample_blocks(block, self._request(mode, relations))
+            found = sample_blocks(block, self._request(mode, relations, control))
             self._settle(found, relations, name)
         self.fit_report_.warn()
         return self
@@ -240,7 +255,7 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
             )
         return prior if self.concentration is None else with_concentration(prior, self.concentration)
 
-    def _request(self, mode: int, relations: Relations) -> Request:
+    def _request(self, mode: int, relations: Relations, control: Control) -> Request:
         shape = objects_of(mode, relations.shape)
         rng = as_generator(self.random_state)
         cells, draws = len(relations.values) * relations.shape[0] * relations.shape[1], self.n_draws
@@ -263,26 +278,14 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
             ),
             seeds=[int(stream.integers(2**63)) for stream in rng.spawn(self.n_chains)],
             partition=self.partition,
-            callback=self._callback(),
-            time_limit=self.time_limit,
-            executor=make_executor(self.n_jobs),
+            control=control,
+            executor=self._make_executor(),
+            folder=self.resume,
             rng=rng,
         )
 
-    def _callback(self):
-        if not self.verbose or self.callback is None:
-            return print_progress if self.verbose else self.callback
-
-        def both(progress):
-            print_progress(progress)
-            return self.callback(progress)
-
-        return both
-
     def _settle(self, found: Sampled, relations: Relations, name: str) -> None:
         """Attributes of a fitted model."""
-        for attribute in ("row_diagnostics_", "column_diagnostics_"):
-            self.__dict__.pop(attribute, None)
         self._schemas, self.family_name_, self.family_ = relations.schemas, name, found.family
         self._statistics, self._drawn = found.statistics, found.drawn
         self._missing = tuple(
@@ -292,9 +295,11 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
         self.concentration_, self.accepted_, self.n_iter_ = found.concentrations, found.accepted, found.n_iter
         self.row_labels_, self.column_labels_ = found.labels[0], found.labels[-1]
         self.row_confidence_, self.column_confidence_ = found.confidence[0], found.confidence[-1]
+        n_draws = 0 if found.provisional else len(found.traces[0].labels)
+        note_early_end(self.fit_report_, found.reason, n_draws, provisional=found.provisional)
         self._settle_draws(found.traces)
         self._describe()
-        self._judge(found.reason)
+        self._judge(found)
 
     def _settle_draws(self, traces) -> None:
         self.row_trace_, self.column_trace_ = traces[0], traces[-1]
@@ -303,20 +308,19 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
         self.n_row_clusters_ = int(self.row_labels_.max()) + 1
         self.n_column_clusters_ = int(self.column_labels_.max()) + 1
         self.n_clusters_ = self.n_row_clusters_
-        self.n_row_clusters_posterior_ = self.row_trace_.n_clusters_posterior
-        self.n_column_clusters_posterior_ = self.column_trace_.n_clusters_posterior
+        provisional = "provisional" in self.fit_report_
+        self.n_row_clusters_posterior_ = {} if provisional else self.row_trace_.n_clusters_posterior
+        self.n_column_clusters_posterior_ = {} if provisional else self.column_trace_.n_clusters_posterior
         self.n_clusters_posterior_ = self.n_row_clusters_posterior_
         prior = with_concentration(self._prior(), self.concentration_[0])
         if hasattr(prior, "discount"):
             prior = prior._replace(discount=float(self.row_trace_.discount.mean()))
         self.weight_total_ = float(len(self.row_labels_))
         self.prior_ = bind(prior, self.weight_total_)
-        shortest = int(np.unique(self.row_trace_.chain, return_counts=True)[1].min())
-        if shortest >= FEWEST_DRAWS:
-            self.row_diagnostics_ = diagnose(self.row_trace_)
-            self.column_diagnostics_ = (
-                diagnose(self.column_trace_) if len(traces) > 1 else self.row_diagnostics_
-            )
+        self.row_diagnostics_ = diagnose_chains(self.row_trace_, provisional=provisional)
+        self.column_diagnostics_ = self.row_diagnostics_
+        if len(traces) > 1:
+            self.column_diagnostics_ = diagnose_chains(self.column_trace_, provisional=provisional)
 
     def _describe(self) -> None:
         """What blocks predict, in the user's units."""
@@ -330,27 +334,16 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, TableEstimator):
         same = len({v.shape for v in values}) == 1
         self.block_values_ = np.stack(values) if same else values
 
-    def _judge(self, reason: str) -> None:
-        report = self.fit_report_
-        if reason != "done":
-            n_draws = len(self.row_trace_.labels)
-            report.add("cut_short", f"the chains were cut short ({reason}): {n_draws} draws are kept")
-        self.converged_ = False
-        if not hasattr(self, "row_diagnostics_"):
-            report.add(
-                "few_draws",
-                f"chains of fewer than {FEWEST_DRAWS} draws are too short to be judged: raise n_draws to trust the "
-                "numbers of clusters",
-                level="warning",
-            )
-            return
-        sides = {"rows": self.row_diagnostics_}
+    def _judge(self, found: Sampled) -> None:
+        """Notes on what speaks against trusting the numbers of clusters."""
+        sides = {"rows": self.row_trace_}
         if self._mode() == TABLE:
-            sides["columns"] = self.column_diagnostics_
-        doubts = [f"{side}: {d.sentence}" for side, d in sides.items() if not d.trust_n_clusters]
-        self.converged_ = reason == "done" and not doubts
-        if doubts:
-            report.add("do_not_trust_k", " ".join(doubts), level="warning")
+            sides["columns"] = self.column_trace_
+        diagnosed = [
+            judge_chains(self.fit_report_, trace, found.reason, provisional=found.provisional, of=side)
+            for side, trace in sides.items()
+        ]
+        self.converged_ = found.reason == "done" and all(one.trust_n_clusters for one in diagnosed)
 
     # ---- new rows ------------------------------------------------------------------------------------------
 

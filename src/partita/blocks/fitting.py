@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import os
-import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.blocks.chain import GridRun, run_grid, sequential_start
+from partita.blocks.chain import grid_sampler, join_sides, sequential_start
 from partita.blocks.sweep import TABLE, block_statistics
+from partita.engines.checkpoints import Checkpoint
 from partita.engines.gibbs.chain import Schedule, average_families
-from partita.engines.run import Progress
+from partita.engines.run import Chains, Control, Sampler, run_chains
 from partita.families import Block
 from partita.posterior import confidence, map_draw, point_estimate
-from partita.trace import Trace, join
-
-__all__ = ["DrawnBlocks", "Request", "Sampled", "objects_of", "ordered_by_size", "sample_blocks"]
+from partita.trace import Trace
 
 KEPT = 100  # draws whose blocks are kept for predictions of cells
 MOST_LABELS = 50_000_000  # labels of draws that the search for one partition looks at
@@ -46,6 +42,7 @@ class Sampled(NamedTuple):
     accepted: dict[str, int]
     n_iter: int
     reason: str
+    provisional: bool  # no chain came to its first draw: the answer is one state of the burn-in
 
 
 class Request(NamedTuple):
@@ -57,61 +54,35 @@ class Request(NamedTuple):
     schedule: Schedule
     seeds: Sequence[int]
     partition: str
-    callback: Callable[[Progress], Any] | None
-    time_limit: float | None
+    control: Control
     executor: Any
+    folder: Any  # where chains keep their checkpoints
     rng: np.random.Generator
 
 
 def sample_blocks(block: Block, ask: Request) -> Sampled:
     """Run the chains and sum them up."""
-    began, halt, reasons = time.perf_counter(), threading.Event(), []
-    share = math.inf if ask.time_limit is None else ask.time_limit / _rounds(ask)
 
-    def one(index: int) -> GridRun | None:
-        if halt.is_set():
-            return None
-        started = time.perf_counter()
-        chain = sequential_start(
-            ask.mode, block.family, block.data, ask.shape, ask.priors, ask.seeds[index],
-            first=index % len(ask.shape),
+    def make(number: int) -> Sampler:
+        start = partial(
+            sequential_start, ask.mode, block.family, block.data, ask.shape, ask.priors, ask.seeds[number],
+            first=number % len(ask.shape),
         )  # fmt: skip
+        return grid_sampler(start, ask.schedule, given=block.data, number=number)
 
-        def after(iteration: int, n_clusters: int, log_joint: float) -> bool:
-            seconds = time.perf_counter() - began
-            if ask.callback is not None and ask.callback(
-                Progress(index, iteration, log_joint, n_clusters, seconds)
-            ):
-                reasons.append("stopped")
-                halt.set()
-            late = time.perf_counter() - started > share
-            if late:
-                reasons.append("time_limit")
-            return halt.is_set() or late
+    def checkpoint(number: int) -> Checkpoint | None:
+        about = (ask.seeds[number], ask.mode, *ask.shape, *map(int, ask.schedule[:4]), tuple(block.family))
+        return None if ask.folder is None else Checkpoint(ask.folder, number, about)
 
-        try:
-            return run_grid(chain, ask.schedule, index=index, callback=after)
-        except BaseException:
-            halt.set()
-            raise
-
-    runs = [run for run in ask.executor.map(one, range(len(ask.seeds))) if run is not None]
-    first = ask.schedule.burn_in + ask.schedule.thin
-    drawn = [run for run in runs if run.chain.iteration >= first]
-    return _summed_up(drawn or runs, block, ask, next(iter(reasons), "done"))
+    chains = run_chains(
+        make, len(ask.seeds), ask.schedule, control=ask.control, executor=ask.executor, checkpoint=checkpoint
+    )
+    return _summed_up(chains, block, ask)
 
 
-def _rounds(ask: Request) -> int:
-    """How many chains run one after the other: each has its share of the time limit."""
-    n_jobs = getattr(ask.executor, "n_jobs", 1)
-    if n_jobs < 0:
-        n_jobs = (os.cpu_count() or 1) + 1 + n_jobs
-    return -(-len(ask.seeds) // max(min(n_jobs, len(ask.seeds)), 1))
-
-
-def _summed_up(runs: Sequence[GridRun], block: Block, ask: Request, reason: str) -> Sampled:
-    traces = tuple(join(side) for side in zip(*(run.traces for run in runs), strict=True))
-    families = [family for run in runs for family in run.families]
+def _summed_up(chains: Chains, block: Block, ask: Request) -> Sampled:
+    traces = join_sides(chains.draws)
+    families = [draw.family for draw in chains.draws]
     labels = tuple(ordered_by_size(_estimate(trace, ask)) for trace in traces)
     family = average_families([(one,) for one in families])[0]
     sure = tuple(confidence(trace.labels, z).objects for trace, z in zip(traces, labels, strict=True))
@@ -122,8 +93,8 @@ def _summed_up(runs: Sequence[GridRun], block: Block, ask: Request, reason: str)
         [_blocks(block, ask.mode, families[t], [trace.labels[t] for trace in traces]) for t in kept],
     )
     accepted: dict[str, int] = {}
-    for run in runs:
-        for outcome, count in run.chain.accepted.items():
+    for run in chains.runs:
+        for outcome, count in run.state.accepted.items():
             accepted[outcome] = accepted.get(outcome, 0) + count
     return Sampled(
         traces,
@@ -134,8 +105,9 @@ def _summed_up(runs: Sequence[GridRun], block: Block, ask: Request, reason: str)
         drawn,
         tuple(float(np.exp(np.log(trace.concentration).mean())) for trace in traces),
         accepted,
-        max(int(run.chain.iteration) for run in runs),
-        reason,
+        chains.n_iter,
+        chains.reason,
+        chains.provisional,
     )
 
 

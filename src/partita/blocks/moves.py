@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.blocks.sweep import UNDIRECTED, Grid, Side, close, grown, log_joint, seat, turned, turned_back
-from partita.engines.gibbs.sweep import MANY
+from partita.engines.gibbs.sweep import NO_LIMIT
 from partita.families.rows import log_marginals
 
 __all__ = ["Anchors", "Proposal", "choose_anchors", "merged", "propose", "replay", "split_merge"]
@@ -83,7 +83,7 @@ def replay(
     log_q = np.zeros(1)
     seat(
         grid.family, grid.cells[side], grid.mode, prior, *one, other.z, other.K, S, L,
-        everyone, pair, forced, u, 0, MANY, log_q,
+        everyone, pair, forced, u, 0, NO_LIMIT, log_q,
     )  # fmt: skip
     return turned_back(grid, side, S, L), float(log_q[0])
 
@@ -147,7 +147,7 @@ def propose(
 
 
 def split_merge(
-    grid: Grid, side: int, priors: tuple[Any, ...], rng: np.random.Generator, limit: int = MANY
+    grid: Grid, side: int, priors: tuple[Any, ...], rng: np.random.Generator, limit: int = NO_LIMIT
 ) -> tuple[Grid, str]:
     """One move on one side; returns the grid and what happened: "rejected", "split" or "merge"."""
     one = grid.sides[side]

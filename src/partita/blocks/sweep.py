@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.dispatch import kernel
-from partita.engines.gibbs.sweep import MANY
+from partita.engines.gibbs.sweep import NO_LIMIT
 from partita.engines.passes.rows import n_stats
 from partita.families.contract import datum, log_marginal, n_columns, observe, stats_start
 from partita.families.data import take
@@ -327,7 +327,7 @@ def grown(grid: Grid, side: int) -> Grid:
 
 
 def seat_objects(
-    grid: Grid, side: int, prior: Any, objects: np.ndarray, u: np.ndarray, limit: int = MANY
+    grid: Grid, side: int, prior: Any, objects: np.ndarray, u: np.ndarray, limit: int = NO_LIMIT
 ) -> Grid:
     """One sweep over ``objects`` of a side, each with its own uniform, with no more clusters than the limit.
 

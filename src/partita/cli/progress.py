@@ -81,7 +81,7 @@ class Watch:
             index, done, total = 0, progress.member + 1, progress.n_members
             state = f"{progress.n_clusters} clusters"
         else:
-            index, done, total = progress.restart, progress.iteration, self.total
+            index, done, total = progress.run, progress.iteration, self.total
             state = f"K = {progress.n_clusters}, log joint {progress.objective:.1f}"
         name = f"{self.what} {index + 1}"
         if self._bars is not None:

@@ -22,9 +22,10 @@ from partita.consensus.labelings import (
     reading_options,
 )
 from partita.consensus.out_of_core import label_silent, read_sharded
-from partita.estimator import FitReport, TableEstimator, as_generator
+from partita.estimator import FitReport, TableEstimator, as_generator, diagnose_chains
 from partita.execution import ChunkSource, ShardData, find_chunks
 from partita.fitting.out_of_core import predict_blocks
+from partita.fitting.storage import checked_trace
 from partita.labels import label_histograms, signatures
 from partita.table import Schema, read_table
 
@@ -32,7 +33,7 @@ __all__ = ["ConsensusEstimator", "Found"]
 
 CHUNK_ROWS = 1 << 16  # rows that are scored at a time
 SMOOTHING = 0.5  # pseudo-count of a label where new rows are compared with finished clusters
-NOT_SAVED = ("schema_", "fit_report_", "n_features_in_", "feature_names_in_")
+NOT_SAVED = ("schema_", "fit_report_", "n_features_in_", "feature_names_in_", "diagnostics_")
 
 
 class Found(NamedTuple):
@@ -320,3 +321,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
             raise ValueError(f"the columns {columns} are not those of the {n_modelled} members")
         if self.labels_.shape != self.confidence_.shape or self.labels_.dtype.kind != "i":
             raise ValueError("labels and confidence do not belong together")
+        if "trace_" in fitted:
+            self.trace_ = checked_trace(fitted["trace_"], len(self.object_rows_))
+            provisional = "provisional" in self.fit_report_
+            self.diagnostics_ = diagnose_chains(self.trace_, provisional=provisional)

@@ -1,14 +1,32 @@
-"""The one driver of the deterministic engines: iterations, convergence, restarts, time limit, callbacks."""
+"""The driver of all engines: iterations, chains, restarts, convergence, time limit, callback, Ctrl-C, checkpoints.
+
+An engine brings a state and its steps. A deterministic engine is run by :func:`iterate` until it converges, a sampler
+by :func:`run_chain` through burn-in and draws, several chains by :func:`run_chains`. The rules are the same for all:
+
+- The time limit is in wall seconds for the whole fit, compilation included. No iteration begins after it. Chains that
+  run one after the other have equal shares of what is left.
+- A callback sees every iteration; where it returns True the whole fit stops.
+- Ctrl-C raises, or with ``keep_partial`` ends the fit with what there is.
+- Draws come after burn-in. A chain without a draw adds nothing to the answer while another chain has one; where no
+  chain has one, the most probable of the last states is the answer, and it is called provisional.
+- With a checkpoint a chain goes on after a kill as if there had been none.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
-__all__ = ["EngineError", "Progress", "Run", "best_run", "iterate"]
+import numpy as np
+
+from partita.engines.checkpoints import Checkpoint
+
+STOPPED_EARLY = ("time_limit", "callback", "interrupted")
 
 
 class EngineError(RuntimeError):
@@ -16,17 +34,99 @@ class EngineError(RuntimeError):
 
 
 class Progress(NamedTuple):
-    """What a callback sees after each iteration; returning True stops the run."""
+    """What a callback sees after each iteration; returning True stops the fit."""
 
-    restart: int
-    iteration: int
+    run: int  # number of the chain or of the restart, from 0
+    iteration: int  # of this run, from 1
     objective: float
-    n_clusters: int
-    seconds: float
+    n_clusters: int  # of views, in models of views
+    seconds: float  # since the fit began
+
+
+class Control:
+    """What may end a fit early; one for all runs of a fit, made when it begins.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Wall seconds, from now.
+    callback : callable, optional
+        Called with a :class:`Progress` after each iteration, by one run at a time.
+    keep_partial : bool
+        Whether Ctrl-C keeps what there is.
+
+    Examples
+    --------
+    >>> control = Control(callback=lambda progress: progress.iteration >= 2)
+    >>> [control.after(Progress(0, i, 0.0, 1, 0.0)) for i in (1, 2, 3)]
+    [False, True, True]
+    >>> control.reason
+    'callback'
+    """
+
+    def __init__(
+        self,
+        *,
+        time_limit: float | None = None,
+        callback: Callable[[Progress], Any] | None = None,
+        keep_partial: bool = False,
+    ):
+        self.began = time.perf_counter()
+        self.deadline = math.inf if time_limit is None else self.began + time_limit
+        self.callback, self.keep_partial = callback, keep_partial
+        self.reason = (
+            ""  # why the fit ends early: "time_limit", "callback", "interrupted"; empty if it does not
+        )
+        self._halt = threading.Event()
+        self._lock = threading.RLock()
+
+    @property
+    def seconds(self) -> float:
+        """Wall seconds since the fit began."""
+        return time.perf_counter() - self.began
+
+    @property
+    def halted(self) -> bool:
+        """Whether all runs must end."""
+        return self._halt.is_set()
+
+    @property
+    def late(self) -> bool:
+        """Whether the time limit has passed."""
+        return time.perf_counter() > self.deadline
+
+    def stop(self, reason: str, *, everything: bool = True) -> None:
+        """Note why the fit ends early (the first reason stays); ``everything`` ends all runs."""
+        with self._lock:
+            self.reason = self.reason or reason
+        if everything:
+            self._halt.set()
+
+    def after(self, progress: Progress, deadline: float | None = None) -> bool:
+        """Whether a run must end after this iteration; ``deadline`` is that of the run, where it has its own."""
+        if self.callback is not None and not self.halted:
+            with self._lock:
+                if not self.halted and self.callback(progress):
+                    self.stop("callback")
+        if time.perf_counter() > (self.deadline if deadline is None else deadline):
+            self.stop("time_limit", everything=False)
+            return True
+        return self.halted
+
+    def share(self, runs_left: int, at_once: int = 1) -> float:
+        """The deadline of a run that begins now, where so many are left, itself counted, and so many run at once."""
+        if math.isinf(self.deadline):
+            return math.inf
+        now = time.perf_counter()
+        rounds = -(-runs_left // max(min(at_once, runs_left), 1))
+        return now + max(self.deadline - now, 0.0) / rounds
+
+
+# ---- engines that climb ------------------------------------------------------------------------------------------
 
 
 class Run(NamedTuple):
-    """Where a run ended and why."""
+    """Where a run of a deterministic engine ended and why."""
 
     state: Any
     objectives: list[float]
@@ -40,6 +140,11 @@ class Run(NamedTuple):
         return self.objectives[-1] if self.objectives else -math.inf
 
 
+def n_occupied(state: Any) -> int:
+    """Clusters of a mixture that hold at least half an object."""
+    return int((state.statistics.n >= 0.5).sum())
+
+
 def iterate(
     step: Callable[[Any], Any],
     state: Any,
@@ -47,21 +152,22 @@ def iterate(
     max_iter: int,
     tol: float,
     weight: float,
-    restart: int = 0,
+    number: int = 0,
     monotone: bool = True,
-    deadline: float = math.inf,
-    callback: Callable[[Progress], bool | None] | None = None,
-    keep_partial: bool = False,
+    control: Control | None = None,
+    n_clusters: Callable[[Any], int] = n_occupied,
     debug: bool = False,
 ) -> Run:
-    """Step until the objective changes by less than ``tol`` an object.
+    """Step until the objective per object changes by less than ``tol``.
 
-    An objective that is not a number stops the run with an error that names the iteration. One that falls
-    although its engine says it cannot is an :class:`EngineError` with ``debug``, otherwise it is noted in
-    ``worst_fall``.
+    States have an ``objective``; ``weight`` is the number of objects, ``number`` that of the restart. An engine whose
+    objective need not rise (``monotone=False``) is judged by the ``change`` of its states. An objective that is not a
+    number stops the run with an error that names the iteration. One that falls although its engine says it cannot is
+    an :class:`EngineError` with ``debug``, otherwise it is noted in ``worst_fall``.
     """
+    control = Control() if control is None else control
     objectives: list[float] = []
-    start, worst, reason = time.perf_counter(), 0.0, "max_iter"
+    worst, reason = 0.0, "max_iter"
     try:
         for iteration in range(1, max_iter + 1):
             new = step(state)
@@ -77,21 +183,19 @@ def iterate(
                 worst = max(worst, -change)
                 if debug:
                     raise EngineError(f"the objective fell by {-change:.3g} at iteration {iteration}")
-            n_clusters = int((state.statistics.n >= 0.5).sum())
-            progress = Progress(restart, iteration, objectives[-1], n_clusters, time.perf_counter() - start)
-            if callback is not None and callback(progress):
-                reason = "callback"
-                break
+            progress = Progress(number, iteration, objectives[-1], n_clusters(state), control.seconds)
+            stop = control.after(progress)
             settled = abs(change) if monotone else getattr(state, "change", abs(change)) * weight
-            if settled <= tol * weight:
+            if settled <= tol * weight and not control.halted:
                 reason = "converged"
                 break
-            if time.perf_counter() > deadline:
-                reason = "time_limit"
+            if stop:
+                reason = control.reason
                 break
     except KeyboardInterrupt:
-        if not keep_partial or not objectives:
+        if not control.keep_partial or not objectives:
             raise
+        control.stop("interrupted")
         reason = "interrupted"
     return Run(state, objectives, reason == "converged", reason, worst)
 
@@ -104,17 +208,192 @@ def best_run(runs: Iterable[Run]) -> tuple[Run, list[float]]:
         finals.append(run.objective)
         if best is None or run.objective > best.objective:
             best = run
-        if run.reason in ("interrupted", "time_limit", "callback"):
+        if run.reason in STOPPED_EARLY:
             break
     assert best is not None
     return best, finals
 
 
-def print_progress(progress: Progress) -> None:
-    """One line to standard error, overwritten."""
+# ---- chains --------------------------------------------------------------------------------------------------------
+
+
+class HasSchedule(Protocol):
+    """How long a chain runs: ``burn_in`` iterations, then ``n_draws`` draws, one every ``thin`` iterations."""
+
+    @property
+    def n_draws(self) -> int: ...
+    @property
+    def burn_in(self) -> int: ...
+    @property
+    def thin(self) -> int: ...
+
+
+class Sampler(NamedTuple):
+    """What a model brings to a chain: where it starts, the steps of an iteration, and what is read from a state.
+
+    Each step leaves the posterior invariant (some only after burn-in). All random numbers come from the state.
+    """
+
+    start: Callable[[], Any]
+    steps: Sequence[Callable[[Any], Any]]
+    log_joint: Callable[[Any], float]
+    draw: Callable[[Any, float], Any]  # (state, its log joint) -> what is kept of it
+    n_clusters: Callable[[Any], int]
+    given: Any = ()  # what states refer to and no checkpoint has to hold: data, layouts
+
+
+class ChainResult(NamedTuple):
+    """What a chain leaves."""
+
+    draws: list[Any]  # all of them from after burn-in
+    state: Any
+    log_joint: np.ndarray  # of each iteration
+    reason: str  # "done", "time_limit", "callback", "interrupted"
+    last: Any = None  # the last state as a draw, where there is no other
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations, those before a checkpoint counted."""
+        return len(self.log_joint)
+
+
+class Chains(NamedTuple):
+    """The chains that make up the answer."""
+
+    runs: list[ChainResult]
+    reason: str  # "done", or why the fit ended early
+    provisional: bool  # no chain came to its first draw: `runs` holds one chain, its draw is its last state
+
+    @property
+    def draws(self) -> list[Any]:
+        """Draws of all chains, one chain after the other."""
+        return [draw for run in self.runs for draw in run.draws]
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations of the longest chain."""
+        return max(run.n_iter for run in self.runs)
+
+
+def run_chain(
+    sampler: Sampler,
+    schedule: HasSchedule,
+    *,
+    number: int = 0,
+    control: Control | None = None,
+    deadline: float | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> ChainResult:
+    """Burn in, then draw; go on from the checkpoint if there is one."""
+    control = Control() if control is None else control
+    values: list[float] = []
+    draws: list[Any] = []
+    if checkpoint is not None and checkpoint.begun:
+        state, values, draws = checkpoint.load(sampler.given)
+    else:
+        state = sampler.start()
+    total, reason = schedule.burn_in + schedule.n_draws * schedule.thin, "done"
+    try:
+        for iteration in range(len(values), total):
+            for step in sampler.steps:
+                state = step(state)
+            values.append(float(sampler.log_joint(state)))
+            if iteration >= schedule.burn_in and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
+                draws.append(sampler.draw(state, values[-1]))
+                if checkpoint is not None:
+                    checkpoint.add_draw(len(draws) - 1, draws[-1])
+            progress = Progress(number, iteration + 1, values[-1], sampler.n_clusters(state), control.seconds)
+            stop = control.after(progress, deadline)
+            if checkpoint is not None:
+                checkpoint.save(
+                    state, values, len(draws), sampler.given, at_once=stop or iteration + 1 == total
+                )
+            if stop and iteration + 1 < total:
+                reason = control.reason
+                break
+    except KeyboardInterrupt:
+        if not control.keep_partial or not values:
+            raise
+        control.stop("interrupted")
+        reason = "interrupted"
+    last = None if draws else sampler.draw(state, values[-1])
+    return ChainResult(draws, state, np.array(values), reason, last)
+
+
+def run_chains(
+    make: Callable[[int], Sampler],
+    n_chains: int,
+    schedule: HasSchedule,
+    *,
+    control: Control,
+    executor: Any,
+    checkpoint: Callable[[int], Checkpoint | None] = lambda number: None,
+) -> Chains:
+    """Run the chains that ``make`` makes.
+
+    Once the fit has been stopped, interrupted or is late, no further chain begins (one always does), those in threads
+    end after the iteration they are in, and all of them are waited for.
+    """
+    done: dict[int, ChainResult] = {}
+    busy: set[int] = set()
+    change = threading.Condition()
+    at_once = jobs_of(executor)
+
+    def one(number: int) -> None:
+        with change:
+            if control.halted or (done and control.late):
+                control.stop("time_limit", everything=False)  # keeps an earlier reason
+                return
+            deadline = control.share(n_chains - len(done) - len(busy), at_once)
+            busy.add(number)
+        try:
+            run = run_chain(
+                make(number), schedule, number=number, control=control, deadline=deadline,
+                checkpoint=checkpoint(number),
+            )  # fmt: skip
+            with change:
+                done[number] = run
+        except BaseException:
+            control.stop("failed")
+            raise
+        finally:
+            with change:
+                busy.discard(number)
+                change.notify_all()
+
+    try:
+        for _ in executor.map(one, range(n_chains)):
+            pass
+    except BaseException as error:  # Ctrl-C reaches the main thread, whatever the others do
+        control.stop("interrupted")
+        with change:
+            change.wait_for(lambda: not busy)
+        if not (isinstance(error, KeyboardInterrupt) and control.keep_partial and done):
+            raise
+        control.reason = "interrupted"
+    return pool_chains([done[number] for number in sorted(done)], control.reason or "done")
+
+
+def pool_chains(runs: Sequence[ChainResult], reason: str) -> Chains:
+    """Chains that have draws; where none has, the most probable of the last states stands for all, provisionally."""
+    drawn = [run for run in runs if run.draws]
+    if drawn:
+        return Chains(drawn, reason, provisional=False)
+    best = max(runs, key=lambda run: run.log_joint[-1])
+    return Chains([best._replace(draws=[best.last])], reason, provisional=True)
+
+
+def jobs_of(executor: Any) -> int:
+    """How many chains an executor runs at once."""
+    n_jobs = getattr(executor, "n_jobs", 1)
+    return max((os.cpu_count() or 1) + 1 + n_jobs if n_jobs < 0 else n_jobs, 1)
+
+
+def print_progress(progress: Progress, counted: str = "clusters") -> None:
+    """One line to standard error, overwritten in a terminal; ``counted`` names what ``n_clusters`` counts."""
     end = "\r" if sys.stderr.isatty() else "\n"
     print(
-        f"start {progress.restart + 1}  iteration {progress.iteration:4d}  clusters {progress.n_clusters:3d}  "
+        f"run {progress.run + 1}  iteration {progress.iteration:4d}  {counted} {progress.n_clusters:3d}  "
         f"objective {progress.objective:.4f}  {progress.seconds:.1f} s",
         end=end,
         file=sys.stderr,

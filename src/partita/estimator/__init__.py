@@ -2,17 +2,24 @@
 
 from partita.estimator.annotated import annotate
 from partita.estimator.base import TableEstimator
+from partita.estimator.judging import diagnose_chains, judge_chains, note_early_end
 from partita.estimator.randomness import as_generator
 from partita.estimator.report import DataWarning, FitReport, warn_user
+from partita.estimator.running import RUNNING_CONSTRAINTS, RunningMixin
 from partita.estimator.storage import ModelFileError, load
 
 __all__ = [
+    "RUNNING_CONSTRAINTS",
     "DataWarning",
     "FitReport",
     "ModelFileError",
+    "RunningMixin",
     "TableEstimator",
     "annotate",
     "as_generator",
+    "diagnose_chains",
+    "judge_chains",
     "load",
+    "note_early_end",
     "warn_user",
 ]

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import math
-import os
-import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from partita.engines.checkpoints import Checkpoint
 from partita.engines.climb.seeding import label_statistics
 from partita.engines.gibbs import outliers
 from partita.engines.gibbs.chain import (
-    COLLAPSED,
-    ChainRun,
-    Sampler,
+    Algorithm,
     Schedule,
+    Start,
     average_families,
-    collapsed_sampler,
-    run_chain,
+    collapsed_gibbs,
+    mixture_sampler,
 )
-from partita.engines.gibbs.checkpoints import ChainKeeper
-from partita.engines.gibbs.starts import Start, find_start
-from partita.engines.gibbs.sweep import MANY
+from partita.engines.gibbs.starts import find_start
+from partita.engines.gibbs.sweep import NO_LIMIT
 from partita.engines.nonconjugate import neal8
 from partita.engines.nonconjugate import parameters as explicit
 from partita.engines.passes.replicates import any_partly_seen
 from partita.engines.passes.rows import Parameters, Statistics, assign_rows, n_cache, n_stats, predictive
-from partita.engines.run import Progress, Run
-from partita.engines.subclusters import chain
+from partita.engines.run import Chains, Run, Sampler, run_chains
+from partita.engines.subclusters import chain as subclusters
 from partita.execution import Serial
 from partita.families import FAMILIES, Block, entry_of, take
 from partita.families.contract import expect, is_conjugate
@@ -40,8 +36,6 @@ from partita.labels import canonical
 from partita.partitions import FiniteDirichlet, StickBreaking, bind, log_mass, specify, with_concentration
 from partita.posterior import confidence, map_draw, point_estimate, vote
 from partita.trace import Trace, join, trace_bytes
-
-__all__ = ["bytes_of_chains", "check_copies", "fit_chains", "fit_subclusters", "resolve_sampling_prior"]
 
 STAND_INS = {"real": "gaussian", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
 MOST_LABELS = 50_000_000  # labels of draws that the search for one partition looks at
@@ -107,19 +101,16 @@ def bytes_of_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) 
 
 def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
     """Collapsed Gibbs with split-merge moves; auxiliary clusters where a family is not conjugate."""
-    if getattr(ask.executor, "journal", None) is not None:
-        raise ValueError(
-            "inference='gibbs' keeps no checkpoints: leave resume= out, or use 'subclusters', 'vb' or 'em'"
-        )
     rows = check_copies(weights)
     whole = len(rows) == len(weights) and bool(np.all(weights == 1))
     objects = blocks if whole else [block._replace(data=take(block.data, rows)) for block in blocks]
-    collapsed = collapsed_sampler(np.float64) if ask.precision == "double" else COLLAPSED
-    sampler = neal8.sampler() if explicit.non_conjugate(blocks) else collapsed
-    if ask.noise:
-        laws = fit_background(blocks, weights)
-        sampler = outliers.sampler(log_density(laws, objects))
-    return _fit(objects, blocks, rows, weights, ask, lambda: sampler)
+    if explicit.non_conjugate(blocks):
+        algorithm = neal8.algorithm()
+    elif ask.noise:
+        algorithm = outliers.algorithm(log_density(fit_background(blocks, weights), objects))
+    else:
+        algorithm = collapsed_gibbs(np.float64 if ask.precision == "double" else np.float32)
+    return _fit(algorithm, objects, blocks, rows, weights, ask)
 
 
 def fit_subclusters(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
@@ -127,14 +118,14 @@ def fit_subclusters(blocks: Sequence[Block], weights: np.ndarray, ask: Request) 
     rows = check_copies(weights)
     if isinstance(ask.prior, StickBreaking):
         raise ValueError(
-            "inference='subclusters' wants an exchangeable prior: 'mfm', 'dirichlet_process', 'pitman_yor'"
+            "inference='subclusters' needs an exchangeable prior: 'mfm', 'dirichlet_process', 'pitman_yor'"
         )
     executor = ask.executor if ask.n_chains == 1 else Serial()
     counts = weights.astype(np.int64)
-    return _fit(blocks, blocks, rows, weights, ask, lambda: chain.sampler(counts, executor), counts)
+    return _fit(subclusters.algorithm(counts, executor), blocks, blocks, rows, weights, ask, counts)
 
 
-def _fit(objects, blocks, rows, weights, ask, make_sampler: Callable[[], Sampler], counts=None) -> Fitted:
+def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, counts=None) -> Fitted:
     """Run the chains, find the one partition, and the statistics that go with it."""
     schedule = Schedule(
         n_draws=ask.n_draws,
@@ -144,98 +135,29 @@ def _fit(objects, blocks, rows, weights, ask, make_sampler: Callable[[], Sampler
         learn_likelihood=ask.learn_likelihood,
         limit=_limit(ask),
     )
-    began, halt, reasons = time.perf_counter(), threading.Event(), []
     seeds = [int(rng.integers(2**63)) for rng in ask.rngs]
 
-    def one(index: int) -> ChainRun:
-        keeper = _keeper(ask, index, (seeds[index], len(rows), *map(int, schedule[:3])), blocks)
-        if keeper is not None and keeper.begun:
-            start = Start(np.zeros(0, np.int64), ask.prior, tuple(block.family for block in blocks))
-        else:
-            start = _start(objects, rows, weights, ask, schedule, index, seeds[index], counts)
-        started = time.perf_counter()
-        share = math.inf if ask.time_limit is None else ask.time_limit / _rounds(ask)
+    def make(number: int) -> Sampler:
+        begin = partial(_start, objects, rows, weights, ask, schedule, number, seeds[number], counts)
+        return mixture_sampler(algorithm, objects, begin, schedule, seed=seeds[number], number=number)
 
-        def after(iteration: int, n_clusters: int, log_joint: float) -> bool:
-            seconds = time.perf_counter() - began
-            progress = Progress(index, iteration, log_joint, n_clusters, seconds)
-            if ask.callback is not None and ask.callback(progress):
-                reasons.append("stopped")
-                halt.set()
-            late = time.perf_counter() - started > share
-            if late:
-                reasons.append("time_limit")
-            return halt.is_set() or late
+    def checkpoint(number: int) -> Checkpoint | None:
+        about = (seeds[number], len(rows), *map(int, schedule[:3]), *(tuple(b.family) for b in blocks))
+        return None if ask.folder is None else Checkpoint(ask.folder, number, about)
 
-        return run_chain(
-            objects, start.prior, start.z, schedule, seed=seeds[index], index=index, families=start.families,
-            callback=after, sampler=make_sampler(), keep_partial=ask.keep_partial, keeper=keeper,
-        )  # fmt: skip
-
-    runs = _run_all(one, ask, halt, reasons)
-    drawn = [run for run in runs if run.chain.iteration >= ask.burn_in + ask.thin]
-    return _summed_up(drawn or runs, blocks, rows, weights, ask, next(iter(reasons), "done"))
-
-
-def _keeper(ask: Request, index: int, about: tuple[int, ...], blocks: Sequence[Block]) -> ChainKeeper | None:
-    """Where a chain is kept on disk, if the user has named a folder."""
-    journal = getattr(ask.executor, "journal", None)
-    if journal is None:
-        return None
-    return ChainKeeper(journal.folder, index, (*about, *(tuple(block.family) for block in blocks)))
+    chains = run_chains(
+        make, ask.n_chains, schedule, control=ask.control, executor=ask.executor, checkpoint=checkpoint
+    )
+    return _summed_up(chains, blocks, rows, weights, ask)
 
 
 def _limit(ask: Request) -> int:
     """How many clusters a chain may have: no more than a finite prior has, so that none starts where it has no mass."""
-    most = MANY if ask.limit is None else ask.limit
+    most = NO_LIMIT if ask.limit is None else ask.limit
     return min(most, ask.prior.n_components) if isinstance(ask.prior, FiniteDirichlet) else most
 
 
-def _run_all(one: Callable[[int], ChainRun], ask: Request, halt: threading.Event, reasons: list[str]):
-    """Run the chains. Once one has been stopped or interrupted no other begins, those in threads end after the
-    iteration they are in, and all of them are waited for.
-    """
-    done: dict[int, ChainRun] = {}
-    busy: set[int] = set()
-    change = threading.Condition()
-
-    def watched(index: int) -> None:
-        if halt.is_set() and done:
-            return
-        with change:
-            busy.add(index)
-        try:
-            done[index] = one(index)
-            if done[index].reason == "interrupted":
-                reasons.append("interrupted")
-                halt.set()
-        finally:
-            with change:
-                busy.discard(index)
-                change.notify_all()
-
-    try:
-        for _ in ask.executor.map(watched, range(ask.n_chains)):
-            pass
-    except BaseException as error:  # Ctrl-C reaches the main thread, whatever the others do
-        halt.set()
-        with change:
-            change.wait_for(lambda: not busy)
-        if not (isinstance(error, KeyboardInterrupt) and ask.keep_partial and done):
-            raise
-        reasons.insert(0, "interrupted")
-    return [done[index] for index in sorted(done)]
-
-
-def _rounds(ask: Request) -> int:
-    """How many chains run one after the other."""
-    n_jobs = getattr(ask.executor, "n_jobs", 1)
-    if n_jobs < 0:
-        n_jobs = (os.cpu_count() or 1) + 1 + n_jobs
-    return -(-ask.n_chains // max(min(n_jobs, ask.n_chains), 1))
-
-
-def _start(objects, rows, weights, ask: Request, schedule: Schedule, index: int, seed: int, counts) -> Start:
+def _start(objects, rows, weights, ask: Request, schedule: Schedule, number: int, seed: int, counts) -> Start:
     """Where a chain starts: on a sample of the rows, from labels at random, or from the user's."""
     families = tuple(block.family for block in objects)
     if not isinstance(ask.init, str):
@@ -247,7 +169,7 @@ def _start(objects, rows, weights, ask: Request, schedule: Schedule, index: int,
         return Start(canonical(z), ask.prior, families)
     shared = None if counts is None or np.all(counts == 1) else rows
     stand_ins = [_stand_in(block) for block in objects]
-    start = find_start(stand_ins, ask.prior, schedule, seed=seed, apart=index % 2 == 1, object_rows=shared)
+    start = find_start(stand_ins, ask.prior, schedule, seed=seed, apart=number % 2 == 1, object_rows=shared)
     kept = [
         learned if is_conjugate(family) else family
         for learned, family in zip(start.families, families, strict=True)
@@ -279,11 +201,11 @@ def _spread_labels(objects: Sequence[Block], z: np.ndarray) -> np.ndarray:
     return canonical(np.where(z < 0, found, z))
 
 
-def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request, reason: str) -> Fitted:
+def _summed_up(chains: Chains, blocks, rows, weights, ask: Request) -> Fitted:
     """One partition for all draws, the statistics and hyper-parameters that go with it."""
-    copies = join([run.trace for run in runs])
-    families = average_families([run.families for run in runs])
-    prior = runs[0].chain.prior
+    copies = join([draw.trace for draw in chains.draws])
+    families = average_families([draw.families for draw in chains.draws])
+    prior = chains.runs[0].state.prior
     if ask.learn_concentration and np.isfinite(copies.concentration).all():
         prior = with_concentration(prior, float(np.exp(np.log(copies.concentration).mean())))
         prior = bind(prior, float(weights.sum()))
@@ -293,7 +215,7 @@ def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request, re
     else:
         estimate = _estimate(copies, ask)
         verdict = Verdict(estimate, confidence(copies.labels, estimate).objects, np.zeros(len(estimate)))
-    first = np.searchsorted(rows, np.arange(len(weights)))  # a row speaks with the voice of its first copy
+    first = np.searchsorted(rows, np.arange(len(weights)))  # a row takes the label of its first replicate
     present = weights > 0
     z = np.full(len(weights), -1)
     z[present] = verdict.labels[first[present]]
@@ -302,13 +224,12 @@ def _summed_up(runs: Sequence[ChainRun], blocks, rows, weights, ask: Request, re
     log_weights = _log_shares(prior, statistics.n)
     sure, outlying = np.full(len(weights), np.nan), np.full(len(weights), np.nan)
     sure[present], outlying[present] = verdict.confidence[first[present]], verdict.probability[first[present]]
-    n_iter = max(int(run.chain.iteration) for run in runs)
-    run = Run(None, copies.log_joint.tolist(), reason == "done", reason, 0.0)
+    run = Run(None, copies.log_joint.tolist(), chains.reason == "done", chains.reason, 0.0)
     if parameters is not None:
         parameters = Parameters(log_weights, parameters)
     return Fitted(
-        families, prior, statistics, parameters, log_weights, run, [], n_iter,
-        trace=copies, object_rows=rows, labels=z, confidence=sure,
+        families, prior, statistics, parameters, log_weights, run, [], chains.n_iter,
+        trace=copies, provisional=chains.provisional, object_rows=rows, labels=z, confidence=sure,
         noise=Noise(fit_background(blocks, weights), share) if ask.noise else None, noise_probability=outlying,
     )  # fmt: skip
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,7 +13,7 @@ from partita.engines.climb.merges import with_merges
 from partita.engines.climb.seeding import SAMPLE, Objects, label_statistics, seed_parameters, seed_statistics
 from partita.engines.passes.packing import pack
 from partita.engines.passes.rows import Parameters, Statistics, collect, label_rows, n_stats, plug_in
-from partita.engines.run import Run, best_run, iterate
+from partita.engines.run import STOPPED_EARLY, Control, Run, best_run, iterate
 from partita.execution import CHUNK_ROWS
 from partita.families.contract import interior
 from partita.families.registry import Block
@@ -39,11 +37,10 @@ class Request(NamedTuple):
     rngs: Sequence[np.random.Generator]
     tol: float
     max_iter: int
-    time_limit: float | None
-    callback: Callable | None
-    keep_partial: bool
+    control: Control  # what may end the fit early
     debug: bool
     executor: Any
+    folder: Any = None  # where chains keep their checkpoints
     n_chains: int = 1
     n_draws: int = 1
     burn_in: int = 0
@@ -70,6 +67,7 @@ class Fitted(NamedTuple):
     finals: list[float]
     n_iter: int
     trace: Trace | None = None  # of chains, over objects: a row of weight w is w of them
+    provisional: bool = False  # no chain came to its first draw: the trace holds one state of burn-in
     object_rows: np.ndarray | None = None  # the row of each object
     labels: np.ndarray | None = None  # where they are an estimate rather than the most probable of each row
     confidence: np.ndarray | None = None
@@ -166,7 +164,7 @@ def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted
             if ask.exact:
                 yield run(step, state)
             else:
-                merging = with_merges(partial(run, step), step, state, keep_partial=ask.keep_partial)
+                merging = with_merges(partial(run, step), step, state, keep_partial=ask.control.keep_partial)
                 yield _joined(merging)
 
     best, finals = best_run(runs())
@@ -181,9 +179,8 @@ def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted
 def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
     """CVB from where VB ends: a sweep that is one object at a time has no business with bad starts."""
     cvb.check(blocks, ask.order)
-    deadline = math.inf if ask.time_limit is None else time.perf_counter() + ask.time_limit
     start = fit_vb(blocks, weights, ask)
-    if start.run.reason in ("interrupted", "time_limit", "callback"):
+    if start.run.reason in STOPPED_EARLY:
         return start  # told to stop: what there is by then is the answer
     assert start.parameters is not None
     R, _ = label_rows(plug_in(blocks, start.parameters), len(weights), ask.n_components, ask.executor)
@@ -203,9 +200,7 @@ def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitte
         tol=max(ask.tol, 1e-8),
         weight=float(weights.sum()),
         monotone=False,
-        deadline=deadline,
-        callback=ask.callback,
-        keep_partial=ask.keep_partial,
+        control=ask.control,
     )
     state = run.state
     log_weights = mean_log_weights(state.prior, state.statistics.n)
@@ -226,7 +221,6 @@ INFERENCES = {"em": fit_em, "vb": fit_vb, "cvb": fit_cvb}
 
 def _starts(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Iterator[tuple[int, Callable]]:
     """Each restart with its own ``iterate``."""
-    deadline = math.inf if ask.time_limit is None else time.perf_counter() + ask.time_limit
     for restart in range(len(ask.rngs)):
         yield (
             restart,
@@ -235,10 +229,8 @@ def _starts(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Itera
                 max_iter=ask.max_iter,
                 tol=ask.tol,
                 weight=float(weights.sum()),
-                restart=restart,
-                deadline=deadline,
-                callback=ask.callback,
-                keep_partial=ask.keep_partial,
+                number=restart,
+                control=ask.control,
                 debug=ask.debug,
             ),
         )

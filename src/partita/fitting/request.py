@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from partita.engines.run import print_progress
+from partita.engines.run import Control
 from partita.estimator import as_generator
-from partita.execution import check_memory, journaled, make_executor
+from partita.execution import check_memory
 from partita.families.contract import is_conjugate
 from partita.fitting.chains import bytes_of_chains, check_copies, resolve_sampling_prior
 from partita.fitting.climb import Request, bytes_needed, resolve_prior
@@ -35,7 +35,7 @@ def kinds_asked(model: Any, plan: Any) -> Any:
     return {**(plan.kinds or {}), model.exposure: "real"}
 
 
-def make_request(model: Any, table: Table, blocks: Any) -> Request:
+def make_request(model: Any, table: Table, blocks: Any, control: Control) -> Request:
     """What the engine is asked for; refuses what it cannot do, and what would not fit into memory."""
     n_components = _n_components(model, count_objects(table.weights))
     chains = model.inference in CHAINS
@@ -57,11 +57,10 @@ def make_request(model: Any, table: Table, blocks: Any) -> Request:
         rngs=as_generator(model.random_state).spawn(n_streams),
         tol=model.tol,
         max_iter=model.max_iter,
-        time_limit=model.time_limit,
-        callback=_callback(model),
-        keep_partial=model.keep_partial,
+        control=control,
         debug=False,
-        executor=journaled(make_executor(model.n_jobs, model.executor), model.resume),
+        executor=model._make_executor(),
+        folder=model.resume,
         n_chains=model.n_chains,
         n_draws=model.n_draws,
         burn_in=model.burn_in,
@@ -133,14 +132,3 @@ def _init(model: Any, table: Table, n_components: int) -> Any:
     if init.max() < 0:
         raise ValueError("init gives no row a cluster: label at least one row of each, or use init='seeds'")
     return init
-
-
-def _callback(model: Any) -> Any:
-    if not model.verbose or model.callback is None:
-        return print_progress if model.verbose else model.callback
-
-    def both(progress):
-        print_progress(progress)
-        return model.callback(progress)
-
-    return both

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.rows import Parameters, Statistics, n_stats
-from partita.estimator import FitReport
+from partita.estimator import FitReport, diagnose_chains
 from partita.families import Background, Block, entry_of, family_entry
 from partita.fitting.outliers import Noise
 from partita.fitting.profiles import profile_columns
 from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
-from partita.posterior import diagnose
 from partita.table import Schema
 from partita.trace import Trace
 
@@ -56,7 +55,6 @@ def saved_state(model: Any) -> dict[str, Any]:
         "lower_bound": getattr(model, "lower_bound_", None),
         "trace": list(model.trace_) if hasattr(model, "trace_") else None,
         "object_rows": getattr(model, "object_rows_", None),
-        "judged": hasattr(model, "diagnostics_"),
         "noise": None if model._noise is None else _saved_noise(model),
     } | {name: getattr(model, name) for name in ARRAYS + NUMBERS}
 
@@ -82,9 +80,9 @@ def restore_state(model: Any, state: dict[str, Any]) -> None:
     if state["trace"] is not None:
         model.object_rows_ = state["object_rows"]
         model.trace_ = checked_trace(state["trace"], len(model.object_rows_))
-        model.n_clusters_posterior_ = model.trace_.n_clusters_posterior
-        if state["judged"]:
-            model.diagnostics_ = diagnose(model.trace_)
+        provisional = "provisional" in model.fit_report_
+        model.n_clusters_posterior_ = {} if provisional else model.trace_.n_clusters_posterior
+        model.diagnostics_ = diagnose_chains(model.trace_, provisional=provisional)
     model.profiles_ = profile_columns(model._blocks, model._statistics, model.schema_)
 
 

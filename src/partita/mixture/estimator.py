@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from partita.engines.passes.device import on_device
 from partita.engines.passes.rows import assign_rows, label_rows, plug_in, predictive
-from partita.estimator import TableEstimator, as_generator, warn_user
+from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin, TableEstimator, as_generator, warn_user
 from partita.execution import ShardedTable, find_chunks, make_executor
 from partita.execution.device import as_given, is_on_device
 from partita.families import Block, entry_of
@@ -39,7 +39,14 @@ __all__ = ["Mixture"]
 INFERENCES = {**DETERMINISTIC, "gibbs": fit_chains, "subclusters": fit_subclusters}
 
 
-class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, TableEstimator):
+class Mixture(
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    DensityMixin,
+    RunningMixin,
+    TableEstimator,
+):
     """Mixture model over a table of any columns, with missing values.
 
     Which groups are there, and how many? Columns may be real, count, binary or categorical, in any mixture, with
@@ -217,14 +224,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
-        "callback": [None, callable],
-        "keep_partial": ["boolean"],
         "random_state": "no_validation",
-        "n_jobs": [None, Integral],
-        "executor": "no_validation",
-        "resume": "no_validation",
-        "verbose": ["verbose"],
+        **RUNNING_CONSTRAINTS,
     }
 
     _noise: Any = None  # the background of outliers
@@ -317,10 +318,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Mixture
         """
         self._validate_params()
+        control = self._control()
         with self._whole_or_not_at_all():
             plan = plan_families(self.family, self.kinds)
             table, blocks = read_training(self, X, plan, kinds_asked(self, plan), sample_weight)
-            ask = make_request(self, table, blocks)
+            ask = make_request(self, table, blocks, control)
             try:
                 fitted = INFERENCES[self.inference](blocks, table.weights, ask)
             except FloatingPointError as error:

@@ -8,18 +8,17 @@ import numpy as np
 
 from partita.engines.climb.vb import bound
 from partita.engines.passes.rows import Parameters, Statistics
+from partita.estimator import judge_chains, note_early_end
 from partita.families import Block
 from partita.families.contract import n_parameters, widened
 from partita.fitting.climb import Fitted
 from partita.fitting.profiles import profile_columns
-from partita.posterior import diagnose
 from partita.table import Table
 
 __all__ = ["settle"]
 
 ONLY_OF_SOME = ("lower_bound_", "trace_", "object_rows_", "n_clusters_posterior_", "diagnostics_", "_stream")
 ONLY_OF_NOISE = ("noise_probability_", "noise_share_")
-FEWEST_DRAWS = 8  # of each chain, for its mixing to be judged
 
 
 def settle(model: Any, fitted: Fitted, blocks: Any, table: Table) -> None:
@@ -141,24 +140,11 @@ def _note_chains(model: Any, fitted: Fitted) -> None:
     trace, reason = fitted.trace, fitted.run.reason
     assert trace is not None
     model.trace_, model.object_rows_ = trace, fitted.object_rows
-    model.n_clusters_posterior_ = trace.n_clusters_posterior
-    if reason != "done":
-        model.fit_report_.add(
-            "cut_short", f"the chains were cut short ({reason}): {len(trace.labels)} draws are kept"
-        )
-    shortest = int(np.unique(trace.chain, return_counts=True)[1].min())
-    if shortest < FEWEST_DRAWS:
-        model.converged_ = False
-        model.fit_report_.add(
-            "few_draws",
-            f"chains of {shortest} draws are too short to be judged: raise n_draws to trust the number of clusters",
-            level="warning",
-        )
-    else:
-        model.diagnostics_ = diagnose(trace)
-        model.converged_ = bool(reason == "done" and model.diagnostics_.trust_n_clusters)
-        if not model.diagnostics_.trust_n_clusters:
-            model.fit_report_.add("do_not_trust_k", model.diagnostics_.sentence, level="warning")
+    model.n_clusters_posterior_ = {} if fitted.provisional else trace.n_clusters_posterior
+    n_draws = 0 if fitted.provisional else len(trace.labels)
+    note_early_end(model.fit_report_, reason, n_draws, provisional=fitted.provisional)
+    model.diagnostics_ = judge_chains(model.fit_report_, trace, reason, provisional=fitted.provisional)
+    model.converged_ = bool(reason == "done" and model.diagnostics_.trust_n_clusters)
     if model.max_clusters is not None and model.n_clusters is None:
         share = float(np.mean(trace.n_clusters >= model.max_clusters))
         if share > 0.05:

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 MIN_ESS = 100.0
-MANY = 100
+NO_LIMIT = 100
 
 
 class ClusterCounts(NamedTuple):
@@ -238,7 +238,7 @@ def _log_eppf(prior, sizes, alpha, sigma, N) -> NDArray[np.float64]:
             spec = spec._replace(discount=float(discount))
         rows = np.flatnonzero(which.ravel() == at)
         spec = partitions.checked(spec)
-        if len(rows) > MANY:  # tables pay for themselves only where they are read often
+        if len(rows) > NO_LIMIT:  # tables pay for themselves only where they are read often
             spec = partitions.bind(spec, N)
         for b in rows:
             out[b] = partitions.log_eppf(spec, sizes[b], len(sizes[b]))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.estimator import TableEstimator, as_generator
+from partita.estimator import RunningMixin, TableEstimator, as_generator
 from partita.families import entry_of
 from partita.fitting.families import reassemble
 from partita.views import questions
@@ -21,9 +21,10 @@ __all__ = ["ViewsEstimator"]
 MOST_PAIRS = 20_000  # rows whose similarities are a matrix that fits into memory
 
 
-class ViewsEstimator(TableEstimator):
+class ViewsEstimator(RunningMixin, TableEstimator):
     """A model of views: a subclass fits ``draws_``, ``_blocks``, ``schema_`` and the summary of the draws."""
 
+    _counted = "views"
     draws_: tuple[Draw, ...]
     _blocks: tuple[Any, ...]
     feature_views_: np.ndarray
@@ -175,8 +176,12 @@ class ViewsEstimator(TableEstimator):
         """New rows as the blocks see them, and the table."""
         table = self._read_new(X, self.handle_unknown)
         families = [block.family for block in self._blocks]
-        made = reassemble(table, self._blocks, families, self.exposure)
+        made = reassemble(table, self._blocks, families, self._exposure_column())
         return [block.data for block in made], table
+
+    def _exposure_column(self) -> str | None:
+        """The column that holds the exposure of counts."""
+        return self.exposure
 
     def _log_scales(self) -> np.ndarray:
         """Log scale of each column where the model reads it standardised, else 0."""

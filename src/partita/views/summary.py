@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from partita.estimator.judging import PROVISIONAL
 from partita.labels import canonical
 from partita.posterior import point_estimate, rhat, vote
 from partita.views.base import Draw
@@ -135,8 +136,8 @@ def one_partition(drawn: np.ndarray, partition: str, rng: np.random.Generator) -
     return ranks[z]
 
 
-def diagnose_views(draws: Sequence[Draw]) -> ViewDiagnostics:
-    """How far the chains agree on which columns depend on each other."""
+def diagnose_views(draws: Sequence[Draw], *, provisional: bool = False) -> ViewDiagnostics:
+    """How far the chains agree on which columns depend on each other; ``provisional`` if no draw was kept."""
     chains = sorted({draw.chain for draw in draws})
     by_chain = {c: [draw for draw in draws if draw.chain == c] for c in chains}
     matrices = np.stack([dependence(some) for some in by_chain.values()])
@@ -149,7 +150,9 @@ def diagnose_views(draws: Sequence[Draw]) -> ViewDiagnostics:
         scale = [rhat([values[c][:shortest] for c in chains]) for values in (joints, n_views)]
     pairs = np.argwhere(np.triu(spread, 1) > DISAGREE)
     ok = len(chains) > 1 and not len(pairs)
-    if len(chains) < 2:
+    if provisional:
+        sentence = PROVISIONAL
+    elif len(chains) < 2:
         sentence = (
             "One chain alone cannot be compared with others: raise n_chains to see whether chains agree."
         )

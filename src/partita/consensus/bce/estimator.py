@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -18,19 +16,21 @@ from partita.consensus.bce import gibbs, vb
 from partita.consensus.bce.concentration import LARGEST, SMALLEST
 from partita.consensus.label_layout import Cells, fold_in, lay_out, level_sums, log_predictive_rows
 from partita.consensus.labelings import Labelings
-from partita.engines.run import Progress, Run, print_progress
-from partita.estimator import warn_user
+from partita.engines.checkpoints import Checkpoint
+from partita.engines.run import STOPPED_EARLY, Control, Run, Sampler, run_chains
+from partita.estimator import (
+    RUNNING_CONSTRAINTS,
+    RunningMixin,
+    judge_chains,
+    note_early_end,
+    warn_user,
+)
 from partita.labels import signatures
 from partita.metrics import perplexity
-from partita.posterior import rhat
-
-__all__ = ["BCE"]
-
-FEWEST_DRAWS = 8  # of each chain, for its mixing to be judged
-WORST_RHAT = 1.05
+from partita.trace import join
 
 
-class BCE(ConsensusEstimator):
+class BCE(RunningMixin, ConsensusEstimator):
     """Bayesian cluster ensembles: a consensus in which objects may belong to several clusters.
 
     Object i has memberships ``theta_i ~ Dirichlet(alpha)``; each of its labels has a latent cluster drawn from them,
@@ -69,13 +69,21 @@ class BCE(ConsensusEstimator):
         What a label of -1 means.
     handle_unknown : {"missing", "error"}, default "missing"
         What new rows do with labels that were not seen in ``fit``.
-    time_limit : float, optional
-        Seconds after which no further iteration of VB begins.
-    callback : callable, optional
-        Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops.
     random_state : None, int, RandomState, Generator or SeedSequence
-    verbose : bool, default False
-        Print a line an iteration to standard error.
+    time_limit : float, optional
+        Wall seconds for the whole fit, compilation included; no iteration begins after it.
+    callback : callable, optional
+        Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
+    n_jobs : int, optional
+        Threads; the answer does not depend on their number.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where the work runs; the answer does not depend on it.
+    resume : path, optional
+        A folder that keeps how far the chains have come: the same call after a kill goes on from there.
+    verbose : bool, default=False
+        Print a line per iteration to standard error.
 
     Attributes
     ----------
@@ -104,8 +112,8 @@ class BCE(ConsensusEstimator):
 
     Notes
     -----
-    Chains leave ``log_joint_`` (n_chains, n_draws), the log joint probability of labels and latent clusters in each
-    draw, and ``rhat_``, its R-hat over the chains, in place of ``lower_bound_`` and ``objective_trace_``.
+    Chains leave ``trace_`` (in each draw every object is in the cluster of its largest expected membership) and
+    ``diagnostics_`` in place of ``lower_bound_`` and ``objective_trace_``.
 
     A member's weight is a power on its likelihood with the latent cluster summed out: weight 2 is the label twice, each
     time with a latent cluster of its own.
@@ -143,9 +151,7 @@ class BCE(ConsensusEstimator):
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "burn_in": [Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
-        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
-        "callback": [None, callable],
-        "verbose": ["verbose"],
+        **RUNNING_CONSTRAINTS,
     }
 
     def __init__(
@@ -166,9 +172,13 @@ class BCE(ConsensusEstimator):
         thin=1,
         noise="missing",
         handle_unknown="missing",
+        random_state=None,
         time_limit=None,
         callback=None,
-        random_state=None,
+        keep_partial=False,
+        n_jobs=None,
+        executor=None,
+        resume=None,
         verbose=False,
     ):
         self.n_clusters = n_clusters
@@ -186,25 +196,30 @@ class BCE(ConsensusEstimator):
         self.thin = thin
         self.noise = noise
         self.handle_unknown = handle_unknown
+        self.random_state = random_state
         self.time_limit = time_limit
         self.callback = callback
-        self.random_state = random_state
+        self.keep_partial = keep_partial
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
         self.verbose = verbose
 
     # ---- fitting -------------------------------------------------------------------------------------------
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+        control = self._control()
         self._n_levels, self._powers = labelings.n_levels, labelings.member_weights
         rows = lay_out(labelings.codes, labelings.n_levels, labelings.weights, labelings.member_weights)
         if self.inference == "gibbs":
             gibbs.check_counts(rows)  # before VB spends its time
         if self.inference == "vb" or self.n_clusters is None:
-            run = self._climb(labelings, rng)
+            run = self._climb(labelings, rng, control)
             if self.inference == "vb":
                 return self._found_by_vb(run, rows)
-        return self._draw(rows, rng)
+        return self._draw(rows, labelings, rng, control)
 
-    def _climb(self, labelings: Labelings, rng: np.random.Generator) -> Run:
+    def _climb(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Run:
         """VB at the number of clusters that was given, or at the best one."""
         distinct = signatures(labelings.codes, labelings.weights)
         cells = lay_out(distinct.rows, labelings.n_levels, distinct.weights, labelings.member_weights)
@@ -216,8 +231,7 @@ class BCE(ConsensusEstimator):
             learn_alpha=self.learn_concentration,
             max_iter=self.max_iter,
             tol=self.tol,
-            deadline=math.inf if self.time_limit is None else time.perf_counter() + self.time_limit,
-            callback=self._watch,
+            control=control,
         )
         if self.n_clusters is not None:
             K = self._at_most(len(labelings.weights))
@@ -228,7 +242,7 @@ class BCE(ConsensusEstimator):
             self.bounds_[K] = run.objective + float(gammaln(K + 1))
             if best is None or self.bounds_[K] > self.bounds_[len(best.state.alpha)]:
                 best = run
-            if run.reason in ("callback", "time_limit"):
+            if run.reason in STOPPED_EARLY:
                 break
         assert best is not None
         if len(best.state.alpha) == self.max_clusters < len(labelings.weights) and self.max_clusters > 1:
@@ -257,11 +271,6 @@ class BCE(ConsensusEstimator):
             raise ValueError(f"concentration is {given}: give numbers from {SMALLEST} to {LARGEST:g}")
         return np.full(K, alpha.mean()) if self.learn_concentration == "symmetric" else alpha
 
-    def _watch(self, progress: Progress) -> bool | None:
-        if self.verbose:
-            print_progress(progress)
-        return None if self.callback is None else self.callback(progress)
-
     def _found_by_vb(self, run: Run, rows: Cells) -> Found:
         state = run.state
         folding = vb.exp_expected_log(state.table, rows.starts)
@@ -286,61 +295,52 @@ class BCE(ConsensusEstimator):
             attributes={"lower_bound_": run.objective, "objective_trace_": np.array(run.objectives)},
         )
 
-    def _draw(self, rows: Cells, rng: np.random.Generator) -> Found:
+    def _draw(self, rows: Cells, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         """Chains, pooled."""
-        n_rows, begin = len(rows.weights), time.perf_counter()
-        K = (
-            self._at_most(n_rows)
-            if self.n_clusters is not None
-            else max(self.bounds_, key=self.bounds_.__getitem__)
+        if self.n_clusters is None:
+            K = max(self.bounds_, key=self.bounds_.__getitem__)
+        else:
+            K = self._at_most(len(rows.weights))
+        objects, row_of, members = gibbs.copies(rows)
+        rngs, alpha = rng.spawn(self.n_chains), self._alpha(K)
+
+        def make(number: int) -> Sampler:
+            return gibbs.admixture_sampler(
+                objects, members, alpha, float(self.smoothing), rngs[number],
+                learn_alpha=self.learn_concentration, number=number,
+            )  # fmt: skip
+
+        def checkpoint(number: int) -> Checkpoint | None:
+            key = rngs[number].bit_generator.state["state"]["state"] % 2**62
+            about = (key, len(row_of), K, self.n_draws, self.burn_in, self.thin, alpha, self.smoothing)
+            return None if self.resume is None else Checkpoint(self.resume, number, about)
+
+        chains = run_chains(
+            make, self.n_chains, self, control=control, executor=self._make_executor(), checkpoint=checkpoint
         )
-        pool, traces = gibbs.run_chains(
-            rows, self._alpha(K), float(self.smoothing), rng.spawn(self.n_chains), n_draws=self.n_draws,
-            burn_in=self.burn_in, thin=self.thin, learn_alpha=self.learn_concentration,
-            watch=lambda chain, iteration, log_joint: self._watch(
-                Progress(chain, iteration, log_joint, K, time.perf_counter() - begin)
-            ),
-        )  # fmt: skip
-        if not pool.n_draws:
-            raise ValueError(
-                "the callback stopped the chains before the first draw: let them run past burn_in"
-            )
+        trace = join(chains.draws)
+        n_draws = 0 if chains.provisional else len(chains.draws)
+        note_early_end(self.fit_report_, chains.reason, n_draws, provisional=chains.provisional)
+        found = judge_chains(self.fit_report_, trace, chains.reason, provisional=chains.provisional)
+        pool = gibbs.join_pools([run.state.pool for run in chains.runs])
+        memberships = gibbs.mean_over_copies(pool.memberships, row_of, rows.weights)
         beta, alpha, drawn = (
-            np.ascontiguousarray((total / pool.n_draws).T)
-            for total in (pool.beta, pool.alpha, pool.memberships)
+            np.ascontiguousarray((total / pool.n_draws[0]).T)
+            for total in (pool.beta, pool.alpha, memberships)
         )
         return Found(
             drawn.argmax(axis=0),
             drawn.max(axis=0),
-            n_iter=self.burn_in + self.n_draws * self.thin,
-            converged=self._judge(traces),
+            n_iter=chains.n_iter,
+            converged=chains.reason == "done" and found.trust_n_clusters,
             n_components=K,
             clusters={"concentration_": alpha, "_beta": beta, "_folding": beta, "_drawn": drawn},
+            attributes={
+                "trace_": trace,
+                "object_rows_": np.asarray(labelings.rows)[row_of],
+                "diagnostics_": found,
+            },
         )
-
-    def _judge(self, traces: list[np.ndarray]) -> bool:
-        """Whether the chains agree; notes what speaks against it."""
-        n_draws = min(len(trace) for trace in traces)
-        stopped = n_draws < self.n_draws
-        self.log_joint_ = np.stack([trace[:n_draws] for trace in traces])
-        if stopped:
-            self.fit_report_.add("cut_short", "the chains were cut short by the callback")
-        if n_draws < FEWEST_DRAWS:
-            self.fit_report_.add(
-                "few_draws",
-                f"chains of {n_draws} draws are too short to be judged: raise n_draws",
-                level="warning",
-            )
-            return False
-        self.rhat_ = float(rhat(self.log_joint_))
-        if self.rhat_ > WORST_RHAT:
-            self.fit_report_.add(
-                "chains_disagree",
-                f"the chains have not met (R-hat of the log joint is {self.rhat_:.2f}): raise burn_in and n_draws, and "
-                "do not trust memberships to the second digit",
-                level="warning",
-            )
-        return not stopped and self.rhat_ <= WORST_RHAT
 
     def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
         super()._settle(found, labelings, codes)

@@ -11,10 +11,8 @@ aligned to the mean of those before them by optimal assignment. Griffiths and St
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -23,22 +21,10 @@ from scipy.special import gammaln
 from partita.consensus.bce.concentration import log_memberships, walk_alpha
 from partita.consensus.label_layout import Cells, level_sums, nearest_seed
 from partita.dispatch import kernel
+from partita.engines.run import Sampler
+from partita.trace import Trace, label_dtype
 
-__all__ = [
-    "CellsChain",
-    "Pool",
-    "add_draw",
-    "check_counts",
-    "copies",
-    "init",
-    "log_joint",
-    "new_pool",
-    "run_chain",
-    "run_chains",
-    "step",
-]
-
-BLOCK = 2**14  # rows whose uniforms are drawn at once
+CHUNK_ROWS = 2**14  # rows whose uniforms are drawn at once
 
 
 class CellsChain(NamedTuple):
@@ -56,44 +42,94 @@ class CellsChain(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Sums over draws, clusters aligned."""
+    """Sums over the draws of a chain, clusters aligned; arrays are changed in place."""
 
     memberships: np.ndarray  # [object, cluster]
     beta: np.ndarray  # [level, cluster]
     alpha: np.ndarray  # [cluster]
     table: np.ndarray  # [level, cluster], what draws are aligned to
-    n_draws: int
+    n_draws: np.ndarray  # [1]
 
 
-def run_chains(
+class PooledChain(NamedTuple):
+    """A chain with the sums over its draws and its random numbers."""
+
+    chain: CellsChain
+    pool: Pool
+    rng: np.random.Generator
+
+
+def admixture_sampler(
     cells: Cells,
+    members: np.ndarray,
     alpha: np.ndarray,
     smoothing: float,
-    rngs: Sequence[np.random.Generator],
+    rng: np.random.Generator,
     *,
-    n_draws: int,
-    watch: Callable[[int, int, float], bool | None],
-    **options: Any,
-) -> tuple[Pool, list[np.ndarray]]:
-    """Chains, one for each generator, pooled; memberships are those of the rows of ``cells``.
+    learn_alpha: str | bool,
+    number: int = 0,
+) -> Sampler:
+    """What the driver runs; a draw is a trace of length one, memberships are summed up in the state."""
 
-    ``watch(chain, iteration, log joint)`` is called after each iteration; where it returns True, no chain goes on.
-    Also returns the log joint of the draws of each chain; ``options`` are those of ``run_chain``.
-    """
-    objects, row_of, members = copies(cells)
-    pool = new_pool(len(row_of), int(cells.starts[-1]), len(alpha))
-    traces: list[np.ndarray] = []
-    for number, rng in enumerate(rngs):
-        chain = init(objects, members, alpha, smoothing, rng)
-        pool, trace = run_chain(chain, pool, rng, n_draws=n_draws, watch=partial(watch, number), **options)
-        traces.append(trace)
-        if len(trace) < n_draws:
-            break
-    if len(row_of) > len(cells.weights):
-        first = np.searchsorted(row_of, np.arange(len(cells.weights)))
-        mean = np.add.reduceat(pool.memberships, first, axis=0) / cells.weights[:, None]
-        pool = pool._replace(memberships=mean)
-    return pool, traces
+    def start() -> PooledChain:
+        chain = init(cells, members, alpha, smoothing, rng)
+        return PooledChain(chain, new_pool(len(cells.weights), int(cells.starts[-1]), len(alpha)), rng)
+
+    def labels(state: PooledChain) -> PooledChain:
+        return state._replace(chain=sweep(state.chain, state.rng))
+
+    def concentration(state: PooledChain) -> PooledChain:
+        if not learn_alpha:
+            return state
+        chain, symmetric = state.chain, learn_alpha == "symmetric"
+        return state._replace(
+            chain=chain._replace(alpha=walk_alpha(chain.alpha, chain.counts, state.rng, symmetric=symmetric))
+        )
+
+    def draw(state: PooledChain, value: float) -> Trace:
+        return _trace(state.chain, add_draw(state.pool, state.chain), value, number)
+
+    return Sampler(
+        start=start,
+        steps=[labels, concentration],
+        log_joint=lambda state: log_joint(state.chain),
+        draw=draw,
+        n_clusters=lambda state: len(state.chain.alpha),
+        given=(cells.positions, members, cells.starts),
+    )
+
+
+def _trace(chain: CellsChain, memberships: np.ndarray, value: float, number: int) -> Trace:
+    """A draw: every object in the cluster of its largest expected membership."""
+    z = memberships.argmax(axis=1)
+    return Trace(
+        z.astype(label_dtype(len(chain.alpha)))[None],
+        np.array([value]),
+        np.array([len(np.unique(z))]),
+        np.array([float(chain.alpha.sum())]),
+        np.array([np.nan]),
+        np.array([number]),
+    )
+
+
+def join_pools(pools: Sequence[Pool]) -> Pool:
+    """The pools of all chains as one, clusters aligned to those of the first."""
+    total = new_pool(*pools[0].memberships.shape[:1], *pools[0].table.shape)
+    for pool in pools:
+        order = np.arange(len(pool.alpha))
+        if total.n_draws[0]:
+            order = linear_sum_assignment(total.table.T @ pool.table, maximize=True)[1]
+        for mine, theirs in zip(total, pool, strict=True):
+            mine[...] += theirs if mine is total.n_draws else theirs[..., order]
+    return total
+
+
+def mean_over_copies(memberships: np.ndarray, row_of: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Memberships of the rows from those of their replicates; ``row_of`` is the row of each replicate."""
+    if len(row_of) == len(weights):
+        return memberships
+    first = np.searchsorted(row_of, np.arange(len(weights)))
+    return np.add.reduceat(memberships, first, axis=0) / weights[:, None]
 
 
 def copies(cells: Cells) -> tuple[Cells, np.ndarray, np.ndarray]:
@@ -155,22 +191,27 @@ def from_latent(
 
 
 def step(chain: CellsChain, rng: np.random.Generator, *, learn_alpha: str | bool = False) -> CellsChain:
-    """One sweep over all labels (in place), then the concentration."""
-    N, M = chain.positions.shape
-    chain.counts[:-1] = 0.0
-    prior_sums = np.diff(chain.starts) * chain.smoothing
-    for lo in range(0, N, BLOCK):
-        u = rng.random(
-            (min(BLOCK, N - lo), M)
-        )  # a stream in the order of the rows: blocks make no difference
-        sweep_labels(
-            chain.positions[lo : lo + BLOCK], chain.members, chain.alpha, chain.smoothing, prior_sums,
-            chain.z[lo : lo + BLOCK], chain.table, chain.sums, chain.counts, u,
-        )  # fmt: skip
+    """One iteration: a sweep over all labels, then the concentration."""
+    chain = sweep(chain, rng)
     if not learn_alpha:
         return chain
     alpha = walk_alpha(chain.alpha, chain.counts, rng, symmetric=learn_alpha == "symmetric")
     return chain._replace(alpha=alpha)
+
+
+def sweep(chain: CellsChain, rng: np.random.Generator) -> CellsChain:
+    """One sweep over all labels, in place."""
+    N, M = chain.positions.shape
+    chain.counts[:-1] = 0.0
+    prior_sums = np.diff(chain.starts) * chain.smoothing
+    for lo in range(0, N, CHUNK_ROWS):
+        # a stream in the order of the rows: the size of the chunks makes no difference
+        u = rng.random((min(CHUNK_ROWS, N - lo), M))
+        sweep_labels(
+            chain.positions[lo : lo + CHUNK_ROWS], chain.members, chain.alpha, chain.smoothing, prior_sums,
+            chain.z[lo : lo + CHUNK_ROWS], chain.table, chain.sums, chain.counts, u,
+        )  # fmt: skip
+    return chain
 
 
 @kernel
@@ -222,23 +263,30 @@ def log_joint(chain: CellsChain) -> float:
 def new_pool(n_objects: int, n_levels: int, K: int) -> Pool:
     """No draws yet."""
     table = np.zeros((n_levels, K))
-    return Pool(np.zeros((n_objects, K)), table.copy(), np.zeros(K), table, 0)
+    return Pool(np.zeros((n_objects, K)), table.copy(), np.zeros(K), table, np.zeros(1, np.int64))
 
 
-def add_draw(pool: Pool, chain: CellsChain) -> Pool:
-    """Add the expected memberships and level distributions given this draw, named as in the draws before."""
+def add_draw(pool: Pool, chain: CellsChain) -> np.ndarray:
+    """Add the expected memberships and level distributions given this draw, clusters aligned to the draws before.
+
+    Returns the memberships of this draw.
+    """
     order = np.arange(len(chain.alpha))
-    if pool.n_draws:
+    if pool.n_draws[0]:
         order = linear_sum_assignment(pool.table.T @ chain.table, maximize=True)[1]
     alpha = chain.alpha[order]
     names = np.empty_like(order)
     names[order] = np.arange(len(order))
-    add_memberships(chain.positions, chain.z, alpha, names, pool.memberships)
+    memberships = np.zeros_like(pool.memberships)
+    add_memberships(chain.positions, chain.z, alpha, names, memberships)
     means = chain.table + chain.smoothing
     means /= np.repeat(level_sums(means, chain.starts), np.diff(chain.starts), axis=0)
+    pool.memberships[...] += memberships
     pool.beta[...] += means[:, order]
     pool.table[...] += chain.table[:, order]
-    return pool._replace(alpha=pool.alpha + alpha, n_draws=pool.n_draws + 1)
+    pool.alpha[...] += alpha
+    pool.n_draws[0] += 1
+    return memberships
 
 
 @kernel
@@ -258,30 +306,3 @@ def add_memberships(positions, z, alpha, names, out):
                 total += 1.0
         for k in range(K):
             out[i, k] += n[k] / total
-
-
-def run_chain(
-    chain: CellsChain,
-    pool: Pool,
-    rng: np.random.Generator,
-    *,
-    n_draws: int,
-    burn_in: int,
-    thin: int,
-    learn_alpha: str | bool,
-    watch: Callable[[int, float], bool | None] | None = None,
-) -> tuple[Pool, np.ndarray]:
-    """Burn in, then add every ``thin``-th state to the pool; also the log joint of each draw.
-
-    ``watch(iteration, log joint)`` is called after every iteration; returning True ends the chain.
-    """
-    trace: list[float] = []
-    for iteration in range(burn_in + n_draws * thin):
-        chain = step(chain, rng, learn_alpha=learn_alpha)
-        kept = iteration >= burn_in and (iteration - burn_in + 1) % thin == 0
-        if kept:
-            pool = add_draw(pool, chain)
-            trace.append(log_joint(chain))
-        if watch is not None and watch(iteration + 1, trace[-1] if trace else math.nan):
-            break
-    return pool, np.array(trace)

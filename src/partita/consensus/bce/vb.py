@@ -172,7 +172,7 @@ def climb(
         for restart, own in enumerate(rng.spawn(n_init)):
             start = init(tried, alpha, smoothing, own)
             weight = float(tried.weights.sum())
-            yield iterate(partial(update, cells=tried), start, weight=weight, restart=restart, **options)
+            yield iterate(partial(update, cells=tried), start, weight=weight, number=restart, **options)
 
     best, finals = best_run(runs())
     if tried is cells:
@@ -183,7 +183,7 @@ def climb(
     counts = found.table - smoothing
     start = init(cells, found.alpha, smoothing, rng, counts * (cells.weights.sum() / tried.weights.sum()))
     weight = float(cells.weights.sum())
-    run = iterate(partial(update, cells=cells), start, weight=weight, restart=n_init, **options)
+    run = iterate(partial(update, cells=cells), start, weight=weight, number=n_init, **options)
     return (run if best.converged or best.reason == "max_iter" else run._replace(reason=best.reason)), finals
 
 

@@ -11,7 +11,8 @@ from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.labelings import Labelings
 from partita.engines.climb.seeding import label_statistics
 from partita.engines.passes.rows import Parameters, assign_rows, log_joint_rows, plug_in, predictive
-from partita.execution import ShardData, journaled, make_executor
+from partita.estimator import RunningMixin
+from partita.execution import ShardData
 from partita.families import Block, Categorical
 from partita.fitting.climb import Fitted, Request
 from partita.metrics import perplexity
@@ -37,7 +38,7 @@ def label_block(
     return Block(family, data, tuple(range(len(family.power))))
 
 
-class LabelMixture(ConsensusEstimator):
+class LabelMixture(RunningMixin, ConsensusEstimator):
     """A consensus whose clusters are distributions over the labels of every member.
 
     Fitted: ``_family`` (the fields of a :class:`Categorical`), ``_counts`` (clusters x statistics),
@@ -50,18 +51,12 @@ class LabelMixture(ConsensusEstimator):
     _theta: np.ndarray | None = None
 
     def _request(self, rngs: Sequence[np.random.Generator], **asked: Any) -> Request:
-        """What an engine is asked for; what is not said has no meaning for it."""
+        """What an engine is asked for; the defaults are of parameters that it does not read."""
         silent: dict[str, Any] = {
             "exact": True, "learn_concentration": False, "learn_likelihood": False, "maximum_likelihood": False,
-            "order": 1, "init": "seeds", "tol": 1e-5, "max_iter": 500, "time_limit": None, "callback": None,
-            "keep_partial": False, "debug": False,
+            "order": 1, "init": "seeds", "tol": 1e-5, "max_iter": 500, "debug": False,
         }  # fmt: skip
-        return Request(**{**silent, "rngs": rngs, "executor": self._where(), **asked})
-
-    def _where(self) -> Any:
-        """The executor, with the journal of this fit; one for all its runs."""
-        executor = make_executor(getattr(self, "n_jobs", None), getattr(self, "executor", None))
-        return journaled(executor, getattr(self, "resume", None))
+        return Request(**{**silent, "rngs": rngs, **asked})
 
     def _kept(self, fitted: Fitted, family: Categorical) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """What ``Found`` keeps of a fit: by cluster, and as a whole."""

@@ -15,7 +15,8 @@ from partita.consensus.mixtures.criteria import CRITERIA
 from partita.consensus.mixtures.distinct import Rows, distinct_rows
 from partita.consensus.mixtures.label_mixtures import LabelMixture, label_block
 from partita.engines.passes.rows import Assignment, assign_rows, plug_in
-from partita.estimator import warn_user
+from partita.engines.run import Control
+from partita.estimator import RUNNING_CONSTRAINTS, warn_user
 from partita.families import Block
 from partita.families.contract import n_parameters
 from partita.fitting.climb import Fitted, fit_em
@@ -63,12 +64,20 @@ class MixtureConsensus(LabelMixture):
         What ``predict`` does with labels that were not there in ``fit``.
     random_state : None, int, RandomState, Generator or SeedSequence
         Source of randomness; the global generator is never touched.
+    time_limit : float, optional
+        Wall seconds for the whole fit, compilation included; no iteration begins after it.
+    callback : callable, optional
+        Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
     n_jobs : int, optional
         Threads; the answer does not depend on their number.
     executor : None, "threads", "processes", Dask client or address, optional
         Where passes over blocks of rows run; the answer does not depend on it.
     resume : path, optional
         A folder that keeps what every pass has found: the same call after an interruption goes on from there.
+    verbose : bool, default=False
+        Print a line per iteration to standard error.
 
     Attributes
     ----------
@@ -118,9 +127,7 @@ class MixtureConsensus(LabelMixture):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "n_jobs": [None, Integral],
-        "executor": "no_validation",
-        "resume": "no_validation",
+        **RUNNING_CONSTRAINTS,
     }
 
     def __init__(
@@ -136,9 +143,13 @@ class MixtureConsensus(LabelMixture):
         noise="missing",
         handle_unknown="missing",
         random_state=None,
+        time_limit=None,
+        callback=None,
+        keep_partial=False,
         n_jobs=None,
         executor=None,
         resume=None,
+        verbose=False,
     ):
         self.n_clusters = n_clusters
         self.max_clusters = max_clusters
@@ -150,9 +161,13 @@ class MixtureConsensus(LabelMixture):
         self.noise = noise
         self.handle_unknown = handle_unknown
         self.random_state = random_state
+        self.time_limit = time_limit
+        self.callback = callback
+        self.keep_partial = keep_partial
         self.n_jobs = n_jobs
         self.executor = executor
         self.resume = resume
+        self.verbose = verbose
 
     def _passes_over_shards(self) -> bool:
         return True
@@ -187,15 +202,15 @@ class MixtureConsensus(LabelMixture):
         """The fit with the lowest criterion, its assignments, and the curve of the criterion."""
         curve: dict[int, float] = {}
         best: tuple[Fitted, Assignment] | None = None
-        weights, executor = distinct.weights, self._where()
+        weights, control, executor = distinct.weights, self._control(), self._make_executor()
         for K in self._numbers(int(np.count_nonzero(weights)), labelings):
-            fitted = fit_em([block], weights, self._ask(K, rng, distinct.objects, executor))
+            fitted = fit_em([block], weights, self._ask(K, rng, distinct.objects, executor, control))
             assert fitted.parameters is not None
             assigned = assign_rows(plug_in([block], fitted.parameters), len(weights))
             curve[K] = CRITERIA[self.criterion](block, weights, assigned, K)
             if best is None or curve[K] < min(list(curve.values())[:-1]):
                 best = fitted, assigned
-            if K - min(curve, key=curve.__getitem__) >= PATIENCE:
+            if control.reason or K - min(curve, key=curve.__getitem__) >= PATIENCE:
                 break
         assert best is not None
         lowest = min(curve, key=curve.__getitem__)
@@ -222,12 +237,13 @@ class MixtureConsensus(LabelMixture):
         K = min(int(self.n_clusters), n_distinct)
         return range(K, K + 1)
 
-    def _ask(self, K: int, rng: np.random.Generator, objects: Any, executor: Any):
+    def _ask(self, K: int, rng: np.random.Generator, objects: Any, executor: Any, control: Control):
         return self._request(
             rng.spawn(self.n_init),
             n_components=K,
             objects=objects,
             executor=executor,
+            control=control,
             prior=FiniteDirichlet(float(K), K),
             maximum_likelihood=True,
             tol=self.tol,

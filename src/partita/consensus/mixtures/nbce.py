@@ -14,7 +14,6 @@ from partita.consensus.labelings import Labelings
 from partita.consensus.mixtures.distinct import Rows, distinct_rows
 from partita.consensus.mixtures.label_mixtures import PSEUDO_COUNT, LabelMixture, label_block
 from partita.consensus.mixtures.nbce_notes import (
-    FEWEST_DRAWS,
     note_agreement,
     note_bound,
     note_few,
@@ -22,6 +21,8 @@ from partita.consensus.mixtures.nbce_notes import (
     singleton_share,
 )
 from partita.engines.passes.rows import Assignment, assign_rows, plug_in, predictive
+from partita.engines.run import Control
+from partita.estimator import RUNNING_CONSTRAINTS
 from partita.execution import check_memory
 from partita.families import Block
 from partita.fitting.chains import (
@@ -32,8 +33,6 @@ from partita.fitting.chains import (
     resolve_sampling_prior,
 )
 from partita.fitting.climb import Fitted, Request, bytes_needed, fit_cvb, fit_vb, resolve_prior
-from partita.fitting.storage import checked_trace
-from partita.posterior import diagnose
 
 __all__ = ["NBCE"]
 
@@ -103,6 +102,12 @@ class NBCE(LabelMixture):
         What ``predict`` does with labels that were not there in ``fit``.
     random_state : None, int, RandomState, Generator or SeedSequence
         Source of randomness; the global generator is never touched.
+    time_limit : float, optional
+        Wall seconds for the whole fit, compilation included; no iteration begins after it.
+    callback : callable, optional
+        Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
     n_jobs : int, optional
         Threads; the answer does not depend on their number.
     executor : None, "threads", "processes", Dask client or address, optional
@@ -110,6 +115,8 @@ class NBCE(LabelMixture):
     resume : path, optional
         A folder that keeps what every pass has found ("vb"), or every iteration of the chains ("subclusters"): the
         same call after an interruption goes on from there.
+    verbose : bool, default=False
+        Print a line per iteration to standard error.
 
     Attributes
     ----------
@@ -183,9 +190,7 @@ class NBCE(LabelMixture):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "n_jobs": [None, Integral],
-        "executor": "no_validation",
-        "resume": "no_validation",
+        **RUNNING_CONSTRAINTS,
     }
 
     def __init__(
@@ -210,9 +215,13 @@ class NBCE(LabelMixture):
         noise="missing",
         handle_unknown="missing",
         random_state=None,
+        time_limit=None,
+        callback=None,
+        keep_partial=False,
         n_jobs=None,
         executor=None,
         resume=None,
+        verbose=False,
     ):
         self.prior = prior
         self.inference = inference
@@ -233,9 +242,13 @@ class NBCE(LabelMixture):
         self.noise = noise
         self.handle_unknown = handle_unknown
         self.random_state = random_state
+        self.time_limit = time_limit
+        self.callback = callback
+        self.keep_partial = keep_partial
         self.n_jobs = n_jobs
         self.executor = executor
         self.resume = resume
+        self.verbose = verbose
 
     # ---- fitting -------------------------------------------------------------------------------------------
 
@@ -247,12 +260,11 @@ class NBCE(LabelMixture):
             evidence = self.evidence if isinstance(self.evidence, Real) else 1.0
             alone = singleton_share(None, labelings.codes[:, 0], labelings.weights)
             return self._one_labeling(labelings, evidence_=float(evidence), singleton_share_=alone)
-        self._executor = self._where()
-        powers, evidence = self._powers(labelings, rng)
+        control, executor = self._control(), self._make_executor()
+        powers, evidence = self._powers(labelings, rng, control, executor)
         rows = self._rows(labelings, self.inference)
         block = self._block(rows.codes, labelings, powers)
-        fitted = self._run(self.inference, block, rows, labelings, rng)
-        del self._executor
+        fitted = self._run(self.inference, block, rows, labelings, rng, control, executor)
         block = block._replace(family=fitted.families[0])
         clusters, attributes = self._kept(fitted, block.family)
         assigned = _assign(fitted, block, len(rows.weights))
@@ -272,7 +284,7 @@ class NBCE(LabelMixture):
             labels=labels,
             confidence=rows.spread(sure),
             member_weights=powers,
-            n_clusters_posterior=None if fitted.trace is None else fitted.trace.n_clusters_posterior,
+            n_clusters_posterior=_posterior(fitted),
             n_iter=fitted.n_iter,
             converged=converged,
             n_components=self._n_kept(fitted),
@@ -280,7 +292,9 @@ class NBCE(LabelMixture):
             attributes=attributes,
         )
 
-    def _powers(self, labelings: Labelings, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    def _powers(
+        self, labelings: Labelings, rng: np.random.Generator, control: Control, executor: Any
+    ) -> tuple[np.ndarray, float]:
         """Power on the likelihood of each column, and what a member of weight 1 has."""
         if self.evidence != "estimated":
             evidence = 1.0 if self.evidence == "independent" else float(self.evidence)
@@ -292,7 +306,7 @@ class NBCE(LabelMixture):
         power = min(1.0, FIRST_VOTES / labels)
         for _ in range(ROUNDS):
             block = self._block(rows.codes, labelings, power * weights)
-            fitted = self._run("vb", block, rows, labelings, rng, n_init=1)
+            fitted = self._run("vb", block, rows, labelings, rng, control, executor, n_init=1)
             z = _assign(fitted, block._replace(family=fitted.families[0]), len(rows.weights)).labels
             votes = independent_votes(z, rows.codes, labelings.n_levels, rows.weights, weights)
             power = votes / labels
@@ -319,6 +333,8 @@ class NBCE(LabelMixture):
         rows: Rows,
         labelings: Labelings,
         rng: Any,
+        control: Control,
+        executor: Any,
         n_init: int | None = None,
     ) -> Fitted:
         """One engine on these rows."""
@@ -349,7 +365,9 @@ class NBCE(LabelMixture):
             limit=n_components if self.n_clusters or self.max_clusters else None,
             partition=self.partition,
             objects=rows.objects,
-            executor=self._executor,
+            executor=executor,
+            control=control,
+            folder=self.resume,
         )
         self._check_memory(inference, block, rows, ask)
         engine = ENGINES[inference]
@@ -382,19 +400,12 @@ class NBCE(LabelMixture):
             return None
         return len(fitted.log_weights)
 
-    # ---- storage ---------------------------------------------------------------------------------------------
 
-    def _state(self) -> dict[str, Any]:
-        state = super()._state()
-        state["fitted"].pop("diagnostics_", None)
-        return state
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        if "trace_" in state["fitted"]:
-            self.trace_ = checked_trace(state["fitted"]["trace_"], len(self.object_rows_))
-            if self.n_draws >= FEWEST_DRAWS:
-                self.diagnostics_ = diagnose(self.trace_)
+def _posterior(fitted: Fitted) -> dict[int, float] | None:
+    """P(K) of chains; empty where no draw was kept."""
+    if fitted.trace is None:
+        return None
+    return {} if fitted.provisional else fitted.trace.n_clusters_posterior
 
 
 def _assign(fitted: Fitted, block: Block, n_rows: int) -> Assignment:

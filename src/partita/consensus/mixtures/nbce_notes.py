@@ -9,14 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from partita.consensus.labelings import Labelings
 from partita.engines.climb.vb import bound
-from partita.estimator import warn_user
+from partita.estimator import judge_chains, note_early_end, warn_user
 from partita.fitting.climb import Fitted
-from partita.posterior import diagnose
 from partita.trace import Trace
 
-__all__ = ["FEWEST_DRAWS", "note_agreement", "note_bound", "note_few", "note_run", "singleton_share"]
-
-FEWEST_DRAWS = 8  # of each chain, for its mixing to be judged
 LEAST_AGREEMENT = 0.5  # mean confidence below which draws have no clusters in common
 
 
@@ -36,13 +32,22 @@ def note_run(model: Any, fitted: Fitted, labelings: Labelings, attributes: dict[
     if fitted.trace is not None:
         attributes["object_rows_"] = np.asarray(labelings.rows)[fitted.object_rows]
         attributes["trace_"] = fitted.trace
-        return _judge(model, fitted.trace, attributes)
+        reason, provisional = fitted.run.reason, fitted.provisional
+        n_draws = 0 if provisional else len(fitted.trace.labels)
+        note_early_end(model.fit_report_, reason, n_draws, provisional=provisional)
+        found = judge_chains(model.fit_report_, fitted.trace, reason, provisional=provisional)
+        attributes["diagnostics_"] = found
+        return bool(reason == "done" and found.trust_n_clusters)
     attributes["lower_bound_"] = bound(fitted.families, fitted.prior, fitted.statistics)
     if fitted.run.reason == "max_iter":
         model.fit_report_.add("not_converged", "the best start ended by max_iter, not by convergence")
         warn_user(
             f"{type(model).__name__} did not converge in {model.max_iter} iterations: raise max_iter or tol",
             ConvergenceWarning,
+        )
+    elif not fitted.run.converged:
+        model.fit_report_.add(
+            "not_converged", f"the best start ended by {fitted.run.reason}, not by convergence"
         )
     return bool(fitted.run.converged)
 
@@ -72,21 +77,6 @@ def note_agreement(model: Any, fitted: Fitted, sure: np.ndarray, weights: np.nda
             "the members have little in common",
             level="warning",
         )
-
-
-def _judge(model: Any, trace: Trace, attributes: dict[str, Any]) -> bool:
-    if model.n_draws < FEWEST_DRAWS:
-        model.fit_report_.add(
-            "few_draws",
-            f"chains of {model.n_draws} draws are too short to be judged: raise n_draws to trust the number of "
-            "clusters",
-            level="warning",
-        )
-        return False
-    found = attributes["diagnostics_"] = diagnose(trace)
-    if not found.trust_n_clusters:
-        model.fit_report_.add("do_not_trust_k", found.sentence, level="warning")
-    return bool(found.trust_n_clusters)
 
 
 def singleton_share(trace: Trace | None, labels: np.ndarray, weights: np.ndarray) -> float:

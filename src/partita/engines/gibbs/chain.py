@@ -1,6 +1,6 @@
-"""Chains: a sampler is a list of steps, each of which leaves the posterior invariant.
+"""Chains of collapsed Gibbs sampling: an iteration is a list of steps, each of which leaves the posterior invariant.
 
-One iteration is a Gibbs sweep over all objects, the hidden coordinates of partly seen ones, a few split-merge moves,
+The steps are a Gibbs sweep over all objects, the hidden coordinates of partly observed ones, a few split-merge moves,
 then the hyper-parameters of the prior and of the likelihood. All random numbers come from a counter-based generator
 keyed by (seed, iteration), and those of a sweep by (seed, iteration, row): a chain depends on its seed alone.
 """
@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.engines import run
+from partita.engines.checkpoints import Checkpoint
 from partita.engines.gibbs import partly_observed, sweep
-from partita.engines.gibbs.checkpoints import ChainKeeper
 from partita.engines.gibbs.duplicate_rows import Visits, reseat_copies, visits
 from partita.engines.gibbs.split_merge import split_merge
-from partita.engines.gibbs.sweep import MANY, Seating
+from partita.engines.gibbs.sweep import NO_LIMIT, Seating
 from partita.families.contract import constrained, n_columns, unconstrained
 from partita.families.registry import Block
 from partita.families.rows import log_marginals, refresh_clusters
@@ -26,28 +27,11 @@ from partita.partitions import StickBreaking, bind, log_eppf, log_labeled, sampl
 from partita.partitions.learning import slice_sample
 from partita.trace import Trace, join, label_dtype
 
-__all__ = [
-    "COLLAPSED",
-    "Chain",
-    "ChainRun",
-    "Sampler",
-    "Schedule",
-    "after_sweep",
-    "average_families",
-    "collapsed_sampler",
-    "generator",
-    "learn_cells",
-    "log_joint",
-    "run_chain",
-    "start",
-    "step",
-]
-
-SWEEP, MOVES, HIDDEN, COMPLETION, START = range(5)  # which random numbers of an iteration are whose
-CUT = 3.0  # where the hyperprior ends, in its standard deviations
+SWEEP, MOVES, HIDDEN, COMPLETION, START = range(5)  # purposes of the random numbers of an iteration
+HYPER_CUT = 3.0  # where the hyperprior ends, in its standard deviations
 HYPER_SPREAD = 1.5  # standard deviation of the hyperprior of each free hyper-parameter, around the default
-STEPS = (1.0, 0.3, 0.1)  # deviations of its walk, one of them at random: no size suits all data
-WALKS, SLICES = 3, 3  # walks of each hyper-parameter an iteration, or entries of it that are sliced
+STEP_SIZES = (1.0, 0.3, 0.1)  # of its random walk, one of them at random: no size suits all data
+N_WALKS, N_SLICES = 3, 3  # walks of each hyper-parameter per iteration, or entries of it that are sliced
 
 
 class Schedule(NamedTuple):
@@ -56,9 +40,9 @@ class Schedule(NamedTuple):
     n_draws: int = 200
     burn_in: int = 200
     thin: int = 1
-    n_moves: int = 10  # split-merge moves an iteration
+    n_moves: int = 10  # split-merge moves per iteration
     n_scans: int = 0  # restricted Gibbs scans that build a split; 0: sequential allocation
-    limit: int = MANY  # no more clusters than these
+    limit: int = NO_LIMIT  # largest number of clusters
     learn_concentration: bool = True
     learn_likelihood: bool = True
 
@@ -74,7 +58,8 @@ class Chain(NamedTuple):
     accepted: dict[str, int]
     shown: tuple[Block, ...]  # the data with their holes; the seating holds a completed copy
     hidden_rows: np.ndarray
-    visits: Visits | None = None  # the order of a sweep where rows repeat; found by the first one
+    visits: Visits | None = None  # the order of a sweep where rows are duplicates; found by the first one
+    rng: Any = None  # generator of the steps after the sweep, within an iteration
 
 
 def start(
@@ -108,43 +93,70 @@ def generator(seed: int, iteration: int, purpose: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=seed, counter=[0, purpose, iteration, 0]))
 
 
-def step(chain: Chain, schedule: Schedule) -> Chain:
-    """One iteration."""
-    seating, prior, iteration = chain.seating, chain.prior, chain.iteration
+def sweep_rows(chain: Chain, schedule: Schedule) -> Chain:
+    """Every object draws its cluster, given those of all others."""
+    seating, prior = chain.seating, chain.prior
     N = len(seating.z)
-    u = generator(chain.seed, iteration, SWEEP).random(N)
-    if iteration == 0 and not len(chain.hidden_rows) and not isinstance(prior, StickBreaking):
+    u = generator(chain.seed, chain.iteration, SWEEP).random(N)
+    if chain.iteration == 0 and not len(chain.hidden_rows) and not isinstance(prior, StickBreaking):
         chain = chain._replace(visits=visits(seating.blocks))
     if chain.visits is None:
         seating = sweep.reseat(seating, prior, np.arange(N), u, schedule.limit)
     else:
         seating = reseat_copies(seating, prior, chain.visits, u[chain.visits.rows], schedule.limit)
+    return chain._replace(seating=seating)
+
+
+def sample_hidden(chain: Chain, schedule: Schedule) -> Chain:
+    """Draw the hidden coordinates of partly observed vectors."""
     if len(chain.hidden_rows):
-        rng = generator(chain.seed, iteration, HIDDEN)
-        partly_observed.step(seating, chain.shown, prior, chain.hidden_rows, rng)
-    return after_sweep(chain._replace(seating=seating), schedule)
+        rng = generator(chain.seed, chain.iteration, HIDDEN)
+        partly_observed.step(chain.seating, chain.shown, chain.prior, chain.hidden_rows, rng)
+    return chain
 
 
-def after_sweep(chain: Chain, schedule: Schedule) -> Chain:
-    """The rest of an iteration: splits and merges (or swaps of fixed labels), then the hyper-parameters."""
-    seating, prior, iteration = chain.seating, chain.prior, chain.iteration
-    rng = generator(chain.seed, iteration, MOVES)
+def move_clusters(chain: Chain, schedule: Schedule) -> Chain:
+    """Split-merge moves; swaps of labels where the prior has fixed labels."""
+    seating, prior = chain.seating, chain.prior
+    rng = generator(chain.seed, chain.iteration, MOVES)
     accepted = dict(chain.accepted)
-    fixed = isinstance(prior, StickBreaking)
     for _ in range(schedule.n_moves):
-        if fixed:
+        if isinstance(prior, StickBreaking):
             outcome = swap_labels(seating, prior, rng)
         else:
             seating, outcome = split_merge(seating, prior, rng, schedule.n_scans, schedule.limit)
         accepted[outcome] = accepted.get(outcome, 0) + 1
-    if schedule.learn_concentration:
-        prior = sample_hyper(prior, seating.n if fixed else sweep.sizes(seating), rng)
+    return chain._replace(seating=seating, accepted=accepted, rng=rng)
+
+
+def sample_prior(chain: Chain, schedule: Schedule) -> Chain:
+    """Draw the hyper-parameters of the partition prior."""
+    if not schedule.learn_concentration:
+        return chain
+    fixed = isinstance(chain.prior, StickBreaking)
+    sizes = chain.seating.n if fixed else sweep.sizes(chain.seating)
+    return chain._replace(prior=sample_hyper(chain.prior, sizes, chain.rng))
+
+
+def sample_likelihood(chain: Chain, schedule: Schedule) -> Chain:
+    """Draw the hyper-parameters of the likelihood, and compute all caches anew; ends the iteration."""
+    seating = chain.seating
     if schedule.learn_likelihood:
-        seating = learn_likelihood(seating, chain.reference, rng)
+        seating = learn_likelihood(seating, chain.reference, chain.rng)
     else:
-        for live in seating.blocks:  # what single precision has lost in a sweep of small changes
+        for live in seating.blocks:  # single precision loses digits in a sweep of small changes
             refresh_clusters(live.family, live.S, live.C, len(seating.n))
-    return chain._replace(seating=seating, prior=prior, iteration=iteration + 1, accepted=accepted)
+    return chain._replace(seating=seating, iteration=chain.iteration + 1, rng=None)
+
+
+STEPS = (sweep_rows, sample_hidden, move_clusters, sample_prior, sample_likelihood)
+
+
+def step(chain: Any, schedule: Schedule, steps: Sequence[Callable] = STEPS) -> Any:
+    """One iteration."""
+    for one in steps:
+        chain = one(chain, schedule)
+    return chain
 
 
 def swap_labels(seating: Seating, prior: Any, rng: np.random.Generator) -> str:
@@ -197,14 +209,14 @@ def log_hyperprior(gap: Any) -> Any:
     >>> log_hyperprior(np.array([HYPER_SPREAD, 9.0]))
     array([-0.5, -inf])
     """
-    return np.where(np.abs(gap) <= CUT * HYPER_SPREAD, -0.5 * (gap / HYPER_SPREAD) ** 2, -np.inf)
+    return np.where(np.abs(gap) <= HYPER_CUT * HYPER_SPREAD, -0.5 * (gap / HYPER_SPREAD) ** 2, -np.inf)
 
 
 def _walk_columns(family, name, mean, S, rng):
     """Random walks of one hyper-parameter in all columns at once, each judged by its own column's evidence."""
     value, now = unconstrained(family)[name], log_marginals(family, S).sum(axis=1)
-    for _ in range(WALKS):
-        moved = value + rng.choice(STEPS) * rng.standard_normal(value.shape)
+    for _ in range(N_WALKS):
+        moved = value + rng.choice(STEP_SIZES) * rng.standard_normal(value.shape)
         then = log_marginals(constrained(family, name, moved), S).sum(axis=1)
         log_prior = log_hyperprior(moved - mean) - log_hyperprior(value - mean)
         better = np.log(rng.random(len(now))) < then - now + log_prior
@@ -215,7 +227,7 @@ def _walk_columns(family, name, mean, S, rng):
 def _slice_entries(family, name, mean, S, rng):
     """Slice updates of a few entries of one hyper-parameter, judged by the evidence of all columns."""
     value = unconstrained(family)[name]
-    for e in rng.permutation(value.size)[:SLICES]:
+    for e in rng.permutation(value.size)[:N_SLICES]:
 
         def log_density(x, e=e, value=value):
             height = log_hyperprior(x - mean.flat[e])
@@ -242,92 +254,99 @@ def log_joint(chain: Chain) -> float:
     return float(total + sum(log_marginals(live.family, live.S[:, :K]).sum() for live in seating.blocks))
 
 
-class Sampler(NamedTuple):
-    """What ``run_chain`` runs: ``start(blocks, prior, z, seed, families=)``, ``step(chain, schedule)``,
-    ``log_joint(chain)``.
+class Algorithm(NamedTuple):
+    """A sampler of mixtures, apart from its data: ``start(blocks, prior, z, seed, families=)``, the steps
+    ``step(chain, schedule)`` of an iteration, and ``log_joint(chain)``.
 
-    Any NamedTuple with a ``seating`` (fields ``blocks``, ``z``, ``n``, ``slot_of``), a ``prior`` and an ``iteration``
-    will do for the chain. One that can be kept on disk also has ``freeze(chain)``, its state as arrays, and
-    ``thaw(blocks, prior, seed, arrays)``.
+    The chain is any NamedTuple with a ``seating`` (fields ``blocks``, ``z``, ``n``, ``slot_of``), a ``prior`` and an
+    ``iteration``.
     """
 
     start: Callable[..., Any]
-    step: Callable[..., Any]
+    steps: Sequence[Callable[..., Any]]
     log_joint: Callable[[Any], float]
-    freeze: Callable[[Any], dict[str, np.ndarray]] | None = None
-    thaw: Callable[..., Any] | None = None
 
 
-def collapsed_sampler(dtype: type) -> Sampler:
-    """Collapsed Gibbs with split-merge moves, its cache in the given precision."""
-    return Sampler(partial(start, dtype=dtype), step, log_joint)
+def collapsed_gibbs(dtype: type = np.float32) -> Algorithm:
+    """Collapsed Gibbs sampling with split-merge moves; ``dtype`` is that of the predictive cache."""
+    return Algorithm(partial(start, dtype=dtype), STEPS, log_joint)
 
 
-COLLAPSED = collapsed_sampler(np.float32)
+class MixtureDraw(NamedTuple):
+    """One draw of a chain: a trace of length one, and the families with their hyper-parameters."""
+
+    trace: Trace
+    families: tuple[Any, ...]
 
 
-class ChainRun(NamedTuple):
-    """What a chain leaves: its draws, where it stands, and its families with their hyper-parameters averaged."""
+def mixture_sampler(
+    algorithm: Algorithm,
+    blocks: Sequence[Block],
+    begin: Callable[[], Any],
+    schedule: Schedule,
+    *,
+    seed: int,
+    number: int = 0,
+) -> run.Sampler:
+    """What the driver runs: ``begin()`` gives the labels ``z``, ``prior`` and ``families`` to start from."""
+
+    def first() -> Any:
+        found = begin()
+        return algorithm.start(blocks, found.prior, found.z, seed, families=found.families)
+
+    return run.Sampler(
+        start=first,
+        steps=[partial(one, schedule=schedule) for one in algorithm.steps],
+        log_joint=algorithm.log_joint,
+        draw=partial(make_draw, number=number),
+        n_clusters=count_clusters,
+        given=tuple(block.data for block in blocks),
+    )
+
+
+class Start(NamedTuple):
+    """Where a chain starts: labels of all objects, and hyper-parameters."""
+
+    z: np.ndarray
+    prior: Any
+    families: Any = None  # None: those of the blocks
+
+
+class MixtureChain(NamedTuple):
+    """A finished chain: its draws, where it stands, and its families with their hyper-parameters averaged."""
 
     trace: Trace
     chain: Any
     families: tuple[Any, ...]
-    reason: str  # "done", "stopped" (by the callback) or "interrupted"
+    reason: str
 
 
-def run_chain(
+def run_mixture_chain(
     blocks: Sequence[Block],
     prior: Any,
     z: np.ndarray,
     schedule: Schedule,
     *,
     seed: int,
-    index: int = 0,
+    number: int = 0,
     families: Sequence[Any] | None = None,
-    callback: Callable[[int, int, float], Any] | None = None,
-    sampler: Sampler = COLLAPSED,
-    keep_partial: bool = False,
-    keeper: ChainKeeper | None = None,
-) -> ChainRun:
-    """Burn in, then draw; ``callback(iteration, n_clusters, log_joint)`` after each iteration, returning True stops.
-
-    A chain that is stopped before its first draw leaves the state it is in. So does one that is interrupted (Ctrl-C),
-    with ``keep_partial``; without it the interrupt goes on to the caller. With a ``keeper`` the chain goes on from
-    where it stood.
-    """
-    draws: list[Trace] = []
-    hyper: list[tuple[Any, ...]] = []
-    begin = 0
-    if keeper is not None and keeper.begun and sampler.thaw is not None:
-        saved = keeper.load()
-        chain = sampler.thaw(blocks, prior, seed, saved)
-        begin = chain.iteration
-        draws, hyper = keeper.draws(int(saved["n_draws"]), [block.family for block in blocks])
-    else:
-        chain = sampler.start(blocks, prior, z, seed, families=families)
-    total, reason = schedule.burn_in + schedule.n_draws * schedule.thin, "done"
-    try:
-        for iteration in range(begin, total):
-            chain = sampler.step(chain, schedule)
-            K, value = int(np.count_nonzero(chain.seating.n)), sampler.log_joint(chain)
-            if iteration >= schedule.burn_in and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
-                draws.append(_draw(chain, value, K, index))
-                hyper.append(tuple(block.family for block in chain.seating.blocks))
-                if keeper is not None:
-                    keeper.add(len(draws) - 1, draws[-1], hyper[-1])
-            if keeper is not None and sampler.freeze is not None:
-                keeper.save(sampler.freeze(chain), len(draws))
-            if callback is not None and callback(iteration + 1, K, value):
-                reason = "stopped"
-                break
-    except KeyboardInterrupt:
-        if not keep_partial:
-            raise
-        reason = "interrupted"
-    if not draws:
-        draws.append(_draw(chain, sampler.log_joint(chain), int(np.count_nonzero(chain.seating.n)), index))
-    now = tuple(block.family for block in chain.seating.blocks)
-    return ChainRun(join(draws), chain, average_families(hyper or [now]), reason)
+    algorithm: Algorithm | None = None,
+    control: run.Control | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> MixtureChain:
+    """One chain from given labels; one that ends before its first draw leaves its last state."""
+    sampler = mixture_sampler(
+        algorithm or collapsed_gibbs(), blocks, lambda: Start(z, prior, families), schedule,
+        seed=seed, number=number,
+    )  # fmt: skip
+    found = run.run_chain(sampler, schedule, number=number, control=control, checkpoint=checkpoint)
+    draws = found.draws or [found.last]
+    return MixtureChain(
+        join([draw.trace for draw in draws]),
+        found.state,
+        average_families([draw.families for draw in draws]),
+        found.reason,
+    )
 
 
 def average_families(draws: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
@@ -349,17 +368,24 @@ def average_families(draws: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(out)
 
 
-def _draw(chain: Any, value: float, K: int, index: int) -> Trace:
+def count_clusters(chain: Any) -> int:
+    """Clusters in use."""
+    return int(np.count_nonzero(chain.seating.n))
+
+
+def make_draw(chain: Any, value: float, number: int) -> MixtureDraw:
+    """What is kept of a chain's state; ``value`` is its log joint, ``number`` that of the chain."""
     z = sweep.labels(chain.seating)
     if not isinstance(chain.prior, StickBreaking):
         z = canonical(z, missing=-1)
     concentration = getattr(chain.prior, "concentration", getattr(chain.prior, "gamma", np.nan))
     discount = getattr(chain.prior, "discount", np.nan)
-    return Trace(
+    trace = Trace(
         z.astype(label_dtype(int(z.max()) + 1))[None],
         np.array([value]),
-        np.array([K]),
+        np.array([count_clusters(chain)]),
         np.array([float(concentration)]),
         np.array([float(discount)]),
-        np.array([index]),
+        np.array([number]),
     )
+    return MixtureDraw(trace, tuple(block.family for block in chain.seating.blocks))

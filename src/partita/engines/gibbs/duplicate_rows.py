@@ -17,7 +17,7 @@ import numpy as np
 from partita.dispatch import each, kernel
 from partita.engines.gibbs.drawing import BLOCK, draw_slot, exponentials, sum_block, whole_blocks
 from partita.engines.gibbs.sweep import (
-    MANY,
+    NO_LIMIT,
     Live,
     Seating,
     fill_mass,
@@ -204,7 +204,7 @@ def sweep_copies(blocks, prior, z, n, slot_of, name_of, K, rows, first, u, start
     return rows.shape[0]
 
 
-def reseat_copies(seating: Seating, prior, order: Visits, u: np.ndarray, limit: int = MANY) -> Seating:
+def reseat_copies(seating: Seating, prior, order: Visits, u: np.ndarray, limit: int = NO_LIMIT) -> Seating:
     """One sweep in the given order, with more slots where they are needed and no more clusters than the limit."""
     done = 0
     while (done := sweep_copies(*seating[:1], prior, *seating[1:], *order, u, done, limit)) < len(order.rows):

@@ -16,7 +16,7 @@ a cluster. Banfield and Raftery (1993) use a uniform background.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from scipy.special import betaln
 from partita.dispatch import kernel
 from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep as gibbs
-from partita.engines.gibbs.chain import HIDDEN, SWEEP, Chain, Sampler, Schedule, generator
+from partita.engines.gibbs.chain import HIDDEN, SWEEP, Algorithm, Chain, Schedule, generator
 from partita.engines.gibbs.drawing import draw_slot, whole_blocks
 from partita.engines.gibbs.sweep import (
     Seating,
@@ -47,12 +47,10 @@ from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.partitions import StickBreaking, log_eppf, log_labeled, log_mass, log_seat
 
-__all__ = ["NoiseChain", "expected_share", "log_prior_outliers", "sampler"]
-
 A, B = 1.0, 19.0  # of the Beta law of the share of outliers: one row in twenty
 
 
-class NoiseChain(NamedTuple):
+class OutlierChain(NamedTuple):
     """Where a chain stands; ``seats`` sees outliers as rows without data."""
 
     seats: Chain
@@ -280,7 +278,7 @@ def reseat_shown(prior, z, n, slot_of, name_of, K, fixed, rows, L, u, out, log_b
         n_out += out[i]
 
 
-def step_hidden(chain: NoiseChain, rng: np.random.Generator) -> None:
+def step_hidden(chain: OutlierChain, rng: np.random.Generator) -> None:
     """Sides and seats of the partly seen rows, then what they hide; changes the chain's arrays in place."""
     seating, prior, rows, out = chain.seats.seating, chain.prior, chain.hidden_rows, chain.out
     fixed = isinstance(prior, StickBreaking)
@@ -318,7 +316,7 @@ def start(
     *,
     log_background: np.ndarray,
     dtype: type = np.float32,
-) -> NoiseChain:
+) -> OutlierChain:
     """A chain that starts from the labels z, without outliers."""
     seats = chains.start(blocks, prior, z, seed, dtype, families)
     N, seating = len(z), seats.seating
@@ -327,11 +325,11 @@ def start(
     shown, rows = seats.shown, seats.hidden_rows
     # the inner chain has no hidden coordinates to draw: that is done here, for rows that are no outliers
     seats = seats._replace(seating=seating._replace(blocks=copies), hidden_rows=rows[:0], shown=())
-    return NoiseChain(seats, shown, whole, np.zeros(N, bool), log_background, rows)
+    return OutlierChain(seats, shown, whole, np.zeros(N, bool), log_background, rows)
 
 
-def step(chain: NoiseChain, schedule: Schedule) -> NoiseChain:
-    """One iteration."""
+def sweep_rows(chain: OutlierChain, schedule: Schedule) -> OutlierChain:
+    """Every row draws whether it is an outlier, and its cluster, given all other rows."""
     seats, out = chain.seats, chain.out
     seating, N = seats.seating, len(out)
     before = out.copy()
@@ -349,13 +347,38 @@ def step(chain: NoiseChain, schedule: Schedule) -> NoiseChain:
     changed = np.flatnonzero(out != before)
     for live, data in zip(blocks, chain.whole, strict=True):
         put_rows(live.data, data, changed, ~out[changed])
-    chain = chain._replace(seats=seats._replace(seating=swept._replace(blocks=blocks)))
+    return chain._replace(seats=seats._replace(seating=swept._replace(blocks=blocks)))
+
+
+def sample_hidden(chain: OutlierChain, schedule: Schedule) -> OutlierChain:
+    """Draw the hidden coordinates of partly observed vectors."""
     if len(chain.hidden_rows):
-        step_hidden(chain, generator(seats.seed, seats.iteration, HIDDEN))
-    return chain._replace(seats=chains.after_sweep(chain.seats, schedule))
+        step_hidden(chain, generator(chain.seats.seed, chain.iteration, HIDDEN))
+    return chain
 
 
-def log_joint(chain: NoiseChain) -> float:
+def _on_seats(one: Callable) -> Callable:
+    """A step of collapsed Gibbs sampling, which sees outliers as rows without data."""
+
+    def apply(chain: OutlierChain, schedule: Schedule) -> OutlierChain:
+        return chain._replace(seats=one(chain.seats, schedule))
+
+    return apply
+
+
+STEPS = (
+    sweep_rows,
+    sample_hidden,
+    *(_on_seats(one) for one in (chains.move_clusters, chains.sample_prior, chains.sample_likelihood)),
+)
+
+
+def step(chain: OutlierChain, schedule: Schedule) -> OutlierChain:
+    """One iteration."""
+    return chains.step(chain, schedule, STEPS)
+
+
+def log_joint(chain: OutlierChain) -> float:
     """Log probability of data, outliers and the partition of the others under the present hyper-parameters."""
     n, prior = chain.seating.n, chain.prior
     total = log_prior_outliers(int(chain.out.sum()), len(chain.out)) + chain.log_background[chain.out].sum()
@@ -369,8 +392,8 @@ def log_joint(chain: NoiseChain) -> float:
     return float(total)
 
 
-def sampler(log_background: np.ndarray) -> Sampler:
-    """What :func:`partita.engines.gibbs.chain.run_chain` takes for ``sampler``.
+def algorithm(log_background: np.ndarray) -> Algorithm:
+    """Collapsed Gibbs sampling with outliers for :func:`partita.engines.gibbs.chain.run_mixture_chain`.
 
     Parameters
     ----------
@@ -386,15 +409,15 @@ def sampler(log_background: np.ndarray) -> Sampler:
     >>> block = Block(Bernoulli.default(8), X, ("a",))
     >>> density = log_background(background(block.family, X, np.ones(10)), X)
     >>> with interpreted():
-    ...     run = chains.run_chain(
+    ...     run = chains.run_mixture_chain(
     ...         [block],
     ...         DirichletProcess(1.0),
     ...         np.zeros(10, int),
     ...         Schedule(20, 10),
     ...         seed=0,
-    ...         sampler=sampler(density),
+    ...         algorithm=algorithm(density),
     ...     )
     >>> bool((run.trace.labels[:, :9] < 0).mean() < (run.trace.labels[:, 9] < 0).mean())
     True
     """
-    return Sampler(partial(start, log_background=log_background), step, log_joint)
+    return Algorithm(partial(start, log_background=log_background), STEPS, log_joint)

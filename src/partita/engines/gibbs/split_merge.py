@@ -19,7 +19,7 @@ import numpy as np
 
 from partita.dispatch import kernel
 from partita.engines.gibbs.sweep import (
-    MANY,
+    NO_LIMIT,
     Live,
     Seating,
     add_row,
@@ -170,7 +170,7 @@ def propose(
     j: int,
     rng: np.random.Generator,
     n_scans: int = 0,
-    limit: int = MANY,
+    limit: int = NO_LIMIT,
 ) -> int:
     """One move for the anchors i and j: 0 (rejected), 1 (split) or 2 (merge).
 
@@ -224,7 +224,7 @@ def commit(
 
 
 def split_merge(
-    seating: Seating, prior: Any, rng: np.random.Generator, n_scans: int = 0, limit: int = MANY
+    seating: Seating, prior: Any, rng: np.random.Generator, n_scans: int = 0, limit: int = NO_LIMIT
 ) -> tuple[Seating, str]:
     """One split-merge move; ``n_scans = 0`` allocates sequentially, otherwise so many restricted Gibbs scans are run.
 

@@ -8,13 +8,14 @@ other, so that chains which agree have come from different sides.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from partita.engines.climb.seeding import seed_parameters, seed_statistics
 from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep
+from partita.engines.gibbs.chain import Start
 from partita.engines.passes.rows import assign_rows, log_joint_rows, predictive, rows_in_memory, shards_of
 from partita.families import n_rows, take
 from partita.families.registry import Block
@@ -28,14 +29,6 @@ ITERATIONS, MOVES = 30, 10  # of the chain over the sample
 N_SEEDS = 30
 
 
-class Start(NamedTuple):
-    """Labels of all rows, and what the sample has taught of the hyper-parameters."""
-
-    z: np.ndarray
-    prior: Any
-    families: tuple[Any, ...]
-
-
 def find_start(
     blocks: Sequence[Block],
     prior: Any,
@@ -46,7 +39,7 @@ def find_start(
     n_iterations: int = ITERATIONS,
     object_rows: np.ndarray | None = None,
 ) -> Start:
-    """Labels of all rows from a short chain over a sample of them.
+    """Labels of all rows from a short chain over a sample of them, and the hyper-parameters that it has learned.
 
     Parameters
     ----------

@@ -37,9 +37,9 @@ from partita.families.registry import Block
 from partita.families.rows import add_statistics, refresh_clusters
 from partita.partitions import StickBreaking, log_mass, log_new_seat, log_seat
 
-__all__ = ["MANY", "Live", "Seating", "labels", "reseat", "seat", "sizes"]
+__all__ = ["NO_LIMIT", "Live", "Seating", "labels", "reseat", "seat", "sizes"]
 
-MANY = 1 << 40  # a limit on the number of clusters that is none
+NO_LIMIT = 1 << 40  # of the number of clusters
 
 
 class Live(NamedTuple):
@@ -198,10 +198,10 @@ def seat_weights(blocks, prior, z, n, slot_of, name_of, K, i, lp):
     Returns the slot that i still occupies; -1 if it sat alone, in which case its cluster is closed already.
     """
     mass = np.empty(n.shape[0])
-    fill_mass(prior, n, K, z.shape[0], mass, MANY)
+    fill_mass(prior, n, K, z.shape[0], mass, NO_LIMIT)
     k = slot_of[z[i]]
     if n[k] == 1.0:
-        k = leave(blocks, prior, z, n, slot_of, name_of, K, mass, i, k, MANY)
+        k = leave(blocks, prior, z, n, slot_of, name_of, K, mass, i, k, NO_LIMIT)
     weigh(blocks, prior, n, K, mass, i, k, lp, np.empty(3))
     return k
 
@@ -323,7 +323,7 @@ def grow(seating: Seating) -> Seating:
     )
 
 
-def reseat(seating: Seating, prior: Any, rows: np.ndarray, u: np.ndarray, limit: int = MANY) -> Seating:
+def reseat(seating: Seating, prior: Any, rows: np.ndarray, u: np.ndarray, limit: int = NO_LIMIT) -> Seating:
     """One sweep over ``rows``, with more slots where they are needed and no more clusters than the limit."""
     if isinstance(prior, StickBreaking):
         sweep_fixed(seating.blocks, prior, seating.z, seating.n, rows, u)

@@ -23,14 +23,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.dispatch import each, generic, kernel, lacks
+from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep as gibbs
 from partita.engines.gibbs.chain import (
     HYPER_SPREAD,
-    STEPS,
-    Sampler,
+    MOVES,
+    STEP_SIZES,
+    SWEEP,
+    Algorithm,
     Schedule,
     generator,
     learn_likelihood,
+    sample_prior,
 )
 from partita.engines.gibbs.drawing import draw_slot, whole_blocks
 from partita.engines.gibbs.sweep import Seating
@@ -56,9 +60,7 @@ from partita.families.contract import (
 )
 from partita.families.registry import Block
 from partita.labels import canonical
-from partita.partitions import bind, log_eppf, log_new_seat, log_seat, sample_hyper
-
-__all__ = ["Chain", "Placed", "log_joint", "reseat", "sampler", "start", "step", "thetas"]
+from partita.partitions import bind, log_eppf, log_new_seat, log_seat
 
 DRAWN_AT_ONCE = 2**18  # numbers of auxiliary parameters that are drawn ahead
 MOST_WALKED = 64  # hyper-parameters of one kind that walk in an iteration
@@ -83,6 +85,7 @@ class Chain(NamedTuple):
     seed: int
     iteration: int
     accepted: dict[str, float]  # share of accepted steps of each walking block, last iteration
+    rng: Any = None  # generator of the steps after the sweep, within an iteration
 
 
 # ---- one object takes a seat -------------------------------------------------------------------------------
@@ -274,18 +277,16 @@ def start(
     return Chain(_grown(seating, 16), bind(prior, len(z)), reference, tuple(walks), seed, 0, {})
 
 
-def step(chain: Chain, schedule: Schedule, n_auxiliary: int = 3, n_walks: int = 3) -> Chain:
-    """One iteration: seats, concentration, hyper-parameters, parameters. Walks are tuned while the chain burns in.
+def sweep_rows(chain: Chain, schedule: Schedule, *, n_auxiliary: int = 3) -> Chain:
+    """Every object draws its cluster among those there are and ``n_auxiliary`` empty ones."""
+    seating = reseat(chain.seating, chain.prior, generator(chain.seed, chain.iteration, SWEEP), n_auxiliary)
+    return chain._replace(seating=seating, rng=generator(chain.seed, chain.iteration, MOVES))
 
-    Of the schedule, ``burn_in`` and what to learn are read; there are no split-merge moves.
-    """
-    iteration = chain.iteration
-    seating = reseat(chain.seating, chain.prior, generator(chain.seed, iteration, 0), n_auxiliary)
-    rng = generator(chain.seed, iteration, 1)
-    prior, K = chain.prior, int(seating.K[0])
-    if schedule.learn_concentration:
-        prior = sample_hyper(prior, gibbs.sizes(seating), rng)
-    z = gibbs.labels(seating)
+
+def sample_parameters(chain: Chain, schedule: Schedule, *, n_walks: int = 3) -> Chain:
+    """Draw hyper-parameters and parameters of all clusters; walks are tuned during burn-in. Ends the iteration."""
+    seating, iteration, rng = chain.seating, chain.iteration, chain.rng
+    K, z = int(seating.K[0]), gibbs.labels(seating)
     blocks, walks, accepted = [], [], {}
     for b, (placed, centre, walk) in enumerate(
         zip(seating.blocks, chain.reference, chain.walks, strict=True)
@@ -305,11 +306,25 @@ def step(chain: Chain, schedule: Schedule, n_auxiliary: int = 3, n_walks: int = 
         walks.append(walk)
     return chain._replace(
         seating=seating._replace(blocks=tuple(blocks)),
-        prior=prior,
         walks=tuple(walks),
         iteration=iteration + 1,
         accepted=accepted,
+        rng=None,
     )
+
+
+def steps(n_auxiliary: int = 3, n_walks: int = 3) -> tuple[Any, ...]:
+    """The steps of an iteration. Of the schedule they read ``burn_in`` and what to learn; nothing is split or merged."""
+    return (
+        partial(sweep_rows, n_auxiliary=n_auxiliary),
+        sample_prior,
+        partial(sample_parameters, n_walks=n_walks),
+    )
+
+
+def step(chain: Chain, schedule: Schedule, n_auxiliary: int = 3, n_walks: int = 3) -> Chain:
+    """One iteration."""
+    return chains.step(chain, schedule, steps(n_auxiliary, n_walks))
 
 
 def learn_family(
@@ -335,7 +350,7 @@ def learn_family(
         value = unconstrained(family)[name].copy()
         for e in rng.permutation(value.size)[:MOST_WALKED]:
             moved = value.copy()
-            moved.flat[e] += rng.choice(STEPS) * rng.standard_normal()
+            moved.flat[e] += rng.choice(STEP_SIZES) * rng.standard_normal()
             family_moved = constrained(family, name, moved)
             then = log_prior(family_moved, theta).sum()
             gain = ((value - mean) ** 2 - (moved - mean) ** 2).sum() / (2 * HYPER_SPREAD**2)
@@ -359,21 +374,20 @@ def log_joint(chain: Chain) -> float:
     return float(total)
 
 
-def sampler(n_auxiliary: int = 3, n_walks: int = 3) -> Sampler:
-    """What :func:`partita.engines.gibbs.chain.run_chain` takes for ``sampler``.
+def algorithm(n_auxiliary: int = 3, n_walks: int = 3) -> Algorithm:
+    """Neal's algorithm 8 for :func:`partita.engines.gibbs.chain.run_mixture_chain`.
 
     Examples
     --------
     >>> from partita.dispatch import interpreted
-    >>> from partita.engines.gibbs.chain import run_chain
+    >>> from partita.engines.gibbs.chain import run_mixture_chain
     >>> from partita.families import Student
     >>> from partita.partitions import DirichletProcess
     >>> block = Block(Student.default(1), np.array([[-3.0], [-2.0], [2.5]]), ("a",))
+    >>> prior, z = DirichletProcess(1.0), np.zeros(3, int)
     >>> with interpreted():
-    ...     run = run_chain(
-    ...         [block], DirichletProcess(1.0), np.zeros(3, int), Schedule(5, 2), seed=0, sampler=sampler()
-    ...     )
+    ...     run = run_mixture_chain([block], prior, z, Schedule(5, 2), seed=0, algorithm=algorithm())
     >>> run.trace.labels.shape
     (5, 3)
     """
-    return Sampler(start, partial(step, n_auxiliary=n_auxiliary, n_walks=n_walks), log_joint)
+    return Algorithm(start, steps(n_auxiliary, n_walks), log_joint)

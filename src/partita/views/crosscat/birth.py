@@ -20,7 +20,7 @@ from scipy.special import gammaln, logsumexp
 from partita.dispatch import kernel
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.drawing import draw_slot, whole_blocks
-from partita.engines.gibbs.sweep import MANY, Seating, fill_mass, score_row, take
+from partita.engines.gibbs.sweep import NO_LIMIT, Seating, fill_mass, score_row, take
 from partita.families.registry import Block
 from partita.families.rows import log_marginals, refresh_clusters
 from partita.partitions import log_eppf
@@ -47,7 +47,7 @@ def seat_in_order(blocks, prior, z, n, slot_of, name_of, K, rows, u, forced, sta
     capacity = n.shape[0]
     room = whole_blocks(capacity)
     lp, mass, w = np.empty(room, blocks[0].C.dtype), np.empty(room), np.empty(room)
-    fill_mass(prior, n, K, z.shape[0], mass, MANY)
+    fill_mass(prior, n, K, z.shape[0], mass, NO_LIMIT)
     for j in range(start, rows.shape[0]):
         if K[0] + 1 >= capacity:
             return j
@@ -63,7 +63,7 @@ def seat_in_order(blocks, prior, z, n, slot_of, name_of, K, rows, u, forced, sta
         for k in range(K[0] + 1):
             total += math.exp(float(lp[k]) - top)
         sums[0] += float(lp[chosen]) - top - math.log(total)
-        take(blocks, prior, z, n, slot_of, name_of, K, mass, rows[j], -1, chosen, MANY)
+        take(blocks, prior, z, n, slot_of, name_of, K, mass, rows[j], -1, chosen, NO_LIMIT)
     return rows.shape[0]
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines.gibbs import sweep
+from partita.engines.run import Sampler
 from partita.labels import canonical
 from partita.partitions import sample_hyper
 from partita.trace import label_dtype
@@ -16,8 +17,6 @@ from partita.views.crosscat.column_gibbs import choose_view, enter, leave
 from partita.views.crosscat.layout import part_columns, view_blocks
 from partita.views.crosscat.merge import merge_or_split
 from partita.views.crosscat.state import Plan, Table, columns_in, log_joint, row_step
-
-__all__ = ["Snapshot", "ViewSnapshot", "calm", "column_step", "run_columns", "step", "take_snapshot"]
 
 FEW = 0.1  # share of the units that are offered a view of their own, and of the views that try to merge or split
 
@@ -101,26 +100,30 @@ def calm(plan: Plan) -> Plan:
     return plan._replace(n_births=min(plan.n_births, FEW), n_merges=min(plan.n_merges, FEW))
 
 
-def run_columns(
-    table: Table,
-    plan: Plan,
-    rng: np.random.Generator,
-    *,
-    index: int = 0,
-    callback: Callable[[int, int, float], Any] | None = None,
-) -> tuple[list[Snapshot], Table, np.ndarray]:
-    """Burn in, then draw, as the schedule of the rows says; draws, the last state, and the log joint of each iteration.
+class ViewsChain(NamedTuple):
+    """Where a chain over views stands."""
 
-    ``callback(iteration, n_views, log_joint)`` after each iteration; returning True stops.
-    """
-    schedule, draws, values = plan.rows, [], []
-    total = schedule.burn_in + schedule.n_draws * schedule.thin
-    for iteration in range(total):
-        settled = iteration >= schedule.burn_in
-        table = step(table, calm(plan), rng)
-        values.append(log_joint(table))
-        if settled and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
-            draws.append(take_snapshot(table, index, values[-1]))
-        if callback is not None and callback(iteration + 1, len(table.views), values[-1]):
-            break
-    return draws or [take_snapshot(table, index)], table, np.array(values)
+    table: Table
+    rng: np.random.Generator
+
+
+def views_sampler(
+    start: Callable[[], ViewsChain], plan: Plan, *, given: Any = (), number: int = 0
+) -> Sampler:
+    """What the driver runs: rows of every view, then the columns; ``given`` is the layout of the table."""
+    gentle = calm(plan)
+
+    def rows(chain: ViewsChain) -> ViewsChain:
+        return chain._replace(table=row_step(chain.table, gentle))
+
+    def columns(chain: ViewsChain) -> ViewsChain:
+        return chain._replace(table=column_step(chain.table, gentle, chain.rng))
+
+    return Sampler(
+        start=start,
+        steps=[rows, columns],
+        log_joint=lambda chain: log_joint(chain.table),
+        draw=lambda chain, value: take_snapshot(chain.table, number, value),
+        n_clusters=lambda chain: len(chain.table.views),
+        given=given,
+    )

@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.engines.gibbs.chain import average_families
-from partita.estimator import FitReport, as_generator, warn_user
-from partita.execution import check_memory, make_executor
+from partita.engines.run import Control
+from partita.estimator import RUNNING_CONSTRAINTS, FitReport, as_generator, note_early_end, warn_user
+from partita.execution import check_memory
 from partita.families import Block, entry_of, family_entry
 from partita.fitting.families import assemble, plan_families
 from partita.fitting.request import kinds_asked
@@ -75,16 +76,21 @@ class CrossCat(ViewsEstimator):
         Of the predictive cache that sweeps read.
     kinds, exposure, handle_unknown
         As in :class:`~partita.Mixture`.
-    time_limit : float, optional
-        Seconds after which no further iteration begins; each chain has its share.
-    callback : callable, optional
-        Called after each iteration with a :class:`~partita.engines.run.Progress` (``n_clusters`` counts views);
-        returning True stops.
     random_state : None, int, RandomState, Generator or SeedSequence
+    time_limit : float, optional
+        Wall seconds for the whole fit, compilation included; no iteration begins after it.
+    callback : callable, optional
+        Called after each iteration with a :class:`~partita.engines.run.Progress` (``n_clusters`` counts views); returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
     n_jobs : int, optional
         Threads; the answer does not depend on their number.
-    verbose : bool, default False
-        Print a line an iteration to standard error.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where the work runs; the answer does not depend on it.
+    resume : path, optional
+        A folder that keeps how far the fit has come: the same call after a kill goes on from there.
+    verbose : bool, default=False
+        Print a line per iteration to standard error.
 
     Attributes
     ----------
@@ -159,11 +165,8 @@ class CrossCat(ViewsEstimator):
         "kinds": "no_validation",
         "exposure": [None, str],
         "handle_unknown": [StrOptions({"missing", "error"})],
-        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
-        "callback": [None, callable],
         "random_state": "no_validation",
-        "n_jobs": [None, Integral],
-        "verbose": ["verbose"],
+        **RUNNING_CONSTRAINTS,
     }
 
     def __init__(
@@ -189,10 +192,13 @@ class CrossCat(ViewsEstimator):
         kinds=None,
         exposure=None,
         handle_unknown="missing",
+        random_state=None,
         time_limit=None,
         callback=None,
-        random_state=None,
+        keep_partial=False,
         n_jobs=None,
+        executor=None,
+        resume=None,
         verbose=False,
     ):
         self.family = family
@@ -215,10 +221,13 @@ class CrossCat(ViewsEstimator):
         self.kinds = kinds
         self.exposure = exposure
         self.handle_unknown = handle_unknown
+        self.random_state = random_state
         self.time_limit = time_limit
         self.callback = callback
-        self.random_state = random_state
+        self.keep_partial = keep_partial
         self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
         self.verbose = verbose
 
     # ---- fitting -----------------------------------------------------------------------------------------------
@@ -237,13 +246,14 @@ class CrossCat(ViewsEstimator):
         CrossCat
         """
         self._validate_params()
+        control = self._control()
         with self._whole_or_not_at_all():
             plan = plan_families(VIEW_DEFAULT if self.family == "auto" else self.family, self.kinds)
             table = self._read_training(X, kinds_asked(self, plan), None)
             blocks = assemble(table, plan, self.exposure)
             _check_blocks(blocks)
             layout = self._lay_out(blocks)
-            ask = self._ask(table)
+            ask = self._ask(table, control)
             rng = as_generator(ask.rngs[0].integers(2**32))
             found = INFERENCES[self.inference](layout, ask)
             self._settle(found, layout, blocks, rng)
@@ -289,20 +299,13 @@ class CrossCat(ViewsEstimator):
             )
         return number
 
-    def _ask(self, table: Table) -> sampling.Request:
+    def _ask(self, table: Table, control: Control) -> sampling.Request:
         labels = self.n_chains * self.n_draws * table.n_rows * len(table.schema.columns)
         check_memory(
             labels // 2,  # about one view for every other column, at the most
             f"{self.n_chains} chains of {self.n_draws} draws over {table.n_rows:,} rows",
             "ask for fewer draws (n_draws, n_chains), or fit a sample of the rows",
         )
-        callback = self.callback
-        if self.verbose:
-
-            def callback(progress):
-                sampling.print_views(progress)
-                return self.callback is not None and self.callback(progress)
-
         return sampling.Request(
             rngs=as_generator(self.random_state).spawn(self.n_chains),
             n_draws=self.n_draws,
@@ -316,9 +319,9 @@ class CrossCat(ViewsEstimator):
             max_clusters=self.max_clusters,
             max_iter=self.max_iter,
             tol=self.tol,
-            time_limit=self.time_limit,
-            callback=callback,
-            executor=make_executor(self.n_jobs),
+            control=control,
+            executor=self._make_executor(),
+            folder=self.resume,
         )
 
     def _settle(self, found: sampling.Found, layout: Layout, blocks: Sequence[Block], rng: Any) -> None:
@@ -353,10 +356,18 @@ class CrossCat(ViewsEstimator):
         self._estimate = Draw(membership, self.view_labels_, factors, np.nan, 0, np.ones(1 + len(factors)))
         self.objective_trace_, self.n_iter_ = found.objective, len(found.objective)
         self.converged_ = found.reason in ("done", "converged")
-        if not self.converged_:
-            self.fit_report_.add("stopped", f"the fit ended early: {found.reason.replace('_', ' ')}")
+        if self.inference == "gibbs":
+            n_draws = 0 if found.provisional else len(self.draws_)
+            note_early_end(self.fit_report_, found.reason, n_draws, provisional=found.provisional)
+        elif not self.converged_:
+            self.fit_report_.add("not_converged", f"the fit ended by {found.reason}, not by convergence")
         self._tell()
-        if self.inference == "gibbs" and self.n_chains > 1 and not self.diagnostics_.ok:
+        if (
+            self.inference == "gibbs"
+            and self.n_chains > 1
+            and not found.provisional
+            and not self.diagnostics_.ok
+        ):
             self.fit_report_.add("chains_disagree", self.diagnostics_.sentence, level="warning")
 
     def _tell(self) -> None:
@@ -369,7 +380,10 @@ class CrossCat(ViewsEstimator):
         self.n_views_posterior_ = {
             int(n): float(t / times.sum()) for n, t in zip(numbers.tolist(), times.tolist(), strict=True)
         }
-        self.diagnostics_ = diagnose_views(self.draws_)
+        provisional = "provisional" in self.fit_report_
+        if provisional:
+            self.n_views_posterior_ = {}
+        self.diagnostics_ = diagnose_views(self.draws_, provisional=provisional)
         self.profiles_ = view_profiles(self._estimate, self._blocks, self.schema_)
 
     # ---- scikit-learn and storage --------------------------------------------------------------------------------

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import math
-import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.engines.checkpoints import Checkpoint
 from partita.engines.gibbs.chain import Schedule
 from partita.engines.passes.rows import n_stats
-from partita.engines.run import Progress, iterate
+from partita.engines.run import Control, Progress, Sampler, iterate, jobs_of, run_chains
 from partita.families import n_rows
 from partita.families.rows import add_statistics
 from partita.views.base import Cells, Draw, Factor
 from partita.views.crosscat import search, vb
-from partita.views.crosscat.chain import Snapshot, ViewSnapshot, run_columns, take_snapshot
+from partita.views.crosscat.chain import Snapshot, ViewsChain, ViewSnapshot, take_snapshot, views_sampler
 from partita.views.crosscat.layout import Layout, part_columns, view_blocks
 from partita.views.crosscat.screen import CHANCE, find_table
-from partita.views.crosscat.state import Plan
-
-__all__ = ["Found", "Request", "as_draw", "fit_chains", "fit_search", "fit_vb", "labels_factor"]
+from partita.views.crosscat.state import Plan, Table
 
 FIRST_VIEWS = 1.0  # concentration of the views where it is learned
 LOOSE_AND_STRICT = (
@@ -48,9 +44,9 @@ class Request(NamedTuple):
     max_clusters: int
     max_iter: int
     tol: float
-    time_limit: float | None
-    callback: Callable[[Progress], Any] | None
+    control: Control
     executor: Any
+    folder: Any  # where chains keep their checkpoints
 
 
 class Found(NamedTuple):
@@ -58,7 +54,8 @@ class Found(NamedTuple):
 
     snapshots: list[Snapshot]
     objective: np.ndarray  # of each iteration: log joint of the first chain, or the bound
-    reason: str  # "done", "converged", "max_iter", "time_limit", "stopped"
+    reason: str  # "done", "converged", "max_iter", or why the fit ended early
+    provisional: bool = False  # no chain came to its first draw: the snapshot is a state of the burn-in
 
 
 def make_plan(ask: Request) -> Plan:
@@ -81,36 +78,37 @@ def make_plan(ask: Request) -> Plan:
 
 def fit_chains(layout: Layout, ask: Request) -> Found:
     """Chains from different starts; each depends on its own stream of random numbers alone."""
-    plan, began, reasons = make_plan(ask), time.perf_counter(), []
-    n_chains = len(ask.rngs)
-    share = math.inf if ask.time_limit is None else ask.time_limit / n_chains
+    plan = make_plan(ask)
 
-    def one(index: int):
-        rng, started = ask.rngs[index], time.perf_counter()
-        table = find_table(
-            layout,
-            plan,
-            rng,
-            chance=CHANCE * LOOSE_AND_STRICT[index % len(LOOSE_AND_STRICT)],
-            apart=index % 2 == 1,
-            view_concentration=ask.view_concentration or FIRST_VIEWS,
-        )
+    def make(number: int) -> Sampler:
+        def start() -> ViewsChain:
+            return ViewsChain(_first_table(layout, plan, ask, number), ask.rngs[number])
 
-        def after(iteration: int, n_views: int, value: float) -> bool:
-            seconds = time.perf_counter() - began
-            stop = ask.callback is not None and ask.callback(
-                Progress(index, iteration, value, n_views, seconds)
-            )
-            late = time.perf_counter() - started > share
-            if stop or late:
-                reasons.append("stopped" if stop else "time_limit")
-            return bool(stop) or late
+        return views_sampler(start, plan, given=layout, number=number)
 
-        return run_columns(table, plan, rng, index=index, callback=after)
+    def checkpoint(number: int) -> Checkpoint | None:
+        if ask.folder is None:
+            return None
+        key = ask.rngs[number].bit_generator.state["state"]["state"] % 2**62
+        families = tuple(tuple(block.family) for block in layout.blocks)
+        return Checkpoint(ask.folder, number, (key, ask.n_draws, ask.burn_in, ask.thin, families))
 
-    runs = list(ask.executor.map(one, range(n_chains)))
-    snapshots = [snapshot for draws, _, _ in runs for snapshot in draws]
-    return Found(snapshots, runs[0][2], reasons[0] if reasons else "done")
+    chains = run_chains(
+        make, len(ask.rngs), plan.rows, control=ask.control, executor=ask.executor, checkpoint=checkpoint
+    )
+    return Found(chains.draws, chains.runs[0].log_joint, chains.reason, chains.provisional)
+
+
+def _first_table(layout: Layout, plan: Plan, ask: Request, number: int) -> Table:
+    """Where a chain or a search starts; even and odd ones start from opposite sides."""
+    return find_table(
+        layout,
+        plan,
+        ask.rngs[number],
+        chance=CHANCE * LOOSE_AND_STRICT[number % len(LOOSE_AND_STRICT)],
+        apart=number % 2 == 1,
+        view_concentration=ask.view_concentration or FIRST_VIEWS,
+    )
 
 
 def fit_vb(layout: Layout, ask: Request) -> Found:
@@ -126,8 +124,7 @@ def fit_vb(layout: Layout, ask: Request) -> Found:
         max_iter=ask.max_iter,
         tol=ask.tol,
         weight=float(N * layout.n_columns),
-        deadline=math.inf if ask.time_limit is None else time.perf_counter() + ask.time_limit,
-        callback=ask.callback,
+        control=ask.control,
     )
     snapshots = vb.draw_snapshots(run.state, plan, rng, ask.n_draws, ask.executor)
     return Found(snapshots, np.array(run.objectives), run.reason)
@@ -135,42 +132,20 @@ def fit_vb(layout: Layout, ask: Request) -> Found:
 
 def fit_search(layout: Layout, ask: Request) -> Found:
     """The best of several searches: one state, without uncertainty."""
-    plan, began = make_plan(ask), time.perf_counter()
+    plan, control = make_plan(ask), ask.control
 
-    def one(index: int):
-        rng = ask.rngs[index]
-        chance = CHANCE * LOOSE_AND_STRICT[index % len(LOOSE_AND_STRICT)]
-        table = find_table(
-            layout,
-            plan,
-            rng,
-            chance=chance,
-            apart=index % 2 == 1,
-            view_concentration=ask.view_concentration or FIRST_VIEWS,
-        )
+    def one(number: int) -> tuple[Table, list[float]]:
+        deadline = control.share(len(ask.rngs) - number, jobs_of(ask.executor))
 
         def after(iteration: int, n_views: int, value: float) -> bool:
-            seconds = time.perf_counter() - began
-            late = ask.time_limit is not None and seconds > ask.time_limit * (index + 1) / len(ask.rngs)
-            progress = Progress(index, iteration, value, n_views, seconds)
-            return late or bool(ask.callback is not None and ask.callback(progress))
+            return control.after(Progress(number, iteration, value, n_views, control.seconds), deadline)
 
-        return search.search_table(table, plan, rng, ask.max_iter, after)
+        table = _first_table(layout, plan, ask, number)
+        return search.search_table(table, plan, ask.rngs[number], ask.max_iter, after)
 
     runs = list(ask.executor.map(one, range(len(ask.rngs))))
     table, values = max(runs, key=lambda run: run[1][-1])
-    return Found([take_snapshot(table)], np.array(values), "done")
-
-
-def print_views(progress: Progress) -> None:
-    """One line to standard error, overwritten."""
-    end = "\r" if sys.stderr.isatty() else "\n"
-    print(
-        f"chain {progress.restart + 1}  iteration {progress.iteration:4d}  views {progress.n_clusters:3d}  "
-        f"objective {progress.objective:.4f}  {progress.seconds:.1f} s",
-        end=end,
-        file=sys.stderr,
-    )
+    return Found([take_snapshot(table)], np.array(values), control.reason or "done")
 
 
 # ---- draws -----------------------------------------------------------------------------------------------------

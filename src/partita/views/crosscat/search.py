@@ -19,8 +19,6 @@ from partita.views.crosscat.chain import calm, step
 from partita.views.crosscat.column_gibbs import Hall, enter, leave, log_choices, put_in, take_out
 from partita.views.crosscat.state import Plan, Table, log_joint
 
-__all__ = ["climb", "search_table"]
-
 PATIENCE = 5  # iterations without a better state that end the chain
 MOST_CLIMBS = 20
 
@@ -45,9 +43,12 @@ def search_table(
     plan: Plan,
     rng: np.random.Generator,
     max_iter: int,
-    callback: Callable[[int, int, float], Any] | None = None,
+    after: Callable[[int, int, float], bool] = lambda iteration, n_views, value: False,
 ) -> tuple[Table, list[float]]:
-    """The best state that a chain and a climb find, and its log joint after each iteration."""
+    """The best state that a chain and a climb find, and its log joint after each iteration.
+
+    ``after(iteration, n_views, log_joint)`` is called after each iteration; where it returns True the chain ends.
+    """
     best, values = copied(table), [log_joint(table)]
     since = 0
     for iteration in range(max_iter):
@@ -58,7 +59,7 @@ def search_table(
         else:
             since += 1
         values.append(max(value, values[-1]))
-        if (callback is not None and callback(iteration + 1, len(table.views), value)) or since >= PATIENCE:
+        if after(iteration + 1, len(table.views), value) or since >= PATIENCE:
             break
     best, value = climb(best, plan, rng)
     return best, [*values, value]

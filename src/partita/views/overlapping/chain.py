@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.engines.run import Sampler
 from partita.partitions import DirichletProcess, IndianBuffet, log_eppf, sample_hyper
 from partita.partitions.learning import UNIT_GAMMA, sample_positive
 from partita.views.overlapping.full_covariance import FullTable
 from partita.views.overlapping.search import OverlapSearch
 from partita.views.overlapping.state import State, empty_state
 from partita.views.overlapping.table import OverlapTable
-
-__all__ = ["OverlapDraw", "OverlapPlan", "chain_step", "find_states", "run_overlap"]
 
 STARTS = ("screen", "parts")  # what searches start from, in turn
 
@@ -32,7 +31,7 @@ class OverlapPlan(NamedTuple):
     thin: int = 1
     largest: int = 4  # views of one column
     max_views: int = 64
-    n_moves: int = 3  # split-merge moves in each view, an iteration
+    n_moves: int = 3  # split-merge moves in each view per iteration
     learn_buffet: bool = True
     learn_concentration: bool = True
     learn_likelihood: bool = True
@@ -48,14 +47,51 @@ class OverlapDraw(NamedTuple):
     chain: int
 
 
+class OverlapChain(NamedTuple):
+    """Where a chain stands."""
+
+    state: State
+    rng: np.random.Generator
+
+
 def chain_step(
     table: OverlapTable | FullTable, state: State, rng: np.random.Generator, plan: OverlapPlan
 ) -> State:
     """One iteration."""
-    state = table.feature_step(state, rng, largest=plan.largest, max_views=plan.max_views)
-    if state.Z:
-        state = table.row_step(state, rng, n_moves=plan.n_moves)
-    return learn_hyper(table, state, rng, plan)
+    for one in overlap_steps(table, plan):
+        state = one(OverlapChain(state, rng)).state
+    return state
+
+
+def overlap_steps(table: OverlapTable | FullTable, plan: OverlapPlan) -> list[Callable]:
+    """The steps of an iteration: memberships of the columns, labels of the rows, hyper-parameters."""
+
+    def features(chain: OverlapChain) -> OverlapChain:
+        state = table.feature_step(chain.state, chain.rng, largest=plan.largest, max_views=plan.max_views)
+        return chain._replace(state=state)
+
+    def rows(chain: OverlapChain) -> OverlapChain:
+        if not chain.state.Z:
+            return chain
+        return chain._replace(state=table.row_step(chain.state, chain.rng, n_moves=plan.n_moves))
+
+    def hyper(chain: OverlapChain) -> OverlapChain:
+        return chain._replace(state=learn_hyper(table, chain.state, chain.rng, plan))
+
+    return [features, rows, hyper]
+
+
+def overlap_sampler(
+    table: OverlapTable | FullTable, start: State, plan: OverlapPlan, rng: np.random.Generator, number: int
+) -> Sampler:
+    """What the driver runs."""
+    return Sampler(
+        start=lambda: OverlapChain(start, rng),
+        steps=overlap_steps(table, plan),
+        log_joint=lambda chain: table.log_joint(chain.state),
+        draw=lambda chain, value: OverlapDraw(chain.state, value, number),
+        n_clusters=lambda chain: chain.state.n_views,
+    )
 
 
 def learn_hyper(
@@ -106,27 +142,3 @@ def find_states(
 
     found = list(executor.map(one, range(len(rngs))))
     return sorted(found, key=lambda pair: -pair[0])
-
-
-def run_overlap(
-    table: OverlapTable | FullTable,
-    state: State,
-    plan: OverlapPlan,
-    rng: np.random.Generator,
-    *,
-    index: int = 0,
-    callback: Callable[[int, int, float], Any] | None = None,
-) -> tuple[list[OverlapDraw], np.ndarray]:
-    """Burn in, then draw: the draws, and the log joint of every iteration."""
-    draws: list[OverlapDraw] = []
-    values: list[float] = []
-    for iteration in range(plan.burn_in + plan.n_draws * plan.thin):
-        state = chain_step(table, state, rng, plan)
-        values.append(table.log_joint(state))
-        if iteration >= plan.burn_in and (iteration + 1 - plan.burn_in) % plan.thin == 0:
-            draws.append(OverlapDraw(state, values[-1], index))
-        if callback is not None and callback(iteration + 1, state.n_views, values[-1]):
-            break
-    if not draws:
-        draws.append(OverlapDraw(state, values[-1] if values else np.nan, index))
-    return draws, np.array(values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from scipy.special import gammaln
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from partita.engines.run import Progress
-from partita.estimator import FitReport, as_generator
-from partita.execution import check_memory, make_executor
+from partita.engines.checkpoints import Checkpoint, pack, unpack
+from partita.engines.run import Control, Sampler, run_chains
+from partita.estimator import RUNNING_CONSTRAINTS, FitReport, as_generator, note_early_end
+from partita.execution import check_memory
+from partita.execution.journal import read_arrays, write_arrays
 from partita.families import Block, Counts, GaussianDiagonal, entry_of, family_entry
 from partita.fitting.families import assemble, plan_families
 from partita.fitting.request import kinds_asked
@@ -22,12 +25,12 @@ from partita.metrics import perplexity
 from partita.table import Schema, Table
 from partita.views.base import as_plain, columns_of, from_plain
 from partita.views.crosscat.estimator import VIEW_DEFAULT, _check_blocks
-from partita.views.crosscat.sampling import print_views
 from partita.views.overlapping.additive import read_reals
-from partita.views.overlapping.chain import OverlapPlan, find_states, run_overlap
+from partita.views.overlapping.chain import OverlapPlan, find_states, overlap_sampler
 from partita.views.overlapping.combinations import Cells
 from partita.views.overlapping.fitted_attributes import LENGTH, settle
 from partita.views.overlapping.full_covariance import FullTable
+from partita.views.overlapping.state import State
 from partita.views.overlapping.table import OverlapTable
 from partita.views.overlapping.text import WordDraw, WordGroup, log_words
 from partita.views.profiles import view_profiles
@@ -79,7 +82,7 @@ class OverlappingViews(ViewsEstimator):
         Chains; they start from the best searches.
     n_draws, burn_in, thin : int, default 20, 10, 1
         Draws that each chain keeps, iterations before the first, and iterations for each.
-    labels : {"polished", "averaged"}, default "polished"
+    partition : {"polished", "averaged"}, default="polished"
         ``view_labels_``: those of the best search, polished with a variance for every cluster, or the partition of
         least expected variation of information over the draws.
     max_views : int, default 64
@@ -90,17 +93,23 @@ class OverlappingViews(ViewsEstimator):
         Of the clusters in every view; left out, it is learned.
     learn_hyper : bool, default True
         Whether the hyper-parameters of the likelihood are learned.
-    time_limit : float, optional
-        Seconds after which no further iteration of a chain begins; searches have half of them, and end with what they
-        found. Pictures and other tables of many smooth columns can keep a search busy for long.
-    callback : callable, optional
-        Called after each iteration of a chain with a :class:`~partita.engines.run.Progress` (``n_clusters`` counts
-        views); returning True stops the chain.
     random_state : None, int, RandomState, Generator or SeedSequence
+    time_limit : float, optional
+        Wall seconds for the whole fit, compilation included; no iteration begins after it. Searches
+        have half of it. Tables of many smooth columns, such as pictures, can keep a search busy for long.
+    callback : callable, optional
+        Called after each iteration with a :class:`~partita.engines.run.Progress`
+        (``n_clusters`` counts views); returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
     n_jobs : int, optional
         Threads; the answer does not depend on their number.
-    verbose : bool, default False
-        Print a line an iteration to standard error.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where the work runs; the answer does not depend on it.
+    resume : path, optional
+        A folder that keeps how far the fit has come: the same call after a kill goes on from there.
+    verbose : bool, default=False
+        Print a line per iteration to standard error.
 
     Attributes
     ----------
@@ -156,7 +165,7 @@ class OverlappingViews(ViewsEstimator):
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "burn_in": [Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
-        "labels": [StrOptions({"polished", "averaged"})],
+        "partition": [StrOptions({"polished", "averaged"})],
         "max_views": [Interval(Integral, 1, None, closed="left")],
         "buffet": "no_validation",
         "concentration": [None, Interval(Real, 0, None, closed="neither")],
@@ -164,11 +173,8 @@ class OverlappingViews(ViewsEstimator):
         "kinds": "no_validation",
         "exposure": [None, str],
         "handle_unknown": [StrOptions({"missing", "error"})],
-        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
-        "callback": [None, callable],
         "random_state": "no_validation",
-        "n_jobs": [None, Integral],
-        "verbose": ["verbose"],
+        **RUNNING_CONSTRAINTS,
     }
 
     def __init__(
@@ -184,7 +190,7 @@ class OverlappingViews(ViewsEstimator):
         n_draws=20,
         burn_in=10,
         thin=1,
-        labels="polished",
+        partition="polished",
         max_views=64,
         buffet=None,
         concentration=None,
@@ -192,10 +198,13 @@ class OverlappingViews(ViewsEstimator):
         kinds=None,
         exposure=None,
         handle_unknown="missing",
+        random_state=None,
         time_limit=None,
         callback=None,
-        random_state=None,
+        keep_partial=False,
         n_jobs=None,
+        executor=None,
+        resume=None,
         verbose=False,
     ):
         self.overlap = overlap
@@ -208,7 +217,7 @@ class OverlappingViews(ViewsEstimator):
         self.n_draws = n_draws
         self.burn_in = burn_in
         self.thin = thin
-        self.labels = labels
+        self.partition = partition
         self.max_views = max_views
         self.buffet = buffet
         self.concentration = concentration
@@ -216,10 +225,13 @@ class OverlappingViews(ViewsEstimator):
         self.kinds = kinds
         self.exposure = exposure
         self.handle_unknown = handle_unknown
+        self.random_state = random_state
         self.time_limit = time_limit
         self.callback = callback
-        self.random_state = random_state
+        self.keep_partial = keep_partial
         self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
         self.verbose = verbose
 
     # ---- fitting -----------------------------------------------------------------------------------------------
@@ -238,6 +250,7 @@ class OverlappingViews(ViewsEstimator):
         OverlappingViews
         """
         self._validate_params()
+        control = self._control()
         with self._whole_or_not_at_all():
             plan = plan_families(VIEW_DEFAULT if self.family == "auto" else self.family, self.kinds)
             table = self._read_training(X, self._kinds_asked(plan), None)
@@ -246,7 +259,7 @@ class OverlappingViews(ViewsEstimator):
             self._check_memory(table)
             self._blocks = tuple(Block(block.family, None, block.columns) for block in blocks)
             data, order = self._arrange(blocks)
-            self._run(data, order, blocks)
+            self._run(data, order, blocks, control)
         self.fit_report_.warn()
         return self
 
@@ -321,46 +334,61 @@ class OverlappingViews(ViewsEstimator):
             concentration=1.0 if self.concentration is None else float(self.concentration),
         )
 
-    def _run(self, table: OverlapTable, order: np.ndarray, blocks: Sequence[Block]) -> None:
-        plan, executor = self._plan(table), make_executor(self.n_jobs)
+    def _run(self, table: OverlapTable, order: np.ndarray, blocks: Sequence[Block], control: Control) -> None:
+        plan, executor = self._plan(table), self._make_executor()
         rng = as_generator(self.random_state)
-        n_searches = max(self.n_init, 1)
-        searchers, walkers = rng.spawn(n_searches), rng.spawn(self.n_chains)
-        began, stopped = time.perf_counter(), []
-
-        def is_late(index: int) -> bool:
-            """Searches, one after the other, have half of the time that there is."""
-            share = 0.5 * (index + 1) / n_searches
-            late = self.time_limit is not None and time.perf_counter() - began > share * self.time_limit
-            if late:
-                stopped.append("time limit")
-            return late
-
-        found = find_states(table, searchers, plan, self.init, executor, is_late)
+        searchers, walkers = rng.spawn(max(self.n_init, 1)), rng.spawn(self.n_chains)
+        found = self._search(table, searchers, plan, executor, control)
         sampled = table if self.covariance == "diagonal" else self._with_covariance(table)
 
-        def one(index: int):
-            def after(iteration: int, n_views: int, value: float) -> bool:
-                seconds = time.perf_counter() - began
-                progress = Progress(index, iteration, value, n_views, seconds)
-                if self.verbose:
-                    print_views(progress)
-                asked = self.callback is not None and bool(self.callback(progress))
-                late = self.time_limit is not None and seconds > self.time_limit
-                if asked or late:
-                    stopped.append("callback" if asked else "time limit")
-                return asked or late
+        def make(number: int) -> Sampler:
+            return overlap_sampler(sampled, found[number % len(found)][1], plan, walkers[number], number)
 
-            start = found[index % len(found)][1]
-            return run_overlap(sampled, start, plan, walkers[index], index=index, callback=after)
+        def checkpoint(number: int) -> Checkpoint | None:
+            return None if self.resume is None else Checkpoint(self.resume, number, self._about(rng, plan))
 
-        runs = list(executor.map(one, range(self.n_chains)))
-        drawn = [draw for draws, _ in runs for draw in draws]
-        self.objective_trace_ = runs[0][1]
-        self.n_iter_, self.converged_ = len(self.objective_trace_), not stopped
-        if stopped:
-            self.fit_report_.add("stopped", f"the fit ended early: {stopped[0]}")
-        settle(self, table, found[0][1], drawn, order, blocks, rng)
+        chains = run_chains(
+            make, self.n_chains, plan, control=control, executor=executor, checkpoint=checkpoint
+        )
+        self.objective_trace_ = chains.runs[0].log_joint
+        self.n_iter_, self.converged_ = chains.n_iter, chains.reason == "done"
+        n_draws = 0 if chains.provisional else len(chains.draws)
+        note_early_end(self.fit_report_, chains.reason, n_draws, provisional=chains.provisional)
+        settle(self, table, found[0][1], chains.draws, order, blocks, rng)
+
+    def _search(
+        self,
+        table: OverlapTable,
+        rngs: list[np.random.Generator],
+        plan: OverlapPlan,
+        executor: Any,
+        control: Control,
+    ) -> list[tuple[float, State]]:
+        """Where chains start, the best first; kept in the folder of checkpoints, where there is one."""
+        kept = None if self.resume is None else Path(self.resume) / "searches.npz"
+        if kept is not None and kept.exists():
+            return unpack(read_arrays(kept))
+        began = time.perf_counter()
+
+        def is_late(number: int) -> bool:
+            """Searches, one after the other, have half of the time that there is."""
+            share = 0.5 * (number + 1) / len(rngs)
+            late = time.perf_counter() > began + share * (control.deadline - began)
+            if late:
+                control.stop("time_limit", everything=False)
+            return late
+
+        found = find_states(table, rngs, plan, self.init, executor, is_late)
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_arrays(kept, pack(found))
+        return found
+
+    def _about(self, rng: np.random.Generator, plan: OverlapPlan) -> tuple[Any, ...]:
+        """What a checkpoint belongs to."""
+        key = rng.bit_generator.state["state"]["state"] % 2**62
+        families = tuple(tuple(block.family) for block in self._blocks)
+        return (key, plan.n_draws, plan.burn_in, plan.thin, plan.largest, families)
 
     def _tell(self) -> None:
         """What follows from the draws and the estimate, after a fit and after a load."""
@@ -372,7 +400,10 @@ class OverlappingViews(ViewsEstimator):
         self.n_views_posterior_ = {
             int(n): float(t / times.sum()) for n, t in zip(numbers, times, strict=True)
         }
-        self.diagnostics_ = diagnose_views(self.draws_)
+        provisional = "provisional" in self.fit_report_
+        if provisional:
+            self.n_views_posterior_ = {}
+        self.diagnostics_ = diagnose_views(self.draws_, provisional=provisional)
         self.profiles_ = view_profiles(self._estimate, self._blocks, self.schema_)
 
     # ---- using -------------------------------------------------------------------------------------------------
@@ -382,14 +413,10 @@ class OverlappingViews(ViewsEstimator):
             raise ValueError(
                 "with covariance='full' rows have no density here: use covariance='diagonal' to ask"
             )
-        if self.exposure != LENGTH:
-            return super()._encode(X)
-        self.exposure = None
-        try:
-            data, table = super()._encode(X)
-        finally:
-            self.exposure = LENGTH
-        return [_own_length(part) for part in data], table
+        data, table = super()._encode(X)
+        if self.exposure == LENGTH:
+            data = [_own_length(part) for part in data]
+        return data, table
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable cluster of each row in each view, by the view's own columns alone: (n_rows, n_views).

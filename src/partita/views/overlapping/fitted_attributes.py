@@ -16,8 +16,6 @@ from partita.views.overlapping.table import OverlapTable
 from partita.views.overlapping.text import word_draw
 from partita.views.summary import match_views, one_partition, owners
 
-__all__ = ["LENGTH", "settle"]
-
 LENGTH = "length"  # exposure: the sum of a row's counts
 
 
@@ -56,7 +54,7 @@ def settle(
     if not len(factors):
         model.fit_report_.add("no_view", "no two columns depend on each other: there is no view")
     model._tell()
-    if model.n_chains > 1 and not model.diagnostics_.ok:
+    if model.n_chains > 1 and "provisional" not in model.fit_report_ and not model.diagnostics_.ok:
         model.fit_report_.add("chains_disagree", model.diagnostics_.sentence, level="warning")
 
 
@@ -82,5 +80,5 @@ def _match(model: Any, labels: list[np.ndarray], rng: np.random.Generator) -> No
         model.n_clusters_posterior_.append(
             {int(K): float(t / times.sum()) for K, t in zip(numbers, times, strict=True)}
         )
-        if found and (model.labels == "averaged" or model.covariance == "full"):
+        if found and (model.partition == "averaged" or model.covariance == "full"):
             labels[v] = one_partition(np.stack([draw.labels[:, w] for draw, w in found]), "vi", rng)

@@ -1,0 +1,63 @@
+"""What chains allow to be said: one verdict and one set of notes for every estimator that samples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partita.estimator.report import FitReport
+from partita.posterior import Diagnostics, diagnose
+from partita.trace import Trace
+
+MIN_DRAWS_PER_CHAIN = 8  # fewer say nothing about mixing
+REASONS = {
+    "time_limit": "by the time limit",
+    "callback": "by the callback",
+    "interrupted": "by an interrupt",
+}
+PROVISIONAL = (
+    "No draw was kept: the fit ended before the first iteration after burn-in. The answer is provisional: it is one "
+    "state of the burn-in, without uncertainty."
+)
+
+
+def diagnose_chains(trace: Trace, *, provisional: bool = False) -> Diagnostics:
+    """Diagnostics of any trace; one that is provisional or too short is not to be trusted, and says why.
+
+    Examples
+    --------
+    >>> zeros = np.zeros(1)
+    >>> one = Trace(np.zeros((1, 3), int), zeros, np.ones(1, int), zeros, zeros, np.zeros(1, int))
+    >>> print(diagnose_chains(one, provisional=True).sentence)
+    No draw was kept: the fit ended before the first iteration after burn-in. The answer is provisional: it is one
+    state of the burn-in, without uncertainty.
+    >>> diagnose_chains(one).trust_n_clusters
+    False
+    """
+    n_chains = len(np.unique(trace.chain))
+    if provisional:
+        return Diagnostics((), {}, n_chains, 0, False, False, PROVISIONAL)
+    shortest = int(np.unique(trace.chain, return_counts=True)[1].min())
+    if shortest >= MIN_DRAWS_PER_CHAIN:
+        return diagnose(trace)
+    sentence = f"Chains of {shortest} draws are too short to be judged: raise n_draws to trust the number of clusters."
+    return Diagnostics((), {}, n_chains, shortest, False, False, sentence)
+
+
+def note_early_end(report: FitReport, reason: str, n_draws: int, *, provisional: bool = False) -> None:
+    """Note that chains ended early, and what their answer is worth then."""
+    if reason != "done":
+        report.add("cut_short", f"the chains were stopped {REASONS[reason]}: {n_draws} draws are kept")
+    if provisional:
+        report.add("provisional", f"{PROVISIONAL} Raise time_limit or lower burn_in.", level="warning")
+
+
+def judge_chains(
+    report: FitReport, trace: Trace, reason: str, *, provisional: bool = False, of: str = ""
+) -> Diagnostics:
+    """Diagnostics of chains, with notes on what speaks against trusting them; ``of`` names what was clustered."""
+    found = diagnose_chains(trace, provisional=provisional)
+    prefix = f"{of}: " if of else ""
+    if not provisional and not found.trust_n_clusters:
+        code = "do_not_trust_k" if found.quantities else "few_draws"
+        report.add(code, prefix + found.sentence, level="warning")
+    return found

@@ -1,0 +1,74 @@
+"""The seven parameters that say how a fit runs, the same in every iterative estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval
+
+from partita.engines.run import Control, Progress, print_progress
+from partita.execution import journaled, make_executor
+
+RUNNING_CONSTRAINTS: dict[str, Any] = {
+    "time_limit": [None, Interval(Real, 0, None, closed="neither")],
+    "callback": [None, callable],
+    "keep_partial": ["boolean"],
+    "n_jobs": [None, Integral],
+    "executor": "no_validation",
+    "resume": "no_validation",
+    "verbose": ["verbose"],
+}
+
+
+class RunningMixin:
+    """How a fit runs: an estimator with this mixin has these parameters, and ``fit`` begins with ``_control()``.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Wall seconds for the whole fit, compilation included; no iteration begins after it.
+    callback : callable, optional
+        Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
+    n_jobs : int, optional
+        Threads; the answer does not depend on their number.
+    executor : None, "threads", "processes", Dask client or address, optional
+        Where the work runs; the answer does not depend on it.
+    resume : path, optional
+        A folder that keeps how far the fit has come: the same call after a kill goes on from there.
+    verbose : bool, default=False
+        Print a line per iteration to standard error.
+    """
+
+    time_limit: float | None
+    callback: Callable[[Progress], Any] | None
+    keep_partial: bool
+    n_jobs: int | None
+    executor: Any
+    resume: Any
+    verbose: bool | int
+    _counted = "clusters"  # what the progress counts
+
+    def _control(self) -> Control:
+        """What may end this fit early; its clock starts now."""
+        return Control(
+            time_limit=self.time_limit, callback=self._watcher(), keep_partial=bool(self.keep_partial)
+        )
+
+    def _watcher(self) -> Callable[[Progress], Any] | None:
+        callback = self.callback
+        if not self.verbose:
+            return callback
+
+        def both(progress: Progress) -> Any:
+            print_progress(progress, self._counted)
+            return None if callback is None else callback(progress)
+
+        return both
+
+    def _make_executor(self) -> Any:
+        """Where the work runs, with a journal where the user has named a folder."""
+        return journaled(make_executor(self.n_jobs, self.executor), self.resume)
