@@ -252,7 +252,7 @@ def test_stick_breaking_by_draws_agrees_with_the_exact_law(monkeypatch):
 
     prior = specify("stick_breaking", concentration=1.5, n_components=6)
     exact, mean = n_clusters_prior(prior, 50), expected_n_clusters(prior, 50)
-    monkeypatch.setattr(stick_breaking, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(stick_breaking, "MAX_EXACT_OBJECTS", 0)
     drawn = n_clusters_prior(prior, 50)
     expected = exact * stick_breaking.N_DRAWS
     assert chi_square_passes(drawn * stick_breaking.N_DRAWS, expected)
@@ -262,7 +262,7 @@ def test_stick_breaking_by_draws_agrees_with_the_exact_law(monkeypatch):
 def test_concentration_for_a_number_of_clusters(prior):
     target = expected_n_clusters(with_concentration(prior, 0.5), 40)
     assert concentration_for(prior, target, 40) == pytest.approx(0.5, rel=1e-6)
-    with pytest.raises(ValueError, match="cannot be the prior mean"):
+    with pytest.raises(ValueError, match="the prior mean of"):
         concentration_for(prior, 41.0, 40)
 
 
@@ -306,14 +306,14 @@ def test_priors_pickle_and_check(prior):
         ("dirichlet_process", {"concentration": 0}, "concentration is 0"),
         ("dirichlet_process", {"concentration": np.nan}, "concentration is nan"),
         ("pitman_yor", {"discount": 1.0}, "discount is 1.0"),
-        ("pitman_yor", {"concentration": -0.3, "discount": 0.2}, "above -discount"),
+        ("pitman_yor", {"concentration": -0.3, "discount": 0.2}, "greater than -discount"),
         ("mfm", {"gamma": -1.0}, "gamma is -1.0"),
         ("mfm", {"components": "uniform"}, 'components is "uniform"'),
-        ("mfm", {"components": [0.0, 0.0]}, "not all of them 0"),
+        ("mfm", {"components": [0.0, 0.0]}, "not all 0"),
         ("mfm", {"rate": 1.5}, "below 1"),
         ("finite", {"n_components": 2.5}, "n_components is 2.5"),
         ("stick_breaking", {"n_components": 0}, "n_components is 0"),
-        ("nothing", {}, "no prior is called"),
+        ("nothing", {}, "unknown prior"),
     ],
 )
 def test_bad_parameters_say_what_is_wrong(name, parameters, message):

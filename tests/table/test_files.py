@@ -82,7 +82,7 @@ def test_files_that_are_no_tables(tmp_path):
     ):
         with pytest.raises(FileError, match=words):
             read_file(path)
-    with pytest.raises(FileError, match="no column 'z'; there are a, b"):
+    with pytest.raises(FileError, match="no column 'z'; the columns are a, b"):
         read_file(written(tmp_path, "a,b\n1,2\n")).take(["z"], "table.csv")
 
 
