@@ -1,10 +1,15 @@
 """Small ensembles, and the simplest consensus there is."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from partita.consensus import ConsensusEstimator, Found
 from partita.labels import canonical
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the naive implementations beside the tests
 
 
 class FirstLabels(ConsensusEstimator):

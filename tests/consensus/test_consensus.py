@@ -1,4 +1,4 @@
-"""The front door: what it finds, what it says, and what it does with the inputs that go wrong elsewhere."""
+"""Consensus: what it finds, what it reports, and what it does with inputs that go wrong elsewhere."""
 
 import pickle
 

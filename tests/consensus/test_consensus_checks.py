@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of the front door."""
+"""scikit-learn's own checks of Consensus."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks

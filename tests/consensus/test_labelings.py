@@ -145,10 +145,10 @@ def test_np_matrix_is_refused(fit):
 @pytest.mark.parametrize(
     ("weight", "words"),
     [
-        ([1, 1], "one number for each"),
+        ([1, 1], "one number each"),
         ([1, -1, 1], "member 1 is -1.0"),
         ([0, 0, 0], "every member"),
-        ("abc", "numbers"),
+        ("abc", "one number per member"),
     ],
 )
 def test_member_weights_are_checked(fit, weight, words):
@@ -254,7 +254,7 @@ def test_soft_members_by_name(fit):
     [
         ([[0.5, 0.6], [1, 0]], "row 0 .*sum to 1"),
         ([[1, 0], [1.5, -0.5]], "row 1 .*negative"),
-        ([[1, np.nan]], "in part"),
+        ([[1, np.nan]], "partly NaN"),
     ],
 )
 def test_bad_memberships_are_named(fit, P, words):

@@ -129,7 +129,7 @@ def test_votes_follow_the_best_names_of_all(Y):
 def test_an_even_cut_of_rows_that_are_all_alike(method):
     """Three signatures of 62, 50 and 38 objects: together they cannot be even, and the fit says so; apart they can."""
     Y = np.repeat(np.arange(3), [62, 50, 38])[:, None] + np.zeros((1, 5), int)
-    with pytest.warns(DataWarning, match='identical="apart" parts them'):
+    with pytest.warns(DataWarning, match='identical="apart" separates them'):
         method(3, balance=0.05, random_state=0).fit(Y)
     apart = method(3, balance=0.05, identical="apart", random_state=0).fit(Y)
     print(method.__name__, np.bincount(apart.labels_))

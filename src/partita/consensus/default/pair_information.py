@@ -103,12 +103,12 @@ def cut_curve(
 
 def _weights_by_quality(information, entropy, member_weights) -> np.ndarray:
     """Given weights times the square root of the share of each member that the most informative cut explains."""
-    tells = entropy > TINY
-    if not len(information) or not tells.any():
+    informative = entropy > TINY
+    if not len(information) or not informative.any():
         return member_weights
-    evened = np.where(tells, member_weights / np.maximum(entropy, TINY) ** ENTROPY_POWER, 0.0)
+    evened = np.where(informative, member_weights / np.maximum(entropy, TINY) ** ENTROPY_POWER, 0.0)
     best = information[int(np.argmax(information @ evened))]
-    v = member_weights * np.sqrt(np.where(tells, best / np.maximum(entropy, TINY), 0.0)).clip(TINY)
+    v = member_weights * np.sqrt(np.where(informative, best / np.maximum(entropy, TINY), 0.0)).clip(TINY)
     return v * (member_weights.sum() / v.sum())
 
 

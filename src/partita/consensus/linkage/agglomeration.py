@@ -75,7 +75,7 @@ def label_leaves(Y: NDArray[Any], n_levels: NDArray[Any], sizes: NDArray[Any]) -
     holed = np.flatnonzero((Y < 0).any(axis=0))
     seen_columns = np.full(Y.shape[1], -1, dtype=np.int64)
     seen_columns[holed] = offsets[-1] + np.arange(holed.size)
-    # the columns of a row rise: levels member by member, then the members with holes
+    # the columns of a row are in ascending order: levels member by member, then the members with missing labels
     columns = np.concatenate(
         [Y + offsets[:-1], np.broadcast_to(seen_columns[holed], (len(Y), holed.size))], axis=1
     )
