@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -26,11 +25,7 @@ CONSENSUS = np.repeat([0, 1], 6)
 BEST = -29.9917
 
 
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", partita.estimator.DataWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore::partita.estimator.DataWarning")
 
 
 @pytest.mark.parametrize("seed", range(5))

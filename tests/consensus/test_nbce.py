@@ -1,7 +1,5 @@
 """NBCE as users meet it: what it finds, evidence, holes, weights, faults, storage."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -14,11 +12,7 @@ from partita.metrics import adjusted_rand
 QUICK = {"n_chains": 2, "n_draws": 30, "burn_in": 30, "random_state": 0}
 
 
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore::partita.estimator.DataWarning")
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def uncompiled(request):
-    if "slow" in request.keywords:
-        yield
-    else:
-        with interpreted():
-            yield
+pytestmark = pytest.mark.usefixtures("uncompiled_unless_slow")
 
 
 def example(name, which=0, N=5, seed=0, holes=0.0):

@@ -29,13 +29,7 @@ PRIORS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def uncompiled(request):
-    if "slow" in request.keywords:
-        yield
-    else:
-        with interpreted():
-            yield
+pytestmark = pytest.mark.usefixtures("uncompiled_unless_slow")
 
 
 def example(name, N=5, seed=0, holes=0.0):

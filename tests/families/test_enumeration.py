@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from partita.dispatch import interpreted
 from partita.families import FAMILIES, Block, CountVectors, GaussianFull, Multinomial
 from partita.families.rows import log_marginals
 from partita.partitions import (
@@ -30,11 +29,7 @@ from partita.testing import (
     take,
 )
 
-
-@pytest.fixture(autouse=True)
-def uncompiled():
-    with interpreted():
-        yield
+pytestmark = pytest.mark.usefixtures("uncompiled")
 
 
 def block_of(name, N=4, seed=5):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from partita.dispatch import interpreted
 from partita.engines.climb.vb import learn_hyper
 from partita.families import FAMILIES, CountVectors, GaussianFull, Multinomial
 from partita.families.contract import (
@@ -36,10 +35,7 @@ def statistics(lik, data):
     return sum(row_statistics(lik, data, i) for i in range(n_rows(data)))[:, None]
 
 
-@pytest.fixture(autouse=True)
-def uncompiled():
-    with interpreted():
-        yield
+pytestmark = pytest.mark.usefixtures("uncompiled")
 
 
 # ---- maximum likelihood ------------------------------------------------------------------------------------
