@@ -17,6 +17,7 @@ from benchmarks.record import save
 BENCHMARKS = {
     "em_latent_class": "benchmarks.speed.em_latent_class",
     "startup": "benchmarks.speed.startup",
+    "yardsticks": "benchmarks.speed.yardsticks",
     "growth": "benchmarks.speed.growth",
     "engines": "benchmarks.speed.engines",
     "point_estimates": "benchmarks.speed.point_estimates",

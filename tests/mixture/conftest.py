@@ -14,7 +14,9 @@ def mixture(request, global_random_seed):
     """A maker of mixtures for two groups, once for each inference."""
 
     def make(**parameters):
-        return Mixture(**({"n_init": 2, "random_state": global_random_seed} | INFERENCES[request.param] | parameters))
+        return Mixture(
+            **({"n_init": 2, "random_state": global_random_seed} | INFERENCES[request.param] | parameters)
+        )
 
     make.inference = request.param
     return make

@@ -30,24 +30,30 @@ def blobs(seed, n=120):
 
 @pytest.mark.parametrize("damping", [0.5, 0.75])
 @pytest.mark.parametrize("seed", range(4))
-def test_dense_as_scikit_learn(seed, damping):
-    S = -dissimilarity(blobs(seed), standardize=False)
+def test_dense_as_scikit_learn(seed, damping, global_random_seed):
+    S = -dissimilarity(blobs(global_random_seed + seed), standardize=False)
     for preference in (np.median(S), -30.0):
-        theirs = affinity_propagation(S, preference=preference, damping=damping, max_iter=600, random_state=0)
+        theirs = affinity_propagation(
+            S, preference=preference, damping=damping, max_iter=600, random_state=global_random_seed
+        )
         model = AffinityPropagation(
-            "precomputed", preference=preference, damping=damping, random_state=1
+            "precomputed", preference=preference, damping=damping, random_state=global_random_seed + 1
         ).fit(S)
         assert model.converged_
         assert np.sort(model.exemplars_).tolist() == np.sort(theirs[0]).tolist()
         assert adjusted_rand(model.labels_, theirs[1]) == 1.0
 
 
-def test_asymmetric_as_scikit_learn():
-    rng = np.random.default_rng(5)
-    S = -dissimilarity(blobs(5, 60), standardize=False) * rng.uniform(0.8, 1.0, (60, 60))
+def test_asymmetric_as_scikit_learn(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    S = -dissimilarity(blobs(global_random_seed + 5, 60), standardize=False) * rng.uniform(0.8, 1.0, (60, 60))
     preference = rng.uniform(-30.0, -20.0, 60)
-    theirs = affinity_propagation(S, preference=preference, damping=0.8, max_iter=600, random_state=0)
-    model = AffinityPropagation("precomputed", preference=preference, damping=0.8, random_state=1).fit(S)
+    theirs = affinity_propagation(
+        S, preference=preference, damping=0.8, max_iter=600, random_state=global_random_seed
+    )
+    model = AffinityPropagation(
+        "precomputed", preference=preference, damping=0.8, random_state=global_random_seed + 1
+    ).fit(S)
     assert np.sort(model.exemplars_).tolist() == np.sort(theirs[0]).tolist()
 
 
@@ -65,21 +71,23 @@ def best_configuration(S):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_net_similarity_of_tiny_data(seed):
+def test_net_similarity_of_tiny_data(seed, global_random_seed):
     # messages find a strong local maximum: here at least 97% of the best, and never more than it
-    X = np.random.default_rng(seed).normal(size=(9, 2))
+    X = np.random.default_rng([global_random_seed, seed]).normal(size=(9, 2))
     S = -dissimilarity(X, standardize=False)
     np.fill_diagonal(S, -1.5)
-    model = AffinityPropagation("precomputed", preference=-1.5, random_state=0).fit(S)
+    model = AffinityPropagation("precomputed", preference=-1.5, random_state=global_random_seed).fit(S)
     chosen = model.exemplars_[model.labels_]
     assert model.net_similarity_ == pytest.approx(S[np.arange(9), chosen].sum())
     assert best_configuration(S) * 1.03 <= model.net_similarity_ <= best_configuration(S) + 1e-12
 
 
-def test_sparse_with_all_edges_is_dense():
-    S = -dissimilarity(blobs(1, 60), standardize=False)
-    dense = AffinityPropagation("precomputed", preference=-20.0, random_state=0).fit(S)
-    sparse = AffinityPropagation("precomputed", preference=-20.0, random_state=0).fit(csr_array(S))
+def test_sparse_with_all_edges_is_dense(global_random_seed):
+    S = -dissimilarity(blobs(global_random_seed + 1, 60), standardize=False)
+    dense = AffinityPropagation("precomputed", preference=-20.0, random_state=global_random_seed).fit(S)
+    sparse = AffinityPropagation("precomputed", preference=-20.0, random_state=global_random_seed).fit(
+        csr_array(S)
+    )
     np.testing.assert_array_equal(dense.labels_, sparse.labels_)
     assert dense.net_similarity_ == sparse.net_similarity_ and sparse.n_edges_ == 60 * 59
 
@@ -103,8 +111,8 @@ def naive_round(S, R, A, damping):
 
 
 @pytest.mark.parametrize("preference", [-1.0, -0.1])
-def test_sparse_messages_entry_by_entry(preference, monkeypatch):
-    rng = np.random.default_rng(2)
+def test_sparse_messages_entry_by_entry(preference, monkeypatch, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     S = np.where(rng.random((12, 12)) < 0.4, -rng.exponential(size=(12, 12)), -np.inf)
     np.fill_diagonal(S, preference)
     S[0, 1] = S[1, 0] = -0.5  # nobody is alone
@@ -128,42 +136,48 @@ def test_sparse_messages_entry_by_entry(preference, monkeypatch):
     assert net_similarity(edges, chosen) == pytest.approx(S[np.arange(12), chosen].sum())
 
 
-def test_sparse_graph_from_a_table():
-    rng = np.random.default_rng(3)
+def test_sparse_graph_from_a_table(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     centres = 20.0 * np.array(list(product(range(3), range(2), range(2))))
     z = np.repeat(np.arange(12), 20)
     X = centres[z] + rng.normal(size=(240, 3))
-    model = AffinityPropagation(n_neighbors=25, random_state=0).fit(X)
+    model = AffinityPropagation(n_neighbors=25, random_state=global_random_seed).fit(X)
     assert model.converged_ and adjusted_rand(model.labels_, z) > 0.99
     assert model.n_edges_ < 240 * 50
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     graph = neighbour_graph(X, 25)
     graph.data *= -1.0
-    given = AffinityPropagation("precomputed", preference=model.preference_, random_state=0).fit(graph)
+    given = AffinityPropagation(
+        "precomputed", preference=model.preference_, random_state=global_random_seed
+    ).fit(graph)
     assert given.n_edges_ == model.n_edges_
     assert adjusted_rand(given.labels_, z) > 0.99
 
 
-def test_nobody_with_an_edge_to_an_exemplar_is_left_out():
+def test_nobody_with_an_edge_to_an_exemplar_is_left_out(global_random_seed):
     S = csr_array((np.full(2, -1.0), ([0, 1], [1, 0])), shape=(4, 4))  # 2 and 3 know nobody
-    model = AffinityPropagation("precomputed", preference=-5.0, random_state=0).fit(S)
+    model = AffinityPropagation("precomputed", preference=-5.0, random_state=global_random_seed).fit(S)
     assert model.labels_[0] == model.labels_[1] and model.n_clusters_ == 3
 
 
-def test_no_rest_is_a_warning_with_labels():
+def test_no_rest_is_a_warning_with_labels(global_random_seed):
     with pytest.warns(ConvergenceWarning, match="found no rest in 2 rounds"):
-        model = AffinityPropagation(max_iter=2, random_state=0).fit(blobs(0))
+        model = AffinityPropagation(max_iter=2, random_state=global_random_seed).fit(
+            blobs(global_random_seed)
+        )
     assert not model.converged_ and model.labels_.min() == 0 and model.n_clusters_ >= 1
 
 
-def test_automatic_damping_rises_where_there_is_no_rest():
+def test_automatic_damping_rises_where_there_is_no_rest(global_random_seed):
     # 60 rounds of rest cannot have been there after 50 rounds: the damping rises, and the messages still settle
-    model = AffinityPropagation(convergence_iter=60, max_iter=3000, random_state=0).fit(blobs(0))
+    model = AffinityPropagation(convergence_iter=60, max_iter=3000, random_state=global_random_seed).fit(
+        blobs(global_random_seed)
+    )
     assert model.converged_ and model.damping_ > 0.5 and model.n_restless_ == 0
 
 
-def test_weights_are_repetitions():
-    rng = np.random.default_rng(4)
+def test_weights_are_repetitions(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X, w = rng.normal(size=(30, 2)), rng.integers(0, 4, 30)
     options = {"standardize": False, "random_state": 0, "preference": -5.0}
     weighted = AffinityPropagation(**options).fit(X, sample_weight=w)
@@ -176,27 +190,28 @@ def test_weights_are_repetitions():
     np.testing.assert_array_equal(weighted.labels_, fewer.predict(X))
 
 
-def test_preference_sets_the_number_of_clusters():
-    X = blobs(2)
+def test_preference_sets_the_number_of_clusters(global_random_seed):
+    X = blobs(global_random_seed + 2)
     numbers = [
-        AffinityPropagation(preference=p, random_state=0).fit(X).n_clusters_ for p in (-0.1, -5.0, -200.0)
+        AffinityPropagation(preference=p, random_state=global_random_seed).fit(X).n_clusters_
+        for p in (-0.1, -5.0, -200.0)
     ]
     assert numbers[0] > numbers[1] > numbers[2] >= 1
 
 
-def test_mixed_table_with_holes(quiet):
-    rng = np.random.default_rng(6)
+def test_mixed_table_with_holes(quiet, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1], 20)
     frame = pd.DataFrame({"x": rng.normal(size=40) + 8 * z, "colour": np.where(z == 1, "red", "blue")})
     frame.loc[rng.random(40) < 0.15, "x"] = np.nan
-    model = AffinityPropagation(preference=-6.0, random_state=0).fit(frame)
+    model = AffinityPropagation(preference=-6.0, random_state=global_random_seed).fit(frame)
     assert adjusted_rand(model.labels_, z) == 1.0
     np.testing.assert_array_equal(model.predict(frame), model.labels_)
 
 
-def test_new_similarities():
-    S = -dissimilarity(blobs(3, 40), standardize=False)
-    model = AffinityPropagation("precomputed", preference=-30.0, random_state=0).fit(S)
+def test_new_similarities(global_random_seed):
+    S = -dissimilarity(blobs(global_random_seed + 3, 40), standardize=False)
+    model = AffinityPropagation("precomputed", preference=-30.0, random_state=global_random_seed).fit(S)
     np.fill_diagonal(S, 0.0)
     np.testing.assert_array_equal(model.predict(S), model.labels_)
     nothing = csr_array(([-1.0], ([0], [model.exemplars_[1]])), shape=(2, 40))
@@ -206,10 +221,12 @@ def test_new_similarities():
 
 
 @pytest.mark.parametrize("kind", ["table", "given"])
-def test_saved_and_loaded(kind, tmp_path):
-    X = blobs(7, 50)
+def test_saved_and_loaded(kind, tmp_path, global_random_seed):
+    X = blobs(global_random_seed + 7, 50)
     X = X if kind == "table" else -dissimilarity(X)
-    model = AffinityPropagation("auto" if kind == "table" else "precomputed", random_state=0).fit(X)
+    model = AffinityPropagation(
+        "auto" if kind == "table" else "precomputed", random_state=global_random_seed
+    ).fit(X)
     model.save(tmp_path / "model.npz")
     again = load(tmp_path / "model.npz")
     for name in ("labels_", "exemplars_", "margins_"):
@@ -241,8 +258,8 @@ def test_weights_of_ready_similarities_are_refused():
         AffinityPropagation("precomputed").fit(np.eye(3), sample_weight=np.ones(3))
 
 
-def test_all_pairs_of_very_many_rows_are_refused():
-    X = np.random.default_rng(0).normal(size=(200_000, 1))
+def test_all_pairs_of_very_many_rows_are_refused(global_random_seed):
+    X = np.random.default_rng(global_random_seed).normal(size=(200_000, 1))
     with pytest.raises(ValueError, match=r"all pairs of 200,000 rows need about .*n_neighbors=20"):
         AffinityPropagation(n_neighbors=None).fit(X)
 
