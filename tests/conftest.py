@@ -109,6 +109,29 @@ def one_warning():
     return expect
 
 
+class Clock:
+    """A clock that moves when it is told to, and by ``tick`` seconds each time it is read."""
+
+    def __init__(self):
+        self.seconds = 0.0
+        self.tick = 0.0
+
+    def read(self):
+        self.seconds += self.tick
+        return self.seconds
+
+    def advance(self, seconds):
+        self.seconds += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock in the place of the real one: time limits do not depend on how fast the machine is."""
+    clock = Clock()
+    monkeypatch.setattr("time.perf_counter", clock.read)
+    return clock
+
+
 @pytest.fixture
 def same_partition():
     """A check that two labelings are equal up to the names of the clusters."""

@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import load
 from partita.consensus import BCE
@@ -284,19 +283,3 @@ def test_concentration_is_checked_and_kept(ensemble):
         fitted(Y, concentration=[1.0, 2.0])
     with pytest.raises(ValueError, match=r"from 0\.005"):
         fitted(Y, concentration=1e-6)
-
-
-EXPECTED = dict.fromkeys(
-    (
-        "check_clustering",
-        "check_positive_only_tag_during_fit",
-        "check_sample_weight_equivalence_on_dense_data",
-    ),
-    "the data are continuous, and consensus reads labels",
-)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([BCE(n_clusters=2, n_init=1)], expected_failed_checks=lambda model: EXPECTED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

@@ -8,7 +8,6 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
 from partita import EnsembleClustering
@@ -37,12 +36,6 @@ class Medoid(ConsensusEstimator):
 def make(**parameters):
     defaults = {"consensus": Medoid(), "n_members": 6, "member_clusters": 3, "random_state": 0}
     return EnsembleClustering(**(defaults | parameters))
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([EnsembleClustering(n_members=5)])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 def test_the_default_finds_clear_groups_by_itself(global_random_seed):

@@ -9,7 +9,6 @@ import pytest
 from scipy.cluster.hierarchy import is_valid_linkage
 from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
 from partita import EvidenceAccumulation
@@ -142,16 +141,3 @@ def test_faults_8_12_47():
         model = fit(Y)
         assert same_partition(model.labels_, y)
         assert np.all(model.confidence_ == 1)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [EvidenceAccumulation()],
-    expected_failed_checks=lambda model: {
-        "check_positive_only_tag_during_fit": "the data are continuous, and labels are codes",
-        "check_sample_weight_equivalence_on_dense_data": "the data are continuous, and labels are codes",
-        "check_clustering": "the data are continuous, and labels are codes",
-    },
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

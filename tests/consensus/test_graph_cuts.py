@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
 from partita.consensus import CSPA, HBGF, HGPA, LWEA, MCLA, BipartiteModularity
@@ -432,31 +431,3 @@ def test_message_without_the_extra(monkeypatch, ensemble):
             fitted(model, ensemble[1])
     with pytest.raises(ImportError, match=r'pip install "partita\[community\]"'):
         fitted(BipartiteModularity(), ensemble[1])
-
-
-EXPECTED = dict.fromkeys(
-    (
-        "check_clustering",
-        "check_positive_only_tag_during_fit",
-        "check_sample_weight_equivalence_on_dense_data",
-    ),
-    "the data are continuous, and consensus reads labels",
-)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([HBGF(n_init=1), LWEA()], expected_failed_checks=lambda model: EXPECTED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
-
-
-@needs_metis
-@needs_kahypar
-@needs_leiden
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [CSPA(balance=0.05), HGPA(balance=0.05), MCLA(balance=0.05), BipartiteModularity(n_init=1)],
-    expected_failed_checks=lambda model: EXPECTED,
-)
-def test_scikit_learn_check_with_the_extra(estimator, check):
-    check(estimator)

@@ -11,7 +11,6 @@ from scipy.cluster.hierarchy import fcluster, is_valid_linkage
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
 from partita import LACA
@@ -349,19 +348,6 @@ def test_rows_of_weight_zero_are_labelled_like_new_ones(planted):
     assert np.array_equal(model.labels_[w > 0], without.labels_)
     assert np.array_equal(model.labels_[w == 0], without.predict(Y[w == 0]))
     assert (model.leaves_[w == 0] == -1).all()
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [LACA()],
-    expected_failed_checks=lambda model: {
-        "check_positive_only_tag_during_fit": "the data are continuous, and labels are codes",
-        "check_sample_weight_equivalence_on_dense_data": "the data are continuous, and labels are codes",
-        "check_clustering": "the data are continuous, and labels are codes",
-    },
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 # ---- FAULTS --------------------------------------------------------------------------------------------------

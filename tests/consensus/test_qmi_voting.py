@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import load
 from partita.consensus import QMI, Voting
@@ -140,19 +139,3 @@ def test_references_that_do_not_fit(ensemble, global_random_seed):
             model.fit(Y)
     coarse = fitted(Voting(2, random_state=global_random_seed), Y)
     assert coarse.reference_ == -1 and coarse.n_clusters_ == 2
-
-
-EXPECTED = dict.fromkeys(
-    (
-        "check_clustering",
-        "check_positive_only_tag_during_fit",
-        "check_sample_weight_equivalence_on_dense_data",
-    ),
-    "the data are continuous, and consensus reads labels",
-)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([QMI(n_init=1), Voting()], expected_failed_checks=lambda model: EXPECTED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

@@ -9,7 +9,6 @@ from scipy import sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import make_moons
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import SpectralClustering, load
 from partita.datasets import load_benchmark
@@ -237,9 +236,3 @@ def test_saved_and_loaded(kind, tmp_path, global_random_seed):
 def test_what_cannot_be_is_refused(X, options, message):
     with pytest.raises(ValueError, match=message):
         SpectralClustering(**options).fit(X)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([SpectralClustering()])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

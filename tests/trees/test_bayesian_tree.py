@@ -9,16 +9,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import BayesianTree, load
 from partita.estimator import ModelFileError
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([BayesianTree(), BayesianTree("gaussian", max_exact=20)])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 def mixed_table(two_groups, two_answers):

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage, leaves_list
 from scipy.spatial.distance import pdist, squareform
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import Agglomerative, BisectingClusters, Diana, KMedoids, SpanningTreeSplits, load
 from partita.trees import lifetimes
@@ -20,19 +19,6 @@ import naive_trees
 
 TREES = [Agglomerative, Diana, BisectingClusters, SpanningTreeSplits]
 has_medoids = importlib.util.find_spec("kmedoids") is not None
-MODELS = [
-    Agglomerative(),
-    Diana(),
-    BisectingClusters(),
-    SpanningTreeSplits(),
-    *([KMedoids()] if has_medoids else []),
-]
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(MODELS)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 def random_pairs(seed, n=14):

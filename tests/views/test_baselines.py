@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import DecorrelatedKMeans, OrthogonalViews
 from partita.metrics import match_labelings
@@ -65,9 +64,3 @@ def test_numbers_that_do_not_fit(global_random_seed):
         DecorrelatedKMeans([2, 2, 2]).fit(X)
     with pytest.raises(ValueError, match="only 5 rows"):
         OrthogonalViews(6).fit(X)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([DecorrelatedKMeans(n_init=1), OrthogonalViews(n_init=1)])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import OverlappingViews, load
 from partita.datasets import make_planted_views
@@ -230,9 +229,3 @@ def test_faults_that_are_fine(global_random_seed):
     x = rng.normal(size=(30, 1))
     assert np.isfinite(small(np.column_stack([x, 2 * x, -x])).score_samples(X[:, :3])).all()
     assert small(rng.normal(size=(4, 12))).n_features_in_ == 12
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([OverlappingViews(**FEW)])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

@@ -1,7 +1,5 @@
 """Where searches over overlapping views start, and when they end."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -19,14 +17,14 @@ def test_every_start_finds_two_planted_views(init, global_random_seed):
     assert match_labelings(planted.view_labels, model.view_labels_).average > 0.9
 
 
-def test_a_search_keeps_to_half_of_the_time_limit(global_random_seed):
+def test_a_search_keeps_to_half_of_the_time_limit(clock, global_random_seed):
+    """Each look at the clock takes a second."""
     rng = np.random.default_rng(global_random_seed)
-    smooth = np.cumsum(rng.normal(size=(300, 60)), axis=1)  # pixels in a row: no end of views
-    began = time.perf_counter()
+    smooth = np.cumsum(rng.normal(size=(100, 40)), axis=1)  # pixels in a row: no end of views
+    clock.tick = 1.0
     model = OverlappingViews(
-        n_init=2, n_chains=1, n_draws=5, burn_in=2, time_limit=1.0, random_state=global_random_seed
+        n_init=2, n_chains=1, n_draws=5, burn_in=2, time_limit=20.0, random_state=global_random_seed
     ).fit(smooth)
-    assert time.perf_counter() - began < 60  # a step that began is ended
-    assert not model.converged_
+    assert not model.converged_ and model.n_iter_ < 7  # the chain, too, is cut short
     assert "ended early: time limit" in " ".join(note.message for note in model.fit_report_.notes)
     assert model.n_views_ >= 1
