@@ -22,15 +22,14 @@ GROWTH = 4  # the large case has so many times the objects of the small one
 
 
 def run(*, full: bool, repeats: int) -> dict:
-    n_turns = max(repeats, 5 if full else 3)
+    n_turns = max(repeats, 3)
     summary = {"import": imports("import partita", "pass", n_turns)}
     summary["import_mixture"] = imports("from partita import Mixture", "import sklearn.base", n_turns)
     for operation in (reading, purity, particle_filter, beam, large_report):
         summary[operation.__name__] = in_own_process(operation, n_turns=n_turns)
     for name, found in summary.items():
-        print(
-            f"   {name:16} {found['ours_s']:.3g} s beside {found['yardstick_s']:.3g} s: {found['ratio']:.2f}"
-        )
+        seconds = f"{found['ours_s']:.3g} s beside {found['yardstick_s']:.3g} s"
+        print(f"   {name:16} {seconds}: {found['ratio']:.2f}", flush=True)
     return {"repeats": n_turns, "summary": summary, "bars": {}}
 
 
@@ -89,7 +88,7 @@ def purity(n_turns: int) -> dict:
 
 
 def particle_filter(n_turns: int) -> dict:
-    """Two thousand objects and 50 particles, beside 500 objects."""
+    """A thousand objects and 50 particles, beside 250 objects."""
     from partita.engines.sequential import particles
     from partita.partitions import DirichletProcess
 
@@ -99,18 +98,18 @@ def particle_filter(n_turns: int) -> dict:
             particles.init([block.family], DirichletProcess(0.8), 50), [block], None
         )
 
-    return compared(case(2000), case(2000 // GROWTH), n_turns, times=GROWTH)
+    return compared(case(1000), case(1000 // GROWTH), n_turns, times=GROWTH)
 
 
 def beam(n_turns: int) -> dict:
-    """Beam search for two thousand objects, beside 500."""
+    """Beam search for 400 objects, beside 100."""
     from partita.engines.sequential.beam import beam_search
     from partita.partitions import DirichletProcess
 
     def case(n: int) -> Callable:
-        return lambda: beam_search([blobs(n)], DirichletProcess(0.8), width=100)
+        return lambda: beam_search([blobs(n)], DirichletProcess(0.8), width=20)
 
-    return compared(case(2000), case(2000 // GROWTH), n_turns, times=GROWTH)
+    return compared(case(400), case(400 // GROWTH), n_turns, times=GROWTH)
 
 
 def blobs(n: int):

@@ -73,9 +73,10 @@ def test_the_best_draw_is_the_one_of_least_expected_loss(random_posterior, globa
 
 @pytest.mark.parametrize("loss", ["vi", "binder", "nvi", "nid"])
 def test_a_planted_partition_is_found_by_every_loss(loss, noisy_copies, global_random_seed):
-    draws, z = noisy_copies(np.random.default_rng(global_random_seed), 200, 150, 6, 0.2)
+    # no object strays in more than three draws of ten
+    draws, z = noisy_copies(np.random.default_rng(global_random_seed), 200, 150, 6, 0.15)
     estimate = point_estimate(draws, loss, random_state=global_random_seed)
-    assert estimate.expected_loss <= expected_loss(z, draws, loss)
+    assert estimate.expected_loss <= expected_loss(z, draws, loss) + 1e-12
     assert adjusted_rand(estimate.labels, z) > 0.95  # the normalised losses leave a few strays alone
 
 
