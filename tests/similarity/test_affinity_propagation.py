@@ -69,16 +69,19 @@ def best_configuration(S):
     return best
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_net_similarity_of_tiny_data(seed, global_random_seed):
-    # messages find a strong local maximum: here at least 97% of the best, and never more than it
-    X = np.random.default_rng([global_random_seed, seed]).normal(size=(9, 2))
-    S = -dissimilarity(X, standardize=False)
-    np.fill_diagonal(S, -1.5)
-    model = AffinityPropagation("precomputed", preference=-1.5, random_state=global_random_seed).fit(S)
-    chosen = model.exemplars_[model.labels_]
-    assert model.net_similarity_ == pytest.approx(S[np.arange(9), chosen].sum())
-    assert best_configuration(S) * 1.03 <= model.net_similarity_ <= best_configuration(S) + 1e-12
+def test_net_similarity_of_tiny_data(global_random_seed):
+    """Messages find the best configuration of about nine tables in ten: half of twenty is missed once in 1e7 seeds."""
+    rng, n_best = np.random.default_rng(global_random_seed), 0
+    for _ in range(20):
+        S = -dissimilarity(rng.normal(size=(9, 2)), standardize=False)
+        np.fill_diagonal(S, -1.5)
+        model = AffinityPropagation("precomputed", preference=-1.5, random_state=global_random_seed).fit(S)
+        chosen = model.exemplars_[model.labels_]
+        assert model.net_similarity_ == pytest.approx(S[np.arange(9), chosen].sum())
+        best = best_configuration(S)
+        assert model.net_similarity_ <= best + 1e-12
+        n_best += model.net_similarity_ > best - 1e-9
+    assert n_best >= 10
 
 
 def test_sparse_with_all_edges_is_dense(global_random_seed):
