@@ -60,10 +60,10 @@ def two_groups(global_random_seed):
 
 @pytest.fixture
 def two_answers(global_random_seed):
-    """Two latent classes over eight items: 95% against 5%; 44 and 36 rows, as codes 0 and 1."""
+    """Two latent classes over six items: 95% against 5%; 44 and 36 rows, as codes 0 and 1."""
     rng = np.random.default_rng([global_random_seed, 2])
     z = np.repeat([0, 1], [44, 36])
-    return np.where(rng.random((80, 8)) < 0.95, z[:, None], 1 - z[:, None]), z
+    return np.where(rng.random((80, 6)) < 0.95, z[:, None], 1 - z[:, None]), z
 
 
 @pytest.fixture
