@@ -39,16 +39,16 @@ def test_table_of_the_paper(seed, global_random_seed):
     assert model.converged_
 
 
-def test_printed_posteriors_are_those_of_an_early_iteration(global_random_seed):
+def test_printed_posteriors_are_those_of_an_early_iteration():
     """Random starts: those that reach the best likelihood give the printed consensus, and some of them pass within
     0.01 of the printed figures in about the sixth iteration.
     """
     codes = np.array([np.unique(column, return_inverse=True)[1] for column in TABLE.T], dtype=np.int8).T
     blocks = [FAMILIES["categorical"].block(codes, range(4), np.ones(12), n_levels=[2, 2, 2, 2])]
     prior, nearest, reached = FiniteDirichlet(2.0, 2), [], 0
-    for seed in range(60):
+    for seed in range(60):  # fixed: the claim is that such starts exist
         uniform = blocks[0].family._replace(alpha=np.ones(4))
-        theta = draw(uniform, np.zeros((12, 2)), np.random.default_rng([global_random_seed, seed]))
+        theta = draw(uniform, np.zeros((12, 2)), np.random.default_rng(seed))
         start = collect(blocks, np.ones(12), Parameters(np.log([0.5, 0.5]), (theta,)))
         state = em.init(blocks, prior, start, maximum_likelihood=True)
         for iteration in range(100):
@@ -138,7 +138,7 @@ def test_names_and_order_do_not_matter(ensemble, global_random_seed):
 def test_perplexity_is_smoothed_by_half_a_count(ensemble, global_random_seed):
     _, Y = ensemble
     model = MixtureConsensus(3, random_state=global_random_seed).fit(Y[::2])
-    assert 1.0 < model.perplexity(Y[::2]) < model.perplexity(Y[1::2]) < 3.0
+    assert 1.0 < model.perplexity(Y[::2]) < 2.5 and 1.0 < model.perplexity(Y[1::2]) < 2.5  # a guess has 3
     # one cluster: the shares of the labels with half a count each
     flat = MixtureConsensus(1, random_state=global_random_seed).fit(Y)
     log_p = 0.0

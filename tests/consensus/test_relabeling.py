@@ -40,8 +40,8 @@ def test_votes_written_out():
 
 def test_the_medoid_is_the_member_most_agree_with(global_random_seed):
     rng = np.random.default_rng(global_random_seed)
-    z = rng.integers(3, size=100)
-    members = [np.where(rng.random(100) < p, rng.integers(3, size=100), z) for p in (0.5, 0.4, 0.02, 0.3)]
+    z = rng.integers(3, size=200)
+    members = [np.where(rng.random(200) < p, rng.integers(3, size=200), z) for p in (0.7, 0.6, 0.02, 0.2)]
     cells = laid_out(np.stack(members, axis=1))
     assert medoid(cells, np.arange(4)) == 2
     assert medoid(cells, np.array([0, 1, 3])) == 3
