@@ -1,4 +1,4 @@
-"""Which modules' examples are left out: those that need an extra that is not installed."""
+"""The option for the seeds of the tests, and the examples in docstrings that need an extra that is not installed."""
 
 from importlib.util import find_spec
 
@@ -8,6 +8,18 @@ NEEDS_GRAPH = [
     "consensus/graphs/mcla.py",
     "consensus/graphs/partitioner.py",
 ]
+
+
+def pytest_addoption(parser):
+    """Add the option that names the seeds of the tests."""
+    # here and not in tests/: pytest asks for options before it has seen the folders of the tests
+    parser.addoption(
+        "--tests-seed",
+        metavar="SEEDS",
+        help="value of the fixture global_random_seed: '7', '3,7', '0-9' or 'all' (0 to 99); "
+        "default: the environment variable PARTITA_TESTS_SEED, else 42",
+    )
+
 
 collect_ignore = []
 if find_spec("leidenalg") is None:

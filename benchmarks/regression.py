@@ -44,6 +44,15 @@ FIGURES = (
     Figure("engines", "views.CrossCat vb.speed", "CrossCat by VB: lace's CPU time over ours"),
     Figure("sweeps", "clusters_12.ratio_to_logs.median", "sweeps: time without the cache over ours"),
     Figure("sweeps", "clusters_12.ratio_to_c.median", "sweeps: time of the C program over ours"),
+    Figure("yardsticks", "import.ratio", "import partita: time of a bare interpreter over ours"),
+    Figure(
+        "yardsticks", "import_mixture.ratio", "import Mixture: time to import scikit-learn's base over ours"
+    ),
+    Figure("yardsticks", "reading.ratio", "reading codes: time of numpy's passes over ours"),
+    Figure("yardsticks", "purity.ratio", "dendrogram purity: linear growth over ours"),
+    Figure("yardsticks", "particle_filter.ratio", "particle filter: linear growth over ours"),
+    Figure("yardsticks", "beam.ratio", "beam search: linear growth over ours"),
+    Figure("yardsticks", "large_report.ratio", "report of a million objects: linear growth over ours"),
     Figure("right_k", "ten_in_2d.partita.ari.median", "planted mixtures: ARI", ratio=False),
     Figure("consensus", "all.methods.Consensus.ari", "consensus: ARI to the classes", False, True),
     Figure(

@@ -92,11 +92,11 @@ def _worst(seconds: dict[str, dict]) -> dict[str, float]:
 
 
 def _imports(repeats: int) -> dict[str, dict[str, dict[str, float]]]:
-    bare = [_seconds("pass") for _ in range(repeats)]
+    bare = [seconds_of("pass") for _ in range(repeats)]
     out = {}
     for name, statement in IMPORTS.items():
-        _seconds(statement)  # files into the disk cache
-        found = [_seconds(statement) for _ in range(repeats)]
+        seconds_of(statement)  # files into the disk cache
+        found = [seconds_of(statement) for _ in range(repeats)]
         out[name] = {
             key: spread([one[key] - statistics.median(b[key] for b in bare) for one in found], 3)
             for key in ("wall_s", "cpu_s")
@@ -104,7 +104,8 @@ def _imports(repeats: int) -> dict[str, dict[str, dict[str, float]]]:
     return out
 
 
-def _seconds(statement: str) -> dict[str, float]:
+def seconds_of(statement: str) -> dict[str, float]:
+    """Wall and CPU seconds of an interpreter that executes one statement."""
     env = {**os.environ, **dict.fromkeys(THREADS, "1")}
     wall, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", statement], cwd=ROOT, env=env, check=True)

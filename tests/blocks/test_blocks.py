@@ -34,8 +34,8 @@ def test_planted_blocks_of_yes_and_no(blocks, planted, same_partition):
 
 
 @pytest.mark.parametrize("square", ["directed", "undirected"])
-def test_planted_square_relation(blocks, square, same_partition):
-    rng = np.random.default_rng(1)
+def test_planted_square_relation(blocks, square, same_partition, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1, 2], 6)
     p = np.array([[0.9, 0.1, 0.1], [0.9, 0.1, 0.9], [0.1, 0.1, 0.9]])  # the columns alone would not do
     if square == "undirected":
@@ -50,9 +50,9 @@ def test_planted_square_relation(blocks, square, same_partition):
     assert model.predict(X[:3]).shape == (3,)
 
 
-def test_several_relations_share_one_partition(blocks, same_partition):
+def test_several_relations_share_one_partition(blocks, same_partition, global_random_seed):
     """Each relation alone tells two of three groups apart; parameters are its own."""
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1, 2], 6)
     first, second = np.where(z == 0, 0, 1), np.where(z == 2, 1, 0)
     P = np.array([[0.9, 0.1], [0.1, 0.9]])
@@ -71,10 +71,10 @@ def test_several_relations_share_one_partition(blocks, same_partition):
         model.predict_cells(relation=2)
 
 
-def test_measurements_keep_their_unit(blocks, planted, same_partition):
+def test_measurements_keep_their_unit(blocks, planted, same_partition, global_random_seed):
     X, rows, _ = planted
     pattern = (X.mean(axis=0) > 0.7) | ((X.mean(axis=0) > 0.3) & (rows[:, None] == 0))
-    Y = 1e9 + 40.0 * pattern + np.random.default_rng(0).normal(size=X.shape)
+    Y = 1e9 + 40.0 * pattern + np.random.default_rng(global_random_seed).normal(size=X.shape)
     Y[0, 0] = np.nan
     model = blocks().fit(Y)
     assert model.family_name_ == "gaussian"
@@ -102,14 +102,20 @@ def test_text_and_levels(blocks, planted, same_partition):
 
 
 @pytest.mark.parametrize("family", ["poisson", "exponential"])
-def test_other_families(family):
-    rng = np.random.default_rng(0)
+def test_other_families(family, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     rate = np.kron([[2.0, 60.0], [60.0, 2.0]], np.ones((4, 3)))
     X = (rng.poisson(rate) if family == "poisson" else rng.exponential(rate) + 1e-9).astype(float)
     X[0, 0] = np.nan
     with interpreted():
         model = RelationalBlocks(
-            family, partition="map", n_chains=1, n_draws=10, burn_in=15, n_moves=2, random_state=0
+            family,
+            partition="map",
+            n_chains=1,
+            n_draws=10,
+            burn_in=15,
+            n_moves=2,
+            random_state=global_random_seed,
         ).fit(X)
         assert model.n_row_clusters_ == 2
         assert 0.3 < model.predict_cells()[0] < 8.0
@@ -141,7 +147,7 @@ def exact_probability_of_one(X, i, j, family, prior):
     return float(np.exp(log_p[1] - logsumexp(log_p)))
 
 
-def test_link_prediction_is_exact():
+def test_link_prediction_is_exact(global_random_seed):
     """The predictive of a missing cell against enumeration, within five standard errors of its own draws."""
     X = np.array([[1, 1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]])
     family, prior = Bernoulli.default(1, a=0.5, b=0.5), DirichletProcess(1.0)
@@ -150,7 +156,9 @@ def test_link_prediction_is_exact():
     Y = X.astype(float)
     Y[0, 1] = np.nan
     options = {"concentration": 1.0, "learn_hyper": False, "n_moves": 2, "burn_in": 20}
-    model = RelationalBlocks(n_chains=20, n_draws=100, thin=2, random_state=3, **options).fit(Y)
+    model = RelationalBlocks(
+        n_chains=20, n_draws=100, thin=2, random_state=global_random_seed + 3, **options
+    ).fit(Y)
     # all draws, not only those kept: recompute the predictive of each
     found = []
     for r, c in zip(model.row_trace_.labels, model.column_trace_.labels, strict=True):

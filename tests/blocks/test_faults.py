@@ -163,9 +163,9 @@ def test_row_28_and_29_names(tiny, planted):
 
 
 @pytest.mark.parametrize("scale, offset", [(1e200, 0.0), (1e-200, 0.0), (1.0, 1e9)])
-def test_row_30_units(tiny, scale, offset, quiet):
+def test_row_30_units(tiny, scale, offset, quiet, global_random_seed):
     X = np.kron([[1.0, 8.0], [8.0, 1.0]], np.ones((4, 3)))
-    X = X + np.random.default_rng(0).normal(size=X.shape).round(3)
+    X = X + np.random.default_rng(global_random_seed).normal(size=X.shape).round(3)
     with quiet():
         expected, model = tiny().fit(X), tiny().fit(X * scale + offset)
     assert np.array_equal(model.row_trace_.labels, expected.row_trace_.labels)
@@ -203,10 +203,16 @@ def test_row_46_memory(tiny, planted, monkeypatch):
         tiny().fit(planted[0])
 
 
-def test_row_51_random_states(tiny, planted):
+def test_row_51_random_states(tiny, planted, global_random_seed):
     X, _, _ = planted
     before = np.random.get_state()[1].copy()
-    for state in (None, 3, np.random.RandomState(0), np.random.default_rng(0), np.random.SeedSequence(1)):
+    for state in (
+        None,
+        3,
+        np.random.RandomState(0),
+        np.random.default_rng(global_random_seed),
+        np.random.SeedSequence(1),
+    ):
         tiny(random_state=state).fit(X)
     assert np.array_equal(np.random.get_state()[1], before)
     with pytest.raises(ValueError, match="random_state is -1"):

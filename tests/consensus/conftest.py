@@ -33,9 +33,9 @@ def first_labels():
 
 
 @pytest.fixture
-def ensemble():
+def ensemble(global_random_seed):
     """Three planted groups seen by six members, 10% of the labels redrawn, 10% missing."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1, 2], [40, 30, 20])
     Y = np.repeat(z[:, None], 6, axis=1)
     Y = np.where(rng.random(Y.shape) < 0.1, rng.integers(3, size=Y.shape), Y)

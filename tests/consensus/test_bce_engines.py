@@ -108,9 +108,9 @@ def test_log_joint_of_a_chain_is_the_product_of_two_urns(exact):
         assert gibbs.log_joint(chain_at(states[j])) == pytest.approx(log_joint[j], abs=1e-10)
 
 
-def test_a_chain_visits_states_as_often_as_they_are_probable(exact):
+def test_a_chain_visits_states_as_often_as_they_are_probable(exact, global_random_seed):
     states, log_joint = exact
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(global_random_seed)
     chain = chain_at(states[0])
     n_draws, thin = 20_000, 2
     visited = np.empty(n_draws, dtype=int)
@@ -176,11 +176,11 @@ def climb(laid, K=2, alpha=None, n_steps=300, learn=False, seed=0, smoothing=ETA
 
 
 @pytest.mark.parametrize("powers", [None, [1, 2, 1]])
-def test_bound_rises_and_stays_below_the_evidence(powers):
+def test_bound_rises_and_stays_below_the_evidence(powers, global_random_seed):
     log_joint = enumerated(repeats=powers)[1]
     finals = []
     for seed in range(5):
-        bounds = climb(laid_out(powers=powers), alpha=ALPHA, seed=seed)[1]
+        bounds = climb(laid_out(powers=powers), alpha=ALPHA, seed=global_random_seed + seed)[1]
         assert np.diff(bounds).min() > -1e-10
         finals.append(bounds[-1])
     assert max(finals) <= evidence(log_joint)
@@ -188,16 +188,18 @@ def test_bound_rises_and_stays_below_the_evidence(powers):
     assert max(finals) >= log_joint.max()
 
 
-def test_bound_is_the_evidence_where_nothing_is_hidden():
+def test_bound_is_the_evidence_where_nothing_is_hidden(global_random_seed):
     """One cluster: the factors are exact."""
     log_joint = enumerated(alpha=np.array([0.9]))[1]
-    assert climb(laid_out(), K=1)[1][-1] == pytest.approx(evidence(log_joint), abs=1e-10)
+    assert climb(laid_out(), K=1, seed=global_random_seed)[1][-1] == pytest.approx(
+        evidence(log_joint), abs=1e-10
+    )
 
 
-def test_bound_is_the_textbook_sum_of_expectations():
+def test_bound_is_the_textbook_sum_of_expectations(global_random_seed):
     """At any q: prior and likelihood terms minus the entropies, written out cell by cell."""
     laid = laid_out(weights=[1, 3, 2], powers=[1, 0.5, 2])
-    state = vb.init(laid, ALPHA, ETA, np.random.default_rng(1))
+    state = vb.init(laid, ALPHA, ETA, np.random.default_rng(global_random_seed))
     for _ in range(2):
         before = state.log_theta.copy(), vb.exp_expected_log(state.table, laid.starts)
         state = vb.step(state, laid, ETA, learn_alpha=False)
@@ -229,9 +231,9 @@ def minus_kl(posterior, prior, expected_log):
 
 
 @pytest.fixture
-def mixed():
+def mixed(global_random_seed):
     """Sixty objects, every third of them half in one group and half in the other."""
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(global_random_seed)
     theta = np.repeat([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]], 20, axis=0)
     z = (rng.random((60, 30)) > theta[:, :1]).astype(int)
     codes = np.where(rng.random((60, 30)) < 0.9, z, 1 - z)
@@ -240,12 +242,12 @@ def mixed():
 
 
 @pytest.mark.parametrize("learn", [True, "symmetric"])
-def test_bound_rises_while_the_concentration_is_learned(mixed, learn):
+def test_bound_rises_while_the_concentration_is_learned(mixed, learn, global_random_seed):
     codes, theta = mixed
     laid = laid_out(codes, np.full(30, 2))
-    state, bounds = climb(laid, learn=learn)
+    state, bounds = climb(laid, learn=learn, seed=global_random_seed)
     assert np.diff(bounds).min() > -1e-9
-    assert bounds[-1] > climb(laid, alpha=np.full(2, 30.0))[1][-1] + 1.0
+    assert bounds[-1] > climb(laid, alpha=np.full(2, 30.0), seed=global_random_seed)[1][-1] + 1.0
     if learn == "symmetric":
         assert state.alpha[0] == state.alpha[1]
     found = label_layout.fold_in(laid, state.alpha, vb.exp_expected_log(state.table, laid.starts))
@@ -257,16 +259,16 @@ def test_bound_rises_while_the_concentration_is_learned(mixed, learn):
 @pytest.mark.parametrize(
     ("learn", "rtol"), [(False, 1e-10), (True, 1e-5)]
 )  # Newton stops where it is good enough
-def test_weights_are_repeated_rows(mixed, learn, rtol):
+def test_weights_are_repeated_rows(mixed, learn, rtol, global_random_seed):
     codes, _ = mixed
-    w = np.random.default_rng(0).integers(0, 4, size=60)
-    table = np.random.default_rng(1).random((60, 2))
+    w = np.random.default_rng([global_random_seed, 0]).integers(0, 4, size=60)
+    table = np.random.default_rng([global_random_seed, 1]).random((60, 2))
     out = []
     for laid in (
         laid_out(codes, np.full(30, 2), weights=w),
         laid_out(np.repeat(codes, w, axis=0), np.full(30, 2)),
     ):
-        state = vb.init(laid, np.ones(2), ETA, np.random.default_rng(0), table)
+        state = vb.init(laid, np.ones(2), ETA, np.random.default_rng([global_random_seed, 0]), table)
         for _ in range(20):
             state = vb.step(state, laid, ETA, learn_alpha=learn)
         out.append(state)
@@ -275,16 +277,18 @@ def test_weights_are_repeated_rows(mixed, learn, rtol):
     assert out[0].objective == pytest.approx(out[1].objective, rel=rtol)
 
 
-def test_members_that_say_nothing_are_left_out():
+def test_members_that_say_nothing_are_left_out(global_random_seed):
     codes = np.column_stack([Y, np.zeros(3, int)])
     silent = laid_out(codes, np.append(N_LEVELS, 1))
     assert (silent.positions[:, 3] == -1).all()
-    assert climb(silent, alpha=ALPHA)[1][-1] == pytest.approx(climb(laid_out(), alpha=ALPHA)[1][-1], abs=1e-9)
+    assert climb(silent, alpha=ALPHA, seed=global_random_seed)[1][-1] == pytest.approx(
+        climb(laid_out(), alpha=ALPHA, seed=global_random_seed)[1][-1], abs=1e-9
+    )
     assert (laid_out(powers=[1, 0, 1]).positions[:, 1] == -1).all()
 
 
-def test_folding_in_is_the_fixed_point_of_the_update():
-    rng = np.random.default_rng(6)
+def test_folding_in_is_the_fixed_point_of_the_update(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     B = rng.random((7, 2))
     powers = np.array([1.0, 0.5, 2.0])
     found = label_layout.fold_in(laid_out(powers=powers), ALPHA, B)
@@ -299,8 +303,8 @@ def rows_of(n_levels):
     return np.array(list(itertools.product(*[range(J) for J in n_levels])))
 
 
-def test_probability_of_rows_sums_to_one_and_is_close_to_the_integral():
-    rng = np.random.default_rng(2)
+def test_probability_of_rows_sums_to_one_and_is_close_to_the_integral(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     beta = np.concatenate([rng.dirichlet(np.full(J, 0.5), size=2).T for J in N_LEVELS])
     every = rows_of(N_LEVELS)
     found = np.exp(label_layout.log_predictive_rows(laid_out(every), ALPHA, beta))
@@ -328,7 +332,7 @@ def integral(row, beta):
     return out
 
 
-def test_concentration_of_a_chain_has_its_posterior():
+def test_concentration_of_a_chain_has_its_posterior(global_random_seed):
     """Against a grid: two clusters, counts held fixed."""
     counts = np.array([[3.0, 1.0, 4.0], [4.0, 1.0, 3.0], [0.0, 0.0, 8.0]])
     grid = np.exp(np.linspace(np.log(concentration.MIN_ALPHA), np.log(60.0), 160))
@@ -340,7 +344,7 @@ def test_concentration_of_a_chain_has_its_posterior():
     )
     p = np.exp(log_p - log_p.max())
     p = p.sum(axis=1) / p.sum()  # of log alpha_0
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     alpha, draws = np.ones(2), []
     for _ in range(4000):
         alpha = concentration.walk_alpha(alpha, counts, rng)
@@ -357,8 +361,8 @@ def test_log_gamma_and_digamma_are_those_of_scipy():
         np.testing.assert_allclose(log_gamma_and_digamma(x), (gammaln(x), digamma(x)), rtol=1e-13, atol=1e-13)
 
 
-def test_newton_finds_the_maximum_and_keeps_to_its_range():
-    rng = np.random.default_rng(4)
+def test_newton_finds_the_maximum_and_keeps_to_its_range(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     for true in ([0.3, 4.0, 1.0], [0.05, 0.05, 0.05], [80.0, 20.0, 300.0]):
         mean_log = np.log(np.maximum(rng.dirichlet(true, size=20_000), 1e-300)).mean(axis=0)
         for start in (0.01, 1.0, 500.0):

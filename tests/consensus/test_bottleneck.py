@@ -58,9 +58,9 @@ def label_matrix(seed, n=14, M=4, J=3, holes=0.0, whole=True):
 
 
 @pytest.mark.parametrize(("holes", "whole"), [(0.0, True), (0.3, True), (0.3, False), (0.8, True)])
-def test_the_tree_is_that_of_a_naive_implementation(holes, whole):
+def test_the_tree_is_that_of_a_naive_implementation(holes, whole, global_random_seed):
     for seed in range(4):
-        codes, weights, J, v = label_matrix(seed, holes=holes, whole=whole)
+        codes, weights, J, v = label_matrix(global_random_seed + seed, holes=holes, whole=whole)
         tree = grow_tree(codes, weights, J, v)
         partitions, losses = naive_tree(codes, weights, J, v)
         np.testing.assert_allclose(tree.loss, losses, rtol=1e-9, atol=1e-9)
@@ -69,8 +69,8 @@ def test_the_tree_is_that_of_a_naive_implementation(holes, whole):
             assert (np.unique(found, return_inverse=True)[1] == np.unique(z, return_inverse=True)[1]).all()
 
 
-def test_the_loss_is_the_drop_of_mutual_information():
-    codes, weights, J, _ = label_matrix(3)
+def test_the_loss_is_the_drop_of_mutual_information(global_random_seed):
+    codes, weights, J, _ = label_matrix(global_random_seed + 3)
     tree = grow_tree(codes, weights, J, np.ones(4))
     n = weights.sum()
 
@@ -89,8 +89,8 @@ def test_the_loss_is_the_drop_of_mutual_information():
 
 
 @pytest.mark.parametrize("holes", [0.0, 0.3])
-def test_the_curve_is_that_of_all_pairs(holes):
-    codes, weights, J, v = label_matrix(5, n=12, holes=holes)
+def test_the_curve_is_that_of_all_pairs(holes, global_random_seed):
+    codes, weights, J, v = label_matrix(global_random_seed + 5, n=12, holes=holes)
     tree = grow_tree(codes, weights, J, v)
     curve = cut_curve(tree, codes, weights, J, v, 6)
     rows = np.repeat(np.arange(len(codes)), weights.astype(int))
@@ -133,16 +133,16 @@ def naive_margin(z, Y, v):
     return out / seen.sum(axis=0)
 
 
-def test_information_of_pairs_lies_between_nothing_and_everything():
-    rng = np.random.default_rng(0)
+def test_information_of_pairs_lies_between_nothing_and_everything(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     together, inside, joined = np.sort(rng.integers(0, 50, (200, 3)), axis=1).T
     values = pair_information(together, inside, joined, 120.0)
     assert (values >= 0).all() and (values <= np.log(2) + 1e-12).all()
 
 
-def test_resampled_cuts_are_wide_where_evidence_is_thin():
-    rng = np.random.default_rng(1)
-    codes, weights, J, _ = label_matrix(7, n=60, M=6, J=3)
+def test_resampled_cuts_are_wide_where_evidence_is_thin(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    codes, weights, J, _ = label_matrix(global_random_seed + 7, n=60, M=6, J=3)
     ones = np.ones(6)
     curve = cut_curve(grow_tree(codes, weights, J, ones), codes, weights, J, ones, 10)
     thin, thick = (resampled_cuts(curve, w, rng, 2000) for w in (1.0, 1e6))
@@ -150,8 +150,8 @@ def test_resampled_cuts_are_wide_where_evidence_is_thin():
     assert thin.max() < 1.0 and thin.sum() == pytest.approx(1.0)
 
 
-def test_a_sample_keeps_the_shares():
-    rng = np.random.default_rng(0)
+def test_a_sample_keeps_the_shares(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     weights = rng.integers(1, 100, 5000).astype(float)
     counts = sample_signatures(weights, 500, rng)
     assert 0 < (counts > 0).sum() <= 500 and (counts == np.floor(counts)).all()
@@ -160,8 +160,8 @@ def test_a_sample_keeps_the_shares():
     np.testing.assert_allclose(got, np.bincount(groups, weights) / weights.sum(), atol=2 / counts.sum())
 
 
-def test_one_pass_is_the_tempered_formula():
-    codes, weights, J, v = label_matrix(2, n=20, holes=0.2)
+def test_one_pass_is_the_tempered_formula(global_random_seed):
+    codes, weights, J, v = label_matrix(global_random_seed + 2, n=20, holes=0.2)
     z = np.arange(len(codes)) % 3
     found = temper(z, np.arange(len(codes)), codes, weights, J, v, 1.7, max_passes=1)
     offsets = np.concatenate([[0], np.cumsum(J)])
@@ -189,8 +189,8 @@ def test_one_pass_is_the_tempered_formula():
     np.testing.assert_allclose(found.counts[level], (weights * (codes[:, 1] == 2)) @ R, atol=1e-10)
 
 
-def test_agreement_is_the_mean_share_of_votes_with_the_others():
-    codes, weights, J, v = label_matrix(4, n=15, holes=0.2)
+def test_agreement_is_the_mean_share_of_votes_with_the_others(global_random_seed):
+    codes, weights, J, v = label_matrix(global_random_seed + 4, n=15, holes=0.2)
     z = np.arange(len(codes)) % 2
     rows = np.repeat(np.arange(len(codes)), weights.astype(int))
     Y, full = codes[rows], z[rows]

@@ -25,9 +25,9 @@ def planted(seed, n=120, groups=4, members=8, redrawn=0.1, holes=0.0):
 
 
 @pytest.fixture(scope="module")
-def fitted():
-    z, Y = planted(0, holes=0.2)
-    return z, Y, Consensus(random_state=0).fit(Y)
+def fitted(global_random_seed):
+    z, Y = planted(global_random_seed, holes=0.2)
+    return z, Y, Consensus(random_state=global_random_seed).fit(Y)
 
 
 # ---- what it finds ------------------------------------------------------------------------------------------
@@ -46,57 +46,57 @@ def test_planted_groups_come_back_with_holes(fitted):
     assert (np.diff(np.bincount(model.labels_)) <= 0).all()
 
 
-def test_members_that_repeat_each_other_are_worth_few():
-    z, Y = planted(1, members=3, redrawn=0.25)
-    model = Consensus(random_state=0).fit(np.repeat(Y, 10, axis=1))
+def test_members_that_repeat_each_other_are_worth_few(global_random_seed):
+    z, Y = planted(global_random_seed + 1, members=3, redrawn=0.25)
+    model = Consensus(random_state=global_random_seed).fit(np.repeat(Y, 10, axis=1))
     assert model.independent_members_ < 4.5
 
 
-def test_the_number_of_clusters_may_be_given():
-    z, Y = planted(2)
+def test_the_number_of_clusters_may_be_given(global_random_seed):
+    z, Y = planted(global_random_seed + 2)
     for K in (1, 2, 4, 9):
-        model = Consensus(K, random_state=0).fit(Y)
+        model = Consensus(K, random_state=global_random_seed).fit(Y)
         assert model.n_clusters_ == K and len(np.unique(model.labels_)) == K
         assert "no_consensus" not in model.fit_report_
     with pytest.raises(ValueError, match="only 2 objects differ"):
         Consensus(3).fit([[0, 0], [1, 1], [1, 1]])
 
 
-def test_members_are_weighed_by_what_they_share():
-    rng = np.random.default_rng(0)
-    z, Y = planted(3)
+def test_members_are_weighed_by_what_they_share(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    z, Y = planted(global_random_seed + 3)
     Y = np.column_stack([Y, np.zeros(120, int), np.arange(120), rng.permutation(Y[:, 0])])
-    model = Consensus(random_state=0).fit(Y)
+    model = Consensus(random_state=global_random_seed).fit(Y)
     assert model.n_clusters_ == 4
     assert model.member_weights_[:8].min() > 0.3 and model.member_weights_[8:].max() < 0.03
     report = str(model.fit_report_)
     assert "'x8'" in report and "'x9'" in report and model.fit_report_["poor_members"].columns == ("x10",)
-    given = Consensus(random_state=0).fit(Y[:, :8], member_weight=[2, 1, 1, 1, 1, 1, 1, 0])
+    given = Consensus(random_state=global_random_seed).fit(Y[:, :8], member_weight=[2, 1, 1, 1, 1, 1, 1, 0])
     assert given.member_weights_[7] == 0 and given.member_weights_[0] > 1.5 * given.member_weights_[1]
 
 
-def test_a_chance_result_is_said_to_be_one():
+def test_a_chance_result_is_said_to_be_one(global_random_seed):
     """Pure noise: no consensus. Sized: each fit has a chance of at most 1/10 by exchangeability of the shuffles."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     for _ in range(3):
         with pytest.warns(DataWarning, match="no consensus"):
-            model = Consensus(random_state=0).fit(rng.integers(0, 4, (150, 12)))
+            model = Consensus(random_state=global_random_seed).fit(rng.integers(0, 4, (150, 12)))
         assert model.n_clusters_ == 1 and model.n_clusters_posterior_ == {1: 1.0}
         assert "no_consensus" in model.fit_report_ and (model.labels_ == 0).all()
         assert model.predict_proba(rng.integers(0, 4, (5, 12))).shape == (5, 1)
         assert 0.0 <= model.coclustering(0, 1) <= 1.0
 
 
-def test_a_copy_of_one_member_is_no_consensus():
+def test_a_copy_of_one_member_is_no_consensus(global_random_seed):
     """Few members of noise: the best cut is one of them. Sized: a chance of 1/10 a fit, so 5 of 12 once in 200 runs."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(global_random_seed)
     found = [Consensus(random_state=s).fit(rng.integers(0, 2, (60, 3))).n_clusters_ for s in range(12)]
     assert sum(K > 1 for K in found) < 5
 
 
-def test_weak_agreement_is_not_noise():
-    z, Y = planted(4, n=300, groups=3, members=15, redrawn=0.6)
-    assert Consensus(random_state=0).fit(Y).n_clusters_ > 1
+def test_weak_agreement_is_not_noise(global_random_seed):
+    z, Y = planted(global_random_seed + 4, n=300, groups=3, members=15, redrawn=0.6)
+    assert Consensus(random_state=global_random_seed).fit(Y).n_clusters_ > 1
 
 
 # ---- laws ---------------------------------------------------------------------------------------------------
@@ -106,53 +106,53 @@ def same_partition(a, b):
     return adjusted_rand_score(a, b) == 1.0
 
 
-def test_order_of_rows_and_names_of_labels_do_not_matter(fitted):
+def test_order_of_rows_and_names_of_labels_do_not_matter(fitted, global_random_seed):
     z, Y, model = fitted
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(global_random_seed)
     order = rng.permutation(len(Y))
-    shuffled = Consensus(random_state=0).fit(Y[order])
+    shuffled = Consensus(random_state=global_random_seed).fit(Y[order])
     assert same_partition(shuffled.labels_, model.labels_[order])
     np.testing.assert_allclose(shuffled.confidence_, model.confidence_[order], atol=1e-6)
     names = np.array(["d", "a", "c", "b"], dtype=object)
     renamed = np.where(Y < 0, None, names[Y])
-    assert same_partition(Consensus(random_state=0).fit(renamed).labels_, model.labels_)
+    assert same_partition(Consensus(random_state=global_random_seed).fit(renamed).labels_, model.labels_)
 
 
-def test_a_weight_is_so_many_rows():
-    z, Y = planted(6, n=80, holes=0.1)
-    w = np.random.default_rng(0).integers(0, 4, 80)
+def test_a_weight_is_so_many_rows(global_random_seed):
+    z, Y = planted(global_random_seed + 6, n=80, holes=0.1)
+    w = np.random.default_rng(global_random_seed).integers(0, 4, 80)
     rows = np.repeat(np.arange(80), w)
-    weighted = Consensus(random_state=0).fit(Y, sample_weight=w)
-    repeated = Consensus(random_state=0).fit(Y[rows])
+    weighted = Consensus(random_state=global_random_seed).fit(Y, sample_weight=w)
+    repeated = Consensus(random_state=global_random_seed).fit(Y[rows])
     assert (weighted.labels_[rows] == repeated.labels_).all()
     np.testing.assert_allclose(weighted.confidence_[rows], repeated.confidence_, atol=1e-9)
     assert weighted.independent_members_ == pytest.approx(repeated.independent_members_)
-    scaled = Consensus(random_state=0).fit(Y, sample_weight=np.full(80, 1e-3))
-    assert same_partition(scaled.labels_, Consensus(random_state=0).fit(Y).labels_)
+    scaled = Consensus(random_state=global_random_seed).fit(Y, sample_weight=np.full(80, 1e-3))
+    assert same_partition(scaled.labels_, Consensus(random_state=global_random_seed).fit(Y).labels_)
 
 
-def test_a_sample_of_rows_finds_what_all_rows_do(monkeypatch):
-    z, Y = planted(7, n=900, groups=3, members=10)
+def test_a_sample_of_rows_finds_what_all_rows_do(monkeypatch, global_random_seed):
+    z, Y = planted(global_random_seed + 7, n=900, groups=3, members=10)
     monkeypatch.setattr(pipeline.pick_leaves, "__defaults__", (150,))
-    model = Consensus(random_state=0).fit(Y)
+    model = Consensus(random_state=global_random_seed).fit(Y)
     assert model.n_clusters_ == 3 and adjusted_rand_score(z, model.labels_) > 0.98
-    again = Consensus(random_state=0).fit(Y[::-1])
+    again = Consensus(random_state=global_random_seed).fit(Y[::-1])
     assert (again.labels_[::-1] == model.labels_).all()  # the sample follows the labels, not the order
 
 
 # ---- pairs --------------------------------------------------------------------------------------------------
 
 
-def test_pair_probabilities_as_operator_pairs_and_matrix(fitted):
+def test_pair_probabilities_as_operator_pairs_and_matrix(fitted, global_random_seed):
     z, Y, model = fitted
     dense = model.coclustering().dense()
     i, j = np.triu_indices(len(Y))
     np.testing.assert_allclose(dense[i, j], model.coclustering(i, j), atol=1e-12)
     np.testing.assert_allclose(dense, dense.T, atol=1e-12)
     assert dense.min() >= 0 and dense.max() <= 1 + 1e-12
-    full = planted(8)[1]  # without holes a product is that of the matrix
-    operator = Consensus(random_state=0).fit(full).coclustering()
-    v = np.random.default_rng(0).normal(size=(len(full), 2))
+    full = planted(global_random_seed + 8)[1]  # without holes a product is that of the matrix
+    operator = Consensus(random_state=global_random_seed).fit(full).coclustering()
+    v = np.random.default_rng(global_random_seed).normal(size=(len(full), 2))
     np.testing.assert_allclose(operator @ v, operator.dense() @ v, atol=1e-9)
     with pytest.raises(ValueError, match="both i and j"):
         model.coclustering(0)
@@ -160,11 +160,11 @@ def test_pair_probabilities_as_operator_pairs_and_matrix(fitted):
         model.coclustering(0, 120)
 
 
-def test_pairs_are_calibrated_on_planted_groups():
+def test_pairs_are_calibrated_on_planted_groups(global_random_seed):
     """Expected calibration error below 0.05: 5 and 10 equal groups, 20 members, 10% of the labels redrawn."""
     for groups in (5, 10):
-        z, Y = planted(9, n=200, groups=groups, members=20)
-        model = Consensus(random_state=0).fit(Y)
+        z, Y = planted(global_random_seed + 9, n=200, groups=groups, members=20)
+        model = Consensus(random_state=global_random_seed).fit(Y)
         i, j = np.triu_indices(200, 1)
         p, same = model.coclustering(i, j), z[i] == z[j]
         bins = np.minimum((10 * p).astype(int), 9)
@@ -174,9 +174,9 @@ def test_pairs_are_calibrated_on_planted_groups():
         assert model.n_clusters_ == groups and sum(gaps) < 0.05
 
 
-def test_all_pairs_of_many_objects_are_refused_before_anything_is_allocated():
+def test_all_pairs_of_many_objects_are_refused_before_anything_is_allocated(global_random_seed):
     Y = np.tile([[0, 0], [0, 1], [1, 1]], (200_000, 1))
-    model = Consensus(random_state=0).fit(Y)
+    model = Consensus(random_state=global_random_seed).fit(Y)
     with pytest.raises(MemoryError, match=r"600,000 objects.*P\.pairs"):
         model.coclustering().dense()
 
@@ -184,14 +184,14 @@ def test_all_pairs_of_many_objects_are_refused_before_anything_is_allocated():
 # ---- inputs -------------------------------------------------------------------------------------------------
 
 
-def test_one_labeling_is_returned_as_it_is():
+def test_one_labeling_is_returned_as_it_is(global_random_seed):
     labels = np.array(["a", "b", "b", "c", "b", "a"], dtype=object)[:, None]
     model = Consensus().fit(labels)
     assert same_partition(model.labels_, labels[:, 0]) and model.n_clusters_ == 3
     assert model.summary_.startswith("one labeling") and "one_labeling" in model.fit_report_
     assert np.isnan(model.confidence_).all()
     assert (model.predict(labels) == model.labels_).all()
-    assert Consensus(2, random_state=0).fit(labels).n_clusters_ == 2
+    assert Consensus(2, random_state=global_random_seed).fit(labels).n_clusters_ == 2
 
 
 def test_identical_members_are_one_clustering():
@@ -211,53 +211,53 @@ def test_no_members_are_an_error():
         Consensus().fit(np.empty((5, 0)))
 
 
-def test_minus_one_follows_the_policy_and_other_negatives_are_refused():
-    z, Y = planted(10, holes=0.1)
-    assert "missing" in Consensus(random_state=0).fit(Y).fit_report_
+def test_minus_one_follows_the_policy_and_other_negatives_are_refused(global_random_seed):
+    z, Y = planted(global_random_seed + 10, holes=0.1)
+    assert "missing" in Consensus(random_state=global_random_seed).fit(Y).fit_report_
     for noise in ("cluster", "singletons"):
-        model = Consensus(noise=noise, random_state=0).fit(Y)
+        model = Consensus(noise=noise, random_state=global_random_seed).fit(Y)
         assert adjusted_rand_score(z, model.labels_) > 0.9 and "noise" in model.fit_report_
     with pytest.raises(ValueError, match="-7"):
         Consensus().fit(np.where(Y == 2, -7, Y))
 
 
-def test_members_that_saw_different_objects():
-    z, Y = planted(11, n=160, members=10)
+def test_members_that_saw_different_objects(global_random_seed):
+    z, Y = planted(global_random_seed + 11, n=160, members=10)
     Y[:80, ::2] = -1
     Y[80:, 1::4] = -1
-    model = Consensus(random_state=0).fit(Y)
+    model = Consensus(random_state=global_random_seed).fit(Y)
     assert adjusted_rand_score(z, model.labels_) > 0.9
 
 
-def test_members_that_never_saw_the_same_objects():
+def test_members_that_never_saw_the_same_objects(global_random_seed):
     """Nothing links the two halves: they stay apart, and nothing fails."""
-    z, Y = planted(12, n=80, members=6)
+    z, Y = planted(global_random_seed + 12, n=80, members=6)
     Y[:40, :3] = -1
     Y[40:, 3:] = -1
-    model = Consensus(random_state=0).fit(Y)
+    model = Consensus(random_state=global_random_seed).fit(Y)
     assert np.isfinite(model.confidence_).all() and model.n_clusters_ >= 2
 
 
-def test_soft_members_count_once():
-    z, Y = planted(13, members=4)
+def test_soft_members_count_once(global_random_seed):
+    z, Y = planted(global_random_seed + 13, members=4)
     members = [Y[:, 0], Y[:, 1], np.eye(4)[Y[:, 2]] * 0.8 + 0.05, np.eye(4)[Y[:, 3]]]
-    model = Consensus(random_state=0).fit(members)
+    model = Consensus(random_state=global_random_seed).fit(members)
     assert model.member_weights_.shape == (4,) and model.independent_members_ <= 4.0 + 1e-9
     assert adjusted_rand_score(z, model.labels_) > 0.8
 
 
-def test_rows_without_a_label_get_one_afterwards():
-    z, Y = planted(14)
+def test_rows_without_a_label_get_one_afterwards(global_random_seed):
+    z, Y = planted(global_random_seed + 14)
     Y[0] = -1
-    model = Consensus(random_state=0).fit(Y)
+    model = Consensus(random_state=global_random_seed).fit(Y)
     assert model.labels_.shape == (120,) and model.labels_[0] == 0
     assert model.coclustering(0, 1) >= 0.0
 
 
-def test_silent_members_alone_do_not_fail():
-    assert Consensus(random_state=0).fit(np.zeros((6, 3), int)).n_clusters_ == 1
+def test_silent_members_alone_do_not_fail(global_random_seed):
+    assert Consensus(random_state=global_random_seed).fit(np.zeros((6, 3), int)).n_clusters_ == 1
     mixed = np.column_stack([np.zeros(6, int), np.arange(6)])
-    assert Consensus(random_state=0).fit(mixed).n_clusters_ >= 1
+    assert Consensus(random_state=global_random_seed).fit(mixed).n_clusters_ >= 1
 
 
 # ---- storage ------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
 from partita import EnsembleClustering
@@ -39,25 +38,26 @@ def make(**parameters):
     return EnsembleClustering(**(defaults | parameters))
 
 
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([EnsembleClustering(n_members=5)])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
-
-
-def test_the_default_finds_clear_groups_by_itself():
-    model = EnsembleClustering(random_state=0).fit(PLANTED.X)
+def test_the_default_finds_clear_groups_by_itself(global_random_seed):
+    model = EnsembleClustering(random_state=global_random_seed).fit(PLANTED.X)
     assert model.n_clusters_ == 3 and adjusted_rand(PLANTED.labels, model.labels_) > 0.97
     assert type(model.consensus_) is partita.Consensus
     assert model.label_matrix_.shape == (150, 20)
     assert model.confidence_.shape == (150,)
-    told = EnsembleClustering(n_clusters=2, random_state=0).fit(PLANTED.X)
+    told = EnsembleClustering(n_clusters=2, random_state=global_random_seed).fit(PLANTED.X)
     assert told.n_clusters_ == 2
 
 
-def test_members_are_those_of_generate():
-    model = make(rows="bootstrap", space="subspace").fit(PLANTED.X)
-    Y = generate(PLANTED.X, n_members=6, n_clusters=3, rows="bootstrap", space="subspace", random_state=0)
+def test_members_are_those_of_generate(global_random_seed):
+    model = make(rows="bootstrap", space="subspace", random_state=global_random_seed).fit(PLANTED.X)
+    Y = generate(
+        PLANTED.X,
+        n_members=6,
+        n_clusters=3,
+        rows="bootstrap",
+        space="subspace",
+        random_state=global_random_seed,
+    )
     seen = (Y >= 0).any(axis=1)
     np.testing.assert_array_equal(model.label_matrix_[seen], Y[seen])
 
@@ -71,10 +71,10 @@ def test_the_answer_does_not_depend_on_jobs():
 @pytest.mark.parametrize(
     "base", ["kmeans", "minibatch_kmeans", "ward", "gmm", "spectral", KMeans(3, n_init=1)]
 )
-def test_new_rows_go_where_the_old_ones_are(base):
+def test_new_rows_go_where_the_old_ones_are(base, global_random_seed):
     model = make(base=base, n_members=3).fit(PLANTED.X)
     np.testing.assert_array_equal(model.predict(PLANTED.X), model.labels_)
-    near = PLANTED.X + 0.01 * np.random.default_rng(0).normal(size=PLANTED.X.shape)
+    near = PLANTED.X + 0.01 * np.random.default_rng(global_random_seed).normal(size=PLANTED.X.shape)
     assert adjusted_rand(model.labels_, model.predict(near)) > 0.97
     proba = model.predict_proba(near)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
@@ -82,10 +82,10 @@ def test_new_rows_go_where_the_old_ones_are(base):
 
 
 @pytest.mark.filterwarnings("error")
-def test_holes_of_our_own_making_are_no_news_and_notes_of_the_consensus_are():
+def test_holes_of_our_own_making_are_no_news_and_notes_of_the_consensus_are(global_random_seed):
     assert "missing_code" not in make(rows="bootstrap").fit(PLANTED.X).fit_report_
-    noise = np.random.default_rng(0).normal(size=(40, 3))
-    model = EnsembleClustering(n_members=1, random_state=0).fit(noise)
+    noise = np.random.default_rng(global_random_seed).normal(size=(40, 3))
+    model = EnsembleClustering(n_members=1, random_state=global_random_seed).fit(noise)
     assert "one_labeling" in model.fit_report_
 
 
@@ -106,8 +106,10 @@ def test_mixed_columns_with_holes_in_a_data_frame():
 
 
 @pytest.mark.parametrize("base", ["kmeans", ["ward", "gmm"], "spectral"])
-def test_saved_and_loaded(tmp_path, base):
-    model = EnsembleClustering(base, n_members=4, space="subspace", random_state=0).fit(PLANTED.X)
+def test_saved_and_loaded(tmp_path, base, global_random_seed):
+    model = EnsembleClustering(base, n_members=4, space="subspace", random_state=global_random_seed).fit(
+        PLANTED.X
+    )
     model.save(tmp_path / "model.npz")
     again = partita.load(tmp_path / "model.npz")
     np.testing.assert_array_equal(again.labels_, model.labels_)
@@ -116,8 +118,10 @@ def test_saved_and_loaded(tmp_path, base):
     np.testing.assert_array_equal(again.label_matrix_, model.label_matrix_)
 
 
-def test_a_users_clusterer_cannot_be_saved_but_pickled(tmp_path):
-    model = EnsembleClustering(KMeans(3, n_init=1), n_members=2, random_state=0).fit(PLANTED.X)
+def test_a_users_clusterer_cannot_be_saved_but_pickled(tmp_path, global_random_seed):
+    model = EnsembleClustering(KMeans(3, n_init=1), n_members=2, random_state=global_random_seed).fit(
+        PLANTED.X
+    )
     with pytest.raises(ValueError, match="KMeans, which cannot be written to a file"):
         model.save(tmp_path / "model.npz")
     again = pickle.loads(pickle.dumps(model))

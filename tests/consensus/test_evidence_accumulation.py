@@ -9,7 +9,6 @@ import pytest
 from scipy.cluster.hierarchy import is_valid_linkage
 from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
 from benchmarks.data import load_benchmark
@@ -52,7 +51,7 @@ def assert_equals_naive(Y, link, member_weight=None):
 
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("name", ["iris", "glass", "iris with holes"])
-def test_equals_the_naive_one_on_real_ensembles(name, link):
+def test_equals_the_naive_one_on_real_ensembles(name, link, global_random_seed):
     if name.startswith("iris"):
         X = load_iris().data
     else:
@@ -62,14 +61,14 @@ def test_equals_the_naive_one_on_real_ensembles(name, link):
             pytest.skip(str(absent))
     Y = subspace_kmeans(X, 20, seed=1)
     if name.endswith("holes"):
-        Y = np.where(np.random.default_rng(2).random(Y.shape) < 0.3, -1, Y)
+        Y = np.where(np.random.default_rng(global_random_seed).random(Y.shape) < 0.3, -1, Y)
     assert_equals_naive(Y, link)
 
 
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("seed", range(8))
-def test_equals_the_naive_one_on_small_ensembles_full_of_ties(seed, link):
-    rng = np.random.default_rng(seed)
+def test_equals_the_naive_one_on_small_ensembles_full_of_ties(seed, link, global_random_seed):
+    rng = np.random.default_rng([global_random_seed, seed])
     Y = np.where(rng.random((30, 4)) < 0.4, rng.integers(3, size=(30, 4)), rng.integers(3, size=(30, 1)))
     assert_equals_naive(Y, link)
     holes = np.where(rng.random(Y.shape) < 0.25, -1, Y)
@@ -80,16 +79,16 @@ def test_equals_the_naive_one_on_small_ensembles_full_of_ties(seed, link):
 
 
 @pytest.fixture
-def planted():
-    rng = np.random.default_rng(3)
+def planted(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1, 2], [60, 40, 30])
     return z, np.where(rng.random((130, 9)) < 0.15, rng.integers(3, size=(130, 9)), z[:, None])
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_weights_are_copies_and_row_order_does_not_matter(planted, link):
+def test_weights_are_copies_and_row_order_does_not_matter(planted, link, global_random_seed):
     _, Y = planted
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     w = rng.integers(0, 4, size=len(Y))
     rows = rng.permutation(np.repeat(np.arange(len(Y)), w))
     for K in (None, 4):
@@ -120,11 +119,14 @@ def test_finds_planted_groups(planted, tmp_path):
         EvidenceAccumulation(n_clusters=5).fit([[0, 0], [1, 1], [1, 1]])
 
 
-def test_a_sample_of_rows_gives_nearly_the_exact_answer():
-    rng = np.random.default_rng(0)
+def test_a_sample_of_rows_gives_nearly_the_exact_answer(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     z = rng.integers(5, size=1500)
     Y = np.where(rng.random((1500, 10)) < 0.25, rng.integers(6, size=(1500, 10)), z[:, None])
-    exact, reduced = fit(Y, n_clusters=5), fit(Y, n_clusters=5, max_exact=400, random_state=0)
+    exact, reduced = (
+        fit(Y, n_clusters=5),
+        fit(Y, n_clusters=5, max_exact=400, random_state=global_random_seed),
+    )
     assert "reduced" in reduced.fit_report_
     ari = adjusted_rand_score(exact.labels_, reduced.labels_)
     print(f"ARI of the reduced run to the exact one: {ari:.3f}")
@@ -139,16 +141,3 @@ def test_faults_8_12_47():
         model = fit(Y)
         assert same_partition(model.labels_, y)
         assert np.all(model.confidence_ == 1)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [EvidenceAccumulation()],
-    expected_failed_checks=lambda model: {
-        "check_positive_only_tag_during_fit": "the data are continuous, and labels are codes",
-        "check_sample_weight_equivalence_on_dense_data": "the data are continuous, and labels are codes",
-        "check_clustering": "the data are continuous, and labels are codes",
-    },
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
 from partita.consensus import CSPA, HBGF, HGPA, LWEA, MCLA, BipartiteModularity
@@ -91,8 +90,8 @@ def iris_ensemble(holes, seed=0):
 
 
 @pytest.mark.parametrize("holes", [False, True])
-def test_coassociation_graph_is_that_of_the_objects(holes):
-    Y, power = tiny(holes), np.array([1.0, 2.0, 0.5, 1.0])
+def test_coassociation_graph_is_that_of_the_objects(holes, global_random_seed):
+    Y, power = tiny(holes, seed=global_random_seed), np.array([1.0, 2.0, 0.5, 1.0])
     C = naive.naive_coassociation(Y, power)
     np.testing.assert_allclose(
         coassociation_graph(Y, levels(Y), np.ones(len(Y)), power).toarray(), C, atol=1e-12
@@ -107,8 +106,8 @@ def test_coassociation_graph_is_that_of_the_objects(holes):
     )
 
 
-def test_nearest_rows_are_kept():
-    Y = np.random.default_rng(0).integers(3, size=(60, 8))
+def test_nearest_rows_are_kept(global_random_seed):
+    Y = np.random.default_rng(global_random_seed).integers(3, size=(60, 8))
     whole = coassociation_graph(Y, levels(Y), np.ones(60), np.ones(8)).toarray()
     some = coassociation_graph(Y, levels(Y), np.ones(60), np.ones(8), 5).toarray()
     assert np.array_equal(some, some.T) and np.array_equal(some[some > 0], whole[some > 0])
@@ -118,16 +117,16 @@ def test_nearest_rows_are_kept():
 
 
 @needs_metis
-def test_too_many_pairs_are_refused_before_they_are_made():
-    Y = np.random.default_rng(0).integers(9, size=(12000, 6))
+def test_too_many_pairs_are_refused_before_they_are_made(global_random_seed):
+    Y = np.random.default_rng(global_random_seed).integers(9, size=(12000, 6))
     with pytest.raises(MemoryError, match="smaller n_neighbors"):
         CSPA(3, n_neighbors=None, max_exact=20000).fit(Y)
 
 
 @needs_metis
-def test_cspa_finds_the_best_even_cut_of_a_tiny_graph():
+def test_cspa_finds_the_best_even_cut_of_a_tiny_graph(global_random_seed):
     for seed in range(5):
-        Y = tiny(holes=False, seed=seed)
+        Y = tiny(holes=False, seed=global_random_seed + seed)
         distinct = signatures(Y)
         graph = coassociation_graph(distinct.rows, levels(Y), np.ones(len(distinct.rows)), np.ones(4))
         n = len(distinct.rows)
@@ -140,9 +139,9 @@ def test_cspa_finds_the_best_even_cut_of_a_tiny_graph():
 
 
 @needs_kahypar
-def test_hgpa_finds_the_best_even_cut_of_a_tiny_hypergraph():
+def test_hgpa_finds_the_best_even_cut_of_a_tiny_hypergraph(global_random_seed):
     for seed in range(5):
-        Y = tiny(holes=True, seed=seed)
+        Y = tiny(holes=True, seed=global_random_seed + seed)
         clusters = [cluster for cluster in naive.clusters_of(Y) if len(cluster) > 1]
         best = min(naive.broken(clusters, labels) for labels in naive.even_bipartitions(10, 5))
         edges = [np.array(sorted(cluster)) for cluster in clusters]
@@ -152,8 +151,8 @@ def test_hgpa_finds_the_best_even_cut_of_a_tiny_hypergraph():
         assert max(np.bincount(parts)) <= 5 and found <= best + 1
 
 
-def test_jaccard_graph_is_that_of_the_clusters():
-    Y = iris_ensemble(True)
+def test_jaccard_graph_is_that_of_the_clusters(global_random_seed):
+    Y = iris_ensemble(True, seed=global_random_seed)
     distinct = signatures(Y)
     graph = jaccard_graph(distinct.rows, levels(Y), distinct.weights, np.ones(levels(Y).sum()))
     np.testing.assert_allclose(graph.toarray(), naive.naive_jaccard(naive.clusters_of(Y)), atol=1e-12)
@@ -161,9 +160,9 @@ def test_jaccard_graph_is_that_of_the_clusters():
 
 @needs_metis
 @pytest.mark.parametrize("holes", [False, True])
-def test_mcla_is_the_mean_of_its_clusters(holes):
-    Y = iris_ensemble(holes)
-    model = fitted(MCLA(3, random_state=0), Y)
+def test_mcla_is_the_mean_of_its_clusters(holes, global_random_seed):
+    Y = iris_ensemble(holes, seed=global_random_seed)
+    model = fitted(MCLA(3, random_state=global_random_seed), Y)
     assert model.meta_clusters_.shape == (3, levels(Y).sum())
     assert (model.meta_clusters_.sum(axis=0) == 1).all()
     groups = [np.flatnonzero(row) for row in model.meta_clusters_]
@@ -178,8 +177,12 @@ def test_mcla_is_the_mean_of_its_clusters(holes):
 
 
 @pytest.mark.parametrize("repeated", [False, True])
-def test_hbgf_has_the_eigenvectors_of_the_whole_graph(repeated):
-    Y = iris_ensemble(True, seed=1)[:60] if repeated else tiny(holes=False)
+def test_hbgf_has_the_eigenvectors_of_the_whole_graph(repeated, global_random_seed):
+    Y = (
+        iris_ensemble(True, seed=global_random_seed + 1)[:60]
+        if repeated
+        else tiny(holes=False, seed=global_random_seed)
+    )
     Y = np.column_stack([canonical(column, missing=-1) for column in Y.T])
     distinct = signatures(Y)
     found = spectral_embedding(distinct.rows, levels(Y), distinct.weights, np.ones(Y.shape[1]), 3)
@@ -189,12 +192,12 @@ def test_hbgf_has_the_eigenvectors_of_the_whole_graph(repeated):
 
 
 @pytest.mark.parametrize("holes", [False, True])
-def test_lwea_is_average_link_on_the_weighted_coassociation(holes):
+def test_lwea_is_average_link_on_the_weighted_coassociation(holes, global_random_seed):
     """Every merge is one of the best there are at its turn (ties are real here: many rows share the same clusters)."""
     Y = subspace_kmeans(load_iris().data, 8, seed=1)[::2]
     Y = np.column_stack([canonical(column) for column in Y.T])
     if holes:
-        Y = np.where(np.random.default_rng(0).random(Y.shape) < 0.15, -1, Y)
+        Y = np.where(np.random.default_rng(global_random_seed).random(Y.shape) < 0.15, -1, Y)
     agreed, seen, weights = naive.naive_locally_weighted(Y, 0.4)
     model = fitted(LWEA(3), Y)
     np.testing.assert_allclose(model.cluster_weights_, weights, atol=1e-12)
@@ -222,9 +225,9 @@ def test_lwea_is_average_link_on_the_weighted_coassociation(holes):
 
 
 @needs_leiden
-def test_modularity_is_the_highest_of_a_tiny_graph():
+def test_modularity_is_the_highest_of_a_tiny_graph(global_random_seed):
     for seed in range(4):
-        Y = tiny(holes=True, n=4, seed=seed)[:, :2]
+        Y = tiny(holes=True, n=4, seed=global_random_seed + seed)[:, :2]
         A = one_hot(Y).matrix.toarray()
         A = A[A.sum(axis=1) > 0][:, A.sum(axis=0) > 0]
         edges, N = csr_array(A), len(A)
@@ -237,8 +240,8 @@ def test_modularity_is_the_highest_of_a_tiny_graph():
 
 
 @needs_leiden
-def test_no_single_move_raises_the_modularity():
-    rng = np.random.default_rng(0)
+def test_no_single_move_raises_the_modularity(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     Y = np.column_stack(
         [rng.integers(-1, n, size=60) for n in (2, 3, 4, 6, 8, 8)]
     )  # no structure: every term counts
@@ -258,10 +261,10 @@ def test_members_that_never_met_leave_the_entropy():
     np.testing.assert_allclose(found, [2 / 3, 0, 0, 0])
 
 
-def test_pooled_links_are_those_of_the_pairs():
-    Y, power = tiny(holes=True), np.array([1.0, 2.0, 0.5, 1.0])
+def test_pooled_links_are_those_of_the_pairs(global_random_seed):
+    Y, power = tiny(holes=True, seed=global_random_seed), np.array([1.0, 2.0, 0.5, 1.0])
     z, n_levels = np.arange(10) % 3, levels(Y)
-    gains = np.random.default_rng(0).random(n_levels.sum())
+    gains = np.random.default_rng(global_random_seed).random(n_levels.sum())
     offsets = np.cumsum(n_levels) - n_levels
     found = pooled_links(Y, Y, np.ones(10), z, n_levels, gains, power)
     for i, k in product(range(10), range(3)):
@@ -270,8 +273,8 @@ def test_pooled_links_are_those_of_the_pairs():
         assert found[i, k] == pytest.approx(agreed / max(sum(power[m] for _, m in met), 1e-300))
 
 
-def test_mean_nmi_is_that_of_other_programs():
-    Y = iris_ensemble(True)
+def test_mean_nmi_is_that_of_other_programs(global_random_seed):
+    Y = iris_ensemble(True, seed=global_random_seed)
     z = np.arange(150) % 3
     expected = [normalized_mutual_info_score(z[y >= 0], y[y >= 0], average_method="geometric") for y in Y.T]
     found = mean_nmi(z, Y, levels(Y), np.ones(150), np.ones(10))
@@ -291,11 +294,13 @@ def unbalanced(seed, N=1000, M=20):
 
 
 @needs_metis
-def test_automatic_balance_on_unbalanced_groups():
+def test_automatic_balance_on_unbalanced_groups(global_random_seed):
     gains = []
     for seed in range(4):
-        z, Y = unbalanced(seed)
-        even, auto = (CSPA(7, balance=balance, random_state=0).fit(Y) for balance in (0.05, "auto"))
+        z, Y = unbalanced(global_random_seed + seed)
+        even, auto = (
+            CSPA(7, balance=balance, random_state=global_random_seed).fit(Y) for balance in (0.05, "auto")
+        )
         aris = [adjusted_rand_score(z, model.labels_) for model in (even, auto)]
         print(f"CSPA, sizes 1% to 40%: ARI {aris[0]:.3f} even, {aris[1]:.3f} auto ({auto.imbalance_:.2f})")
         assert even.imbalance_ < 0.07 and auto.mean_nmi_ > even.mean_nmi_
@@ -304,11 +309,11 @@ def test_automatic_balance_on_unbalanced_groups():
 
 
 @needs_metis
-def test_a_sample_of_rows_gives_nearly_the_exact_answer():
-    rng = np.random.default_rng(0)
+def test_a_sample_of_rows_gives_nearly_the_exact_answer(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     z = rng.integers(5, size=1500)
     Y = np.where(rng.random((1500, 10)) < 0.25, rng.integers(6, size=(1500, 10)), z[:, None])
-    exact, reduced = (CSPA(5, max_exact=n, random_state=0).fit(Y) for n in (10000, 300))
+    exact, reduced = (CSPA(5, max_exact=n, random_state=global_random_seed).fit(Y) for n in (10000, 300))
     assert "reduced" in reduced.fit_report_ and "reduced" not in exact.fit_report_
     ari = adjusted_rand_score(exact.labels_, reduced.labels_)
     print(f"CSPA: ARI of the reduced run to the exact one {ari:.3f}")
@@ -317,20 +322,27 @@ def test_a_sample_of_rows_gives_nearly_the_exact_answer():
 
 
 @needs_metis
-def test_metis_does_not_complain(capfd):
-    rng = np.random.default_rng(0)
+def test_metis_does_not_complain(capfd, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     for n, K in ((12, 5), (40, 9), (200, 12)):
         Y = rng.integers(4, size=(n, 5))
-        for model in (CSPA(K, random_state=0), MCLA(K, random_state=0), HBGF(K, cut="metis", random_state=0)):
+        for model in (
+            CSPA(K, random_state=global_random_seed),
+            MCLA(K, random_state=global_random_seed),
+            HBGF(K, cut="metis", random_state=global_random_seed),
+        ):
             fitted(model, Y)
     assert "***" not in capfd.readouterr().out
 
 
 @needs_metis
 @needs_kahypar
-def test_paper_balance_is_kept():
-    Y = iris_ensemble(False)
-    for model in (CSPA(3, balance=0.05, random_state=0), HGPA(3, balance=0.05, random_state=0)):
+def test_paper_balance_is_kept(global_random_seed):
+    Y = iris_ensemble(False, seed=global_random_seed)
+    for model in (
+        CSPA(3, balance=0.05, random_state=global_random_seed),
+        HGPA(3, balance=0.05, random_state=global_random_seed),
+    ):
         model.fit(np.column_stack([Y, np.arange(150) % 75]))  # rows that tell nearly all objects apart
         print(type(model).__name__, np.bincount(model.labels_), model.imbalance_)
         assert model.imbalance_ <= 0.05 + 2 / 50
@@ -352,9 +364,9 @@ def test_finds_planted_groups_and_their_agreement(make, ensemble):
     np.testing.assert_allclose(model.predict_proba(Y).sum(axis=1), 1.0)
 
 
-def test_weights_are_repeated_rows_in_any_order(make, ensemble):
+def test_weights_are_repeated_rows_in_any_order(make, ensemble, global_random_seed):
     Y = ensemble[1]
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(global_random_seed)
     w = rng.integers(0, 3, size=len(Y))
     rows = rng.permutation(np.repeat(np.arange(len(Y)), w))
     weighted, repeated = fitted(make(), Y, sample_weight=w), fitted(make(), Y[rows])
@@ -421,31 +433,3 @@ def test_message_without_the_extra(monkeypatch, ensemble):
             fitted(model, ensemble[1])
     with pytest.raises(ImportError, match=r'pip install "partita\[community\]"'):
         fitted(BipartiteModularity(), ensemble[1])
-
-
-EXPECTED = dict.fromkeys(
-    (
-        "check_clustering",
-        "check_positive_only_tag_during_fit",
-        "check_sample_weight_equivalence_on_dense_data",
-    ),
-    "the data are continuous, and consensus reads labels",
-)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([HBGF(2, n_init=1), LWEA()], expected_failed_checks=lambda model: EXPECTED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
-
-
-@needs_metis
-@needs_kahypar
-@needs_leiden
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [CSPA(2, balance=0.05), HGPA(2, balance=0.05), MCLA(2, balance=0.05), BipartiteModularity(n_init=1)],
-    expected_failed_checks=lambda model: EXPECTED,
-)
-def test_scikit_learn_check_with_the_extra(estimator, check):
-    check(estimator)

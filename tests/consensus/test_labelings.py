@@ -20,11 +20,11 @@ Y = np.array([[0, 1, 2], [0, 1, -1], [1, 0, 2], [1, 1, 0], [0, 0, 0]])
 
 
 @pytest.fixture
-def fit(first_labels):
+def fit(first_labels, global_random_seed):
     def fit(X, quiet=True, noise="missing", **weights):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore" if quiet else "error", DataWarning)
-            return first_labels(noise=noise, random_state=0).fit(X, **weights)
+            return first_labels(noise=noise, random_state=global_random_seed).fit(X, **weights)
 
     return fit
 
@@ -217,8 +217,8 @@ def test_one_row(fit):
 # ---- soft members --------------------------------------------------------------------------------------------
 
 
-def test_draws_match_memberships_to_within_one():
-    rng = np.random.default_rng(0)
+def test_draws_match_memberships_to_within_one(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     P = rng.dirichlet([0.5] * 4, size=500)
     P[3] = np.nan
     drawn = draw_labels(P, rng)

@@ -54,9 +54,9 @@ def distinct_rows(seed, holes):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("holes", [0.0, 0.3])
 @pytest.mark.parametrize("pooled", [False, True])
-def test_the_chain_makes_the_merges_of_the_greedy_algorithm(seed, holes, pooled):
+def test_the_chain_makes_the_merges_of_the_greedy_algorithm(seed, holes, pooled, global_random_seed):
     # whole numbers: sums are exact, so that ties (there are many) are ties in both
-    Y, sizes, rng = distinct_rows(seed, holes)
+    Y, sizes, rng = distinct_rows(global_random_seed + seed, holes)
     same, different = rng.integers(0, 3, size=5).astype(float), -rng.integers(0, 3, size=5).astype(float)
     seen = np.ones(5) if pooled else None
     if pooled:
@@ -71,8 +71,8 @@ def test_the_chain_makes_the_merges_of_the_greedy_algorithm(seed, holes, pooled)
     assert linkage[-1, 3] == len(Y)
 
 
-def test_compiled_and_interpreted_agree():
-    Y, sizes, _ = distinct_rows(0, 0.3)
+def test_compiled_and_interpreted_agree(global_random_seed):
+    Y, sizes, _ = distinct_rows(global_random_seed, 0.3)
     leaves = label_leaves(Y, np.full(5, 3), sizes)
     link = pair_link(leaves, np.ones(5), -np.ones(5))
     compiled = agglomerate(leaves, link)
@@ -92,8 +92,8 @@ def test_the_pool_is_tidied_when_it_is_full():
     assert np.array_equal(agglomerate(leaves, link).children, wanted.children)
 
 
-def test_cuts_are_nested_and_have_their_number():
-    Y, sizes, _ = distinct_rows(1, 0.0)
+def test_cuts_are_nested_and_have_their_number(global_random_seed):
+    Y, sizes, _ = distinct_rows(global_random_seed + 1, 0.0)
     leaves = label_leaves(Y, np.full(5, 3), sizes)
     tree = agglomerate(leaves, pair_link(leaves, np.ones(5), np.zeros(5)))
     finer = cut(tree, len(Y))

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -26,16 +25,12 @@ CONSENSUS = np.repeat([0, 1], 6)
 BEST = -29.9917
 
 
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", partita.estimator.DataWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore::partita.estimator.DataWarning")
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_table_of_the_paper(seed):
-    model = MixtureConsensus(2, random_state=seed, tol=1e-10).fit(TABLE)
+def test_table_of_the_paper(seed, global_random_seed):
+    model = MixtureConsensus(2, random_state=global_random_seed + seed, tol=1e-10).fit(TABLE)
     assert model.log_likelihood_ == pytest.approx(BEST, abs=1e-4)
     assert adjusted_rand(model.labels_, CONSENSUS) == 1.0
     found = model.predict_proba(TABLE)[:, model.labels_[0]]
@@ -51,7 +46,7 @@ def test_printed_posteriors_are_those_of_an_early_iteration():
     codes = np.array([np.unique(column, return_inverse=True)[1] for column in TABLE.T], dtype=np.int8).T
     blocks = [FAMILIES["categorical"].block(codes, range(4), np.ones(12), n_levels=[2, 2, 2, 2])]
     prior, nearest, reached = FiniteDirichlet(2.0, 2), [], 0
-    for seed in range(60):
+    for seed in range(60):  # fixed: the claim is that such starts exist
         uniform = blocks[0].family._replace(alpha=np.ones(4))
         theta = draw(uniform, np.zeros((12, 2)), np.random.default_rng(seed))
         start = collect(blocks, np.ones(12), Parameters(np.log([0.5, 0.5]), (theta,)))
@@ -68,18 +63,18 @@ def test_printed_posteriors_are_those_of_an_early_iteration():
     assert min(nearest) < 0.01
 
 
-def test_stopping_on_stable_assignments(ensemble):
+def test_stopping_on_stable_assignments(ensemble, global_random_seed):
     z, Y = ensemble
-    quick = MixtureConsensus(3, stop="assignments", random_state=0).fit(Y)
-    slow = MixtureConsensus(3, random_state=0).fit(Y)
+    quick = MixtureConsensus(3, stop="assignments", random_state=global_random_seed).fit(Y)
+    slow = MixtureConsensus(3, random_state=global_random_seed).fit(Y)
     assert quick.converged_ and quick.n_iter_ < slow.n_iter_
     assert adjusted_rand(quick.labels_, slow.labels_) > 0.95
     assert adjusted_rand(slow.labels_, z) > 0.95
 
 
-def test_likelihood_rises_and_is_that_of_the_formula(ensemble):
+def test_likelihood_rises_and_is_that_of_the_formula(ensemble, global_random_seed):
     _, Y = ensemble
-    model = MixtureConsensus(3, random_state=0).fit(Y)
+    model = MixtureConsensus(3, random_state=global_random_seed).fit(Y)
     assert np.all(np.diff(model.objective_trace_) > -1e-9)
     # the model itself, written out: shares and label probabilities of each cluster
     theta, offsets = np.exp(model._theta), model._family[1]
@@ -93,55 +88,59 @@ def test_likelihood_rises_and_is_that_of_the_formula(ensemble):
 
 
 @pytest.mark.parametrize("criterion", ["bic", "mdl", "icl"])
-def test_number_of_clusters_is_chosen(ensemble, criterion):
+def test_number_of_clusters_is_chosen(ensemble, criterion, global_random_seed):
     z, Y = ensemble
-    model = MixtureConsensus(max_clusters=8, criterion=criterion, random_state=0).fit(Y)
+    model = MixtureConsensus(max_clusters=8, criterion=criterion, random_state=global_random_seed).fit(Y)
     assert model.n_clusters_ == 3
     assert min(model.n_clusters_scores_, key=model.n_clusters_scores_.get) == 3
     assert adjusted_rand(model.labels_, z) > 0.95
-    fixed = MixtureConsensus(3, criterion=criterion, random_state=0).fit(Y)
+    fixed = MixtureConsensus(3, criterion=criterion, random_state=global_random_seed).fit(Y)
     assert fixed.n_clusters_scores_[3] == pytest.approx(model.n_clusters_scores_[3], abs=1e-3)
     if criterion == "bic":
         expected = -2 * fixed.log_likelihood_ + fixed.n_parameters_ * math.log(len(Y))
         assert fixed.n_clusters_scores_[3] == pytest.approx(expected)
 
 
-def test_a_row_of_weight_two_is_two_rows(ensemble):
+def test_a_row_of_weight_two_is_two_rows(ensemble, global_random_seed):
     _, Y = ensemble
-    w = np.random.default_rng(1).integers(0, 3, size=len(Y))
-    weighted = MixtureConsensus(3, random_state=0).fit(Y, sample_weight=w)
-    repeated = MixtureConsensus(3, random_state=0).fit(np.repeat(Y, w, axis=0))
+    w = np.random.default_rng(global_random_seed).integers(0, 3, size=len(Y))
+    weighted = MixtureConsensus(3, random_state=global_random_seed).fit(Y, sample_weight=w)
+    repeated = MixtureConsensus(3, random_state=global_random_seed).fit(np.repeat(Y, w, axis=0))
     assert weighted.log_likelihood_ == pytest.approx(repeated.log_likelihood_, abs=1e-4)
     assert np.array_equal(np.repeat(weighted.labels_, w), repeated.labels_)
-    fractions = MixtureConsensus(3, random_state=0).fit(Y, sample_weight=0.1 * w)
+    fractions = MixtureConsensus(3, random_state=global_random_seed).fit(Y, sample_weight=0.1 * w)
     assert np.array_equal(fractions.labels_, weighted.labels_)
 
 
-def test_a_member_of_weight_two_is_two_members(ensemble):
+def test_a_member_of_weight_two_is_two_members(ensemble, global_random_seed):
     """Under maximum likelihood a copy of a member says just what a power of two says."""
     _, Y = ensemble
-    weighted = MixtureConsensus(3, random_state=0, tol=1e-10).fit(Y, member_weight=[2, 1, 1, 1, 1, 1])
-    repeated = MixtureConsensus(3, random_state=0, tol=1e-10).fit(Y[:, [0, 0, 1, 2, 3, 4, 5]])
+    weighted = MixtureConsensus(3, random_state=global_random_seed, tol=1e-10).fit(
+        Y, member_weight=[2, 1, 1, 1, 1, 1]
+    )
+    repeated = MixtureConsensus(3, random_state=global_random_seed, tol=1e-10).fit(
+        Y[:, [0, 0, 1, 2, 3, 4, 5]]
+    )
     assert weighted.log_likelihood_ == pytest.approx(repeated.log_likelihood_, abs=1e-5)
     assert np.allclose(weighted.confidence_, repeated.confidence_, atol=1e-4)
     assert np.array_equal(weighted.member_weights_, [2, 1, 1, 1, 1, 1])
 
 
-def test_names_and_order_do_not_matter(ensemble):
+def test_names_and_order_do_not_matter(ensemble, global_random_seed):
     _, Y = ensemble
-    one = MixtureConsensus(3, random_state=0, tol=1e-10).fit(Y)
+    one = MixtureConsensus(3, random_state=global_random_seed, tol=1e-10).fit(Y)
     named = np.where(Y < 0, None, np.array(["b", "c", "a"], dtype=object)[Y])
-    two = MixtureConsensus(3, random_state=0, tol=1e-10).fit(named[::-1][:, ::-1])
+    two = MixtureConsensus(3, random_state=global_random_seed, tol=1e-10).fit(named[::-1][:, ::-1])
     assert two.log_likelihood_ == pytest.approx(one.log_likelihood_, abs=1e-5)
     assert np.array_equal(two.labels_[::-1], one.labels_)
 
 
-def test_perplexity_is_smoothed_by_half_a_count(ensemble):
+def test_perplexity_is_smoothed_by_half_a_count(ensemble, global_random_seed):
     _, Y = ensemble
-    model = MixtureConsensus(3, random_state=0).fit(Y[::2])
-    assert 1.0 < model.perplexity(Y[::2]) < model.perplexity(Y[1::2]) < 3.0
+    model = MixtureConsensus(3, random_state=global_random_seed).fit(Y[::2])
+    assert 1.0 < model.perplexity(Y[::2]) < 2.5 and 1.0 < model.perplexity(Y[1::2]) < 2.5  # a guess has 3
     # one cluster: the shares of the labels with half a count each
-    flat = MixtureConsensus(1, random_state=0).fit(Y)
+    flat = MixtureConsensus(1, random_state=global_random_seed).fit(Y)
     log_p = 0.0
     for column in Y.T:
         counts = np.bincount(column[column >= 0], minlength=3)
@@ -150,14 +149,19 @@ def test_perplexity_is_smoothed_by_half_a_count(ensemble):
 
 
 @pytest.mark.parametrize("criterion", ["bic", "mdl", "icl"])
-def test_noise_is_one_cluster(criterion):
-    Y = np.random.default_rng(0).integers(3, size=(200, 10))
-    assert MixtureConsensus(criterion=criterion, max_clusters=5, random_state=0).fit(Y).n_clusters_ == 1
+def test_noise_is_one_cluster(criterion, global_random_seed):
+    Y = np.random.default_rng(global_random_seed).integers(3, size=(200, 10))
+    assert (
+        MixtureConsensus(criterion=criterion, max_clusters=5, random_state=global_random_seed)
+        .fit(Y)
+        .n_clusters_
+        == 1
+    )
 
 
-def test_one_labeling_is_its_own_consensus():
+def test_one_labeling_is_its_own_consensus(global_random_seed):
     z = np.repeat([0, 1, 2], [30, 20, 10])
-    model = MixtureConsensus(random_state=0).fit(z[:, None])
+    model = MixtureConsensus(random_state=global_random_seed).fit(z[:, None])
     assert np.array_equal(model.labels_, z) and "one_labeling" in model.fit_report_
     assert np.array_equal(model.predict(z[:, None]), z)
 
@@ -172,27 +176,27 @@ def test_regret_is_the_sum_over_all_samples(n, J):
     assert float(log_regret(float(n), J)) == pytest.approx(math.log(total), abs=0.01)
 
 
-def test_labels_that_no_cluster_has_together():
+def test_labels_that_no_cluster_has_together(global_random_seed):
     """Maximum likelihood gives them probability 0 everywhere: pseudo-counts decide, and nothing is NaN."""
     Y = np.array([[0, 0, 0]] * 5 + [[1, 1, 1]] * 5)
-    proba = MixtureConsensus(2, random_state=0).fit(Y).predict_proba([[0, 0, 1], [0, 1, 1]])
+    proba = MixtureConsensus(2, random_state=global_random_seed).fit(Y).predict_proba([[0, 0, 1], [0, 1, 1]])
     assert np.isfinite(proba).all()
     assert proba[0, 0] == pytest.approx(proba[1, 1])
     assert proba[0].max() > 0.8
 
 
-def test_more_clusters_than_rows_and_too_few_iterations(ensemble):
+def test_more_clusters_than_rows_and_too_few_iterations(ensemble, global_random_seed):
     _, Y = ensemble
     with pytest.warns(partita.estimator.DataWarning, match="only 2 different rows"):
-        assert MixtureConsensus(5, random_state=0).fit([[0, 1], [1, 0]]).n_clusters_ <= 2
+        assert MixtureConsensus(5, random_state=global_random_seed).fit([[0, 1], [1, 0]]).n_clusters_ <= 2
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-        model = MixtureConsensus(3, random_state=0, max_iter=1).fit(Y)
+        model = MixtureConsensus(3, random_state=global_random_seed, max_iter=1).fit(Y)
     assert not model.converged_ and "not_converged" in model.fit_report_
 
 
-def test_save_and_load(ensemble, tmp_path):
+def test_save_and_load(ensemble, tmp_path, global_random_seed):
     _, Y = ensemble
-    model = MixtureConsensus(3, random_state=0).fit(Y)
+    model = MixtureConsensus(3, random_state=global_random_seed).fit(Y)
     model.save(tmp_path / "model.npz")
     loaded = partita.load(tmp_path / "model.npz")
     assert np.array_equal(loaded.predict_proba(Y), model.predict_proba(Y))

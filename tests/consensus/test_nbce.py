@@ -1,7 +1,5 @@
 """NBCE as users meet it: what it finds, evidence, holes, weights, faults, storage."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -14,11 +12,7 @@ from partita.metrics import adjusted_rand
 QUICK = {"n_chains": 2, "n_draws": 30, "burn_in": 30, "random_state": 0}
 
 
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore::partita.estimator.DataWarning")
 
 
 @pytest.mark.parametrize(
@@ -58,10 +52,10 @@ def test_priors_that_an_engine_cannot_take_are_named(ensemble):
         NBCE("pitman_yor", "vb").fit(ensemble[1])
 
 
-def test_both_hyper_parameters_are_learned(ensemble):
+def test_both_hyper_parameters_are_learned(ensemble, global_random_seed):
     """Sharp members have a small pseudo-count, random ones a large one; given ones stay."""
     _, Y = ensemble
-    noise = np.random.default_rng(0).integers(3, size=Y.shape)
+    noise = np.random.default_rng(global_random_seed).integers(3, size=Y.shape)
     for inference in ("vb", "gibbs"):
         sharp, blunt = (NBCE(inference=inference, **QUICK).fit(X).smoothing_ for X in (Y, noise))
         assert sharp < 0.5 < blunt
@@ -80,8 +74,8 @@ def copies_of_few(seed=0):
     return z, np.repeat(few, 4, axis=1)
 
 
-def test_votes_of_copies_are_those_of_the_originals():
-    z, Y = copies_of_few()
+def test_votes_of_copies_are_those_of_the_originals(global_random_seed):
+    z, Y = copies_of_few(seed=global_random_seed)
     ones = np.ones(len(Y))
     votes = independent_members(z, Y, np.full(20, 3), ones, np.ones(20))
     assert 3.5 < votes < 6.5
@@ -92,10 +86,10 @@ def test_votes_of_copies_are_those_of_the_originals():
     assert quarters == pytest.approx(weighted, rel=1e-6)
 
 
-def test_estimated_evidence_does_not_follow_copies():
-    z, Y = copies_of_few()
-    literal = NBCE(inference="vb", random_state=0).fit(Y)
-    honest = NBCE(inference="vb", power="estimated", random_state=0).fit(Y)
+def test_estimated_evidence_does_not_follow_copies(global_random_seed):
+    z, Y = copies_of_few(seed=global_random_seed)
+    literal = NBCE(inference="vb", random_state=global_random_seed).fit(Y)
+    honest = NBCE(inference="vb", power="estimated", random_state=global_random_seed).fit(Y)
     assert 0.15 < honest.power_ < 0.4
     assert abs(honest.n_clusters_ - 3) < abs(literal.n_clusters_ - 3)
     assert adjusted_rand(honest.labels_, z) > adjusted_rand(literal.labels_, z)
@@ -103,10 +97,10 @@ def test_estimated_evidence_does_not_follow_copies():
     assert np.allclose(honest.member_weights_, honest.power_)
 
 
-def test_scale_of_member_weights_does_not_matter_to_estimated_evidence():
-    _, Y = copies_of_few()
+def test_scale_of_member_weights_does_not_matter_to_estimated_evidence(global_random_seed):
+    _, Y = copies_of_few(seed=global_random_seed)
     one, ten = (
-        NBCE(inference="vb", power="estimated", n_init=1, random_state=0).fit(
+        NBCE(inference="vb", power="estimated", n_init=1, random_state=global_random_seed).fit(
             Y[::2], member_weight=np.full(20, w)
         )
         for w in (1.0, 10.0)
@@ -115,9 +109,11 @@ def test_scale_of_member_weights_does_not_matter_to_estimated_evidence():
     assert one.power_ == pytest.approx(10 * ten.power_)
 
 
-def test_a_number_is_the_power_of_every_member(ensemble):
+def test_a_number_is_the_power_of_every_member(ensemble, global_random_seed):
     _, Y = ensemble
-    model = NBCE(inference="vb", power=0.25, random_state=0).fit(Y, member_weight=[1, 2, 0, 1, 1, 1])
+    model = NBCE(inference="vb", power=0.25, random_state=global_random_seed).fit(
+        Y, member_weight=[1, 2, 0, 1, 1, 1]
+    )
     assert np.array_equal(model.member_weights_, [0.25, 0.5, 0, 0.25, 0.25, 0.25])
     for bad in (0.0, 1.5, "half"):
         with pytest.raises(ValueError, match="power"):
@@ -143,22 +139,22 @@ def test_identical_labelings_are_their_consensus():
     assert model.confidence_.min() > 0.99
 
 
-def test_pure_noise_has_no_consensus():
+def test_pure_noise_has_no_consensus(global_random_seed):
     """Independent labels: the best point is one cluster; the draws are the prior's, which is said."""
-    Y = np.random.default_rng(0).integers(3, size=(200, 10))
-    assert NBCE(inference="vb", random_state=0).fit(Y).n_clusters_ == 1
+    Y = np.random.default_rng(global_random_seed).integers(3, size=(200, 10))
+    assert NBCE(inference="vb", random_state=global_random_seed).fit(Y).n_clusters_ == 1
     model = NBCE(**QUICK).fit(Y)
     assert "no_consensus" in model.fit_report_
     assert max(model.n_clusters_posterior_.values()) < 0.5
     assert model.confidence_.mean() < 0.5
 
 
-def test_members_that_saw_different_objects(ensemble):
+def test_members_that_saw_different_objects(ensemble, global_random_seed):
     z, _ = ensemble
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(global_random_seed)
     partial = np.where(rng.random((len(z), 16)) < 0.1, rng.integers(3, size=(len(z), 16)), z[:, None])
     partial = np.where(rng.random(partial.shape) < 0.5, -1, partial)
-    assert adjusted_rand(NBCE(inference="vb", random_state=0).fit(partial).labels_, z) > 0.9
+    assert adjusted_rand(NBCE(inference="vb", random_state=global_random_seed).fit(partial).labels_, z) > 0.9
 
 
 def test_a_row_without_labels_and_a_row_of_weight_zero(ensemble):
@@ -174,25 +170,25 @@ def test_a_row_without_labels_and_a_row_of_weight_zero(ensemble):
     assert np.array_equal(model.object_rows_, np.delete(np.arange(90), 3))
 
 
-def test_weights_are_copies(ensemble):
+def test_weights_are_copies(ensemble, global_random_seed):
     _, Y = ensemble
-    w = np.random.default_rng(1).integers(1, 4, size=len(Y))
+    w = np.random.default_rng(global_random_seed).integers(1, 4, size=len(Y))
     with pytest.raises(ValueError, match=r"sample_weight is 0.5 in row 2"):
         NBCE(**QUICK).fit(Y, sample_weight=np.where(np.arange(len(Y)) == 2, 0.5, 1.0))
     model = NBCE(**QUICK).fit(Y, sample_weight=w)
     assert model.trace_.labels.shape[1] == w.sum()
     vb, repeated = (
-        NBCE(inference="vb", random_state=0).fit(Y, sample_weight=w),
-        NBCE(inference="vb", random_state=0).fit(np.repeat(Y, w, axis=0)),
+        NBCE(inference="vb", random_state=global_random_seed).fit(Y, sample_weight=w),
+        NBCE(inference="vb", random_state=global_random_seed).fit(np.repeat(Y, w, axis=0)),
     )
     assert vb.lower_bound_ == pytest.approx(repeated.lower_bound_, abs=1e-3)
     assert np.array_equal(np.repeat(vb.labels_, w), repeated.labels_)
 
 
-def test_soft_members(ensemble):
+def test_soft_members(ensemble, global_random_seed):
     z, Y = ensemble
     P = np.where(Y[:, :1] < 0, np.nan, 0.9 * np.eye(3)[Y[:, 0]] + 0.1 / 3)
-    soft = NBCE(inference="vb", random_state=0).fit([P, *Y.T[1:]])
+    soft = NBCE(inference="vb", random_state=global_random_seed).fit([P, *Y.T[1:]])
     assert adjusted_rand(soft.labels_, z) > 0.95
     assert np.allclose(soft.member_weights_, 1.0)
     assert np.array_equal(soft.predict([P, *Y.T[1:]]).shape, z.shape)
@@ -208,9 +204,9 @@ def test_same_seed_same_answer_whatever_the_threads(ensemble):
     assert np.array_equal(one.labels_, two.labels_)
 
 
-def test_held_out_perplexity_prefers_the_right_number(ensemble):
+def test_held_out_perplexity_prefers_the_right_number(ensemble, global_random_seed):
     _, Y = ensemble
-    rows = np.random.default_rng(0).permutation(len(Y))
+    rows = np.random.default_rng(global_random_seed).permutation(len(Y))
     train, test = Y[rows[:68]], Y[rows[68:]]
     free = NBCE(**QUICK).fit(train).perplexity(test)
     assert free < NBCE(**QUICK, n_clusters=1).fit(train).perplexity(test)
@@ -237,15 +233,17 @@ def test_a_second_fit_leaves_nothing_of_the_first(ensemble):
     assert not hasattr(model, "trace_") and hasattr(model, "lower_bound_")
 
 
-def test_short_chains_and_bounds_are_reported(ensemble):
+def test_short_chains_and_bounds_are_reported(ensemble, global_random_seed):
     _, Y = ensemble
     for inference in ("vb", "gibbs"):
         bounded = NBCE(inference=inference, max_clusters=2, **QUICK).fit(Y)
         assert bounded.n_clusters_ <= 2 and "bound_reached" in bounded.fit_report_
-    assert "bound_reached" not in NBCE(inference="vb", random_state=0).fit(Y).fit_report_
+    assert "bound_reached" not in NBCE(inference="vb", random_state=global_random_seed).fit(Y).fit_report_
     with pytest.raises(ValueError, match="n_clusters"):
-        NBCE(inference="vb", n_clusters=10**9, random_state=0).fit(Y, sample_weight=np.full(len(Y), 10**8))
-    few = NBCE(n_chains=1, n_draws=3, burn_in=3, random_state=0).fit(Y)
+        NBCE(inference="vb", n_clusters=10**9, random_state=global_random_seed).fit(
+            Y, sample_weight=np.full(len(Y), 10**8)
+        )
+    few = NBCE(n_chains=1, n_draws=3, burn_in=3, random_state=global_random_seed).fit(Y)
     assert "few_draws" in few.fit_report_ and not few.converged_
     with pytest.warns(DataWarning, match="only 90 objects"):
-        NBCE(inference="vb", n_clusters=200, random_state=0, max_iter=2000).fit(Y)
+        NBCE(inference="vb", n_clusters=200, random_state=global_random_seed, max_iter=2000).fit(Y)

@@ -138,12 +138,12 @@ def test_gibbs_leaves_the_powered_posterior_invariant(name):
 
 
 @pytest.mark.parametrize("name", PRIORS)
-def test_chains_draw_from_the_exact_posterior(name):
+def test_chains_draw_from_the_exact_posterior(name, global_random_seed):
     """False alarms one in a million; the same draws are refused by the posterior with another power."""
     labels = few(name)
     model = NBCE(
         name, power=0.6, max_clusters=None if name == "dirichlet_process" else K, concentration=ALPHA,
-        smoothing=BETA, n_chains=1, n_draws=4000, burn_in=50, random_state=0,
+        smoothing=BETA, n_chains=1, n_draws=4000, burn_in=50, random_state=global_random_seed,
     )  # fmt: skip
     with pytest.warns(UserWarning):
         model.fit(labels, member_weight=WEIGHTS)
@@ -153,11 +153,11 @@ def test_chains_draw_from_the_exact_posterior(name):
 
 
 @pytest.mark.parametrize(("inference", "order"), [("vb", 1), ("cvb", 1), ("cvb", 2)])
-def test_bounds_are_below_the_evidence(inference, order):
+def test_bounds_are_below_the_evidence(inference, order, global_random_seed):
     exact = exact_posterior("stick_breaking", Y[:5], 0.6 * WEIGHTS)
     model = NBCE(
         "stick_breaking", inference, power=0.6, max_clusters=K, concentration=ALPHA, smoothing=BETA, order=order,
-        random_state=0,
+        random_state=global_random_seed,
     )  # fmt: skip
     with pytest.warns(UserWarning):
         model.fit(Y[:5], member_weight=WEIGHTS)
@@ -165,9 +165,9 @@ def test_bounds_are_below_the_evidence(inference, order):
     assert log_evidence - 5.0 < model.lower_bound_ < log_evidence
 
 
-def test_one_pseudo_count_is_learned_from_all_members_by_their_powers():
+def test_one_pseudo_count_is_learned_from_all_members_by_their_powers(global_random_seed):
     """Newton's answer is the best on a grid of the powered evidence, which differs from the plain one's."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1], 100)
     sharp = np.where(rng.random(200) < 0.05, 1 - z, z)
     codes = np.column_stack([sharp, rng.integers(2, size=200)]).astype(np.int8)
@@ -187,14 +187,14 @@ def test_one_pseudo_count_is_learned_from_all_members_by_their_powers():
     assert best[1] < 0.7 * best[0]
 
 
-def test_copies_share_the_power_of_one():
+def test_copies_share_the_power_of_one(global_random_seed):
     """Ten copies that count a tenth each say exactly what the member says: bound, labels, learned hyper-parameters."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     labels = np.where(
         rng.random((60, 4)) < 0.2, rng.integers(3, size=(60, 4)), np.repeat([0, 1, 2], 20)[:, None]
     )
-    one = NBCE(inference="vb", random_state=0).fit(labels)
-    ten = NBCE(inference="vb", power=0.1, random_state=0).fit(np.repeat(labels, 10, axis=1))
+    one = NBCE(inference="vb", random_state=global_random_seed).fit(labels)
+    ten = NBCE(inference="vb", power=0.1, random_state=global_random_seed).fit(np.repeat(labels, 10, axis=1))
     assert ten.lower_bound_ == pytest.approx(one.lower_bound_, abs=1e-3)
     assert np.array_equal(ten.labels_, one.labels_)
     assert ten.smoothing_ == pytest.approx(one.smoothing_, rel=1e-2)

@@ -39,22 +39,26 @@ def small(seed, holes):
 
 @pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_many_starts_find_the_best_of_all_partitions(seed, holes):
-    codes, weights, powers = small(seed, holes)
+def test_many_starts_find_the_best_of_all_partitions(seed, holes, global_random_seed):
+    codes, weights, powers = small(global_random_seed + seed, holes)
     codes = codes[:, (codes >= 0).any(axis=0)]
     best = min(
         naive_error(codes, z, weights, powers) for z in map(np.array, set_partitions(8)) if z.max() == 2
     )
     found = best_means(
-        laid_out(codes, weights, powers), 3, np.random.default_rng(0), n_init=100, max_iter=100
+        laid_out(codes, weights, powers),
+        3,
+        np.random.default_rng(global_random_seed),
+        n_init=100,
+        max_iter=100,
     )
     assert found.error == pytest.approx(best, abs=1e-9)
     assert found.error == pytest.approx(naive_error(codes, found.labels, weights, powers), abs=1e-9)
     assert found.converged
 
 
-def test_error_is_a_constant_minus_the_utility():
-    codes, weights, powers = small(5, holes=False)
+def test_error_is_a_constant_minus_the_utility(global_random_seed):
+    codes, weights, powers = small(global_random_seed + 5, holes=False)
     cells = laid_out(codes, weights, powers)
     one = naive_error(codes, np.zeros(8, int), weights, powers)
     for z in (np.array([0, 0, 1, 1, 2, 2, 0, 1]), np.array([0, 1, 2, 0, 0, 0, 1, 1])):
@@ -63,8 +67,8 @@ def test_error_is_a_constant_minus_the_utility():
         )
 
 
-def test_no_step_raises_the_error():
-    rng = np.random.default_rng(1)
+def test_no_step_raises_the_error(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     codes = rng.integers(4, size=(200, 6))
     codes[rng.random(codes.shape) < 0.2] = -1
     cells, z, last = laid_out(codes), rng.integers(5, size=200), np.inf

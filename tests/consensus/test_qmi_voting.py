@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import load
 from partita.consensus import QMI, Voting
@@ -45,9 +44,9 @@ def test_finds_planted_groups_and_their_agreement(make, ensemble):
     np.testing.assert_allclose(model.predict_proba(Y).sum(axis=1), 1.0)
 
 
-def test_weights_are_repeated_rows(make, ensemble):
+def test_weights_are_repeated_rows(make, ensemble, global_random_seed):
     Y = ensemble[1]
-    w = np.random.default_rng(1).integers(0, 3, size=len(Y))
+    w = np.random.default_rng(global_random_seed).integers(0, 3, size=len(Y))
     weighted, repeated = fitted(make(), Y, sample_weight=w), fitted(make(), np.repeat(Y, w, axis=0))
     assert adjusted_rand_score(np.repeat(weighted.labels_, w), repeated.labels_) == 1.0
     np.testing.assert_allclose(np.repeat(weighted.confidence_, w), repeated.confidence_)
@@ -74,10 +73,10 @@ def test_faults_of_label_matrices(make, ensemble):
     assert fitted(make(), Y).labels_[4] == 0  # nobody saw it: with the largest
 
 
-def test_members_that_saw_different_objects(make):
+def test_members_that_saw_different_objects(make, global_random_seed):
     z = np.tile([0, 1, 2], 40)
     Y = np.repeat(z[:, None], 12, axis=1)
-    Y[np.random.default_rng(0).random(Y.shape) < 0.4] = -1
+    Y[np.random.default_rng(global_random_seed).random(Y.shape) < 0.4] = -1
     assert adjusted_rand_score(z, fitted(make(), Y).labels_) > 0.95
 
 
@@ -99,19 +98,21 @@ def test_same_answer_after_storage(make, ensemble, tmp_path):
         np.testing.assert_array_equal(other.predict_proba(Y), model.predict_proba(Y))
 
 
-def test_utility_adds_up(ensemble):
+def test_utility_adds_up(ensemble, global_random_seed):
     Y = np.maximum(ensemble[1], 0)
-    model = fitted(QMI(3, random_state=0), Y, member_weight=[1, 2, 1, 1, 1, 1])
+    model = fitted(QMI(3, random_state=global_random_seed), Y, member_weight=[1, 2, 1, 1, 1, 1])
     assert model.utility_ == pytest.approx(model.utilities_ @ [1, 2, 1, 1, 1, 1])
-    one = fitted(QMI(1, random_state=0), Y, member_weight=[1, 2, 1, 1, 1, 1])
+    one = fitted(QMI(1, random_state=global_random_seed), Y, member_weight=[1, 2, 1, 1, 1, 1])
     assert model.inertia_ == pytest.approx(one.inertia_ - len(Y) * model.utility_)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-        QMI(5, max_iter=1, n_init=1, random_state=0).fit(np.random.default_rng(0).integers(4, size=(200, 5)))
+        QMI(5, max_iter=1, n_init=1, random_state=global_random_seed).fit(
+            np.random.default_rng(global_random_seed).integers(4, size=(200, 5))
+        )
     with pytest.warns(DataWarning, match="only 2 distinct rows"):
         QMI(3).fit([[0, 0], [1, 1], [1, 1]])
 
 
-def test_votes_of_a_row(ensemble):
+def test_votes_of_a_row(ensemble, global_random_seed):
     z, Y = ensemble
     model = fitted(Voting(3), Y)
     np.testing.assert_array_equal(model.votes_, model.predict_proba(Y))
@@ -123,12 +124,12 @@ def test_votes_of_a_row(ensemble):
     agree = [(model.labels_[Y[:, m] >= 0] == Y[Y[:, m] >= 0, m]).mean() for m in range(6)]
     np.testing.assert_allclose(model.agreements_, agree, atol=0.03)  # ties aside
     noisy = Y.copy()
-    noisy[:, 0] = np.random.default_rng(0).integers(3, size=len(Y))
+    noisy[:, 0] = np.random.default_rng(global_random_seed).integers(3, size=len(Y))
     assert fitted(Voting(3), noisy).reference_ != 0
     assert fitted(Voting(reference=0), noisy).reference_ == 0
 
 
-def test_references_that_do_not_fit(ensemble):
+def test_references_that_do_not_fit(ensemble, global_random_seed):
     Y = ensemble[1]
     for model, match in (
         (Voting(reference=9), "reference is 9"),
@@ -136,21 +137,5 @@ def test_references_that_do_not_fit(ensemble):
     ):
         with pytest.raises(ValueError, match=match):
             model.fit(Y)
-    coarse = fitted(Voting(2, random_state=0), Y)
+    coarse = fitted(Voting(2, random_state=global_random_seed), Y)
     assert coarse.reference_ == -1 and coarse.n_clusters_ == 2
-
-
-EXPECTED = dict.fromkeys(
-    (
-        "check_clustering",
-        "check_positive_only_tag_during_fit",
-        "check_sample_weight_equivalence_on_dense_data",
-    ),
-    "the data are continuous, and consensus reads labels",
-)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([QMI(2, n_init=1), Voting()], expected_failed_checks=lambda model: EXPECTED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

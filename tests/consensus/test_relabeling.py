@@ -16,8 +16,8 @@ def laid_out(codes, weights=None, powers=None):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_names_are_the_best_of_all_permutations(seed):
-    table = np.random.default_rng(seed).integers(20, size=(4, 4))
+def test_names_are_the_best_of_all_permutations(seed, global_random_seed):
+    table = np.random.default_rng([global_random_seed, seed]).integers(20, size=(4, 4))
     best = max(table[np.arange(4), list(names)].sum() for names in itertools.permutations(range(4)))
     assert table[np.arange(4), translate(table)].sum() == best
 
@@ -38,18 +38,18 @@ def test_votes_written_out():
     np.testing.assert_allclose(soft.votes[4:], [[1, 0], [0.5, 0.5]])
 
 
-def test_the_medoid_is_the_member_most_agree_with():
-    rng = np.random.default_rng(0)
-    z = rng.integers(3, size=100)
-    members = [np.where(rng.random(100) < p, rng.integers(3, size=100), z) for p in (0.5, 0.4, 0.02, 0.3)]
+def test_the_medoid_is_the_member_most_agree_with(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    z = rng.integers(3, size=200)
+    members = [np.where(rng.random(200) < p, rng.integers(3, size=200), z) for p in (0.7, 0.6, 0.02, 0.2)]
     cells = laid_out(np.stack(members, axis=1))
     assert medoid(cells, np.arange(4)) == 2
     assert medoid(cells, np.array([0, 1, 3])) == 3
 
 
 @pytest.mark.parametrize("soft", [False, True])
-def test_an_election_ends_at_its_own_reference(soft):
-    rng = np.random.default_rng(2)
+def test_an_election_ends_at_its_own_reference(soft, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     z = rng.integers(3, size=200)
     noisy = np.stack(
         [np.where(rng.random(200) < 0.3, rng.integers(3, size=200), (z + s) % 3) for s in range(7)], axis=1

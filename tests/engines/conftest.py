@@ -1,28 +1,29 @@
 """Small mixtures of every family, simulated from its own prior, with holes."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from partita.dispatch import interpreted
 from partita.engines.passes.rows import n_stats
 from partita.families import FAMILIES, Block, CountVectors, GaussianFull, Multinomial
 from partita.families.contract import draw, simulate
 from partita.testing import n_rows, with_missing_cells
 
 
-def mixture_of(name, N=40, K=3, holes=0.15, seed=0, example=0):
+def mixture_of(name, N=40, K=3, holes=0.15, seed=0, example=0, global_seed=0):
     """A block of N objects from K clusters of a family's first example."""
-    rng = np.random.default_rng([seed, *name.encode()])
+    rng = np.random.default_rng([global_seed, seed, *name.encode()])
     lik, _ = FAMILIES[name].examples(rng)[example]
     theta = draw(lik, np.zeros((n_stats(lik), K)), rng)
     data = simulate(lik, theta, rng.integers(K, size=N), rng)
     return Block(lik, with_missing_cells(data, holes, rng) if holes else data, ("x",))
 
 
-def tiny(name, N=5, seed=0):
+def tiny(name, N=5, seed=0, global_seed=0):
     """Few objects, two of them partly seen: what can be enumerated, hidden coordinates integrated."""
-    block = mixture_of(name, N, 2, 0.0, seed)
-    rng = np.random.default_rng(seed)
+    block = mixture_of(name, N, 2, 0.0, seed, global_seed=global_seed)
+    rng = np.random.default_rng([global_seed, seed])
     if isinstance(block.family, GaussianFull):
         block.data[[0, 3], [1, 0]] = np.nan
     elif isinstance(block.family, Multinomial):
@@ -36,27 +37,18 @@ def tiny(name, N=5, seed=0):
     return block
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(20240607)
-
-
-@pytest.fixture
-def uncompiled():
-    with interpreted():
-        yield
-
-
 @pytest.fixture(params=list(FAMILIES))
 def family_name(request):
     return request.param
 
 
 @pytest.fixture
-def make_mixture():
-    return mixture_of
+def make_mixture(global_random_seed):
+    """``mixture_of`` with data of the seed of the run; ``seed`` numbers the tables of one test."""
+    return partial(mixture_of, global_seed=global_random_seed)
 
 
 @pytest.fixture
-def make_tiny():
-    return tiny
+def make_tiny(global_random_seed):
+    """``tiny`` with data of the seed of the run."""
+    return partial(tiny, global_seed=global_random_seed)

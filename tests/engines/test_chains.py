@@ -46,13 +46,13 @@ def test_a_trace_is_compact_and_says_what_the_chain_saw():
     assert trace.chain.tolist() == [2, 2, 2]
 
 
-def test_label_swaps_follow_the_prior_of_their_order():
+def test_label_swaps_follow_the_prior_of_their_order(global_random_seed):
     """Two labels of sizes 5 and 1: the share of time in each order is that of the prior."""
     prior = StickBreaking(0.5, 2)
     z = np.array([0, 0, 0, 0, 0, 1])
     with interpreted():
         seating = sweep.seat(table(6), z, n_components=2)
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(global_random_seed)
         large_first = []
         for _ in range(2000):
             chains.swap_labels(seating, prior, rng)
@@ -66,7 +66,7 @@ def test_label_swaps_follow_the_prior_of_their_order():
 
 
 @pytest.mark.parametrize("name", ["gaussian", "categorical", "gaussian_full"])
-def test_without_data_hyper_parameters_follow_their_hyperprior(name):
+def test_without_data_hyper_parameters_follow_their_hyperprior(name, global_random_seed):
     with interpreted():
         if name == "categorical":
             block = FAMILIES[name].block(
@@ -74,7 +74,7 @@ def test_without_data_hyper_parameters_follow_their_hyperprior(name):
             )
         else:
             block = FAMILIES[name].block(np.full((4, 2), np.nan), list("ab"), np.ones(4))
-        seating, rng = sweep.seat([block], np.zeros(4, int)), np.random.default_rng(1)
+        seating, rng = sweep.seat([block], np.zeros(4, int)), np.random.default_rng(global_random_seed)
         draws = []
         for _ in range(1600):
             seating = chains.learn_likelihood(seating, (block.family,), rng)
@@ -89,8 +89,8 @@ def test_without_data_hyper_parameters_follow_their_hyperprior(name):
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
-def test_the_free_scale_is_a_round_trip(name):
-    for lik, _ in FAMILIES[name].examples(np.random.default_rng(0)):
+def test_the_free_scale_is_a_round_trip(name, global_random_seed):
+    for lik, _ in FAMILIES[name].examples(np.random.default_rng(global_random_seed)):
         for field, value in unconstrained(lik).items():
             again = unconstrained(constrained(lik, field, value + 0.3))
             np.testing.assert_allclose(again[field], value + 0.3)

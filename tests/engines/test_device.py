@@ -55,8 +55,8 @@ def start(block, rng):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
-def test_a_pass_gives_the_same_statistics(name, weighted):
-    rng = np.random.default_rng(1)
+def test_a_pass_gives_the_same_statistics(name, weighted, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     here, there = pair(name, rng)
     weights = rng.integers(0, 3, N).astype(float) if weighted else np.ones(N)
     _, _, at = start(here, rng)
@@ -72,8 +72,8 @@ def test_a_pass_gives_the_same_statistics(name, weighted):
 
 
 @pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
-def test_rows_are_scored_by_parameters_and_by_data(name):
-    rng = np.random.default_rng(2)
+def test_rows_are_scored_by_parameters_and_by_data(name, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     here, there = pair(name, rng)
     _, statistics, at = start(here, rng)
     scores = [
@@ -93,8 +93,8 @@ def test_rows_are_scored_by_parameters_and_by_data(name):
 
 
 @pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
-def test_labels_are_counted_and_rows_fetched(name):
-    rng = np.random.default_rng(3)
+def test_labels_are_counted_and_rows_fetched(name, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     here, there = pair(name, rng)
     z, want, _ = start(here, rng)
     z[::7] = -1
@@ -134,8 +134,8 @@ def test_a_full_device_is_asked_for_less():
         list(device.in_chunks(lambda lo, hi: (_ for _ in ()).throw(OutOfMemoryError()), 4, 1))
 
 
-def test_log_joints_match_in_memory():
-    rng = np.random.default_rng(4)
+def test_log_joints_match_in_memory(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     here, there = pair("categorical", rng)
     _, _, at = start(here, rng)
     scorer = dp.score_by_parameters([there], at.log_weights, at.thetas)

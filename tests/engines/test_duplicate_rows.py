@@ -38,9 +38,9 @@ def copies_together(blocks):
     ids=lambda prior: type(prior).__name__,
 )
 @pytest.mark.parametrize("limit", [sweep.NO_LIMIT, 3])
-def test_the_draws_are_those_of_a_plain_sweep(prior, limit):
+def test_the_draws_are_those_of_a_plain_sweep(prior, limit, global_random_seed):
     """Same order, same uniforms: births, deaths, more slots, a limit on the clusters."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(global_random_seed)
     blocks = two_blocks(80, rng)
     order = copies_together(blocks)
     start = rng.integers(3, size=80) if limit == 3 else np.arange(80) % 40
@@ -57,8 +57,8 @@ def test_the_draws_are_those_of_a_plain_sweep(prior, limit):
         np.testing.assert_allclose(one.S[:, :K], other.S[:, :K], atol=1e-12)
 
 
-def test_compiled_sweeps_draw_the_same():
-    rng = np.random.default_rng(2)
+def test_compiled_sweeps_draw_the_same(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     N = 400
     X = codes_with_holes(N, rng)
     blocks = [FAMILIES["categorical"].block(X, list("ab"), np.ones(N), n_levels=[3, 3])]
@@ -73,9 +73,9 @@ def test_compiled_sweeps_draw_the_same():
 
 
 @pytest.mark.parametrize("start", ["divided at random", "two copies apart"])
-def test_weights_survive_a_run_of_copies_that_changes_them_by_thousands_of_nats(start):
+def test_weights_survive_a_run_of_copies_that_changes_them_by_thousands_of_nats(start, global_random_seed):
     """A row of 1200 columns fits its cluster better and better as its copies gather; without itself it fits nowhere."""
-    rng = np.random.default_rng(6)
+    rng = np.random.default_rng(global_random_seed)
     N, D = 200, 1200
     kind = rng.integers(10, size=N)
     X = rng.integers(10, size=(10, D)).astype(np.int8)[kind]
@@ -95,8 +95,8 @@ def test_weights_survive_a_run_of_copies_that_changes_them_by_thousands_of_nats(
     assert np.count_nonzero(plain.z != z) > N / 2
 
 
-def test_an_order_brings_copies_together():
-    rng = np.random.default_rng(3)
+def test_an_order_brings_copies_together(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     seating = sweep.seat(two_blocks(4000, rng), np.zeros(4000, int))
     order = duplicate_rows.visits(seating.blocks)
     assert np.array_equal(np.sort(order.rows), np.arange(4000))
@@ -106,8 +106,8 @@ def test_an_order_brings_copies_together():
     assert np.count_nonzero(np.diff(order.first)) == n_distinct - 1
 
 
-def test_copies_in_a_large_table_are_found():
-    rng = np.random.default_rng(9)
+def test_copies_in_a_large_table_are_found(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     N = 90_000
     X = rng.integers(200, size=(20_000, 3)).astype(np.int16)[rng.integers(20_000, size=N)]
     blocks = [FAMILIES["categorical"].block(X, list("abc"), np.ones(N), n_levels=[200] * 3)]
@@ -116,8 +116,8 @@ def test_copies_in_a_large_table_are_found():
 
 
 @pytest.mark.parametrize("case", ["few rows", "distinct rows", "many distinct rows", "real columns"])
-def test_where_rows_hardly_repeat_they_keep_their_order(case):
-    rng = np.random.default_rng(4)
+def test_where_rows_hardly_repeat_they_keep_their_order(case, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     N = {"few rows": 300, "many distinct rows": 90_000}.get(case, 4000)
     weights = np.ones(N)
     if case == "real columns":
@@ -130,8 +130,8 @@ def test_where_rows_hardly_repeat_they_keep_their_order(case):
     assert duplicate_rows.visits(sweep.seat(blocks, np.zeros(N, int)).blocks) is None
 
 
-def test_a_chain_finds_the_order_once_and_keeps_it():
-    rng = np.random.default_rng(5)
+def test_a_chain_finds_the_order_once_and_keeps_it(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X = rng.integers(2, size=(3500, 3)).astype(np.int8)
     blocks = [FAMILIES["categorical"].block(X, list("abc"), np.ones(3500), n_levels=[2] * 3)]
     schedule = chains.Schedule(n_moves=1, learn_likelihood=False)
@@ -143,9 +143,9 @@ def test_a_chain_finds_the_order_once_and_keeps_it():
     assert chains.step(chain, schedule).visits is order
 
 
-def test_an_object_that_holds_its_cluster_together_may_leave_it():
+def test_an_object_that_holds_its_cluster_together_may_leave_it(global_random_seed):
     """Unlike rows in pairs: a cluster owes its weight to the object that is asked, which must not hide the others."""
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(global_random_seed)
     D = 60
     X = rng.integers(10, size=(8, D)).astype(np.int8)
     blocks = [FAMILIES["categorical"].block(X, range(D), np.ones(8), n_levels=[10] * D)]
@@ -159,8 +159,8 @@ def test_an_object_that_holds_its_cluster_together_may_leave_it():
     assert plain.K[0] > 4
 
 
-def test_a_copy_may_leave_a_cluster_that_another_has_just_come_to():
-    rng = np.random.default_rng(8)
+def test_a_copy_may_leave_a_cluster_that_another_has_just_come_to(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     D, left = 150, 0
     X = rng.integers(10, size=(2, D)).astype(np.int8)[[0, 1, 1, 1]]
     blocks = [FAMILIES["categorical"].block(X, range(D), np.ones(4), n_levels=[10] * D)]

@@ -32,9 +32,9 @@ def test_merges_never_end_below_where_they_started(family_name, prior, make_mixt
 
 
 @pytest.mark.parametrize("prior", [FiniteDirichlet(1.0, 3), StickBreaking(1.0, 3)], ids=["finite", "sticks"])
-def test_planted_halves_are_merged(prior):
+def test_planted_halves_are_merged(prior, global_random_seed):
     """Two clusters, one of them cut in two along a line: VB alone may stay there, a merge does not."""
-    rng = np.random.default_rng(4)
+    rng = np.random.default_rng(global_random_seed)
     X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(12.0, 1.0, size=(40, 2))])
     z = np.concatenate([(X[:60, 0] > 0).astype(int), np.full(40, 2)])
     block = Block(GaussianFull.default(2), X / 6.0, ("a", "b"))
@@ -63,13 +63,15 @@ def test_pouring_keeps_totals(make_mixture, rng):
 # ---- seeds -------------------------------------------------------------------------------------------------
 
 
-def test_seeds_do_not_depend_on_the_order_of_rows_nor_on_copies(family_name, make_mixture):
-    block, order = make_mixture(family_name), np.random.default_rng(1).permutation(40)
+def test_seeds_do_not_depend_on_the_order_of_rows_nor_on_copies(
+    family_name, make_mixture, global_random_seed
+):
+    block, order = make_mixture(family_name), np.random.default_rng(global_random_seed).permutation(40)
     shuffled = block._replace(data=take(block.data, order))
     doubled = block._replace(data=take(block.data, np.tile(order, 2)))
 
     def seeds(block, weights, seed):
-        return seed_statistics([block], weights, 4, np.random.default_rng(seed)).S[0]
+        return seed_statistics([block], weights, 4, np.random.default_rng([global_random_seed, seed])).S[0]
 
     for seed in range(5):
         plain = seeds(block, np.ones(40), seed)
@@ -78,29 +80,33 @@ def test_seeds_do_not_depend_on_the_order_of_rows_nor_on_copies(family_name, mak
         np.testing.assert_array_equal(seeds(block, np.full(40, 2.0), seed), plain)
 
 
-def test_seeds_skip_rows_without_weight():
+def test_seeds_skip_rows_without_weight(global_random_seed):
     X = np.array([[0], [1], [2], [2]], np.int8)
     block = Block(Categorical.default([3]), X, ("a",))
-    start = seed_statistics([block], np.array([1.0, 1.0, 0.0, 0.0]), 2, np.random.default_rng(0))
+    start = seed_statistics(
+        [block], np.array([1.0, 1.0, 0.0, 0.0]), 2, np.random.default_rng(global_random_seed)
+    )
     assert not start.S[0][3].any()
     assert start.n.sum() == 2.0
 
 
-def test_seeds_are_spread_out():
+def test_seeds_are_spread_out(global_random_seed):
     """Three far groups, three seeds: one in each, whatever the draw."""
-    X = np.repeat(np.arange(3), 20)[:, None] * 50.0 + np.random.default_rng(0).normal(size=(60, 1))
+    X = np.repeat(np.arange(3), 20)[:, None] * 50.0 + np.random.default_rng(global_random_seed).normal(
+        size=(60, 1)
+    )
     block = Block(GaussianFull.default(1), X / X.std(), ("a",))
     for seed in range(20):
-        start = seed_statistics([block], np.ones(60), 3, np.random.default_rng(seed))
+        start = seed_statistics([block], np.ones(60), 3, np.random.default_rng([global_random_seed, seed]))
         np.testing.assert_array_equal(np.sort(np.round(start.S[0][1] * X.std() / 50.0)), [0, 1, 2])
         found = collect([block], np.ones(60), seed_parameters([block], start))
         np.testing.assert_allclose(found.n, 20.0, atol=3.0)
 
 
-def test_seeds_of_large_data_come_from_a_sample():
+def test_seeds_of_large_data_come_from_a_sample(global_random_seed):
     N = SAMPLE + 200
     X = (np.arange(N) % 3)[:, None].astype(np.int8)
     start = seed_statistics(
-        [Block(Categorical.default([3]), X, ("a",))], np.ones(N), 3, np.random.default_rng(0)
+        [Block(Categorical.default([3]), X, ("a",))], np.ones(N), 3, np.random.default_rng(global_random_seed)
     )
     np.testing.assert_array_equal(start.S[0][1:].sum(axis=1), 1.0)  # one of each level

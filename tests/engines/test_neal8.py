@@ -321,9 +321,9 @@ def test_walks_find_the_posterior_of_the_parameters():
 @pytest.mark.slow
 @pytest.mark.parametrize("learn", [False, True], ids=["fixed", "learning"])
 @pytest.mark.parametrize("mixed", [False, True], ids=["student", "student and gaussian"])
-def test_geweke(mixed, learn):
+def test_geweke(mixed, learn, global_random_seed):
     """Forward simulation against the chain with its data redrawn: K, largest cluster, a parameter, the data."""
-    N, rng = 6, np.random.default_rng(4)
+    N, rng = 6, np.random.default_rng(global_random_seed)
     families = [Student(*(np.array([value]) for value in (0.2, 1.5, -0.3, 0.6, 5.0)))]
     if mixed:
         families.append(FAMILIES["gaussian"].examples(rng)[0][0])
@@ -401,9 +401,9 @@ def two_groups(seed, N=200):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_heavy_tails_stay_with_their_group(seed):
+def test_heavy_tails_stay_with_their_group(seed, global_random_seed):
     """From one cluster to the two groups; a Gaussian gives what lies far out clusters of its own."""
-    X, truth = two_groups(seed)
+    X, truth = two_groups(global_random_seed + seed)
     schedule = chains.Schedule(n_draws=40, burn_in=150, learn_likelihood=False)
     traces = {}
     for name, options in (("student", {"df": 2.0}), ("gaussian", {})):
@@ -461,11 +461,11 @@ def test_slots_grow_and_draws_come_in_portions(monkeypatch):
     assert np.median(np.abs(X[:, 0] - theta[0, z])) < 3.0
 
 
-def test_what_cannot_be_served_is_refused():
+def test_what_cannot_be_served_is_refused(global_random_seed):
     block = student_table()
     with pytest.raises(TypeError, match=r"StickBreaking has no log_seat.*exchangeable prior"):
         neal8.start([block], StickBreaking(1.0, 3), np.zeros(4, int), seed=0)
-    lik, data = FAMILIES["gaussian_full"].examples(np.random.default_rng(0))[0]
+    lik, data = FAMILIES["gaussian_full"].examples(np.random.default_rng(global_random_seed))[0]
     data = data.copy()
     data[0, 0] = np.nan
     with pytest.raises(ValueError, match="some coordinates missing"):
@@ -559,9 +559,9 @@ def test_predictions_average_over_parameters():
 
 
 @pytest.mark.parametrize("name", sorted({*FAMILIES, *NON_CONJUGATE}))
-def test_every_family_may_take_part(name):
+def test_every_family_may_take_part(name, global_random_seed):
     """Beside a family that is not conjugate, everything learned."""
-    lik, data = family_entry(name).examples(np.random.default_rng(1))[0]
+    lik, data = family_entry(name).examples(np.random.default_rng(global_random_seed))[0]
     N = n_rows(data)
     other = Block(Student.default(1), np.linspace(-2, 2, N)[:, None], ("a",))
     with interpreted():

@@ -15,9 +15,9 @@ LEVELS = [2, 5, 3, 9, 40, 2, 2, 300]
 
 
 @pytest.fixture
-def blocks(monkeypatch):
+def blocks(monkeypatch, global_random_seed):
     monkeypatch.setattr(packing, "FEWEST_ROWS", 1)
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     X = np.column_stack([rng.integers(-1, levels, size=90) for levels in LEVELS]).astype(np.int16)
     Y = rng.integers(-1, 2, size=(90, 7)).astype(np.int8)
     w = np.ones(90)
@@ -29,8 +29,8 @@ def blocks(monkeypatch):
 
 
 @pytest.mark.parametrize("point", [expect, mode])
-def test_a_pass_over_packed_columns_is_a_pass_over_the_columns(blocks, point):
-    rng = np.random.default_rng(1)
+def test_a_pass_over_packed_columns_is_a_pass_over_the_columns(blocks, point, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     packed = pack(blocks, 90)
     assert [isinstance(block, PackedBlock) for block in packed] == [True, True, False]
     assert packed[0].codes.shape[1] < len(LEVELS) and packed[1].codes.shape == (90, 2)
@@ -47,14 +47,14 @@ def test_a_pass_over_packed_columns_is_a_pass_over_the_columns(blocks, point):
         np.testing.assert_allclose(t, s, atol=1e-12)
 
 
-def test_fits_agree_with_and_without_packing(monkeypatch):
-    rng = np.random.default_rng(2)
+def test_fits_agree_with_and_without_packing(monkeypatch, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     z = rng.integers(3, size=400)
     X = np.where(rng.random((400, 6)) < 0.8, z[:, None], rng.integers(3, size=(400, 6)))
     fits = []
     for fewest in (1, 10**9):
         monkeypatch.setattr(packing, "FEWEST_ROWS", fewest)
-        fits.append(Mixture("categorical", inference="vb", random_state=0, n_init=1).fit(X))
+        fits.append(Mixture("categorical", inference="vb", random_state=global_random_seed, n_init=1).fit(X))
     assert np.array_equal(fits[0].labels_, fits[1].labels_)
     assert fits[0].lower_bound_ == pytest.approx(fits[1].lower_bound_)
 

@@ -10,7 +10,6 @@ import math
 import numpy as np
 import pytest
 
-from partita.dispatch import interpreted
 from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import split_merge as sm
 from partita.engines.gibbs import sweep as gibbs
@@ -126,10 +125,8 @@ CHECKS = {
 
 
 @pytest.fixture(autouse=True)
-def uncompiled(monkeypatch):
+def small_spread(monkeypatch, uncompiled):
     monkeypatch.setattr(chains, "HYPER_SPREAD", SPREAD)
-    with interpreted():
-        yield
 
 
 @pytest.mark.parametrize("check", CHECKS)

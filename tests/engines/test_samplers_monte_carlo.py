@@ -97,12 +97,12 @@ def cases():
 
 
 @pytest.mark.parametrize(("family", "prior", "dtype"), list(cases()))
-def test_gibbs_draws_from_the_exact_posterior(family, prior, dtype):
+def test_gibbs_draws_from_the_exact_posterior(family, prior, dtype, global_random_seed):
     prior = PRIORS[prior]
     N = n_objects(prior)
     blocks, prior = few_objects(family, N), bind(prior, N)
     exact = exact_posterior(blocks, prior)
-    draws = gibbs_draws(blocks, prior, N, dtype)
+    draws = gibbs_draws(blocks, prior, N, dtype, seed=global_random_seed)
     assert posterior_p_value(exact, draws) > FALSE_ALARM
     assert posterior_p_value(with_wrong_weight(exact), draws) < FALSE_ALARM
 
@@ -119,10 +119,10 @@ FEW_CLUSTERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("prior", EXCHANGEABLE)
 @pytest.mark.parametrize("family", ["categorical", "gaussian", "poisson"])
-def test_subclusters_draw_from_the_exact_posterior(family, prior):
+def test_subclusters_draw_from_the_exact_posterior(family, prior, global_random_seed):
     N = 5
     blocks, prior = few_objects(family, N), bind(FEW_CLUSTERS[prior], N)
-    state = sampler.init(blocks, np.ones(N, int), prior, np.random.default_rng(0))
+    state = sampler.init(blocks, np.ones(N, int), prior, np.random.default_rng(global_random_seed))
     draws = np.empty((3000, N), np.int64)
     for t in range(len(draws)):
         state = sampler.step(state, blocks, prior, n_launch=1, n_crowds=1)

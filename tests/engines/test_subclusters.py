@@ -185,8 +185,8 @@ def run(blocks, weights, n_steps, executor=None, **options):
 
 
 @pytest.mark.parametrize("size", [700, 4096])
-def test_jobs_and_blocks_do_not_matter(size, monkeypatch):
-    _, blocks = planted(3000)
+def test_jobs_and_blocks_do_not_matter(size, monkeypatch, global_random_seed):
+    _, blocks = planted(3000, seed=global_random_seed)
     reference = run(blocks, np.ones(3000, int), 12)
     monkeypatch.setattr(replicates, "row_chunks", lambda n: row_chunks(n, size))
     one, two = (run(blocks, np.ones(3000, int), 12, make_executor(jobs)) for jobs in (1, 2))
@@ -205,9 +205,9 @@ def test_uniforms_depend_on_their_place_only():
     assert not any(np.isin(u, other).any() for other in others)
 
 
-def test_weight_is_as_good_as_repeated_rows():
+def test_weight_is_as_good_as_repeated_rows(global_random_seed):
     """Counts are whole numbers, so that both chains are the same to the last bit."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     X = rng.integers(0, 3, size=(30, 4)).astype(np.int32)
     X[3, 2] = -1
     w = rng.integers(0, 9, size=30)
@@ -220,43 +220,47 @@ def test_weight_is_as_good_as_repeated_rows():
     assert np.array_equal(counts.sum(axis=1), w) and np.array_equal(counts.sum(axis=0), weighted.n)
 
 
-def test_copies_are_seated_as_a_multinomial():
+def test_copies_are_seated_as_a_multinomial(global_random_seed):
     p = np.array([0.1, 0.6, 0.3])
     z = np.empty(30000, np.int32)
-    u = np.random.default_rng(0).random(len(z))
+    u = np.random.default_rng(global_random_seed).random(len(z))
     sampler.seat_copies(np.log(p)[None] + 700.0, np.array([0, len(z)]), u, z)
     error = np.sqrt(p * (1 - p) / len(z))
     assert np.all(np.abs(np.bincount(z) / len(z) - p) < 5 * error)
 
 
-def test_statistics_are_those_of_the_labels():
-    _, blocks = planted(800)
+def test_statistics_are_those_of_the_labels(global_random_seed):
+    _, blocks = planted(800, seed=global_random_seed)
     state = run(blocks, np.ones(800, int), 15)
     again = sampler.init(
-        blocks, np.ones(800, int), DirichletProcess(1.0), np.random.default_rng(0), labels=state.labels
+        blocks,
+        np.ones(800, int),
+        DirichletProcess(1.0),
+        np.random.default_rng(global_random_seed),
+        labels=state.labels,
     )
     np.testing.assert_array_equal(again.n, state.n)
     np.testing.assert_allclose(again.seats.S[0], state.seats.S[0], rtol=1e-9, atol=1e-9)
     assert np.isfinite(sampler.log_joint(state, blocks, DirichletProcess(1.0)))
 
 
-def test_one_cluster_becomes_the_planted_ones():
-    data, blocks = planted(4000, K=6, D=4)
+def test_one_cluster_becomes_the_planted_ones(global_random_seed):
+    data, blocks = planted(4000, K=6, D=4, seed=global_random_seed)
     state = run(blocks, np.ones(4000, int), 80)
     assert adjusted_rand(data.oracle, state.labels) > 0.95
 
 
 @pytest.mark.slow
-def test_one_cluster_becomes_twenty():
-    data = make_gaussian_clusters(20000, 10, 20, random_state=0)
+def test_one_cluster_becomes_twenty(global_random_seed):
+    data = make_gaussian_clusters(20000, 10, 20, random_state=global_random_seed)
     X = np.ascontiguousarray((data.X - data.X.mean(axis=0)) / data.X.std(axis=0))
     state = run([Block(GaussianFull.default(10), X, tuple(range(10)))], np.ones(20000, int), 60)
     assert adjusted_rand(data.oracle, state.labels) > 0.97
 
 
-def test_what_it_cannot_do():
-    _, [block] = planted(20)
-    rng, prior = np.random.default_rng(0), DirichletProcess(1.0)
+def test_what_it_cannot_do(global_random_seed):
+    _, [block] = planted(20, seed=global_random_seed)
+    rng, prior = np.random.default_rng(global_random_seed), DirichletProcess(1.0)
     X = block.data.copy()
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="partly seen"):

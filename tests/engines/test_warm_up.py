@@ -20,8 +20,8 @@ def seated(X, labels):
     return blocks, state
 
 
-def test_pieces_of_cut_clusters_are_joined_at_once():
-    data = make_gaussian_clusters(20_000, 3, 5, separation=4.0, random_state=0)
+def test_pieces_of_cut_clusters_are_joined_at_once(global_random_seed):
+    data = make_gaussian_clusters(20_000, 3, 5, separation=4.0, random_state=global_random_seed)
     X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
     z = data.oracle.copy()
     for k, piece in [(1, 5), (3, 6)]:
@@ -38,9 +38,9 @@ def test_pieces_of_cut_clusters_are_joined_at_once():
     assert seating.blocks[0].C.dtype == np.float32 and sweep.sizes(seating).sum() == len(X)
 
 
-def test_two_clusters_that_overlap_stay_apart():
+def test_two_clusters_that_overlap_stay_apart(global_random_seed):
     """One division of them is less probable than their union, all divisions together are not."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1], 10_000)
     X = rng.normal(size=(20_000, 2))
     X[:, 0] += 2.5 * z
@@ -53,8 +53,8 @@ def test_two_clusters_that_overlap_stay_apart():
     assert len(seats.n) == 2 and moves.merges == 1
 
 
-def test_a_warm_up_finds_the_planted_clusters():
-    data = make_gaussian_clusters(20_000, 4, 6, separation=4.0, random_state=1)
+def test_a_warm_up_finds_the_planted_clusters(global_random_seed):
+    data = make_gaussian_clusters(20_000, 4, 6, separation=4.0, random_state=global_random_seed + 1)
     X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
     blocks, state = seated(X, None)
     for _ in range(30):

@@ -1,4 +1,6 @@
-"""Every law runs on every registered example of every family."""
+"""Every law runs on every registered example of every family, with and without missing cells."""
+
+from functools import cache
 
 import numpy as np
 import pytest
@@ -6,26 +8,28 @@ import pytest
 from partita.families import FAMILIES
 from partita.testing import with_missing_cells
 
-
-def _examples():
-    """(identifier, family, data): as registered, and with holes."""
-    for name, entry in FAMILIES.items():
-        for j, (lik, data) in enumerate(entry.examples(np.random.default_rng(11))):
-            yield f"{name}-{j}", lik, data
-            yield f"{name}-{j}-holes", lik, with_missing_cells(data, 0.25, np.random.default_rng(12))
+NAMES = [
+    f"{name}-{j}"
+    for name, entry in FAMILIES.items()
+    for j in range(len(entry.examples(np.random.default_rng(0))))
+]
 
 
-EXAMPLES = {key: (lik, data) for key, lik, data in _examples()}
+@cache
+def _example(key, seed):
+    """A registered example, its data drawn with this seed; "name-j-holes" has a quarter of its cells missing."""
+    name, j, *holes = key.split("-")
+    lik, data = FAMILIES[name].examples(np.random.default_rng(seed))[int(j)]
+    return lik, with_missing_cells(data, 0.25, np.random.default_rng([seed, 1])) if holes else data
 
 
-def pytest_generate_tests(metafunc):
-    if "example" in metafunc.fixturenames:
-        complete = [key for key in EXAMPLES if not key.endswith("holes")]
-        metafunc.parametrize("example", [pytest.param(EXAMPLES[key], id=key) for key in complete])
-    if "any_example" in metafunc.fixturenames:
-        metafunc.parametrize("any_example", [pytest.param(pair, id=key) for key, pair in EXAMPLES.items()])
+@pytest.fixture(params=NAMES)
+def example(request, global_random_seed):
+    """A registered example: the family and complete data."""
+    return _example(request.param, global_random_seed)
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(20240607)
+@pytest.fixture(params=[key + holes for key in NAMES for holes in ("", "-holes")])
+def any_example(request, global_random_seed):
+    """A registered example as it is, or with missing cells."""
+    return _example(request.param, global_random_seed)

@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from partita.dispatch import interpreted
 from partita.families import FAMILIES, Block, CountVectors, GaussianFull, Multinomial
 from partita.families.rows import log_marginals
 from partita.partitions import (
@@ -30,11 +29,7 @@ from partita.testing import (
     take,
 )
 
-
-@pytest.fixture(autouse=True)
-def uncompiled():
-    with interpreted():
-        yield
+pytestmark = pytest.mark.usefixtures("uncompiled")
 
 
 def block_of(name, N=4, seed=5):
@@ -42,16 +37,16 @@ def block_of(name, N=4, seed=5):
     return Block(lik, take(data, range(N)), ("x",))
 
 
-def test_labels_and_partitions_agree_under_the_finite_dirichlet():
-    blocks = [block_of("categorical"), block_of("poisson")]
+def test_labels_and_partitions_agree_under_the_finite_dirichlet(global_random_seed):
+    blocks = [block_of("categorical", seed=global_random_seed), block_of("poisson", seed=global_random_seed)]
     prior = FiniteDirichlet(1.4, 3)
     labeled, unlabeled = enumerate_labels(blocks, prior), enumerate_partitions(blocks, prior)
     assert labeled.log_evidence == pytest.approx(unlabeled.log_evidence, abs=1e-10)
     np.testing.assert_allclose(co_clustering(labeled), co_clustering(unlabeled), atol=1e-12)
 
 
-def test_labels_by_the_plainest_loop():
-    block, prior = block_of("gaussian"), StickBreaking(0.8, 2)
+def test_labels_by_the_plainest_loop(global_random_seed):
+    block, prior = block_of("gaussian", seed=global_random_seed), StickBreaking(0.8, 2)
     exact = enumerate_labels([block], prior)
     total = []
     for z in itertools.product(range(2), repeat=4):
@@ -67,13 +62,16 @@ def test_labels_by_the_plainest_loop():
 @pytest.mark.parametrize(
     "prior", [DirichletProcess(0.7), PitmanYor(0.5, 0.3), specify("mfm"), FiniteDirichlet(2.0, 4)]
 )
-def test_posteriors_over_partitions_sum_to_one_and_blocks_multiply(prior):
-    one, two = block_of("bernoulli"), block_of("multinomial")
+def test_posteriors_over_partitions_sum_to_one_and_blocks_multiply(prior, global_random_seed):
+    one, two = (
+        block_of("bernoulli", seed=global_random_seed),
+        block_of("multinomial", seed=global_random_seed),
+    )
     exact = enumerate_partitions([one, two], prior)
     assert len(exact.labels) == 15
     assert exact.posterior.sum() == pytest.approx(1.0)
     alone = enumerate_partitions([one], prior).log_joint + enumerate_partitions([two], prior).log_joint
-    apart = enumerate_partitions([block_of("bernoulli")], prior)
+    apart = enumerate_partitions([block_of("bernoulli", seed=global_random_seed)], prior)
     log_prior = apart.log_joint - [
         sum(subset_log_evidence(one)[sum(1 << i for i in range(4) if z[i] == k)] for k in range(max(z) + 1))
         for z in apart.labels
@@ -101,8 +99,8 @@ def test_hidden_counts_sum_to_the_dirichlet_multinomial_of_the_seen_ones():
     np.testing.assert_allclose(subset_log_evidence(block), subset_log_evidence(whole), atol=1e-6)
 
 
-def test_the_collapsed_bound_meets_the_evidence_only_at_independent_posteriors(rng):
-    exact = enumerate_labels([block_of("categorical")], StickBreaking(1.3, 3))
+def test_the_collapsed_bound_meets_the_evidence_only_at_independent_posteriors(rng, global_random_seed):
+    exact = enumerate_labels([block_of("categorical", seed=global_random_seed)], StickBreaking(1.3, 3))
     for _ in range(20):
         R = rng.dirichlet(np.ones(3), size=4)
         before = collapsed_bound(exact, R)

@@ -252,8 +252,8 @@ def plant():
     BUGS,
     ids=[f"{base.__name__}-{name}-{bug.__name__}" for base, name, bug, _, _ in BUGS],
 )
-def test_planted_bug_is_caught(base, name, bug, holes, equation, plant):
-    rng = np.random.default_rng(7)
+def test_planted_bug_is_caught(base, name, bug, holes, equation, plant, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     lik, data = FAMILIES[NAMES[base]].examples(rng)[0]
     data = with_missing_cells(data, 0.2, rng) if holes else data
     skip = ("curvature",) if base is GaussianFull else ()
@@ -264,8 +264,8 @@ def test_planted_bug_is_caught(base, name, bug, holes, equation, plant):
     assert f"Broken{base.__name__} breaks" in str(caught.value)
 
 
-def test_planted_bugs_leave_nothing_behind(plant):
-    lik, data = FAMILIES["categorical"].examples(np.random.default_rng(0))[0]
+def test_planted_bugs_leave_nothing_behind(plant, global_random_seed):
+    lik, data = FAMILIES["categorical"].examples(np.random.default_rng(global_random_seed))[0]
     with interpreted():
         before = log_marginals(lik, np.ones((13, 1)))
         plant(Categorical, "log_marginal", wrong_dirichlet_constant)

@@ -21,8 +21,8 @@ def log_density(lik, data, theta):
     return L
 
 
-def test_density_is_that_of_scipy_compiled_and_not():
-    theta = family.draw(LIK, np.zeros((4, 3)), np.random.default_rng(0))
+def test_density_is_that_of_scipy_compiled_and_not(global_random_seed):
+    theta = family.draw(LIK, np.zeros((4, 3)), np.random.default_rng(global_random_seed))
     right = sum(
         stats.t.logpdf(DATA[:, d, None], LIK.df[d], theta[2 * d], np.exp(theta[2 * d + 1])) for d in range(2)
     )
@@ -31,11 +31,11 @@ def test_density_is_that_of_scipy_compiled_and_not():
         np.testing.assert_allclose(log_density(LIK, DATA, theta), right, rtol=1e-12)
 
 
-def test_a_missing_cell_adds_nothing():
+def test_a_missing_cell_adds_nothing(global_random_seed):
     holes = DATA.copy()
     holes[0] = np.nan
     holes[1, 0] = np.nan
-    theta = family.draw(LIK, np.zeros((4, 3)), np.random.default_rng(0))
+    theta = family.draw(LIK, np.zeros((4, 3)), np.random.default_rng(global_random_seed))
     with interpreted():
         L = log_density(LIK, holes, theta)
     assert np.all(L[0] == 0.0)
@@ -43,8 +43,8 @@ def test_a_missing_cell_adds_nothing():
     np.testing.assert_allclose(L[1], right)
 
 
-def test_prior_is_that_of_scipy():
-    theta = family.draw(LIK, np.zeros((4, 3)), np.random.default_rng(0))
+def test_prior_is_that_of_scipy(global_random_seed):
+    theta = family.draw(LIK, np.zeros((4, 3)), np.random.default_rng(global_random_seed))
     mean = np.stack([LIK.m, LIK.a], axis=1).ravel()[:, None]
     deviation = np.stack([LIK.s, LIK.b], axis=1).ravel()[:, None]
     right = stats.norm.logpdf(theta, mean, deviation).sum(axis=0)
@@ -65,8 +65,8 @@ def test_hyper_parameters_go_to_the_free_scale_and_back():
             np.testing.assert_allclose(again, field)
 
 
-def test_wild_values_do_not_move_the_prior():
-    rng = np.random.default_rng(0)
+def test_wild_values_do_not_move_the_prior(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X = rng.normal(size=(100, 3))
     X[:, 1] = 7.0  # constant
     X[:50, 2] = np.nan

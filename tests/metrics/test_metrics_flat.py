@@ -152,8 +152,8 @@ def test_edges(truth, found, expected):
 
 
 @pytest.mark.parametrize("metric", WEIGHTED)
-def test_a_weight_of_two_is_the_object_twice_and_zero_is_absence(metric):
-    rng = np.random.default_rng(0)
+def test_a_weight_of_two_is_the_object_twice_and_zero_is_absence(metric, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     truth, found = rng.integers(0, 4, (2, 30))
     weights = rng.integers(0, 4, 30)
     found[weights == 0] = 9  # a cluster that does not exist for the weighted data
@@ -234,8 +234,8 @@ def test_error_rate_is_the_best_of_all_matchings(three, use_sparse):
         agreement.DENSE_MATCHING_CELLS = limit
 
 
-def test_error_rate_of_many_clusters_forms_no_large_table():
-    rng = np.random.default_rng(0)
+def test_error_rate_of_many_clusters_forms_no_large_table(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     truth = np.arange(60_000) // 2
     found = rng.permutation(30_000)[truth]
     found[::20] = 30_000 + np.arange(3000)  # a dense table would have 1e9 cells
@@ -257,14 +257,18 @@ def test_set_matching_by_sets(three):
 # --------------------------------------------------------------------------------- permutation test
 
 
-def test_permutation_test_tells_signal_from_noise():
+def test_permutation_test_tells_signal_from_noise(global_random_seed):
     truth = np.repeat([0, 1, 2], 20)
-    rng = np.random.default_rng(0)
-    signal = metrics.permutation_significance(truth, truth, n_permutations=199, random_state=1)
+    rng = np.random.default_rng(global_random_seed)
+    signal = metrics.permutation_significance(
+        truth, truth, n_permutations=199, random_state=global_random_seed + 1
+    )
     assert signal.score == 1
     assert signal.p_value == 1 / 200
     assert signal.quantiles[0] < signal.quantiles[1] < signal.quantiles[2] < 0.3
-    constant = metrics.permutation_significance(truth, 0 * truth, n_permutations=19, random_state=1)
+    constant = metrics.permutation_significance(
+        truth, 0 * truth, n_permutations=19, random_state=global_random_seed + 1
+    )
     assert constant.p_value == 1
     p_values = [
         metrics.permutation_significance(
@@ -275,11 +279,16 @@ def test_permutation_test_tells_signal_from_noise():
     assert 0.3 < np.mean(p_values) < 0.7
 
 
-def test_permutation_test_of_a_distance():
+def test_permutation_test_of_a_distance(global_random_seed):
     truth = np.repeat([0, 1], 15)
     vi = metrics.variation_of_information
     test = partial(
-        metrics.permutation_significance, truth, truth, score=vi, n_permutations=99, random_state=0
+        metrics.permutation_significance,
+        truth,
+        truth,
+        score=vi,
+        n_permutations=99,
+        random_state=global_random_seed,
     )
     assert test(greater_is_better=False).p_value == 0.01
     assert test(greater_is_better=True).p_value == 1
@@ -294,14 +303,16 @@ def test_permutation_test_of_a_distance():
         partial(metrics.pairwise_intervals, n_resamples=50),
     ],
 )
-def test_seeds_repeat_and_leave_the_global_generator_alone(function):
-    rng = np.random.default_rng(5)
+def test_seeds_repeat_and_leave_the_global_generator_alone(function, global_random_seed):
+    rng = np.random.default_rng([global_random_seed, 5])
     truth, found = rng.integers(0, 3, (2, 40))
     before = np.random.get_state()[1].copy()
-    first = function(truth, found, random_state=3)
-    assert flat(function(truth, found, random_state=3)) == flat(first)
-    assert flat(function(truth, found, random_state=np.random.default_rng(3))) == flat(first)
-    assert flat(function(truth, found, random_state=4)) != flat(first)
+    first = function(truth, found, random_state=global_random_seed + 3)
+    assert flat(function(truth, found, random_state=global_random_seed + 3)) == flat(first)
+    assert flat(function(truth, found, random_state=np.random.default_rng(global_random_seed + 3))) == flat(
+        first
+    )
+    assert flat(function(truth, found, random_state=global_random_seed + 4)) != flat(first)
     function(truth, found)
     assert np.array_equal(np.random.get_state()[1], before)
 

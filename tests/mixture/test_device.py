@@ -29,8 +29,8 @@ def reals(rng, N=400):
 @pytest.mark.filterwarnings("ignore:Mixture did not converge")
 @pytest.mark.parametrize("inference", ["em", "vb"])
 @pytest.mark.parametrize("family", ["categorical", "gaussian", "gaussian_full"])
-def test_the_answer_is_that_of_the_host(family, inference):
-    rng = np.random.default_rng(0)
+def test_the_answer_is_that_of_the_host(family, inference, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X = codes(rng) * 10 + 3 if family == "categorical" else reals(rng)
     # as many iterations here as there: in single precision the last digits of an objective say when to stop
     asked = {"n_clusters": 3, "n_init": 1, "max_iter": 30, "tol": 0.0, "random_state": 0}
@@ -51,8 +51,8 @@ def test_the_answer_is_that_of_the_host(family, inference):
     )  # a model of a device reads the host too
 
 
-def test_missing_cells_and_weights_count_as_on_the_host():
-    rng = np.random.default_rng(1)
+def test_missing_cells_and_weights_count_as_on_the_host(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X = reals(rng)
     X[rng.random(X.shape) < 0.1] = np.nan
     w = rng.integers(0, 3, len(X)).astype(float)
@@ -66,8 +66,8 @@ def test_missing_cells_and_weights_count_as_on_the_host():
     assert Mixture(**asked).fit(on(X))._blocks[0].family.__class__.__name__ == "GaussianDiagonal"
 
 
-def test_labels_to_start_from_and_levels_not_seen():
-    rng = np.random.default_rng(2)
+def test_labels_to_start_from_and_levels_not_seen(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X = codes(rng).astype(float)
     z = rng.integers(3, size=len(X))
     asked = {"inference": "em", "n_clusters": 3, "init": z}
@@ -81,8 +81,8 @@ def test_labels_to_start_from_and_levels_not_seen():
         there.predict(on(X[:1]))
 
 
-def test_what_a_device_cannot_do_is_said():
-    X = on(reals(np.random.default_rng(3)))
+def test_what_a_device_cannot_do_is_said(global_random_seed):
+    X = on(reals(np.random.default_rng(global_random_seed)))
     with pytest.raises(ValueError, match="inference='gibbs' does not run on a device: use 'em' or 'vb'"):
         Mixture().fit(X)
     with pytest.raises(ValueError, match="codes or amounts"):
@@ -92,7 +92,7 @@ def test_what_a_device_cannot_do_is_said():
     elsewhere = on(np.ones(X.shape[0]), xp.Device("device2"))
     with pytest.raises(ValueError, match=r"X is on .*device1.* and sample_weight on .*device2"):
         Mixture(inference="vb").fit(X, sample_weight=elsewhere)
-    bad = reals(np.random.default_rng(3))
+    bad = reals(np.random.default_rng(global_random_seed))
     bad[7, 1] = np.inf
     with pytest.raises(ValueError, match="'x1', row 7 is infinite"):
         Mixture(inference="vb").fit(on(bad))

@@ -139,12 +139,14 @@ def test_row_11_fewer_rows_than_clusters(mixture, two_groups, one_warning):
     assert 1 <= model.n_clusters_ <= 4 and "few_rows" in model.fit_report_
 
 
-def test_row_11_a_bound_may_be_larger(two_groups, quiet):
+def test_row_11_a_bound_may_be_larger(two_groups, quiet, global_random_seed):
     from partita import Mixture
 
     with quiet():
         assert (
-            Mixture(inference="vb", max_clusters=500, n_init=1, random_state=0).fit(two_groups[0]).n_clusters_
+            Mixture(inference="vb", max_clusters=500, n_init=1, random_state=global_random_seed)
+            .fit(two_groups[0])
+            .n_clusters_
             == 2
         )
 
@@ -249,9 +251,9 @@ def test_row_23_huge_codes(categorical, two_answers, quiet):
 
 
 @pytest.mark.parametrize("n_levels", [128, 129, 256, 300])
-def test_row_24_many_levels(categorical, n_levels, quiet):
+def test_row_24_many_levels(categorical, n_levels, quiet, global_random_seed):
     """Codes around the ends of int8 and uint8; the second group shifts every level by half of them."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     codes = np.tile(np.arange(n_levels), 2)
     z = np.repeat([0, 1], n_levels)
     marks = np.where(rng.random((2 * n_levels, 6)) < 0.95, z[:, None], 1 - z[:, None])
@@ -274,9 +276,9 @@ def test_row_25_identifier(categorical, two_answers, one_warning):
     assert "identifier" in model.fit_report_
 
 
-def test_row_26_different_numbers_of_levels(categorical, two_answers, quiet):
+def test_row_26_different_numbers_of_levels(categorical, two_answers, quiet, global_random_seed):
     X, z = two_answers
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     wide = np.column_stack([X, rng.integers(7, size=80), 3 * z + rng.integers(3, size=80)])
     with quiet():
         model = categorical().fit(wide)

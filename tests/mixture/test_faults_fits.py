@@ -47,9 +47,9 @@ def test_row_34_latent_class_without_mass(two_answers, quiet):
 
 
 @pytest.mark.parametrize("kind", ["categorical", "real"])
-def test_row_35_ten_thousand_columns(mixture, kind, quiet):
+def test_row_35_ten_thousand_columns(mixture, kind, quiet, global_random_seed):
     """The likelihood of a row is about exp(-10,000): far below the smallest float."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1], 15)
     if kind == "real":
         X = rng.normal(size=(30, 10_000)) + 0.5 * z[:, None]
@@ -97,22 +97,24 @@ def test_row_36_last_good_fit_is_kept(mixture, two_groups, monkeypatch):
 
 
 @pytest.mark.parametrize("inference", ["em", "vb"])
-def test_row_37_objective_falls(inference, two_groups, monkeypatch, one_warning):
+def test_row_37_objective_falls(inference, two_groups, monkeypatch, one_warning, global_random_seed):
     X, _ = two_groups
     _broken(ENGINES[inference], monkeypatch, lambda s: s._replace(objective=s.objective - 1e3), at=2)
-    model = Mixture(n_clusters=2, inference=inference, n_init=1, init="random", random_state=0)
+    model = Mixture(
+        n_clusters=2, inference=inference, n_init=1, init="random", random_state=global_random_seed
+    )
     with one_warning("the objective fell by"):
         model.fit(X)
     assert model.fit_report_["objective_fell"].level == "warning"
 
 
-def test_row_37_is_an_error_in_debug(two_groups, monkeypatch):
+def test_row_37_is_an_error_in_debug(two_groups, monkeypatch, global_random_seed):
     X, _ = two_groups
     make_request = model_module.make_request
     monkeypatch.setattr(model_module, "make_request", lambda *a: make_request(*a)._replace(debug=True))
     _broken(em, monkeypatch, lambda s: s._replace(objective=s.objective - 1e3), at=2)
     with pytest.raises(EngineError, match=r"fell by .* at iteration 2"):
-        Mixture(n_clusters=2, inference="em", init="random", random_state=0).fit(X)
+        Mixture(n_clusters=2, inference="em", init="random", random_state=global_random_seed).fit(X)
 
 
 def test_row_38_not_converged(mixture, two_groups, one_warning):
@@ -135,7 +137,7 @@ def test_row_44_weights_of_any_size(mixture, two_groups, quiet, weight, family, 
 @pytest.mark.parametrize("family", ["gaussian", "gaussian_full"])
 @pytest.mark.parametrize("inference", ["vb", "cvb"])
 def test_row_44_huge_weights_without_a_number_of_clusters(
-    two_groups, quiet, inference, family, same_partition
+    two_groups, quiet, inference, family, same_partition, global_random_seed
 ):
     """A row that stands for 1e10 objects may well be a cluster of its own; the answer must not be that of rounding:
     it is the same for weights a hundred times as large, an object.
@@ -143,7 +145,9 @@ def test_row_44_huge_weights_without_a_number_of_clusters(
     X, z = two_groups
     found = []
     for weight in (1e10, 1e12):
-        model = Mixture(family, inference=inference, max_clusters=20, n_init=1, random_state=0)
+        model = Mixture(
+            family, inference=inference, max_clusters=20, n_init=1, random_state=global_random_seed
+        )
         with quiet():
             warnings.filterwarnings("ignore", "all 20 clusters that were allowed")
             model.fit(X, sample_weight=np.full(80, weight))
@@ -180,17 +184,17 @@ def test_row_44_weights_of_answers(categorical, two_answers, quiet, weight):
     assert np.isfinite(model.log_likelihood_) and model.weight_total_ == pytest.approx(80 * weight)
 
 
-def test_row_44_effective_n_of_bic(two_answers):
+def test_row_44_effective_n_of_bic(two_answers, global_random_seed):
     X, _ = two_answers
-    one = LatentClass(2, random_state=0).fit(X)
-    half = LatentClass(2, random_state=0).fit(X, sample_weight=np.full(80, 0.5))
+    one = LatentClass(2, random_state=global_random_seed).fit(X)
+    half = LatentClass(2, random_state=global_random_seed).fit(X, sample_weight=np.full(80, 0.5))
     assert half.bic_ == pytest.approx(-one.log_likelihood_ + one.n_parameters_ * np.log(40), rel=1e-6)
 
 
-def test_row_45_bound_reached(two_groups, one_warning):
+def test_row_45_bound_reached(two_groups, one_warning, global_random_seed):
     X = np.concatenate([two_groups[0], two_groups[0] + [200, 0]])
     with one_warning("all 2 clusters that were allowed are in use: raise max_clusters"):
-        model = Mixture(inference="vb", max_clusters=2, random_state=0).fit(X)
+        model = Mixture(inference="vb", max_clusters=2, random_state=global_random_seed).fit(X)
     assert "bound_reached" in model.fit_report_
 
 
@@ -206,15 +210,15 @@ def test_row_45_memory_is_estimated_first(mixture, two_groups, monkeypatch):
 
 
 @pytest.mark.slow
-def test_row_45_ten_thousand_clusters():
-    X = np.random.default_rng(0).integers(5, size=(12_000, 3)).astype(str)
-    model = Mixture(n_clusters=10_000, n_init=1, max_iter=1, inference="em", random_state=0)
+def test_row_45_ten_thousand_clusters(global_random_seed):
+    X = np.random.default_rng(global_random_seed).integers(5, size=(12_000, 3)).astype(str)
+    model = Mixture(n_clusters=10_000, n_init=1, max_iter=1, inference="em", random_state=global_random_seed)
     with pytest.warns(ConvergenceWarning):
         model.fit(X)
     assert model.n_clusters_ <= 125 and len(model.weights_) == 10_000
 
 
-def test_row_45_estimate_covers_the_real_peak(two_groups):
+def test_row_45_estimate_covers_the_real_peak(two_groups, global_random_seed):
     """The largest matrices of each engine are in the estimate."""
     from partita.fitting.climb import bytes_needed
     from partita.fitting.families import assemble, plan_families
@@ -223,7 +227,7 @@ def test_row_45_estimate_covers_the_real_peak(two_groups):
 
     table = read_table(two_groups[0])
     blocks = assemble(table, plan_families("auto", None))
-    model = Mixture(inference="vb", max_clusters=50, random_state=0).fit(two_groups[0])
+    model = Mixture(inference="vb", max_clusters=50, random_state=global_random_seed).fit(two_groups[0])
     ask = make_request(model, table, blocks)
     rows = model._statistics.S[0].shape[0]
     statistics = 8 * 50 * rows
@@ -266,12 +270,12 @@ def test_row_51_other_random_states(mixture, two_groups):
 
 
 @pytest.mark.filterwarnings("ignore:.*did not converge")
-def test_row_52_number_of_jobs(mixture, monkeypatch):
+def test_row_52_number_of_jobs(mixture, monkeypatch, global_random_seed):
     """Several blocks of rows, so that threads have something to share."""
     from partita.execution import executors
 
     monkeypatch.setattr(executors.row_chunks, "__defaults__", (16, 0))
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     X = rng.normal(size=(60, 2)) + 6 * rng.integers(2, size=(60, 1))
     settings = {"n_init": 1, "max_clusters": 4, "max_iter": 25}
     models = [mixture(n_jobs=n_jobs, **settings).fit(X) for n_jobs in (None, 1, 2, 3, -1)]
@@ -308,9 +312,9 @@ def test_row_64_fit_twice_and_clone(mixture, two_groups):
         assert set(vars(other)) == set(vars(fresh))
 
 
-def test_row_64_no_state_of_another_inference(two_groups):
+def test_row_64_no_state_of_another_inference(two_groups, global_random_seed):
     X, _ = two_groups
-    model = Mixture(inference="vb", random_state=0).fit(X)
+    model = Mixture(inference="vb", random_state=global_random_seed).fit(X)
     model.set_params(inference="em", n_clusters=2).fit(X)
     assert set(vars(model)) == set(vars(clone(model).fit(X)))
 
@@ -326,11 +330,13 @@ def test_row_64_copies(mixture, two_groups, copier, quiet):
     assert model.n_features_in_ == 2
 
 
-def test_row_64_pickle_of_another_version(two_groups, one_warning, monkeypatch):
+def test_row_64_pickle_of_another_version(two_groups, one_warning, monkeypatch, global_random_seed):
     from partita.estimator import base
 
     monkeypatch.setattr(base, "__version__", "0.0.1")
-    written = pickle.dumps(Mixture(inference="vb", n_init=1, random_state=0).fit(two_groups[0]))
+    written = pickle.dumps(
+        Mixture(inference="vb", n_init=1, random_state=global_random_seed).fit(two_groups[0])
+    )
     monkeypatch.undo()
     with one_warning("was pickled by partita 0.0.1", UserWarning):
         model = pickle.loads(written)
@@ -356,12 +362,12 @@ def test_row_64_threads(mixture, two_groups):
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork a process"
 )
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork")  # which is what is tried here
-def test_row_64_fork_after_threads(mixture, monkeypatch):
+def test_row_64_fork_after_threads(mixture, monkeypatch, global_random_seed):
     """A child inherits the parent's locks as they stand, but none of its threads."""
     from partita.execution import executors
 
     monkeypatch.setattr(executors.row_chunks, "__defaults__", (16, 0))  # several blocks: threads at work
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     X = rng.normal(size=(60, 2)) + 6 * rng.integers(2, size=(60, 1))
     expected = mixture(n_clusters=2, n_init=1, n_jobs=2).fit(X)
     fork = multiprocessing.get_context("fork")
@@ -405,8 +411,8 @@ def test_row_65_a_failed_fit_is_no_fit(mixture, two_groups):
         model.predict(X)
 
 
-def test_row_65_labels_agree(mixture, two_groups):
-    rng = np.random.default_rng(0)
+def test_row_65_labels_agree(mixture, two_groups, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X = rng.normal(size=(70, 3))  # no clear groups: ties and doubts
     X[rng.random(X.shape) < 0.1] = np.nan
     X[0] = [0.0, 0.0, 0.0]

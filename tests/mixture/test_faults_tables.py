@@ -81,11 +81,13 @@ def test_row_32_rank_deficient(mixture, family, table, quiet):
     assert all(np.isfinite(p["sd"]).all() and (p["sd"] > 0).all() for p in model.profiles_.values())
 
 
-def test_row_32_sweeps_in_circles(quiet):
+def test_row_32_sweeps_in_circles(quiet, global_random_seed):
     """Here full second-order sweeps flip between two answers for ever; those that go a part of the way settle."""
     X = _rank_deficient()["repeated"]
     with quiet():
-        model = Mixture("gaussian", inference="cvb", order=2, max_clusters=6, n_init=1, random_state=0).fit(X)
+        model = Mixture(
+            "gaussian", inference="cvb", order=2, max_clusters=6, n_init=1, random_state=global_random_seed
+        ).fit(X)
     assert model.converged_ and model.n_clusters_ == 3
 
 
@@ -179,11 +181,11 @@ def test_row_43_weight_zero_is_absent(mixture, two_groups, quiet, same_partition
         (np.zeros(80), r"zero in every row.*positive"),
     ],
 )
-def test_row_43_bad_weights(mixture, two_groups, weights, message):
+def test_row_43_bad_weights(mixture, two_groups, weights, message, global_random_seed):
     X, _ = two_groups
     with pytest.raises(ValueError, match=message):
         mixture().fit(X, sample_weight=weights)
-    model = Mixture(inference="vb", random_state=0, n_init=1).fit(X)
+    model = Mixture(inference="vb", random_state=global_random_seed, n_init=1).fit(X)
     for method in (model.score, model.perplexity):
         with pytest.raises(ValueError, match=message):
             method(X, sample_weight=weights)

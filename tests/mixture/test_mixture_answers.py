@@ -27,7 +27,7 @@ def kinds_of(frame):
 
 @pytest.mark.parametrize("inference", ["em", "vb"])
 @pytest.mark.parametrize("kind", ["real", "count", "binary", "categorical", "mixed"])
-def test_recovers_planted_clusters(kind, inference):
+def test_recovers_planted_clusters(kind, inference, global_random_seed):
     """Agreement with the oracle, who knows the parameters.
 
     A planted set is easy or hard by itself, so the claim is about ten of them: the mean adjusted Rand index, for
@@ -40,7 +40,7 @@ def test_recovers_planted_clusters(kind, inference):
     columns |= {f"n_{k}": n for k, n in wanted.items() if kind in (k, "mixed")}
     scores = []
     for seed in range(10):
-        planted = make_mixed_clusters(200, 3, **columns, missing=0.1, random_state=seed)
+        planted = make_mixed_clusters(200, 3, **columns, missing=0.1, random_state=global_random_seed + seed)
         frame = frame_of(planted)
         model = Mixture(
             inference=inference,
@@ -54,23 +54,23 @@ def test_recovers_planted_clusters(kind, inference):
     assert np.mean(scores) > 0.8, scores
 
 
-def test_recovers_tilted_groups():
+def test_recovers_tilted_groups(global_random_seed):
     """Six sets of three groups with full covariances, means 5 sqrt(6) = 12 apart; 5% of the cells hidden."""
     scores = []
     for seed in range(6):
-        planted = make_gaussian_clusters(150, 3, 3, separation=5.0, random_state=seed)
+        planted = make_gaussian_clusters(150, 3, 3, separation=5.0, random_state=global_random_seed + seed)
         X = planted.X.copy()
-        X[np.random.default_rng(seed).random(X.shape) < 0.05] = np.nan
-        labels = Mixture(inference="vb", n_init=1, max_clusters=6, max_iter=2000, random_state=0).fit_predict(
-            X
-        )
+        X[np.random.default_rng([global_random_seed, seed]).random(X.shape) < 0.05] = np.nan
+        labels = Mixture(
+            inference="vb", n_init=1, max_clusters=6, max_iter=2000, random_state=global_random_seed
+        ).fit_predict(X)
         scores.append(adjusted_rand_score(planted.oracle, labels))
     assert np.mean(scores) > 0.8, scores
 
 
-def test_recovers_exponential_and_multinomial_groups():
+def test_recovers_exponential_and_multinomial_groups(global_random_seed):
     """Rates 200 times apart, topics that share no word: every label right."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1], 60)
     X = rng.exponential(np.array([1.0, 200.0])[z][:, None], (120, 5))
     X[rng.random(X.shape) < 0.1] = np.nan
@@ -88,12 +88,12 @@ def test_recovers_exponential_and_multinomial_groups():
     assert np.allclose(shares.sum(axis=1), 1.0)
 
 
-def test_exposure():
+def test_exposure(global_random_seed):
     """Two rates, 2 and 6; exposures from 1 to 20 drown them in the raw counts.
 
     Every row counts six columns, so at an exposure of 1 the totals are Poisson(12) and Poisson(36): nearly apart.
     """
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     z, e = np.repeat([0, 1], 100), rng.uniform(1, 20, 200)
     counts = rng.poisson(np.array([2.0, 6.0])[z][:, None] * e[:, None], (200, 6))
     frame = pd.DataFrame(counts, columns=[f"c{j}" for j in range(6)]).assign(e=e)
@@ -139,9 +139,9 @@ def test_score_is_in_the_users_units(mixture, two_groups):
     assert a.score(X, sample_weight=weights) == pytest.approx(np.average(a.score_samples(X), weights=weights))
 
 
-def test_score_integrates_to_one(mixture):
+def test_score_integrates_to_one(mixture, global_random_seed):
     """The density over a fine grid, one real column: in the user's units it has mass one."""
-    x = np.random.default_rng(0).normal(50.0, 10.0, (60, 1))
+    x = np.random.default_rng(global_random_seed).normal(50.0, 10.0, (60, 1))
     model = mixture(n_clusters=2, n_init=1, max_iter=3000).fit(x)
     grid = np.linspace(-2000, 2100, 200_001)
     mass = np.exp(model.score_samples(grid[:, None])).sum() * (grid[1] - grid[0])
@@ -160,8 +160,8 @@ def test_perplexity_of_labels(categorical, two_answers):
     assert model.perplexity(holes) == pytest.approx(np.exp(-model.score_samples(holes).sum() / observed))
 
 
-def test_confidence_and_probabilities(mixture):
-    rng = np.random.default_rng(0)
+def test_confidence_and_probabilities(mixture, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X = rng.normal(size=(80, 1)) + 2.5 * rng.integers(2, size=(80, 1))
     model = mixture(n_clusters=2, max_iter=5000).fit(X)
     P = model.predict_proba(X)
@@ -177,9 +177,9 @@ def test_confidence_and_probabilities(mixture):
 # ---- profiles and draws ----------------------------------------------------------------------------------------
 
 
-def test_profiles_are_in_the_users_units(mixture):
+def test_profiles_are_in_the_users_units(mixture, global_random_seed):
     """Means within five standard errors of the groups' own: 100 rows of standard deviation 3, so 1.5."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1], [120, 80])
     frame = pd.DataFrame(
         {
@@ -199,13 +199,15 @@ def test_profiles_are_in_the_users_units(mixture):
 
 
 @pytest.mark.parametrize("inference", ["em", "vb"])
-def test_draws_look_like_the_data(inference):
+def test_draws_look_like_the_data(inference, global_random_seed):
     """Draws have the density that score_samples gives: their mean score is the entropy of the model.
 
     Two independent sets of draws from one model differ by sampling only, and training rows, which the model has
     seen, score a little better; 0.2 nats a row is five standard errors of 1,000 rows of three columns.
     """
-    planted = make_mixed_clusters(400, 3, n_real=1, n_count=1, n_binary=0, n_categorical=1, random_state=0)
+    planted = make_mixed_clusters(
+        400, 3, n_real=1, n_count=1, n_binary=0, n_categorical=1, random_state=global_random_seed
+    )
     frame = frame_of(planted)
     model = Mixture(inference=inference, n_clusters=3, kinds=kinds_of(frame), max_iter=2000, **FAST).fit(
         frame
@@ -219,8 +221,10 @@ def test_draws_look_like_the_data(inference):
 
 
 @pytest.mark.parametrize("n", [-1, 2.5, "3"])
-def test_bad_number_of_draws(two_groups, n):
-    model = Mixture(n_clusters=2, inference="em", n_init=1, random_state=0).fit(two_groups[0])
+def test_bad_number_of_draws(two_groups, n, global_random_seed):
+    model = Mixture(n_clusters=2, inference="em", n_init=1, random_state=global_random_seed).fit(
+        two_groups[0]
+    )
     assert model.sample(0)[0].shape == (0, 2)
     with pytest.raises(ValueError, match=r"n_samples is .*give a number of rows"):
         model.sample(n)
@@ -229,8 +233,10 @@ def test_bad_number_of_draws(two_groups, n):
 # ---- containers ------------------------------------------------------------------------------------------------
 
 
-def test_every_frame_gives_the_same(mixture):
-    columns = frame_of(make_mixed_clusters(80, 2, missing=0.1, n_count=0, random_state=0)).to_dict("list")
+def test_every_frame_gives_the_same(mixture, global_random_seed):
+    columns = frame_of(
+        make_mixed_clusters(80, 2, missing=0.1, n_count=0, random_state=global_random_seed)
+    ).to_dict("list")
     columns = {name: [None if c is None or c != c else c for c in cells] for name, cells in columns.items()}
     frames = [pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)]
     models = [mixture(n_clusters=2).fit(frame) for frame in frames]
@@ -243,10 +249,12 @@ def test_every_frame_gives_the_same(mixture):
 # ---- latent classes --------------------------------------------------------------------------------------------
 
 
-def test_latent_class_criteria_by_hand():
-    planted = make_categorical_clusters(300, 5, [2, 3, 4, 2, 3], 2, missing=0.1, random_state=0)
+def test_latent_class_criteria_by_hand(global_random_seed):
+    planted = make_categorical_clusters(
+        300, 5, [2, 3, 4, 2, 3], 2, missing=0.1, random_state=global_random_seed
+    )
     X = planted.X
-    model = LatentClass(2, random_state=0).fit(X)
+    model = LatentClass(2, random_state=global_random_seed).fit(X)
     log_joint = np.tile(np.log(model.weights_), (300, 1))
     for j in range(5):
         # under maximum likelihood parameters are the weighted shares of the levels
@@ -277,11 +285,13 @@ def test_latent_class_of_one_class_is_the_multinomial():
     assert model.log_likelihood_ == pytest.approx(10 * np.log(0.5) + 10 * np.log(0.25))
 
 
-def test_latent_class_against_stepmix():
+def test_latent_class_against_stepmix(global_random_seed):
     stepmix = pytest.importorskip("stepmix")
-    X = make_categorical_clusters(300, 6, 3, 2, random_state=0).X
-    peer = stepmix.StepMix(2, measurement="categorical", n_init=10, random_state=0, abs_tol=1e-10).fit(X)
-    model = LatentClass(2, random_state=0).fit(X)
+    X = make_categorical_clusters(300, 6, 3, 2, random_state=global_random_seed).X
+    peer = stepmix.StepMix(
+        2, measurement="categorical", n_init=10, random_state=global_random_seed, abs_tol=1e-10
+    ).fit(X)
+    model = LatentClass(2, random_state=global_random_seed).fit(X)
     assert model.log_likelihood_ == pytest.approx(peer.score(X) * 300, abs=0.01)
 
 

@@ -22,9 +22,9 @@ def short(family="auto", **parameters):
 
 
 @pytest.fixture
-def mixed():
+def mixed(global_random_seed):
     """Columns of four kinds, two of them real; two groups of 35 and 25 rows; cells missing in each column."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1], [35, 25])
     table = pd.DataFrame(
         {
@@ -47,9 +47,9 @@ def same_trace(a, b):
 # ---- seeds and shapes ------------------------------------------------------------------------------------------
 
 
-def test_the_seed_decides_everything(two_groups):
+def test_the_seed_decides_everything(two_groups, global_random_seed):
     X, _ = two_groups
-    one, two, other = (short(random_state=seed).fit(X) for seed in (0, 0, 1))
+    one, two, other = (short(random_state=global_random_seed + seed).fit(X) for seed in (0, 0, 1))
     assert same_trace(one, two) and not same_trace(one, other)
     assert np.array_equal(one.labels_, two.labels_) and np.array_equal(one.confidence_, two.confidence_)
     assert one.log_likelihood_ == two.log_likelihood_ and one.prior_.gamma == two.prior_.gamma
@@ -123,8 +123,8 @@ def test_labels_sum_up_the_draws(two_groups, same_partition):
     assert max(model.n_clusters_posterior_, key=model.n_clusters_posterior_.get) == model.n_clusters_ == 2
 
 
-def test_labels_are_in_the_order_of_sizes():
-    rng = np.random.default_rng(0)
+def test_labels_are_in_the_order_of_sizes(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1, 2], [10, 40, 25])
     model = short("gaussian").fit(rng.normal(30.0 * z[:, None], 1.0, (75, 2)))
     assert np.bincount(model.labels_).tolist() == [40, 25, 10]
@@ -167,14 +167,16 @@ def test_row_4_a_row_without_any_cell(mixed):
     assert model.confidence_[0] < 0.9 and model.confidence_[1:].mean() > 0.9
 
 
-def test_partly_seen_vectors(two_groups, same_partition):
+def test_partly_seen_vectors(two_groups, same_partition, global_random_seed):
     X, z = two_groups
     holes = np.where(np.arange(80)[:, None] % 4 == np.arange(2), np.nan, X)
     model = short("gaussian_full").fit(holes)
     same_partition(model.labels_, z)
     assert np.isfinite(model.score_samples(holes)).all() and np.isfinite(model.trace_.log_joint).all()
     counts = (
-        np.random.default_rng(0).poisson(np.where(z[:, None] == 0, [9, 1, 1], [1, 1, 9]) * 3.0).astype(float)
+        np.random.default_rng(global_random_seed)
+        .poisson(np.where(z[:, None] == 0, [9, 1, 1], [1, 1, 9]) * 3.0)
+        .astype(float)
     )
     counts[::5, 1] = np.nan
     model = DPMultinomial(**SHORT).fit(counts)
@@ -215,8 +217,8 @@ def test_rows_7_and_32_with_hyper_parameters_that_stay(two_groups, same_partitio
         same_partition(model.labels_, z)
 
 
-def test_row_32_more_columns_than_rows():
-    X = np.random.default_rng(0).normal(size=(6, 9))
+def test_row_32_more_columns_than_rows(global_random_seed):
+    X = np.random.default_rng(global_random_seed).normal(size=(6, 9))
     for family in ("gaussian", "gaussian_full"):
         assert np.isfinite(short(family).fit(X).log_likelihood_)
 
@@ -244,10 +246,10 @@ def test_row_30_scale_and_offset(two_groups, scale, offset, same_partition):
     )
 
 
-def test_row_35_a_thousand_columns(same_partition):
+def test_row_35_a_thousand_columns(same_partition, global_random_seed):
     """The likelihood of a row is about exp(-1400): below the smallest float."""
     z = np.repeat([0, 1], 15)
-    X = np.random.default_rng(0).normal(size=(30, 1000)) + 1.0 * z[:, None]
+    X = np.random.default_rng(global_random_seed).normal(size=(30, 1000)) + 1.0 * z[:, None]
     model = short("gaussian", n_draws=5).fit(X)
     same_partition(model.labels_, z)
     assert np.isfinite(model.trace_.log_joint).all() and np.isfinite(model.predict_proba(X)).all()
@@ -298,8 +300,10 @@ def test_a_given_number_of_clusters(two_groups, same_partition):
 
 
 @pytest.mark.parametrize("init", ["seeds", "random", "labels"])
-def test_no_draw_has_more_clusters_than_allowed(init):
-    X = np.arange(40.0)[:, None] // 8 * 100 + np.random.default_rng(0).normal(size=(40, 2))  # five groups
+def test_no_draw_has_more_clusters_than_allowed(init, global_random_seed):
+    X = np.arange(40.0)[:, None] // 8 * 100 + np.random.default_rng(global_random_seed).normal(
+        size=(40, 2)
+    )  # five groups
     init = np.arange(40) % 3 if init == "labels" else init
     with pytest.warns(
         UserWarning, match="of the draws use all 3 clusters that were allowed: raise max_clusters"
@@ -331,9 +335,9 @@ def test_bad_starts(two_groups):
 
 @pytest.mark.parametrize("inference", ["gibbs", "subclusters"])
 @pytest.mark.parametrize("prior", PRIORS)
-def test_every_prior(two_answers, prior, inference):
+def test_every_prior(two_answers, prior, inference, global_random_seed):
     z = two_answers[1]
-    X = np.where(np.random.default_rng(0).random((80, 12)) < 0.9, z[:, None], 1 - z[:, None])
+    X = np.where(np.random.default_rng(global_random_seed).random((80, 12)) < 0.9, z[:, None], 1 - z[:, None])
     model = short("bernoulli", prior=prior, inference=inference, n_draws=20, burn_in=20)
     if inference == "subclusters" and prior == "stick_breaking":
         with pytest.raises(ValueError, match="wants an exchangeable prior"):
@@ -393,10 +397,10 @@ def test_dp_gaussian_refuses_other_shapes(two_groups):
         DPGaussian("round").fit(two_groups[0])
 
 
-def test_dp_multinomial_reads_sparse_counts(same_partition):
+def test_dp_multinomial_reads_sparse_counts(same_partition, global_random_seed):
     from scipy.sparse import csr_matrix
 
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1], [22, 18])
     X = np.array([rng.multinomial(60, [[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.7]][k]) for k in z])
     dense, sparse = DPMultinomial(**SHORT).fit(X), DPMultinomial(**SHORT).fit(csr_matrix(X))

@@ -125,10 +125,12 @@ def test_weight_zero_is_absent(same_partition, inference, table):
     agree(a, b)
 
 
-def test_weights_are_not_ignored():
+def test_weights_are_not_ignored(global_random_seed):
     """All the weight on one group: the other has no say in the profile."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     X = np.concatenate([rng.normal(0, 1, (50, 1)), rng.normal(10, 1, (50, 1))])
     weights = np.r_[np.full(50, 9.0), np.full(50, 1.0)]
-    model = Mixture(n_clusters=2, inference="em", random_state=0).fit(X, sample_weight=weights)
+    model = Mixture(n_clusters=2, inference="em", random_state=global_random_seed).fit(
+        X, sample_weight=weights
+    )
     assert np.allclose(model.weights_, [0.9, 0.1], atol=0.01)

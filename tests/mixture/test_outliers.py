@@ -21,8 +21,8 @@ def short(**parameters):
 
 
 @pytest.fixture(scope="module")
-def fits():
-    tables = [two_groups_and_outliers(seed) for seed in range(3)]
+def fits(global_random_seed):
+    tables = [two_groups_and_outliers(global_random_seed + seed) for seed in range(3)]
     return tables, [[short(noise=noise).fit(X) for X in tables] for noise in (False, True)]
 
 
@@ -86,8 +86,8 @@ def test_densities_add_up(fits):
     assert model.score_samples(X[-N_OUT:]).min() > -12  # an outlier is rare, not impossible
 
 
-def test_units_do_not_matter():
-    X = two_groups_and_outliers(4, 100)
+def test_units_do_not_matter(global_random_seed):
+    X = two_groups_and_outliers(global_random_seed + 4, 100)
     one, two = (short(noise=True, n_draws=20, burn_in=20).fit(table) for table in (X, 4.0 * X))
     np.testing.assert_array_equal(one.labels_, two.labels_)
 
@@ -109,8 +109,8 @@ def test_report_leaves_outliers_out(fits, tmp_path):
     assert "cluster -1" not in page
 
 
-def test_weights_and_rows_that_take_no_part():
-    X = two_groups_and_outliers(5, 60)[:65]  # the last five rows are outliers
+def test_weights_and_rows_that_take_no_part(global_random_seed):
+    X = two_groups_and_outliers(global_random_seed + 5, 60)[:65]  # the last five rows are outliers
     weights = np.ones(65)
     weights[[0, 64]], weights[1] = 0, 2
     model = short(noise=True, n_draws=30, burn_in=30).fit(X, sample_weight=weights)
@@ -122,9 +122,9 @@ def test_weights_and_rows_that_take_no_part():
 
 
 @pytest.mark.slow
-def test_mixed_tables_with_holes():
+def test_mixed_tables_with_holes(global_random_seed):
     """Twelve answers, a count and a number; the last row of either group contradicts itself."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1], 60)
     table = {f"q{j}": np.where(rng.random(120) < 0.95, z, 1 - z) for j in range(12)}
     table["count"] = rng.poisson(np.where(z == 0, 3, 30)).astype(float)
@@ -154,6 +154,6 @@ def test_partial_fit_is_refused_for_later_rows(fits):
         ({"family": "student"}, "noise=True needs conjugate families"),
     ],
 )
-def test_refused_where_no_engine_can(parameters, message):
+def test_refused_where_no_engine_can(parameters, message, global_random_seed):
     with pytest.raises(ValueError, match=message):
-        Mixture(noise=True, **parameters).fit(two_groups_and_outliers(0, 40))
+        Mixture(noise=True, **parameters).fit(two_groups_and_outliers(global_random_seed, 40))

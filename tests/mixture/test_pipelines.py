@@ -10,9 +10,11 @@ from partita import Mixture
 
 
 @pytest.fixture
-def blobs():
+def blobs(global_random_seed):
     z = np.tile([0, 1, 2], 30)
-    return np.random.default_rng(0).normal(size=(90, 2)) + 6 * np.column_stack([z == 1, z == 2]), z
+    return np.random.default_rng(global_random_seed).normal(size=(90, 2)) + 6 * np.column_stack(
+        [z == 1, z == 2]
+    ), z
 
 
 def em(**parameters):

@@ -9,8 +9,8 @@ from partita import Mixture
 
 
 @pytest.fixture(scope="module")
-def frame():
-    rng = np.random.default_rng(3)
+def frame(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     group = rng.integers(2, size=400)
     X = pd.DataFrame(
         {
@@ -25,8 +25,10 @@ def frame():
 
 
 @pytest.fixture(scope="module")
-def checks(frame):
-    model = Mixture(family={"real": "gaussian"}, n_clusters=2, inference="vb", random_state=0).fit(frame)
+def checks(frame, global_random_seed):
+    model = Mixture(
+        family={"real": "gaussian"}, n_clusters=2, inference="vb", random_state=global_random_seed
+    ).fit(frame)
     found = model.predictive_checks(frame, n_tables=60)
     return {name: {check.statistic: check for check in column} for name, column in found.items()}
 
@@ -48,8 +50,8 @@ def test_a_right_family_passes_and_a_wrong_one_is_seen(checks):
     assert checks["wait"]["skewness"].p_value < 0.05
 
 
-def test_sparse_tables_are_refused():
-    X = sp.csr_array(np.random.default_rng(0).poisson(2.0, size=(30, 5)))
+def test_sparse_tables_are_refused(global_random_seed):
+    X = sp.csr_array(np.random.default_rng(global_random_seed).poisson(2.0, size=(30, 5)))
     model = Mixture("multinomial", n_clusters=1, inference="vb").fit(X)
     with pytest.raises(ValueError, match="sparse"):
         model.predictive_checks(X)

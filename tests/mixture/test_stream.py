@@ -56,17 +56,17 @@ def test_a_resumed_filter_is_exact_while_all_seats_fit():
     np.testing.assert_allclose(P, expected / expected.sum(), atol=1e-10)
 
 
-def test_batches_grow_clusters_and_open_new_ones():
+def test_batches_grow_clusters_and_open_new_ones(global_random_seed):
     model = stream()
-    X, z = groups(80, [-8.0, 8.0], 0)
+    X, z = groups(80, [-8.0, 8.0], global_random_seed)
     model.partial_fit(X)
     assert model.n_clusters_ == 2
     first = model.predict([[-8.0, -8.0], [8.0, 8.0]])
-    more, _ = groups(60, [-8.0, 8.0], 1)
+    more, _ = groups(60, [-8.0, 8.0], global_random_seed + 1)
     model.partial_fit(more)
     assert model.n_clusters_ == 2 and len(model.labels_) == 60 and model.weight_total_ == 140
     np.testing.assert_array_equal(model.predict([[-8.0, -8.0], [8.0, 8.0]]), first)  # numbers are kept
-    far, _ = groups(40, [60.0], 2)
+    far, _ = groups(40, [60.0], global_random_seed + 2)
     model.partial_fit(far)
     assert model.n_clusters_ == 3 and set(model.labels_) == {2}
     assert model.weights_[2] == pytest.approx(40 / 180, abs=0.02)
@@ -75,19 +75,19 @@ def test_batches_grow_clusters_and_open_new_ones():
     assert np.isfinite(model.score_samples(X)).all()
 
 
-def test_batches_or_one_batch_after_the_first():
+def test_batches_or_one_batch_after_the_first(global_random_seed):
     """The t-th row meets the t-th uniform, in whatever batches it comes."""
-    X, _ = groups(60, [-4.0, 4.0], 0)
-    more, _ = groups(50, [-4.0, 4.0], 3)
+    X, _ = groups(60, [-4.0, 4.0], global_random_seed)
+    more, _ = groups(50, [-4.0, 4.0], global_random_seed + 3)
     one = stream().partial_fit(X).partial_fit(more)
     two = stream().partial_fit(X).partial_fit(more[:7]).partial_fit(more[7:])
     np.testing.assert_allclose(one.weights_, two.weights_)
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
 
 
-def test_a_stream_goes_on_from_any_fit_and_from_a_file(tmp_path):
-    X, _ = groups(60, [-8.0, 8.0], 0)
-    more, _ = groups(30, [-8.0, 8.0, 60.0], 1)
+def test_a_stream_goes_on_from_any_fit_and_from_a_file(tmp_path, global_random_seed):
+    X, _ = groups(60, [-8.0, 8.0], global_random_seed)
+    more, _ = groups(30, [-8.0, 8.0, 60.0], global_random_seed + 1)
     for parameters in ({}, {"inference": "vb"}, {"inference": "em", "n_clusters": 2}):
         model = stream(**parameters).fit(X)
         model.save(tmp_path / "model.npz")
@@ -96,8 +96,8 @@ def test_a_stream_goes_on_from_any_fit_and_from_a_file(tmp_path):
             assert going.partial_fit(more).n_clusters_ == wanted
 
 
-def test_weights_are_copies_and_a_bad_batch_changes_nothing():
-    X, _ = groups(60, [-8.0, 8.0], 0)
+def test_weights_are_copies_and_a_bad_batch_changes_nothing(global_random_seed):
+    X, _ = groups(60, [-8.0, 8.0], global_random_seed)
     model = stream().partial_fit(X)
     model.partial_fit(X[:3], sample_weight=[2, 0, 1])
     assert model.weight_total_ == 63

@@ -1,6 +1,5 @@
 """Every law runs on every registered example of every prior that has the functions in the law."""
 
-import numpy as np
 import pytest
 
 from partita.dispatch import lacks
@@ -25,8 +24,3 @@ def pytest_generate_tests(metafunc):
     }.items():
         if fixture in metafunc.fixturenames:
             metafunc.parametrize(fixture, _examples_with(*generics))
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(20240607)

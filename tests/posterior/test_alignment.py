@@ -6,8 +6,8 @@ import pytest
 from partita.posterior import align_draws, summarize_aligned
 
 
-def test_permuting_the_names_of_draws_changes_nothing(noisy_copies):
-    rng = np.random.default_rng(0)
+def test_permuting_the_names_of_draws_changes_nothing(noisy_copies, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     draws, z = noisy_copies(rng, 40, 60, 5, 0.2)
     renamed = np.array([rng.permutation(9)[row] for row in draws])
     first, second = align_draws(draws, z), align_draws(renamed, 8 - z)
@@ -16,16 +16,16 @@ def test_permuting_the_names_of_draws_changes_nothing(noisy_copies):
     assert np.allclose(first.quality, second.quality)
 
 
-def test_aligned_draws_are_the_same_partitions(noisy_copies):
-    draws, z = noisy_copies(np.random.default_rng(1), 20, 30, 4, 0.4)
+def test_aligned_draws_are_the_same_partitions(noisy_copies, global_random_seed):
+    draws, z = noisy_copies(np.random.default_rng(global_random_seed), 20, 30, 4, 0.4)
     found = align_draws(draws, z)
     for before, after, names in zip(draws, found.labels, found.assignment, strict=True):
         assert np.array_equal(before[:, None] == before, after[:, None] == after)
         assert np.array_equal(names[before], after)
 
 
-def test_the_assignment_is_optimal():
-    rng = np.random.default_rng(2)
+def test_the_assignment_is_optimal(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     for _ in range(20):
         z, draw = rng.integers(4, size=(2, 15))
         z[:4] = draw[:4] = np.arange(4)
@@ -40,8 +40,8 @@ def test_clusters_without_a_partner_get_names_of_their_own():
     assert found.quality[0] == 0.25 and found.membership.shape == (4, 1)
 
 
-def test_summaries_follow_clusters_through_switched_labels():
-    rng = np.random.default_rng(3)
+def test_summaries_follow_clusters_through_switched_labels(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1, 2], 10)
     draws, values = [], []
     for _ in range(200):
@@ -57,8 +57,8 @@ def test_summaries_follow_clusters_through_switched_labels():
     assert found.n_draws.tolist() == [200, 200, 200]
 
 
-def test_standard_errors_are_refused_where_the_match_is_poor():
-    rng = np.random.default_rng(4)
+def test_standard_errors_are_refused_where_the_match_is_poor(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     draws = rng.integers(3, size=(30, 40))
     found = align_draws(draws, rng.integers(3, size=40))
     values = [np.zeros(int(row.max()) + 1) for row in draws]

@@ -16,10 +16,10 @@ QUANTITIES = ["n_clusters", "concentration", "size_entropy"]
 
 
 @pytest.fixture(scope="module")
-def tree():
-    rng = np.random.default_rng(0)
+def tree(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X = np.concatenate([rng.normal(-4, 1, (12, 2)), rng.normal(4, 1, (12, 2))])
-    model = Mixture("gaussian", n_chains=2, n_draws=20, burn_in=5, random_state=0)
+    model = Mixture("gaussian", n_chains=2, n_draws=20, burn_in=5, random_state=global_random_seed)
     with interpreted(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # short chains warn
         model.fit(X)

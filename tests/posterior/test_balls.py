@@ -22,8 +22,10 @@ def exact_posterior(partitions_of_8):
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])
 @pytest.mark.parametrize("level", [0.5, 0.95])
-def test_the_ball_holds_its_mass_and_no_smaller_one_does(loss, level, partitions_of_8, exact_posterior):
-    estimate = point_estimate(partitions_of_8, loss, weights=exact_posterior, random_state=0)
+def test_the_ball_holds_its_mass_and_no_smaller_one_does(
+    loss, level, partitions_of_8, exact_posterior, global_random_seed
+):
+    estimate = point_estimate(partitions_of_8, loss, weights=exact_posterior, random_state=global_random_seed)
     ball = credible_ball(partitions_of_8, estimate.labels, level=level, loss=loss, weights=exact_posterior)
     distances = loss_matrix(estimate.labels[None], partitions_of_8, loss)[0]
     inside = distances <= ball.radius + 1e-10
@@ -33,8 +35,12 @@ def test_the_ball_holds_its_mass_and_no_smaller_one_does(loss, level, partitions
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])
-def test_the_bounds_are_the_furthest_of_the_coarsest_and_the_finest(loss, partitions_of_8, exact_posterior):
-    centre = point_estimate(partitions_of_8, loss, weights=exact_posterior, random_state=0).labels
+def test_the_bounds_are_the_furthest_of_the_coarsest_and_the_finest(
+    loss, partitions_of_8, exact_posterior, global_random_seed
+):
+    centre = point_estimate(
+        partitions_of_8, loss, weights=exact_posterior, random_state=global_random_seed
+    ).labels
     ball = credible_ball(partitions_of_8, centre, loss=loss, weights=exact_posterior)
     inside = partitions_of_8[ball.distances <= ball.radius + 1e-10]
     d = loss_matrix(centre[None], inside, loss)[0]
@@ -48,13 +54,13 @@ def test_the_bounds_are_the_furthest_of_the_coarsest_and_the_finest(loss, partit
         assert {tuple(z) for z in bound} == {tuple(z) for z in inside[furthest]}
 
 
-def test_balls_of_draws_cover(partitions_of_8, exact_posterior):
+def test_balls_of_draws_cover(partitions_of_8, exact_posterior, global_random_seed):
     """The ball of 400 draws has about its level of the true posterior: a fresh draw falls into it that often.
 
     Over 60 balls; the true mass of the ball of a level of 0.9 has a standard deviation of at most 0.015 each, the mean
     0.002, and the partitions are discrete so that the ball holds at least its level. False alarm rate below 1e-6.
     """
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     masses = []
     for _ in range(60):
         draws = partitions_of_8[rng.choice(len(partitions_of_8), size=400, p=exact_posterior)]
@@ -64,8 +70,8 @@ def test_balls_of_draws_cover(partitions_of_8, exact_posterior):
     assert np.mean(masses) >= 0.89
 
 
-def test_permuting_draws_and_names_changes_nothing(noisy_copies):
-    rng = np.random.default_rng(1)
+def test_permuting_draws_and_names_changes_nothing(noisy_copies, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     draws, z = noisy_copies(rng, 50, 40, 4, 0.3)
     order = rng.permutation(50)
     first, second = credible_ball(draws, z), credible_ball(7 - draws[order], 9 - z)

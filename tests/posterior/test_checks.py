@@ -10,9 +10,9 @@ from partita.posterior.datatree import arviz_groups
 from partita.trace import Trace
 
 
-def test_checks_of_the_right_model_are_uniform():
+def test_checks_of_the_right_model_are_uniform(global_random_seed):
     """p-values of the mean under the model itself, over 200 data sets: Kolmogorov-Smirnov, false alarm rate 1e-4."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     values = [
         predictive_checks(
             rng.normal(size=(30, 1)),
@@ -24,8 +24,8 @@ def test_checks_of_the_right_model_are_uniform():
     assert kstest(values, "uniform").pvalue > 1e-4
 
 
-def test_a_wrong_model_is_seen_in_its_column_only():
-    rng = np.random.default_rng(1)
+def test_a_wrong_model_is_seen_in_its_column_only(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X = rng.normal(size=(300, 2))
     X[:, 1] = rng.standard_t(2, size=300)
     checks = predictive_checks(X, [rng.normal(size=(300, 2)) for _ in range(200)])
@@ -33,8 +33,8 @@ def test_a_wrong_model_is_seen_in_its_column_only():
     assert p[1, "sd"] == 0.0 and p[0, "sd"] > 0.001
 
 
-def test_categorical_columns_and_missing_cells():
-    rng = np.random.default_rng(2)
+def test_categorical_columns_and_holes(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X = rng.integers(3, size=(50, 2)).astype(float)
     X[:10, 0] = np.nan
     X[:, 1] = np.nan
@@ -54,8 +54,8 @@ def test_what_checks_refuse():
         predictive_checks(X, [X] * 20, kinds=["text"])
 
 
-def test_log_scores_average_densities_over_draws():
-    rng = np.random.default_rng(3)
+def test_log_scores_average_densities_over_draws(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     log_p = rng.normal(size=(7, 40)) - 900.0  # densities that underflow
     w = rng.random(7)
     found = held_out_log_scores(log_p, weights=w)
@@ -74,8 +74,8 @@ def test_log_scores_average_densities_over_draws():
 
 
 @pytest.fixture
-def trace():
-    rng = np.random.default_rng(4)
+def trace(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     labels = rng.integers(3, size=(7, 5)).astype(np.int8)
     return Trace(
         labels,

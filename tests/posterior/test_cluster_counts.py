@@ -26,11 +26,11 @@ def test_posterior_beside_prior():
     assert alone.n_clusters.tolist() == [1, 2, 3] and np.isnan(alone.prior).all()
 
 
-def test_the_prior_is_the_share_of_its_own_draws():
+def test_the_prior_is_the_share_of_its_own_draws(global_random_seed):
     """4000 draws of a prior: chi-square of 6 to 8 cells, false alarm rate 1e-4."""
     from scipy.stats import chisquare
 
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     prior = PitmanYor(1.0, 0.3)
     found = n_clusters_posterior([simulate(prior, 12, rng) for _ in range(4000)], prior)
     seen, wanted = found.posterior * 4000, found.prior * 4000
@@ -67,9 +67,9 @@ def exact_P_K(prior, log_lik, N):
 @pytest.mark.parametrize(
     "prior", [DirichletProcess(1.0), PitmanYor(0.8, 0.2), specify("mfm"), specify("finite", n_components=5)]
 )
-def test_reweighted_draws_have_the_posterior_of_the_other_concentration(prior):
+def test_reweighted_draws_have_the_posterior_of_the_other_concentration(prior, global_random_seed):
     """2000 draws of the exact posterior. Each entry of P(K) within 5 standard errors of its weighted mean."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(global_random_seed)
     N, B = 6, 2000
     log_lik = rng.normal(size=203)
     zs, p, _ = exact_P_K(prior, log_lik, N)
@@ -81,9 +81,9 @@ def test_reweighted_draws_have_the_posterior_of_the_other_concentration(prior):
         assert np.abs(row - wanted[: len(row)]).max() < 5 * np.sqrt(0.25 / ess)
 
 
-def test_draws_with_a_learned_concentration_are_divided_by_their_own():
+def test_draws_with_a_learned_concentration_are_divided_by_their_own(global_random_seed):
     """Draws from z and concentration jointly: the same answer as fixed, 5 standard errors."""
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(global_random_seed)
     N, B = 6, 4000
     log_lik = rng.normal(size=203)
     grid = rng.gamma(2.0, 0.5, size=20)  # a prior with 20 atoms
@@ -108,8 +108,8 @@ def test_draws_with_a_learned_concentration_are_divided_by_their_own():
     )
 
 
-def test_a_far_concentration_is_refused_with_its_effective_sample_size():
-    rng = np.random.default_rng(3)
+def test_a_far_concentration_is_refused_with_its_effective_sample_size(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     draws = [simulate(DirichletProcess(1.0), 40, rng) for _ in range(500)]
     found = concentration_sensitivity(draws, DirichletProcess(1.0), [1.0, 1000.0])
     assert found.refused.tolist() == [False, True]

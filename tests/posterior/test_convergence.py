@@ -16,22 +16,22 @@ def autoregression(rng, phi, n_chains, n_draws):
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
-def test_effective_sample_size_of_an_autoregression(phi):
+def test_effective_sample_size_of_an_autoregression(phi, global_random_seed):
     """Theory: n (1 - phi) / (1 + phi). The mean of 20 estimates within 15% (each has a spread of 10 to 15%)."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     n_chains, n_draws = 4, 2500
     found = [ess_bulk(autoregression(rng, phi, n_chains, n_draws)) for _ in range(20)]
     assert np.mean(found) == pytest.approx(n_chains * n_draws * (1 - phi) / (1 + phi), rel=0.15)
 
 
-def test_chains_that_mix_have_r_hat_one():
+def test_chains_that_mix_have_r_hat_one(global_random_seed):
     """R-hat of independent draws: 1 + O(1/n); of 2000 normal draws in 4 chains it stays below 1.02."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(global_random_seed)
     assert all(0.99 < rhat(rng.normal(size=(4, 500))) < 1.02 for _ in range(50))
 
 
-def test_r_hat_is_the_formula():
-    rng = np.random.default_rng(2)
+def test_r_hat_is_the_formula(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     x = rng.gamma(1.0, size=(3, 40)) + np.array([[0.0], [0.3], [1.0]])
 
     def plain(y):
@@ -45,9 +45,9 @@ def test_r_hat_is_the_formula():
     assert rhat(x) == pytest.approx(max(plain(x), plain(np.abs(x - np.median(x)))))
 
 
-def test_the_effective_sample_size_is_the_formula():
+def test_the_effective_sample_size_is_the_formula(global_random_seed):
     """Against sums over lags written out, with Geyer's pairs."""
-    x = autoregression(np.random.default_rng(3), 0.6, 2, 100)
+    x = autoregression(np.random.default_rng(global_random_seed), 0.6, 2, 100)
     halves = np.concatenate([x[:, :50], x[:, 50:]])
     z = norm.ppf((rankdata(halves).reshape(halves.shape) - 3 / 8) / (halves.size + 1 / 4))
     n, W = 50, z.var(axis=1, ddof=1).mean()
@@ -66,8 +66,8 @@ def test_the_effective_sample_size_is_the_formula():
     assert ess_bulk(x) == pytest.approx(200 / tau)
 
 
-def test_shifted_chains_trends_and_scales_are_seen():
-    rng = np.random.default_rng(4)
+def test_shifted_chains_trends_and_scales_are_seen(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     x = rng.normal(size=(4, 200))
     assert rhat(x + np.array([[0], [0], [0], [2]])) > 1.1
     assert rhat(x + np.linspace(0, 3, 200)) > 1.1  # every chain drifts: visible in split chains only
@@ -96,8 +96,8 @@ def make_trace(labels, chain, rng):
     )
 
 
-def test_a_good_trace_is_trusted(noisy_copies):
-    rng = np.random.default_rng(5)
+def test_a_good_trace_is_trusted(noisy_copies, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     labels, _ = noisy_copies(rng, 800, 30, 4, 0.2)
     found = diagnose(make_trace(labels, np.repeat(np.arange(4), 200), rng))
     assert found.trust_n_clusters and found.chains_agree
@@ -108,8 +108,8 @@ def test_a_good_trace_is_trusted(noisy_copies):
     assert (found.n_chains, found.n_draws) == (4, 200) and "R-hat" in str(found)
 
 
-def test_chains_that_disagree_are_reported():
-    rng = np.random.default_rng(6)
+def test_chains_that_disagree_are_told_apart(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     two, three = np.arange(20) % 2, np.arange(20) % 3
     labels = np.concatenate([np.tile(two, (100, 1)), np.tile(three, (100, 1))])
     labels[::7, 0] = 3  # an additional cluster in some draws, so that no chain is constant
@@ -120,8 +120,8 @@ def test_chains_that_disagree_are_reported():
     assert set(found.n_clusters_by_chain[0]) == {2, 4}
 
 
-def test_the_same_k_in_every_draw_is_fine_but_stuck_chains_are_not():
-    rng = np.random.default_rng(7)
+def test_the_same_k_in_every_draw_is_fine_but_stuck_chains_are_not(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     labels = np.tile(np.arange(20) % 2, (200, 1))
     trace = make_trace(labels, np.repeat([0, 1], 100), rng)
     assert diagnose(trace).trust_n_clusters
@@ -130,8 +130,8 @@ def test_the_same_k_in_every_draw_is_fine_but_stuck_chains_are_not():
     assert not found.trust_n_clusters and found.chains_agree and "entropy has R-hat inf" in found.sentence
 
 
-def test_unequal_chains_are_cut_and_short_ones_refused():
-    rng = np.random.default_rng(8)
+def test_unequal_chains_are_cut_and_short_ones_refused(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     labels = rng.integers(3, size=(70, 10))
     trace = make_trace(labels, np.repeat([0, 1], [30, 40]), rng)
     assert diagnose(trace).n_draws == 30
@@ -139,9 +139,9 @@ def test_unequal_chains_are_cut_and_short_ones_refused():
         diagnose(make_trace(labels, np.repeat([0, 1], [3, 67]), rng))
 
 
-def test_rounding_is_no_difference_between_chains():
+def test_rounding_is_no_difference_between_chains(global_random_seed):
     """Labels that are the same give a log joint that is the same, whatever order its terms were added in."""
-    rng = np.random.default_rng(9)
+    rng = np.random.default_rng(global_random_seed)
     labels = np.tile(np.arange(20) % 2, (200, 1))
     trace = make_trace(labels, np.repeat([0, 1], 100), rng)
     rounding = np.repeat([0.0, 1e-12], 100)

@@ -11,8 +11,10 @@ CASES = [("vi", 1.0), ("vi", 0.5), ("binder", 1.0), ("binder", 1.4), ("nvi", 1.0
 
 
 @pytest.mark.parametrize(("loss", "a"), CASES)
-def test_the_search_finds_the_minimiser_over_all_partitions(loss, a, partitions_of_8, random_posterior):
-    rng = np.random.default_rng(8)
+def test_the_search_finds_the_minimiser_over_all_partitions(
+    loss, a, partitions_of_8, random_posterior, global_random_seed
+):
+    rng = np.random.default_rng(global_random_seed)
     found = 0
     for case in range(100):
         draws, weights = random_posterior(rng, case % 4)
@@ -30,9 +32,9 @@ def test_the_search_finds_the_minimiser_over_all_partitions(loss, a, partitions_
 @pytest.mark.parametrize("loss", ["vi", "binder", "nvi", "nid"])
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_the_bound_on_clusters_holds_and_the_best_within_it_is_found(
-    loss, most, partitions_of_8, random_posterior
+    loss, most, partitions_of_8, random_posterior, global_random_seed
 ):
-    rng = np.random.default_rng(most)
+    rng = np.random.default_rng([global_random_seed, most])
     allowed = partitions_of_8[partitions_of_8.max(axis=1) < most]
     found = 0
     for case in range(20):
@@ -44,9 +46,11 @@ def test_the_bound_on_clusters_holds_and_the_best_within_it_is_found(
 
 
 @pytest.mark.parametrize(("loss", "a"), [("vi", 1.0), ("vi", 1.6), ("binder", 1.0), ("binder", 0.4)])
-def test_objects_that_are_never_separated_share_a_cluster_of_some_optimum(loss, a, partitions_of_8):
-    """They may be moved together: the minimum over partitions that keep them together is the minimum over all."""
-    rng = np.random.default_rng(3)
+def test_objects_that_are_never_parted_share_a_cluster_of_some_optimum(
+    loss, a, partitions_of_8, global_random_seed
+):
+    """Why they may be moved as one: the minimum over partitions that keep them together is the minimum over all."""
+    rng = np.random.default_rng(global_random_seed)
     for _ in range(20):
         groups = rng.integers(5, size=8)
         draws = rng.integers(4, size=(5, 5))[:, groups]
@@ -58,8 +62,8 @@ def test_objects_that_are_never_separated_share_a_cluster_of_some_optimum(loss, 
         assert values[kept].min() <= values.min() + 1e-12
 
 
-def test_the_best_draw_is_the_one_of_least_expected_loss(random_posterior):
-    draws, weights = random_posterior(np.random.default_rng(4), 1)
+def test_the_best_draw_is_the_one_of_least_expected_loss(random_posterior, global_random_seed):
+    draws, weights = random_posterior(np.random.default_rng(global_random_seed), 1)
     values = loss_matrix(draws, draws) @ weights
     best = best_draw(draws, weights=weights)
     assert best.expected_loss == pytest.approx(values.min())
@@ -68,68 +72,77 @@ def test_the_best_draw_is_the_one_of_least_expected_loss(random_posterior):
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder", "nvi", "nid"])
-def test_a_planted_partition_is_found_by_every_loss(loss, noisy_copies):
-    draws, z = noisy_copies(np.random.default_rng(5), 200, 150, 6, 0.2)
-    estimate = point_estimate(draws, loss, random_state=0)
-    assert estimate.expected_loss <= expected_loss(z, draws, loss)
-    assert (
-        adjusted_rand(estimate.labels, z) > 0.95
-    )  # the normalized losses leave a few objects in clusters of their own
+def test_a_planted_partition_is_found_by_every_loss(loss, noisy_copies, global_random_seed):
+    # no object strays in more than three draws of ten
+    draws, z = noisy_copies(np.random.default_rng(global_random_seed), 200, 150, 6, 0.15)
+    estimate = point_estimate(draws, loss, random_state=global_random_seed)
+    assert estimate.expected_loss <= expected_loss(z, draws, loss) + 1e-12
+    assert adjusted_rand(estimate.labels, z) > 0.95  # the normalised losses leave a few strays alone
 
 
-def test_the_order_and_the_names_of_draws_do_not_matter(noisy_copies):
-    rng = np.random.default_rng(6)
+def test_the_order_and_the_names_of_draws_do_not_matter(noisy_copies, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     draws, _ = noisy_copies(rng, 60, 120, 8, 0.45)
     for loss in ("vi", "nvi"):
-        first = point_estimate(draws, loss, random_state=1)
+        first = point_estimate(draws, loss, random_state=global_random_seed + 1)
         shuffled = np.array([rng.permutation(30)[row] for row in rng.permutation(draws)])
-        second = point_estimate(shuffled, loss, random_state=1)
+        second = point_estimate(shuffled, loss, random_state=global_random_seed + 1)
         assert np.array_equal(first.labels, second.labels) and first.n_hits == second.n_hits
 
 
-def test_the_order_of_objects_does_not_change_a_clear_answer(noisy_copies):
-    rng = np.random.default_rng(7)
+def test_the_order_of_objects_does_not_change_a_clear_answer(noisy_copies, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     draws, _ = noisy_copies(rng, 60, 120, 5, 0.15)
     order = rng.permutation(120)
-    first, second = (point_estimate(d, random_state=1) for d in (draws, draws[:, order]))
+    first, second = (point_estimate(d, random_state=global_random_seed + 1) for d in (draws, draws[:, order]))
     assert adjusted_rand(first.labels[order], second.labels) == 1.0
 
 
-def test_threads_do_not_change_the_answer(noisy_copies):
-    draws, _ = noisy_copies(np.random.default_rng(8), 40, 100, 8, 0.45)
-    one, two = (point_estimate(draws, random_state=3, n_jobs=n) for n in (1, 2))
+def test_threads_do_not_change_the_answer(noisy_copies, global_random_seed):
+    draws, _ = noisy_copies(np.random.default_rng(global_random_seed), 40, 100, 8, 0.45)
+    one, two = (point_estimate(draws, random_state=global_random_seed + 3, n_jobs=n) for n in (1, 2))
     assert np.array_equal(one.labels, two.labels) and one.expected_loss == two.expected_loss
 
 
-def test_compiled_and_interpreted_search_agree(random_posterior):
+def test_compiled_and_interpreted_search_agree(random_posterior, global_random_seed):
     for kind, loss in enumerate(["vi", "binder", "nvi", "nid"]):
-        draws, weights = random_posterior(np.random.default_rng(9), kind)
-        fast = point_estimate(draws[:8], loss, weights=weights[:8], n_starts=4, random_state=0)
+        draws, weights = random_posterior(np.random.default_rng(global_random_seed), kind)
+        fast = point_estimate(
+            draws[:8], loss, weights=weights[:8], n_starts=4, random_state=global_random_seed
+        )
         with interpreted():
-            slow = point_estimate(draws[:8], loss, weights=weights[:8], n_starts=4, random_state=0)
+            slow = point_estimate(
+                draws[:8], loss, weights=weights[:8], n_starts=4, random_state=global_random_seed
+            )
         assert np.array_equal(fast.labels, slow.labels)
 
 
-def test_an_estimate_may_have_many_more_clusters_than_any_draw():
-    """If joining is expensive, Binder's estimate for random binary clusterings is all singletons."""
-    draws = np.random.default_rng(10).integers(2, size=(400, 50))
-    estimate = point_estimate(draws, "binder", a=0.5, random_state=0)
+def test_an_estimate_may_have_many_more_clusters_than_any_draw(global_random_seed):
+    """Where joining is dear, Binder's estimate of coin-flip clusterings is all singletons."""
+    draws = np.random.default_rng(global_random_seed).integers(2, size=(400, 50))
+    estimate = point_estimate(draws, "binder", a=0.5, random_state=global_random_seed)
     assert estimate.n_clusters == 50
-    assert point_estimate(draws, "binder", a=0.5, max_clusters=20, random_state=0).n_clusters == 20
+    assert (
+        point_estimate(draws, "binder", a=0.5, max_clusters=20, random_state=global_random_seed).n_clusters
+        == 20
+    )
 
 
 def test_where_all_pairs_of_draws_are_too_many_the_estimate_still_starts_from_a_good_one(
-    noisy_copies, monkeypatch
+    noisy_copies, monkeypatch, global_random_seed
 ):
-    draws, _ = noisy_copies(np.random.default_rng(11), 150, 100, 6, 0.4)
-    monkeypatch.setattr(internals, "MAX_EXACT_PAIRS", 1000)
-    estimate = point_estimate(draws, random_state=0)
+    draws, _ = noisy_copies(np.random.default_rng(global_random_seed), 150, 100, 6, 0.4)
+    monkeypatch.setattr(internals, "EXACT_WORK", 1000)
+    estimate = point_estimate(draws, random_state=global_random_seed)
     assert estimate.expected_loss <= best_draw(draws).expected_loss
 
 
-def test_larger_a_gives_fewer_clusters(noisy_copies):
-    draws, _ = noisy_copies(np.random.default_rng(12), 60, 80, 8, 0.5)
-    counts = [point_estimate(draws, "binder", a=a, random_state=0).n_clusters for a in (0.3, 1.0, 1.9)]
+def test_larger_a_gives_fewer_clusters(noisy_copies, global_random_seed):
+    draws, _ = noisy_copies(np.random.default_rng(global_random_seed), 60, 80, 8, 0.5)
+    counts = [
+        point_estimate(draws, "binder", a=a, random_state=global_random_seed).n_clusters
+        for a in (0.3, 1.0, 1.9)
+    ]
     assert counts[0] > counts[1] > counts[2]
 
 

@@ -39,8 +39,8 @@ CASES = [("vi", 1.0), ("vi", 0.3), ("binder", 1.0), ("binder", 1.7), ("nvi", 1.0
 
 
 @pytest.mark.parametrize(("name", "a"), CASES)
-def test_losses_are_the_textbook_ones(name, a):
-    rng = np.random.default_rng(0)
+def test_losses_are_the_textbook_ones(name, a, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     A, B = rng.integers(3, size=(6, 9)), rng.integers(5, size=(7, 9))
     A[0], B[0] = 0, 4  # one cluster on both sides
     found = loss_matrix(A, B, name, a=a)
@@ -48,8 +48,8 @@ def test_losses_are_the_textbook_ones(name, a):
     assert np.allclose(found, wanted, atol=1e-12)
 
 
-def test_variation_of_information_is_that_of_the_metrics():
-    rng = np.random.default_rng(1)
+def test_variation_of_information_is_that_of_the_metrics(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     c, z = rng.integers(4, size=(2, 50))
     assert loss_matrix([c], [z])[0, 0] == pytest.approx(variation_of_information(z, c, base=2))
 
@@ -62,8 +62,10 @@ def test_equal_partitions_cost_nothing_whatever_their_labels(name, a, partitions
 
 
 @pytest.mark.parametrize("name", ["vi", "binder", "nvi", "nid"])
-def test_distances_obey_the_triangle(name, partitions_of_8):
-    some = partitions_of_8[np.random.default_rng(2).choice(len(partitions_of_8), 60, replace=False)]
+def test_distances_obey_the_triangle(name, partitions_of_8, global_random_seed):
+    some = partitions_of_8[
+        np.random.default_rng(global_random_seed).choice(len(partitions_of_8), 60, replace=False)
+    ]
     d = loss_matrix(some, some, name)
     assert np.allclose(d, d.T)
     assert (d[:, None, :] <= d[:, :, None] + d[None] + 1e-12).all()

@@ -10,11 +10,11 @@ CASES = [("vi", 1.0), ("vi", 0.4), ("binder", 1.0), ("binder", 1.5), ("nvi", 1.0
 
 
 @pytest.fixture
-def candidate_of_some():
-    """A candidate in which 14 of 20 objects have a cluster, after some moves."""
+def board_of_some(global_random_seed):
+    """A board on which 14 of 20 objects have a place, after some coming and going."""
 
     def make(loss, a):
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(global_random_seed)
         draws = rng.integers(4, size=(9, 20))
         found = gather(draws)
         target = make_target(found, make_loss(loss, a), None)
@@ -82,9 +82,9 @@ def test_a_shift_and_its_reverse_leave_the_candidate_as_it_was(candidate_of_some
         assert np.allclose(old, new, atol=1e-9)
 
 
-def test_a_group_has_the_weight_of_its_objects():
-    """The cost of moving a group is the cost of moving its objects together."""
-    rng = np.random.default_rng(1)
+def test_groups_weigh_as_many_objects_as_they_hold(global_random_seed):
+    """A cost of moving a group is the cost of moving its objects together."""
+    rng = np.random.default_rng(global_random_seed)
     groups = np.repeat(np.arange(6), [3, 1, 4, 2, 1, 5])
     draws = rng.permuted(np.tile(np.arange(6) % 3, (7, 1)), axis=1)[:, groups]
     found = gather(draws, collapse=True)

@@ -13,8 +13,8 @@ from partita.posterior import (
 
 
 @pytest.fixture
-def draws():
-    return np.random.default_rng(0).integers(4, size=(30, 12))
+def draws(global_random_seed):
+    return np.random.default_rng(global_random_seed).integers(4, size=(30, 12))
 
 
 @pytest.fixture
@@ -22,16 +22,16 @@ def naive(draws):
     return (draws[:, :, None] == draws[:, None, :]).mean(axis=0)
 
 
-def test_operator_matrix_and_pairs_agree_with_the_definition(draws, naive):
+def test_operator_matrix_and_pairs_agree_with_the_definition(draws, naive, global_random_seed):
     assert np.allclose(coclustering_matrix(draws), naive)
-    v = np.random.default_rng(1).normal(size=12)
+    v = np.random.default_rng(global_random_seed).normal(size=12)
     assert np.allclose(coclustering(draws) @ v, naive @ v)
     i, j = np.indices((12, 12))
     assert np.allclose(coclustering_pairs(draws, i, j), naive)
 
 
-def test_weights_count_draws(draws):
-    weights = np.random.default_rng(2).integers(0, 4, size=30)
+def test_weights_count_draws(draws, global_random_seed):
+    weights = np.random.default_rng(global_random_seed).integers(0, 4, size=30)
     repeated = np.repeat(draws, weights, axis=0)
     assert np.allclose(coclustering_matrix(draws, weights=weights), coclustering_matrix(repeated))
     assert np.allclose(coclustering_pairs(draws, 0, 5, weights=weights), coclustering_pairs(repeated, 0, 5))
@@ -88,8 +88,8 @@ def test_singletons_and_single_clusters_have_a_confidence():
     assert confidence([[0], [0]], [0]).objects.tolist() == [1.0]
 
 
-def test_names_and_order_do_not_matter(draws):
-    rng = np.random.default_rng(3)
+def test_names_and_order_do_not_matter(draws, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     z = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
     order, names = rng.permutation(12), rng.permutation(50)
     first, second = confidence(draws, z), confidence(names[draws][::-1][:, order], names[z][order])

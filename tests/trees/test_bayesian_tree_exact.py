@@ -50,8 +50,8 @@ def members_of(merges, n_rows):
 
 @pytest.mark.parametrize("name", ["gaussian", "bernoulli", "poisson"])
 @pytest.mark.parametrize("alpha", [0.3, 2.0])
-def test_merges_are_those_of_the_naive_algorithm(name, alpha):
-    rng = np.random.default_rng(3)
+def test_merges_are_those_of_the_naive_algorithm(name, alpha, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     block, X, hyper = three_groups(rng, name, 30)
     expected, log_p, d = naive_bhc.merge_all(X, partial(getattr(naive_bhc, name), hyper=hyper), alpha)
     leaves = row_leaves([block], [block.family], 30, alpha)
@@ -73,9 +73,9 @@ def random_block(rng, n_rows, family):
     return Block(lik, take(data, rng.integers(8, size=n_rows)), tuple("abcdefgh"))
 
 
-def test_the_bound_is_never_above_the_evidence():
+def test_the_bound_is_never_above_the_evidence(global_random_seed):
     """Fifty random sets of seven objects; the tree's own sum is over some partitions, the process's over all 877."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     names = ["gaussian", "bernoulli", "categorical", "poisson", "multinomial", "gaussian_full", "exponential"]
     names = [name for name in names if name in FAMILIES]
     gaps = []
@@ -90,8 +90,8 @@ def test_the_bound_is_never_above_the_evidence():
     assert min(gaps) > -1e-9 and max(gaps) > 1e-3, (min(gaps), max(gaps))
 
 
-def test_two_objects_have_no_other_partition():
-    rng = np.random.default_rng(1)
+def test_two_objects_have_no_other_partition(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     block, _, _ = three_groups(rng, "gaussian", 2)
     leaves = row_leaves([block], [block.family], 2, 0.7)
     evidence = evidence_of([block.family], np.array([[0, 1]]), leaves, 0.7)
@@ -108,8 +108,8 @@ def tree_partitions(children, m):
     return allowed[-1]
 
 
-def test_probabilities_are_sums_over_the_partitions_of_the_tree():
-    rng = np.random.default_rng(5)
+def test_probabilities_are_sums_over_the_partitions_of_the_tree(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     block, X, hyper = three_groups(rng, "gaussian", 7)
     alpha = 0.8
     leaves = row_leaves([block], [block.family], 7, alpha)
@@ -137,11 +137,11 @@ def test_probabilities_are_sums_over_the_partitions_of_the_tree():
 @pytest.mark.parametrize(
     "name", ["gaussian", "bernoulli", "poisson", "gaussian_full", "categorical", "multinomial"]
 )
-def test_gradients_through_the_tree(name):
+def test_gradients_through_the_tree(name, global_random_seed):
     """The climb's own gradient against differences of the whole bound."""
     from partita.trees.bayesian import learning
 
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(global_random_seed)
     block = random_block(rng, 9, name)
     leaves = row_leaves([block], [block.family], 9, 1.3)
     children = grow([block.family], leaves, 1.3).children
@@ -165,8 +165,8 @@ def test_gradients_through_the_tree(name):
     assert np.allclose(found, expected, atol=1e-5, rtol=1e-4)
 
 
-def test_learning_never_lowers_the_bound_and_finds_the_optimum_of_the_concentration():
-    rng = np.random.default_rng(4)
+def test_learning_never_lowers_the_bound_and_finds_the_optimum_of_the_concentration(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     block, _, _ = three_groups(rng, "bernoulli", 40)
 
     def leaves_under(families, alpha):
@@ -189,9 +189,9 @@ def test_learning_never_lowers_the_bound_and_finds_the_optimum_of_the_concentrat
     assert best >= max(values) - 1e-6 and abs(np.log(alpha / grid[np.argmax(values)])) < 0.1
 
 
-def test_groups_give_one_tree_with_the_same_odds():
+def test_groups_give_one_tree_with_the_same_odds(global_random_seed):
     """Dealt into groups of eight: a binary tree over all rows whose odds and weight are those of its own merges."""
-    rng = np.random.default_rng(6)
+    rng = np.random.default_rng(global_random_seed)
     block, _, _ = three_groups(rng, "gaussian", 90)
     leaves = row_leaves([block], [block.family], 90, 1.0)
     merges = grow_in_groups([block.family], [block], leaves, 1.0, rng, max_rows=8)
@@ -200,9 +200,9 @@ def test_groups_give_one_tree_with_the_same_odds():
     assert np.allclose(evidence.log_odds, merges.log_odds, atol=1e-8)
 
 
-def test_trees_may_be_leaves():
+def test_trees_may_be_leaves(global_random_seed):
     """Merging whole trees goes on from their weights."""
-    rng = np.random.default_rng(8)
+    rng = np.random.default_rng(global_random_seed)
     block, _, _ = three_groups(rng, "gaussian", 12)
     leaves = row_leaves([block], [block.family], 12, 1.0)
     merges = grow([block.family], leaves, 1.0)
@@ -217,10 +217,10 @@ def test_trees_may_be_leaves():
     assert grow([block.family], two, 1.0).log_odds[0] == pytest.approx(merges.log_odds[-1])
 
 
-def test_heights_rise_and_scipy_reads_them():
+def test_heights_rise_and_scipy_reads_them(global_random_seed):
     from scipy.cluster.hierarchy import fcluster, is_monotonic, is_valid_linkage
 
-    rng = np.random.default_rng(9)
+    rng = np.random.default_rng(global_random_seed)
     block, _, _ = three_groups(rng, "poisson", 40)
     merges, linkage = in_height_order(grow([block.family], row_leaves([block], [block.family], 40, 1.0), 1.0))
     assert is_valid_linkage(linkage) and is_monotonic(linkage)

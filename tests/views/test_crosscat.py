@@ -36,8 +36,8 @@ def planted(N=150, seed=0):
 
 
 @pytest.fixture(scope="module")
-def table():
-    return planted()
+def table(global_random_seed):
+    return planted(seed=global_random_seed)
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +63,11 @@ def test_planted_views_are_found(model, table):
     assert model.diagnostics_.dependence_spread.shape == (7, 7)
 
 
-def test_noise_depends_on_nothing():
-    rng = np.random.default_rng(0)
+def test_noise_depends_on_nothing(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     z = rng.integers(3, size=300)
     X = np.column_stack([*(4.0 * z + rng.normal(size=(3, 300))), *rng.normal(size=(3, 300))])
-    model = CrossCat(n_chains=2, random_state=0).fit(X)
+    model = CrossCat(n_chains=2, random_state=global_random_seed).fit(X)
     assert model.n_views_ == 1 and (model.dependence_[:3, :3] == 1).all()
     assert (model.dependence_[3:, :3] < 0.5).all()
     assert (model.dependence_[3:, 3:][~np.eye(3, dtype=bool)] < 0.5).all()
@@ -84,12 +84,12 @@ def test_information_is_zero_across_views_and_never_negative(model):
     assert M[0, 1] > 0.2 and M[3, 4] > 0.5
 
 
-def test_information_of_codes_is_that_of_their_table():
+def test_information_of_codes_is_that_of_their_table(global_random_seed):
     """Two binary columns and clusters that are certain: the information has a closed form."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     z = rng.integers(2, size=2000)
     X = np.column_stack([np.where(rng.random(2000) < 0.1, 1 - z, z) for _ in range(3)])
-    model = CrossCat(kinds="binary", n_chains=1, n_draws=5, burn_in=5, random_state=0).fit(X)
+    model = CrossCat(kinds="binary", n_chains=1, n_draws=5, burn_in=5, random_state=global_random_seed).fit(X)
     joint = np.array([[0.41, 0.09], [0.09, 0.41]])
     exact = (joint * np.log(joint / 0.25)).sum()
     assert model.mutual_information([0, 1])[0, 1] == pytest.approx(exact, abs=0.06)
@@ -111,14 +111,14 @@ def test_units_do_not_matter(table, model):
     assert gap == pytest.approx(np.log(1e6 * 2.5e-4 * 7.0 * 0.1), abs=1.0)
 
 
-def test_densities_of_codes_sum_to_one():
-    rng = np.random.default_rng(1)
+def test_densities_of_codes_sum_to_one(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     z = rng.integers(2, size=80)
     pick = np.array([["x0", "x1", "y0", "y1"], ["no", "yes", "", ""], ["l", "m", "n", ""]], object)
     X = np.column_stack(
         [pick[0][2 * z + rng.integers(2, size=80)], pick[1][z], pick[2][rng.integers(3, size=80)]]
     )
-    model = CrossCat(n_chains=1, n_draws=4, burn_in=4, random_state=0).fit(X)
+    model = CrossCat(n_chains=1, n_draws=4, burn_in=4, random_state=global_random_seed).fit(X)
     levels = [sorted(set(X[:, j])) for j in range(3)]
     grid = np.array(list(itertools.product(*levels)), dtype=object)
     assert np.exp(model.score_samples(grid)).sum() == pytest.approx(1.0, abs=1e-6)
@@ -130,9 +130,9 @@ def test_densities_of_codes_sum_to_one():
     assert told["probabilities"].sum() == pytest.approx(1.0)
 
 
-def test_surprisal_is_what_a_cell_adds(table):
+def test_surprisal_is_what_a_cell_adds(table, global_random_seed):
     X = table[0][:4]
-    model = CrossCat(n_chains=1, n_draws=1, burn_in=6, random_state=0).fit(table[0])
+    model = CrossCat(n_chains=1, n_draws=1, burn_in=6, random_state=global_random_seed).fit(table[0])
     surprisal = model.surprisal(X)
     for i, j in itertools.product(range(4), range(7)):
         if X[i, j] is None:
@@ -163,8 +163,8 @@ def test_missing_cells_are_filled_from_their_view(model, table):
     assert set(model.predict_column(X, "x2")["value"]) <= {"u", "v", "w"}
 
 
-def test_simulated_rows_look_like_the_table(model, table):
-    S = model.simulate(1500, random_state=1)
+def test_simulated_rows_look_like_the_table(model, table, global_random_seed):
+    S = model.simulate(1500, random_state=global_random_seed + 1)
     assert S.shape == (1500, 7)
     b = np.array([x for x in table[0][:, 3] if x is not None], float)
     drawn = S[:, 3].astype(float)
@@ -173,7 +173,7 @@ def test_simulated_rows_look_like_the_table(model, table):
     assert r[1, 2] < -0.8 and abs(r[0, 1]) < 0.15
     given = np.full((1, 7), None, object)
     given[0, 4] = -8.0  # the third cluster of the second view
-    more = model.simulate(200, given=given, random_state=2)
+    more = model.simulate(200, given=given, random_state=global_random_seed + 2)
     assert more.shape == (200, 1, 7) and (more[:, 0, 4] == -8.0).all()
     assert abs(more[:, 0, 3].astype(float).mean() - 10.0) < 1.0
 
@@ -213,9 +213,11 @@ def test_columns_explain_views_and_clusters(model):
         model.explain(v, 99)
 
 
-def test_constraints_hold_in_every_draw(table):
+def test_constraints_hold_in_every_draw(table, global_random_seed):
     together, apart = [["x0", "x3"]], [["x1", 2], [6, "x4"]]
-    model = CrossCat(together=together, apart=apart, n_chains=1, n_draws=6, burn_in=4, random_state=0)
+    model = CrossCat(
+        together=together, apart=apart, n_chains=1, n_draws=6, burn_in=4, random_state=global_random_seed
+    )
     for inference in ("gibbs", "search"):
         model.set_params(inference=inference, max_iter=6).fit(table[0])
         for draw in model.draws_:
@@ -231,9 +233,11 @@ def test_constraints_hold_in_every_draw(table):
 
 
 @pytest.mark.parametrize("inference", ["vb", "search"])
-def test_faster_engines_find_the_views(table, inference):
+def test_faster_engines_find_the_views(table, inference, global_random_seed):
     X, a, b = table
-    model = CrossCat(inference=inference, n_chains=2, n_draws=5, max_iter=60, random_state=0).fit(X)
+    model = CrossCat(
+        inference=inference, n_chains=2, n_draws=5, max_iter=60, random_state=global_random_seed
+    ).fit(X)
     assert matched(model, a) > 0.75 and matched(model, b) > 0.9
     assert model.dependence_[0, 1] > 0.9 and model.dependence_[0, 3] < 0.1
     trace = model.objective_trace_
@@ -252,22 +256,24 @@ def test_a_model_on_disk_is_the_same_model(model, table, tmp_path):
     assert str(other.diagnostics_) == str(model.diagnostics_)
 
 
-def test_the_answer_depends_on_the_seed_alone(table):
+def test_the_answer_depends_on_the_seed_alone(table, global_random_seed):
     X = table[0][:60]
     few = {"n_chains": 2, "n_draws": 2, "burn_in": 2}
-    fits = [CrossCat(**few, random_state=3, n_jobs=jobs).fit(X) for jobs in (None, 2)]
+    fits = [CrossCat(**few, random_state=global_random_seed + 3, n_jobs=jobs).fit(X) for jobs in (None, 2)]
     np.testing.assert_array_equal(fits[0].view_labels_, fits[1].view_labels_)
     assert [d.log_joint for d in fits[0].draws_] == [d.log_joint for d in fits[1].draws_]
 
 
-def test_progress_and_time_limit(table, capsys):
+def test_progress_and_time_limit(table, capsys, global_random_seed):
     seen = []
     model = CrossCat(n_chains=1, n_draws=50, burn_in=0, callback=lambda p: seen.append(p) or len(seen) == 3)
     model.fit(table[0][:40])
     assert (
         len(seen) == 3 and len(model.draws_) == 3 and not model.converged_ and "stopped" in model.fit_report_
     )
-    CrossCat(n_chains=1, n_draws=1, burn_in=0, verbose=True, random_state=0).fit(table[0][:40])
+    CrossCat(n_chains=1, n_draws=1, burn_in=0, verbose=True, random_state=global_random_seed).fit(
+        table[0][:40]
+    )
     assert "views" in capsys.readouterr().err
 
 
@@ -276,8 +282,8 @@ def test_progress_and_time_limit(table, capsys):
 QUICK = {"n_chains": 1, "n_draws": 2, "burn_in": 2, "random_state": 0}
 
 
-def test_faults_of_tables(table):
-    X = np.random.default_rng(0).normal(size=(20, 3))
+def test_faults_of_tables(table, global_random_seed):
+    X = np.random.default_rng(global_random_seed).normal(size=(20, 3))
     bad = X.copy()
     bad[4, 1] = np.inf
     with pytest.raises(ValueError, match="inf"):
@@ -294,8 +300,8 @@ def test_faults_of_tables(table):
 
 
 @pytest.mark.filterwarnings("ignore::partita.estimator.DataWarning")
-def test_faults_that_are_none():
-    X = np.random.default_rng(0).normal(size=(20, 4))
+def test_faults_that_are_none(global_random_seed):
+    X = np.random.default_rng(global_random_seed).normal(size=(20, 4))
     empty, row, same = X.copy(), X.copy(), X.copy()
     empty[:, 1], row[3], same[:, 2] = np.nan, np.nan, 7.0
     one = CrossCat(**QUICK).fit(empty)

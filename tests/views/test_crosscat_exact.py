@@ -108,11 +108,11 @@ def run(layout, n_draws, seed, plan=PLAN):
     ],
     ids=["gibbs", "births", "merges"],
 )
-def test_the_chain_draws_from_the_exact_posterior(moves):
+def test_the_chain_draws_from_the_exact_posterior(moves, global_random_seed):
     layout = lay_out(table_blocks())
     states, p = exact_posterior(layout)
     assert len(states) == 15 + 3 * 15**2 + 15**3
-    assert p_value(states, p, run(layout, 1500, 1, PLAN._replace(**moves))) > FALSE_ALARM
+    assert p_value(states, p, run(layout, 1500, global_random_seed + 1, PLAN._replace(**moves))) > FALSE_ALARM
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_the_chain_draws_from_the_exact_posterior(moves):
     ],
     ids=["apart", "together"],
 )
-def test_constraints_condition_the_posterior(constraint, allowed):
+def test_constraints_condition_the_posterior(constraint, allowed, global_random_seed):
     layout = lay_out(table_blocks(), **constraint)
     states, p = exact_posterior(layout, allowed)
-    assert p_value(states, p, run(layout, 700, 2)) > FALSE_ALARM
+    assert p_value(states, p, run(layout, 700, global_random_seed + 2)) > FALSE_ALARM
 
 
-def test_weights_of_divisions_average_to_the_marginal_likelihood():
+def test_weights_of_divisions_average_to_the_marginal_likelihood(global_random_seed):
     """What a birth is judged by: over all divisions, built with the probabilities that it says."""
     layout = lay_out(table_blocks())
     families = [block.family for block in layout.blocks]
@@ -142,14 +142,14 @@ def test_weights_of_divisions_average_to_the_marginal_likelihood():
         log_weight = birth.log_weight_of_division(blocks, prior, np.array(z), order)
         total_q, total_p = total_q + math.exp(log_p - log_weight), total_p + math.exp(log_p)
     assert total_q == pytest.approx(1.0, abs=1e-9)
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     drawn = [birth.build_division(blocks, prior, order, rng.random(N))[1] for _ in range(400)]
     weights = np.exp(drawn)
     assert abs(weights.mean() - total_p) < 5.5 * weights.std() / 20  # once in 1e7
 
 
-def test_empty_views_come_from_the_chinese_restaurant():
-    rng, counts = np.random.default_rng(0), {}
+def test_empty_views_come_from_the_chinese_restaurant(global_random_seed):
+    rng, counts = np.random.default_rng(global_random_seed), {}
     for _ in range(4000):
         z = np.empty(N, np.int64)
         column_gibbs.draw_restaurant(ROWS, rng.random(N), z)
@@ -160,8 +160,8 @@ def test_empty_views_come_from_the_chinese_restaurant():
     assert chi_square(np.array([counts.get(z, 0) for z in states]), np.exp(prior)) > FALSE_ALARM
 
 
-def test_search_finds_the_most_probable_state():
-    layout, rng = lay_out(table_blocks()), np.random.default_rng(0)
+def test_search_finds_the_most_probable_state(global_random_seed):
+    layout, rng = lay_out(table_blocks()), np.random.default_rng(global_random_seed)
     states, p = exact_posterior(layout)
     alone, prior = [np.zeros(N, int)] * 3, DirichletProcess(ROWS)
     table = columns.start(layout, [[0], [1], [2]], alone, [prior] * 3, rng, PLAN, view_concentration=VIEWS)

@@ -111,13 +111,13 @@ def p_value(states, p, drawn):
 @pytest.mark.parametrize(
     "make", [additive, cells, pytest.param(mixed, marks=SLOW), pytest.param(three_kinds, marks=SLOW)]
 )
-def test_chain_has_the_exact_posterior(make):
+def test_chain_has_the_exact_posterior(make, global_random_seed):
     """Alarms for nothing once in a million runs."""
     table, hyper = make()
     empty = empty_state(D, hyper, IndianBuffet(1.2, 0.8), 0.9)
     states, p = exact_posterior(table, empty, FIXED.largest)
     assert len(states) == 1 + 7 * 15 + 105 * 106 // 2
-    rng, state, drawn = np.random.default_rng(5), empty, []
+    rng, state, drawn = np.random.default_rng(global_random_seed), empty, []
     for _ in range(2000):
         for _ in range(2):
             state = chain_step(table, state, rng, FIXED)
@@ -126,7 +126,7 @@ def test_chain_has_the_exact_posterior(make):
 
 
 @SLOW
-def test_full_covariances_have_the_exact_posterior():
+def test_full_covariances_have_the_exact_posterior(global_random_seed):
     """Disjoint views whose columns lean on each other."""
     table = FullTable(np.where(np.isnan(REALS), 0.2, REALS))
     empty = empty_state(D, table.default_hyper(), IndianBuffet(1.2, 0.8), 0.9)
@@ -143,7 +143,7 @@ def test_full_covariances_have_the_exact_posterior():
                     state = add_view(state, np.array(z), np.flatnonzero(y))
                 found[views] = table.log_joint(state)
     p = np.exp(np.array(list(found.values())) - max(found.values()))
-    rng, state, drawn = np.random.default_rng(8), empty, []
+    rng, state, drawn = np.random.default_rng(global_random_seed), empty, []
     for _ in range(1200):
         for _ in range(2):
             state = chain_step(table, state, rng, FIXED._replace(largest=1))
@@ -151,13 +151,18 @@ def test_full_covariances_have_the_exact_posterior():
     assert p_value(list(found), p / p.sum(), drawn) > FALSE_ALARM
 
 
-def test_one_view_a_column_and_memberships_one_by_one():
+def test_one_view_a_column_and_memberships_one_by_one(global_random_seed):
     """Disjoint views; and the step that is used where there are too many sets of views to list them."""
     table, hyper = additive()
     empty = empty_state(D, hyper, IndianBuffet(1.2, 0.8), 0.9)
     for largest in (1, 2):
         states, p = exact_posterior(table, empty, largest)
-        plan, rng, state, drawn = FIXED._replace(largest=largest), np.random.default_rng(largest), empty, []
+        plan, rng, state, drawn = (
+            FIXED._replace(largest=largest),
+            np.random.default_rng([global_random_seed, largest]),
+            empty,
+            [],
+        )
         for _ in range(800):
             for _ in range(2):
                 state = feature_step(table, state, rng, largest=largest, max_views=VIEWS, many=0)
