@@ -59,8 +59,8 @@ class BCE(RunningMixin, ConsensusEstimator):
     smoothing : float, default=0.5
         Dirichlet parameter of every label of a member in a cluster.
     n_init : int, default=5
-        Starts of VB; the one with the highest bound is kept. With more than 40,000 distinct rows they climb on a sample of 20,000, and the
-        best goes on with all.
+        Starts of VB; the one with the highest bound is kept. With more than 40,000 distinct rows they climb on a
+        sample of 20,000, and the best goes on with all.
     max_iter, tol : int, default 500; float, default=1e-5
         Iterations of one start, and the increase of the bound per object below which it stops.
     n_chains, n_draws, burn_in, thin : int, default 2, 200, 100, 1
@@ -94,7 +94,8 @@ class BCE(RunningMixin, ConsensusEstimator):
     labels_ : ndarray (n_objects,)
         The cluster of the largest membership; the largest cluster is 0.
     confidence_ : ndarray (n_objects,)
-        The largest membership: the share of an object\'s labels that belong to its cluster, not the probability of being right.
+        The largest membership: the share of an object's labels that belong to its cluster, not the probability of
+        being right.
     n_clusters_ : int
         Clusters that are some object's largest membership.
     member_weights_ : ndarray (n_members,)

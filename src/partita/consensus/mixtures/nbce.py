@@ -59,9 +59,9 @@ class NBCE(LabelMixture):
     Parameters
     ----------
     prior : str or prior, default="dirichlet_process"
-        Prior of the partition: "dirichlet_process", "stick_breaking" (truncated, TSB), "finite" (symmetric Dirichlet, FSD),
-        "pitman_yor", "mfm", or a prior of :mod:`partita.partitions`. Variational engines take the first three, and read
-        the first as the second.
+        Prior of the partition: "dirichlet_process", "stick_breaking" (truncated, TSB), "finite" (symmetric Dirichlet,
+        FSD), "pitman_yor", "mfm", or a prior of :mod:`partita.partitions`. Variational engines take the first three,
+        and read the first as the second.
     inference : {"gibbs", "subclusters", "vb", "cvb"}, default="gibbs"
         "gibbs": chains of collapsed Gibbs sweeps and split-merge moves; the posterior. "subclusters": chains whose
         steps run on many cores, for many objects (any prior but the truncated one). "vb": variational Bayes on the
