@@ -13,6 +13,7 @@ from partita.views.decorrelated import _solve
 
 @pytest.fixture(scope="module")
 def two_views():
+    # one example: whether these baselines see a view depends on where its clusters lie
     rng = np.random.default_rng(0)
     Z = np.column_stack([rng.integers(3, size=300), rng.integers(2, size=300)])
     X = np.hstack([rng.normal(size=(3, 4))[Z[:, 0]] * 5, rng.normal(size=(2, 3))[Z[:, 1]] * 4])
