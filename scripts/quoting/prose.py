@@ -80,8 +80,8 @@ def faults(page: str, sentence: Sentence, results: Results) -> list[Fault]:
 def rewrite(page: str, sentence: Sentence, results: Results) -> str:
     """Return the page with the right figures in the sentence.
 
-    If several places fit the template, nothing is replaced: a remark may have any words, so the template could overwrite
-    a sentence about something else. `faults` reports such a template.
+    If several places fit the template, nothing is replaced: a remark may have any words, so the template could
+    overwrite a sentence about something else. `faults` reports such a template.
     """
     right = [
         results.figure(below(sentence.under, figure[1]), figure[2] or "")
