@@ -42,45 +42,45 @@ class BCE(RunningMixin, ConsensusEstimator):
 
     Parameters
     ----------
-    n_clusters : int, optional
+    n_clusters : int, default=None
         Number of consensus clusters. Left out, it is the number from 1 to ``max_clusters`` with the highest
         variational bound (plus the log of the number of ways to name the clusters), for both kinds of inference.
-    inference : {"vb", "gibbs"}, default "vb"
+    inference : {"vb", "gibbs"}, default="vb"
         "vb": variational Bayes on the distinct rows; any weights, any size. "gibbs": chains of collapsed Gibbs sweeps
         on rows; weights of rows and of members must be whole numbers, and members may not be soft.
-    max_clusters : int, default 10
+    max_clusters : int, default=10
         Largest number that is tried where ``n_clusters`` is left out.
-    concentration : float or array of shape (n_clusters,), optional
+    concentration : float or array of shape (n_clusters,), default=None
         The Dirichlet parameter alpha of the memberships, or where its learning starts; by default 1 / n_clusters. Small
         values make objects belong to one cluster.
-    learn_concentration : bool or "symmetric", default True
+    learn_concentration : bool or "symmetric", default=True
         Whether alpha is learned: by Newton on the bound for VB, by random walks under Gamma(1, 1) priors in chains.
         With "symmetric" all clusters share one value.
-    smoothing : float, default 0.5
+    smoothing : float, default=0.5
         Dirichlet parameter of every label of a member in a cluster.
-    n_init : int, default 5
-        Starts of VB; the best bound wins. With more than 40,000 distinct rows they climb on a sample of 20,000, and the
-        best goes on with all.
-    max_iter, tol : int, default 500; float, default 1e-5
-        Iterations of one start, and the rise of the bound an object at which it stops.
+    n_init : int, default=5
+        Starts of VB; the one with the highest bound is kept. With more than 40,000 distinct rows they climb on a
+        sample of 20,000, and the best goes on with all.
+    max_iter, tol : int, default 500; float, default=1e-5
+        Iterations of one start, and the increase of the bound per object below which it stops.
     n_chains, n_draws, burn_in, thin : int, default 2, 200, 100, 1
         Chains, draws that each keeps, iterations before the first, and iterations for each.
-    noise : {"missing", "cluster", "singletons"}, default "missing"
+    noise : {"missing", "cluster", "singletons"}, default="missing"
         What a label of -1 means.
-    handle_unknown : {"missing", "error"}, default "missing"
+    handle_unknown : {"missing", "error"}, default="missing"
         What new rows do with labels that were not seen in ``fit``.
     random_state : None, int, RandomState, Generator or SeedSequence
-    time_limit : float, optional
+    time_limit : float, default=None
         Wall seconds for the whole fit, compilation included; no iteration begins after it.
-    callback : callable, optional
+    callback : callable, default=None
         Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops the fit.
     keep_partial : bool, default=False
         Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; the answer does not depend on their number.
-    executor : None, "threads", "processes", Dask client or address, optional
+    executor : None, "threads", "processes", Dask client or address, default=None
         Where the work runs; the answer does not depend on it.
-    resume : path, optional
+    resume : path, default=None
         A folder that keeps how far the chains have come: the same call after a kill goes on from there.
     verbose : bool, default=False
         Print a line per iteration to standard error.
@@ -90,15 +90,16 @@ class BCE(RunningMixin, ConsensusEstimator):
     memberships_ : ndarray (n_objects, n_clusters)
         Expected memberships. VB: equal to ``predict_proba`` of the training rows. Gibbs: mean over the draws, clusters
         aligned by optimal assignment; ``predict_proba`` folds rows into the mean of the draws and may differ. An object
-        without labels has the prior's.
+        without labels has the memberships of the prior.
     labels_ : ndarray (n_objects,)
         The cluster of the largest membership; the largest cluster is 0.
     confidence_ : ndarray (n_objects,)
-        The largest membership: how much of an object's labels speak for its cluster, not the chance of being right.
+        The largest membership: the share of an object's labels that belong to its cluster, not the probability of
+        being right.
     n_clusters_ : int
         Clusters that are some object's largest membership.
     member_weights_ : ndarray (n_members,)
-        As given; 0 for members that say nothing.
+        As given; 0 for members that carry no information.
     concentration_ : ndarray (n_clusters,)
         The alpha of the memberships, given or learned.
     lower_bound_ : float

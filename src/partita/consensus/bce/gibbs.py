@@ -1,12 +1,12 @@
-"""Collapsed Gibbs sampling for the admixture of label cells: memberships and level distributions integrated out.
+"""Collapsed Gibbs sampling for the admixture of labels: memberships and level distributions integrated out.
 
 Each latent cluster is redrawn from
 ``p(z_im = k | rest) ~ (alpha_k + n_ik) (eta + n_kmy) / (J_m eta + n_km)``, counts without the label itself. It runs on
 rows: equal rows may have different latent clusters. Weights, of members and of objects, are whole numbers: a member
 of weight 2 is two labels with their own latent clusters, an object of weight 2 two objects.
 
-Good for honest memberships of some thousands of objects. Names of clusters may change between draws: tables are
-aligned to the mean of those before them by optimal assignment. Griffiths and Steyvers (2004).
+Good for memberships with their uncertainty for some thousands of objects. Labels of clusters may be exchanged between
+draws: tables are aligned to the mean of those before them by optimal assignment. Griffiths and Steyvers (2004).
 """
 
 from __future__ import annotations

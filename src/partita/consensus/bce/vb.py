@@ -1,12 +1,12 @@
-"""Variational Bayes for the admixture of label cells.
+"""Variational Bayes for the admixture of labels.
 
 ``q = prod_i q(theta_i) prod_im q(z_im) prod_km q(beta_km)``, Dirichlet, discrete and Dirichlet. Rows that are equal
 have equal factors, so it runs on weighted signatures. Right after the updates of theta and beta the bound is the log
-marginals of the expected counts plus the entropy of the latent clusters; it never falls, and never exceeds the log
+marginals of the expected counts plus the entropy of the latent clusters; it never decreases, and never exceeds the log
 evidence. Latent clusters of single labels are never stored.
 
-Good for memberships of many objects at once. It understates their spread, as mean fields do; the sampler
-(``cells_gibbs``) does not. Blei, Ng and Jordan (2003); Wang, Shan and Banerjee (2011).
+Good for memberships of many objects at once. It understates their uncertainty, as mean-field approximations do; the
+sampler (``bce.gibbs``) does not. Blei, Ng and Jordan (2003); Wang, Shan and Banerjee (2011).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from partita.families.special import log_gamma_and_digamma
 
 __all__ = ["CellsVBState", "Totals", "climb", "exp_expected_log", "init", "step"]
 
-SAMPLE = 20_000  # rows on which starts are tried, where there are more
+SAMPLE_ROWS = 20_000  # rows on which starts are tried, where there are more
 
 
 class Totals(NamedTuple):
@@ -178,7 +178,7 @@ def climb(
     if tried is cells:
         return best, finals
     if not (best.converged or best.reason == "max_iter"):
-        options = options | {"max_iter": 1}  # told to stop
+        options = options | {"max_iter": 1}  # the fit was stopped
     found = best.state
     counts = found.table - smoothing
     start = init(cells, found.alpha, smoothing, rng, counts * (cells.weights.sum() / tried.weights.sum()))
@@ -189,8 +189,8 @@ def climb(
 
 def _sample(cells: Cells, rng: np.random.Generator) -> Cells:
     n = len(cells.weights)
-    if n <= 2 * SAMPLE:
+    if n <= 2 * SAMPLE_ROWS:
         return cells
-    rows = np.sort(rng.choice(n, size=SAMPLE, replace=False, p=cells.weights / cells.weights.sum()))
+    rows = np.sort(rng.choice(n, size=SAMPLE_ROWS, replace=False, p=cells.weights / cells.weights.sum()))
     # heavy rows are more likely in the sample already
-    return cells._replace(positions=cells.positions[rows], weights=np.ones(SAMPLE))
+    return cells._replace(positions=cells.positions[rows], weights=np.ones(SAMPLE_ROWS))

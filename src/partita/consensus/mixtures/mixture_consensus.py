@@ -24,7 +24,7 @@ from partita.partitions import FiniteDirichlet
 
 __all__ = ["MixtureConsensus"]
 
-MOST = 30  # clusters that are tried, if nobody says how many
+MAX_TRIED = 30  # clusters that are tried without n_clusters
 PATIENCE = 4  # numbers of clusters that are tried after the best one
 
 
@@ -41,40 +41,40 @@ class MixtureConsensus(LabelMixture):
 
     Parameters
     ----------
-    n_clusters : int, optional
+    n_clusters : int, default=None
         The number of clusters. Left out, ``criterion`` chooses it.
-    max_clusters : int, optional
+    max_clusters : int, default=None
         Up to how many clusters are tried where the number is not given; by default as many as the finest member has,
         30 at most.
-    criterion : {"bic", "mdl", "icl"}, default "bic"
+    criterion : {"bic", "mdl", "icl"}, default="bic"
         What chooses the number, the lowest value. "bic"; "mdl": the length of the shortest code of clusters and
         labels, by normalised maximum likelihood; "icl": BIC and twice the entropy of the clusters of all objects.
         Numbers are tried upwards until four in a row are no better.
-    stop : {"likelihood", "assignments"}, default "likelihood"
+    stop : {"likelihood", "assignments"}, default="likelihood"
         When EM has converged: the likelihood rises no more, or no object changes its cluster.
-    n_init : int, default 10
-        Starts; the best likelihood wins.
-    max_iter : int, default 500
+    n_init : int, default=10
+        Starts; the one with the highest likelihood is kept.
+    max_iter : int, default=500
         Iterations of one start.
-    tol : float, default 1e-7
-        Stop when an iteration raises the log likelihood by less than this an object.
-    noise : {"missing", "cluster", "singletons"}, default "missing"
+    tol : float, default=1e-7
+        Stop when the log likelihood per object increases by less than ``tol`` in one iteration.
+    noise : {"missing", "cluster", "singletons"}, default="missing"
         What a label of -1 means: not seen, one further cluster of its member, or a cluster of its own for each object.
-    handle_unknown : {"missing", "error"}, default "missing"
-        What ``predict`` does with labels that were not there in ``fit``.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What ``predict`` does with labels that were not seen in ``fit``.
     random_state : None, int, RandomState, Generator or SeedSequence
         Source of randomness; the global generator is never touched.
-    time_limit : float, optional
+    time_limit : float, default=None
         Wall seconds for the whole fit, compilation included; no iteration begins after it.
-    callback : callable, optional
+    callback : callable, default=None
         Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops the fit.
     keep_partial : bool, default=False
         Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; the answer does not depend on their number.
-    executor : None, "threads", "processes", Dask client or address, optional
-        Where passes over blocks of rows run; the answer does not depend on it.
-    resume : path, optional
+    executor : None, "threads", "processes", Dask client or address, default=None
+        Where passes over chunks of rows run; the answer does not depend on it.
+    resume : path, default=None
         A folder that keeps what every pass has found: the same call after an interruption goes on from there.
     verbose : bool, default=False
         Print a line per iteration to standard error.
@@ -89,7 +89,7 @@ class MixtureConsensus(LabelMixture):
         Probability of each object's own cluster under the fitted mixture: how well the members agree on it, not the
         chance of being right.
     member_weights_ : ndarray (n_members,)
-        Powers on the likelihoods of the members, as given; 0 for members that say nothing.
+        Powers on the likelihoods of the members, as given; 0 for members that carry no information.
     weights_ : ndarray (n_components,)
         Share of each cluster.
     n_clusters_scores_ : dict
@@ -225,7 +225,7 @@ class MixtureConsensus(LabelMixture):
     def _numbers(self, n_distinct: int, labelings: Labelings) -> range:
         """The numbers of clusters that are tried."""
         if self.n_clusters is None:
-            most = self.max_clusters or min(max(int(labelings.n_levels.max()), 2), MOST)
+            most = self.max_clusters or min(max(int(labelings.n_levels.max()), 2), MAX_TRIED)
             return range(1, min(int(most), n_distinct) + 1)
         if self.n_clusters > n_distinct:
             self.fit_report_.add(

@@ -36,9 +36,9 @@ from partita.fitting.climb import Fitted, Request, bytes_needed, fit_cvb, fit_vb
 
 __all__ = ["NBCE"]
 
-BOUND = 30  # clusters of truncated priors, or twice as many as the finest member has
-FIRST_VOTES = 3.5  # independent votes that the first partition is found with, where their number is estimated
-ROUNDS = 2  # of estimating them
+DEFAULT_BOUND = 30  # clusters of truncated priors, or twice as many as the finest member has
+FIRST_MEMBERS = 3.5  # independent members assumed for the first partition, where their number is estimated
+N_ROUNDS = 2  # of estimating their number
 ENGINES = {"gibbs": fit_chains, "subclusters": fit_subclusters, "vb": fit_vb, "cvb": fit_cvb}
 
 
@@ -47,72 +47,72 @@ class NBCE(LabelMixture):
 
     Each cluster has a distribution over the labels of every member, with a symmetric Dirichlet prior whose pseudo-count
     is shared by all members, as in the paper: before they are seen, members of an ensemble are alike, and one number
-    is learned from all of them. Who sits with whom has a nonparametric prior. Missing labels do not count.
+    is learned from all of them. The partition has a nonparametric prior. Missing labels do not count.
 
     The likelihood counts every member as independent evidence, and real members are not: they split the same clusters
     in the same places, and the posterior follows them with great certainty into too many clusters. ``power``
     corrects for it.
 
-    Good for: the posterior of the number of clusters and of who sits with whom, members with holes. Not for: an
+    Good for: the posterior of the partition and its number of clusters, members with missing labels. Not for: an
     ensemble of hundreds of thousands of objects in a second (see ``inference="vb"``).
 
     Parameters
     ----------
-    prior : str or prior, default "dirichlet_process"
-        Who sits with whom: "dirichlet_process", "stick_breaking" (truncated, TSB), "finite" (symmetric Dirichlet, FSD),
-        "pitman_yor", "mfm", or a prior of :mod:`partita.partitions`. Variational engines take the first three, and read
-        the first as the second.
-    inference : {"gibbs", "subclusters", "vb", "cvb"}, default "gibbs"
+    prior : str or prior, default="dirichlet_process"
+        Prior of the partition: "dirichlet_process", "stick_breaking" (truncated, TSB), "finite" (symmetric Dirichlet,
+        FSD), "pitman_yor", "mfm", or a prior of :mod:`partita.partitions`. Variational engines take the first three,
+        and read the first as the second.
+    inference : {"gibbs", "subclusters", "vb", "cvb"}, default="gibbs"
         "gibbs": chains of collapsed Gibbs sweeps and split-merge moves; the posterior. "subclusters": chains whose
         steps run on many cores, for many objects (any prior but the truncated one). "vb": variational Bayes on the
         distinct rows. "cvb": its collapsed form.
-    power : "independent", "estimated" or float, default "independent"
+    power : "independent", "estimated" or float, default="independent"
         Power on the marginal likelihood of every member (its label probabilities integrated out, so that ten copies of
         a member with the power 1/10 are exactly one member). "independent": 1, as in the paper. A number in (0, 1]
         counts each member as that much of a vote. "estimated": as much as makes the members' joint surprise what
         independent members' would be, given a first partition
         (:func:`partita.consensus.member_statistics.independent_members`).
-    n_clusters : int, optional
+    n_clusters : int, default=None
         The number of clusters, where it is known (some of them may stay empty).
-    max_clusters : int, optional
+    max_clusters : int, default=None
         Upper bound where the number is not given. By default none for chains with an untruncated prior; for the
         rest 30, or twice as many as the finest member has.
-    concentration : float, optional
+    concentration : float, default=None
         Concentration of the prior (the paper's alpha_0); left out, it is learned.
-    smoothing : float, optional
+    smoothing : float, default=None
         Pseudo-count of every label (the paper's beta); left out, it is learned: sampled in chains, by Newton's method
         on the bound elsewhere.
-    order : {1, 2}, default 1
+    order : {1, 2}, default=1
         Order of collapsed variational Bayes (1 is known as CVB0).
-    n_chains : int, default 4
+    n_chains : int, default=4
         Chains. Half of them start from one cluster, half from many.
     n_draws, burn_in, thin : int, default 200, 100, 1
         Draws that each chain keeps, iterations before the first, and iterations for each.
-    partition : {"votes", "vi", "binder", "nvi", "nid", "map"}, default "votes"
+    partition : {"votes", "vi", "binder", "nvi", "nid", "map"}, default="votes"
         How the draws of chains become one partition; see :class:`Mixture`.
-    n_init : int, default 3
-        Starts of variational engines; the best bound wins.
-    max_iter : int, default 500
+    n_init : int, default=3
+        Starts of variational engines; the one with the highest bound is kept.
+    max_iter : int, default=500
         Iterations of one such start.
-    tol : float, default 1e-5
-        Stop when an iteration raises the bound by less than this an object.
-    noise : {"missing", "cluster", "singletons"}, default "missing"
+    tol : float, default=1e-5
+        Stop when the bound per object increases by less than ``tol`` in one iteration.
+    noise : {"missing", "cluster", "singletons"}, default="missing"
         What a label of -1 means: not seen, one further cluster of its member, or a cluster of its own for each object.
-    handle_unknown : {"missing", "error"}, default "missing"
-        What ``predict`` does with labels that were not there in ``fit``.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What ``predict`` does with labels that were not seen in ``fit``.
     random_state : None, int, RandomState, Generator or SeedSequence
         Source of randomness; the global generator is never touched.
-    time_limit : float, optional
+    time_limit : float, default=None
         Wall seconds for the whole fit, compilation included; no iteration begins after it.
-    callback : callable, optional
+    callback : callable, default=None
         Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops the fit.
     keep_partial : bool, default=False
         Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; the answer does not depend on their number.
-    executor : None, "threads", "processes", Dask client or address, optional
-        Where passes over blocks of rows run; the answer does not depend on it.
-    resume : path, optional
+    executor : None, "threads", "processes", Dask client or address, default=None
+        Where passes over chunks of rows run; the answer does not depend on it.
+    resume : path, default=None
         A folder that keeps what every pass has found ("vb"), or every iteration of the chains ("subclusters"): the
         same call after an interruption goes on from there.
     verbose : bool, default=False
@@ -129,11 +129,11 @@ class NBCE(LabelMixture):
         Chains: probability of each number of clusters.
     confidence_ : ndarray (n_objects,)
         Chains: mean probability that an object shares a cluster with the others of its own. Other engines: probability
-        of its own label. It is agreement under the model, not the chance of being right.
+        of its own label. It is agreement under the model, not the probability of being right.
     singleton_share_ : float
         Share of the objects that are a cluster of their own: mean over the draws, or of ``labels_``.
     member_weights_ : ndarray (n_members,)
-        Power on the likelihood of each member: its weight times ``power_``; 0 for members that say nothing.
+        Power on the likelihood of each member: its weight times ``power_``; 0 for members that carry no information.
     power_ : float
         Power on the likelihood of a member of weight 1.
     trace_ : Trace
@@ -304,8 +304,8 @@ class NBCE(LabelMixture):
         weights = relative_weights(labelings.member_weights, labelings.owners)
         scale = labelings.member_weights / weights
         labels = float(rows.weights @ ((rows.codes >= 0) @ weights)) / float(rows.weights.sum())
-        power = min(1.0, FIRST_VOTES / labels)
-        for _ in range(ROUNDS):
+        power = min(1.0, FIRST_MEMBERS / labels)
+        for _ in range(N_ROUNDS):
             block = self._block(rows.codes, labelings, power * weights)
             fitted = self._run("vb", block, rows, labelings, rng, control, executor, n_init=1)
             z = _assign(fitted, block._replace(family=fitted.families[0]), len(rows.weights)).labels
@@ -345,7 +345,7 @@ class NBCE(LabelMixture):
             copies[np.asarray(labelings.rows)] = labelings.weights
             check_copies(copies)  # an error names the user's row
         n_objects = max(len(rows.weights), int(labelings.weights.sum()))
-        most = min(n_objects, self.max_clusters or max(BOUND, 2 * int(labelings.n_levels.max())))
+        most = min(n_objects, self.max_clusters or max(DEFAULT_BOUND, 2 * int(labelings.n_levels.max())))
         n_components = min(self.n_clusters or most, n_objects)
         if self.n_clusters is not None and self.n_clusters > n_objects:
             note_few(self, n_objects)

@@ -1,4 +1,4 @@
-"""What NBCE tells its user about a run: diagnostics, bounds, agreement, singletons."""
+"""Notes of NBCE in the fit report: diagnostics, bounds, agreement, singletons."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partita.estimator import judge_chains, note_early_end, warn_user
 from partita.fitting.climb import Fitted
 from partita.trace import Trace
 
-LEAST_AGREEMENT = 0.5  # mean confidence below which draws have no clusters in common
+MIN_AGREEMENT = 0.5  # mean confidence below which draws have no clusters in common
 
 
 def note_few(model: Any, n_objects: int) -> None:
@@ -68,9 +68,9 @@ def note_bound(model: Any, fitted: Fitted, labels: np.ndarray) -> None:
 
 
 def note_agreement(model: Any, fitted: Fitted, sure: np.ndarray, weights: np.ndarray) -> None:
-    """Say so where the draws have nothing in common: their clusters are the prior's, not the members'."""
+    """Warn where the draws have nothing in common: their clusters come from the prior, not from the members."""
     agreement = float(weights @ sure) / float(weights.sum())
-    if fitted.trace is not None and agreement < LEAST_AGREEMENT:
+    if fitted.trace is not None and agreement < MIN_AGREEMENT:
         model.fit_report_.add(
             "no_consensus",
             f"no consensus: two objects of one cluster share it in only {agreement:.0%} of the draws on average; "
