@@ -9,7 +9,7 @@ LEVEL = 0.02  # two engines agree with the planted groups equally well up to thi
 
 
 def arena(result: dict, name: str) -> str:
-    """The sizes, the table and the peers that win, of one kind of problem."""
+    """The sizes, the table and the peers that are faster, for one kind of problem."""
     middle, axes = result["sizes"][name]["middle"], result["sizes"][name]["axes"]
     engines, peers = result["summary"][name], result["peers"][name]
     spans = ", ".join(
@@ -21,7 +21,7 @@ def arena(result: dict, name: str) -> str:
     return (
         f"{middle['n_rows']:,} rows, {middle['n_columns']} columns, {middle['n_clusters']} clusters; {spans}.\n\n"
         + table(head, [engine_row(one, title, peers, axes) for title, one in engines.items()])
-        + (f"\nFaster than all of ours that agree as well: {', '.join(faster)}.\n" if faster else "")
+        + (f"\nPeers that are faster than every estimator of ours with the same agreement: {', '.join(faster)}.\n" if faster else "")
     )
 
 

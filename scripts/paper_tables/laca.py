@@ -8,7 +8,7 @@ from benchmarks.papers import laca as paper
 from paper_tables.markdown import cell, count, items, listed, table
 
 GRAPH_METHODS = tuple(rival for rival in paper.RIVALS if rival != "EAC-AL")
-SPOKEN = {"nmi": "NMI", "f": "F"}
+SCORE_NAMES = {"nmi": "NMI", "f": "F"}
 
 
 # ---- tables 2 and 3 ------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def ahead(sets: dict, score: str) -> str:
     clear = [name for name in higher if gap(sets[name], "ours") > error(sets[name])]
     lower = [name for name, methods in sets.items() if gap(methods, "ours") < -error(methods)]
     return (
-        f"{SPOKEN[score]} of LACA is higher on {len(higher)} of {len(sets)} sets [{count(gap(methods, 'printed') > 0 for methods in sets.values())}]: "
+        f"{SCORE_NAMES[score]} of LACA is higher on {len(higher)} of {len(sets)} sets [{count(gap(methods, 'printed') > 0 for methods in sets.values())}]: "
         f"by more than one standard error of the difference (as if independent) on {len(clear)} ({listed(clear)}); lower by more than one on "
         f"{len(lower)} ({listed(lower)})."
     )

@@ -26,13 +26,13 @@ def f1_table(found: dict) -> str:
         ]
         for name, both in sets.items()
     ]
-    return table(["set", *map(spoken, methods)], rows)
+    return table(["set", *map(display_name, methods)], rows)
 
 
 def f1_counts(found: dict) -> str:
     sets = found["sets"]
     tests = [
-        f"{spoken(method)} less the best of the three graph methods on each set: {test['mean_difference']:+.3f}, "
+        f"{display_name(method)} minus the best of the three graph methods on each set: {test['mean_difference']:+.3f}, "
         f"t = {test['t']:.2f}, {p_value(test['p'])}, ahead on {test['ahead_on']}."
         for method, test in found["paired_t_tests"].items()
     ]
@@ -52,7 +52,7 @@ def below_the_members(sets: dict) -> str:
     for method in (*paper.GRAPH_METHODS, "NBCE", *paper.BESIDE):
         below = [name for name, both in sets.items() if both["ours"][method] < both["ours"]["mean_member"]]
         some = f" ({listed(below)})" if 0 < len(below) < len(sets) else ""
-        said.append(f"{spoken(method)} on {len(below)} of {len(sets)}{some}")
+        said.append(f"{display_name(method)}: {len(below)} of {len(sets)}{some}")
     printed = count(
         both["printed"][method] < both["printed"]["mean_member"]
         for both in sets.values()
@@ -66,8 +66,8 @@ def above_the_best_member(sets: dict) -> str:
         return count(both[whose][method] > both[whose]["best_member"] for both in sets.values())
 
     methods = (*paper.GRAPH_METHODS, "NBCE", *paper.BESIDE)
-    ours = "; ".join(f"{spoken(method)} on {above(method)}" for method in methods)
-    return f"Above the best member, which nobody knows without the classes: {ours}. Printed: NBCE on {above('NBCE', 'printed')}."
+    ours = "; ".join(f"{display_name(method)}: {above(method)}" for method in methods)
+    return f"Above the best member, which cannot be identified without the classes: {ours}. Printed: NBCE on {above('NBCE', 'printed')}."
 
 
 # ---- tables 3 to 7 -------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def perplexities(summary: dict, table_name: str) -> str:
 
 
 def differences(found: dict) -> dict[tuple[str, str], dict]:
-    """Paired differences of all methods, those that are not kept worked out from the means."""
+    """Paired differences of all methods, computed from the means where the result does not have them."""
     means = found["means"]
     return {
         (first, second): found["differences"].get(f"{first} - {second}")
@@ -131,7 +131,7 @@ def beyond_two_errors(found: dict) -> str:
 
 
 def outside(printed: Means, low: float, high: float) -> str:
-    """How many printed figures no model can have."""
+    """How many printed figures are impossible."""
     return count(not low <= value <= high for of_set in printed.values() for value in of_set.values())
 
 
@@ -190,5 +190,6 @@ COUNTS = {
 }
 
 
-def spoken(method: str) -> str:
-    return method.replace("_", " ")
+def display_name(method: str) -> str:
+    """The name of a method on the page; results have older names."""
+    return method.replace("_told_K", ", K given").replace("_", " ")

@@ -13,9 +13,9 @@ NAMES = {
     "ours": "`OverlappingViews`",
     "crosscat": "`CrossCat` (disjoint views)",
     "lace": "lace, at its defaults (one of its 8 states)",
-    "decorrelated": "`DecorrelatedKMeans`, told 10 x 3",
-    "features": "`OrthogonalViews`, features, told 10 x 3",
-    "clustering": "`OrthogonalViews`, clustering, told 10 x 3",
+    "decorrelated": "`DecorrelatedKMeans`, given 10 x 3",
+    "features": "`OrthogonalViews`, features, given 10 x 3",
+    "clustering": "`OrthogonalViews`, clustering, given 10 x 3",
     "dp_gaussian": "`DPGaussian` (one view)",
 }
 PRINTED_AS = {  # the printed row of each of our methods
@@ -43,7 +43,7 @@ def all_seeds(found: dict) -> str:
                 for method in NAMES
                 if method not in SLOW
             ),
-            ["who knows all parameters", *(over_seeds(one["seeds"], "oracle") for one in cells)],
+            ["oracle (knows all parameters)", *(over_seeds(one["seeds"], "oracle") for one in cells)],
             [
                 "`OverlappingViews`, views that can be found",
                 *(f"{one['good']:.3f} of {one['good_oracle']:.3f}" for one in means),
@@ -57,20 +57,20 @@ def all_seeds(found: dict) -> str:
 
 
 def first_seeds(found: dict) -> str:
-    """The seeds that the slower peers were given, and how they differ from all of them."""
+    """Results for the seeds on which the slower methods ran, and how these seeds differ from all seeds."""
     cells = in_order(found)
     first = [one["seeds"][:N_SLOW_SEEDS] for one in cells]
     rows = [
         [NAMES["ours"], *(over_seeds(seeds, "nmi") for seeds in first)],
         *([NAMES[method], *(nmi_of(one, method) for one in cells)] for method in NAMES if method in SLOW),
-        ["who knows all parameters", *(over_seeds(seeds, "oracle") for seeds in first)],
+        ["oracle (knows all parameters)", *(over_seeds(seeds, "oracle") for seeds in first)],
     ]
     reached = " and ".join(
         f"{mean_of(first[i], 'oracle'):.3f} at s = {CELLS[i][1]} (all seeds: {mean_of(cells[i]['seeds'], 'oracle'):.3f})"
         for i, (kind, _) in enumerate(CELLS)
         if kind == 3
     )
-    return table(HEAD, rows) + "\n" + items([f"On Data 3 who knows all parameters reaches {reached}."])
+    return table(HEAD, rows) + "\n" + items([f"On Data 3 the oracle reaches {reached}."])
 
 
 def nmi_of(cell: dict, method: str) -> str:

@@ -7,10 +7,10 @@ from paper_tables.markdown import items, table
 
 NAMES = {
     "ours": "`OverlappingViews`",
-    "disjoint": "the same, one view a column",
-    "decorrelated": "`DecorrelatedKMeans`, told",
-    "features": "`OrthogonalViews`, features, told",
-    "clustering": "`OrthogonalViews`, clustering, told",
+    "disjoint": "the same, one view per column",
+    "decorrelated": "`DecorrelatedKMeans`, K given",
+    "features": "`OrthogonalViews`, features, K given",
+    "clustering": "`OrthogonalViews`, clustering, K given",
     "one_view": "one view (DP)",
 }
 SHORT_NAMES = {
@@ -73,9 +73,9 @@ def reached(found: dict, paper: dict, place: int, target: str) -> str:
 
     def those(reaching: bool) -> str:
         chosen = [method for method in own if (values[method] >= own[method]) == reaching]
-        return ", ".join(f"{SHORT_NAMES[m]} {values[m]:.3f} ({own[m]:.2f})" for m in chosen) or "nobody"
+        return ", ".join(f"{SHORT_NAMES[m]} {values[m]:.3f} ({own[m]:.2f})" for m in chosen) or "none"
 
     return (
         f"{target.capitalize()}. At or above: {those(True)}. Below: {those(False)}. Above the {model:.2f} of NBMC-OFV: "
-        f"{', '.join(above) or 'nobody'}."
+        f"{', '.join(above) or 'none'}."
     )

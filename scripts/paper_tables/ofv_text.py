@@ -6,7 +6,7 @@ from paper_tables.markdown import items
 
 NAMES = {
     "ours": "`OverlappingViews`",
-    "disjoint": "one view a word (CRP-CRP)",
+    "disjoint": "one view per word (CRP-CRP)",
     "dp_multinomial": "`DPMultinomial`",
 }
 
@@ -23,7 +23,7 @@ def orders(ours: dict) -> str:
         )
     agree = [data for data, found in ours.items() if in_printed_order(found)]
     lines.append(
-        f"The printed order (overlapping, then disjoint views, then one) comes out on {', '.join(agree) or 'none of them'}."
+        f"The printed order (overlapping, then disjoint views, then one) is reproduced on {', '.join(agree) or 'none of them'}."
     )
     return items(lines)
 

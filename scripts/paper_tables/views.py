@@ -18,7 +18,7 @@ def overlapping_growth(sizes: list[dict]) -> str:
         ]
         for one in sizes
     ]
-    return table(["rows", "columns", "NMI", "oracle", "CPU s", "microseconds a cell", "peak MB"], rows)
+    return table(["rows", "columns", "NMI", "oracle", "CPU s", "microseconds per cell", "peak MB"], rows)
 
 
 def crosscat_quality(result: dict) -> str:
@@ -50,7 +50,7 @@ def crosscat_growth(summary: dict) -> str:
 
 
 def crosscat_real(tables: dict) -> str:
-    """Two real tables: how many views, how sure, and whether the chains agree."""
+    """Two real tables: how many views, with which probability, and whether the chains agree."""
     rows = [
         [
             name,

@@ -24,11 +24,17 @@ class Fault(NamedTuple):
 
     found: str | None  # None: the page has no such sentence
     right: str
+    n_places: int = 1  # how many places of the page fit the template
 
     def message(self, page: str) -> str:
         if self.found is None:
             return f"{page} has no sentence {self.right!r}: write it, or change its template in docs/figures.toml"
-        return f"{page} says {self.found!r}; by the results it is {self.right!r}"
+        if self.n_places > 1:
+            return (
+                f"{page} has {self.n_places} places like {self.right!r}: add words to the template in "
+                "docs/figures.toml, so that it fits only one of them"
+            )
+        return f"{page} says {self.found!r}; the results give {self.right!r}"
 
 
 def sentences_of(specs: list[dict[str, Any]]) -> list[Sentence]:
@@ -61,23 +67,30 @@ def literal(words: str) -> str:
 
 
 def faults(page: str, sentence: Sentence, results: Results) -> list[Fault]:
-    """What is wrong with a sentence in the page: nothing, stale figures, or no such sentence."""
+    """What is wrong with a sentence in the page: stale figures, no such sentence, or several."""
     right = results.fill(sentence.template, sentence.under)
     found = [" ".join(match[0].split()) for match in matches(page, sentence, results)]
     if not found:
         return [Fault(None, right)]
+    if len(found) > 1:
+        return [Fault(found[0], right, n_places=len(found))]
     return [Fault(text, right) for text in found if text != " ".join(right.split())]
 
 
 def rewrite(page: str, sentence: Sentence, results: Results) -> str:
-    """Return the page with the right figures in the sentence, wherever it stands."""
+    """Return the page with the right figures in the sentence.
+
+    If several places fit the template, nothing is replaced: a remark may have any words, so the template could
+    overwrite a sentence about something else. `faults` reports such a template.
+    """
     right = [
         results.figure(below(sentence.under, figure[1]), figure[2] or "")
         for figure in FIGURE.finditer(sentence.template)
     ]
-    for match in reversed(matches(page, sentence, results)):
+    places = matches(page, sentence, results)
+    if len(places) == 1:
         for group in range(len(right), 0, -1):
-            page = page[: match.start(group)] + right[group - 1] + page[match.end(group) :]
+            page = page[: places[0].start(group)] + right[group - 1] + page[places[0].end(group) :]
     return page
 
 

@@ -112,7 +112,7 @@ def test_a_stale_sentence_is_told_and_rewritten(results):
     assert prose.faults(page, first, results) == [
         prose.Fault("an AMD Athlon, a fit takes 7.3 s and", "an AMD EPYC, a fit takes 1.25 s and")
     ]
-    assert "docs/x.md says '(9 MB)'; by the results it is '(1,404 MB)'" in prose.faults(
+    assert "docs/x.md says '(9 MB)'; the results give '(1,404 MB)'" in prose.faults(
         page, second, results
     )[0].message("docs/x.md")
     assert prose.blank(page, [first, second], results).count("#") == len("AMD Athlon") + len("7.3") + len("9")
@@ -126,6 +126,14 @@ def test_a_sentence_that_is_not_there_is_told(results):
     sentence = prose.Sentence("in {summary.s = 1.5.mb} MB", "speed")
     (fault,) = prose.faults("<!-- results: t -->\n\nin 1404 MB\n\n<!-- /results -->", sentence, results)
     assert fault.found is None and "'in 1404 MB'" in fault.message("docs/x.md")
+
+
+def test_a_template_that_fits_two_places_rewrites_neither(results):
+    page = "Printed: AMD EPYC. Here: 5. And another one. Printed: something else. Here: 7."
+    sentence = prose.Sentence("Printed: {cpu}. Here:", "speed")
+    (fault,) = prose.faults(page, sentence, results)
+    assert fault.n_places == 2 and "2 places like 'Printed: AMD EPYC. Here:'" in fault.message("docs/x.md")
+    assert prose.rewrite(page, sentence, results) == page
 
 
 @pytest.mark.parametrize("page", ["in 21404 MB", "in 0.1404 MB", "in -1404 MB"])
