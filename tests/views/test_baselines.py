@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import DecorrelatedKMeans, OrthogonalViews, load
 from partita.estimator import DataWarning
@@ -115,9 +114,3 @@ def test_stopped_and_resumed(cls, two_views, tmp_path):
 def test_starts_in_threads(two_views):
     one, two = (DecorrelatedKMeans([3, 2], random_state=0, n_jobs=n).fit(two_views[0]) for n in (None, 2))
     assert np.array_equal(one.view_labels_, two.view_labels_)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([DecorrelatedKMeans(n_init=1), OrthogonalViews(n_init=1)])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
