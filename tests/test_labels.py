@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import stats
+from sklearn import metrics
 
 from partita.labels import (
     Coassociation,
@@ -19,9 +21,11 @@ from partita.labels import (
     matrices,
     n_set_partitions,
     one_hot,
+    ordered_by_size,
     set_partitions,
     signatures,
 )
+from partita.labels.information import entropy, mutual_information, normalized_mutual_information
 
 
 def label_matrices(max_rows=12, max_members=5, max_label=3):
@@ -109,6 +113,55 @@ def test_canonical_refuses_what_is_no_labeling():
     with pytest.raises(ValueError, match=r"labels\[1\] is a list"):
         canonical(["a", [1], 2])
     assert canonical([]).size == 0
+
+
+# ------------------------------------------------------------------------------------ order by size
+
+
+@given(hnp.arrays(np.int64, st.integers(0, 30), elements=st.integers(-1, 6)))
+def test_ordered_by_size(z):
+    found = ordered_by_size(z)
+    # the same partition
+    np.testing.assert_array_equal(canonical(found, missing=-1), canonical(z, missing=-1))
+    seen = found[found >= 0]
+    sizes = np.bincount(seen)
+    assert (sizes > 0).all() and (np.diff(sizes) <= 0).all()
+    first = np.unique(found, return_index=True)[1][-len(sizes) :] if len(sizes) else np.empty(0)
+    assert all(first[k] < first[k + 1] for k in np.flatnonzero(np.diff(sizes) == 0))
+    np.testing.assert_array_equal(ordered_by_size(found), found)
+
+
+def test_ordered_by_size_counts_weights():
+    z, weights = [3, 0, 0, 1, -1], [2.5, 1.0, 1.0, 0.0, 9.0]
+    assert ordered_by_size(z, weights).tolist() == [0, 1, 1, 2, -1]
+    repeated = np.repeat([2, 0, 1], [1, 4, 2])
+    np.testing.assert_array_equal(
+        np.repeat(ordered_by_size([2, 0, 1], [1, 4, 2]), [1, 4, 2]), ordered_by_size(repeated)
+    )
+    with pytest.raises(ValueError, match="integer labels"):
+        ordered_by_size([0.5, 1.0])
+
+
+# -------------------------------------------------------------------------------------- information
+
+
+@pytest.mark.parametrize("average", ["arithmetic", "geometric", "min", "max"])
+def test_information_of_tables_agrees_with_scikit_learn(average):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        a, b = rng.integers(rng.integers(2, 6), size=(2, 40))
+        table = contingency(a, b)
+        assert entropy(table.sum(axis=1)) == pytest.approx(stats.entropy(np.bincount(a)))
+        assert mutual_information(table) == pytest.approx(metrics.mutual_info_score(a, b))
+        assert normalized_mutual_information(table, average) == pytest.approx(
+            metrics.normalized_mutual_info_score(a, b, average_method=average)
+        )
+
+
+def test_information_without_information():
+    assert entropy([0, 0]) == entropy([5]) == entropy([]) == 0.0
+    assert mutual_information([[3, 4]]) == normalized_mutual_information([[3, 4]]) == 0.0
+    assert normalized_mutual_information([[7]]) == 0.0
 
 
 # -------------------------------------------------------------------------------------- contingency

@@ -129,7 +129,7 @@ def draw_set(name: str, rng, small: bool):
         digits = load_digits()
         rows = balanced(rng, digits.target, 5 if small else 20)
         return (digits.data[rows] > 8).astype(int), digits.target[rows]
-    from partita.datasets import load_benchmark
+    from benchmarks.data import load_benchmark
 
     if name == "glass":
         glass = load_benchmark("glass")

@@ -14,7 +14,7 @@ def draw_all(folder: str, n_documents: int = 800) -> dict:
     import numpy as np
 
     plt = _pyplot()
-    from partita.datasets import load_benchmark
+    from benchmarks.data import load_benchmark
 
     yeast = load_benchmark("yeast310").X
     sizes = draw_yeast_table(plt, yeast, f"{folder}/yeast_tree.png")

@@ -168,8 +168,8 @@ def fit_real(name: str):
 
     import pandas as pd
 
+    from benchmarks.data import load_benchmark
     from partita import CrossCat
-    from partita.datasets import load_benchmark
 
     data = load_benchmark(name)
     frame = pd.DataFrame(data.X, columns=data.feature_names)

@@ -74,8 +74,8 @@ def fitted(name: str, n_draws: int, n_chains: int):
     import time
     import warnings
 
+    from benchmarks.data import load_benchmark
     from partita import RelationalBlocks
-    from partita.datasets import load_benchmark
 
     data = load_benchmark(name)
     began = time.process_time()
@@ -116,8 +116,8 @@ def predict_links(n_draws: int, n_sets: int) -> dict:
 
     import numpy as np
 
+    from benchmarks.data import load_benchmark
     from partita import RelationalBlocks
-    from partita.datasets import load_benchmark
 
     X = load_benchmark("animals_50x85").X
     found = []

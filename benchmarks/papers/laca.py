@@ -188,7 +188,7 @@ def compare(name: str, n_ensembles: int) -> dict:
 def read(name: str):
     import numpy as np
 
-    from partita.datasets import load_benchmark
+    from benchmarks.data import load_benchmark
 
     data = load_benchmark(name)
     X, classes = np.asarray(data.X, float), data.target

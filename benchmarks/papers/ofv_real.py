@@ -64,7 +64,7 @@ def one(data: str, method: str, full: bool) -> dict:
 
     import numpy as np
 
-    from partita.datasets import load_benchmark
+    from benchmarks.data import load_benchmark
     from partita.metrics import match_labelings, normalized_mutual_info
 
     warnings.simplefilter("ignore")

@@ -55,7 +55,7 @@ def one(data: str, method: str, full: bool) -> dict:
 
     import numpy as np
 
-    from partita.datasets import load_benchmark
+    from benchmarks.data import load_benchmark
 
     warnings.simplefilter("ignore")
     try:

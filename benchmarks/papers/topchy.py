@@ -338,7 +338,7 @@ def read(name: str, rows: int | None):
 
     import numpy as np
 
-    from partita.datasets import load_benchmark
+    from benchmarks.data import load_benchmark
 
     warnings.simplefilter("ignore")  # missing labels are what is studied here
     data = load_benchmark(name)

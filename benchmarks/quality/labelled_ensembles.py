@@ -10,13 +10,14 @@ The sets of `HELD_OUT` took no part in any choice: they are reported apart.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from partita.files import write_atomically
 
 MOST_ROWS = 600
 KINDS = ("a", "b50", "b200", "c", "d")
@@ -82,7 +83,7 @@ def _read(name: str) -> tuple[np.ndarray, np.ndarray]:
         import sklearn.datasets
 
         return getattr(sklearn.datasets, BUNDLED[name])(return_X_y=True)
-    from partita.datasets import load_benchmark
+    from benchmarks.data import load_benchmark
 
     table = load_benchmark(name)
     classes = np.asarray(table.target)
@@ -98,9 +99,8 @@ def ensemble(name: str, kind: str, seed: int, folder: str | None = None) -> np.n
         return np.load(path)
     Y = make_ensemble(labelled_set(name), kind, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_suffix(f".{os.getpid()}.npy")  # two processes may make the same one
-    np.save(scratch, Y)
-    os.replace(scratch, path)
+    with write_atomically(path) as temporary:  # two processes may make the same one
+        np.save(temporary, Y)
     return Y
 
 

@@ -86,7 +86,7 @@ def fit_all(seed: int, made: dict | None = None, kept: str | None = None) -> dic
 def read(name: str):
     import numpy as np
 
-    from partita.datasets import load_benchmark
+    from benchmarks.data import load_benchmark
 
     data = load_benchmark(name)
     return np.asarray(data.X, dtype=float), data.target

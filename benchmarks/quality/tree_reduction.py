@@ -48,7 +48,7 @@ def compare(*, name: str, n_classes: int, kind: str, seed: int, n_rows: int | No
 
     import numpy as np
 
-    from partita.datasets import load_benchmark
+    from benchmarks.data import load_benchmark
 
     data = load_benchmark(name)
     rng = np.random.default_rng(seed)

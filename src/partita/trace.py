@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Trace", "join", "label_dtype", "trace_bytes"]
-
 
 class Trace(NamedTuple):
     """Draws of one chain or several, one after the other.

@@ -102,13 +102,13 @@ def test_a_full_disk_leaves_the_old_files(tmp_path, monkeypatch):
     output.write_columns(labels, {"cluster": np.arange(3)})
     write_report(model, page)
     before = {path: path.read_bytes() for path in (labels, page)}
-    for place, name in ((output.csv, "writer"), (output.os, "replace")):
+    for place, name in ((output.csv, "writer"), (os, "replace")):
         with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
             patch.setattr(place, name, full)
             output.write_columns(labels, {"cluster": np.zeros(3)})
-    for name in ("write_text", "replace"):
+    for place, name in ((report_page.Path, "write_text"), (os, "replace")):
         with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
-            patch.setattr(report_page.Path, name, full)
+            patch.setattr(place, name, full)
             write_report(model, page, title="another")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 

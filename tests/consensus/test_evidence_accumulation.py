@@ -12,8 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
+from benchmarks.data import load_benchmark
 from partita import EvidenceAccumulation
-from partita.datasets import load_benchmark
 from partita.estimator import DataWarning
 from partita.labels import canonical, signatures
 

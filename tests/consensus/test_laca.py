@@ -14,10 +14,10 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import partita
+from benchmarks.data import load_benchmark
 from partita import LACA
 from partita.consensus.linkage.laca_search import laca
 from partita.consensus.linkage.pair_agreement import cross_members, pair_counts
-from partita.datasets import load_benchmark
 from partita.estimator import DataWarning
 from partita.labels import canonical, signatures
 

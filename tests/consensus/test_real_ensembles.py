@@ -10,9 +10,9 @@ import pytest
 from sklearn.datasets import load_iris
 from subspaces import subspace_kmeans
 
+from benchmarks.data import load_benchmark
 from partita.consensus import CSPA, HBGF, HGPA, MCLA, QMI, Voting
 from partita.consensus.graphs.bipartite import spectral_embedding
-from partita.datasets import load_benchmark
 from partita.estimator import DataWarning
 from partita.labels import canonical, signatures
 

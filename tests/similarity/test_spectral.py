@@ -11,8 +11,8 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import make_moons
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from benchmarks.data import load_benchmark
 from partita import SpectralClustering, load
-from partita.datasets import load_benchmark
 from partita.estimator import DataWarning
 from partita.metrics import adjusted_rand
 from partita.similarity import cut, dissimilarity, laplacian_matrix, neighbour_graph, normalized_cut

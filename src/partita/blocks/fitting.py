@@ -14,6 +14,7 @@ from partita.engines.checkpoints import Checkpoint
 from partita.engines.gibbs.chain import Schedule, average_families
 from partita.engines.run import Chains, Control, Sampler, run_chains
 from partita.families import Block
+from partita.labels import ordered_by_size
 from partita.posterior import confidence, map_draw, point_estimate
 from partita.trace import Trace
 
@@ -125,20 +126,6 @@ def _estimate(trace: Trace, ask: Request) -> np.ndarray:
     if len(draws) > n_draws:
         draws = draws[np.linspace(0, len(draws) - 1, n_draws).round().astype(int)]
     return point_estimate(draws, ask.partition, random_state=ask.rng).labels
-
-
-def ordered_by_size(z: np.ndarray) -> np.ndarray:
-    """The same partition with the largest cluster first.
-
-    Examples
-    --------
-    >>> ordered_by_size(np.array([0, 1, 1, 2, 2, 2]))
-    array([2, 1, 1, 0, 0, 0])
-    """
-    sizes = np.bincount(z)
-    names = np.empty(len(sizes), np.int64)
-    names[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    return names[z]
 
 
 def objects_of(mode: int, shape: tuple[int, int]) -> tuple[int, ...]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.files import write_atomically
 from partita.table import FileError
 
 __all__ = ["Outcome", "describe", "in_words", "n_uncertain", "write_columns", "write_json"]
@@ -78,8 +78,7 @@ def write_columns(path: Path, columns: dict[str, Any]) -> None:
     """Columns of equal length as CSV, TSV, Parquet, Arrow or npy, by the ending; replaced as a whole."""
     ending = path.suffix.lower()
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
+    with write_atomically(path) as part:
         if ending in (".csv", ".tsv"):
             with open(part, "w", newline="", encoding="utf-8") as file:
                 rows = csv.writer(file, delimiter="," if ending == ".csv" else "\t", lineterminator="\n")
@@ -92,9 +91,6 @@ def write_columns(path: Path, columns: dict[str, Any]) -> None:
                 np.save(file, np.column_stack([np.asarray(values) for values in columns.values()]))
         else:
             raise FileError(f"{path}: write to .csv, .tsv, .parquet, .arrow or .npy")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _cells(values: Sequence[Any]) -> Iterable[Any]:

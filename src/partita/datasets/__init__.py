@@ -1,13 +1,12 @@
-"""Data to try things on: a bundled table, planted clusters with their oracle, a folder of benchmarks."""
+"""Example data: a bundled table, tables and ensembles with planted clusters, draws from priors."""
 
 from partita.datasets.bundled import Dataset, load_visitors
-from partita.datasets.ensembles import make_planted_ensemble, make_two_clusters_with_outliers
-from partita.datasets.folder import Benchmark, load_benchmark
 from partita.datasets.planted import (
     Planted,
     make_categorical_clusters,
     make_gaussian_clusters,
     make_mixed_clusters,
+    make_planted_ensemble,
 )
 from partita.datasets.priors import (
     MixtureDraw,
@@ -19,19 +18,16 @@ from partita.datasets.priors import (
 from partita.datasets.views import PlantedViews, make_planted_views
 
 __all__ = [
-    "Benchmark",
     "Dataset",
     "MixtureDraw",
     "Planted",
     "PlantedViews",
-    "load_benchmark",
     "load_visitors",
     "make_categorical_clusters",
     "make_gaussian_clusters",
     "make_mixed_clusters",
     "make_planted_ensemble",
     "make_planted_views",
-    "make_two_clusters_with_outliers",
     "sample_dp_mixture",
     "sample_restaurant",
     "sample_stick_breaking",

@@ -9,8 +9,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Dataset", "load_visitors"]
-
 _REAL = ("minutes_inside", "spend")
 _COUNT = ("rooms_visited", "photos_taken")
 _BINARY = ("member", "audio_guide")

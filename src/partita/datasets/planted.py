@@ -1,4 +1,4 @@
-"""Clusters drawn from a known model, with the answer that an oracle gives who knows its parameters."""
+"""Tables and ensembles drawn from a known model, with the best possible labels given its parameters."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-__all__ = ["Planted", "make_categorical_clusters", "make_gaussian_clusters", "make_mixed_clusters"]
-
-RandomState = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
+from partita.randomness import RandomState, as_generator
 
 
 class Planted(NamedTuple):
@@ -58,7 +56,7 @@ def make_gaussian_clusters(
         Standard deviation of the means; that within a cluster is about 1.
     weights_concentration : float, default=5.0
         The larger, the more alike the weights.
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
     Returns
@@ -75,7 +73,7 @@ def make_gaussian_clusters(
     >>> bool((planted.labels == planted.oracle).mean() > 0.9)
     True
     """
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     _check_sizes(n_samples=n_samples, n_features=n_features, n_clusters=n_clusters)
     _check_positive(weights_concentration=weights_concentration)
     if not separation >= 0:
@@ -125,7 +123,7 @@ def make_categorical_clusters(
         Chance that a cell is missing, in [0, 1).
     weights_concentration : float, default=5.0
         The larger, the more alike the weights.
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
     Returns
@@ -143,7 +141,7 @@ def make_categorical_clusters(
     >>> [p.shape for p in planted.parameters["probabilities"]]
     [(2, 2), (2, 3), (2, 5)]
     """
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     _check_sizes(n_samples=n_samples, n_features=n_features, n_clusters=n_clusters)
     _check_positive(cell_concentration=cell_concentration, weights_concentration=weights_concentration)
     levels = _check_levels(n_levels, n_features)
@@ -195,7 +193,7 @@ def make_mixed_clusters(
         Chance that a cell is missing, in [0, 1).
     weights_concentration : float, default=5.0
         The larger, the more alike the weights.
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
     Returns
@@ -217,7 +215,7 @@ def make_mixed_clusters(
     >>> sorted(set(planted.X["categorical_0"]))
     ['a', 'b', 'c', 'd']
     """
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     _check_sizes(n_samples=n_samples, n_clusters=n_clusters)
     _check_positive(
         separation=separation,
@@ -254,6 +252,64 @@ def make_mixed_clusters(
             X[name] = np.where(here, x, unseen)
             log_joint += np.where(here[:, None], log_p, 0.0)
     return Planted(X, z, log_joint.argmax(axis=1), parameters)
+
+
+def make_planted_ensemble(
+    n_samples: int = 500,
+    n_clusters: int = 5,
+    n_members: int = 20,
+    *,
+    redrawn: float = 0.1,
+    missing: float = 0.0,
+    random_state: RandomState = None,
+) -> Planted:
+    """An ensemble of which everything is known: equal groups, and members that err independently.
+
+    The groups are equal (to within one object) and their order is random. Each label of each member is, with
+    probability `redrawn`, drawn anew from all groups alike; then it is missing with probability `missing`. Every member
+    has its own names for the groups.
+
+    Parameters
+    ----------
+    n_samples, n_clusters, n_members : int
+        Sizes.
+    redrawn : float, default=0.1
+        Chance that a label is drawn anew (it may come out right); 1 gives an ensemble of pure noise.
+    missing : float, default=0.0
+        Chance that a label is missing, in [0, 1].
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
+        Source of randomness.
+
+    Returns
+    -------
+    Planted
+        `X` is the label matrix (objects x members, -1 missing), `labels` the groups. `oracle` is the group that most
+        members vote for once their names are known (the first of equals), which is the most probable one. `parameters`
+        has "weights" and "names" (clusters x members): what each member calls each group.
+
+    Examples
+    --------
+    >>> from partita.datasets import make_planted_ensemble
+    >>> planted = make_planted_ensemble(100, 5, 20, redrawn=0.1, random_state=0)
+    >>> planted.X.shape
+    (100, 20)
+    >>> bool((planted.labels == planted.oracle).all())
+    True
+    """
+    rng = as_generator(random_state)
+    _check_sizes(n_samples=n_samples, n_clusters=n_clusters, n_members=n_members)
+    for name, share in (("redrawn", redrawn), ("missing", missing)):
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name} must lie between 0 and 1; got {share}")
+    z = rng.permutation(np.arange(n_samples) % n_clusters)
+    anew = rng.random((n_samples, n_members)) < redrawn
+    groups = np.where(anew, rng.integers(n_clusters, size=anew.shape), z[:, None])
+    names = np.column_stack([rng.permutation(n_clusters) for _ in range(n_members)])
+    unseen = rng.random(anew.shape) < missing
+    Y = np.where(unseen, -1, np.take_along_axis(names, groups, axis=0))
+    votes = np.stack([((groups == k) & ~unseen).sum(axis=1) for k in range(n_clusters)], axis=1)
+    weights = np.full(n_clusters, 1.0 / n_clusters)
+    return Planted(Y, z, votes.argmax(axis=1), {"weights": weights, "names": names})
 
 
 # Each of these draws one column given the labels, and returns its parameters, its values, and the log
@@ -320,9 +376,3 @@ def _check_levels(n_levels: int | Sequence[int], D: int) -> list[int]:
     if any(V < 1 for V in levels):
         raise ValueError(f"n_levels must be at least 1; got {n_levels}")
     return levels
-
-
-def _generator(random_state: RandomState) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
-    return np.random.default_rng(random_state)

@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.datasets.planted import _generator
 from partita.partitions import DirichletProcess, PitmanYor, checked, simulate
-
-__all__ = ["MixtureDraw", "sample_dp_mixture", "sample_restaurant", "sample_stick_breaking", "table_growth"]
+from partita.randomness import as_generator
 
 
 class MixtureDraw(NamedTuple):
@@ -47,15 +45,15 @@ def sample_stick_breaking(
 
     Parameters
     ----------
-    concentration : float, default 1.0
+    concentration : float, default=1.0
         The larger, the more pieces of some size; above minus ``discount``.
-    discount : float, default 0.0
+    discount : float, default=0.0
         0 for the Dirichlet process; up to 1, the weights then fall as a power.
-    n_weights : int, default 20
+    n_weights : int, default=20
         How many pieces to break off. They sum to less than 1: the rest of the stick is not broken.
-    n_draws : int, default 1
+    n_draws : int, default=1
         How many sticks.
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
 
     Returns
     -------
@@ -68,7 +66,7 @@ def sample_stick_breaking(
     ((3, 5), True)
     """
     prior = _prior(concentration, discount)
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     n_weights, n_draws = _at_least_one(n_weights=n_weights), _at_least_one(n_draws=n_draws)
     d = getattr(prior, "discount", 0.0)
     k = np.arange(1, n_weights + 1)
@@ -89,14 +87,14 @@ def sample_restaurant(
 
     Parameters
     ----------
-    n_samples : int, default 500
+    n_samples : int, default=500
         Customers.
     concentration, discount : float
         A new customer sits at a new table in proportion to ``concentration + discount * tables``, at a table of n in
         proportion to ``n - discount``.
-    n_draws : int, default 1
+    n_draws : int, default=1
         How many restaurants.
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
 
     Returns
     -------
@@ -109,7 +107,7 @@ def sample_restaurant(
     array([[0, 0, 1, 2, 2, 2, 2, 0]])
     """
     prior = _prior(concentration, discount)
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     n_samples, n_draws = _at_least_one(n_samples=n_samples), _at_least_one(n_draws=n_draws)
     return np.stack([simulate(prior, n_samples, rng) for _ in range(n_draws)])
 
@@ -148,16 +146,16 @@ def sample_dp_mixture(
 
     Parameters
     ----------
-    n_samples : int, default 500
+    n_samples : int, default=500
     concentration, discount : float
         As in :func:`sample_restaurant`.
-    n_features : int, default 2
-    mean_strength : float, default 0.02
+    n_features : int, default=2
+    mean_strength : float, default=0.02
         The smaller, the farther apart the components.
-    degrees : float, optional
+    degrees : float, default=None
         Above ``n_features - 1``; the larger, the more alike the covariances. By default ``n_features + 3``.
-    scale : float, default 1.0
-    random_state : int, RandomState, Generator, SeedSequence or None
+    scale : float, default=1.0
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
 
     Returns
     -------
@@ -169,7 +167,7 @@ def sample_dp_mixture(
     >>> draw.X.shape, draw.means.shape == (draw.labels.max() + 1, 2)
     ((1000, 2), True)
     """
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     D = _at_least_one(n_features=n_features)
     degrees = D + 3.0 if degrees is None else float(degrees)
     if not degrees > D - 1:

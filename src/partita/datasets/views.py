@@ -7,10 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partita.datasets.planted import RandomState, _generator
 from partita.partitions import IndianBuffet, simulate
-
-__all__ = ["PlantedViews", "make_planted_views"]
+from partita.randomness import RandomState, as_generator
 
 KINDS = {1: "disjoint", 2: "some columns shared", 3: "memberships from the buffet"}
 BUFFET = IndianBuffet(2.0, 1.0)  # of the third kind
@@ -61,7 +59,7 @@ def make_planted_views(
 
     Parameters
     ----------
-    kind : {1, 2, 3}
+    kind : {1, 2, 3}, default=1
         1: every column in one view, as many in each. 2: `n_shared` columns belong to two neighbouring views, the
         others to one. 3: memberships from the Indian buffet with alpha 2 and beta 1, redrawn until there are
         `n_views`.
@@ -71,7 +69,7 @@ def make_planted_views(
         Standard deviation of the means.
     n_shared : int, default=10
         Columns in two views (kind 2).
-    random_state : int, RandomState, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
     Returns
@@ -95,7 +93,7 @@ def make_planted_views(
         raise ValueError(f"kind is {kind!r}: give 1, 2 or 3 ({', '.join(KINDS.values())})")
     if n_views > n_features:
         raise ValueError(f"{n_views} views need at least as many columns, not {n_features}")
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     Y = _memberships(kind, n_features, n_views, n_shared, rng)
     Z = rng.integers(n_clusters, size=(n_samples, n_views))
     shape = (n_views, n_clusters, n_features)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from partita.ensembles.seeds import as_generator
 from partita.labels.checks import MISSING, integer_labels
+from partita.randomness import as_generator
 
 __all__ = ["add_label_noise", "noisy_copies"]
 

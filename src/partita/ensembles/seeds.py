@@ -6,20 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_generator", "member_seeds"]
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """A generator from None, an int, a RandomState, a Generator or a SeedSequence.
-
-    Examples
-    --------
-    >>> float(as_generator(0).random()) == float(as_generator(np.random.SeedSequence(0)).random())
-    True
-    """
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
-    return np.random.default_rng(random_state)
+from partita.randomness import as_generator
 
 
 def member_seeds(random_state: Any, n_members: int) -> list[np.random.SeedSequence]:

@@ -3,10 +3,10 @@
 from partita.estimator.annotated import annotate
 from partita.estimator.base import TableEstimator
 from partita.estimator.judging import diagnose_chains, judge_chains, note_early_end
-from partita.estimator.randomness import as_generator
 from partita.estimator.report import DataWarning, FitReport, warn_user
 from partita.estimator.running import RUNNING_CONSTRAINTS, RunningMixin
 from partita.estimator.storage import ModelFileError, load
+from partita.randomness import as_generator
 
 __all__ = [
     "RUNNING_CONSTRAINTS",

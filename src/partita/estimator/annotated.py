@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["annotate"]
-
 
 def annotate(data: Any, model: Any, key_added: str = "partita") -> Any:
     """Write labels, confidence and what else a model knows into an AnnData object, in place.
@@ -22,7 +20,7 @@ def annotate(data: Any, model: Any, key_added: str = "partita") -> Any:
     data : AnnData
         With one observation for each object of the fit, in the same order.
     model : fitted estimator
-    key_added : str, default "partita"
+    key_added : str, default="partita"
 
     Returns
     -------

@@ -10,9 +10,6 @@ from typing import Any
 
 from partita.table import Note
 
-__all__ = ["DataWarning", "FitReport", "warn_user"]
-
-
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 

@@ -1,12 +1,9 @@
-"""Models on disk: arrays as npy, everything else as JSON, in one zip file. Nothing in it is ever executed."""
+"""Models on disk: arrays as npy, everything else as JSON, in one zip file. Nothing in the file is executed."""
 
 from __future__ import annotations
 
 import io
 import json
-import os
-import pathlib
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from typing import Any
@@ -15,17 +12,18 @@ import numpy as np
 
 from partita._version import __version__
 from partita.estimator.report import warn_user
+from partita.files import write_atomically
 from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
-
-__all__ = ["ModelFileError", "load", "part_state", "restore_part", "save"]
+from partita.trace import Trace
 
 FORMAT = 1
-MAX_BYTES = 1 << 36  # no honest model is larger; a forged header may say so
-MAX_JSON = 1 << 30
+MAX_ARRAY_BYTES = 1 << 36  # an altered header may announce more than any model holds
+MAX_JSON_BYTES = 1 << 30
 REMEDY = "copy it again, or fit and save the model again"
-PRIORS = {
+# Named tuples that a file may hold.
+NAMED_TUPLES = {
     cls.__name__: cls
-    for cls in (DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking)
+    for cls in (DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking, Trace)
 }
 
 
@@ -34,8 +32,7 @@ class ModelFileError(ValueError):
 
 
 def save(estimator: Any, path: Any) -> None:
-    """Write ``estimator`` to ``path``, whole or not at all."""
-    path = pathlib.Path(path)
+    """Write ``estimator`` to ``path``; the file is replaced as a whole or not at all."""
     arrays: dict[str, np.ndarray] = {}
     part = part_state(estimator)
     state = _pack(part["state"], arrays, "state")
@@ -47,23 +44,21 @@ def save(estimator: Any, path: Any) -> None:
         "state": state,
         "arrays": {name: [str(a.dtype), list(a.shape)] for name, a in arrays.items()},
     }
-    handle, temporary = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("model.json", json.dumps(document, allow_nan=True))
-            for name, array in arrays.items():
-                buffer = io.BytesIO()
-                np.save(buffer, array, allow_pickle=False)
-                archive.writestr(f"{name}.npy", buffer.getvalue())
-        os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private; a model is for colleagues too
-        os.replace(temporary, path)
-    except BaseException:
-        pathlib.Path(temporary).unlink(missing_ok=True)
-        raise
+    with (
+        write_atomically(path) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        archive.writestr("model.json", json.dumps(document, allow_nan=True))
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.save(buffer, array, allow_pickle=False)
+            archive.writestr(f"{name}.npy", buffer.getvalue())
 
 
 def part_state(estimator: Any) -> dict[str, Any]:
-    """A fitted estimator as class, parameters and state: what a model that holds it puts into its own state.
+    """Class, parameters and fitted state of an estimator as plain data.
+
+    An estimator that holds another one puts this into its own state.
 
     Examples
     --------
@@ -73,26 +68,34 @@ def part_state(estimator: Any) -> dict[str, Any]:
     2
     """
     name = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
-    _class_of(name)  # what cannot be loaded is not saved
+    _class_of(name)  # refuse now what `load` would refuse
     params = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
     return {"class": name, "params": params, "state": estimator._state()}
 
 
 def restore_part(part: dict[str, Any]) -> Any:
-    """The inverse of ``part_state``."""
+    """Make the fitted estimator again; the inverse of ``part_state``."""
     estimator = _class_of(part["class"])(**part["params"])
     estimator._restore(part["state"])
     return estimator
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def load(path: Any) -> Any:
     """Read a model that ``save`` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    estimator
+        The fitted estimator. Parameters that cannot be written to a file (callbacks, generators) are None.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is incomplete, was altered, or was written by a newer version.
 
     Examples
     --------
@@ -106,8 +109,8 @@ def load(path: Any) -> Any:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            if archive.getinfo("model.json").file_size > MAX_JSON:
-                raise ModelFileError(f"{path} says that its model.json is larger than any model: {REMEDY}")
+            if archive.getinfo("model.json").file_size > MAX_JSON_BYTES:
+                raise ModelFileError(f"{path} declares a model.json larger than any model: {REMEDY}")
             document = json.loads(archive.read("model.json"))
             _check_document(document, path)
             arrays = {
@@ -145,12 +148,12 @@ def _check_document(document: dict[str, Any], path: Any) -> None:
 def _read_array(archive: zipfile.ZipFile, name: str, dtype: str, shape: list[int]) -> np.ndarray:
     info = archive.getinfo(f"{name}.npy")
     expected = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
-    if not 0 <= expected <= MAX_BYTES or not expected <= info.file_size <= expected + 4096:
+    if not 0 <= expected <= MAX_ARRAY_BYTES or not expected <= info.file_size <= expected + 4096:
         raise ModelFileError(
-            f"array {name!r} says {expected} bytes and holds {info.file_size}, the file was altered: {REMEDY}"
+            f"array {name!r} should have {expected} bytes and has {info.file_size}, the file was altered: {REMEDY}"
         )
     buffer = io.BytesIO(archive.read(info))
-    # the header first: numpy allocates what it says before it reads
+    # Check the header first: numpy allocates the declared size before it reads.
     version = np.lib.format.read_magic(buffer)
     header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     found_shape, _, found = header(buffer)
@@ -163,7 +166,7 @@ def _read_array(archive: zipfile.ZipFile, name: str, dtype: str, shape: list[int
 
 
 def _class_of(name: str) -> type:
-    """The estimator class; only public classes of this package, so that a file cannot import anything else."""
+    """The estimator class: a public class of this package, so that a file cannot import anything else."""
     import partita
 
     module, _, qualname = name.rpartition(".")
@@ -175,7 +178,7 @@ def _class_of(name: str) -> type:
 
 
 def _plain(value: Any) -> Any:
-    """Parameters as files can hold them; generators, clients and callbacks stay behind (None)."""
+    """Parameters as a file can hold them; generators, clients and callbacks become None."""
     if value is None or isinstance(value, (bool, int, float, str, np.ndarray)):
         return value
     if isinstance(value, (np.integer, np.floating, np.bool_)):
@@ -184,16 +187,16 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         items = [_plain(item) for item in value]
-        return items if isinstance(value, list) else type(value)(*items) if _is_prior(value) else tuple(items)
+        return items if isinstance(value, list) else type(value)(*items) if _is_named(value) else tuple(items)
     return np.asarray(value) if hasattr(value, "__array__") else None
 
 
-def _is_prior(value: Any) -> bool:
-    return type(value) in PRIORS.values()
+def _is_named(value: Any) -> bool:
+    return type(value) in NAMED_TUPLES.values()
 
 
 def _pack(value: Any, arrays: dict[str, np.ndarray], name: str) -> Any:
-    """JSON with references in place of arrays, and marks for what JSON does not know."""
+    """JSON with references in place of arrays, and marked objects for the types that JSON lacks."""
     if isinstance(value, np.ndarray):
         if value.dtype == object:
             return {"__list__": [_plain(item) for item in value.tolist()]}
@@ -209,8 +212,8 @@ def _pack(value: Any, arrays: dict[str, np.ndarray], name: str) -> Any:
         return {"__dict__": [[_pack(key, arrays, name), item] for key, item in packed]}
     if isinstance(value, (list, tuple)):
         items = [_pack(item, arrays, f"{name}.{i}") for i, item in enumerate(value)]
-        if _is_prior(value):
-            return {"__prior__": [type(value).__name__, items]}
+        if _is_named(value):
+            return {"__named__": [type(value).__name__, items]}
         return items if isinstance(value, list) else {"__tuple__": items}
     return value.item() if isinstance(value, np.generic) else value
 
@@ -230,7 +233,7 @@ def _unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return tuple(_unpack(value["__tuple__"], arrays))
     if "__dict__" in value:
         return {_unpack(key, arrays): _unpack(item, arrays) for key, item in value["__dict__"]}
-    if "__prior__" in value:
-        name, items = value["__prior__"]
-        return PRIORS[name](*_unpack(items, arrays))
+    if "__named__" in value:
+        name, items = value["__named__"]
+        return NAMED_TUPLES[name](*_unpack(items, arrays))
     return {key: _unpack(item, arrays) for key, item in value.items()}

@@ -9,14 +9,14 @@ whole or not at all, arrays as npz; nothing in them is ever executed.
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from partita.files import write_atomically
 
 __all__ = ["Journal", "Journaled", "digest", "journaled", "read_arrays", "write_arrays"]
 
@@ -26,6 +26,7 @@ class Journal:
 
     Examples
     --------
+    >>> import tempfile
     >>> folder = tempfile.mkdtemp()
     >>> one = Journal(folder)
     >>> one.find((np.ones(2),)) is None
@@ -126,14 +127,8 @@ def digest(parameters: Any) -> str:
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """An npz file, whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with write_atomically(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ from partita.labels.matrices import (
     one_hot,
     signatures,
 )
-from partita.labels.vectors import canonical, contingency
+from partita.labels.vectors import canonical, contingency, ordered_by_size
 
 __all__ = [
     "Coassociation",
@@ -26,6 +26,7 @@ __all__ = [
     "label_histograms",
     "n_set_partitions",
     "one_hot",
+    "ordered_by_size",
     "set_partitions",
     "signatures",
 ]

@@ -27,7 +27,7 @@ class Coassociation(LinearOperator):
     ----------
     Y : array-like of int, shape (N, M)
         Label matrix, -1 missing.
-    member_weights : array-like of float, shape (M,), optional
+    member_weights : array-like of float, shape (M,), default=None
         Weight of every member, 1 by default.
 
     Examples
@@ -120,7 +120,7 @@ class Coassociation(LinearOperator):
 
         Parameters
         ----------
-        max_bytes : int
+        max_bytes : int, default=2 ** 30
             Largest matrix allowed, 1 GiB by default; the size is checked before anything is allocated.
 
         Returns

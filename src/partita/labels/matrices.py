@@ -52,7 +52,7 @@ def one_hot(Y: ArrayLike, n_levels: ArrayLike | None = None) -> OneHot:
     ----------
     Y : array-like of int, shape (N, M)
         Label matrix; a missing label (-1) leaves its member's columns empty in that row.
-    n_levels : int or array-like of int, shape (M,), optional
+    n_levels : int or array-like of int, shape (M,), default=None
         Levels of every member; by default the largest label plus one.
 
     Returns
@@ -94,11 +94,11 @@ def label_histograms(
         Cluster of every object; objects with -1 are left out.
     Y : array-like of int, shape (N, M)
         Label matrix; missing labels (-1) are not counted.
-    n_levels : int or array-like of int, shape (M,), optional
+    n_levels : int or array-like of int, shape (M,), default=None
         Levels of every member; by default the largest label plus one.
-    weights : array-like of float, shape (N,), optional
+    weights : array-like of float, shape (N,), default=None
         Weight of every object, for example of every signature; without it the counts are integers.
-    n_clusters : int, optional
+    n_clusters : int, default=None
         Rows of the result; by default the largest cluster plus one.
 
     Returns
@@ -149,7 +149,7 @@ def signatures(Y: ArrayLike, weights: ArrayLike | None = None) -> Signatures:
     ----------
     Y : array-like of int, shape (N, M)
         Label matrix, -1 missing: a hole equals only a hole, and sorts before every label.
-    weights : array-like of float, shape (N,), optional
+    weights : array-like of float, shape (N,), default=None
         Weight of every row, 1 by default. A signature whose rows all weigh 0 stays, with weight 0.
 
     Returns

@@ -1,4 +1,4 @@
-"""One labeling: its canonical form. Two labelings: their contingency table."""
+"""One labeling: its canonical form and its order by size. Two labelings: their contingency table."""
 
 from numbers import Number
 from typing import Any
@@ -21,7 +21,7 @@ def canonical(labels: Any, *, missing: int | float | str | None = None) -> NDArr
     labels : one-dimensional array-like
         Integers, floats, strings, booleans, dates or hashable objects, in a list, an array, a masked
         array or a data-frame column. Equality is Python's: 1, 1.0 and True are one label, 1 and "1" two.
-    missing : int, float or str, optional
+    missing : int, float or str, default=None
         One further value that means "missing". None, NaN, NaT, pandas.NA and masked entries always do.
         Without it -1 is a label like any other; give `missing=-1` to read vectors that use the
         convention of this package, so that a canonical vector stays as it is.
@@ -51,6 +51,37 @@ def canonical(labels: Any, *, missing: int | float | str | None = None) -> NDArr
     return codes
 
 
+def ordered_by_size(z: ArrayLike, weights: ArrayLike | None = None) -> NDArray[np.int64]:
+    """Renumber the clusters of a labeling from the largest to the smallest.
+
+    Parameters
+    ----------
+    z : array-like of int, shape (N,)
+        Labels from 0, in any order and with gaps allowed; -1 stays -1.
+    weights : array-like of float, shape (N,), default=None
+        Weight of every object; the size of a cluster is the sum of the weights of its objects.
+
+    Returns
+    -------
+    ndarray of int64
+        The same partition, with cluster 0 the largest. Clusters of equal size are in order of first appearance.
+
+    Examples
+    --------
+    >>> ordered_by_size([4, 1, 1, 2, -1, 2])
+    array([ 2,  0,  0,  1, -1,  1])
+    >>> ordered_by_size([0, 1, 1], weights=[5.0, 1.0, 1.0])
+    array([0, 1, 1])
+    """
+    labels = canonical(integer_labels(z, "z", ndim=1), missing=MISSING)
+    weights = row_weights(weights, labels.size)
+    seen = labels != MISSING
+    sizes = np.bincount(labels[seen], None if weights is None else weights[seen])
+    ranks = np.full(sizes.size + 1, MISSING, dtype=np.int64)  # the last entry is read for the label -1
+    ranks[np.argsort(-sizes, kind="stable")] = np.arange(sizes.size)
+    return ranks[labels]
+
+
 def contingency(
     a: ArrayLike, b: ArrayLike, weights: ArrayLike | None = None, sparse: bool | None = None
 ) -> Any:
@@ -60,9 +91,9 @@ def contingency(
     ----------
     a, b : array-like of int, shape (N,)
         Labels from 0; a row with -1 on either side is left out of the table.
-    weights : array-like of float, shape (N,), optional
+    weights : array-like of float, shape (N,), default=None
         Weight of every object; without it the table holds integer counts.
-    sparse : bool, optional
+    sparse : bool, default=None
         True for a `scipy.sparse.csr_array`, False for an ndarray. By default an ndarray, and a
         `csr_array` where the table would exceed `DENSE_CELLS` cells.
 

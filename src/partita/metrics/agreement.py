@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from sklearn.metrics import adjusted_rand_score, rand_score
 
 from partita.metrics.inputs import CrossTable, Missing, align, cross_table
+from partita.randomness import as_generator
 
 # Above this the matching of clusters and classes works on the sparse table.
 DENSE_MATCHING_CELLS = 1_000_000
@@ -46,9 +47,9 @@ def purity(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Classes and clusters, of any type.
-    sample_weight : array-like of float, shape (N,), optional
+    sample_weight : array-like of float, shape (N,), default=None
         Weight of every object; weight 2 is the same as the object twice.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects whose class or cluster is missing (-1, None, NaN): ValueError, or leave
         them out.
 
@@ -76,7 +77,7 @@ def rand(labels_true: Any, labels_pred: Any, *, missing: Missing = "raise") -> f
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns
@@ -101,7 +102,7 @@ def adjusted_rand(labels_true: Any, labels_pred: Any, *, missing: Missing = "rai
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns
@@ -138,17 +139,17 @@ def permutation_significance(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    score : callable
+    score : callable, default=adjusted_rand
         `score(labels_true, labels_pred)`; the adjusted Rand index by default.
-    greater_is_better : bool
+    greater_is_better : bool, default=True
         False for distances and error rates.
-    n_permutations : int
+    n_permutations : int, default=999
         Number of random permutations; the smallest possible p-value is `1 / (n_permutations + 1)`.
-    probabilities : sequence of float
+    probabilities : sequence of float, default=(0.025, 0.5, 0.975)
         Which quantiles of the scores of the permutations to give.
-    random_state : int, Generator or None
+    random_state : int, Generator or None, default=None
         Seed or generator; numpy's global generator is never touched.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns
@@ -166,7 +167,7 @@ def permutation_significance(
     if n_permutations < 1:
         raise ValueError(f"n_permutations is {n_permutations}: at least one permutation is needed")
     truth, found, _ = align(labels_true, labels_pred, missing)
-    rng = np.random.default_rng(random_state)
+    rng = as_generator(random_state)
     observed = float(score(truth, found))
     null = np.array([score(truth, rng.permutation(found)) for _ in range(n_permutations)], dtype=np.float64)
     as_good = null >= observed - TIE if greater_is_better else null <= observed + TIE
@@ -191,9 +192,9 @@ def error_rate(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Classes and clusters, of any type.
-    sample_weight : array-like of float, shape (N,), optional
+    sample_weight : array-like of float, shape (N,), default=None
         Weight of every object; weight 2 is the same as the object twice.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns

@@ -1,7 +1,7 @@
 """Mutual information, its normalised forms, and the variation of information."""
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +11,8 @@ from sklearn.metrics import (
     normalized_mutual_info_score,
 )
 
+from partita.labels.information import Average, entropy
 from partita.metrics.inputs import Missing, align, cross_table
-
-Average = Literal["arithmetic", "geometric", "min", "max"]
 
 
 def mutual_info(labels_true: Any, labels_pred: Any, *, missing: Missing = "raise") -> float:
@@ -25,7 +24,7 @@ def mutual_info(labels_true: Any, labels_pred: Any, *, missing: Missing = "raise
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns
@@ -53,9 +52,9 @@ def normalized_mutual_info(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    average : {"arithmetic", "geometric", "min", "max"}
+    average : {"arithmetic", "geometric", "min", "max"}, default="arithmetic"
         How the two entropies are averaged.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns
@@ -83,9 +82,9 @@ def adjusted_mutual_info(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    average : {"arithmetic", "geometric", "min", "max"}
+    average : {"arithmetic", "geometric", "min", "max"}, default="arithmetic"
         How the two entropies are averaged.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns
@@ -120,14 +119,14 @@ def variation_of_information(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    base : float
+    base : float, default=math.e
         Base of the logarithm: e for nats (the default), 2 for bits.
-    normalized : bool
+    normalized : bool, default=False
         Divide by the joint entropy H(U, V). The result is still a distance, lies between 0 and 1, does
         not depend on `base`, and is 0 where both are a single cluster.
-    sample_weight : array-like of float, shape (N,), optional
+    sample_weight : array-like of float, shape (N,), default=None
         Weight of every object; weight 2 is the same as the object twice.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns
@@ -148,7 +147,7 @@ def variation_of_information(
     log_ratios += np.log(table.cluster_sizes[table.clusters] / table.counts)
     distance = float(p @ log_ratios)
     if normalized:
-        joint_entropy = float(-(p @ np.log(p)))
+        joint_entropy = entropy(table.counts)
         return distance / joint_entropy if joint_entropy > 0 else 0.0
     return distance / math.log(base)
 

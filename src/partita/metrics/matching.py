@@ -37,7 +37,7 @@ def match_labelings(
     truths, founds : sequence of labelings, or matrix (objects x labelings)
         A list or tuple is read as a sequence of label vectors. An array or data frame with two dimensions
         is read by columns, as `view_labels_` is laid out.
-    score : callable
+    score : callable, default=normalized_mutual_info
         `score(labels_true, labels_pred)`, greater is better: normalised mutual information by default.
         `functools.partial` sets its options, for example `average="geometric"` for the tables of
         NBMC-OFV or `missing="drop"`; missing labels are an error otherwise.

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from partita.metrics.inputs import Labelings, Missing, align, cross_table
+from partita.randomness import as_generator
 
 
 class PairCounts(NamedTuple):
@@ -56,10 +57,10 @@ def pair_counts(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    sample_weight : array-like of whole numbers, shape (N,), optional
+    sample_weight : array-like of whole numbers, shape (N,), default=None
         How often each row occurs (for example the weights of `partita.labels.signatures`). Copies of one
         row are pairs too, as they are when the row is written out repeatedly.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns
@@ -101,7 +102,7 @@ def pairwise_scores(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    beta : float
+    beta : float, default=1.0
         Recall counts beta times as much as precision in F.
     sample_weight, missing
         As for `pair_counts`.
@@ -221,15 +222,15 @@ def pairwise_intervals(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Labels of any type.
-    beta : float
+    beta : float, default=1.0
         Recall counts beta times as much as precision in F.
-    confidence : float
+    confidence : float, default=0.95
         Coverage that is aimed at, between 0 and 1.
-    n_resamples : int
+    n_resamples : int, default=999
         Number of bootstrap resamples.
-    random_state : int, Generator or None
+    random_state : int, Generator or None, default=None
         Seed or generator; numpy's global generator is never touched.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns
@@ -250,7 +251,7 @@ def pairwise_intervals(
     if n_resamples < 1:
         raise ValueError(f"n_resamples is {n_resamples}: at least one resample is needed")
     labelings = align(labels_true, labels_pred, missing)
-    rng = np.random.default_rng(random_state)
+    rng = as_generator(random_state)
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     estimate = pairwise_scores(labelings.truth, labelings.found, beta=beta)
     low, high = np.quantile(_resampled_scores(labelings, beta, n_resamples, rng), tails, axis=0).tolist()

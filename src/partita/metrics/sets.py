@@ -36,9 +36,9 @@ def set_matching(
     ----------
     labels_true, labels_pred : array-like, shape (N,)
         Classes B and found clusters A, of any type.
-    sample_weight : array-like of float, shape (N,), optional
+    sample_weight : array-like of float, shape (N,), default=None
         Weight of every object; weight 2 is the same as the object twice.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with objects that miss a label (-1, None, NaN): ValueError, or leave them out.
 
     Returns

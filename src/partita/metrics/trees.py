@@ -32,11 +32,11 @@ def dendrogram_purity(
         that heights may have any sign or order.
     labels_true : array-like, shape (N,)
         Class of every leaf, of any type.
-    draw : {"leaf", "pair"}
+    draw : {"leaf", "pair"}, default="leaf"
         "leaf" draws one leaf among all and then another of its class; "pair" draws among all pairs within
         classes, which gives large classes more weight. They agree where classes have one size. Classes
         with one leaf do not enter; if there is no other class the purity is 1.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default="raise"
         What to do with leaves whose class is missing (-1, None, NaN): ValueError, or count them nowhere,
         also not in the size of a subtree.
 

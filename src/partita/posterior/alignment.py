@@ -18,8 +18,6 @@ from scipy.optimize import linear_sum_assignment
 from partita.labels import contingency
 from partita.posterior.draws import canonical_draws, check_partition
 
-__all__ = ["AlignedSummary", "Alignment", "align_draws", "summarise_aligned"]
-
 MIN_QUALITY = 0.8
 
 
@@ -131,7 +129,7 @@ def summarise_aligned(
         For each draw an array whose row l belongs to its cluster l, numbered as in the draws that were aligned.
     alignment : Alignment
         Of `align_draws`.
-    min_quality : float
+    min_quality : float, default=0.8
         Least quality of the match of every cluster, between 0 and 1.
 
     Returns

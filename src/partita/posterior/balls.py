@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from partita.posterior.draws import check_partition, gather
 from partita.posterior.losses import loss_matrix
 
-__all__ = ["CredibleBall", "credible_ball"]
-
 TIE = 1e-10  # distances that differ by less are equal
 
 
@@ -51,11 +49,11 @@ def credible_ball(
         Label vectors from the posterior, one a row.
     partition : array-like of int, shape (N,)
         The centre, for example of `point_estimate`.
-    level : float
+    level : float, default=0.95
         Posterior mass, above 0 and at most 1.
-    loss : {"vi", "binder", "nvi", "nid"}
+    loss : {"vi", "binder", "nvi", "nid"}, default="vi"
         The distance.
-    weights : array-like of float, shape (T,), optional
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw.
 
     Returns

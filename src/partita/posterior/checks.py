@@ -13,15 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from partita.labels.checks import row_weights
-
-__all__ = [
-    "ColumnCheck",
-    "LogScores",
-    "ScoreDifference",
-    "compare_log_scores",
-    "held_out_log_scores",
-    "predictive_checks",
-]
+from partita.labels.information import entropy
 
 Statistic = Callable[[NDArray[np.float64]], float]
 
@@ -33,8 +25,7 @@ def _skewness(x: NDArray[np.float64]) -> float:
 
 def _level_entropy(x: NDArray[np.float64]) -> float:
     _, counts = np.unique(x, return_counts=True)
-    p = counts / counts.sum()
-    return float(-(p @ np.log2(p)))
+    return float(entropy(counts) / np.log(2.0))
 
 
 def _commonest_share(x: NDArray[np.float64]) -> float:
@@ -106,9 +97,9 @@ def predictive_checks(
         The data; categorical columns as codes.
     replicates : iterable of array-like of float, shape (N, D)
         Tables simulated from the posterior predictive distribution; 20 at least.
-    kinds : sequence of {"real", "categorical"}, optional
+    kinds : sequence of {"real", "categorical"}, default=None
         Kind of each column; all real by default.
-    statistics : mapping from a name to a function of a column, optional
+    statistics : mapping from a name to a function of a column, default=None
         Used for every column in place of those of its kind.
 
     Returns
@@ -168,7 +159,7 @@ def held_out_log_scores(log_densities: ArrayLike, *, weights: ArrayLike | None =
     ----------
     log_densities : array-like of float, shape (T, n) or (n,)
         Log density of each row under each draw (or under one model).
-    weights : array-like of float, shape (T,), optional
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw.
 
     Returns

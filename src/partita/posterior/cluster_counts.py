@@ -13,15 +13,6 @@ from partita.dispatch import lacks
 from partita.labels.checks import row_weights
 from partita.posterior.draws import canonical_draws
 
-__all__ = [
-    "ClusterCounts",
-    "ConcentrationSensitivity",
-    "CredibleSet",
-    "concentration_sensitivity",
-    "credible_set",
-    "n_clusters_posterior",
-]
-
 MIN_ESS = 100.0
 NO_LIMIT = 100
 
@@ -67,9 +58,9 @@ def n_clusters_posterior(
     ----------
     draws : array-like of int, shape (T, N)
         Label vectors from the posterior, one a row.
-    prior : partition prior, optional
+    prior : partition prior, default=None
         A spec of `partita.partitions`, at one concentration.
-    weights : array-like of float, shape (T,), optional
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw.
 
     Returns
@@ -106,7 +97,7 @@ def credible_set(probabilities: Mapping[int, float] | ClusterCounts, level: floa
     ----------
     probabilities : mapping from K to its probability, or ClusterCounts
         For example `n_clusters_posterior` of a trace.
-    level : float
+    level : float, default=0.9
         Posterior mass, above 0 and at most 1.
 
     Returns
@@ -156,11 +147,11 @@ def concentration_sensitivity(
         Label vectors from the posterior, one a row.
     prior : partition prior
         An exchangeable prior of `partita.partitions`.
-    concentrations : sequence of float, optional
+    concentrations : sequence of float, default=None
         The grid; by default a quarter, a half, one, two and four times the (median) concentration of the draws.
-    drawn_concentration, drawn_discount : array-like of float, shape (T,), optional
+    drawn_concentration, drawn_discount : array-like of float, shape (T,), default=None
         Where they were learned: the values of each draw. By default those of `prior`; NaN is read as those, too.
-    min_ess : float
+    min_ess : float, default=100.0
         Least effective sample size of the weights, ``(sum w)^2 / sum w^2``; below it the answer is refused. With fewer
         than four times as many draws a quarter of them is asked for.
 

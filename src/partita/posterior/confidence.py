@@ -11,8 +11,6 @@ from partita.labels import contingency
 from partita.posterior.draws import check_partition, gather
 from partita.posterior.similarity import mean_with_others
 
-__all__ = ["Confidence", "confidence"]
-
 
 class Confidence(NamedTuple):
     """What `confidence` found; entry k of the last four is cluster k of the partition, in order of appearance."""
@@ -37,7 +35,7 @@ def confidence(draws: ArrayLike, partition: ArrayLike, *, weights: ArrayLike | N
         Label vectors from the posterior, one a row.
     partition : array-like of int, shape (N,)
         The partition, for example of `point_estimate`.
-    weights : array-like of float, shape (T,), optional
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw.
 
     Returns

@@ -17,8 +17,6 @@ from scipy.fft import next_fast_len
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-__all__ = ["ess_bulk", "ess_tail", "rhat"]
-
 MIN_DRAWS = 4
 
 

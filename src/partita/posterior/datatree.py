@@ -11,8 +11,6 @@ from partita._version import __version__
 from partita.posterior.diagnostics import by_chain, size_entropy
 from partita.trace import Trace
 
-__all__ = ["arviz_groups", "to_datatree"]
-
 
 def arviz_groups(trace: Trace) -> tuple[dict[str, dict[str, tuple[tuple[str, ...], Any]]], dict[str, Any]]:
     """The groups `posterior` and `sample_stats` as (dimensions, array) pairs, and the attributes of the tree.
@@ -60,7 +58,7 @@ def to_datatree(trace: Trace, *, objects: ArrayLike | None = None) -> Any:
     ----------
     trace : Trace
         Draws of one chain or several. Unequal chains are cut to the shortest, with a `note` in the attributes.
-    objects : array-like, optional
+    objects : array-like, default=None
         Names of the objects; 0, 1, 2, ... by default.
 
     Returns

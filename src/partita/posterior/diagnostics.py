@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partita.labels.information import entropy
 from partita.posterior.convergence import MIN_DRAWS, ess_bulk, ess_tail, rhat
+from partita.randomness import as_generator
 from partita.trace import Trace
-
-__all__ = ["Diagnostics", "Quantity", "by_chain", "diagnose", "size_entropy"]
 
 MAX_RHAT = 1.05
 MIN_ESS = 100.0
@@ -71,9 +71,9 @@ def diagnose(
     ----------
     trace : Trace
         Draws of one chain or several; longer chains are cut to the length of the shortest, from the start.
-    n_pairs : int
+    n_pairs : int, default=50
         Pairs of objects whose co-clustering is followed; half of them share a cluster in some draw.
-    random_state : int, Generator, SeedSequence or None
+    random_state : int, Generator, SeedSequence or None, default=0
         Which pairs.
     max_rhat, min_ess : float
         Above this R-hat, or below this bulk effective sample size, K is not to be trusted.
@@ -110,7 +110,7 @@ def diagnose(
         for name, values in columns.items()
         if np.isfinite(np.asarray(values, dtype=float)).all()
     ]
-    quantities += _worst_pair(trace.labels, chains, n_pairs, np.random.default_rng(random_state))
+    quantities += _worst_pair(trace.labels, chains, n_pairs, as_generator(random_state))
     names = np.asarray(trace.chain)[chains[:, 0]].astype(int).tolist()
     K_by_chain = {
         name: _shares(np.asarray(trace.n_clusters)[rows]) for name, rows in zip(names, chains, strict=True)
@@ -148,9 +148,7 @@ def size_entropy(draws: Any) -> NDArray[np.float64]:
     labels = np.asarray(draws)
     out = np.empty(len(labels))
     for b, row in enumerate(labels):
-        p = np.bincount(row[row >= 0])  # outliers (-1) are in no cluster
-        p = p[p > 0] / p.sum()
-        out[b] = float(p @ np.log2(1.0 / p))
+        out[b] = entropy(np.bincount(row[row >= 0])) / np.log(2.0)  # outliers (-1) are in no cluster
     return out
 
 

@@ -11,8 +11,6 @@ from partita.dispatch import kernel
 from partita.labels import signatures
 from partita.labels.checks import row_weights
 
-__all__ = ["Draws", "canonical_draws", "check_partition", "gather"]
-
 
 class Draws(NamedTuple):
     """Distinct draws with their weights, over distinct objects with theirs.

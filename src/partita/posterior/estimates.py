@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from partita.execution import make_executor
+from partita.labels import ordered_by_size
 from partita.posterior.draws import Draws, canonical_draws, gather
 from partita.posterior.losses import Loss, losses_between, make_loss
 from partita.posterior.search import STARVED, Target, make_target, new_board, search
-
-__all__ = ["PointEstimate", "best_draw", "map_draw", "point_estimate"]
+from partita.randomness import as_generator
 
 MAX_PASSES = 100
 N_REBUILDS = 24  # clusters that each of the best few candidates destroys and rebuilds
@@ -76,22 +76,22 @@ def point_estimate(
     ----------
     draws : array-like of int, shape (T, N)
         Label vectors from the posterior, one a row.
-    loss : {"vi", "binder", "nvi", "nid"}
+    loss : {"vi", "binder", "nvi", "nid"}, default="vi"
         Variation of information (in bits), Binder's loss, and the normalised variation of information and
         information distance; formulas in `partita.posterior.losses`.
-    a : float
+    a : float, default=1.0
         Price of parting what belongs together, between 0 and 2: the larger, the fewer clusters. 1 is the plain loss;
         for "vi" and "binder".
-    max_clusters : int, optional
+    max_clusters : int, default=None
         Upper bound on the number of clusters.
-    weights : array-like of float, shape (T,), optional
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw.
-    n_starts : int, optional
+    n_starts : int, default=None
         Largest number of starts: 6 by default, 24 where at most 64 objects differ. With more objects the search ends
         early once three starts have ended at the least loss.
-    random_state : int, Generator, SeedSequence or None
+    random_state : int, Generator, SeedSequence or None, default=None
         Source of the random orders.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads; the result does not depend on it.
 
     Returns
@@ -118,7 +118,7 @@ def point_estimate(
     n_groups = found.labels.shape[1]
     n_starts = n_starts or (4 * N_STARTS if n_groups <= SMALL else N_STARTS)
     target = make_target(found, spec, max_clusters)
-    rng = np.random.default_rng(random_state)
+    rng = as_generator(random_state)
     best = _good_draw(found, spec, max_clusters, rng)
     executor = make_executor(n_jobs)
 
@@ -266,10 +266,8 @@ def _starts(
 
 def _within(labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """Labels with the largest `most` clusters kept and the objects of the others free (-1)."""
-    sizes = np.bincount(labels)
-    ranks = np.empty_like(sizes)
-    ranks[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    return np.where(ranks[labels] < most, ranks[labels], -1)
+    ranks = ordered_by_size(labels)
+    return np.where(ranks < most, ranks, -1)
 
 
 def _hits(values: NDArray[np.float64], least: float | None = None) -> int:

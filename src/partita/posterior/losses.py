@@ -30,8 +30,6 @@ from numpy.typing import ArrayLike, NDArray
 from partita.dispatch import kernel
 from partita.posterior.draws import Draws, canonical_draws, check_partition, gather
 
-__all__ = ["LOSSES", "Loss", "counting_table", "distance", "expected_loss", "loss_matrix", "make_loss"]
-
 VI, BINDER, NVI, NID = range(4)
 LOSSES = {"vi": VI, "binder": BINDER, "nvi": NVI, "nid": NID}
 
@@ -149,9 +147,9 @@ def loss_matrix(
         Label vectors.
     draws : array-like of int, shape (T, N)
         Label vectors.
-    loss : {"vi", "binder", "nvi", "nid"}
+    loss : {"vi", "binder", "nvi", "nid"}, default="vi"
         See this module.
-    a : float
+    a : float, default=1.0
         Price of parting what belongs together, between 0 and 2; for "vi" and "binder".
 
     Returns
@@ -191,7 +189,7 @@ def expected_loss(
         Label vectors from the posterior.
     loss, a
         As for `loss_matrix`.
-    weights : array-like of float, shape (T,), optional
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw, for example importance weights.
 
     Returns

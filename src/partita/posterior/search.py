@@ -27,8 +27,6 @@ from partita.execution import check_memory
 from partita.posterior.draws import Draws
 from partita.posterior.losses import Loss, counting_table, distance
 
-__all__ = ["Board", "Target", "make_target", "new_board", "search"]
-
 K_USED, N_SEATED, N_OCCUPIED, STARVED = range(4)  # the entries of Board.ints
 TOLERANCE = 1e-9  # a gain below this is rounding
 DOUBTFUL = 0.25  # between full passes, objects are looked at whose margin is below this share of the mean

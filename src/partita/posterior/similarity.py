@@ -16,8 +16,6 @@ from partita.labels import Coassociation
 from partita.labels.checks import row_weights
 from partita.posterior.draws import Draws, check_partition, gather
 
-__all__ = ["coclustering", "coclustering_matrix", "coclustering_pairs", "coclustering_with_clusters"]
-
 BLOCK_ENTRIES = 2**22
 
 
@@ -28,7 +26,7 @@ def coclustering(draws: ArrayLike, *, weights: ArrayLike | None = None) -> Coass
     ----------
     draws : array-like of int, shape (T, N)
         Label vectors from the posterior, one a row.
-    weights : array-like of float, shape (T,), optional
+    weights : array-like of float, shape (T,), default=None
         Weight of each draw.
 
     Returns

@@ -16,8 +16,6 @@ from partita.posterior.draws import canonical_draws
 from partita.posterior.estimates import PointEstimate
 from partita.posterior.losses import expected_loss, loss_matrix
 
-__all__ = ["vote"]
-
 N_CANDIDATES, N_JUDGES = 40, 80  # pivots that are tried, and draws that judge them
 N_ROUNDS = 3
 BLOCK_ROWS = 1 << 14

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from sklearn.exceptions import NotFittedError
 
+from partita.files import write_atomically
 from partita.report import answer, certainty, course, groups, structure
 from partita.report.context import Subject, gather
 from partita.report.markup import section
@@ -141,10 +141,6 @@ def _page(heading: str, sections: list[str]) -> str:
 
 
 def _replace(path: Path, page: str) -> Path:
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        part.write_text(page, encoding="utf-8", errors="replace", newline="\n")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with write_atomically(path) as temporary:
+        temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")
     return path

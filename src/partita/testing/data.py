@@ -9,8 +9,6 @@ import numpy as np
 
 from partita.families import Counts, CountVectors, n_rows, take
 
-__all__ = ["n_rows", "take", "with_holes"]
-
 
 @singledispatch
 def with_holes(data: Any, rate: float, rng: np.random.Generator) -> Any:

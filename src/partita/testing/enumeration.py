@@ -22,18 +22,6 @@ from partita.partitions import bind, log_eppf, log_labelled
 from partita.testing.data import n_rows
 from partita.testing.grids import completions
 
-__all__ = [
-    "Exact",
-    "co_clustering",
-    "collapsed_bound",
-    "collapsed_update",
-    "enumerate_labels",
-    "enumerate_partitions",
-    "label_marginals",
-    "row_statistics",
-    "subset_log_evidence",
-]
-
 
 class Exact(NamedTuple):
     """Every clustering, one a row, and its log joint probability with the data."""

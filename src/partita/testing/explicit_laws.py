@@ -18,8 +18,6 @@ from partita.families.contract import draw, is_conjugate, simulate
 from partita.families.registry import Block
 from partita.testing.laws import LawViolation
 
-__all__ = ["check_explicit_family"]
-
 N_CLUSTERS = 1500
 SIGMAS = 5.0
 
@@ -37,7 +35,7 @@ def check_explicit_family(
     ----------
     lik : NamedTuple
         The family.
-    rng : Generator, optional
+    rng : Generator, default=None
         For the draws; by default the same ones every time.
     n_objects, n_updates : int
         Objects in each cluster, and updates of the parameters given them.

@@ -25,8 +25,6 @@ from partita.families import (
     Poisson,
 )
 
-__all__ = ["Rule", "completions", "count_rule", "grid", "positive_rule", "product_rule", "real_rule"]
-
 
 class Rule(NamedTuple):
     """Nodes and log weights: ``integral of f`` is about ``sum of exp(log_weights) f(nodes)``."""

@@ -12,8 +12,6 @@ from partita.families.registry import Block
 from partita.partitions import PitmanYor, bind, with_concentration
 from partita.partitions import simulate as simulate_labels
 
-__all__ = ["Joint", "draw_joint", "redraw_data"]
-
 
 class Joint(NamedTuple):
     """A prior and a family with their present hyper-parameters, labels and data."""
@@ -59,9 +57,9 @@ def draw_joint(
         Number of objects.
     rng : Generator
         Of all draws.
-    learn_concentration : bool
+    learn_concentration : bool, default=False
         Draw the concentration from the unit exponential and the discount from the uniform distribution.
-    spread : float
+    spread : float, default=0.0
         Standard deviation of the family's hyper-parameters on their free scale.
 
     Examples

@@ -20,8 +20,6 @@ from partita.testing.data import n_rows
 from partita.testing.enumeration import row_statistics
 from partita.testing.grids import grid
 
-__all__ = ["LAWS", "Law", "LawViolation", "check_family", "law"]
-
 N_DRAWS = 20_000
 SIGMAS = 5.0
 
@@ -85,9 +83,9 @@ def check_family(
     data : container
         A handful of objects (8 will do) in the family's container; missing cells are welcome, and vectors with
         hidden coordinates are checked against sums over what they hide.
-    rng : Generator, optional
+    rng : Generator, default=None
         For the draws; by default the same ones every time.
-    skip : sequence of str
+    skip : sequence of str, default=()
         Names in ``LAWS`` to leave out (an approximate ``curvature``, say).
 
     Returns

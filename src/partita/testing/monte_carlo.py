@@ -14,15 +14,6 @@ from scipy.stats import chi2, ks_2samp, kstwobign, rankdata
 
 from partita.testing.enumeration import Exact
 
-__all__ = [
-    "FALSE_ALARM",
-    "check_geweke",
-    "chi_square",
-    "effective_size",
-    "geweke",
-    "posterior_p_value",
-]
-
 FALSE_ALARM = 1e-6  # how often a check of a correct chain fails
 SUSPICION = 1e-3  # below this p-value the test of Geweke is repeated with more draws
 LEAST_EXPECTED = 20.0  # draws in a bin of a chi-square; rarer states are pooled

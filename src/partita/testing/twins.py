@@ -19,8 +19,6 @@ from partita.families.rows import (
 from partita.testing.data import n_rows
 from partita.testing.laws import LawViolation, densities, predictives
 
-__all__ = ["check_compiled"]
-
 
 def check_compiled(
     lik: Any, data: Any, rng: np.random.Generator | None = None, *, tol: float = 1e-12

@@ -11,6 +11,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.estimator import FitReport, TableEstimator, as_generator
+from partita.labels import ordered_by_size
 from partita.table import Schema
 from partita.trees.choosing import cut_linkage, gap_statistic, lifetimes
 from partita.trees.pairs import Pairs, read_pairs, table_coordinates, table_pairs
@@ -138,7 +139,7 @@ class PairwiseTree(PairwiseEstimator):
         centres, leaf = self._centres(points, rng)
         shrunk = _Reduced(len(centres))
         self._fit_pairs(table_pairs(shrunk, self.metric, centres), centres, rng)
-        self.leaf_of_row_, self.labels_ = leaf, _largest_first(self.labels_[leaf])
+        self.leaf_of_row_, self.labels_ = leaf, ordered_by_size(self.labels_[leaf])
         self.fit_report_.add(
             "reduced",
             f"{table.n_rows:,} rows were reduced to {len(centres):,} k-means centres, which are the leaves of the tree",
@@ -191,11 +192,3 @@ class _Reduced:
 
     def __init__(self, n_rows: int):
         self.n_rows = n_rows
-
-
-def _largest_first(labels: np.ndarray) -> np.ndarray:
-    _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
-    order = np.lexsort((first, -np.bincount(labels)))
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return rank[labels]

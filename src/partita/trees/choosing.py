@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.labels import ordered_by_size
+
 __all__ = ["Gap", "cut_linkage", "gap_statistic", "lifetimes"]
 
 
@@ -43,11 +45,7 @@ def cut_linkage(linkage: np.ndarray, n_clusters: int) -> np.ndarray:
         owner[linkage[t, :2].astype(int)] = m + t
     for node in range(2 * m - 2, -1, -1):  # parents have larger numbers, so they are settled first
         owner[node] = owner[owner[node]]
-    names, first, labels = np.unique(owner[:m], return_index=True, return_inverse=True)
-    order = np.lexsort((first, -np.bincount(labels)))
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return rank[labels]
+    return ordered_by_size(owner[:m])
 
 
 class Gap(NamedTuple):

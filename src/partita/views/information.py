@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import logsumexp, xlogy
+from scipy.special import logsumexp
 
 from partita.families import Counts
 from partita.families.registry import entry_of
+from partita.labels.information import mutual_information
 from partita.views.base import Draw, Factor
 from partita.views.laws import Column, as_cells, column_law, draw_cells, level_probabilities, score_cells
 
@@ -42,18 +43,6 @@ def point_chances(law: Column, weights: np.ndarray, n_points: int, rng: np.rando
         L = L - logsumexp(L, axis=0, b=weights[:, None], keepdims=True)
     P = np.exp(L - L.max(axis=1, keepdims=True))
     return P / P.sum(axis=1, keepdims=True)
-
-
-def table_information(P: np.ndarray) -> float:
-    """Mutual information, in nats, of a table of probabilities.
-
-    Examples
-    --------
-    >>> round(table_information(np.eye(2) / 2), 4), table_information(np.full((2, 2), 0.25))
-    (0.6931, 0.0)
-    """
-    value = xlogy(P, P).sum() - xlogy(P.sum(1), P.sum(1)).sum() - xlogy(P.sum(0), P.sum(0)).sum()
-    return max(float(value), 0.0)  # the sums may end in -1e-17
 
 
 def states_with_data(factor: Factor) -> np.ndarray:
@@ -85,7 +74,7 @@ def factor_information(
     for i, a in enumerate(here):
         joint = chances[a].T * weights
         for b in here[i + 1 :]:
-            out[a, b] = table_information(joint @ chances[b])
+            out[a, b] = mutual_information(joint @ chances[b])
     return out
 
 

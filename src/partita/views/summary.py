@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from partita.estimator.judging import PROVISIONAL
-from partita.labels import canonical
+from partita.labels import ordered_by_size
 from partita.posterior import point_estimate, rhat, vote
 from partita.views.base import Draw
 from partita.views.questions import dependence
@@ -131,9 +131,7 @@ def one_partition(drawn: np.ndarray, partition: str, rng: np.random.Generator) -
         z = vote(drawn).labels
     else:
         z = point_estimate(drawn, partition, n_starts=2, random_state=rng).labels
-    z = canonical(z)
-    ranks = np.argsort(np.argsort(-np.bincount(z), kind="stable"), kind="stable")
-    return ranks[z]
+    return ordered_by_size(z)
 
 
 def diagnose_views(draws: Sequence[Draw], *, provisional: bool = False) -> ViewDiagnostics:

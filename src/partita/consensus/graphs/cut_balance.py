@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partita.labels import label_histograms
+from partita.labels.information import normalized_mutual_information
 
 __all__ = ["BalancedCut", "Cut", "choose_balance", "mean_nmi"]
 
@@ -103,13 +104,5 @@ def mean_nmi(
     total = 0.0
     for m, power in enumerate(member_weights):
         table = counts[:, offsets[m] : offsets[m + 1]]
-        joint = table / table.sum()
-        ours, theirs = _entropy(joint.sum(axis=1)), _entropy(joint.sum(axis=0))
-        if ours > 0 and theirs > 0:
-            total += power * max(ours + theirs - _entropy(joint), 0.0) / np.sqrt(ours * theirs)
+        total += power * normalized_mutual_information(table, "geometric")
     return float(total / member_weights.sum())
-
-
-def _entropy(p: NDArray[np.float64]) -> float:
-    p = p[p > 0]
-    return float(-(p * np.log(p)).sum())

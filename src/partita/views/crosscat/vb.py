@@ -22,6 +22,7 @@ from partita.engines.passes.rows import Parameters, Statistics, collect, label_r
 from partita.families.contract import expect, n_columns, stats_start
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
+from partita.labels import ordered_by_size
 from partita.partitions import DirichletProcess, FiniteDirichlet, expect_log_weights, log_labelled
 from partita.views.crosscat.chain import Snapshot, take_snapshot
 from partita.views.crosscat.column_gibbs import unit_sums
@@ -58,17 +59,12 @@ def init(table: Table, max_views: int, max_clusters: int) -> ViewsVB:
     labels = [sweep.labels(view.chain.seating) for view in table.views]
     N = len(labels[0])
     by_size = np.argsort([-len(view.units) for view in table.views], kind="stable")[: max_views - 1]
-    kept = [np.minimum(_largest_first(labels[v]), max_clusters - 1) for v in by_size]
+    kept = [np.minimum(ordered_by_size(labels[v]), max_clusters - 1) for v in by_size]
     kept.append(np.zeros(N, np.int64))
     views = tuple(_seen_as(layout, table.families, z, max_clusters) for z in kept)
     U, V = len(layout.units), len(views)
     state = ViewsVB(layout, table.families, np.full((U, V), 1.0 / V), views, -np.inf)
     return weigh_columns(state)
-
-
-def _largest_first(z: np.ndarray) -> np.ndarray:
-    ranks = np.argsort(np.argsort(-np.bincount(z), kind="stable"), kind="stable")
-    return ranks[z]
 
 
 def _seen_as(layout: Layout, families: Sequence[Any], z: np.ndarray, K: int) -> Statistics:

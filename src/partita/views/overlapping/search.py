@@ -16,6 +16,7 @@ import numpy as np
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.rows import add_statistics, log_marginals
 from partita.labels import contingency
+from partita.labels.information import normalized_mutual_information
 from partita.views.overlapping.features import choose_views
 from partita.views.overlapping.polish import label_entropies, scaled_residuals
 from partita.views.overlapping.screen import (
@@ -45,14 +46,7 @@ def likeness(a: np.ndarray, b: np.ndarray) -> float:
     >>> likeness(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
     1.0
     """
-    p = contingency(a, b, sparse=False) / len(a)
-
-    def entropy(q: np.ndarray) -> float:
-        q = q[q > 0]
-        return float(-(q * np.log(q)).sum())
-
-    h, g = entropy(p.sum(axis=0)), entropy(p.sum(axis=1))
-    return 0.0 if h + g == 0 else 2.0 * (h + g - entropy(p.ravel())) / (h + g)
+    return normalized_mutual_information(contingency(a, b, sparse=False))
 
 
 class OverlapSearch:

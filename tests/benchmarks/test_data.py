@@ -4,7 +4,7 @@ import os
 import numpy as np
 import pytest
 
-from partita.datasets import load_benchmark
+from benchmarks.data import load_benchmark
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("PARTITA_DATA"), reason="PARTITA_DATA does not name a folder of benchmark tables"

@@ -1,4 +1,4 @@
-"""Benchmark tables from a folder of the user's: the package ships none of them."""
+"""Tables for the benchmarks, from a folder that the user names: the project ships none of them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Benchmark", "load_benchmark"]
-
-_VARIABLE = "PARTITA_DATA"
-_SUFFIX = ".csv.gz"
+FOLDER_VARIABLE = "PARTITA_DATA"
+SUFFIX = ".csv.gz"
 
 
 class Benchmark(NamedTuple):
@@ -49,14 +47,14 @@ def load_benchmark(name: str, *, folder: str | os.PathLike[str] | None = None) -
 
     The file has a header row and one line for each object: an optional first column ``id``, the features,
     then ``class``, or ``class_1``, ``class_2`` and so on where several groupings are known. An empty cell
-    is missing. Nothing is scaled or recoded but the classes.
+    is missing. Only the classes are recoded, and nothing is scaled.
 
     Parameters
     ----------
     name : str
         The name of the table, without the ending.
     folder : path, default=None
-        Where the tables lie. None takes the folder named by the environment variable ``PARTITA_DATA``.
+        Folder of the tables. None means the folder named by the environment variable ``PARTITA_DATA``.
 
     Returns
     -------
@@ -66,23 +64,9 @@ def load_benchmark(name: str, *, folder: str | os.PathLike[str] | None = None) -
     Raises
     ------
     FileNotFoundError
-        If no folder is named, or it has no such table. The message says which tables there are.
+        If no folder is named, or it has no such table. The message lists the tables that exist.
     ValueError
         If the file is not such a table; the message names the line.
-
-    Examples
-    --------
-    >>> import gzip, pathlib, tempfile
-    >>> from partita.datasets import load_benchmark
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     table = gzip.compress(b"length,width,class\\n1.5,2,oak\\n,3,elm\\n")
-    ...     _ = pathlib.Path(folder, "leaves.csv.gz").write_bytes(table)
-    ...     leaves = load_benchmark("leaves", folder=folder)
-    >>> leaves.X
-    array([[1.5, 2. ],
-           [nan, 3. ]])
-    >>> leaves.target, leaves.target_names
-    (array([1, 0]), [['elm', 'oak']])
     """
     path = _find(name, folder)
     header, rows = _read(path)
@@ -107,21 +91,21 @@ def load_benchmark(name: str, *, folder: str | os.PathLike[str] | None = None) -
 
 def _find(name: str, folder: str | os.PathLike[str] | None) -> Path:
     if folder is None:
-        folder = os.environ.get(_VARIABLE, "")
+        folder = os.environ.get(FOLDER_VARIABLE, "")
         if not folder:
             raise FileNotFoundError(
-                f"benchmark {name!r} is not part of the package: set the environment variable {_VARIABLE} to "
-                f"a folder that holds {name}{_SUFFIX}, or give folder="
+                f"benchmark {name!r} is not part of the project: set the environment variable {FOLDER_VARIABLE} to "
+                f"a folder that holds {name}{SUFFIX}, or give folder="
             )
     root = Path(folder)
-    where = f"the folder {str(root)!r} (from {_VARIABLE} or folder=)"
+    where = f"the folder {str(root)!r} (from {FOLDER_VARIABLE} or folder=)"
     if not root.is_dir():
         raise FileNotFoundError(f"{where} does not exist")
-    # `name` is looked up among the names there are, so it cannot lead out of the folder
-    tables = sorted(path.name.removesuffix(_SUFFIX) for path in root.glob(f"*{_SUFFIX}"))
+    # `name` is looked up among the names that exist, so it cannot lead out of the folder
+    tables = sorted(path.name.removesuffix(SUFFIX) for path in root.glob(f"*{SUFFIX}"))
     if name not in tables:
         raise FileNotFoundError(f"{where} has no table {name!r}; it has: {', '.join(tables) or 'none'}")
-    return root / f"{name}{_SUFFIX}"
+    return root / f"{name}{SUFFIX}"
 
 
 def _read(path: Path) -> tuple[list[str], list[list[str]]]:

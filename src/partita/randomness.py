@@ -1,4 +1,4 @@
-"""Random states: one way in for every kind that people pass; the global generator is never touched."""
+"""Random states: every kind that users pass becomes a numpy Generator; the global generator is never used."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_generator"]
+RandomState = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """A generator from None, a non-negative int, a RandomState, a Generator or a SeedSequence.
+    """Make a generator from None, a non-negative int, a RandomState, a Generator or a SeedSequence.
+
+    A Generator is returned as it is; a RandomState is advanced by one draw.
 
     Examples
     --------
