@@ -33,17 +33,17 @@ def test_planted_blocks_of_yes_and_no(blocks, planted, same_partition):
     assert np.array_equal(model.fit_predict(X), model.labels_)
 
 
-@pytest.mark.parametrize("square", ["directed", "undirected"])
-def test_planted_square_relation(blocks, square, same_partition):
+@pytest.mark.parametrize("relation", ["directed", "undirected"])
+def test_planted_square_relation(blocks, relation, same_partition):
     rng = np.random.default_rng(1)
     z = np.repeat([0, 1, 2], 6)
     p = np.array([[0.9, 0.1, 0.1], [0.9, 0.1, 0.9], [0.1, 0.1, 0.9]])  # the columns alone would not do
-    if square == "undirected":
+    if relation == "undirected":
         p = np.array([[0.9, 0.1, 0.1], [0.1, 0.1, 0.9], [0.1, 0.9, 0.9]])
     X = (rng.random((18, 18)) < p[z][:, z]).astype(float)
-    if square == "undirected":
+    if relation == "undirected":
         X = np.triu(X) + np.triu(X, 1).T
-    model = blocks(square=square).fit(X)
+    model = blocks(relation=relation).fit(X)
     same_partition(model.row_labels_, z)
     assert np.array_equal(model.row_labels_, model.column_labels_)
     assert model.row_trace_ is model.column_trace_
@@ -58,12 +58,12 @@ def test_several_relations_share_one_partition(blocks, same_partition):
     P = np.array([[0.9, 0.1], [0.1, 0.9]])
     X = np.stack([rng.random((18, 18)) < P[g][:, g] for g in (first, second)]).astype(float)
     X[1, 0, 3] = np.nan
-    model = blocks(square=True).fit(X)
+    model = blocks(relation="directed").fit(X)
     same_partition(model.row_labels_, z)
     assert model.block_values_.shape == (2, 3, 3, 2)
     assert len(model.missing_cells(0)) == 0 and model.missing_cells(1).tolist() == [[0, 3]]
     assert model.predict_cells(relation=1).tolist() == [1.0]
-    same_partition(blocks(square=True).fit(list(X)).row_labels_, z)
+    same_partition(blocks(relation="directed").fit(list(X)).row_labels_, z)
     assert model.predict_proba(X[:, :4]).shape == (4, 3)
     with pytest.raises(ValueError, match="X holds 1 relations, and the model was fitted to 2"):
         model.predict(X[0])
@@ -202,7 +202,7 @@ def test_save_and_load(blocks, planted, tmp_path):
     assert np.array_equal(back.score_cells([1.0]), model.score_cells([1.0]))
     assert str(back.fit_report_) == str(model.fit_report_)
     assert str(back.row_diagnostics_) == str(model.row_diagnostics_)
-    square = blocks(square=True).fit(np.kron(np.eye(2), np.ones((4, 4))))
+    square = blocks(relation="directed").fit(np.kron(np.eye(2), np.ones((4, 4))))
     square.save(tmp_path / "square.npz")
     assert np.array_equal(load(tmp_path / "square.npz").column_labels_, square.column_labels_)
 

@@ -124,16 +124,16 @@ def test_one_sort_of_cells(tiny, quiet):
 
 def test_square_relations_are_square(tiny, planted):
     X, _, _ = planted
-    with pytest.raises(ValueError, match=r"16 rows and 18 columns: use square=False"):
-        tiny(square=True).fit(X)
+    with pytest.raises(ValueError, match=r"16 rows and 18 columns: use relation=.table."):
+        tiny(relation="directed").fit(X)
     Y = X[:, :16].copy()
     Y[:] = np.triu(Y) + np.triu(Y, 1).T
     Y[2, 5] = 1 - Y[5, 2]
     with pytest.raises(ValueError, match=r"cells \(2, 5\) and \(5, 2\) differ"):
-        tiny(square="undirected").fit(Y)
+        tiny(relation="undirected").fit(Y)
     Y[2, 5] = np.nan
     with pytest.raises(ValueError, match=r"cells \(2, 5\) and \(5, 2\) differ"):
-        tiny(square="undirected").fit(Y)
+        tiny(relation="undirected").fit(Y)
     with pytest.raises(ValueError, match=r"shapes \[\(16, 18\), \(16, 16\)\].*same rows and columns"):
         tiny().fit([X, Y])
 

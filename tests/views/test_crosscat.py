@@ -9,7 +9,7 @@ from sklearn.metrics import normalized_mutual_info_score
 import partita
 from partita import CrossCat
 from partita.estimator import DataWarning
-from partita.views.base import shared_views
+from partita.views.draws import shared_views
 
 SHORT = {"n_chains": 2, "n_draws": 10, "burn_in": 30, "random_state": 0}
 

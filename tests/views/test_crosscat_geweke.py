@@ -134,7 +134,10 @@ def traits(state):
 
 @pytest.mark.parametrize(
     "moves",
-    [{"n_births": 0.0, "n_merges": 0.0, "n_auxiliary": 2}, {"n_births": 0.5, "n_merges": 1.0}],
+    [
+        {"births_per_unit": 0.0, "merges_per_view": 0.0, "n_auxiliary": 2},
+        {"births_per_unit": 0.5, "merges_per_view": 1.0},
+    ],
     ids=["gibbs", "all"],
 )
 @pytest.mark.parametrize("learn", [False, True], ids=["fixed", "learned"])
