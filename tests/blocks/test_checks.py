@@ -1,4 +1,4 @@
-"""scikit-learn's own checks."""
+"""scikit-learn's estimator checks."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks

@@ -1,4 +1,4 @@
-"""The rows of the table of bad inputs that concern relations, by their numbers."""
+"""Faulty input of relations; the numbers are those of the table of faults."""
 
 import copy
 import pickle
@@ -103,7 +103,7 @@ def test_row_16_to_21_words_and_codes(tiny, planted, quiet):
 
 
 def test_one_sort_of_cells(tiny, quiet):
-    """Columns of a frame may look different and still be one relation; text and numbers may not."""
+    """Columns of a data frame may differ in type and still form one relation, but not text and numbers."""
     frame = pd.DataFrame({"a": [0, 1] * 6, "b": np.arange(12) % 5 * 9, "c": np.arange(12) % 7})
     with quiet():
         model = tiny().fit(frame)
@@ -114,7 +114,7 @@ def test_one_sort_of_cells(tiny, quiet):
         tiny().fit(frame.assign(name=list("pqrspqrspqrs")))
     with pytest.raises(ValueError, match=r"gaussian_full' reads whole rows"):
         tiny(family="gaussian_full").fit(frame)
-    with pytest.raises(ValueError, match=r"column 'a', row 0.*is not above zero.*gaussian"):
+    with pytest.raises(ValueError, match=r"column 'a', row 0.*is not positive.*gaussian"):
         tiny(family="exponential").fit(frame)
     with pytest.raises(ValueError, match="unknown family 'gauss'"):
         tiny(family="gauss").fit(frame)
@@ -273,9 +273,9 @@ def test_cells_that_are_not_there(tiny, planted):
         ValueError, match=r"cell \(0, 18\) \(entry 1\) is not among the 16 rows and 18 columns"
     ):
         model.predict_cells([[0, 0], [0, 18]])
-    with pytest.raises(ValueError, match=r"give integers \(cells, 2\)"):
+    with pytest.raises(ValueError, match=r"pass integers \(cells, 2\)"):
         model.predict_cells([0, 1])
-    with pytest.raises(ValueError, match="give one a cell"):
+    with pytest.raises(ValueError, match="pass one value per cell"):
         model.score_cells([1.0], [[0, 0], [1, 1]])
     with pytest.raises(ValueError, match="have no levels"):
         tiny().fit(X + 0.5).predict_cells_proba([[0, 0]])

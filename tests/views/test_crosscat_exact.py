@@ -1,4 +1,4 @@
-"""CrossCat against the exact posterior: every division of the columns, and of the rows in every view."""
+"""CrossCat against the exact posterior: every partition of the columns, and of the rows in every view."""
 
 import itertools
 import math
@@ -58,7 +58,7 @@ def exact_posterior(layout, allowed=lambda views: True):
 
 
 def state_of(state):
-    """The state of a chain, written as the exact ones are."""
+    """The state of a chain, in the form of the exact states."""
     views = np.empty(state.layout.n_columns, int)
     for v, view in enumerate(state.views):
         views[columns.columns_in(state.layout, view.units)] = v
@@ -97,8 +97,8 @@ def run(layout, n_draws, seed, plan=PLAN):
     return visited
 
 
-# One kind of move at a time: each hides the faults of the others. A factor of two in the weight of empty views, or of
-# e in that of births or merges, was seen to fail at these lengths.
+# One kind of move at a time, because each move hides errors of the others. A wrong factor of two in the weight of empty
+# views, or of e in that of births or merges, fails at these lengths.
 @pytest.mark.parametrize(
     "moves",
     [
@@ -130,7 +130,7 @@ def test_constraints_condition_the_posterior(constraint, allowed):
 
 
 def test_weights_of_divisions_average_to_the_marginal_likelihood():
-    """What a birth is judged by: over all divisions, built with the probabilities that it says."""
+    """The importance weights of the birth move, over all row partitions with their probabilities."""
     layout = lay_out(table_blocks())
     families = [block.family for block in layout.blocks]
     blocks = view_blocks(layout, families, np.array([0, 1]))

@@ -56,7 +56,7 @@ def three_kinds():
 
 
 def mixed():
-    """Two additive columns and one with cells."""
+    """Two additive columns, and one with a component per combination."""
     table, hyper = three_kinds()
     block = table.combined.blocks[1]
     table = OverlapTable(read_reals(REALS[:, :2]), CombinationColumns((block,)))
@@ -64,7 +64,7 @@ def mixed():
 
 
 def exact_posterior(table, empty, largest):
-    """All states: the views as a sorted tuple of (columns, labels); equal views come about in half as many ways."""
+    """All states: the views as a sorted tuple of (columns, labels); equal views have half as many orderings."""
     divisions = [tuple(z) for z in set_partitions(N)]
     choices = [y for y in itertools.product([False, True], repeat=D) if any(y)]
     out = {(): log_joint(empty, table.scores((), empty.hyper))}
@@ -87,13 +87,13 @@ def exact_posterior(table, empty, largest):
 
 
 def name(state):
-    """A state as the exact ones are written."""
+    """A state in the form of the exact states."""
     columns = [tuple(y.tolist()) for y in state.Y.T]
     return tuple(sorted(zip(columns, [tuple(z.tolist()) for z in state.Z], strict=True)))
 
 
 def p_value(states, p, drawn):
-    """Of all states, and of the memberships alone."""
+    """P-values of all states, and of the memberships only."""
     place = {state: i for i, state in enumerate(states)}
     found = np.array([place[state] for state in drawn])
     log_p = np.log(p)
@@ -115,7 +115,7 @@ def p_value(states, p, drawn):
     "make", [additive, cells, pytest.param(mixed, marks=SLOW), pytest.param(three_kinds, marks=SLOW)]
 )
 def test_chain_has_the_exact_posterior(make):
-    """Alarms for nothing once in a million runs."""
+    """False alarm once in a million runs."""
     table, hyper = make()
     empty = empty_state(D, hyper, IndianBuffet(1.2, 0.8), 0.9)
     states, p = exact_posterior(table, empty, FIXED.max_per_column)
@@ -130,7 +130,7 @@ def test_chain_has_the_exact_posterior(make):
 
 @SLOW
 def test_full_covariances_have_the_exact_posterior():
-    """Disjoint views whose columns lean on each other."""
+    """Disjoint views with correlated columns."""
     table = FullTable(np.where(np.isnan(REALS), 0.2, REALS))
     empty = empty_state(D, table.default_hyper(), IndianBuffet(1.2, 0.8), 0.9)
     divisions = [tuple(z) for z in set_partitions(N)]
@@ -155,7 +155,7 @@ def test_full_covariances_have_the_exact_posterior():
 
 
 def test_one_view_a_column_and_memberships_one_by_one():
-    """Disjoint views; and the step that is used where there are too many sets of views to list them."""
+    """Disjoint views; and the step that is used if there are too many sets of views to list."""
     table, hyper = additive()
     empty = empty_state(D, hyper, IndianBuffet(1.2, 0.8), 0.9)
     for largest in (1, 2):

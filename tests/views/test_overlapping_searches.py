@@ -1,4 +1,4 @@
-"""Where searches over overlapping views start, and when they end."""
+"""Starts and time limits of searches over overlapping views."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of CrossCat."""
+"""scikit-learn's estimator checks of CrossCat."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks

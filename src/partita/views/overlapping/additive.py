@@ -261,7 +261,7 @@ class AdditiveColumns(NamedTuple):
                     at += len(effects[v])
         return AdditiveParameters(residual, effects, noise)
 
-    def row_block(
+    def mixture_block(
         self, state: OverlapState, parameters: AdditiveParameters, v: int, hyper: Effects, exact: bool
     ) -> Block:
         """The columns of view v as a block of a mixture, given the parameters of the other views.

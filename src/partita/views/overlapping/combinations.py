@@ -89,7 +89,7 @@ class CombinationColumns(NamedTuple):
         """Log marginal likelihoods given the labels of all views."""
         return CombinationScores(self, Z, families)
 
-    def row_blocks(self, Z: Any, Y: np.ndarray, v: int, families: tuple[Any, ...]) -> list[Block]:
+    def mixture_blocks(self, Z: Any, Y: np.ndarray, v: int, families: tuple[Any, ...]) -> list[Block]:
         """The columns of view v as blocks of a mixture, given the labels in the other views.
 
         Every block of the table is included, even without columns, so that all views have blocks of the same types.

@@ -115,10 +115,10 @@ class OverlapTable(NamedTuple):
             blocks = []
             if self.additive is not None:
                 assert parameters is not None
-                blocks.append(self.additive.row_block(state, parameters, v, hyper.effects, exact))
+                blocks.append(self.additive.mixture_block(state, parameters, v, hyper.effects, exact))
             if self.combined is not None:
                 Y = state.Y[self.n_additive :]
-                blocks += self.combined.row_blocks(state.Z, Y, v, hyper.families)
+                blocks += self.combined.mixture_blocks(state.Z, Y, v, hyper.families)
             z = seat_rows(blocks, state.Z[v], state.concentration, rng, n_sweeps, n_moves)
             state = state._replace(Z=(*state.Z[:v], z, *state.Z[v + 1 :]))
             if self.additive is not None and parameters is not None:
