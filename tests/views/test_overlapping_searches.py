@@ -19,7 +19,9 @@ def test_every_start_finds_two_planted_views(init):
 
 def test_a_time_limit_ends_a_long_search():
     rng = np.random.default_rng(0)
-    smooth = np.cumsum(rng.normal(size=(300, 60)), axis=1)  # like the pixels of a line: searches add many views
+    smooth = np.cumsum(
+        rng.normal(size=(300, 60)), axis=1
+    )  # like the pixels of a line: searches add many views
     model = OverlappingViews(n_init=2, n_chains=1, n_draws=5, burn_in=2, time_limit=1.0, random_state=0).fit(
         smooth
     )

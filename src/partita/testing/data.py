@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.families import Counts, CountVectors, n_rows
+from partita.families import Counts, CountVectors, n_rows, take
 
 
 @singledispatch
