@@ -11,8 +11,7 @@ import numpy as np
 from partita.engines.climb import cvb, em, vb
 from partita.engines.climb.merges import with_merges
 from partita.engines.climb.seeding import SAMPLE, Objects, label_statistics, seed_parameters, seed_statistics
-from partita.engines.passes.packing import pack
-from partita.engines.passes.rows import Parameters, Statistics, collect, label_rows, n_stats, plug_in
+from partita.engines.passes.rows import Parameters, Statistics, collect, label_rows, n_stats, pack, plug_in
 from partita.engines.run import STOPPED_EARLY, Control, Run, best_run, iterate
 from partita.execution import BLOCK_ROWS
 from partita.families.contract import interior

@@ -21,8 +21,6 @@ from partita.table import ColumnSchema, Schema, Table, check_weights, read_table
 from partita.table.kinds import resolve_kinds
 from partita.table.scaling import center_and_scale
 
-__all__ = ["log_jacobian_on_device", "read_device_rows", "read_device_training"]
-
 ENGINES, FAMILIES = ("em", "vb"), ("categorical", "gaussian", "gaussian_full")
 MOST_BYTE_LEVELS = 254
 
@@ -65,24 +63,6 @@ def read_device_rows(model: Any, X: Any, handle_unknown: str) -> tuple[Table, tu
     schema.check_features([f"x{j}" for j in range(X.shape[1])], False, type(model).__name__)
     blocks = _filled(X, model._blocks, schema, handle_unknown)
     return Table(schema, [], int(X.shape[0]), np.ones(int(X.shape[0]))), blocks
-
-
-def log_jacobian_on_device(blocks: Sequence[Block]) -> np.ndarray:
-    """Of every row: what turns log densities of standardised cells into the user's units."""
-    out = np.zeros(blocks[0].data.n_rows)
-    for block in blocks:
-        if not isinstance(block.data, DeviceReals):
-            continue
-        values, columns = block.data.values, list(block.data.columns)
-        xp, logs = namespace(values), np.log(block.data.scale)
-
-        def one(lo: int, hi: int, values=values, columns=columns, xp=xp) -> np.ndarray:
-            own = xp.take(values[lo:hi, ...], to_device(np.array(columns), values, xp.int64), axis=1)
-            return to_host(xp.isnan(own))
-
-        for lo, hi, hidden in in_chunks(one, len(out), 16 * len(columns)):
-            out[lo:hi] -= ~hidden @ logs
-    return out
 
 
 def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes.rows import parts_of
 from partita.estimator import FitReport
 from partita.execution import (
     BlockSource,
@@ -24,11 +23,9 @@ from partita.execution import (
     read_whole,
 )
 from partita.execution.device import is_on_device
-from partita.families import Block, Exponential, Poisson, entry_of
+from partita.families import Block, Exponential, Poisson
 from partita.fitting.families import Plan, assemble, gaussian_for
 from partita.table import Column, Schema, Table
-
-__all__ = ["log_jacobian", "one_row", "predict_blocks", "read_training"]
 
 BY_BLOCKS = ("em", "vb", "subclusters")  # engines that pass over parts
 BULKY = ("labels_", "confidence_", "trace_", "object_rows_", "noise_probability_", "_stream")
@@ -139,26 +136,6 @@ def _informed(family: Any, totals: Sequence[Any]) -> Any:
     if isinstance(family, Poisson):
         return Poisson.of_totals(counted, within, a=a)
     return Exponential(np.full(len(counted), a), a * counted / np.maximum(within, 1e-300))
-
-
-def log_jacobian(blocks: Sequence[Block], schema: Schema) -> np.ndarray:
-    """Of every row in parts: what turns log densities of standardised cells into the user's units."""
-    parts = parts_of(blocks)
-    assert parts is not None
-    scales = [
-        (block.data.index, np.log([schema.column(name).scale for name in block.columns]))
-        for block in blocks
-        if entry_of(block.family).kind == "real" and not entry_of(block.family).raw
-    ]
-    out = np.zeros(parts.n_rows)
-    if scales:
-        for lo, values in zip(parts.starts, parts.map(_jacobian_of_part, scales), strict=False):
-            out[lo : lo + len(values)] = values
-    return out
-
-
-def _jacobian_of_part(data: Sequence[Any], scales: Any, _: Any) -> np.ndarray:
-    return -sum(~np.isnan(data[index]) @ logs for index, logs in scales)
 
 
 def predict_blocks(model: Any, source: BlockSource, method: str) -> np.ndarray:

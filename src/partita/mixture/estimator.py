@@ -11,24 +11,24 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from partita.engines.passes.device import on_device
 from partita.engines.passes.rows import assign_rows, label_rows, plug_in, predictive
 from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin, TableEstimator, as_generator, warn_user
-from partita.execution import PartedTable, find_blocks, make_executor
+from partita.execution import find_blocks, make_executor
 from partita.execution.device import as_given, is_on_device
-from partita.families import Block, entry_of
+from partita.families import entry_of
 from partita.families.contract import is_conjugate
 from partita.fitting.chains import fit_chains, fit_subclusters
 from partita.fitting.climb import INFERENCES as DETERMINISTIC
 from partita.fitting.climb import Fitted
-from partita.fitting.device import log_jacobian_on_device, read_device_rows
+from partita.fitting.device import read_device_rows
 from partita.fitting.families import plan_families, reassemble
-from partita.fitting.out_of_core import log_jacobian, predict_blocks, read_training
+from partita.fitting.out_of_core import predict_blocks, read_training
 from partita.fitting.outliers import log_density, mixed, share_out
 from partita.fitting.profiles import sample_table
 from partita.fitting.request import kinds_asked, make_request
 from partita.fitting.storage import restore_state, saved_state
 from partita.fitting.streaming import go_on
+from partita.fitting.units import log_jacobian
 from partita.metrics import perplexity
 from partita.mixture.fitted_attributes import settle
 from partita.mixture.predictive_checks import check_columns
@@ -420,19 +420,7 @@ class Mixture(
         values = assign_rows(score, table.n_rows, make_executor(self.n_jobs)).log_likelihood
         if self._noise is not None:
             values = share_out(self._noise, values, self._outside(blocks))[0]
-        return values + self._log_jacobian(table, blocks)
-
-    def _log_jacobian(self, table, blocks):
-        if isinstance(table, PartedTable):
-            return log_jacobian(blocks, self.schema_)
-        if on_device(blocks):
-            return log_jacobian_on_device(blocks)
-        modelled = {name for block in self._blocks for name in block.columns if not _is_raw(block)}
-        out = np.zeros(table.n_rows)
-        for column in table.columns:
-            if column.kind == "real" and column.name in modelled:
-                out -= np.where(np.isnan(column.values), 0.0, np.log(self.schema_.column(column.name).scale))
-        return out
+        return values + log_jacobian(blocks, self.schema_, table.n_rows)
 
     def predict_proba(self, X):
         """Probability of each cluster for each row.
@@ -587,10 +575,6 @@ class Mixture(
 
     def _restore(self, state):
         restore_state(self, state)
-
-
-def _is_raw(block: Block) -> bool:
-    return entry_of(block.family).raw
 
 
 def _observed_cells(table: Table, blocks) -> np.ndarray:
