@@ -9,13 +9,14 @@ import itertools
 import numpy as np
 import pytest
 
-from partita.blocks.chain import run_grid, start_grid
+from partita.blocks.chain import grid_sampler, join_sides, start_grid
 from partita.blocks.moves import Anchors, propose
 from partita.blocks.sweep import DIRECTED, TABLE, UNDIRECTED, log_joint, make_grid, seat, turned
 from partita.dispatch import interpreted
 from partita.engines.gibbs.chain import Schedule
 from partita.engines.gibbs.sweep import NO_LIMIT
 from partita.engines.passes.rows import n_stats
+from partita.engines.run import run_chain
 from partita.families import FAMILIES, Bernoulli
 from partita.families.contract import draw, simulate
 from partita.families.rows import log_marginals
@@ -196,13 +197,16 @@ def test_compiled_chains_draw_from_the_posterior(mode, n_moves):
     schedule = Schedule(
         n_draws=3_000, burn_in=20, thin=1, n_moves=n_moves, learn_concentration=False, learn_likelihood=False
     )
-    run = run_grid(start_grid(mode, family, data, start, priors, seed=11), schedule)
-    draws = np.array([index[key(labels)] for labels in zip(*(t.labels for t in run.traces), strict=True)])
+    run = run_chain(
+        grid_sampler(lambda: start_grid(mode, family, data, start, priors, seed=11), schedule), schedule
+    )
+    traces = join_sides(run.draws)
+    draws = np.array([index[key(labels)] for labels in zip(*(t.labels for t in traces), strict=True)])
     counts = np.bincount(draws, minlength=len(states))
     log_pi = np.log(pi)
-    effective = min(effective_size(x.astype(float)) for x in (run.traces[0].n_clusters, log_pi[draws]))
+    effective = min(effective_size(x.astype(float)) for x in (traces[0].n_clusters, log_pi[draws]))
     assert chi_square(counts, pi, effective) > FALSE_ALARM
     # and it is sharp: a posterior that knows the missing cell, or another concentration, is refused
     other = exact(mode, family._replace(a=np.array([0.8])), data, 4, 4, priors)[2]
     assert chi_square(counts, other, effective) < FALSE_ALARM
-    assert np.allclose(run.traces[0].log_joint[-1], log_joint(run.chain.grid, priors))
+    assert np.allclose(traces[0].log_joint[-1], log_joint(run.state.grid, priors))

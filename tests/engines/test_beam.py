@@ -1,6 +1,4 @@
-"""Beam search and A* against all partitions of a few objects; interpreted, so that no compiler is waited for."""
-
-import itertools
+"""Beam search against all partitions of a few objects; interpreted, so that no compiler is waited for."""
 
 import numpy as np
 import pytest
@@ -10,13 +8,11 @@ from partita.engines.sequential import beam, population
 from partita.engines.sequential.population import grow, populate
 from partita.families import (
     FAMILIES,
-    Bernoulli,
     Block,
     Categorical,
     GaussianDiagonal,
     GaussianFull,
 )
-from partita.families.contract import datum, log_marginal, n_columns, observe, stats_start
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, FiniteDirichlet, PitmanYor, StickBreaking, specify
 from partita.testing import enumerate_partitions, take, with_holes
@@ -123,8 +119,9 @@ def test_equal_rows_are_interchangeable_and_held_once():
     X = np.repeat(np.array([[0, 0, 0], [1, 1, 1]], np.int8), 4, axis=0)[[0, 4, 1, 5, 2, 6, 3, 7]]
     block = Block(Categorical.default([2, 2, 2]), X, ("a", "b", "c"))
     exact = enumerate_partitions([block], PRIORS[0])
-    hashes, ids = beam.row_hashes([block])
-    assert len(set(hashes)) == len(set(ids)) == 2
+    hashes, ids = beam.row_hashes([block]), X[:, 0]
+    assert len(set(hashes)) == 2
+    assert len(set(zip(hashes.tolist(), ids.tolist(), strict=True))) == 2
     pool, *_ = grow(
         populate([block.family], 200),
         beam.Best(200),
@@ -159,7 +156,6 @@ def test_the_number_of_components_is_a_bound():
 def test_edges_and_mistakes():
     block = codes(1, 0)
     assert beam.beam_search([block], PRIORS[0]).labels.tolist() == [0]
-    assert beam.a_star([block], PRIORS[0]).status == "optimal"
     with pytest.raises(ValueError, match="width is 0"):
         beam.beam_search([block], PRIORS[0], width=0)
     with pytest.raises(ValueError, match="each of the 3 objects once"):
@@ -169,95 +165,6 @@ def test_edges_and_mistakes():
     hidden = Block(GaussianFull.default(2), np.array([[0.0, np.nan], [1.0, 1.0]]), ("a", "b"))
     with pytest.raises(ValueError, match="partly seen"):
         beam.beam_search([hidden], PRIORS[0])
-
-
-# ---- A* ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("prior", PRIORS, ids=lambda p: type(p).__name__)
-@pytest.mark.parametrize("name, which", EXAMPLES)
-def test_a_star_proves_the_best_partition(name, which, prior):
-    blocks = [example(name, which, seed=1)]
-    exact = enumerate_partitions(blocks, prior)
-    found = beam.a_star(blocks, prior, width=1)
-    assert found.status == "optimal" and found.admissible
-    assert found.log_joint == pytest.approx(exact.log_joint.max(), abs=1e-9)
-    assert found.upper_bound == pytest.approx(found.log_joint)
-    assert value_of(exact, found.labels) == pytest.approx(found.log_joint, abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_star_on_overlapping_mixed_data(seed):
-    blocks = [blobs(6, seed, spread=0.7, D=1), codes(6, seed, levels=(2,))]
-    exact = enumerate_partitions(blocks, PRIORS[0])
-    found = beam.a_star(blocks, PRIORS[0], width=1)
-    assert found.status == "optimal" and found.log_joint == pytest.approx(exact.log_joint.max(), abs=1e-9)
-
-
-@pytest.mark.parametrize("name, which", EXAMPLES)
-def test_no_company_beats_the_ceiling(name, which):
-    """log_ceiling(s, x, r) >= log p(x | s and any r others), for all of the examples' objects as company."""
-    block = example(name, which, N=6, seed=2)
-    lik, data = block.family, block.data
-    for d in range(n_columns(lik)):
-        size = stats_start(lik, d + 1) - stats_start(lik, d)
-        x = datum(lik, data, 0, d)
-        s = np.zeros(size)
-        observe(lik, d, s, datum(lik, data, 1, d), 1.0)
-        for more in range(5):
-            ceiling = beam.log_ceiling(lik, d, s, x, float(more))
-            for others in itertools.combinations_with_replacement(range(6), more):
-                with_others = s.copy()
-                for i in others:
-                    observe(lik, d, with_others, datum(lik, data, i, d), 1.0)
-                with_x = with_others.copy()
-                observe(lik, d, with_x, x, 1.0)
-                assert log_marginal(lik, d, with_x) - log_marginal(lik, d, with_others) <= ceiling + 1e-9
-
-
-@pytest.mark.parametrize("prior", PRIORS, ids=lambda p: type(p).__name__)
-@pytest.mark.parametrize("name", ["gaussian", "categorical", "poisson"])
-def test_what_a_node_promises_is_never_too_little(name, prior):
-    block = example(name, N=6, seed=3)
-    exact = enumerate_partitions([block], prior)
-    live = (beam.Pooled(block.family, block.data, *(np.zeros((40, 8)) for _ in range(2))),)
-    rows, n, log_joint, promise = np.arange(6), np.zeros(8), np.empty(8), np.empty(8)
-    for placed in range(1, 5):
-        for path in {tuple(z[:placed]) for z in exact.labels}:
-            inside = enumerate_partitions([block._replace(data=take(block.data, range(placed)))], prior)
-            at = np.array(path)
-            g = value_of(inside, at)
-            K = beam.expand(live, prior, rows, at, placed, g, True, n, log_joint, promise)
-            for k in range(K):
-                below = (exact.labels[:, : placed + 1] == [*path, k]).all(axis=1)
-                assert exact.log_joint[below].max(initial=-np.inf) <= promise[k] + 1e-9
-
-
-def test_when_nodes_run_out_it_says_so():
-    blocks = [blobs(7, 1, spread=0.5)]
-    exact = enumerate_partitions(blocks, PRIORS[0])
-    found = beam.a_star(blocks, PRIORS[0], max_nodes=4, width=1)
-    assert found.status == "not proved" and found.n_nodes < 12
-    assert found.log_joint <= exact.log_joint.max() + 1e-9 <= found.upper_bound + 1e-8
-
-
-def test_a_family_without_a_proof_is_not_called_optimal(monkeypatch):
-    blocks = [example("bernoulli")]
-    monkeypatch.delitem(beam.log_ceiling.table, Bernoulli)
-    found = beam.a_star(blocks, PRIORS[0])
-    assert (found.status, found.admissible, found.upper_bound) == ("not proved", False, np.inf)
-    assert found.log_joint == pytest.approx(enumerate_partitions(blocks, PRIORS[0]).log_joint.max())
-
-
-def test_equal_rows_spare_a_star_most_nodes(monkeypatch):
-    X = np.array([[0, 0], [0, 1], [1, 0]], np.int8)[[0, 1, 2, 0, 1, 2, 0]]
-    block = Block(Categorical.default([2, 2]), X, ("a", "b"))
-    best = enumerate_partitions([block], PRIORS[0]).log_joint.max()
-    found = beam.a_star([block], PRIORS[0], width=1)
-    monkeypatch.setattr(beam, "_met", lambda *_: False)
-    plain = beam.a_star([block], PRIORS[0], width=1)
-    assert found.log_joint == pytest.approx(best) and found.status == plain.status == "optimal"
-    assert found.n_nodes < plain.n_nodes
 
 
 # ---- planted bugs --------------------------------------------------------------------------------------------
@@ -281,29 +188,15 @@ def test_planted_bugs_are_caught(monkeypatch, name, bug):
         test_a_beam_that_holds_all_partitions_finds_the_best("gaussian", 0, PRIORS[0])
 
 
-def test_a_ceiling_that_is_too_low_is_caught(monkeypatch):
-    monkeypatch.setattr(beam, "log_open_ceiling", lambda *_: -3.0)
-    with pytest.raises(AssertionError):
-        test_what_a_node_promises_is_never_too_little("gaussian", PRIORS[0])
-
-
 # ---- compiled ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_compiled_search_is_the_same_and_fast():
-    import time
-
+def test_compiled_search_is_the_same():
     blocks = [blobs(12, 0, D=5)]
     with interpreted():
         slow = beam.beam_search(blocks, PRIORS[0], width=10)
-        proof = beam.a_star(blocks, PRIORS[0], max_nodes=200)
     fast = beam.beam_search(blocks, PRIORS[0], width=10)
     np.testing.assert_array_equal(fast.labels, slow.labels)
     assert fast.log_joint == pytest.approx(slow.log_joint)
-    again = beam.a_star(blocks, PRIORS[0], max_nodes=200)
-    assert again[2:4] == proof[2:4] and again.log_joint == pytest.approx(proof.log_joint)
-    many = [blobs(2000, 0, D=5)]
-    start = time.perf_counter()
-    assert beam.beam_search(many, PRIORS[0], width=100).labels.max() >= 2
-    assert time.perf_counter() - start < 20
+    assert beam.beam_search([blobs(2000, 0, D=5)], PRIORS[0], width=100).labels.max() >= 2

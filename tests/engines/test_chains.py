@@ -24,7 +24,7 @@ def table(N=12):
 def test_a_chain_depends_on_its_seed_alone():
     with interpreted():
         runs = [
-            chains.run_chain(
+            chains.run_mixture_chain(
                 table(), DirichletProcess(1.0), np.zeros(12, int), chains.Schedule(3, 1), seed=seed
             )[0]
             for seed in (5, 5, 6)
@@ -36,7 +36,9 @@ def test_a_chain_depends_on_its_seed_alone():
 
 def test_a_trace_is_compact_and_says_what_the_chain_saw():
     with interpreted():
-        run = chains.run_chain(table(), DirichletProcess(1.0), np.zeros(12, int), FIXED, seed=1, index=2)
+        run = chains.run_mixture_chain(
+            table(), DirichletProcess(1.0), np.zeros(12, int), FIXED, seed=1, number=2
+        )
         trace, chain = run.trace, run.chain
         assert trace.log_joint[-1] == pytest.approx(chains.log_joint(chain))
     assert trace.labels.shape == (3, 12) and trace.labels.dtype == np.int8

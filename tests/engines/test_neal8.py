@@ -408,13 +408,13 @@ def test_heavy_tails_stay_with_their_group(seed):
     traces = {}
     for name, options in (("student", {"df": 2.0}), ("gaussian", {})):
         block = family_entry(name).block(X, ["a", "b"], np.ones(len(X)), **options)
-        traces[name] = chains.run_chain(
+        traces[name] = chains.run_mixture_chain(
             [block],
             DirichletProcess(1.0),
             np.zeros(len(X), int),
             schedule,
             seed=seed,
-            sampler=neal8.sampler(),
+            algorithm=neal8.algorithm(),
         ).trace
     agreement = [max(np.mean((z == k) == truth) for k in np.unique(z)) for z in traces["student"].labels]
     large = [(np.bincount(z) > 0.1 * len(X)).sum() for z in traces["student"].labels]
@@ -427,13 +427,13 @@ def test_a_chain_depends_on_its_seed_alone():
     schedule = chains.Schedule(n_draws=4, burn_in=2)
     with interpreted():
         runs = [
-            chains.run_chain(
+            chains.run_mixture_chain(
                 blocks,
                 PitmanYor(1.0, 0.2),
                 np.zeros(5, int),
                 schedule,
                 seed=seed,
-                sampler=neal8.sampler(2),
+                algorithm=neal8.algorithm(2),
             )
             for seed in (5, 5, 6)
         ]

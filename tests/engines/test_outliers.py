@@ -176,12 +176,11 @@ def partly_seen():
 
 
 def chain_draws(block, log_density, prior, n_draws=N_DRAWS, thin=2):
-    run = outliers.sampler(log_density)
-    chain = run.start([block], prior, np.zeros(len(log_density), int), 7)
+    chain = outliers.algorithm(log_density).start([block], prior, np.zeros(len(log_density), int), 7)
     schedule = Schedule(n_moves=1, learn_concentration=False, learn_likelihood=False)
     draws = []
     for t in range(n_draws * thin):
-        chain = run.step(chain, schedule)
+        chain = outliers.step(chain, schedule)
         if t % thin == 0:
             draws.append(canonical(sweep.labels(chain.seating), missing=-1))
     return np.array(draws), chain

@@ -1,14 +1,13 @@
 """The driver: why a run stops, and what it says when an engine breaks its law."""
 
 import math
-import time
 from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from partita.engines.run import EngineError, Run, best_run, iterate
+from partita.engines.run import Control, EngineError, Run, best_run, iterate
 
 SIZES = SimpleNamespace(n=np.array([3.0, 0.2, 1.0]))
 
@@ -88,7 +87,8 @@ def test_engines_without_a_bound_stop_by_their_change():
 
 
 def test_time_limit():
-    result = run(-5.0, -4.0, -3.0, deadline=time.perf_counter() - 1.0)
+    late = Control(time_limit=-1.0)
+    result = run(-5.0, -4.0, -3.0, control=late)
     assert (result.reason, len(result.objectives)) == ("time_limit", 1)
 
 
@@ -99,9 +99,9 @@ def test_callback_sees_progress_and_may_stop():
         seen.append(progress)
         return progress.iteration == 2
 
-    result = run(-5.0, -4.0, -3.0, callback=callback, restart=7)
+    result = run(-5.0, -4.0, -3.0, control=Control(callback=callback), number=7)
     assert result.reason == "callback"
-    assert [(p.restart, p.iteration, p.objective, p.n_clusters) for p in seen] == [
+    assert [(p.run, p.iteration, p.objective, p.n_clusters) for p in seen] == [
         (7, 1, -5.0, 2),
         (7, 2, -4.0, 2),
     ]
@@ -120,12 +120,12 @@ def interrupted_at(iteration):
 
 def test_interrupt_keeps_what_there_is_if_asked():
     options = {"max_iter": 9, "tol": 0.0, "weight": 1.0}
-    kept = iterate(interrupted_at(3), State(-math.inf), keep_partial=True, **options)
+    kept = iterate(interrupted_at(3), State(-math.inf), control=Control(keep_partial=True), **options)
     assert (kept.reason, kept.state.objective, kept.converged) == ("interrupted", 2.0, False)
     with pytest.raises(KeyboardInterrupt):
         iterate(interrupted_at(3), State(-math.inf), **options)
     with pytest.raises(KeyboardInterrupt):  # nothing there yet
-        iterate(interrupted_at(1), State(-math.inf), keep_partial=True, **options)
+        iterate(interrupted_at(1), State(-math.inf), control=Control(keep_partial=True), **options)
 
 
 def ended(objective, reason="converged"):

@@ -12,12 +12,13 @@ from sklearn.base import clone
 
 import partita
 from partita import Mixture
+from partita.engines.gibbs.chain import collapsed_gibbs
 from partita.engines.run import Progress
 from partita.estimator import DataWarning
 from partita.execution import memory
 from partita.posterior import align_draws, coclustering, coclustering_matrix, confidence, summarise_aligned
 
-short_chains = pytest.mark.filterwarnings("ignore:.*(Do not trust K|too short to be judged)")
+short_chains = pytest.mark.filterwarnings("ignore:.*(Do not trust K|too short to be judged|No draw was kept)")
 SHORT = {"n_chains": 2, "n_draws": 12, "burn_in": 4, "random_state": 0}
 PRIORS = ["mfm", "dirichlet_process", "pitman_yor", "finite", "stick_breaking"]
 
@@ -34,7 +35,7 @@ def test_the_callback_sees_each_iteration(two_groups):
     seen = []
     model = short(callback=seen.append, n_draws=10).fit(two_groups[0])
     assert len(seen) == 28 and all(isinstance(p, Progress) for p in seen)
-    assert [p.restart for p in seen] == [0] * 14 + [1] * 14
+    assert [p.run for p in seen] == [0] * 14 + [1] * 14
     draws = [p for p in seen if p.iteration > 4]
     assert np.array_equal([p.n_clusters for p in draws], model.trace_.n_clusters)
     assert np.array_equal([p.objective for p in draws], model.trace_.log_joint)
@@ -47,7 +48,7 @@ def test_the_callback_stops(two_groups, at, n_draws):
     """Before the first draw a chain leaves the state it is in; no other chain begins."""
     model = short(callback=lambda progress: progress.iteration == at).fit(two_groups[0])
     assert model.trace_.chain.tolist() == [0] * n_draws
-    assert not model.converged_ and "cut short (stopped)" in model.fit_report_["cut_short"].message
+    assert not model.converged_ and "by the callback" in model.fit_report_["cut_short"].message
     assert model.labels_.shape == (80,)
 
 
@@ -58,14 +59,14 @@ def test_time_limit(two_groups, n_jobs):
     began = time.perf_counter()
     model.fit(two_groups[0])
     assert time.perf_counter() - began < 30  # without the limit: two million iterations
-    assert not model.converged_ and "time_limit" in model.fit_report_["cut_short"].message
+    assert not model.converged_ and "time limit" in model.fit_report_["cut_short"].message
     assert set(model.trace_.chain) == {0, 1}
 
 
 @short_chains
 def test_a_stop_is_no_time_limit(two_groups):
     model = short(time_limit=1000.0, callback=lambda progress: progress.iteration == 6).fit(two_groups[0])
-    assert "(stopped)" in model.fit_report_["cut_short"].message
+    assert "by the callback" in model.fit_report_["cut_short"].message
 
 
 def _ctrl_c_inside(progress):
@@ -82,7 +83,7 @@ def ctrl_c_is_heard():
 
 
 def _ctrl_c_from_outside(progress):
-    if progress.iteration == 8 and progress.restart == 0:
+    if progress.iteration == 8 and progress.run == 0:
         _thread.interrupt_main()
     time.sleep(0.02)
 
@@ -112,7 +113,7 @@ def test_row_53_interrupt_keeps_the_draws(two_groups, interrupt, n_jobs):
     model.fit(two_groups[0])
     assert _no_chain_runs(seen)
     assert 1 <= len(model.trace_.labels) < 100 and not model.converged_
-    assert "interrupted" in model.fit_report_["cut_short"].message
+    assert "interrupt" in model.fit_report_["cut_short"].message
     assert model.predict(two_groups[0]).shape == (80,)
 
 
@@ -155,11 +156,11 @@ def test_row_40_each_chain_is_reported(two_groups, monkeypatch):
     """Two chains that never leave where they began: one from one cluster, one from forty."""
     from partita.fitting import chains
 
-    def stuck(chain, schedule):
-        return chain._replace(iteration=chain.iteration + 1)
+    def stuck(dtype):
+        return collapsed_gibbs(dtype)._replace(steps=[lambda chain, schedule: chain])
 
     starts = [np.zeros(80, int), np.arange(80) // 2]
-    monkeypatch.setattr(chains, "COLLAPSED", chains.COLLAPSED._replace(step=stuck))
+    monkeypatch.setattr(chains, "collapsed_gibbs", stuck)
     monkeypatch.setattr(
         chains,
         "_start",
@@ -173,9 +174,9 @@ def test_row_40_each_chain_is_reported(two_groups, monkeypatch):
 
 
 def test_row_38_too_few_draws_to_judge(two_groups):
-    with pytest.warns(DataWarning, match="chains of 3 draws are too short to be judged: raise n_draws"):
+    with pytest.warns(DataWarning, match="Chains of 3 draws are too short to be judged: raise n_draws"):
         model = short(n_draws=3).fit(two_groups[0])
-    assert not model.converged_ and not hasattr(model, "diagnostics_")
+    assert not model.converged_ and "too short to be judged" in model.diagnostics_.sentence
 
 
 def test_chains_that_agree_are_trusted(two_groups, quiet):
