@@ -16,7 +16,7 @@ def label_matrix(flips, n=9000, seed=1):
 def worst(one, other):
     """The largest difference of two fitted estimators, in what they are made of."""
     if hasattr(one, "_parameters"):
-        left, right = [*one._parameters.thetas], [*other._parameters.thetas]
+        left, right = [*one._fitted.parameters.thetas], [*other._fitted.parameters.thetas]
     else:
         left, right = [one._counts / one._counts.max()], [other._counts / one._counts.max()]
     pairs = [

@@ -37,7 +37,7 @@ def test_scikit_learn_check(estimator, check):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [Mixture(noise=True, n_chains=1, n_draws=10, burn_in=10)],
+    [Mixture(outliers=True, n_chains=1, n_draws=10, burn_in=10)],
     expected_failed_checks=lambda model: OF_NOISE,
 )
 def test_scikit_learn_check_of_noise(estimator, check):

@@ -216,7 +216,9 @@ def test_row_45_ten_thousand_clusters():
 
 def test_row_45_estimate_covers_the_real_peak(two_groups):
     """The largest matrices of each engine are in the estimate."""
+    from partita.engines.run import Control
     from partita.fitting.climb import bytes_needed
+    from partita.fitting.contract import Settings
     from partita.fitting.families import assemble, plan_families
     from partita.fitting.request import make_request
     from partita.table import read_table
@@ -224,8 +226,9 @@ def test_row_45_estimate_covers_the_real_peak(two_groups):
     table = read_table(two_groups[0])
     blocks = assemble(table, plan_families("auto", None))
     model = Mixture(inference="vb", max_clusters=50, random_state=0).fit(two_groups[0])
-    ask = make_request(model, table, blocks)
-    rows = model._statistics.S[0].shape[0]
+    settings = Settings.of(model)
+    ask = make_request(settings, table, blocks, control=Control(), executor=None, report=model.fit_report_)
+    rows = model._fitted.statistics.S[0].shape[0]
     statistics = 8 * 50 * rows
     assert bytes_needed(blocks, 80, ask, "vb") > 4 * statistics
     assert bytes_needed(blocks, 10**6, ask, "cvb") > 2 * 8 * 50 * 10**6

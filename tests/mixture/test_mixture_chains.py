@@ -381,9 +381,9 @@ def test_dp_gaussian(two_groups, covariance, same_partition):
 
 def test_dp_gaussian_follows_its_parameters(two_groups):
     model = DPGaussian(**SHORT).set_params(covariance="diagonal").fit(two_groups[0])
-    assert type(model._blocks[0].family).__name__ == "GaussianDiagonal"
+    assert type(model._fitted.blocks[0].family).__name__ == "GaussianDiagonal"
     assert (
-        type(clone(model).set_params(covariance="full").fit(two_groups[0])._blocks[0].family).__name__
+        type(clone(model).set_params(covariance="full").fit(two_groups[0])._fitted.blocks[0].family).__name__
         == "GaussianFull"
     )
 

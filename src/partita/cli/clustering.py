@@ -118,7 +118,7 @@ def cluster(
         ``"column=kind"``; the kinds of the other columns are inferred.
     n_clusters : int, optional
         The number of groups, where it is known.
-    inference : {"gibbs", "subclusters", "vb", "cvb", "em"}
+    inference : {"gibbs", "subclusters", "vb", "cvb", "em", "beam"}
     n_chains, n_draws, burn_in : int
         Of the chains.
     outliers : bool
@@ -135,12 +135,14 @@ def cluster(
     Outcome
     """
     from partita import Mixture
+    from partita.fitting.engines import ENGINES
 
     table = open_table(path, **reading)
     options: dict[str, Any] = {"n_clusters": n_clusters, "inference": inference, "time_limit": time_limit}
-    if inference in ("gibbs", "subclusters"):
-        options |= {"n_chains": n_chains, "n_draws": n_draws, "burn_in": burn_in, "noise": outliers}
-    total = burn_in + n_draws if inference in ("gibbs", "subclusters") else None
+    samples = inference in ENGINES and ENGINES[inference].samples
+    if samples:
+        options |= {"n_chains": n_chains, "n_draws": n_draws, "burn_in": burn_in, "outliers": outliers}
+    total = burn_in + n_draws if samples else None
     with Watch("chain" if total else "start", total, quiet) as watch:
         model = Mixture(
             kinds=kinds_of(kinds, table),

@@ -27,6 +27,7 @@ from partita.execution import (
     read_whole,
 )
 from partita.execution.columns import GridParts
+from partita.fitting.engines import ENGINES
 from partita.table import Schema, Table, read_table
 
 __all__ = ["label_silent", "read_parted"]
@@ -47,7 +48,7 @@ def read_parted(
     if choice.where == "memory":
         return read_whole(source), None
     options = reading_options(model.noise)
-    apart = model._passes_over_parts() and getattr(model, "inference", "em") != "subclusters"
+    apart = model._passes_over_parts() and ENGINES[getattr(model, "inference", "em")].reads_columns_apart
     table = read_blocks(
         source, "categorical", sample_weight=sample_weight, executor=executor, apart=apart, **options
     )

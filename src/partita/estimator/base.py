@@ -1,10 +1,10 @@
-"""The base of all estimators that read tables."""
+"""The base of all estimators that read tables: schema, storage, forgetting of earlier fits, scikit-learn's tags."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -12,27 +12,64 @@ from sklearn.utils.validation import check_is_fitted
 from partita._version import __version__
 from partita.estimator.report import FitReport, warn_user
 from partita.estimator.storage import save
-from partita.table import Table, read_table
+from partita.table import Schema, Table, read_table
 
-__all__ = ["TableEstimator"]
+# What `_state` stores under keys of its own.
+REMEMBERED = ("schema_", "n_features_in_", "feature_names_in_", "fit_report_")
+# What `set_output` and `set_fit_request` write; they are settings, not results of a fit.
+SKLEARN_SETTINGS = ("_sklearn_output_config", "_metadata_request")
 
 
 class TableEstimator(BaseEstimator):
-    """Reads tables with a remembered schema; knows how to save itself.
+    """Base of the estimators: reads tables with a remembered schema, saves and restores the fitted state.
 
-    A subclass stores its parameters in ``__init__`` and nothing else, and lists its fitted state in
-    ``_state()`` / ``_restore()``.
+    A subclass stores its parameters in ``__init__`` and nothing else. Its ``fit`` runs within ``_new_fit()`` and reads
+    the data with ``_read_training``. All attributes that ``fit`` sets end with an underscore or begin with one.
+
+    Three class attributes describe a subclass. ``_stored`` names the fitted attributes that a file holds as they are
+    (arrays, numbers, text, priors, traces; lists, tuples and dicts of these); those that a fit has not set are left
+    out. None, the default, stores all fitted attributes except those of ``_rebuilt``, which ``_restore`` of the
+    subclass makes again. ``_input_tags`` holds entries of scikit-learn's input tags, which are added to those of the
+    bases; a tag that depends on a parameter needs ``__sklearn_tags__``.
     """
+
+    _stored: ClassVar[tuple[str, ...] | None] = None
+    _rebuilt: ClassVar[tuple[str, ...]] = ()
+    _input_tags: ClassVar[dict[str, bool]] = {"allow_nan": True, "categorical": True, "string": True}
+
+    # ---- fit ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _new_fit(self) -> Iterator[None]:
+        """Remove the attributes of an earlier fit; if the new fit fails, restore them."""
+        with self._whole_or_not_at_all():
+            self._forget()
+            yield
 
     @contextmanager
     def _whole_or_not_at_all(self) -> Iterator[None]:
-        """A fit that fails leaves the estimator as it was: unfitted, or with its last good fit."""
+        """If the fit fails, leave the estimator as it was: unfitted, or with its last successful fit."""
         before = self.__dict__.copy()
         try:
             yield
         except BaseException:
             self.__dict__ = before
             raise
+
+    def _forget(self) -> None:
+        """Remove all fitted attributes, so that none of an earlier fit stays beside those of a new one."""
+        for name in self._fitted_attributes():
+            del self.__dict__[name]
+
+    def _fitted_attributes(self) -> list[str]:
+        """Names of the attributes that ``fit`` has set: parameters neither begin nor end with an underscore."""
+        return [
+            name
+            for name in vars(self)
+            if (name.startswith("_") or name.endswith("_")) and name not in SKLEARN_SETTINGS
+        ]
+
+    # ---- tables ------------------------------------------------------------------------------------------------
 
     def _read_training(self, X: Any, kinds: Any, sample_weight: Any, **options: Any) -> Table:
         """Read X, remember its schema, open the report."""
@@ -52,7 +89,7 @@ class TableEstimator(BaseEstimator):
             del self.feature_names_in_
 
     def _read_new(self, X: Any, handle_unknown: str = "missing") -> Table:
-        """Read X as the training table was read; warn of what could not be."""
+        """Read X as the training table was read; warn of levels that the training table did not have."""
         check_is_fitted(self)
         table = read_table(
             X, schema=self.schema_, handle_unknown=handle_unknown, estimator_name=type(self).__name__
@@ -60,14 +97,66 @@ class TableEstimator(BaseEstimator):
         FitReport(n for n in table.notes if n.code == "unknown_levels").warn()
         return table
 
+    # ---- scikit-learn ------------------------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        for cls in reversed(type(self).__mro__):
+            for name, value in vars(cls).get("_input_tags", {}).items():
+                setattr(tags.input_tags, name, value)
+        return tags
+
+    # ---- storage -----------------------------------------------------------------------------------------------
+
     def save(self, path: Any) -> None:
         """Write the fitted model to one file (npz with a JSON part; no pickle).
 
-        The file is replaced as a whole or not at all. Read it with :func:`partita.load`. Parameters that no file
-        can hold (callbacks, generators) come back as None.
+        The file is replaced as a whole or not at all. Read it with :func:`partita.load`. Parameters that cannot be
+        written to a file (callbacks, generators) are None after loading.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write. Its folder must exist.
         """
         check_is_fitted(self)
         save(self, path)
+
+    def _state(self) -> dict[str, Any]:
+        """The fitted state as plain data; a subclass adds what needs conversion."""
+        names = self._stored
+        if names is None:
+            names = tuple(
+                name for name in self._fitted_attributes() if name not in (*REMEMBERED, *self._rebuilt)
+            )
+        schema = getattr(self, "schema_", None)
+        return {
+            "schema": None if schema is None else schema.to_dict(),
+            "n_features_in": self.n_features_in_,
+            "report": self.fit_report_.to_list(),
+            "fitted": {name: getattr(self, name) for name in names if name in vars(self)},
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Make a new estimator the fitted one; the inverse of ``_state``.
+
+        A subclass checks what it reads: the file may have been altered, and arrays whose shapes do not belong together
+        must not reach compiled code.
+        """
+        if state["schema"] is None:  # the model was fitted to a matrix of similarities, not to a table
+            self.schema_, self.n_features_in_ = None, int(state["n_features_in"])
+        else:
+            self._remember(Schema.from_dict(state["schema"]))
+        self.fit_report_ = FitReport.from_list(state["report"])
+        for name, value in state["fitted"].items():
+            self._check_stored_name(name)
+            setattr(self, name, value)
+
+    def _check_stored_name(self, name: str) -> None:
+        is_fitted = name.startswith("_") or name.endswith("_")
+        is_listed = self._stored is None or name in self._stored
+        if not (is_fitted and is_listed) or name in REMEMBERED or hasattr(type(self), name):
+            raise ValueError(f"{name} is not a fitted attribute of {type(self).__name__}")
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_partita_version": __version__}
@@ -81,9 +170,3 @@ class TableEstimator(BaseEstimator):
                 UserWarning,
             )
         super().__setstate__(state)
-
-    def _state(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        raise NotImplementedError

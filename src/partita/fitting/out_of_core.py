@@ -1,12 +1,10 @@
-"""Mixtures over tables that are read in blocks: which way a table takes into an engine, and predictions block by
-block.
-"""
+"""Reading a training table into memory, in chunks or on a device; predictions chunk by chunk."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,69 +22,82 @@ from partita.execution import (
 )
 from partita.execution.device import is_on_device
 from partita.families import Block, Exponential, Poisson
-from partita.fitting.families import Plan, assemble, gaussian_for
-from partita.table import Column, Schema, Table
+from partita.fitting.contract import Settings
+from partita.fitting.device import read_device_training
+from partita.fitting.engines import ENGINES, names_of
+from partita.fitting.families import Plan, assemble, gaussian_for, table_of_schema
+from partita.table import Table, read_table
 
-BY_BLOCKS = ("em", "vb", "subclusters")  # engines that pass over parts
-BULKY = ("labels_", "confidence_", "trace_", "object_rows_", "noise_probability_", "_stream")
+ASSUMED_CLUSTERS = 30  # in the estimate of the time of a pass, if no number is given
+# attributes that predictions do not need
+BULKY = ("labels_", "confidence_", "trace_", "object_rows_", "outlier_probability_", "_stream")
+
+
+class Training(NamedTuple):
+    """The training table, in memory or in shards, the blocks over it, and the notes on reading it."""
+
+    table: Any
+    blocks: tuple[Block, ...]
+    report: FitReport
 
 
 def read_training(
-    model: Any, X: Any, plan: Plan, kinds: Any, sample_weight: Any
-) -> tuple[Any, tuple[Block, ...]]:
-    """The table, in memory or in parts, and the blocks over it."""
+    X: Any,
+    settings: Settings,
+    plan: Plan,
+    kinds: Any,
+    sample_weight: Any,
+    *,
+    executor: Any,
+    verbose: bool = False,
+    name: str = "Mixture",
+) -> Training:
+    """Read the table where the engine can use it; ``name`` is that of the estimator in messages."""
     if is_on_device(X):
-        from partita.fitting.device import read_device_training
-
-        return read_device_training(model, X, plan, kinds, sample_weight)
-    completes = model.inference not in ("cvb", "subclusters")
+        return Training(*read_device_training(X, settings, plan, kinds, sample_weight))
+    engine = ENGINES[settings.inference]
     source = find_blocks(X)
-    if source is not None:
-        executor = make_executor(model.n_jobs, getattr(model, "executor", None))
-        bound = model.n_clusters or model.max_clusters or 30
-        choice = choose(
-            source,
-            bound,
-            executor,
-            in_blocks=isinstance(X, BlockSource),
-            verbose=getattr(model, "verbose", False),
+    if source is None:
+        return _read_in_memory(X, settings, plan, kinds, sample_weight, name)
+    is_source = isinstance(X, BlockSource)
+    bound = settings.n_clusters or settings.max_clusters or ASSUMED_CLUSTERS
+    choice = choose(source, bound, executor, in_blocks=is_source, verbose=verbose)
+    if choice.where != "memory" and engine.reads_chunks:
+        table = read_blocks(source, kinds, sample_weight=sample_weight, executor=executor)
+        report = FitReport(table.notes)
+        report.add("execution", choice.sentence)
+        blocks = _parted_blocks(table, plan, settings.exposure, engine.completes_vectors)
+        return Training(table, blocks, report)
+    if choice.where != "memory" and not is_source:
+        raise ValueError(
+            f"inference={settings.inference!r} needs the whole table in memory: use inference="
+            f"{names_of('reads_chunks')}, which read it in chunks, or pass an array"
         )
-        if choice.where != "memory" and model.inference in BY_BLOCKS:
-            table = _read_parts(model, source, kinds, sample_weight, executor)
-            model.fit_report_.add("execution", choice.sentence)
-            return table, _parted_blocks(table, plan, model.exposure, completes)
-        if choice.where != "memory" and not isinstance(X, BlockSource):
-            raise ValueError(
-                f"inference={model.inference!r} walks from row to row and needs the whole table in memory: use "
-                "inference='vb', 'em' or 'subclusters', which read it in blocks, or pass an array"
-            )
-        X = read_whole(source)
-    table = model._read_training(X, kinds, sample_weight)
-    if source is not None:
-        model.fit_report_.add("execution", choice.sentence)
-    return table, assemble(table, plan, model.exposure, completes=completes)
+    training = _read_in_memory(read_whole(source), settings, plan, kinds, sample_weight, name)
+    training.report.add("execution", choice.sentence)
+    return training
 
 
-def _read_parts(
-    model: Any, source: BlockSource, kinds: Any, sample_weight: Any, executor: Any
-) -> PartedTable:
-    table = read_blocks(source, kinds, sample_weight=sample_weight, executor=executor)
-    model._remember(table.schema)
-    model.fit_report_ = FitReport(table.notes)
-    return table
+def _read_in_memory(
+    X: Any, settings: Settings, plan: Plan, kinds: Any, sample_weight: Any, name: str
+) -> Training:
+    table = read_table(X, kinds, sample_weight=sample_weight, estimator_name=name)
+    completes = ENGINES[settings.inference].completes_vectors
+    blocks = assemble(table, plan, settings.exposure, completes=completes)
+    return Training(table, blocks, FitReport(table.notes))
 
 
 def _parted_blocks(
     table: PartedTable, plan: Plan, exposure: str | None, completes: bool
 ) -> tuple[Block, ...]:
-    """Families from the schema alone, with what they learn from sums of columns; data in parts."""
+    """Families from the schema and from sums over the columns; data in shards."""
     if plan.families.get("real", ("", {}))[0] == "auto":
         columns = [c.name for c in table.schema.of_kind("real") if c.name != exposure]
         holes = any(table.n_missing[name] for name in columns)
         plan = plan._replace(
             families={**plan.families, "real": (gaussian_for(table.weights, columns, holes, completes), {})}
         )
-    blocks = assemble(one_row(table.schema, exposure), plan, exposure, completes=completes)
+    blocks = assemble(table_of_schema(table.schema, exposure), plan, exposure, completes=completes)
     parts = table.encode(_data_of_part, (plan, exposure, completes))
     families = [block.family for block in blocks]
     if any(isinstance(family, (Poisson, Exponential)) for family in families):
@@ -98,24 +109,13 @@ def _parted_blocks(
     )
 
 
-def one_row(schema: Schema, exposure: str | None) -> Table:
-    """A table of one row that has nothing in it but its schema."""
-    columns = [
-        Column(c.name, c.kind, np.array([1.0 if c.name == exposure else np.nan]) if c.kind in ("real", "count")
-               else np.array([-1], np.int8))
-        for c in schema.columns
-        if c.kind != "ignore"
-    ]  # fmt: skip
-    return Table(schema, columns, 1, np.ones(1))
-
-
 def _data_of_part(table: Table, common: Any) -> tuple[Any, ...]:
     plan, exposure, completes = common
     return tuple(block.data for block in assemble(table, plan, exposure, completes=completes))
 
 
 def _totals_of_part(data: Sequence[Any], families: Sequence[Any], weights: np.ndarray) -> list[Any]:
-    """Sums over the rows, for families whose prior is as wide as the column: what was counted, and in how much."""
+    """Sums over the rows for families whose prior depends on them: counts, and the exposure or number of cells."""
     totals: list[Any] = []
     for family, own in zip(families, data, strict=True):
         if isinstance(family, Poisson):
@@ -139,7 +139,7 @@ def _informed(family: Any, totals: Sequence[Any]) -> Any:
 
 
 def predict_blocks(model: Any, source: BlockSource, method: str) -> np.ndarray:
-    """``method`` of a fitted estimator on each part of a source, where the part is; results of all rows in order."""
+    """``method`` of a fitted estimator on each shard of a source, where the shard is; results in the order of rows."""
     light = copy.copy(model)
     for name in BULKY:
         light.__dict__.pop(name, None)

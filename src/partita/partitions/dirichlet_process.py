@@ -41,6 +41,11 @@ class DirichletProcess(NamedTuple):
 
     concentration: float = 1.0
 
+    @property
+    def fixed_labels(self) -> bool:
+        """False: labels are exchangeable."""
+        return False
+
 
 def specify(concentration: float = 1.0) -> DirichletProcess:
     """A checked Dirichlet process.

@@ -50,6 +50,11 @@ class FiniteDirichlet(NamedTuple):
     concentration: float = 1.0
     n_components: int = 10
 
+    @property
+    def fixed_labels(self) -> bool:
+        """False: labels are exchangeable."""
+        return False
+
 
 def specify(concentration: float = 1.0, n_components: int = 10) -> FiniteDirichlet:
     """A checked finite Dirichlet prior.

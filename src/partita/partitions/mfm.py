@@ -72,6 +72,11 @@ class MixtureOfFinite(NamedTuple):
     total: float = UNBOUND
     log_V: np.ndarray = np.zeros(0)
 
+    @property
+    def fixed_labels(self) -> bool:
+        """False: labels are exchangeable."""
+        return False
+
     def __repr__(self) -> str:
         """Short: the tables have hundreds of entries."""
         bound = "" if self.total == UNBOUND else f", bound to {self.total:.0f} objects"

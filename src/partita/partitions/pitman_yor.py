@@ -52,6 +52,11 @@ class PitmanYor(NamedTuple):
     concentration: float = 1.0
     discount: float = 0.25
 
+    @property
+    def fixed_labels(self) -> bool:
+        """False: labels are exchangeable."""
+        return False
+
 
 def specify(concentration: float = 1.0, discount: float = 0.25) -> PitmanYor:
     """A checked Pitman-Yor process.

@@ -49,6 +49,11 @@ class StickBreaking(NamedTuple):
     concentration: float = 1.0
     n_components: int = 20
 
+    @property
+    def fixed_labels(self) -> bool:
+        """True: early labels are larger a priori, and every label keeps its place."""
+        return True
+
 
 def specify(concentration: float = 1.0, n_components: int = 20) -> StickBreaking:
     """A checked truncated stick-breaking prior.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.fitting.engines import ENGINES
 from partita.report import pictures, sampled
 from partita.report.context import is_sampled
 from partita.report.markup import note, section, table
@@ -13,7 +14,6 @@ from partita.summaries.words import count, number, safe
 
 __all__ = ["course", "notes"]
 
-ENGINES = {"vb": "variational Bayes", "em": "expectation maximisation", "cvb": "collapsed variational Bayes"}
 MOST_NOTES = 50
 CRITERIA = {
     "lower_bound_": "lower bound of the log evidence",
@@ -39,20 +39,20 @@ def course(model: Any) -> str:
         return section("How the fit went", _without_trace(inner), _criteria(inner))
     values = np.asarray(trace, float)
     svg, drawn = pictures.line(values)
-    if getattr(inner, "inference", "") in sampled.SAMPLERS:
-        return section("How the fit went", _one_chain(inner, values, drawn), svg, _criteria(inner))
-    engine = ENGINES.get(getattr(inner, "inference", ""), "the engine")
+    engine = ENGINES.get(getattr(inner, "inference", ""))
+    if engine is not None and engine.samples:
+        return section("How the fit went", _one_chain(engine.title, values, drawn), svg, _criteria(inner))
     end = "converged" if getattr(inner, "converged_", True) else "<strong>did not converge</strong>"
-    text = f"The best start of {engine} {end} after {count(len(values), 'iteration')}"
+    text = f"The best start of {engine.title if engine else 'the engine'} {end} after {count(len(values), 'iteration')}"
     text += f"; its objective rose to {values[-1]:,.2f}." if len(values) else "."
     if drawn < len(values):
         text += f" {drawn} of {len(values)} iterations are drawn."
     return section("How the fit went", f"<p>{text}</p>", svg, _criteria(inner))
 
 
-def _one_chain(model: Any, values: np.ndarray, drawn: int) -> str:
+def _one_chain(title: str, values: np.ndarray, drawn: int) -> str:
     """Words for samplers that keep the log joint of a chain, and no trace."""
-    text = f"{sampled.SAMPLERS[model.inference]}: the log joint of a chain by iteration"
+    text = f"{title[0].upper()}{title[1:]}: the log joint of a chain by iteration"
     text += f", {values[-1]:,.2f} at the end." if len(values) else "."
     if drawn < len(values):
         text += f" {drawn} of {len(values)} iterations are drawn."

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.fitting.engines import ENGINES
 from partita.posterior import credible_set
 from partita.report import pictures
 from partita.report.markup import table
@@ -14,7 +15,6 @@ from partita.summaries.words import count, number, percent, safe
 __all__ = ["counts_in_words", "course", "verdict"]
 
 MOST_NAMED = 4
-SAMPLERS = {"gibbs": "Collapsed Gibbs sampling", "subclusters": "Sub-cluster split-merge sampling"}
 
 
 def counts_in_words(probabilities: dict[int, float], always: str | None = None) -> str:
@@ -48,9 +48,10 @@ def course(model: Any) -> list[str]:
     trace = model.trace_
     sizes = np.unique(trace.chain, return_counts=True)[1]
     draws = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes[0]}"
+    engine = ENGINES.get(getattr(model, "inference", ""))
+    title = "sampling" if engine is None else engine.title
     text = (
-        f"{SAMPLERS.get(getattr(model, 'inference', ''), 'Sampling')}: {count(len(sizes), 'chain')}, {draws} draws of "
-        "each"
+        f"{title[0].upper()}{title[1:]}: {count(len(sizes), 'chain')}, {draws} draws of each"
         + (f" after {count(int(model.burn_in), 'iteration')} of burn-in" if hasattr(model, "burn_in") else "")
         + (f", every {model.thin}th iteration" if getattr(model, "thin", 1) > 1 else "")
         + f". {verdict(model)}"

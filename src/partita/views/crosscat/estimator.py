@@ -249,7 +249,7 @@ class CrossCat(ViewsEstimator):
         control = self._control()
         with self._whole_or_not_at_all():
             plan = plan_families(VIEW_DEFAULT if self.family == "auto" else self.family, self.kinds)
-            table = self._read_training(X, kinds_asked(self, plan), None)
+            table = self._read_training(X, kinds_asked(plan, self.exposure), None)
             blocks = assemble(table, plan, self.exposure)
             _check_blocks(blocks)
             layout = self._lay_out(blocks)
