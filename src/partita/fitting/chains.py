@@ -128,7 +128,7 @@ def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, cou
 
 
 def _limit(ask: Request) -> int:
-    """Largest number of clusters of a chain; partitions with more clusters than a finite prior has no mass."""
+    """Largest number of clusters of a chain: partitions with more clusters have no mass under a finite prior."""
     limit = NO_LIMIT if ask.limit is None else ask.limit
     return min(limit, ask.prior.n_components) if isinstance(ask.prior, FiniteDirichlet) else limit
 
