@@ -109,7 +109,9 @@ def test_row_37_objective_falls(inference, two_groups, monkeypatch, one_warning)
 def test_row_37_is_an_error_in_debug(two_groups, monkeypatch):
     X, _ = two_groups
     make_request = model_module.make_request
-    monkeypatch.setattr(model_module, "make_request", lambda *a: make_request(*a)._replace(debug=True))
+    monkeypatch.setattr(
+        model_module, "make_request", lambda *a, **options: make_request(*a, **options)._replace(debug=True)
+    )
     _broken(em, monkeypatch, lambda s: s._replace(objective=s.objective - 1e3), at=2)
     with pytest.raises(EngineError, match=r"fell by .* at iteration 2"):
         Mixture(n_clusters=2, inference="em", init="random", random_state=0).fit(X)

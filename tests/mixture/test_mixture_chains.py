@@ -336,7 +336,7 @@ def test_every_prior(two_answers, prior, inference):
     X = np.where(np.random.default_rng(0).random((80, 12)) < 0.9, z[:, None], 1 - z[:, None])
     model = short("bernoulli", prior=prior, inference=inference, n_draws=20, burn_in=20)
     if inference == "subclusters" and prior == "stick_breaking":
-        with pytest.raises(ValueError, match="wants an exchangeable prior"):
+        with pytest.raises(ValueError, match="needs an exchangeable prior"):
             model.fit(X)
         return
     model.fit(X)

@@ -74,8 +74,8 @@ def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:
 def _check_asked(X: Any, settings: Settings, sample_weight: Any) -> None:
     if not ENGINES[settings.inference].on_device:
         raise ValueError(
-            f"inference={settings.inference!r} does not run on a device: use one of {names_of('on_device')}, or move "
-            "the table to the host"
+            f"inference={settings.inference!r} does not run on a device: use {names_of('on_device')}, or move the "
+            "table to the host"
         )
     if settings.outliers or settings.exposure is not None:
         raise ValueError("outliers= and exposure= are for tables on the host: move the table there")

@@ -91,6 +91,9 @@ def names_of(capability: str) -> str:
     Examples
     --------
     >>> names_of("on_device")
-    "'em', 'vb'"
+    "'em' or 'vb'"
+    >>> names_of("reads_chunks")
+    "'em', 'subclusters' or 'vb'"
     """
-    return ", ".join(repr(name) for name, engine in sorted(ENGINES.items()) if getattr(engine, capability))
+    names = [repr(name) for name, engine in sorted(ENGINES.items()) if getattr(engine, capability)]
+    return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

@@ -71,7 +71,7 @@ def read_training(
     if choice.where != "memory" and not is_source:
         raise ValueError(
             f"inference={settings.inference!r} needs the whole table in memory: use inference="
-            f"{names_of('reads_chunks')}, which read it in chunks, or pass an array"
+            f"{names_of('reads_chunks')}, which reads it in chunks, or pass an array"
         )
     training = _read_in_memory(read_whole(source), settings, plan, kinds, sample_weight, name)
     training.report.add("execution", choice.sentence)
