@@ -16,13 +16,14 @@ from partita.table import Schema, Table, read_table
 
 # What `_state` stores under keys of its own.
 REMEMBERED = ("schema_", "n_features_in_", "feature_names_in_", "fit_report_")
-# What `set_output`, `set_fit_request` and callbacks of meta-estimators write; these are not results of a fit.
+# What `set_output`, `set_fit_request` and the callbacks of scikit-learn write; they are not results of a fit.
 SKLEARN_SETTINGS = (
     "_sklearn_output_config",
     "_metadata_request",
-    "_skl_callbacks",
     "_parent_callback_ctx",
     "_callback_fit_ctx",
+    "_skl_callbacks",
+    "_skl_callbacks_to_teardown",
 )
 
 

@@ -211,7 +211,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         control = self._control()
         with self._whole_or_not_at_all():
             plan = plan_families(self.family, self.kinds)
-            table = self._read_training(X, kinds_asked(self, plan), None)
+            table = self._read_training(X, kinds_asked(plan, self.exposure), None)
             blocks = assemble(table, plan, self.exposure, completes=False)
             check_blocks(blocks)
             families = starting_families(blocks, plan, self.learn_hyper)

@@ -262,7 +262,7 @@ class CrossCat(ViewsEstimator):
         control = self._control()
         with self._new_fit():
             plan = self._plan_families()
-            table = self._read_training(X, kinds_asked(self, plan), None)
+            table = self._read_training(X, kinds_asked(plan, self.exposure), None)
             blocks = assemble(table, plan, self.exposure)
             check_families(blocks)
             self._keep_families(blocks)

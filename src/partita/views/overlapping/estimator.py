@@ -273,7 +273,7 @@ class OverlappingViews(ViewsEstimator):
         return self
 
     def _kinds_asked(self, plan: Any) -> Any:
-        return plan.kinds if self.exposure == LENGTH else kinds_asked(self, plan)
+        return plan.kinds if self.exposure == LENGTH else kinds_asked(plan, self.exposure)
 
     def _exposure_column(self) -> str | None:
         return None if self.exposure == LENGTH else self.exposure
