@@ -21,7 +21,11 @@ def arena(result: dict, name: str) -> str:
     return (
         f"{middle['n_rows']:,} rows, {middle['n_columns']} columns, {middle['n_clusters']} clusters; {spans}.\n\n"
         + table(head, [engine_row(one, title, peers, axes) for title, one in engines.items()])
-        + (f"\nPeers that are faster than every estimator of ours with the same agreement: {', '.join(faster)}.\n" if faster else "")
+        + (
+            f"\nPeers that are faster than every estimator of ours with the same agreement: {', '.join(faster)}.\n"
+            if faster
+            else ""
+        )
     )
 
 
