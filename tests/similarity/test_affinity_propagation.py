@@ -8,7 +8,6 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.cluster import affinity_propagation
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import AffinityPropagation, load
 from partita.estimator import DataWarning
@@ -246,12 +245,6 @@ def test_all_pairs_of_very_many_rows_are_refused():
     X = np.random.default_rng(0).normal(size=(200_000, 1))
     with pytest.raises(ValueError, match=r"all pairs of 200,000 rows need about .*n_neighbors=20"):
         AffinityPropagation(n_neighbors=None).fit(X)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([AffinityPropagation()])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 # ---- running ---------------------------------------------------------------------------------------------------

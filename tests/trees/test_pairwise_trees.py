@@ -51,12 +51,6 @@ def test_links_are_the_naive_ones(link, seed, global_random_seed):
     assert np.array_equal(condensed.linkage_, model.linkage_)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_spanning_tree_splits_are_single_linkage(seed, global_random_seed):
-    D, _ = random_pairs(global_random_seed + seed, 25)
-    same_merges(naive_trees.merges_of(spanning_linkage(D)), naive_trees.agglomerate(D, "single"))
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_a_split_by_medoids_is_at_rest(seed, global_random_seed):
     """Members are with the nearer medoid, and each medoid has the least sum of its side."""

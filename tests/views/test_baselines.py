@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partita import DecorrelatedKMeans, OrthogonalViews, load
 from partita.estimator import DataWarning
@@ -13,6 +12,7 @@ from partita.views.decorrelated import _solve
 
 @pytest.fixture(scope="module")
 def two_views():
+    # one example: whether these baselines see a view depends on where its clusters lie
     rng = np.random.default_rng(0)
     Z = np.column_stack([rng.integers(3, size=300), rng.integers(2, size=300)])
     X = np.hstack([rng.normal(size=(3, 4))[Z[:, 0]] * 5, rng.normal(size=(2, 3))[Z[:, 1]] * 4])
@@ -114,9 +114,3 @@ def test_stopped_and_resumed(cls, two_views, tmp_path):
 def test_starts_in_threads(two_views):
     one, two = (DecorrelatedKMeans([3, 2], random_state=0, n_jobs=n).fit(two_views[0]) for n in (None, 2))
     assert np.array_equal(one.view_labels_, two.view_labels_)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([DecorrelatedKMeans(n_init=1), OrthogonalViews(n_init=1)])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

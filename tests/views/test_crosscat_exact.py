@@ -160,11 +160,16 @@ def test_empty_views_come_from_the_chinese_restaurant(global_random_seed):
     assert chi_square(np.array([counts.get(z, 0) for z in states]), np.exp(prior)) > FALSE_ALARM
 
 
-def test_search_finds_the_most_probable_state(global_random_seed):
-    layout, rng = lay_out(table_blocks()), np.random.default_rng(global_random_seed)
+def test_the_best_of_several_searches_is_the_most_probable_state(global_random_seed):
+    """One search ends in a local maximum of its start; ten find the best of all."""
+    layout, found = lay_out(table_blocks()), []
     states, p = exact_posterior(layout)
     alone, prior = [np.zeros(N, int)] * 3, DirichletProcess(ROWS)
-    table = columns.start(layout, [[0], [1], [2]], alone, [prior] * 3, rng, PLAN, view_concentration=VIEWS)
-    best, values = search.search_table(table, PLAN, rng, 100)
-    assert state_of(best) == states[int(np.argmax(p))]
-    assert (np.diff(values) >= -1e-9).all()
+    for rng in np.random.default_rng(global_random_seed).spawn(10):
+        table = columns.start(
+            layout, [[0], [1], [2]], alone, [prior] * 3, rng, PLAN, view_concentration=VIEWS
+        )
+        best, values = search.search_table(table, PLAN, rng, 100)
+        assert (np.diff(values) >= -1e-9).all()
+        found.append((values[-1], state_of(best)))
+    assert max(found)[1] == states[int(np.argmax(p))]
