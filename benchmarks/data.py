@@ -1,4 +1,4 @@
-"""Tables for the benchmarks, from a folder that the user names: the project ships none of them."""
+"""Tables for the benchmarks, from a folder that the user names. The project contains none of them."""
 
 from __future__ import annotations
 

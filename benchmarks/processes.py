@@ -1,4 +1,4 @@
-"""One measurement, one process, one thread.
+"""Run each measurement in a process of its own, with one thread.
 
 This module imports nothing but the standard library: the parent stays small, and what a child reports as its peak
 memory is its own.

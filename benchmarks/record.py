@@ -1,4 +1,4 @@
-"""What a result file says besides the figures: command, machine, versions, commit."""
+"""What result files record besides the figures: command, machine, versions, commit."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The ratios and qualities of the last small run beside the committed ones: ``python -m benchmarks.regression``.
+"""Compare the last small run with the committed ratios and qualities: ``python -m benchmarks.regression``.
 
 Reads ``benchmarks/out`` (what ``python -m benchmarks`` has written) and ``benchmarks/baseline.json``, and writes
-``benchmarks/out/regression.md``. Only figures that survive another machine are compared: ratios to a peer or a
-yardstick of the same run, agreement with what was planted. ``--keep`` makes the last run the baseline.
+``benchmarks/out/regression.md``. Only figures that do not depend on the machine are compared: ratios to
+another program or to a yardstick of the same run, and agreement with planted groups. ``--keep`` makes the last run the baseline.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from benchmarks.processes import ROOT
 
 OUT, BASELINE = ROOT / "benchmarks" / "out", ROOT / "benchmarks" / "baseline.json"
-SLACK = 2.0  # a ratio that is worse by more than this factor is marked, and a quality that is lower by DROP
-DROP = 0.05
+SLACK = 2.0  # a ratio that is worse by more than this factor is marked
+DROP = 0.05  # a quality that is lower by more than this is marked
 
 
 class Figure(NamedTuple):

@@ -1,11 +1,11 @@
-"""EM on an NVIDIA GPU: time of an iteration, the floor beside it, the same parameters as the host.
+"""EM on an NVIDIA GPU: time per iteration, a lower bound of it, and agreement of the parameters with the host.
 
 Label matrices of M = 20 members with 10 labels each, K = 16 clusters, already on the device as bytes. An iteration is
-a whole step of EM: the pass over the rows on the device, counts to the host, new parameters there. Beside the fused
-kernels run the portable way (array API), and two yardsticks in plain torch: one-hot products and gathers, in chunks.
-The floor is the larger of two times: the bytes of the labels over the bandwidth that a copy reaches here, and the
-operations of the one-hot products over the rate that a product of half floats reaches here. Where there is no GPU, only
-the host is timed.
+a whole step of EM: the pass over the rows on the device, the transfer of counts to the host, and new parameters there.
+The fused kernels are compared with the portable version (array API) and with two implementations in plain torch:
+one-hot products and gathers, in chunks. The lower bound is the larger of two times: the bytes of the labels divided by
+the bandwidth that a copy reaches here, and the operations of the one-hot products divided by the rate that a product
+of half floats reaches here. Without a GPU, only the host is timed.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Figures and tables of the papers, made again."""
+"""Figures and tables of the papers, repeated."""

@@ -1,15 +1,18 @@
 """Murphy's Table 25.1 (Heller and Ghahramani 2005, Table 1): dendrogram purity of linkages and of Bayesian trees.
 
-Five sets, ten draws each; the printed figures stand beside ours, and are no targets: two sets are stand-ins, one is
-generated, and of the others the rows are not theirs. Synthetic: 200 points in the plane, 50 of each of four Gaussian
-clusters with standard deviations 1 and 0.3 along axes of any direction and means of standard deviation 1.5, new for
-every draw (theirs are not published; these two numbers give the three linkages about their printed purity). Newsgroups:
-800 documents, 200 of each of four groups of newsgroups, 100 words (theirs: four newsgroups, 500 words). Spambase: 100
-rows, columns above their median are ones. Digits: 200 of scikit-learn's digits, 20 of each, 64 pixels, above half of
-the range (theirs: CEDAR Buffalo). Glass: 171 (four fifths) of the 214 rows, standardised (theirs: all 214).
+Five sets, ten draws each, beside the printed figures. The printed figures are not targets, because no set has the rows
+of the paper: two sets are substitutes, one is generated, and the other two have other rows.
 
-Linkages take Euclidean distances. Bayesian trees learn their hyper-parameters and the concentration; "fixed" is the
-same tree with the default ones. Real columns have full covariance, as by default, and "diagonal" is without.
+- Synthetic: 200 points in the plane, 50 of each of four Gaussian clusters with standard deviations 1 and 0.3 along
+  axes of random direction and means of standard deviation 1.5, new for every draw. The paper's points are not
+  published; with these two numbers the three linkages have about their printed purity.
+- Newsgroups: 800 documents, 200 of each of four groups of newsgroups, 100 words (paper: four newsgroups, 500 words).
+- Spambase: 100 rows; values above the median of their column are ones.
+- Digits: 200 of scikit-learn's digits, 20 of each, 64 pixels, above half of the range (paper: CEDAR Buffalo).
+- Glass: 171 (four fifths) of the 214 rows, standardized (paper: all 214).
+
+Linkages use Euclidean distances. Bayesian trees learn their hyper-parameters and the concentration; "fixed" is the
+same tree with the default ones. Real columns have full covariance, as by default; "diagonal" is without covariances.
 """
 
 from __future__ import annotations

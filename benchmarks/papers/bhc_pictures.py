@@ -1,7 +1,7 @@
-"""Murphy's figures 25.13, 25.15, 25.16 and 25.17, and a Bayesian tree with its odds.
+"""Murphy's figures 25.13, 25.15, 25.16 and 25.17, and a Bayesian tree with the odds of its merges.
 
-Yeast: 310 genes at seven times, correlation as the similarity, as in hclustYeastDemo. Newsgroups: 800 documents of the
-hundred-word table (four groups of newsgroups, 200 documents each), a stand-in for the 500 words of the paper.
+Yeast: 310 genes at seven times, with correlation as the similarity, as in hclustYeastDemo. Newsgroups: 800 documents
+of the hundred-word table (four groups of newsgroups, 200 documents each), which replaces the 500 words of the paper.
 """
 
 from __future__ import annotations

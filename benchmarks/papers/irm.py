@@ -1,13 +1,13 @@
 """Animals in blocks: Murphy's figure 25.18, and P(K) of animals and features beside the published 12 and 33.
 
-50 animals x 85 features, yes or no (Osherson; Kemp and others 2006, whose best solution has 12 clusters of animals and
-33 of features; the printed figure shows a part of it). Here both numbers have a posterior. Then cells are hidden at
-random, and their predictions are scored: accuracy and log score of the blocks, beside a guess by the share of yes in
-the cell's column (one pseudo-count each).
+50 animals x 85 features, yes or no (Osherson; Kemp et al. 2006, whose best solution has 12 clusters of animals and 33
+of features; the printed figure shows a part of it). Here both numbers have a posterior. Then random cells are hidden
+and predicted: accuracy and log score of the blocks, beside a prediction by the share of yes in the column of the cell
+(with one pseudo-count each).
 
 The nations (14 x 111 attributes; the relations between nations are not among our data) are read as a table too.
 
-The picture goes to docs/images (with --full) or benchmarks/out; without matplotlib only figures are written.
+The picture is written to docs/images (with --full) or benchmarks/out; without matplotlib only the numbers are written.
 """
 
 from __future__ import annotations

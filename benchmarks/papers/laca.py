@@ -1,14 +1,15 @@
 """Xie et al. (2013), tables 2 and 3 and figures 2 and 3: LACA beside evidence accumulation and the graph methods.
 
 Ensembles as in the paper: 200 k-means clusterings of random subsets of the columns (3 to all of them), k from 2 to
-n / 15, 30 ensembles of each set; pendigits is 100 objects of each class. Columns are raw, not standardised: the paper
-does not say, and raw ones come nearer to its figures on iris. EAC-AL is average link on the co-associations, cut at the
-longest lifetime. Tables 2 and 3: numbers of clusters of LACA and EAC-AL, pairwise F and NMI (by the geometric mean)
-with the classes. Figures 2 and 3: F and NMI when told k, five values from the number of classes to three times that
-(the paper takes every k), for k-LACA, average link, CSPA, HGPA and MCLA with the 5% of imbalance of Strehl and Ghosh.
+n / 15, 30 ensembles per set; of pendigits, 100 objects of each class. Columns are raw, not standardized: the paper does
+not say which, and raw columns come nearer to its figures on iris. EAC-AL is average linkage on the co-associations,
+cut at the longest lifetime.
 
-The figures have no printed numbers, only curves: the paper says that k-LACA is better or at least competitive on
-almost all sets, pima's NMI excepted.
+Tables 2 and 3: numbers of clusters of LACA and EAC-AL, pairwise F and NMI (by the geometric mean) with the classes.
+Figures 2 and 3: F and NMI with k given, five values from the number of classes to three times that number (the paper
+takes every k), for k-LACA, average linkage, and CSPA, HGPA and MCLA with the imbalance of 5% of Strehl and Ghosh. The
+printed figures are curves without numbers; the paper says that k-LACA is better or at least competitive on almost all
+sets, except for NMI on pima.
 """
 
 from __future__ import annotations

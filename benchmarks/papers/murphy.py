@@ -1,14 +1,15 @@
-"""Murphy's figures 25.7 and 25.8: draws and P(K) of a Dirichlet-process mixture, and how it climbs.
+"""Murphy's figures 25.7 and 25.8: draws and P(K) of a Dirichlet-process mixture, and how fast it converges.
 
-His points are not published, so these come from a mixture of the same kind: four Gaussians in the plane. Figure 25.7:
-100 points, one chain that starts from one cluster, its draws after 50, 100 and 200 iterations, and P(K) of draws 51 to
-200. Figure 25.8: 300 points, collapsed Gibbs sweeps alone (no moves, hyper-parameters fixed) for a Dirichlet process
-and for a finite mixture with the true K = 4, from the same random labels; beside them the Dirichlet process with the
-split-merge moves that partita's chains have. The log probability is that of the points given the labels, parameters
-integrated out: it means the same under both priors. A start has arrived once it is within five nats of the planted
-labels.
+The points of the book are not published, so these are drawn from a mixture of the same kind: four Gaussians in the
+plane. Figure 25.7: 100 points, one chain that starts from one cluster, its draws after 50, 100 and 200 iterations, and
+P(K) of draws 51 to 200. Figure 25.8: 300 points, collapsed Gibbs sweeps only (no split-merge moves, fixed
+hyper-parameters) for a Dirichlet process and for a finite mixture with the true K = 4, from the same random labels, and
+the Dirichlet process with the split-merge moves of partita's chains. The log probability is that of the points given
+the labels, with parameters integrated out, so it can be compared between the two priors. A start has arrived when its
+log probability is within five nats of that of the planted labels.
 
-The pictures go to docs/images (with --full) or benchmarks/out; without matplotlib only figures are written.
+The pictures are written to docs/images (with --full) or benchmarks/out; without matplotlib only the numbers are
+written.
 """
 
 from __future__ import annotations

@@ -1,22 +1,23 @@
-"""Tables 2 to 7 of the NBCE paper (Wang, Domeniconi and Laskey 2010): what comes out beside the printed figures.
+"""Tables 2 to 7 of the NBCE paper (Wang, Domeniconi and Laskey 2010) beside ours.
 
-Its perplexities are below 1, or above the number of labels, so neither they nor their order are laws: here are ours,
-with a stated p(Y). Mixtures (NBCE, MM): the sum over clusters at the posterior means of the label probabilities, the
-label counts of MM smoothed by half a count; BCE: memberships folded in, label by label. ``exp(-log p(Y) / labels)``; a
-label that a member has only among the rows held out is missing for every method.
+Some printed perplexities are below 1 or above the number of labels, which is impossible, so neither they nor their
+order can serve as targets. Ours have a stated p(Y). For mixtures (NBCE, MM) it is the sum over clusters at the
+posterior means of the label probabilities, with the label counts of MM smoothed by half a count; for BCE the labels of
+a row are predicted one by one from the memberships given the labels before. Perplexity is ``exp(-log p(Y) / labels)``.
+A label that a member has only among the held-out rows is missing for every method.
 
-Ensembles as in the paper: ten k-means clusterings, k being 50 to 200% of the classes in turn; a quarter of the rows is
-held out. Synthetic: two clusters with outliers, ten copies of the labels with 5 to 20% noise. NBCE by Gibbs has the
-stick-breaking prior truncated at 100; MM and BCE are told the number of classes. Differences are paired: one
-method's perplexity minus another's on the same rows, mean over the data sets and its standard error over them.
+Ensembles as in the paper: ten k-means clusterings, k being 50 to 200% of the number of classes in turn; a quarter of
+the rows is held out. Synthetic: two clusters with outliers, ten copies of the labels with 5 to 20% noise. NBCE by Gibbs
+has the stick-breaking prior truncated at 100; MM and BCE are given the number of classes. Differences are paired: the
+perplexity of one method minus that of another on the same rows, with mean and standard error over the data sets.
 
-Table 2 is the F1 of set matching with the classes, on the rows that were not held out, for the members (best and mean),
-CSPA, HGPA and MCLA, which are told the number of classes and cut with 5% of imbalance, and NBCE, which is told nothing;
-`Consensus`, told nothing, and NBCE with a finite prior told the number of classes are beside them. Against the best of
-the three graph methods on each set: paired t-tests over the sets.
+Table 2 is the F1 of set matching with the classes, on the rows that were not held out. CSPA, HGPA and MCLA are given
+the number of classes and cut with an imbalance of 5%; NBCE finds the number of clusters. `Consensus` without
+`n_clusters` and NBCE with a finite prior of as many clusters as classes are added, and compared with the best of the
+three graph methods on each set by paired t-tests over the sets.
 
-Of the sets, segmentation_210 is the training file of ImageSegmentation, letter_aj700 our draw of 700 letters, and rows
-are cut to 600, drawn anew for each seed.
+segmentation_210 is the training file of ImageSegmentation, letter_aj700 is our sample of 700 letters, and sets of more
+than 600 rows are cut to 600, drawn anew for each seed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Table 1 of NBMC-OFV: planted views, their number and labels, beside an oracle, the paper's rows and its baselines.
+"""Table 1 of NBMC-OFV: planted views, their number and labels, beside an oracle, the printed rows and the baselines.
 
-The paper does not print its separation; here the cluster means have standard deviation 2 and 1.2.
-Average NMI (geometric mean, as in the paper) over the best one-to-one matching of found and planted views, an
-unmatched view counting 0. Data 3 has views of one or two columns that nobody can find, so the bar is set on views
-whose oracle NMI is at least 0.5. Seeds 1000 and up were not used in development; slow peers have the first three of
-them. With ``lace`` installed, CrossCat of that package runs at its defaults, scored by one of its 8 states; the paper's
-own rows are levels, not targets.
+The paper does not state its separation; here the cluster means have standard deviation 2 and 1.2.
+
+The score is the average NMI (geometric mean, as in the paper) over the best one-to-one matching of found and planted
+views; an unmatched view counts 0. Data 3 has views of one or two columns that cannot be found by any method, so the
+target is set on views whose oracle NMI is at least 0.5. Seeds 1000 and up were not used in development; slow methods
+run on the first three of them. If ``lace`` is installed, its CrossCat runs at its defaults and is scored by one of its
+8 states. The printed rows show the level to expect; they are not targets.
 """
 
 from __future__ import annotations

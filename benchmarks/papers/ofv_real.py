@@ -1,9 +1,9 @@
 """Table 2 of NBMC-OFV: faces by person, pose, expression and glasses; web pages by university and type.
 
-NMI (geometric mean) of the view that fits each known labeling best, one to one, for every method. Methods that have
-to be told numbers of clusters and views are told the true ones; ours is told nothing, but has at most twelve views and
-five minutes (a picture of many smooth pixels has no end of views). The small size has fewer pixels and words. The
-machine sounds of the paper (280 recordings) are not to be had.
+The score is the NMI (geometric mean) between each known labeling and the view that is matched to it, one to one.
+Methods that need the numbers of clusters and views are given the true ones. `OverlappingViews` is given neither, but
+has at most twelve views and five minutes (a picture of many smooth pixels supports ever more views). The small size
+has fewer pixels and words. The machine sounds of the paper (280 recordings) are not available.
 """
 
 from __future__ import annotations

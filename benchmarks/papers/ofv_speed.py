@@ -1,7 +1,7 @@
-"""How the time of OverlappingViews grows with the rows: ten disjoint planted views, CPU seconds, memory, NMI.
+"""How the time of OverlappingViews grows with the number of rows: ten disjoint planted views, CPU seconds, memory, NMI.
 
-lace at its defaults took 45 s at N = 10,000, D = 100, and reached an average NMI of 0.2 (measured once, elsewhere);
-the benchmark `crosscat` measures it where it is installed.
+lace at its defaults took 45 s at N = 10,000, D = 100, and reached an average NMI of 0.2 (measured once, on another
+machine); the benchmark `crosscat` measures it if it is installed.
 """
 
 from __future__ import annotations

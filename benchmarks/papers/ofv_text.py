@@ -1,9 +1,9 @@
 """Table 3 of NBMC-OFV: perplexity of held-out documents, and the top words of the views.
 
-The paper's sets are not to be had (129,000 NSF abstracts, 10,000 articles of the New York Times); here are web pages,
-news postings (a hundred words, present or not) and a sample of 97 NSF abstracts. A tenth of the documents is held out.
-The word sequence given its length is scored, so a multinomial coefficient does not enter. "disjoint" allows a word one
-view, which is the paper's CRP-CRP.
+The sets of the paper are not available (129,000 NSF abstracts, 10,000 articles of the New York Times); here are web
+pages, news postings (a hundred words, present or not) and a sample of 97 NSF abstracts. A tenth of the documents is
+held out. The word sequence given its length is scored, so there is no multinomial coefficient. "disjoint" allows one
+view per word, which is the CRP-CRP of the paper.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
 Table 1: twelve objects in four clusterings, the posteriors of EM after six iterations and at convergence beside the
 printed ones, from many single starts (the paper's start is not known).
 
-Errors in percent, clusters matched to classes by the Hungarian method, means over independent runs. Members are
-k-means clusterings of the raw columns from one random start each; EM and QMI take the best of three starts by their
-objective; the graph methods keep the 5% of imbalance of the paper's programs. Half-rings and spirals are generated to
-the paper's description (their points are not published), so their rows are levels. Two of its five sets, "Galaxy" and
-"Biochemistry" (tables 3, 4 and 8, figure 3), are not to be had: pendigits (10,992 objects, ten classes) stands in for
-them, and what its columns say cannot be compared with print.
+Errors are in percent, with clusters matched to classes by the Hungarian method, as means over independent runs.
+Members are k-means clusterings of the raw columns from one random start each; EM and QMI take the best of three starts
+by their objective; the graph methods have the imbalance of 5% of the paper's programs. Half-rings and spirals are
+generated from the paper's description (their points are not published), so the printed figures show the level to
+expect. Two of the five sets, "Galaxy" and "Biochemistry" (tables 3, 4 and 8, figure 3), are not available: pendigits
+(10,992 objects, ten classes) replaces them, and its figures cannot be compared with the printed ones.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Are the answers right?"""
+"""Quality of the results: agreement with known groups, stability, calibration."""

@@ -1,10 +1,11 @@
-"""Consensus on labelled sets: every method, five kinds of ensembles, and what its probabilities are worth.
+"""Consensus on labeled sets: every method, five kinds of ensembles, and how well its probabilities are calibrated.
 
-Sets and ensembles are those of `labelled_ensembles`; figures are means over sets of means over kinds and seeds, and
-differences between methods are paired over sets. Sets that took part in no choice are reported apart. Brier scores are
-those of "these two objects have one class" over all pairs of objects. Planted ensembles (equal groups, 20 members,
-10% of the labels redrawn) ask whether such probabilities are calibrated where members do err independently, ensembles
-of pure noise whether a method can say that there is no consensus.
+Sets and ensembles are those of `labeled_ensembles`. Figures are means over sets of means over kinds and seeds, and
+differences between methods are paired over sets. Held-out sets, which were not used to choose any default, are also
+reported on their own. Brier scores are those of the statement "these two objects belong to the same class" over all
+pairs of objects. Planted ensembles (equal groups, 20 members, 10% of the labels redrawn) show whether such
+probabilities are calibrated if members err independently; ensembles of pure noise show whether a method can find that
+there is no consensus.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PARTS = ("all", "tuned_on", "held_out")
 
 def run(*, full: bool, repeats: int) -> dict:
     from benchmarks.quality.consensus_methods import FREE, TOLD, present
-    from benchmarks.quality.labelled_ensembles import HELD_OUT, KINDS, TUNED_ON, default_folder
+    from benchmarks.quality.labeled_ensembles import HELD_OUT, KINDS, TUNED_ON, default_folder
 
     there, missing = present()
     for name in missing:
@@ -106,7 +107,7 @@ def compare(name: str, methods: list[str], kinds: list[str], n_seeds: int, folde
     import warnings
 
     from benchmarks.quality.consensus_methods import METHODS, ONE_SEED
-    from benchmarks.quality.labelled_ensembles import ensemble, labelled_set
+    from benchmarks.quality.labeled_ensembles import ensemble, labelled_set
 
     warnings.simplefilter("ignore")
     try:

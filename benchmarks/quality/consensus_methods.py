@@ -1,7 +1,8 @@
 """The methods that the consensus benchmark compares, by name. A method whose extra is not installed is skipped.
 
-Each takes a label matrix (objects x members, -1 missing), the number of classes (which only those told use) and a
-seed, and gives labels and, where it has them, probabilities that two objects belong together.
+Each takes a label matrix (objects x members, -1 missing), the number of classes (used only by the methods that need K)
+and a seed, and returns labels and, if it has them, probabilities that two objects belong together. The names are keys
+of the result files; "told K" in them means that K is given.
 """
 
 from __future__ import annotations

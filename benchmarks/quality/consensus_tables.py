@@ -1,4 +1,4 @@
-"""What the runs of the consensus benchmark come to: means, ranks, paired differences, bars."""
+"""Summaries of the runs of the consensus benchmark: means, ranks, paired differences, targets."""
 
 from __future__ import annotations
 

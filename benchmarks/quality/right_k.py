@@ -1,9 +1,9 @@
-"""How many clusters: planted mixtures, the default `Mixture`, and scikit-learn's Bayesian mixture beside it.
+"""The number of clusters in planted mixtures: the default `Mixture`, and scikit-learn's Bayesian mixture.
 
-Gaussian clusters have covariances 0.7 A A'/D + 0.3 I, weights Dirichlet(5) and means N(0, s^2 I); categorical ones
-cell probabilities Dirichlet(0.5). Every seed has data of its own. The oracle labels each row by the true parameters:
-no method can be expected to agree better with the planted labels. CPU seconds are those of one thread, after a small
-fit that loads the compiled code.
+Gaussian clusters have covariances 0.7 A A'/D + 0.3 I, weights Dirichlet(5) and means N(0, s^2 I); categorical clusters
+have cell probabilities Dirichlet(0.5). Every seed has data of its own. The oracle labels each row by the true
+parameters: no method can be expected to agree better with the planted labels. CPU seconds are those of one thread,
+after a small fit that loads the compiled code.
 """
 
 from __future__ import annotations

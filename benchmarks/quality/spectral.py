@@ -1,8 +1,8 @@
-"""Moons and spirals: spectral clustering as it comes, beside scikit-learn's.
+"""Moons and spirals: spectral clustering of partita and of scikit-learn.
 
-Everybody gets the raw table. partita once without any parameter (it finds the number of clusters too) and once with the
-number of clusters; scikit-learn with the number of clusters, by its default (a Gaussian kernel) and on a neighbour
-graph. Adjusted Rand index to the two shapes; 1 is the right answer. Generated sets: five draws.
+All programs get the raw table. partita runs with its defaults (it then finds the number of clusters too) and with the
+number of clusters given; scikit-learn runs with the number of clusters given, by its default (a Gaussian kernel) and on
+a graph of neighbors. The score is the adjusted Rand index to the two shapes. Generated sets: five draws.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Does another seed give another answer? Twenty seeds on iris and on digits, beside scikit-learn's Bayesian mixture.
+"""How much the result depends on the seed: twenty seeds on iris and digits, beside scikit-learn's Bayesian mixture.
 
-Besides the default, on iris a setting whose hyper-parameters stay as they are. Spread of K, mean adjusted Rand index
-between the labels of two seeds, and mean adjusted Rand index to the classes (which no program sees). Both programs get
-the raw table; CPU seconds are those of one thread.
+On iris, a setting with fixed hyper-parameters is run besides the default. Reported are the range of K, the mean
+adjusted Rand index between the labels of two seeds, and the mean adjusted Rand index to the classes (which no program
+sees). Both programs get the raw table; CPU seconds are those of one thread.
 """
 
 from __future__ import annotations

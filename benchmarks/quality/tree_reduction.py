@@ -1,9 +1,9 @@
-"""What a sample of the distinct rows costs LACA and evidence accumulation: reduced runs against the exact ones.
+"""LACA and evidence accumulation on a sample of the distinct rows, compared with exact runs.
 
-Members are k-means runs with one random start on standardised features, k from half to twice the number of classes
-(kind "kmeans"), or on random features with k from 2 to 60 ("subspaces"). The exact run has a leaf for every distinct
-row. ARI is the adjusted Rand index; "to classes" is printed for both, so that a loss can be told from a difference.
-Evidence accumulation is average link told the number of classes; LACA finds its own.
+Members are k-means runs with one random start on standardized features, k from half to twice the number of classes
+(kind "kmeans"), or on random features with k from 2 to 60 ("subspaces"). The exact run has one leaf per distinct row.
+ARI is the adjusted Rand index; "to classes" is printed for both runs, because a different result is not always a worse
+one. Evidence accumulation is average linkage with the number of classes given; LACA finds its own number.
 """
 
 from __future__ import annotations

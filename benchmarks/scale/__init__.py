@@ -1,1 +1,1 @@
-"""Tables that do not fit, and many workers."""
+"""Tables larger than memory, and many workers."""

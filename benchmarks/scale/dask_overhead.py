@@ -1,14 +1,14 @@
-"""What Dask adds to an iteration, and how far that lets a fit scale.
+"""How much time Dask adds to an iteration, and how far a fit can scale with that overhead.
 
-A pass of EM over a label matrix (20 members of six labels, 8 clusters) on a cluster of two processes of this machine,
-beside the same pass in one process; then passes that do nothing but return statistics of the same size, over 4 to 256
-parts, which is the overhead: a straight line in the number of tasks. The model for more workers puts these together:
+A pass of EM over a label matrix (20 members of six labels, 8 clusters) on a cluster of two processes of this machine is
+compared with the same pass in one process. Then passes that only return statistics of the same size run over 4 to 256
+shards; this is the overhead, a straight line in the number of tasks. The model for more workers combines these:
 
-    seconds = rows / workers x seconds a row + tasks x seconds a task + bytes at the driver / bandwidth
+    seconds = rows / workers x seconds per row + tasks x seconds per task + bytes at the driver / bandwidth
 
-with four parts a worker, and sums of 16 results a task on the workers. Seconds are of CPU, the smallest of the
-repetitions, since the machine is shared: for the overhead those of the process that holds both the scheduler and the
-driver, which tasks go through one after the other and which is therefore what limits a cluster.
+with four shards per worker, and tasks on the workers that each add 16 results. Seconds are CPU seconds, the smallest of
+the repetitions because the machine is shared. For the overhead they are those of the process that holds both the
+scheduler and the driver: tasks pass through it one after the other, so it limits a cluster.
 """
 
 from __future__ import annotations

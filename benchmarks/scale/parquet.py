@@ -1,9 +1,9 @@
-"""A label matrix in a Parquet file, larger than what its fit may hold: time of an iteration, peak memory, growth.
+"""A label matrix in a Parquet file that is larger than the memory of its fit: time per iteration, peak memory, growth.
 
 Twenty members of six labels each over eight planted clusters, three labels in ten at random, so that nearly all rows
-are distinct and none can be saved: `MixtureConsensus` and `NBCE` by variational Bayes pass over the rows in blocks.
-Every fit is a process of its own, one start, five iterations; seconds are of CPU. The fit in memory, of the same array,
-is measured beside it at the smallest size and has to find the same.
+are distinct and duplicates save no time: `MixtureConsensus` and `NBCE` by variational Bayes pass over the rows in
+chunks. Every fit is a process of its own, with one start and five iterations; seconds are CPU seconds. The fit of the
+same array in memory is measured at the smallest size, and both must have the same result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Affinity propagation on a sparse graph: CPU time and peak memory against the number of rows.
 
-Rows in five columns, planted in round groups of about 25, twenty neighbours each. Besides, on all pairs of 400 rows,
-whether the exemplars are those of scikit-learn at the same preference and damping.
+Rows in five columns, planted in round groups of about 25, with twenty neighbors each. In addition, on all pairs of 400
+rows, whether the exemplars are those of scikit-learn at the same preference and damping.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Consensus of twenty members on up to a million objects: CPU time, peak memory and agreement of every method.
 
 Two ensembles. `k-means`: k-means on ten overlapping Gaussian clusters in eight dimensions, k being 50, 75, 100, 150 and
-200% of ten in turn, each member on 20,000 objects of its own, from which it labels all; it splits some clusters and
-joins others, as it does on real data. `noise`: ten equal groups, every label redrawn with probability 0.2.
+200% of ten in turn, each member fitted to its own 20,000 objects, from which it labels all; it splits some clusters and
+merges others, as on real data. `noise`: ten equal groups, every label redrawn with probability 0.2.
 
-Every fit has one thread and a process of its own, after a small fit that loads the compiled code. Methods told the
-number of groups say so. A method whose last fit says that ten times the objects would take longer than `MOST_S` is not
-asked for more.
+Every fit has one thread and a process of its own, after a small fit that loads the compiled code. "told K" in the name
+of a method, which is a key of the result file, means that K is given. If the last fit of a method lets expect more than
+`MOST_S` seconds for ten times as many objects, larger sizes are not run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""One chain of `DPGaussian` to the right K, beside scikit-learn's Bayesian mixture to its convergence.
+"""One chain of `DPGaussian` until it has the right K, and scikit-learn's Bayesian mixture until it converges.
 
-Ten planted Gaussian clusters in twenty columns. The chain's clock runs from the call of `fit` (the search for a start
-counts) to the first iteration with the planted number of clusters, where its callback stops it; how well the labels
-agree with the planted ones at that moment is told beside. The other program runs with thirty components until its
-bound no longer rises. Both on one thread, one after the other on the same data, after a small fit that loads the code.
+Ten planted Gaussian clusters in twenty columns. The time of the chain runs from the call of `fit` (the search for a
+start is included) to the first iteration with the planted number of clusters, at which its callback stops it; the
+agreement of the labels with the planted ones at that moment is reported too. The other program runs with thirty
+components until its bound no longer rises. Both run on one thread, one after the other on the same data, after a small
+fit that loads the code.
 """
 
 from __future__ import annotations

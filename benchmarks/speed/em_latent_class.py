@@ -1,8 +1,8 @@
-"""Latent class analysis by EM: time an iteration and peak memory, partita beside StepMix.
+"""Latent class analysis by EM: time per iteration and peak memory of partita and of StepMix.
 
-One EM iteration is timed as a fit of 15 iterations less a fit of 5, divided by 10, so that reading the table,
-starting values and final labels do not count. Both programs get the same table of integer codes, one start, one
-thread, a process for each fit.
+The time of an iteration is that of a fit of 15 iterations minus that of a fit of 5, divided by 10, so that reading the
+table, starting values and final labels do not count. Both programs get the same table of integer codes, one start, one
+thread, and a process per fit.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""How the time of every engine grows: with rows, columns (members) and clusters, beside the peers that are there.
+"""How the time of every engine grows with rows, columns (members) and clusters, beside the other programs installed.
 
 Four arenas. *Label matrices*: K planted groups, M members of K labels, a fifth redrawn. *Real tables*: K planted
-normal groups in D columns. *Trees and graphs*: the same at sizes where all pairs of rows are looked at. *Views*: two
-planted views of K clusters each. From a middle size one axis is stretched at a time; CPU seconds of one fit on one
-thread, compiled code loaded before, peak memory, agreement with what was planted, and the slope of log time on log
-size. Each arena has a yardstick among the peers; *speed* is its time over that of the engine.
+normal groups in D columns. *Trees and graphs*: the same at sizes for which all pairs of rows can be used. *Views*: two
+planted views of K clusters each. From a middle size, one axis is varied at a time. Reported are the CPU seconds of one
+fit on one thread (compiled code is loaded before), peak memory, agreement with the planted groups, and the slope of
+log time on log size. Each arena has a reference among the other programs; *speed* is its time divided by that of the
+engine.
 
-Iterations are fixed where an engine iterates (10 passes, 10 sweeps of one chain), so that the figure is about the
-engine rather than about when it stops. A peer's fit is what its users call. A fit that would take longer than `MOST_S`
-by the last slope is not asked for. ClustPy, a peer of views, has no wheel and is left out.
+The number of iterations is fixed if an engine iterates (10 passes, 10 sweeps of one chain), so that the figure does not
+depend on when it stops. Other programs run as their users call them. A fit that by the last slope would take longer
+than `MOST_S` is not run. ClustPy, another program for views, has no wheel and is left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How time and memory grow with the number of rows: EM on categorical columns, VB on real ones.
 
-The exponent is the slope of log time on log rows: 1 is linear. Small tables flatten it, since some of the work of an
-iteration does not depend on the rows.
+The exponent is the slope of log time on log rows: 1 is linear. Small tables lower it, because some of the work of an
+iteration does not depend on the number of rows.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A collapsed chain on a million categorical rows, to convergence: sweeps, CPU time, peak memory.
 
-Twenty columns of ten levels, ten planted clusters, cell probabilities Dirichlet(0.5), a byte a cell. The chain starts
-from labels thrown at random into thirty clusters, with one split-merge move an iteration and the merges of a warm-up.
-It has converged when the planted number of clusters is met within one and the log joint no longer rises by more than
-1e-5 of itself from sweep to sweep; ten more sweeps are run to see that it stays there.
+Twenty columns of ten levels, ten planted clusters, cell probabilities Dirichlet(0.5), one byte per cell. The chain
+starts from random labels of thirty clusters, with one split-merge move per iteration and the merges of a warm-up. It
+has converged when it has the planted number of clusters within one and the log joint no longer rises by more than 1e-5
+of itself from sweep to sweep; ten more sweeps check that it stays there.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The partition of least expected variation of information: CPU time and memory, on clear and on doubtful posteriors.
+"""The partition of least expected variation of information: CPU time and memory, for certain and uncertain posteriors.
 
-*Clear* draws are noisy copies of a planted partition: every object has its own probability to stray, 15% in the mean,
-and its own cluster to stray to. *Doubtful* draws stray 40% of the time, and in every draw two pairs of clusters are
-merged and two clusters split at random besides. The bars are the CPU seconds that R's salso (16 runs, 1000 draws) was
-seen to take on machines of this kind; it was not run here.
+*Clear* draws are noisy copies of a planted partition: every object has its own probability of another label, 15% on
+average, and its own other cluster. In *doubtful* draws that probability is 40%, and in every draw two random pairs of
+clusters are merged and two random clusters are split. The targets are the CPU seconds that R's salso (16 runs, 1000
+draws) took on similar machines; it was not run here.
 """
 
 from __future__ import annotations

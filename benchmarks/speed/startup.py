@@ -1,8 +1,8 @@
-"""The wait before the first answer: import, first fit of a process, first compile on a machine.
+"""Time before the first result: import, first fit of a process, first compilation on a machine.
 
-Imports are timed from outside, a bare interpreter taken off. "First fit" is a fit on a small table in a fresh process
-that finds the compiled code on disk; "first compile" is the same with an empty cache. The bars are on CPU time, which
-a busy machine does not change much; wall time is recorded beside it.
+Imports are timed from outside, and the time of a bare interpreter is subtracted. "First fit" is a fit on a small table
+in a fresh process that finds the compiled code on disk; "first compile" is the same with an empty cache. The targets
+are in CPU time, which changes little on a busy machine; wall time is recorded too.
 """
 
 from __future__ import annotations

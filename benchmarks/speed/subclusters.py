@@ -1,8 +1,8 @@
-"""From one cluster to twenty: sub-clusters beside the collapsed sampler, CPU time to the right answer.
+"""From one cluster to twenty: CPU time to the right result of the sub-cluster sampler and of the collapsed sampler.
 
 Gaussian clusters with full covariances (0.7 A A'/D + 0.3 I), weights Dirichlet(5), means N(0, 2^2 I). Both samplers
-start from one cluster, on one core. The right answer: the planted number of clusters, within one, and an adjusted Rand
-index of at least 0.98 with the planted labels. The sub-cluster sampler runs in its warm-up mode until then.
+start from one cluster, on one core. The right result is the planted number of clusters, within one, and an adjusted
+Rand index of at least 0.98 with the planted labels. The sub-cluster sampler runs in its warm-up mode until then.
 """
 
 from __future__ import annotations

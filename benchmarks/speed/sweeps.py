@@ -1,8 +1,8 @@
-"""The sweep of collapsed Gibbs over categorical columns: partita beside a sweep that recomputes its logs and beside C.
+"""The collapsed Gibbs sweep over categorical columns, beside a sweep that recomputes its logarithms and one in C.
 
-All three start from the planted labels, do the same sweeps with the same uniforms, and take turns, in one process on
-one core. An update is one object scored in one cluster on one column. The C loop (``sweep.c``) has partita's layout and
-does the same work; without a compiler it is left out.
+All three start from the planted labels, do the same sweeps with the same uniform numbers, and take turns, in one
+process on one core. An update is one object scored in one cluster on one column. The C loop (``sweep.c``) has
+partita's layout and does the same work; without a compiler it is left out.
 """
 
 from __future__ import annotations

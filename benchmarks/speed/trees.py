@@ -1,8 +1,8 @@
 """Bayesian trees: CPU time and memory of the exact algorithm as rows double, and of the reduced one at 100,000 rows.
 
 Ten real columns with eight planted Gaussian clusters. The exact fits have fixed hyper-parameters and independent
-columns, so that the time is that of merging; one fit with learning, as by default, stands beside them. Every fit runs
-in a process of its own, after a small one that has compiled the kernels.
+columns, so that the time is that of merging; one fit with learning, the default, is measured too. Every fit runs in a
+process of its own, after a small one that has compiled the kernels.
 """
 
 from __future__ import annotations

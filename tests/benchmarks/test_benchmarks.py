@@ -102,10 +102,10 @@ def test_bars_of_consensus_are_those_of_the_table():
     assert bars["Brier score within 0.005 of plain co-association"]
 
 
-def test_labelled_ensembles_are_made_once(tmp_path):
+def test_labeled_ensembles_are_made_once(tmp_path):
     import numpy as np
 
-    from benchmarks.quality.labelled_ensembles import HELD_OUT, TUNED_ON, ensemble, labelled_set
+    from benchmarks.quality.labeled_ensembles import HELD_OUT, TUNED_ON, ensemble, labelled_set
 
     assert len(TUNED_ON) >= 14 and len(HELD_OUT) >= 4 and not set(TUNED_ON) & set(HELD_OUT)
     data = labelled_set("wine")

@@ -84,6 +84,24 @@ def test_every_estimator_is_in_the_reference():
     assert {name for name in partita.__all__ if not name.startswith("_")} <= listed
 
 
+def test_names_in_the_reference_exist():
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^::: (\S+)\n((?:    .*\n)+)", page, re.MULTILINE)
+    assert len(entries) > 40
+    for name, options in entries:
+        module, _, attribute = name.rpartition(".")
+        parent = importlib.import_module(module)
+        assert hasattr(parent, attribute) or importlib.util.find_spec(name), name
+        for listed in re.findall(r"members: \[(.*)\]", options):
+            package = importlib.import_module(name)
+            assert set(listed.split(", ")) <= set(package.__all__), name
+    for package in ("plotting", "summaries"):
+        (listed,) = (
+            re.search(r"members: \[(.*)\]", options)[1] for name, options in entries if name.endswith(package)
+        )
+        assert set(listed.split(", ")) == set(importlib.import_module(f"partita.{package}").__all__)
+
+
 def test_names_on_the_page_of_the_papers_can_be_imported():
     names = re.findall(r"`(partita(?:\.\w+)+)`", (ROOT / "docs/papers.md").read_text())
     assert len(names) > 30

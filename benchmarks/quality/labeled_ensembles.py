@@ -1,11 +1,12 @@
-"""Labelled sets and the five kinds of ensembles that consensus is judged on, cached on disk.
+"""Labeled sets and the five kinds of ensembles on which consensus methods are compared, cached on disk.
 
-Sets: features standardised, at most 600 rows, drawn once. Kinds: a = k-means, k = 50, 75, 100, 150 and 200% of the
-classes, 10 members; b50 and b200 = k-means on random subspaces, k from 2 to n/15, 50 or 200 members; c = k-means on
-bootstrap samples, k from 2 to sqrt(n), left-out objects missing (about 37%), 30 members; d = k-means, Ward, diagonal
-GMM and spectral clustering in turn on random subspaces, k from half to twice the classes, 20 members.
+Sets: features standardized, at most 600 rows, drawn once. Kinds: a = k-means, k = 50, 75, 100, 150 and 200% of the
+number of classes, 10 members; b50 and b200 = k-means on random subspaces, k from 2 to n/15, 50 or 200 members; c =
+k-means on bootstrap samples, k from 2 to sqrt(n), left-out objects missing (about 37%), 30 members; d = k-means, Ward,
+diagonal GMM and spectral clustering in turn on random subspaces, k from half to twice the number of classes, 20
+members.
 
-The sets of `HELD_OUT` took no part in any choice: they are reported apart.
+The sets of `HELD_OUT` were not used to choose any default; they are also reported on their own.
 """
 
 from __future__ import annotations
