@@ -1,8 +1,9 @@
 """Compare the last small run with the committed ratios and qualities: ``python -m benchmarks.regression``.
 
 Reads ``benchmarks/out`` (what ``python -m benchmarks`` has written) and ``benchmarks/baseline.json``, and writes
-``benchmarks/out/regression.md``. Only figures that do not depend on the machine are compared: ratios to
-another program or to a yardstick of the same run, and agreement with planted groups. ``--keep`` makes the last run the baseline.
+``benchmarks/out/regression.md``. Only figures that do not depend on the machine are compared: ratios to another
+program or to a yardstick of the same run, and agreement with planted groups. ``--keep`` makes the last run the
+baseline.
 """
 
 from __future__ import annotations

@@ -220,7 +220,8 @@ def test_callback_and_time_limit(blocks, planted):
     assert len(seen) == 60 and "cut_short" in model.fit_report_ and not model.converged_
     assert len(model.row_trace_.labels) == 20
     short = blocks(time_limit=1e-6).fit(X)
-    assert set(short.row_trace_.chain) == {0, 1}  # each chain had its share of the time
+    assert set(short.row_trace_.chain) == {0}  # the time was over before a second chain could begin
+    assert "provisional" in short.fit_report_
     assert "time_limit" in short.fit_report_["cut_short"].message and "few_draws" in short.fit_report_
 
 
