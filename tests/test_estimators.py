@@ -66,7 +66,7 @@ SLOW = [
     ("DPMultinomial", SHORT_CHAINS),
     ("Mixture", {"inference": "cvb", "n_init": 1, "max_clusters": 5}),  # a sweep is one object at a time
     ("Mixture", {"inference": "subclusters", **SHORT_CHAINS}),
-    ("Mixture", {"noise": True, "n_chains": 1, "n_draws": 10, "burn_in": 10}),
+    ("Mixture", {"outliers": True, "n_chains": 1, "n_draws": 10, "burn_in": 10}),
     ("NBCE", SHORT_CHAINS),
     ("NBCE", {"inference": "cvb", "n_init": 1, "max_clusters": 5}),
 ]

@@ -222,7 +222,7 @@ def test_callback_and_time_limit(blocks, planted):
     short = blocks(time_limit=1e-6).fit(X)
     assert set(short.row_trace_.chain) == {0}  # the time was over before a second chain could begin
     assert "provisional" in short.fit_report_
-    assert "time_limit" in short.fit_report_["cut_short"].message and "few_draws" in short.fit_report_
+    assert "time limit" in short.fit_report_["cut_short"].message
 
 
 def test_priors(blocks, planted):

@@ -23,7 +23,7 @@ from partita.consensus.labelings import (
 )
 from partita.consensus.member_statistics import log_label_probabilities
 from partita.consensus.out_of_core import label_silent, read_sharded
-from partita.estimator import FitReport, TableEstimator, as_generator, diagnose_chains
+from partita.estimator import TableEstimator, as_generator, diagnose_chains
 from partita.estimator.judging import REASONS
 from partita.execution import ChunkSource, ShardData, find_chunks
 from partita.fitting.out_of_core import predict_blocks
@@ -33,7 +33,6 @@ from partita.table import Schema, read_table
 
 CHUNK_ROWS = 1 << 16  # rows that are scored at a time
 SMOOTHING = 0.5  # pseudo-count of a label in the label histograms of the finished clusters
-NOT_SAVED = ("schema_", "fit_report_", "n_features_in_", "feature_names_in_", "diagnostics_")
 # what `confidence_` can be; defined in the docstring of ConsensusEstimator
 CONFIDENCE_KINDS = (
     "share of members",
@@ -129,7 +128,8 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
     handle_unknown: str
     _confidence_kind = "share of members"
     _n_clusters_score = "score"  # what `n_clusters_scores_` holds, in words
-    _fitted_names: list[str]
+    _rebuilt = ("diagnostics_",)
+    trace_: Any  # of chains
 
     # ---- fitting -------------------------------------------------------------------------------------------
 
@@ -153,24 +153,16 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         self
         """
         self._validate_params()
-        with self._whole_or_not_at_all():
-            self._forget()
-            before = set(self.__dict__)
+        with self._new_fit():
             rng = as_generator(getattr(self, "random_state", 0))
             labelings, codes = self._read_members(X, sample_weight, member_weight, rng)
             found = self._fit_labelings(labelings, rng)
             self._settle(found, labelings, codes)
-            self._fitted_names = sorted(set(self.__dict__) - before)
         self.fit_report_.warn()
         return self
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
         raise NotImplementedError
-
-    def _forget(self) -> None:
-        for name in getattr(self, "_fitted_names", ()):
-            self.__dict__.pop(name, None)
-        self._fitted_names = []
 
     def _read_members(self, X, sample_weight, member_weight, rng) -> tuple[Labelings, np.ndarray]:
         """The labelings that take part, and the codes of all rows in the same columns."""
@@ -347,31 +339,17 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     # ---- scikit-learn and storage ----------------------------------------------------------------------------
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
-    def _state(self) -> dict[str, Any]:
-        kept = {name: getattr(self, name) for name in self._fitted_names if name not in NOT_SAVED}
-        return {"schema": self.schema_.to_dict(), "report": self.fit_report_.to_list(), "fitted": kept}
-
     def _restore(self, state: dict[str, Any]) -> None:
-        fitted = state["fitted"]
-        self._remember(Schema.from_dict(state["schema"]), fitted["_soft_names"])
-        self.fit_report_ = FitReport.from_list(state["report"])
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        self._fitted_names = [*fitted, *(name for name in NOT_SAVED if hasattr(self, name))]
+        super()._restore(state)
+        if self._soft_names is not None:
+            self._remember(self.schema_, self._soft_names)
         n_modeled = len(self.schema_.of_kind("categorical"))
         columns = self._columns
         if columns.dtype.kind != "i" or not ((columns >= 0) & (columns < n_modeled)).all():
             raise ValueError(f"the columns {columns} are not those of the {n_modeled} members")
         if self.labels_.shape != self.confidence_.shape or self.labels_.dtype.kind != "i":
             raise ValueError("labels_ and confidence_ have different shapes, or the labels are not integers")
-        if "trace_" in fitted:
-            self.trace_ = checked_trace(fitted["trace_"], len(self.object_rows_))
+        if hasattr(self, "trace_"):
+            self.trace_ = checked_trace(self.trace_, len(self.object_rows_))
             provisional = "provisional" in self.fit_report_
             self.diagnostics_ = diagnose_chains(self.trace_, provisional=provisional)

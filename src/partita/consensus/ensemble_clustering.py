@@ -216,7 +216,7 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
         """
         self._validate_params()
         control: Any = self._control()  # it passes any progress on to the callback
-        with self._whole_or_not_at_all():
+        with self._new_fit():
             table = self._read_training(X, self.kinds, None)
             self._scaling = learn_scaling(table, standardize=self.standardize)
             features = Features(scaled(table, self._scaling), self._scaling, table.schema)
@@ -298,8 +298,6 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
         for name in ("confidence_", "confidence_kind_"):
             if hasattr(self.consensus_, name):
                 setattr(self, name, getattr(self.consensus_, name))
-            elif hasattr(self, name):
-                delattr(self, name)
 
     def fit_predict(self, X, y=None):
         """Fit, and return ``labels_``."""

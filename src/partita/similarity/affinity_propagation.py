@@ -212,7 +212,7 @@ class AffinityPropagation(RunningMixin, SimilarityEstimator):
         """
         self._validate_params()
         control = self._control()
-        with self._fitting():
+        with self._new_fit():
             rng = as_generator(self.random_state)
             if self._is_precomputed:
                 self._fit_precomputed(X, sample_weight, rng, control)

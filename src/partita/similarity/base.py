@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,40 +11,27 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from partita.estimator import FitReport, TableEstimator
+from partita.estimator import TableEstimator
 from partita.execution.memory import check_memory
 from partita.similarity.comparison import METRICS, Comparison, learn_comparison
 from partita.similarity.dissimilarities import Rows
 from partita.similarity.neighbors import distinct_rows
-from partita.table import Schema
-
-NOT_SAVED = ("schema_", "fit_report_", "n_features_in_", "feature_names_in_", "_rows")
 
 
 class PrecomputedOrTable(ClusterMixin, TableEstimator):
     """Base of the estimators whose X is a table, or with ``metric="precomputed"`` a matrix over pairs of objects.
 
-    A subclass sets its fitted attributes inside ``with self._fitting()``; these are arrays, numbers, text, dictionaries
+    A subclass sets its fitted attributes inside ``with self._new_fit()``; these are arrays, numbers, text, dictionaries
     and lists, so that they can be saved by name.
     """
 
     metric: Any
     labels_: np.ndarray
-    _fitted_names: list[str]
+    _rebuilt = ("_rows",)
 
     @property
     def _is_precomputed(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    @contextmanager
-    def _fitting(self) -> Iterator[None]:
-        """Replace all fitted attributes; a fit that fails leaves the estimator as it was."""
-        with self._whole_or_not_at_all():
-            for name in getattr(self, "_fitted_names", ()):
-                self.__dict__.pop(name, None)
-            before = set(self.__dict__)
-            yield
-            self._fitted_names = sorted(set(self.__dict__) - before)
 
     def fit_predict(self, X, y=None, **options):
         """Fit, and return ``labels_``.
@@ -70,22 +55,8 @@ class PrecomputedOrTable(ClusterMixin, TableEstimator):
         tags.input_tags.categorical = tags.input_tags.string = not self._is_precomputed
         return tags
 
-    def _state(self) -> dict[str, Any]:
-        kept = {name: getattr(self, name) for name in self._fitted_names if name not in NOT_SAVED}
-        state: dict[str, Any] = {"report": self.fit_report_.to_list(), "fitted": kept}
-        if self._is_precomputed:
-            return {**state, "n_features_in": self.n_features_in_}
-        return {**state, "schema": self.schema_.to_dict()}
-
     def _restore(self, state: dict[str, Any]) -> None:
-        self.fit_report_ = FitReport.from_list(state["report"])
-        if self._is_precomputed:
-            self.schema_, self.n_features_in_ = None, int(state["n_features_in"])
-        else:
-            self._remember(Schema.from_dict(state["schema"]))
-        for name, value in state["fitted"].items():
-            setattr(self, name, value)
-        self._fitted_names = [*state["fitted"], *(name for name in NOT_SAVED if hasattr(self, name))]
+        super()._restore(state)
         if self.labels_.ndim != 1 or self.labels_.dtype.kind != "i":
             raise ValueError("the labels are not a list of integers")
 

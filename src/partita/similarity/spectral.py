@@ -189,7 +189,7 @@ class SpectralClustering(SimilarityEstimator):
         self
         """
         self._validate_params()
-        with self._fitting():
+        with self._new_fit():
             rng = as_generator(self.random_state)
             if self._is_precomputed:
                 self.graph_ = self._read_graph(X)
@@ -385,7 +385,6 @@ class SpectralClustering(SimilarityEstimator):
         n = int(graph["n"])
         self.graph_ = sp.csr_array((graph["data"], graph["indices"], graph["indptr"]), shape=(n, n))
         self.graph_.check_format(full_check=True)
-        self._fitted_names = [*self._fitted_names, "graph_"]
 
 
 def _rows_to_cluster(U: np.ndarray, laplacian: str) -> np.ndarray:

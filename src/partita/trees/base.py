@@ -52,7 +52,7 @@ class PairwiseEstimator(PrecomputedOrTable):
         """
         self._validate_params()
         control = self._control()
-        with self._fitting():
+        with self._new_fit():
             rng = as_generator(self.random_state)
             if self._is_precomputed:
                 pairs = read_pairs(X)
@@ -108,12 +108,15 @@ class PairwiseTree(PairwiseEstimator):
         "n_centers": [Interval(Integral, 2, None, closed="left")],
     }
 
-    _n_clusters_score = "lifetime in the tree"
-
     n_clusters: Any
     criterion: str
     max_exact: int
     n_centers: int
+
+    @property
+    def _n_clusters_score(self) -> str:
+        """What ``n_clusters_scores_`` holds, in words."""
+        return "lifetime in the tree" if self.criterion == "lifetime" else "gap statistic"
 
     def _fit_table(self, X: Any, rng: np.random.Generator, control: Control) -> None:
         table = self._read_training(X, self.kinds, None)
@@ -175,5 +178,4 @@ class PairwiseTree(PairwiseEstimator):
             stop=lambda: control.halted or control.late,
         )
         self.n_clusters_scores_ = {K: float(gap) for K, gap in enumerate(found.gaps, start=1)}
-        self._n_clusters_score = "gap statistic"
         return found.n_clusters

@@ -180,7 +180,7 @@ class DecorrelatedKMeans(NumericViews):
         """
         self._validate_params()
         control = self._control()
-        with self._whole_or_not_at_all():
+        with self._new_fit():
             A = self._prepare(X)
             rng = as_generator(self.random_state)
             sizes = self._given_sizes(len(A))

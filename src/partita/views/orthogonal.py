@@ -160,7 +160,7 @@ class OrthogonalViews(NumericViews):
         """
         self._validate_params()
         control = self._control()
-        with self._whole_or_not_at_all():
+        with self._new_fit():
             A = self._prepare(X)
             sizes = self._given_sizes(len(A))
             rng = as_generator(self.random_state)

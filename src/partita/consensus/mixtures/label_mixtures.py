@@ -50,7 +50,7 @@ class LabelMixture(RunningMixin, ConsensusEstimator):
     _family: Sequence[Any]
     _counts: np.ndarray
     _log_weights: np.ndarray
-    _theta: np.ndarray | None = None
+    _theta: np.ndarray
 
     def _request(self, rngs: Sequence[np.random.Generator], **asked: Any) -> Request:
         """What an engine is asked for; the defaults are of parameters that it does not read."""
@@ -96,7 +96,7 @@ class LabelMixture(RunningMixin, ConsensusEstimator):
         block, rows = self._new_block(codes), np.arange(len(codes))
         counts = np.ascontiguousarray(self._counts.T)
         by_data = predictive([block], [counts], self._log_weights)
-        if self._theta is None:
+        if not hasattr(self, "_theta"):
             return by_data(rows)
         parameters = Parameters(self._log_weights, (np.ascontiguousarray(self._theta.T),))
         scores = log_joint_rows([block], parameters, rows)

@@ -210,7 +210,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         """
         self._validate_params()
         control = self._control()
-        with self._whole_or_not_at_all():
+        with self._new_fit():
             plan = plan_families(self.family, self.kinds)
             table = self._read_training(X, kinds_asked(plan, self.exposure), None)
             blocks = assemble(table, plan, self.exposure, completes=False)
