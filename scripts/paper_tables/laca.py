@@ -120,11 +120,11 @@ def best_of(sets: dict, score: str, group: tuple[str, ...], first: bool) -> str:
 def at_classes(sets: dict, score: str) -> str:
     """A score of every method with k the number of classes."""
     rows = []
-    for name, told in sets.items():
-        errors = {method: told[method].get(f"{score}_error", [None])[0] for method in paper.TOLD}
-        cells = [cell(told[method][score][0], 3, error=errors[method]) for method in paper.TOLD]
-        rows.append([name, told["k"][0], *cells])
-    return table(["set", "k", *paper.TOLD], rows)
+    for name, by_k in sets.items():
+        errors = {method: by_k[method].get(f"{score}_error", [None])[0] for method in paper.WITH_K}
+        cells = [cell(by_k[method][score][0], 3, error=errors[method]) for method in paper.WITH_K]
+        rows.append([name, by_k["k"][0], *cells])
+    return table(["set", "k", *paper.WITH_K], rows)
 
 
 def counts_over_k(sets: dict) -> str:

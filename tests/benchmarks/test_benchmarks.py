@@ -22,7 +22,7 @@ def test_a_measurement_runs_in_a_process_of_its_own(tmp_path):
     assert result["peak_mb"] > 10
 
 
-def test_a_failure_in_the_process_is_told():
+def test_a_failure_in_the_process_is_reported():
     with pytest.raises(RuntimeError, match="make_table"):
         processes.in_own_process(
             em_latent_class.make_table, path="/nowhere/x", n_rows=0, n_columns=0, n_levels=1, n_clusters=1
@@ -97,8 +97,8 @@ def test_bars_of_consensus_are_those_of_the_table():
     assert found["methods"]["LACA"]["behind"] == {"mean": 0.1, "se": 0.0, "wins": 3, "losses": 0}
     bars = tables.bars_of(found, ("a",), ["Consensus told K", "EAC told K"])
     assert bars["ahead of LACA on average"] and not bars["ahead of NBCE on every kind"]
-    assert not bars["level with EAC told K on average (one paired standard error)"]
-    assert bars["told K, level with the best method told K (EAC told K)"]  # 0.083 behind, and 0.088 the error
+    assert not bars["level with EAC with K given on average (one paired standard error)"]
+    assert bars["K given: level with the best method (EAC, K given)"]  # 0.083 behind, and 0.088 the error
     assert bars["Brier score within 0.005 of plain co-association"]
 
 
