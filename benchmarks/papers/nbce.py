@@ -113,7 +113,7 @@ def run(*, full: bool, repeats: int) -> dict:
 
 
 def table_2(rows: list[dict]) -> dict:
-    """Mean F1 of each method by data set beside the printed ones, and NBCE's paired t-test."""
+    """Mean F1 of each method by data set with the printed ones, and paired t-tests of NBCE."""
     from scipy.stats import ttest_rel
 
     out: dict = {}
@@ -180,7 +180,7 @@ def compared(rows: list[dict], what: str, methods: tuple[str, ...]) -> dict:
 
 
 def difference(first: dict[str, float], second: dict[str, float]) -> dict:
-    """The first method's means less the second's: mean and standard error over the data sets."""
+    """The means of the first method minus those of the second: mean and standard error over the data sets."""
     gaps = [first[name] - second[name] for name in first]
     return {
         "mean": round(statistics.fmean(gaps), 4),

@@ -111,11 +111,11 @@ def compare(name: str, methods: list[str], kinds: list[str], n_seeds: int, folde
     import warnings
 
     from benchmarks.quality.consensus_methods import METHODS, ONE_SEED
-    from benchmarks.quality.labeled_ensembles import ensemble, labelled_set
+    from benchmarks.quality.labeled_ensembles import ensemble, labeled_set
 
     warnings.simplefilter("ignore")
     try:
-        data = labelled_set(name)
+        data = labeled_set(name)
     except FileNotFoundError as error:
         return {"skipped": str(error)}
     runs: dict[str, dict[str, list[dict]]] = {}

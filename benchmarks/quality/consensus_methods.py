@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
 
 
 def estimator(name: str) -> Any:
-    """A class of partita; AttributeError where it is not there (yet)."""
+    """A class of partita by its name."""
     import partita
 
     return getattr(partita, name)
@@ -51,7 +51,7 @@ def nbce(Y: np.ndarray, K: int, seed: int) -> Outcome:
 
 
 def nbce_from_one(Y: np.ndarray, K: int, seed: int) -> Outcome:
-    """The paper's sampler as it stands: single-site sweeps from one cluster, hyper-parameters fixed, last sweep."""
+    """The sampler as published: single-site sweeps from one cluster, hyper-parameters fixed, last sweep."""
     from partita.engines.gibbs import chain as chains
     from partita.engines.gibbs import sweep
     from partita.families import Block, Categorical

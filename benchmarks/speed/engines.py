@@ -24,7 +24,7 @@ MOST_S = 120.0
 
 
 class Arena(NamedTuple):
-    """Engines that see the same data, the peers beside them (name -> its module), and the sizes."""
+    """Engines that are fitted to the same data, other programs (name -> module), and the sizes."""
 
     ours: tuple[str, ...]
     peers: dict[str, str]
