@@ -105,10 +105,10 @@ def test_bars_of_consensus_are_those_of_the_table():
 def test_labeled_ensembles_are_made_once(tmp_path):
     import numpy as np
 
-    from benchmarks.quality.labeled_ensembles import HELD_OUT, TUNED_ON, ensemble, labelled_set
+    from benchmarks.quality.labeled_ensembles import HELD_OUT, TUNED_ON, ensemble, labeled_set
 
     assert len(TUNED_ON) >= 14 and len(HELD_OUT) >= 4 and not set(TUNED_ON) & set(HELD_OUT)
-    data = labelled_set("wine")
+    data = labeled_set("wine")
     assert data.n_classes == 3 and np.allclose(data.X.std(axis=0), 1.0)
     Y = ensemble("wine", "c", 0, str(tmp_path))
     assert Y.shape == (178, 30) and abs((Y < 0).mean() - 0.37) < 0.03
