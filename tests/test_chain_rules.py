@@ -34,7 +34,7 @@ def relation():
 CHAINS = {
     "gibbs": (Mixture, {}, reals),
     "gibbs_full": (Mixture, {"family": "gaussian_full"}, reals),
-    "outliers": (Mixture, {"family": "gaussian", "noise": True}, reals),
+    "outliers": (Mixture, {"family": "gaussian", "outliers": True}, reals),
     "neal8": (Mixture, {"family": "student"}, reals),
     "stick_breaking": (Mixture, {"prior": "stick_breaking", "max_clusters": 4}, reals),
     "subclusters": (Mixture, {"inference": "subclusters"}, reals),

@@ -42,7 +42,7 @@ def on_host(n_rows: int) -> dict:
 
     from partita.engines.climb import em
     from partita.engines.climb.seeding import label_statistics
-    from partita.engines.passes.packing import pack
+    from partita.engines.passes.rows import pack
     from partita.families import Block, Categorical
     from partita.partitions import FiniteDirichlet
 

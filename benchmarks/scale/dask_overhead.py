@@ -90,8 +90,7 @@ def measure(n_rows: int, repeats: int) -> dict:
     from distributed import Client, LocalCluster
 
     from partita.engines.passes.exact_sums import merge_sums
-    from partita.engines.passes.packing import pack
-    from partita.engines.passes.rows import Parameters, collect, n_stats
+    from partita.engines.passes.rows import Parameters, collect, n_stats, pack
     from partita.execution import Cluster, ShardData, open_chunks
     from partita.execution.cluster import ClusterShards
     from partita.execution.reading import open_shards

@@ -1,4 +1,4 @@
-"""Planted blocks, and what warnings are allowed."""
+"""Planted blocks, and the warnings that are allowed."""
 
 import warnings
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ SHORT = {"n_chains": 2, "n_draws": 40, "burn_in": 40, "n_moves": 5, "random_stat
 
 @pytest.fixture
 def blocks():
-    """A model with short chains; whether they mixed is not asked."""
+    """A model with short chains, without warnings about mixing."""
 
     def make(**options):
         return RelationalBlocks(**{**SHORT, **options})
@@ -33,7 +33,7 @@ def planted(global_random_seed):
 
 @pytest.fixture
 def quiet():
-    """As everywhere, but short chains may say that they are short."""
+    """Allow warnings about short chains; any other warning is a failure."""
 
     @contextmanager
     def check():

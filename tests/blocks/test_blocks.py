@@ -1,4 +1,4 @@
-"""What the blocks find, predict and keep: planted relations, exact predictions, storage, runs."""
+"""RelationalBlocks as an estimator: planted relations, exact predictions, storage, runs."""
 
 import itertools
 
@@ -33,41 +33,41 @@ def test_planted_blocks_of_yes_and_no(blocks, planted, same_partition):
     assert np.array_equal(model.fit_predict(X), model.labels_)
 
 
-@pytest.mark.parametrize("square", ["directed", "undirected"])
-def test_planted_square_relation(blocks, square, same_partition, global_random_seed):
-    rng = np.random.default_rng(global_random_seed)
+@pytest.mark.parametrize("relation", ["directed", "undirected"])
+def test_planted_square_relation(blocks, relation, same_partition):
+    rng = np.random.default_rng(1)
     z = np.repeat([0, 1, 2], 6)
     p = np.array([[0.9, 0.1, 0.1], [0.9, 0.1, 0.9], [0.1, 0.1, 0.9]])  # the columns alone would not do
-    if square == "undirected":
+    if relation == "undirected":
         p = np.array([[0.9, 0.1, 0.1], [0.1, 0.1, 0.9], [0.1, 0.9, 0.9]])
     X = (rng.random((18, 18)) < p[z][:, z]).astype(float)
-    if square == "undirected":
+    if relation == "undirected":
         X = np.triu(X) + np.triu(X, 1).T
-    model = blocks(square=square).fit(X)
+    model = blocks(relation=relation).fit(X)
     same_partition(model.row_labels_, z)
     assert np.array_equal(model.row_labels_, model.column_labels_)
     assert model.row_trace_ is model.column_trace_
     assert model.predict(X[:3]).shape == (3,)
 
 
-def test_several_relations_share_one_partition(blocks, same_partition, global_random_seed):
-    """Each relation alone tells two of three groups apart; parameters are its own."""
-    rng = np.random.default_rng(global_random_seed)
+def test_several_relations_share_one_partition(blocks, same_partition):
+    """Each relation separates only one of three groups from the others, and has its own parameters."""
+    rng = np.random.default_rng(2)
     z = np.repeat([0, 1, 2], 6)
     first, second = np.where(z == 0, 0, 1), np.where(z == 2, 1, 0)
     P = np.array([[0.9, 0.1], [0.1, 0.9]])
     X = np.stack([rng.random((18, 18)) < P[g][:, g] for g in (first, second)]).astype(float)
     X[1, 0, 3] = np.nan
-    model = blocks(square=True).fit(X)
+    model = blocks(relation="directed").fit(X)
     same_partition(model.row_labels_, z)
     assert model.block_values_.shape == (2, 3, 3, 2)
     assert len(model.missing_cells(0)) == 0 and model.missing_cells(1).tolist() == [[0, 3]]
     assert model.predict_cells(relation=1).tolist() == [1.0]
-    same_partition(blocks(square=True).fit(list(X)).row_labels_, z)
+    same_partition(blocks(relation="directed").fit(list(X)).row_labels_, z)
     assert model.predict_proba(X[:, :4]).shape == (4, 3)
-    with pytest.raises(ValueError, match="X holds 1 relations, and the model was fitted to 2"):
+    with pytest.raises(ValueError, match="X holds 1 relations, but the model was fitted to 2"):
         model.predict(X[0])
-    with pytest.raises(ValueError, match="relation is 2: give a number from 0 to 1"):
+    with pytest.raises(ValueError, match="relation is 2: pass a number from 0 to 1"):
         model.predict_cells(relation=2)
 
 
@@ -80,7 +80,7 @@ def test_measurements_keep_their_unit(blocks, planted, same_partition, global_ra
     assert model.family_name_ == "gaussian"
     same_partition(model.row_labels_, rows)
     assert model.predict_cells()[0] == pytest.approx(1e9 + 40.0, abs=6.0)
-    # the density of a cell is in the user's units: it integrates to one
+    # the density of a cell in the user's units integrates to one
     grid = np.linspace(1e9 - 400, 1e9 + 440, 3001)
     scores = model.score_cells(grid, np.zeros((len(grid), 2), int))
     assert np.exp(scores).sum() * (grid[1] - grid[0]) == pytest.approx(1.0, abs=0.02)
@@ -88,7 +88,7 @@ def test_measurements_keep_their_unit(blocks, planted, same_partition, global_ra
 
 
 def test_text_and_levels(blocks, planted, same_partition):
-    """Levels are those of all columns together: 'a' is the same answer everywhere."""
+    """All columns share their levels."""
     X, rows, _ = planted
     words = np.where(X == 1, "yes", "no").astype(object)
     words[:, 0] = np.where(rows == 0, "maybe", "no")
@@ -127,7 +127,7 @@ def test_other_families(family, global_random_seed):
 
 
 def exact_probability_of_one(X, i, j, family, prior):
-    """P(x_ij = 1 | the other cells), by adding up all pairs of partitions."""
+    """P(x_ij = 1 | the other cells), summed over all pairs of partitions."""
     log_p = []
     for value in (0, 1):
         filled = X.copy()
@@ -156,10 +156,8 @@ def test_link_prediction_is_exact(global_random_seed):
     Y = X.astype(float)
     Y[0, 1] = np.nan
     options = {"concentration": 1.0, "learn_hyper": False, "n_moves": 2, "burn_in": 20}
-    model = RelationalBlocks(
-        n_chains=20, n_draws=100, thin=2, random_state=global_random_seed + 3, **options
-    ).fit(Y)
-    # all draws, not only those kept: recompute the predictive of each
+    model = RelationalBlocks(n_chains=20, n_draws=100, thin=2, random_state=3, **options).fit(Y)
+    # the predictive from all draws, not only from the kept ones
     found = []
     for r, c in zip(model.row_trace_.labels, model.column_trace_.labels, strict=True):
         cells = Y[r == r[0]][:, c == c[1]]
@@ -167,7 +165,7 @@ def test_link_prediction_is_exact(global_random_seed):
     found = np.array(found)
     error = found.std() / np.sqrt(effective_size(found))
     assert abs(found.mean() - truth) < 5 * error < 0.1
-    # the draws that are kept say the same as those that they are a part of
+    # the kept draws agree with all draws
     kept = model.predict_cells_proba()[0, 1]
     assert abs(kept - found.mean()) < 5 * found.std() / np.sqrt(50)
     assert np.exp(model.score_cells([1.0])[0]) == pytest.approx(kept, abs=1e-9)
@@ -210,7 +208,7 @@ def test_save_and_load(blocks, planted, tmp_path):
     assert np.array_equal(back.score_cells([1.0]), model.score_cells([1.0]))
     assert str(back.fit_report_) == str(model.fit_report_)
     assert str(back.row_diagnostics_) == str(model.row_diagnostics_)
-    square = blocks(square=True).fit(np.kron(np.eye(2), np.ones((4, 4))))
+    square = blocks(relation="directed").fit(np.kron(np.eye(2), np.ones((4, 4))))
     square.save(tmp_path / "square.npz")
     assert np.array_equal(load(tmp_path / "square.npz").column_labels_, square.column_labels_)
 

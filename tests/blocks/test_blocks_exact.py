@@ -1,4 +1,4 @@
-"""The blocks of a relation against all partitions there are: the kernel's own probabilities, and compiled chains.
+"""The blocks of a relation against all partitions: the transition probabilities of the kernel, and compiled chains.
 
 The reference knows nothing of grids: it walks over the cells one by one, collects the data of every block and asks the
 family's log marginal.
@@ -34,7 +34,7 @@ def partitions(N):
 
 
 def relation(name, mode, R, D, seed=3):
-    """Cells of two relations over R x D objects with holes, drawn from a family's example."""
+    """Cells of two relations over R x D objects with missing cells, drawn from the example of a family."""
     rng = np.random.default_rng([seed, *name.encode()])
     family, _ = FAMILIES[name].examples(rng)[0]
     theta = draw(family, np.zeros((n_stats(family), 2)), rng)
@@ -91,7 +91,7 @@ def grid_key(grid):
 
 
 def gibbs_moves(make, side, prior, i):
-    """All seats of one object with their probabilities, found by walking through the uniforms."""
+    """All assignments of one object with their probabilities, from a scan over the uniform."""
     reached = 0.0
     while reached < 1.0 - 1e-9:
         grid, log_q = make(), np.zeros(1)
@@ -160,7 +160,7 @@ def test_a_sweep_leaves_the_posterior_invariant(name, mode, global_random_seed):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_split_merge_leaves_the_posterior_invariant(mode, global_random_seed):
-    """Every pair of anchors, order of the members and split is tried: flow there equals flow back."""
+    """Detailed balance, over all pairs of anchors, orders of the objects and splits."""
     mode = MODES[mode]
     R, D = (4, 2) if mode == TABLE else (4, 4)
     priors = PRIORS if mode == TABLE else PRIORS[1:]
@@ -197,16 +197,15 @@ def test_compiled_chains_draw_from_the_posterior(mode, n_moves):
     schedule = Schedule(
         n_draws=3_000, burn_in=20, thin=1, n_moves=n_moves, learn_concentration=False, learn_likelihood=False
     )
-    run = run_chain(
-        grid_sampler(lambda: start_grid(mode, family, data, start, priors, seed=11), schedule), schedule
-    )
+    sampler = grid_sampler(lambda: start_grid(mode, family, data, start, priors, seed=11), schedule)
+    run = run_chain(sampler, schedule)
     traces = join_sides(run.draws)
     draws = np.array([index[key(labels)] for labels in zip(*(t.labels for t in traces), strict=True)])
     counts = np.bincount(draws, minlength=len(states))
     log_pi = np.log(pi)
     effective = min(effective_size(x.astype(float)) for x in (traces[0].n_clusters, log_pi[draws]))
     assert chi_square(counts, pi, effective) > FALSE_ALARM
-    # and it is sharp: a posterior that knows the missing cell, or another concentration, is refused
+    # the test has power: another hyper-parameter is rejected
     other = exact(mode, family._replace(a=np.array([0.8])), data, 4, 4, priors)[2]
     assert chi_square(counts, other, effective) < FALSE_ALARM
     assert np.allclose(traces[0].log_joint[-1], log_joint(run.state.grid, priors))

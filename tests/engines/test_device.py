@@ -5,7 +5,16 @@ import pytest
 
 from partita.engines.climb.seeding import label_statistics
 from partita.engines.passes import device as dp
-from partita.engines.passes.rows import Parameters, assign_rows, collect, log_joint_rows, plug_in, predictive
+from partita.engines.passes.rows import (
+    Parameters,
+    assign_rows,
+    collect,
+    label_rows,
+    log_joint_rows,
+    plug_in,
+    predictive,
+    rows_in_memory,
+)
 from partita.execution import device
 from partita.families import Block, Categorical, GaussianDiagonal, GaussianFull
 from partita.families.contract import expect
@@ -61,14 +70,12 @@ def test_a_pass_gives_the_same_statistics(name, weighted, global_random_seed):
     weights = rng.integers(0, 3, N).astype(float) if weighted else np.ones(N)
     _, _, at = start(here, rng)
     want = collect([here], weights, at)
-    n, S, log_likelihood, entropy = dp.collect_on_device(
-        dp.score_by_parameters([there], at.log_weights, at.thetas), weights
-    )
+    found = collect([there], weights, at)
     tolerance = 1e-6 if name == "categorical" else 1e-12  # one-hot rows are multiplied in single precision
-    np.testing.assert_allclose(n, want.n, rtol=tolerance)
-    np.testing.assert_allclose(S[0], want.S[0], rtol=tolerance, atol=tolerance * N)
-    assert log_likelihood == pytest.approx(want.log_likelihood, rel=tolerance)
-    assert entropy == pytest.approx(want.entropy, rel=10 * tolerance)
+    np.testing.assert_allclose(found.n, want.n, rtol=tolerance)
+    np.testing.assert_allclose(found.S[0], want.S[0], rtol=tolerance, atol=tolerance * N)
+    assert found.log_likelihood == pytest.approx(want.log_likelihood, rel=tolerance)
+    assert found.entropy == pytest.approx(want.entropy, rel=10 * tolerance)
 
 
 @pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
@@ -77,19 +84,18 @@ def test_rows_are_scored_by_parameters_and_by_data(name, global_random_seed):
     here, there = pair(name, rng)
     _, statistics, at = start(here, rng)
     scores = [
-        (plug_in([here], at), dp.score_by_parameters([there], at.log_weights, at.thetas)),
-        (
-            predictive([here], statistics.S, at.log_weights),
-            dp.score_by_data([there], statistics.S, at.log_weights),
-        ),
+        [plug_in([block], at) for block in (here, there)],
+        [predictive([block], statistics.S, at.log_weights) for block in (here, there)],
     ]
     for in_memory, on_device in scores:
         want = assign_rows(in_memory, N)
-        labels, confidence, entropy, log_likelihood = dp.assign_on_device(on_device)
+        labels, confidence, entropy, log_likelihood = assign_rows(on_device, N)
         np.testing.assert_array_equal(labels, want.labels)
         np.testing.assert_allclose(confidence, want.confidence, rtol=1e-5)
         np.testing.assert_allclose(entropy, want.entropy, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(log_likelihood, want.log_likelihood, rtol=1e-5)
+        for ours, theirs in zip(label_rows(in_memory, N, K), label_rows(on_device, N, K), strict=True):
+            np.testing.assert_allclose(theirs, ours, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
@@ -99,21 +105,20 @@ def test_labels_are_counted_and_rows_fetched(name, global_random_seed):
     z, want, _ = start(here, rng)
     z[::7] = -1
     want = label_statistics([here], np.ones(N), z, K)
-    n, S, _, _ = dp.count_labels([there], np.ones(N), z, K)
-    np.testing.assert_allclose(n, want.n)
-    np.testing.assert_allclose(S[0], want.S[0], atol=1e-10)
+    found = label_statistics([there], np.ones(N), z, K)
+    np.testing.assert_allclose(found.n, want.n)
+    np.testing.assert_allclose(found.S[0], want.S[0], atol=1e-10)
     rows = np.array([5, 2, 2, 299])
-    np.testing.assert_allclose(dp.fetch_rows(there.data, rows), here.data[rows], atol=1e-12)
+    held, at = rows_in_memory([there], rows)
+    np.testing.assert_allclose(held[0].data[at], here.data[rows], atol=1e-12)
 
 
 def test_a_row_that_no_cluster_can_have_is_shared():
     block = Block(Categorical.default([2]), dp.DeviceCodes(on(np.array([[0, 1]], np.uint8)), {}), ("a",))
     theta = np.array([[0.0, 0.0], [-np.inf, -np.inf], [-1.0, -1.0]])
-    labels, confidence, _, log_likelihood = dp.assign_on_device(
-        dp.score_by_parameters([block], np.log([0.5, 0.5]), [theta])
-    )
-    np.testing.assert_allclose(confidence, 0.5)
-    assert log_likelihood[0] < -1e29
+    found = assign_rows(plug_in([block], Parameters(np.log([0.5, 0.5]), (theta,))), 2)
+    np.testing.assert_allclose(found.confidence, 0.5)
+    assert found.log_likelihood[0] < -1e29
 
 
 def test_a_full_device_is_asked_for_less():

@@ -5,8 +5,8 @@ import pytest
 
 from partita.dispatch import interpreted
 from partita.engines.passes import packing
-from partita.engines.passes.packing import PackedBlock, pack
-from partita.engines.passes.rows import Parameters, collect, n_stats
+from partita.engines.passes.packing import PackedBlock
+from partita.engines.passes.rows import Parameters, collect, n_stats, pack
 from partita.families import FAMILIES
 from partita.families.contract import expect, flat, mode
 from partita.mixture import Mixture
@@ -16,7 +16,7 @@ LEVELS = [2, 5, 3, 9, 40, 2, 2, 300]
 
 @pytest.fixture
 def blocks(monkeypatch, global_random_seed):
-    monkeypatch.setattr(packing, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(packing, "MIN_ROWS", 1)
     rng = np.random.default_rng(global_random_seed)
     X = np.column_stack([rng.integers(-1, levels, size=90) for levels in LEVELS]).astype(np.int16)
     Y = rng.integers(-1, 2, size=(90, 7)).astype(np.int8)
@@ -53,12 +53,12 @@ def test_fits_agree_with_and_without_packing(monkeypatch, global_random_seed):
     X = np.where(rng.random((400, 6)) < 0.8, z[:, None], rng.integers(3, size=(400, 6)))
     fits = []
     for fewest in (1, 10**9):
-        monkeypatch.setattr(packing, "FEWEST_ROWS", fewest)
+        monkeypatch.setattr(packing, "MIN_ROWS", fewest)
         fits.append(Mixture("categorical", inference="vb", random_state=global_random_seed, n_init=1).fit(X))
     assert np.array_equal(fits[0].labels_, fits[1].labels_)
     assert fits[0].lower_bound_ == pytest.approx(fits[1].lower_bound_)
 
 
 def test_small_tables_are_left_alone(blocks, monkeypatch):
-    monkeypatch.setattr(packing, "FEWEST_ROWS", 91)
+    monkeypatch.setattr(packing, "MIN_ROWS", 91)
     assert pack(blocks, 90) == blocks

@@ -5,7 +5,7 @@ import pytest
 
 from partita.engines.climb import em, vb
 from partita.engines.climb.seeding import label_statistics
-from partita.engines.passes import rows as passes
+from partita.engines.passes import memory
 from partita.engines.passes.rows import (
     Parameters,
     assign_rows,
@@ -45,7 +45,7 @@ def mixed(make_mixture, rng):
 
 def test_collect_does_not_depend_on_the_executor(mixed, monkeypatch):
     blocks, weights, at = mixed
-    monkeypatch.setattr(passes, "row_chunks", lambda n, start=0: row_chunks(n, size=7))
+    monkeypatch.setattr(memory, "row_chunks", lambda n, start=0: row_chunks(n, size=7))
     serial = collect(blocks, weights, at, Serial())
     for n_jobs in (2, 3, -1):
         assert_same(collect(blocks, weights, at, Threads(n_jobs)), serial)
@@ -55,7 +55,7 @@ def test_collect_does_not_depend_on_the_executor(mixed, monkeypatch):
 def test_collect_does_not_depend_on_the_size_of_blocks(size, mixed, monkeypatch):
     blocks, weights, at = mixed
     whole = collect(blocks, weights, at)
-    monkeypatch.setattr(passes, "row_chunks", lambda n, start=0: row_chunks(n, size=size))
+    monkeypatch.setattr(memory, "row_chunks", lambda n, start=0: row_chunks(n, size=size))
     assert_same(collect(blocks, weights, at), whole, rtol=1e-10, atol=1e-10)
 
 
@@ -119,14 +119,14 @@ def test_assignment_agrees_with_the_probabilities(mixed):
 
 def test_a_row_that_no_cluster_explains_is_shared_and_said():
     L = np.array([[-np.inf, -np.inf], [0.0, 0.0]])
-    P, log_likelihood = passes.normalized(L.copy())
+    P, log_likelihood = memory.normalized(L.copy())
     np.testing.assert_allclose(P, 0.5)
     assert log_likelihood[0] == -np.inf
     R, sums = L.copy(), np.zeros(2)
-    passes.normalize_rows(R, np.array([2.0, 1.0]), sums)
+    memory.normalize_rows(R, np.array([2.0, 1.0]), sums)
     np.testing.assert_allclose(R, [[1.0, 1.0], [0.5, 0.5]])
     assert sums[0] == -np.inf
     assert sums[1] == pytest.approx(3 * np.log(2))
     weightless = np.zeros(2)
-    passes.normalize_rows(L.copy(), np.array([0.0, 1.0]), weightless)
+    memory.normalize_rows(L.copy(), np.array([0.0, 1.0]), weightless)
     assert np.isfinite(weightless).all()

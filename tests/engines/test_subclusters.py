@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partita.datasets import make_gaussian_clusters
-from partita.engines.passes import replicates
+from partita.engines.passes import memory
 from partita.engines.subclusters import moves, sampler
 from partita.execution import make_executor, row_chunks
 from partita.families import Block, Categorical, GaussianDiagonal, GaussianFull
@@ -188,7 +188,7 @@ def run(blocks, weights, n_steps, executor=None, **options):
 def test_jobs_and_blocks_do_not_matter(size, monkeypatch, global_random_seed):
     _, blocks = planted(3000, seed=global_random_seed)
     reference = run(blocks, np.ones(3000, int), 12)
-    monkeypatch.setattr(replicates, "row_chunks", lambda n: row_chunks(n, size))
+    monkeypatch.setattr(memory, "row_chunks", lambda n: row_chunks(n, size))
     one, two = (run(blocks, np.ones(3000, int), 12, make_executor(jobs)) for jobs in (1, 2))
     assert np.array_equal(one.labels, two.labels) and np.array_equal(one.seats.S[0], two.seats.S[0])
     # sums over other blocks differ in their last bits; the labels of every object agree all the same

@@ -14,9 +14,9 @@ def label_matrix(flips, n=9000, seed=1):
 
 
 def worst(one, other):
-    """The largest difference between the parameters of two fitted estimators."""
-    if hasattr(one, "_parameters"):
-        left, right = [*one._parameters.thetas], [*other._parameters.thetas]
+    """The largest difference of two fitted estimators, in what they are made of."""
+    if hasattr(one, "_fitted"):
+        left, right = [*one._fitted.parameters.thetas], [*other._fitted.parameters.thetas]
     else:
         left, right = [one._counts / one._counts.max()], [other._counts / one._counts.max()]
     pairs = [

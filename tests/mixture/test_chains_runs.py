@@ -13,8 +13,8 @@ from sklearn.base import clone
 import partita
 from partita import Mixture
 from partita.engines.gibbs.chain import collapsed_gibbs
-from partita.engines.run import Progress
-from partita.estimator import DataWarning
+from partita.engines.run import Control, Progress
+from partita.estimator import DataWarning, FitReport
 from partita.execution import memory
 from partita.posterior import align_draws, coclustering, coclustering_matrix, confidence, summarize_aligned
 
@@ -212,17 +212,20 @@ def test_row_46_chains_are_estimated_first(two_groups, monkeypatch):
 
 def test_the_estimate_covers_the_trace(two_groups):
     from partita.fitting.chains import bytes_of_chains
+    from partita.fitting.contract import Settings
     from partita.fitting.families import assemble, plan_families
     from partita.fitting.request import make_request
     from partita.table import read_table
 
     table = read_table(two_groups[0])
     blocks = assemble(table, plan_families("gaussian", None))
-    few, many = (
-        bytes_of_chains(blocks, table.weights, make_request(short(n_draws=n), table, blocks))
-        for n in (10, 1010)
-    )
-    assert many - few >= 2 * 1000 * 80  # one byte a label
+
+    def ask(n_draws):
+        settings = Settings.of(short(n_draws=n_draws))
+        return make_request(settings, table, blocks, control=Control(), executor=None, report=FitReport([]))
+
+    few, many = (bytes_of_chains(blocks, table.weights, ask(n)) for n in (10, 1010))
+    assert many - few >= 2 * 1000 * 80  # one byte per label
 
 
 # ---- copies, files, parameters -----------------------------------------------------------------------------------

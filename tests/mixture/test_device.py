@@ -38,7 +38,9 @@ def test_the_answer_is_that_of_the_host(family, inference, global_random_seed):
     there = Mixture(family, inference=inference, **asked).fit(on(X))
     np.testing.assert_array_equal(there.labels_, here.labels_)
     np.testing.assert_allclose(there.weights_, here.weights_, rtol=1e-5)
-    np.testing.assert_allclose(there._statistics.S[0], here._statistics.S[0], rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(
+        there._fitted.statistics.S[0], here._fitted.statistics.S[0], rtol=1e-4, atol=1e-3
+    )
     assert there.log_likelihood_ == pytest.approx(here.log_likelihood_, rel=1e-5)
     assert "device1" in there.fit_report_.notes[0].message
     new = X[:50]
@@ -63,7 +65,7 @@ def test_missing_cells_and_weights_count_as_on_the_host(global_random_seed):
     assert there.log_likelihood_ == pytest.approx(here.log_likelihood_, rel=1e-9)
     with pytest.raises(ValueError, match="completed on the host only"):
         Mixture("gaussian_full", **asked).fit(on(X))
-    assert Mixture(**asked).fit(on(X))._blocks[0].family.__class__.__name__ == "GaussianDiagonal"
+    assert Mixture(**asked).fit(on(X))._fitted.blocks[0].family.__class__.__name__ == "GaussianDiagonal"
 
 
 def test_labels_to_start_from_and_levels_not_seen(global_random_seed):

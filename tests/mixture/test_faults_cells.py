@@ -246,7 +246,7 @@ def test_row_23_huge_codes(categorical, two_answers, quiet):
     huge[0, 0] = 0
     with quiet():
         model = categorical().fit(huge)
-    assert sum(S.shape[0] for S in model._statistics.S) < 50  # memory by the number of distinct codes
+    assert sum(S.shape[0] for S in model._fitted.statistics.S) < 50  # memory by the number of distinct codes
     assert model.profiles_["x0"]["levels"].tolist() == [0, 10**6, 2**63 - 1]
 
 

@@ -111,7 +111,9 @@ def test_row_37_objective_falls(inference, two_groups, monkeypatch, one_warning,
 def test_row_37_is_an_error_in_debug(two_groups, monkeypatch, global_random_seed):
     X, _ = two_groups
     make_request = model_module.make_request
-    monkeypatch.setattr(model_module, "make_request", lambda *a: make_request(*a)._replace(debug=True))
+    monkeypatch.setattr(
+        model_module, "make_request", lambda *a, **options: make_request(*a, **options)._replace(debug=True)
+    )
     _broken(em, monkeypatch, lambda s: s._replace(objective=s.objective - 1e3), at=2)
     with pytest.raises(EngineError, match=r"fell by .* at iteration 2"):
         Mixture(n_clusters=2, inference="em", init="random", random_state=global_random_seed).fit(X)
@@ -220,7 +222,9 @@ def test_row_45_ten_thousand_clusters(global_random_seed):
 
 def test_row_45_estimate_covers_the_real_peak(two_groups, global_random_seed):
     """The largest matrices of each engine are in the estimate."""
+    from partita.engines.run import Control
     from partita.fitting.climb import bytes_needed
+    from partita.fitting.contract import Settings
     from partita.fitting.families import assemble, plan_families
     from partita.fitting.request import make_request
     from partita.table import read_table
@@ -228,8 +232,9 @@ def test_row_45_estimate_covers_the_real_peak(two_groups, global_random_seed):
     table = read_table(two_groups[0])
     blocks = assemble(table, plan_families("auto", None))
     model = Mixture(inference="vb", max_clusters=50, random_state=global_random_seed).fit(two_groups[0])
-    ask = make_request(model, table, blocks)
-    rows = model._statistics.S[0].shape[0]
+    settings = Settings.of(model)
+    ask = make_request(settings, table, blocks, control=Control(), executor=None, report=model.fit_report_)
+    rows = model._fitted.statistics.S[0].shape[0]
     statistics = 8 * 50 * rows
     assert bytes_needed(blocks, 80, ask, "vb") > 4 * statistics
     assert bytes_needed(blocks, 10**6, ask, "cvb") > 2 * 8 * 50 * 10**6

@@ -340,7 +340,7 @@ def test_every_prior(two_answers, prior, inference, global_random_seed):
     X = np.where(np.random.default_rng(global_random_seed).random((80, 12)) < 0.9, z[:, None], 1 - z[:, None])
     model = short("bernoulli", prior=prior, inference=inference, n_draws=20, burn_in=20)
     if inference == "subclusters" and prior == "stick_breaking":
-        with pytest.raises(ValueError, match="wants an exchangeable prior"):
+        with pytest.raises(ValueError, match="needs an exchangeable prior"):
             model.fit(X)
         return
     model.fit(X)
@@ -385,9 +385,9 @@ def test_dp_gaussian(two_groups, covariance, same_partition):
 
 def test_dp_gaussian_follows_its_parameters(two_groups):
     model = DPGaussian(**SHORT).set_params(covariance="diagonal").fit(two_groups[0])
-    assert type(model._blocks[0].family).__name__ == "GaussianDiagonal"
+    assert type(model._fitted.blocks[0].family).__name__ == "GaussianDiagonal"
     assert (
-        type(clone(model).set_params(covariance="full").fit(two_groups[0])._blocks[0].family).__name__
+        type(clone(model).set_params(covariance="full").fit(two_groups[0])._fitted.blocks[0].family).__name__
         == "GaussianFull"
     )
 

@@ -23,7 +23,7 @@ def short(**parameters):
 @pytest.fixture(scope="module")
 def fits(global_random_seed):
     tables = [two_groups_and_outliers(global_random_seed + seed) for seed in range(3)]
-    return tables, [[short(noise=noise).fit(X) for X in tables] for noise in (False, True)]
+    return tables, [[short(outliers=outliers).fit(X) for X in tables] for outliers in (False, True)]
 
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # short chains say so
@@ -44,21 +44,21 @@ def test_outliers_take_no_clusters(fits):
     assert false <= 12
     for model in without:
         assert model.labels_.min() == 0
-        assert not hasattr(model, "noise_probability_")
+        assert not hasattr(model, "outlier_probability_")
 
 
 def test_attributes_agree(fits):
     _, (_, models) = fits
     for model in models:
         outlier = model.labels_ < 0
-        np.testing.assert_array_equal(outlier, model.noise_probability_ > 0.5)
-        np.testing.assert_array_equal(model.confidence_[outlier], model.noise_probability_[outlier])
+        np.testing.assert_array_equal(outlier, model.outlier_probability_ > 0.5)
+        np.testing.assert_array_equal(model.confidence_[outlier], model.outlier_probability_[outlier])
         assert model.n_clusters_ == len(set(model.labels_[~outlier].tolist())) == len(model.weights_)
-        np.testing.assert_array_equal((model.trace_.labels < 0).mean(axis=0), model.noise_probability_)
+        np.testing.assert_array_equal((model.trace_.labels < 0).mean(axis=0), model.outlier_probability_)
         n_clusters = [len(set(z[z >= 0].tolist())) for z in model.trace_.labels]
         np.testing.assert_array_equal(model.trace_.n_clusters, n_clusters)
-        assert 0 < model.noise_share_ < 0.2
-        assert model._statistics.n.sum() == np.count_nonzero(~outlier)  # no outlier in the profiles
+        assert 0 < model.outlier_share_ < 0.2
+        assert model._fitted.statistics.n.sum() == np.count_nonzero(~outlier)  # no outlier in the profiles
 
 
 def test_predictions_know_outliers(fits):
@@ -70,8 +70,8 @@ def test_predictions_know_outliers(fits):
     np.testing.assert_array_equal(labels[2:4], -1)
     outside = 1.0 - proba.sum(axis=1)
     np.testing.assert_array_equal(labels < 0, outside > 0.5)
-    assert outside[4] == pytest.approx(model.noise_share_)  # nothing seen: the share
-    firm = (np.abs(model.noise_probability_ - 0.5) > 0.4) & (model.confidence_ > 0.9)
+    assert outside[4] == pytest.approx(model.outlier_share_)  # nothing seen: the share
+    firm = (np.abs(model.outlier_probability_ - 0.5) > 0.4) & (model.confidence_ > 0.9)
     np.testing.assert_array_equal(model.predict(X)[firm], model.labels_[firm])
 
 
@@ -88,7 +88,7 @@ def test_densities_add_up(fits):
 
 def test_units_do_not_matter(global_random_seed):
     X = two_groups_and_outliers(global_random_seed + 4, 100)
-    one, two = (short(noise=True, n_draws=20, burn_in=20).fit(table) for table in (X, 4.0 * X))
+    one, two = (short(outliers=True, n_draws=20, burn_in=20).fit(table) for table in (X, 4.0 * X))
     np.testing.assert_array_equal(one.labels_, two.labels_)
 
 
@@ -96,7 +96,7 @@ def test_saved_and_loaded(fits, tmp_path):
     X, model = fits[0][0], fits[1][1][0]
     model.save(tmp_path / "model.npz")
     again = load(tmp_path / "model.npz")
-    for name in ("labels_", "noise_probability_", "noise_share_", "confidence_"):
+    for name in ("labels_", "outlier_probability_", "outlier_share_", "confidence_"):
         np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(again.score_samples(X), model.score_samples(X))
@@ -113,12 +113,12 @@ def test_weights_and_rows_that_take_no_part(global_random_seed):
     X = two_groups_and_outliers(global_random_seed + 5, 60)[:65]  # the last five rows are outliers
     weights = np.ones(65)
     weights[[0, 64]], weights[1] = 0, 2
-    model = short(noise=True, n_draws=30, burn_in=30).fit(X, sample_weight=weights)
-    assert np.isfinite(model.noise_probability_).all()
+    model = short(outliers=True, n_draws=30, burn_in=30).fit(X, sample_weight=weights)
+    assert np.isfinite(model.outlier_probability_).all()
     assert model.labels_[0] == model.predict(X[:1])[0]
     assert model.labels_[64] == model.predict(X[64:])[0]
-    refit = model.set_params(noise=False).fit(X)
-    assert not hasattr(refit, "noise_probability_")
+    refit = model.set_params(outliers=False).fit(X)
+    assert not hasattr(refit, "outlier_probability_")
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_mixed_tables_with_holes(global_random_seed):
     table["real"][::7] = np.nan
     kinds = {name: "categorical" if name[0] == "q" else name for name in table}
     X = np.column_stack(list(table.values()))
-    model = short(noise=True, kinds=list(kinds.values())).fit(X)
+    model = short(outliers=True, kinds=list(kinds.values())).fit(X)
     assert model.n_clusters_ == 2
     assert set(np.flatnonzero(model.labels_ < 0)) >= {59, 119}
     assert np.count_nonzero(model.labels_ < 0) <= 6
@@ -149,11 +149,11 @@ def test_partial_fit_is_refused_for_later_rows(fits):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"inference": "vb"}, "noise=True needs inference='gibbs'"),
-        ({"inference": "subclusters"}, "noise=True needs inference='gibbs'"),
-        ({"family": "student"}, "noise=True needs conjugate families"),
+        ({"inference": "vb"}, "outliers=True needs inference='gibbs'"),
+        ({"inference": "subclusters"}, "outliers=True needs inference='gibbs'"),
+        ({"family": "student"}, "outliers=True needs conjugate families"),
     ],
 )
 def test_refused_where_no_engine_can(parameters, message, global_random_seed):
     with pytest.raises(ValueError, match=message):
-        Mixture(noise=True, **parameters).fit(two_groups_and_outliers(global_random_seed, 40))
+        Mixture(outliers=True, **parameters).fit(two_groups_and_outliers(global_random_seed, 40))

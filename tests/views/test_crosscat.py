@@ -1,4 +1,4 @@
-"""CrossCat as an estimator: planted views, questions, laws, faults."""
+"""CrossCat as an estimator: planted views, queries, distributions, faulty input."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from sklearn.metrics import normalized_mutual_info_score
 import partita
 from partita import CrossCat
 from partita.estimator import DataWarning
-from partita.views.base import shared_views
+from partita.views.draws import shared_views
 
 SHORT = {"n_chains": 2, "n_draws": 10, "burn_in": 30, "random_state": 0}
 
@@ -63,8 +63,22 @@ def test_planted_views_are_found(model, table):
     assert model.diagnostics_.dependence_spread.shape == (7, 7)
 
 
+def test_confidence_and_trace_are_those_of_the_draws(model, table):
+    assert model.confidence_.shape == model.view_labels_.shape
+    assert model.confidence_kind_ == "co-clustering probability"
+    assert (model.confidence_ >= 0).all() and (model.confidence_ <= 1).all()
+    assert (model.confidence_[:, :2].mean(axis=0) > 0.8).all()
+    assert model.trace_.chain.tolist() == [0] * 10 + [1] * 10
+    assert model.trace_.log_joint.tolist() == [draw.log_joint for draw in model.draws_]
+    assert model.trace_.n_views_posterior == model.n_views_posterior_
+    assert (model.trace_.concentration > 0).all()
+    one = CrossCat(inference="search", n_chains=1, max_iter=2, random_state=0)
+    assert np.array_equal(one.fit_predict(table[0]), one.view_labels_)
+    assert np.isnan(one.confidence_).all()  # a single state
+
+
 def test_noise_depends_on_nothing(global_random_seed):
-    rng = np.random.default_rng(global_random_seed)
+    rng = np.random.default_rng(0)
     z = rng.integers(3, size=300)
     X = np.column_stack([*(4.0 * z + rng.normal(size=(3, 300))), *rng.normal(size=(3, 300))])
     model = CrossCat(n_chains=2, random_state=global_random_seed).fit(X)
@@ -85,8 +99,8 @@ def test_information_is_zero_across_views_and_never_negative(model):
 
 
 def test_information_of_codes_is_that_of_their_table(global_random_seed):
-    """Two binary columns and clusters that are certain: the information has a closed form."""
-    rng = np.random.default_rng(global_random_seed)
+    """Two binary columns with known clusters, for which the mutual information has a closed form."""
+    rng = np.random.default_rng(0)
     z = rng.integers(2, size=2000)
     X = np.column_stack([np.where(rng.random(2000) < 0.1, 1 - z, z) for _ in range(3)])
     model = CrossCat(kinds="binary", n_chains=1, n_draws=5, burn_in=5, random_state=global_random_seed).fit(X)
@@ -105,7 +119,7 @@ def test_units_do_not_matter(table, model):
     assert other.n_views_ == model.n_views_
     for v in range(2):
         assert matched(other, model.view_labels_[:, v]) > 0.9
-    # densities follow the units: log |scale| a cell
+    # densities depend on the units: log |scale| per cell
     rows = np.flatnonzero([all(x is not None for x in row) for row in X])[:5]
     gap = model.score_samples(table[0][rows]) - other.score_samples(X[rows])
     assert gap == pytest.approx(np.log(1e6 * 2.5e-4 * 7.0 * 0.1), abs=1.0)
@@ -226,7 +240,7 @@ def test_constraints_hold_in_every_draw(table, global_random_seed):
             assert shared[0, 3] == 1 and shared[1, 2] == 0 and shared[6, 4] == 0
     with pytest.raises(ValueError, match="cannot keep columns apart"):
         model.set_params(inference="vb").fit(table[0])
-    with pytest.raises(ValueError, match="parts columns that together= joins"):
+    with pytest.raises(ValueError, match="separates columns that together= joins"):
         CrossCat(together=[[0, 1]], apart=[[0, 1]]).fit(table[0])
     with pytest.raises(ValueError, match="list of groups"):
         CrossCat(together=["x0"]).fit(table[0])
@@ -269,7 +283,10 @@ def test_progress_and_time_limit(table, capsys, global_random_seed):
     model = CrossCat(n_chains=1, n_draws=50, burn_in=0, callback=lambda p: seen.append(p) or len(seen) == 3)
     model.fit(table[0][:40])
     assert (
-        len(seen) == 3 and len(model.draws_) == 3 and not model.converged_ and "stopped" in model.fit_report_
+        len(seen) == 3
+        and len(model.draws_) == 3
+        and not model.converged_
+        and "cut_short" in model.fit_report_
     )
     CrossCat(n_chains=1, n_draws=1, burn_in=0, verbose=True, random_state=global_random_seed).fit(
         table[0][:40]
@@ -306,7 +323,7 @@ def test_faults_that_are_none(global_random_seed):
     empty[:, 1], row[3], same[:, 2] = np.nan, np.nan, 7.0
     one = CrossCat(**QUICK).fit(empty)
     assert one.column_labels_[1] == -1 and (one.dependence_[1] == 0).all()
-    with pytest.raises(ValueError, match="not modelled"):
+    with pytest.raises(ValueError, match="not modeled"):
         one.relevance(1)
     for some in (row, same, X[:1], np.ones((6, 2)), X.astype(np.float32), np.asfortranarray(X), X[::-1]):
         model = CrossCat(**QUICK).fit(some)

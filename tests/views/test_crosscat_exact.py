@@ -1,4 +1,4 @@
-"""CrossCat against the exact posterior: every division of the columns, and of the rows in every view."""
+"""CrossCat against the exact posterior: every partition of the columns, and of the rows in every view."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ from partita.views.crosscat.layout import evidence, lay_out, view_blocks
 N = 4
 VIEWS, ROWS = 0.8, 1.3  # concentrations
 FIXED = Schedule(n_moves=1, learn_concentration=False, learn_likelihood=False)
-PLAN = columns.Plan(FIXED, n_auxiliary=2, n_merges=0.5, concentration=ROWS, learn_views=False)
+PLAN = columns.Plan(FIXED, n_auxiliary=2, merges_per_view=0.5, concentration=ROWS, learn_views=False)
 
 
 def table_blocks():
@@ -57,13 +57,13 @@ def exact_posterior(layout, allowed=lambda views: True):
     return list(states), p / p.sum()
 
 
-def state_of(table):
-    """The state of a chain, written as the exact ones are."""
-    views = np.empty(table.layout.n_columns, int)
-    for v, view in enumerate(table.views):
-        views[columns.columns_in(table.layout, view.units)] = v
+def state_of(state):
+    """The state of a chain, in the form of the exact states."""
+    views = np.empty(state.layout.n_columns, int)
+    for v, view in enumerate(state.views):
+        views[columns.columns_in(state.layout, view.units)] = v
     order = list(dict.fromkeys(views.tolist()))
-    labels = [tuple(canonical(sweep.labels(table.views[v].chain.seating)).tolist()) for v in order]
+    labels = [tuple(canonical(sweep.labels(state.views[v].chain.seating)).tolist()) for v in order]
     return tuple(canonical(views).tolist()), tuple(labels)
 
 
@@ -89,22 +89,22 @@ def run(layout, n_draws, seed, plan=PLAN):
     rng = np.random.default_rng(seed)
     groups = [[u] for u in range(len(layout.units))]
     priors, labels = [DirichletProcess(ROWS)] * len(groups), [np.zeros(N, int)] * len(groups)
-    table = columns.start(layout, groups, labels, priors, rng, plan, view_concentration=VIEWS)
+    state = columns.start(layout, groups, labels, priors, rng, plan, view_concentration=VIEWS)
     visited = []
     for _ in range(n_draws):
-        table = chain.step(table, plan, rng)
-        visited.append(state_of(table))
+        state = chain.step(state, plan, rng)
+        visited.append(state_of(state))
     return visited
 
 
-# One kind of move at a time: each hides the faults of the others. A factor of two in the weight of empty views, or of
-# e in that of births or merges, was seen to fail at these lengths.
+# One kind of move at a time, because each move hides errors of the others. A wrong factor of two in the weight of empty
+# views, or of e in that of births or merges, fails at these lengths.
 @pytest.mark.parametrize(
     "moves",
     [
-        {"n_auxiliary": 2, "n_births": 0.0, "n_merges": 0.0},
-        {"n_auxiliary": 1, "n_births": 1.0, "n_merges": 0.0},
-        {"n_auxiliary": 1, "n_births": 0.0, "n_merges": 1.0},
+        {"n_auxiliary": 2, "births_per_unit": 0.0, "merges_per_view": 0.0},
+        {"n_auxiliary": 1, "births_per_unit": 1.0, "merges_per_view": 0.0},
+        {"n_auxiliary": 1, "births_per_unit": 0.0, "merges_per_view": 1.0},
     ],
     ids=["gibbs", "births", "merges"],
 )
@@ -129,8 +129,8 @@ def test_constraints_condition_the_posterior(constraint, allowed, global_random_
     assert p_value(states, p, run(layout, 700, global_random_seed + 2)) > FALSE_ALARM
 
 
-def test_weights_of_divisions_average_to_the_marginal_likelihood(global_random_seed):
-    """What a birth is judged by: over all divisions, built with the probabilities that it says."""
+def test_weights_of_divisions_average_to_the_marginal_likelihood():
+    """The importance weights of the birth move, over all row partitions with their probabilities."""
     layout = lay_out(table_blocks())
     families = [block.family for block in layout.blocks]
     blocks = view_blocks(layout, families, np.array([0, 1]))
@@ -139,11 +139,11 @@ def test_weights_of_divisions_average_to_the_marginal_likelihood(global_random_s
     for z in set_partitions(N):
         log_p = log_eppf(prior, np.bincount(z).astype(float), max(z) + 1)
         log_p += evidence(layout.blocks, families, np.array(z), max(z) + 1)[:2].sum()
-        log_weight = birth.log_weight_of_division(blocks, prior, np.array(z), order)
+        log_weight = birth.log_partition_weight(blocks, prior, np.array(z), order)
         total_q, total_p = total_q + math.exp(log_p - log_weight), total_p + math.exp(log_p)
     assert total_q == pytest.approx(1.0, abs=1e-9)
-    rng = np.random.default_rng(global_random_seed)
-    drawn = [birth.build_division(blocks, prior, order, rng.random(N))[1] for _ in range(400)]
+    rng = np.random.default_rng(0)
+    drawn = [birth.build_partition(blocks, prior, order, rng.random(N))[1] for _ in range(400)]
     weights = np.exp(drawn)
     assert abs(weights.mean() - total_p) < 5.5 * weights.std() / 20  # once in 1e7
 
@@ -166,10 +166,10 @@ def test_the_best_of_several_searches_is_the_most_probable_state(global_random_s
     states, p = exact_posterior(layout)
     alone, prior = [np.zeros(N, int)] * 3, DirichletProcess(ROWS)
     for rng in np.random.default_rng(global_random_seed).spawn(10):
-        table = columns.start(
+        state = columns.start(
             layout, [[0], [1], [2]], alone, [prior] * 3, rng, PLAN, view_concentration=VIEWS
         )
-        best, values = search.search_table(table, PLAN, rng, 100)
+        best, values = search.search_views(state, PLAN, rng, 100)
         assert (np.diff(values) >= -1e-9).all()
         found.append((values[-1], state_of(best)))
     assert max(found)[1] == states[int(np.argmax(p))]

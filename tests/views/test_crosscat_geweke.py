@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 N = 6
 SPREAD = 0.4  # of the hyper-parameters; the chain is held to the same law
 REFERENCE = (
-    # variances of a light tail: a datum of 1e6 would leave a chain and the test no digits
+    # variances with a light tail: a value of 1e6 would leave no digits for the chain and the test
     GaussianDiagonal(np.full(2, 0.3), np.full(2, 0.4), np.full(2, 3.0), np.full(2, 2.0)),
     Bernoulli(np.full(1, 0.8), np.full(1, 0.6)),
     Categorical.default([3], alpha=0.7),
@@ -57,7 +57,7 @@ def draw_data(state, rng):
 
 
 def cut_normal(rng, shape):
-    """The law of the chain's hyperprior: normal, cut off at three deviations."""
+    """The hyperprior of the chain: a normal distribution truncated at three standard deviations."""
     x = rng.standard_normal(shape)
     while (np.abs(x) > 3).any():
         x = np.where(np.abs(x) > 3, rng.standard_normal(shape), x)
@@ -134,7 +134,10 @@ def traits(state):
 
 @pytest.mark.parametrize(
     "moves",
-    [{"n_births": 0.0, "n_merges": 0.0, "n_auxiliary": 2}, {"n_births": 0.5, "n_merges": 1.0}],
+    [
+        {"births_per_unit": 0.0, "merges_per_view": 0.0, "n_auxiliary": 2},
+        {"births_per_unit": 0.5, "merges_per_view": 1.0},
+    ],
     ids=["gibbs", "all"],
 )
 @pytest.mark.parametrize("learn", [False, True], ids=["fixed", "learned"])

@@ -11,16 +11,16 @@ from partita.partitions import IndianBuffet
 from partita.testing.monte_carlo import FALSE_ALARM, check_geweke, chi_square, effective_size
 from partita.views.overlapping.additive import Effects, read_reals
 from partita.views.overlapping.chain import OverlapPlan, chain_step
-from partita.views.overlapping.combinations import Cells
+from partita.views.overlapping.combinations import CombinationColumns
 from partita.views.overlapping.features import feature_step
 from partita.views.overlapping.full_covariance import FullTable
 from partita.views.overlapping.state import add_view, empty_state, log_joint, log_prior
-from partita.views.overlapping.table import Hyper, OverlapTable
+from partita.views.overlapping.table import OverlapHyper, OverlapTable
 
 N, D, VIEWS = 4, 3, 2
 SLOW = pytest.mark.slow  # further kernels to compile
 FIXED = OverlapPlan(
-    largest=2,
+    max_per_column=2,
     max_views=VIEWS,
     n_moves=1,
     learn_buffet=False,
@@ -31,14 +31,14 @@ REALS = np.array([[-1.2, np.nan, 1.0], [-0.9, -1.1, -1.0], [1.0, 0.9, 1.0], [1.1
 
 
 def additive():
-    return OverlapTable(read_reals(REALS), None), Hyper(Effects(effect=3.0, b=0.1), ())
+    return OverlapTable(read_reals(REALS), None), OverlapHyper(Effects(effect=3.0, b=0.1), ())
 
 
 def cells():
     """Binary columns, one cell missing."""
     codes = np.array([[0, 0, 1], [0, 0, 0], [1, 1, 1], [1, -1, 0]], np.int8)
     block = Block(Bernoulli(np.array([0.4, 0.3, 0.6]), np.array([0.5, 0.4, 0.2])), codes, ("a", "b", "c"))
-    return OverlapTable(None, Cells((block,))), Hyper(Effects(), (block.family,))
+    return OverlapTable(None, CombinationColumns((block,))), OverlapHyper(Effects(), (block.family,))
 
 
 def three_kinds():
@@ -50,18 +50,21 @@ def three_kinds():
         Block(Bernoulli(np.array([0.4]), np.array([0.5])), np.array([[0], [0], [1], [-1]], np.int8), ("b",)),
         Block(Poisson(np.array([0.8]), np.array([0.3])), counts, ("c",)),
     )
-    return OverlapTable(None, Cells(blocks)), Hyper(Effects(), tuple(b.family for b in blocks))
+    return OverlapTable(None, CombinationColumns(blocks)), OverlapHyper(
+        Effects(), tuple(b.family for b in blocks)
+    )
 
 
 def mixed():
-    """Two additive columns and one with cells."""
+    """Two additive columns, and one with a component per combination."""
     table, hyper = three_kinds()
-    block = table.cells.blocks[1]
-    return OverlapTable(read_reals(REALS[:, :2]), Cells((block,))), Hyper(Effects(2.0), (block.family,))
+    block = table.combined.blocks[1]
+    table = OverlapTable(read_reals(REALS[:, :2]), CombinationColumns((block,)))
+    return table, OverlapHyper(Effects(2.0), (block.family,))
 
 
 def exact_posterior(table, empty, largest):
-    """All states: the views as a sorted tuple of (columns, labels); equal views come about in half as many ways."""
+    """All states: the views as a sorted tuple of (columns, labels); equal views have half as many orderings."""
     divisions = [tuple(z) for z in set_partitions(N)]
     choices = [y for y in itertools.product([False, True], repeat=D) if any(y)]
     out = {(): log_joint(empty, table.scores((), empty.hyper))}
@@ -84,13 +87,13 @@ def exact_posterior(table, empty, largest):
 
 
 def name(state):
-    """A state as the exact ones are written."""
+    """A state in the form of the exact states."""
     columns = [tuple(y.tolist()) for y in state.Y.T]
     return tuple(sorted(zip(columns, [tuple(z.tolist()) for z in state.Z], strict=True)))
 
 
 def p_value(states, p, drawn):
-    """Of all states, and of the memberships alone."""
+    """P-values of all states, and of the memberships only."""
     place = {state: i for i, state in enumerate(states)}
     found = np.array([place[state] for state in drawn])
     log_p = np.log(p)
@@ -112,10 +115,10 @@ def p_value(states, p, drawn):
     "make", [additive, cells, pytest.param(mixed, marks=SLOW), pytest.param(three_kinds, marks=SLOW)]
 )
 def test_chain_has_the_exact_posterior(make, global_random_seed):
-    """Alarms for nothing once in a million runs."""
+    """False alarm once in a million runs."""
     table, hyper = make()
     empty = empty_state(D, hyper, IndianBuffet(1.2, 0.8), 0.9)
-    states, p = exact_posterior(table, empty, FIXED.largest)
+    states, p = exact_posterior(table, empty, FIXED.max_per_column)
     assert len(states) == 1 + 7 * 15 + 105 * 106 // 2
     rng, state, drawn = np.random.default_rng(global_random_seed), empty, []
     for _ in range(2000):
@@ -127,7 +130,7 @@ def test_chain_has_the_exact_posterior(make, global_random_seed):
 
 @SLOW
 def test_full_covariances_have_the_exact_posterior(global_random_seed):
-    """Disjoint views whose columns lean on each other."""
+    """Disjoint views with correlated columns."""
     table = FullTable(np.where(np.isnan(REALS), 0.2, REALS))
     empty = empty_state(D, table.default_hyper(), IndianBuffet(1.2, 0.8), 0.9)
     divisions = [tuple(z) for z in set_partitions(N)]
@@ -146,26 +149,26 @@ def test_full_covariances_have_the_exact_posterior(global_random_seed):
     rng, state, drawn = np.random.default_rng(global_random_seed), empty, []
     for _ in range(1200):
         for _ in range(2):
-            state = chain_step(table, state, rng, FIXED._replace(largest=1))
+            state = chain_step(table, state, rng, FIXED._replace(max_per_column=1))
         drawn.append(name(state))
     assert p_value(list(found), p / p.sum(), drawn) > FALSE_ALARM
 
 
-def test_one_view_a_column_and_memberships_one_by_one(global_random_seed):
-    """Disjoint views; and the step that is used where there are too many sets of views to list them."""
+def test_one_view_a_column_and_memberships_one_by_one():
+    """Disjoint views; and the step that is used if there are too many sets of views to list."""
     table, hyper = additive()
     empty = empty_state(D, hyper, IndianBuffet(1.2, 0.8), 0.9)
     for largest in (1, 2):
         states, p = exact_posterior(table, empty, largest)
         plan, rng, state, drawn = (
-            FIXED._replace(largest=largest),
-            np.random.default_rng([global_random_seed, largest]),
+            FIXED._replace(max_per_column=largest),
+            np.random.default_rng(largest),
             empty,
             [],
         )
         for _ in range(800):
             for _ in range(2):
-                state = feature_step(table, state, rng, largest=largest, max_views=VIEWS, many=0)
+                state = feature_step(table, state, rng, max_per_column=largest, max_views=VIEWS, max_listed=0)
                 state = chain_step(table, state, rng, plan)
             drawn.append(name(state))
         assert p_value(states, p, drawn) > FALSE_ALARM
@@ -173,14 +176,14 @@ def test_one_view_a_column_and_memberships_one_by_one(global_random_seed):
 
 # ---- Geweke ----------------------------------------------------------------------------------------------------------
 
-PLAN = OverlapPlan(largest=2, max_views=4, n_moves=2)
+PLAN = OverlapPlan(max_per_column=2, max_views=4, n_moves=2)
 ROWS = 5
 
 
 def draw_state(rng):
     """Hyper-parameters, memberships and labels from the prior, given the limits."""
     from partita.partitions import DirichletProcess, simulate
-    from partita.views.overlapping.additive import SIZE
+    from partita.views.overlapping.additive import EFFECT_HYPERPRIOR
 
     while True:
         buffet = IndianBuffet(rng.exponential(), rng.exponential())
@@ -188,7 +191,9 @@ def draw_state(rng):
         if Y.shape[1] <= PLAN.max_views and Y.sum(axis=1).max(initial=0) <= PLAN.largest:
             break
     concentration = rng.exponential()
-    hyper = Hyper(Effects(effect=rng.gamma(SIZE.shape) / SIZE.rate, a=2.0, b=1.0), ())
+    hyper = OverlapHyper(
+        Effects(effect=rng.gamma(EFFECT_HYPERPRIOR.shape) / EFFECT_HYPERPRIOR.rate, a=2.0, b=1.0), ()
+    )
     state = empty_state(D, hyper, buffet, concentration)
     for y in Y.T:
         state = add_view(state, simulate(DirichletProcess(concentration), ROWS, rng), np.flatnonzero(y))
@@ -200,7 +205,7 @@ def draw_data(state, rng):
     X = np.empty((ROWS, D))
     for d in range(D):
         noise = np.sqrt(effects.b / rng.gamma(effects.a))
-        X[:, d] = noise * np.sqrt(effects.centre) * rng.normal() + noise * rng.normal(size=ROWS)
+        X[:, d] = noise * np.sqrt(effects.center) * rng.normal() + noise * rng.normal(size=ROWS)
         for v in np.flatnonzero(state.Y[d]):
             K = int(state.Z[v].max()) + 1
             X[:, d] += (noise * np.sqrt(effects.effect) * rng.normal(size=K))[state.Z[v]]

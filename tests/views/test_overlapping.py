@@ -1,4 +1,4 @@
-"""OverlappingViews: finds planted views, knows no units, leaves noise alone, keeps its manners."""
+"""OverlappingViews as an estimator: planted views, units, noise columns, faulty input."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from partita.families.rows import add_statistics, log_marginals
 from partita.metrics import match_labelings, normalized_mutual_info
 from partita.views.overlapping.additive import AdditiveScores, Effects, read_reals
 
-FEW = {"n_init": 1, "n_chains": 1, "n_draws": 4, "burn_in": 2}
+SHORT = {"n_init": 1, "n_chains": 1, "n_draws": 4, "burn_in": 2}
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +19,8 @@ def planted(global_random_seed):
 
 
 @pytest.fixture(scope="module")
-def fitted(planted, global_random_seed):
-    return OverlappingViews(random_state=global_random_seed, **FEW).fit(planted.X)
+def fitted(planted):
+    return OverlappingViews(random_state=0, **SHORT).fit(planted.X)
 
 
 def test_planted_views_are_found(planted, fitted):
@@ -33,10 +33,10 @@ def test_planted_views_are_found(planted, fitted):
     assert all(0.99 < sum(p.values()) < 1.01 for p in fitted.n_clusters_posterior_)
 
 
-def test_noise_columns_stay_out_of_every_view(global_random_seed):
-    planted = make_planted_views(1, 300, 12, 2, separation=2.5, random_state=global_random_seed + 3)
-    noise = np.random.default_rng(global_random_seed).normal(size=(300, 8))
-    model = OverlappingViews(random_state=global_random_seed, **FEW).fit(np.hstack([planted.X, noise]))
+def test_noise_columns_stay_out_of_every_view():
+    planted = make_planted_views(1, 300, 12, 2, separation=2.5, random_state=3)
+    noise = np.random.default_rng(4).normal(size=(300, 8))
+    model = OverlappingViews(random_state=0, **SHORT).fit(np.hstack([planted.X, noise]))
     assert model.n_views_ == 2
     assert not model.membership_[12:].any()
     assert (
@@ -45,10 +45,8 @@ def test_noise_columns_stay_out_of_every_view(global_random_seed):
     assert model.feature_views_[12:].mean() < 0.15
 
 
-def test_pure_noise_has_no_view(global_random_seed):
-    model = OverlappingViews(random_state=global_random_seed, **FEW).fit(
-        np.random.default_rng(global_random_seed).normal(size=(200, 6))
-    )
+def test_pure_noise_has_no_view():
+    model = OverlappingViews(random_state=0, **SHORT).fit(np.random.default_rng(0).normal(size=(200, 6)))
     assert model.n_views_ == 0 and model.view_labels_.shape == (200, 0)
     assert "no_view" in model.fit_report_
     assert np.isfinite(model.score_samples(np.zeros((3, 6)))).all()
@@ -58,7 +56,7 @@ def test_pure_noise_has_no_view(global_random_seed):
 def test_units_do_not_matter(planted, fitted, global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     scale, shift = 10.0 ** rng.uniform(-6, 6, size=24), rng.normal(size=24) * 100
-    other = OverlappingViews(random_state=global_random_seed, **FEW).fit(planted.X * scale + shift)
+    other = OverlappingViews(random_state=0, **SHORT).fit(planted.X * scale + shift)
     assert np.array_equal(other.membership_, fitted.membership_)
     same = match_labelings(fitted.view_labels_, other.view_labels_)
     assert same.average > 0.99
@@ -67,7 +65,7 @@ def test_units_do_not_matter(planted, fitted, global_random_seed):
 
 
 def unnormalised(X, family, Z):
-    """The paper's score without its normaliser: every view multiplies in its own density of the column."""
+    """The score of the paper, without normalizing constant: the product of the densities of the views."""
     total = 0.0
     for z in Z:
         S = np.zeros((3, int(z.max()) + 1))
@@ -76,9 +74,9 @@ def unnormalised(X, family, Z):
     return total
 
 
-def test_the_normaliser_cannot_be_dropped(global_random_seed):
-    """Whether a column joins a second view must not depend on its unit: in the paper's score it does, by N log c."""
-    rng = np.random.default_rng(global_random_seed)
+def test_the_normaliser_cannot_be_dropped():
+    """Whether a column joins a second view must not depend on its unit: the score of the paper changes by N log c."""
+    rng = np.random.default_rng(1)
     Z = tuple(rng.integers(2, size=(2, 50)))
     x = Z[0][:, None] * 3.0 + rng.normal(size=(50, 1))
     c = 1000.0
@@ -94,8 +92,8 @@ def test_the_normaliser_cannot_be_dropped(global_random_seed):
     assert ours[0] == pytest.approx(ours[1], abs=1e-6)
 
 
-def test_disjoint_views(planted, global_random_seed):
-    model = OverlappingViews(max_views_per_feature=1, random_state=global_random_seed, **FEW).fit(planted.X)
+def test_disjoint_views(planted):
+    model = OverlappingViews(max_views_per_feature=1, random_state=0, **SHORT).fit(planted.X)
     assert (model.membership_.sum(axis=1) <= 1).all()
     assert all((draw.membership.sum(axis=1) <= 1).all() for draw in model.draws_)
 
@@ -108,7 +106,7 @@ def test_mixed_table_with_holes(global_random_seed):
     X = np.column_stack([*real, *binary]).astype(float)
     X[rng.random(X.shape) < 0.1] = np.nan
     kinds = dict.fromkeys(range(2, 6), "binary")
-    model = OverlappingViews(kinds=kinds, random_state=global_random_seed, **FEW).fit(X)
+    model = OverlappingViews(kinds=kinds, random_state=0, **SHORT).fit(X)
     found = match_labelings([one, two], model.view_labels_)
     assert found.average > 0.6 and model.n_views_ == 2
     filled, unsure = model.impute(X)
@@ -116,8 +114,8 @@ def test_mixed_table_with_holes(global_random_seed):
 
 
 def test_full_covariances(global_random_seed):
-    """Tilted clusters; columns of a view lean on each other, a noise column stays out."""
-    rng = np.random.default_rng(global_random_seed)
+    """Correlated columns within clusters; a noise column belongs to no view."""
+    rng = np.random.default_rng(5)
     one = rng.integers(2, size=200)
     tilt = np.array([[1.0, 0.9], [0.0, 0.4]])
     X = np.column_stack(
@@ -143,9 +141,7 @@ def test_words_given_the_length(global_random_seed):
         weight[i, 10 + style[i] * 5 : 15 + style[i] * 5] *= 9
     P = weight / weight.sum(axis=1, keepdims=True)
     X = np.array([rng.multinomial(rng.integers(20, 60), p) for p in P])
-    model = OverlappingViews(kinds="count", exposure="length", random_state=global_random_seed, **FEW).fit(
-        X[:200]
-    )
+    model = OverlappingViews(kinds="count", exposure="length", random_state=0, **SHORT).fit(X[:200])
     assert match_labelings([topic[:200], style[:200]], model.view_labels_).average > 0.8
     new, p = X[200:], P[200:]
     truth = np.exp(-(new * np.log(p)).sum() / new.sum())
@@ -157,13 +153,22 @@ def test_words_given_the_length(global_random_seed):
 def test_words_given_the_length_are_normalised(global_random_seed):
     """Over all documents of three words the probabilities sum to one."""
     X = np.array([[3, 0, 1], [0, 4, 1], [5, 1, 0], [1, 3, 2], [4, 0, 0], [0, 3, 1]] * 5)
-    model = OverlappingViews(kinds="count", exposure="length", random_state=global_random_seed, **FEW).fit(X)
+    model = OverlappingViews(kinds="count", exposure="length", random_state=0, **SHORT).fit(X)
     documents = [(a, b, 3 - a - b) for a in range(4) for b in range(4 - a)]
     total = 0.0
     for document in documents:
         ways = 6.0 / np.prod([[1, 1, 2, 6][n] for n in document])
         total += ways * model.perplexity(np.array([document])) ** -3.0
     assert total == pytest.approx(1.0, abs=0.03)  # 2000 draws stand for the law of the total
+
+
+def test_confidence_belongs_to_the_labels(fitted, planted):
+    assert fitted.confidence_kind_ == "posterior probability"
+    assert fitted.confidence_.shape == fitted.view_labels_.shape
+    averaged = OverlappingViews(partition="averaged", random_state=0, **SHORT).fit(planted.X)
+    assert averaged.confidence_kind_ == "co-clustering probability"
+    assert averaged.confidence_.shape == averaged.view_labels_.shape
+    assert averaged.trace_.n_views_posterior == averaged.n_views_posterior_
 
 
 def test_save_and_load(fitted, planted, tmp_path):
@@ -196,7 +201,7 @@ def test_oracle_is_the_best(planted):
 
 
 def small(X, **options):
-    return OverlappingViews(random_state=0, **FEW, **options).fit(X)
+    return OverlappingViews(random_state=0, **SHORT, **options).fit(X)
 
 
 def test_faults_that_are_errors(global_random_seed):

@@ -1,4 +1,4 @@
-"""Rows and columns together: relations whose cells come in blocks."""
+"""Clusterings of rows and columns at the same time: relations with block structure."""
 
 from partita.blocks.estimator import RelationalBlocks
 

@@ -1,4 +1,4 @@
-"""Chains over the blocks of a relation: sweeps and split-merge moves on each side, then the hyper-parameters."""
+"""Chains over the blocks of a relation: Gibbs sweeps, split-merge moves and hyper-parameters of both sides."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from partita.labels import canonical
 from partita.partitions import bind, sample_hyper
 from partita.trace import Trace, join, label_dtype
 
-BEGIN, SWEEP, MOVES, HYPER = range(10, 14)  # purposes of the random numbers of an iteration
+BEGIN, SWEEP, MOVES, HYPER = range(10, 14)  # keys of the random generators of an iteration
 
 
 class GridChain(NamedTuple):
-    """Where a chain stands."""
+    """State of a chain."""
 
     grid: Grid
     priors: tuple[Any, ...]  # one per side
-    reference: Any  # the family that the hyperprior is centred on
+    reference: Any  # family that the hyperprior is centered on
     seed: int
     iteration: int
     accepted: dict[str, int]
-    rng: Any = None  # generator of the steps after the moves, within an iteration
+    rng: Any = None  # generator of the hyper-parameter steps within an iteration
 
 
 def start_grid(
@@ -61,10 +61,10 @@ def sequential_start(
     first: int = 0,
     limit: int = NO_LIMIT,
 ) -> GridChain:
-    """A chain that starts from objects seated one after the other, in random order.
+    """A chain that starts from objects assigned one after the other, in random order.
 
-    In a table the side ``first`` comes before the other, whose objects are then all apart, as in a mixture; after that
-    the other is seated given these clusters. The objects of a square relation are seated together.
+    In a table the side ``first`` is assigned first, while the objects of the other side are all in clusters of their
+    own, as in a mixture; then the other side is assigned given these clusters. A square relation has only one side.
     """
     rng = generator(seed, 0, BEGIN)
     if mode == TABLE:
@@ -83,7 +83,7 @@ def sequential_start(
 
 
 def emptied(grid: Grid, side: int) -> Grid:
-    """The grid with nobody seated on one side."""
+    """The grid with no object of one side assigned."""
     one = grid.sides[side]
     one.z[:] = -1
     one.n[:] = 0.0
@@ -120,7 +120,7 @@ def sample_priors(chain: GridChain, schedule: Schedule) -> GridChain:
 
 
 def sample_likelihood(chain: GridChain, schedule: Schedule) -> GridChain:
-    """Draw the hyper-parameters of the likelihood; ends the iteration."""
+    """Draw the hyper-parameters of the likelihood; the last step of an iteration."""
     grid = chain.grid
     if schedule.learn_likelihood:
         S = np.ascontiguousarray(rebuild(grid).S[occupied(grid)].T)
@@ -148,7 +148,7 @@ class GridDraw(NamedTuple):
 def grid_sampler(
     start: Callable[[], GridChain], schedule: Schedule, *, given: Any = (), number: int = 0
 ) -> Sampler:
-    """What the driver runs; ``given`` holds the data that the chain refers to."""
+    """The sampler that the driver runs; ``given`` holds the data that the chain refers to."""
     return Sampler(
         start=start,
         steps=[partial(one, schedule=schedule) for one in STEPS],

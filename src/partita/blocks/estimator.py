@@ -1,7 +1,8 @@
-"""The estimator of blocks: rows and columns clustered at once."""
+"""RelationalBlocks: clusterings of rows and columns at the same time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from partita.blocks.fitting import Request, Sampled, objects_of, sample_blocks
+from partita.blocks.fitting import BlocksRequest, BlocksResult, objects_of, sample_blocks
 from partita.blocks.links import LinkPrediction
 from partita.blocks.predicting import block_values, score_new_rows
 from partita.blocks.reading import (
@@ -21,7 +22,7 @@ from partita.blocks.reading import (
     read_again,
     read_relations,
 )
-from partita.blocks.state import restore_state, saved_state
+from partita.blocks.storage import check_blocks, check_trace, draws_from_plain, draws_to_plain
 from partita.blocks.sweep import DIRECTED, TABLE, UNDIRECTED
 from partita.engines.gibbs.chain import Schedule
 from partita.engines.run import Control
@@ -38,97 +39,113 @@ from partita.estimator import (
 from partita.execution import check_memory
 from partita.families import family_entry
 from partita.partitions import StickBreaking, bind, checked, log_mass, specify, with_concentration
-from partita.trace import trace_bytes
+from partita.posterior import Diagnostics
+from partita.table import Schema
+from partita.trace import Trace, trace_bytes
+
+MODES = {"table": TABLE, "directed": DIRECTED, "undirected": UNDIRECTED}
 
 
 class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimator):
-    """Infinite relational model: rows and columns fall into clusters, and every pair of clusters is a block of its own.
+    """Infinite relational model: clusters of rows and of columns, with a distribution per pair of clusters.
 
-    Which rows go together, which columns go together, and what do they have to do with each other? Cells of one block
-    are draws from one distribution, whose parameters are integrated out; both partitions come from Dirichlet
-    processes, so that neither number of clusters has to be known. A *square* relation (who likes whom) has one
-    partition for rows and columns. Several relations over the same objects share their partitions, each with
-    parameters of its own. Missing cells are left out of the likelihood and can be predicted.
+    Every pair of a row cluster and a column cluster is a *block*, whose cells are draws from one distribution with
+    integrated parameters. Both partitions have Dirichlet process priors, so the numbers of clusters need not be known.
+    A relation of objects with themselves (who likes whom) has one partition for rows and columns. Several relations
+    over the same objects share their partitions, and each has its own parameters. Missing cells are left out of the
+    likelihood, and can be predicted.
 
-    Good for: tables and relations whose cells are all of one sort (yes or no, counts, ratings, measurements in one
-    unit); link prediction. Not for: columns of different sorts or units (``Mixture``), or columns that group the rows
-    in several ways (``CrossCat``).
+    Good for: tables and relations whose cells are all of one kind (yes or no, counts, ratings, measurements in one
+    unit); link prediction. Not for: columns of different kinds or units (:class:`~partita.Mixture`), or columns with
+    several different clusterings of the rows (:class:`~partita.CrossCat`).
 
     Parameters
     ----------
-    family : "auto", str or pair, default "auto"
-        The likelihood of a cell: "auto" (by the kind of the cells), "bernoulli", "categorical", "gaussian",
+    family : "auto", str or pair, default="auto"
+        The likelihood of a cell: "auto" (chosen by the kind of the cells), "bernoulli", "categorical", "gaussian",
         "poisson", "exponential", or a pair ``(name, options)``.
-    square : bool or {"directed", "undirected"}, default False
-        Whether rows and columns are the same objects, with one partition. "directed" (or True): the cell (i, j) is
-        another datum than (j, i). "undirected": they are one and the same, and X must be symmetric.
-    prior : str or prior, default "dirichlet_process"
-        The prior of each partition: "dirichlet_process", "pitman_yor", "mfm", or one from ``partita.partitions``.
-    concentration : float, optional
-        Held fixed if given, otherwise learned, for rows and columns apart.
-    learn_hyper : bool, default True
+    relation : {"table", "directed", "undirected"}, default="table"
+        "table": rows and columns are different objects, each with its own partition. "directed": rows and columns are
+        the same objects, with one partition, and the cells (i, j) and (j, i) are two observations. "undirected": the
+        same, but the cells (i, j) and (j, i) are one observation, and X must be symmetric.
+    prior : str or prior, default="dirichlet_process"
+        The prior of each partition: "dirichlet_process", "pitman_yor", "mfm", or a prior from ``partita.partitions``.
+    concentration : float, default=None
+        Concentration of the prior; None to learn it, separately for rows and columns.
+    learn_hyper : bool, default=True
         Whether the hyper-parameters of the family are learned.
-    n_chains, n_draws, burn_in, thin : int
-        Chains, draws of each, iterations before the first draw, and iterations from one draw to the next.
-    n_moves : int, default 20
-        Split-merge moves of each side in an iteration.
-    partition : {"vi", "binder", "map"}, default "vi"
-        The partition that sums the draws up: of least expected variation of information, of least Binder loss, or the
-        most probable draw.
-    handle_unknown : {"missing", "error"}, default "missing"
-        What ``predict`` does with values that were not seen in ``fit``.
-    random_state : int, RandomState, Generator, SeedSequence or None
-    time_limit : float, optional
-        Wall seconds for the whole fit, compilation included; no iteration begins after it.
-    callback : callable, optional
+    n_chains : int, default=4
+        Number of chains.
+    n_draws : int, default=200
+        Number of draws that each chain keeps.
+    burn_in : int, default=200
+        Number of iterations before the first draw.
+    thin : int, default=1
+        Number of iterations from one draw to the next.
+    n_moves : int, default=20
+        Number of split-merge moves per side and iteration.
+    partition : {"vi", "binder", "map"}, default="vi"
+        How the draws are combined into one partition of each side: the partition with the least expected variation of
+        information or Binder loss, or the most probable draw.
+    handle_unknown : {"missing", "error"}, default="missing"
+        How ``predict`` treats values that were not seen in ``fit``.
+    random_state : None, int, RandomState, Generator or SeedSequence, default=None
+        Source of randomness; an int makes the result reproducible.
+    time_limit : float, default=None
+        Wall-clock seconds for the whole fit, compilation included; no iteration begins after it.
+    callback : callable, default=None
         Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops the fit.
     keep_partial : bool, default=False
-        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
-    n_jobs : int, optional
-        Threads; the answer does not depend on their number.
-    executor : None, "threads", "processes", Dask client or address, optional
-        Where the work runs; the answer does not depend on it.
-    resume : path, optional
-        A folder that keeps how far the fit has come: the same call after a kill goes on from there.
+        Whether an interrupt (Ctrl-C) ends the fit with the draws so far instead of raising.
+    n_jobs : int, default=None
+        Number of threads; the result does not depend on it.
+    executor : None, "threads", "processes", Dask client or address, default=None
+        Where the work runs; the result does not depend on it.
+    resume : path, default=None
+        Folder for checkpoints: the same call after an interruption continues from there.
     verbose : bool, default=False
-        Print a line per iteration to standard error.
+        Whether to print a line per iteration to standard error.
 
     Attributes
     ----------
     row_labels_, column_labels_ : ndarray
-        Clusters of rows and columns, the largest first; equal for a square relation.
+        Clusters of rows and columns; cluster 0 is the largest. Both are equal unless ``relation="table"``, as are the
+        other attributes of rows and columns.
     row_confidence_, column_confidence_ : ndarray
-        Mean posterior probability of sharing a cluster with the others of one's own.
+        Mean probability, over draws, of sharing a cluster with the other objects of the cluster.
+    confidence_kind_ : str
+        "co-clustering probability".
     n_row_clusters_, n_column_clusters_ : int
+        Numbers of clusters.
     n_row_clusters_posterior_, n_column_clusters_posterior_ : dict
         Posterior probability of each number of clusters.
     row_trace_, column_trace_ : Trace
         All draws.
     row_diagnostics_, column_diagnostics_ : Diagnostics
-        Split R-hat and effective sample sizes and a sentence on whether to trust the numbers of clusters.
-    labels_, confidence_, n_clusters_, n_clusters_posterior_, trace_
-        Those of the rows, under the names that all clusterings have.
+        Split R-hat, effective sample sizes, and a sentence on whether the number of clusters can be trusted.
+    labels_, confidence_, n_clusters_, n_clusters_posterior_, trace_, diagnostics_
+        The attributes of the rows under the names that all estimators use.
     block_values_ : ndarray (relations, row clusters, column clusters, values)
-        What each block predicts of a cell: the probabilities of the levels, or one mean in the user's units. A list of
-        arrays, if the relations differ in their number of levels.
+        Prediction of a cell in each block: the probabilities of the levels, or the mean in the user's units. A list of
+        arrays if the relations differ in their number of levels.
     levels_ : list of tuple
-        Levels of each relation; empty where cells are numbers.
+        Levels of each relation; empty if cells are numbers.
     family_, family_name_
         The likelihood with its hyper-parameters averaged over the draws, and its name.
     concentration_ : tuple of float
-        Of rows and columns, averaged over the draws.
+        Concentration of each partition, averaged over the draws.
     prior_, weight_total_
-        The prior of the rows at that concentration, and how many rows there are.
+        The prior of the rows with that concentration, and the number of rows.
     accepted_ : dict
-        How often split-merge moves were accepted or rejected.
+        Number of split-merge moves with each outcome.
     fit_report_ : FitReport
-        What was unusual about the data and the run.
+        What was unusual about the data and the fit.
     converged_ : bool
-        Whether the diagnostics give no reason to doubt the numbers of clusters.
+        Whether all draws were made and the diagnostics trust the numbers of clusters.
     n_iter_ : int
-        Iterations of the longest chain.
+        Number of iterations of the longest chain.
     schema_, n_features_in_, feature_names_in_
-        The columns, as they were read.
+        Kinds, number and names of the columns.
 
     References
     ----------
@@ -150,9 +167,23 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
     array([1.])
     """
 
+    _stored: ClassVar[tuple[str, ...]] = (
+        "row_labels_",
+        "column_labels_",
+        "row_confidence_",
+        "column_confidence_",
+        "confidence_kind_",
+        "family_name_",
+        "concentration_",
+        "accepted_",
+        "n_iter_",
+        "converged_",
+        "_statistics",
+        "_missing",
+    )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "family": "no_validation",
-        "square": ["boolean", StrOptions({"directed", "undirected"})],
+        "relation": [StrOptions(set(MODES))],
         "prior": "no_validation",
         "concentration": [None, Interval(Real, 0, None, closed="neither")],
         "learn_hyper": ["boolean"],
@@ -171,7 +202,7 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
         self,
         family="auto",
         *,
-        square=False,
+        relation="table",
         prior="dirichlet_process",
         concentration=None,
         learn_hyper=True,
@@ -192,7 +223,7 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
         verbose=False,
     ):
         self.family = family
-        self.square = square
+        self.relation = relation
         self.prior = prior
         self.concentration = concentration
         self.learn_hyper = learn_hyper
@@ -229,42 +260,37 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
         """
         self._validate_params()
         control = self._control()
-        with self._whole_or_not_at_all():
+        with self._new_fit():
             relations = read_relations(X, kind_of_family(self.family), type(self).__name__)
-            mode = self._mode()
+            mode = MODES[self.relation]
             _check_square(relations, mode)
             self._remember(relations.schemas[0])
             self.fit_report_ = FitReport(relations.notes)
             name, block = make_family(relations, self.family, mode == UNDIRECTED)
-            found = sample_blocks(block, self._request(mode, relations, control))
-            self._settle(found, relations, name)
+            result = sample_blocks(block, self._request(mode, relations, control))
+            self._set_result(result, relations, name)
         self.fit_report_.warn()
         return self
-
-    def _mode(self) -> int:
-        if isinstance(self.square, str):
-            return UNDIRECTED if self.square == "undirected" else DIRECTED
-        return DIRECTED if self.square else TABLE
 
     def _prior(self):
         prior = specify(self.prior) if isinstance(self.prior, str) else checked(self.prior)
         if isinstance(prior, StickBreaking):
             raise ValueError(
-                "prior='stick_breaking' has labels of its own, and blocks want an exchangeable prior: use "
+                "prior='stick_breaking' has fixed labels, but blocks need an exchangeable prior: use "
                 "'dirichlet_process', 'pitman_yor' or 'mfm'"
             )
         return prior if self.concentration is None else with_concentration(prior, self.concentration)
 
-    def _request(self, mode: int, relations: Relations, control: Control) -> Request:
+    def _request(self, mode: int, relations: Relations, control: Control) -> BlocksRequest:
         shape = objects_of(mode, relations.shape)
         rng = as_generator(self.random_state)
         cells, draws = len(relations.values) * relations.shape[0] * relations.shape[1], self.n_draws
         check_memory(
             cells * 24 + self.n_chains * (cells * 16 + trace_bytes(2 * draws, sum(shape), 200)),
             f"{self.n_chains} chains over {cells:,} cells",
-            "ask for fewer chains or draws, or fit a sample of the rows",
+            "lower n_chains or n_draws, or fit a sample of the rows",
         )
-        return Request(
+        return BlocksRequest(
             mode=mode,
             shape=shape,
             priors=(self._prior(),) * len(shape),
@@ -284,26 +310,33 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
             rng=rng,
         )
 
-    def _settle(self, found: Sampled, relations: Relations, name: str) -> None:
-        """Attributes of a fitted model."""
-        self._schemas, self.family_name_, self.family_ = relations.schemas, name, found.family
-        self._statistics, self._drawn = found.statistics, found.drawn
+    def _set_result(self, result: BlocksResult, relations: Relations, name: str) -> None:
+        """Set the fitted attributes."""
+        self._schemas, self.family_name_, self.family_ = relations.schemas, name, result.family
+        self._statistics, self._drawn = result.statistics, result.drawn
         self._missing = tuple(
             np.argwhere(np.isnan(values) if values.dtype.kind == "f" else values < 0)
             for values in relations.values
         )
-        self.concentration_, self.accepted_, self.n_iter_ = found.concentrations, found.accepted, found.n_iter
-        self.row_labels_, self.column_labels_ = found.labels[0], found.labels[-1]
-        self.row_confidence_, self.column_confidence_ = found.confidence[0], found.confidence[-1]
-        n_draws = 0 if found.provisional else len(found.traces[0].labels)
-        note_early_end(self.fit_report_, found.reason, n_draws, provisional=found.provisional)
-        self._settle_draws(found.traces)
-        self._describe()
-        self._judge(found)
+        self.concentration_, self.accepted_ = result.concentrations, result.accepted
+        self.n_iter_ = result.n_iter
+        self.row_labels_, self.column_labels_ = result.labels[0], result.labels[-1]
+        self.row_confidence_, self.column_confidence_ = result.confidence[0], result.confidence[-1]
+        self.confidence_kind_ = "co-clustering probability"
+        n_draws = 0 if result.provisional else len(result.traces[0].labels)
+        note_early_end(self.fit_report_, result.reason, n_draws, provisional=result.provisional)
+        diagnostics = [
+            judge_chains(self.fit_report_, trace, result.reason, provisional=result.provisional, of=side)
+            for trace, side in zip(result.traces, ("rows", "columns"), strict=False)
+        ]
+        self.converged_ = result.reason == "done" and all(one.trust_n_clusters for one in diagnostics)
+        self._describe(result.traces, diagnostics)
 
-    def _settle_draws(self, traces) -> None:
+    def _describe(self, traces: Sequence[Trace], diagnostics: Sequence[Diagnostics]) -> None:
+        """Set the attributes that follow from others, after a fit and after a load."""
         self.row_trace_, self.column_trace_ = traces[0], traces[-1]
-        self.trace_ = self.row_trace_
+        self.row_diagnostics_, self.column_diagnostics_ = diagnostics[0], diagnostics[-1]
+        self.trace_, self.diagnostics_ = self.row_trace_, self.row_diagnostics_
         self.labels_, self.confidence_ = self.row_labels_, self.row_confidence_
         self.n_row_clusters_ = int(self.row_labels_.max()) + 1
         self.n_column_clusters_ = int(self.column_labels_.max()) + 1
@@ -317,33 +350,18 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
             prior = prior._replace(discount=float(self.row_trace_.discount.mean()))
         self.weight_total_ = float(len(self.row_labels_))
         self.prior_ = bind(prior, self.weight_total_)
-        self.row_diagnostics_ = diagnose_chains(self.row_trace_, provisional=provisional)
-        self.column_diagnostics_ = self.row_diagnostics_
-        if len(traces) > 1:
-            self.column_diagnostics_ = diagnose_chains(self.column_trace_, provisional=provisional)
-
-    def _describe(self) -> None:
-        """What blocks predict, in the user's units."""
         self.levels_ = [schema.columns[0].levels for schema in self._schemas]
+        self.block_values_ = self._block_values()
+
+    def _block_values(self) -> Any:
+        """Predictions of the blocks in the user's units."""
         K, J, P = self._statistics.shape
         flat, kind = self._statistics.reshape(-1, P), self._kind
         values = [
             self._in_units(block_values(self.family_, flat, m, kind), m).reshape(K, J, -1)
             for m in range(len(self._schemas))
         ]
-        same = len({v.shape for v in values}) == 1
-        self.block_values_ = np.stack(values) if same else values
-
-    def _judge(self, found: Sampled) -> None:
-        """Notes on what speaks against trusting the numbers of clusters."""
-        sides = {"rows": self.row_trace_}
-        if self._mode() == TABLE:
-            sides["columns"] = self.column_trace_
-        diagnosed = [
-            judge_chains(self.fit_report_, trace, found.reason, provisional=found.provisional, of=side)
-            for side, trace in sides.items()
-        ]
-        self.converged_ = found.reason == "done" and all(one.trust_n_clusters for one in diagnosed)
+        return np.stack(values) if len({v.shape for v in values}) == 1 else values
 
     # ---- new rows ------------------------------------------------------------------------------------------
 
@@ -363,8 +381,8 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
     def predict_proba(self, X):
         """Probability of each row cluster for each new row, given the clusters of the columns.
 
-        The blocks are those of ``row_labels_`` and ``column_labels_``; no new cluster is opened. For a square relation
-        a row holds what a new object says of the old ones.
+        The blocks are those of ``row_labels_`` and ``column_labels_``; new rows do not form new clusters. Unless
+        ``relation="table"``, a row holds the cells of a new object with the training objects.
 
         Parameters
         ----------
@@ -382,34 +400,46 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
         return self._log_joint_of_rows(X).argmax(axis=1)
 
     def fit_predict(self, X, y=None):
-        """Fit, and return ``row_labels_``."""
+        """Fit the blocks and return ``row_labels_``."""
         return self.fit(X).row_labels_
 
-    # ---- scikit-learn and storage ----------------------------------------------------------------------------
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.pairwise = False
-        return tags
+    # ---- storage -------------------------------------------------------------------------------------------
 
     def _state(self):
-        return saved_state(self)
+        n_sides = len(self._drawn.labels)
+        return super()._state() | {
+            "schemas": [schema.to_dict() for schema in self._schemas],
+            "family": list(self.family_),
+            "traces": [self.row_trace_, self.column_trace_][:n_sides],
+            "drawn": draws_to_plain(self._drawn),
+        }
 
     def _restore(self, state):
-        restore_state(self, state)
+        super()._restore(state)
+        self._schemas = tuple(Schema.from_dict(schema) for schema in state["schemas"])
+        family_class = family_entry(self.family_name_).cls
+        self.family_ = family_class(*state["family"])
+        self._drawn = draws_from_plain(state["drawn"], family_class)
+        labels = (self.row_labels_, self.column_labels_)
+        check_blocks(self.family_, self._statistics, self._drawn, labels, len(self._schemas))
+        if len(self.column_labels_) != self.n_features_in_:
+            raise ValueError("the column labels do not match the schema")
+        for trace, z in zip(state["traces"], labels, strict=False):
+            check_trace(trace, len(z))
+        provisional = "provisional" in self.fit_report_
+        diagnostics = [diagnose_chains(trace, provisional=provisional) for trace in state["traces"]]
+        self._describe(state["traces"], diagnostics)
 
 
 def _check_square(relations: Relations, mode: int) -> None:
+    """Refuse relations of objects with themselves that are not square, or not symmetric if undirected."""
     R, D = relations.shape
     if mode == TABLE:
         return
     if R != D:
         raise ValueError(
-            f"square relations have as many rows as columns, and X has {R} rows and {D} columns: use square=False for "
-            "two kinds of objects"
+            f"a directed or undirected relation has as many rows as columns, but X has {R} rows and {D} columns: use "
+            "relation='table' for two kinds of objects"
         )
     if mode == DIRECTED:
         return
@@ -418,5 +448,5 @@ def _check_square(relations: Relations, mode: int) -> None:
         for i, j in np.argwhere(unequal)[:1]:
             raise ValueError(
                 f"relation {m} is not symmetric: the cells ({i}, {j}) and ({j}, {i}) differ; give both the same value "
-                "(or both missing), or use square='directed'"
+                "(or mark both as missing), or use relation='directed'"
             )

@@ -1,4 +1,4 @@
-"""How a relation is sampled: several chains, and the one partition of each side that sums them up."""
+"""Fitting of a relation: chains, and a point estimate of the partition of each side."""
 
 from __future__ import annotations
 
@@ -18,36 +18,37 @@ from partita.labels import ordered_by_size
 from partita.posterior import confidence, map_draw, point_estimate
 from partita.trace import Trace
 
-KEPT = 100  # draws whose blocks are kept for predictions of cells
-MOST_LABELS = 50_000_000  # labels of draws that the search for one partition looks at
+MAX_KEPT_DRAWS = 100  # draws whose blocks are kept for predictions of cells
+MAX_LABELS = 50_000_000  # labels of draws that the search for a point estimate reads
+MIN_DRAWS = 40  # draws that it reads at least
 
 
 class DrawnBlocks(NamedTuple):
-    """Blocks of some draws, for predictions that average over them."""
+    """Blocks of some draws, over which predictions are averaged."""
 
     labels: tuple[np.ndarray, ...]  # of each side, [draw, object]
     families: list[Any]
     statistics: list[np.ndarray]  # [row cluster, column cluster, statistic] of each draw
 
 
-class Sampled(NamedTuple):
-    """What the chains found."""
+class BlocksResult(NamedTuple):
+    """The result of a fit. Sequences over sides have two entries for a table, otherwise one."""
 
     traces: tuple[Trace, ...]  # of each side
     labels: tuple[np.ndarray, ...]  # the point estimate of each side
     confidence: tuple[np.ndarray, ...]
-    family: Any  # hyper-parameters averaged over the draws
+    family: Any  # with hyper-parameters averaged over the draws
     statistics: np.ndarray  # of the blocks of the point estimate
     drawn: DrawnBlocks
     concentrations: tuple[float, ...]
     accepted: dict[str, int]
     n_iter: int
     reason: str
-    provisional: bool  # no chain came to its first draw: the answer is one state of the burn-in
+    provisional: bool  # whether no chain reached its first draw: the draw is a state of the burn-in
 
 
-class Request(NamedTuple):
-    """What the chains are asked for."""
+class BlocksRequest(NamedTuple):
+    """The options of a fit."""
 
     mode: int
     shape: tuple[int, ...]  # objects of each side
@@ -57,52 +58,66 @@ class Request(NamedTuple):
     partition: str
     control: Control
     executor: Any
-    folder: Any  # where chains keep their checkpoints
+    folder: Any  # for checkpoints
     rng: np.random.Generator
 
 
-def sample_blocks(block: Block, ask: Request) -> Sampled:
-    """Run the chains and sum them up."""
+def sample_blocks(block: Block, request: BlocksRequest) -> BlocksResult:
+    """Run the chains and summarize them."""
 
     def make(number: int) -> Sampler:
         start = partial(
-            sequential_start, ask.mode, block.family, block.data, ask.shape, ask.priors, ask.seeds[number],
-            first=number % len(ask.shape),
-        )  # fmt: skip
-        return grid_sampler(start, ask.schedule, given=block.data, number=number)
+            sequential_start,
+            request.mode,
+            block.family,
+            block.data,
+            request.shape,
+            request.priors,
+            request.seeds[number],
+            first=number % len(request.shape),
+        )
+        return grid_sampler(start, request.schedule, given=block.data, number=number)
 
     def checkpoint(number: int) -> Checkpoint | None:
-        about = (ask.seeds[number], ask.mode, *ask.shape, *map(int, ask.schedule[:4]), tuple(block.family))
-        return None if ask.folder is None else Checkpoint(ask.folder, number, about)
+        if request.folder is None:
+            return None
+        schedule = map(int, request.schedule[:4])
+        about = (request.seeds[number], request.mode, *request.shape, *schedule, tuple(block.family))
+        return Checkpoint(request.folder, number, about)
 
     chains = run_chains(
-        make, len(ask.seeds), ask.schedule, control=ask.control, executor=ask.executor, checkpoint=checkpoint
+        make,
+        len(request.seeds),
+        request.schedule,
+        control=request.control,
+        executor=request.executor,
+        checkpoint=checkpoint,
     )
-    return _summed_up(chains, block, ask)
+    return _summarize(chains, block, request)
 
 
-def _summed_up(chains: Chains, block: Block, ask: Request) -> Sampled:
+def _summarize(chains: Chains, block: Block, request: BlocksRequest) -> BlocksResult:
     traces = join_sides(chains.draws)
     families = [draw.family for draw in chains.draws]
-    labels = tuple(ordered_by_size(_estimate(trace, ask)) for trace in traces)
+    labels = tuple(ordered_by_size(_estimate(trace, request)) for trace in traces)
     family = average_families([(one,) for one in families])[0]
-    sure = tuple(confidence(trace.labels, z).objects for trace, z in zip(traces, labels, strict=True))
-    kept = np.linspace(0, len(families) - 1, min(KEPT, len(families))).round().astype(int)
+    confidences = tuple(confidence(trace.labels, z).objects for trace, z in zip(traces, labels, strict=True))
+    kept = np.linspace(0, len(families) - 1, min(MAX_KEPT_DRAWS, len(families))).round().astype(int)
     drawn = DrawnBlocks(
         tuple(trace.labels[kept] for trace in traces),
         [families[t] for t in kept],
-        [_blocks(block, ask.mode, families[t], [trace.labels[t] for trace in traces]) for t in kept],
+        [_blocks(block, request.mode, families[t], [trace.labels[t] for trace in traces]) for t in kept],
     )
     accepted: dict[str, int] = {}
     for run in chains.runs:
         for outcome, count in run.state.accepted.items():
             accepted[outcome] = accepted.get(outcome, 0) + count
-    return Sampled(
+    return BlocksResult(
         traces,
         labels,
-        sure,
+        confidences,
         family,
-        _blocks(block, ask.mode, family, labels),
+        _blocks(block, request.mode, family, labels),
         drawn,
         tuple(float(np.exp(np.log(trace.concentration).mean())) for trace in traces),
         accepted,
@@ -117,17 +132,17 @@ def _blocks(block: Block, mode: int, family: Any, labels: Sequence[np.ndarray]) 
     return block_statistics(mode, family, block.data, rows, columns)
 
 
-def _estimate(trace: Trace, ask: Request) -> np.ndarray:
-    """The partition of one side that sums the draws up, from as many of them as are quick to search."""
+def _estimate(trace: Trace, request: BlocksRequest) -> np.ndarray:
+    """Point estimate of the partition of one side, from as many draws as a search can read."""
     draws = trace.labels
-    if ask.partition == "map":
+    if request.partition == "map":
         return map_draw(draws, trace.log_joint).labels
-    n_draws = max(MOST_LABELS // draws.shape[1], 40)
+    n_draws = max(MAX_LABELS // draws.shape[1], MIN_DRAWS)
     if len(draws) > n_draws:
         draws = draws[np.linspace(0, len(draws) - 1, n_draws).round().astype(int)]
-    return point_estimate(draws, ask.partition, random_state=ask.rng).labels
+    return point_estimate(draws, request.partition, random_state=request.rng).labels
 
 
 def objects_of(mode: int, shape: tuple[int, int]) -> tuple[int, ...]:
-    """How many objects each side has: two sides, or the one of a square relation."""
+    """Number of objects of each side: two sides of a table, one of a relation of objects with themselves."""
     return shape if mode == TABLE else shape[:1]

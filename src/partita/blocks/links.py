@@ -1,4 +1,4 @@
-"""Link prediction: what a fitted model says of single cells."""
+"""Link prediction: predictions of single cells by a fitted model."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from partita.blocks.predicting import average_cells, log_score_cells
 from partita.blocks.reading import cells_of, read_again
 from partita.families import family_entry
 
-__all__ = ["LinkPrediction"]
-
 
 class LinkPrediction:
-    """The methods of :class:`RelationalBlocks` that speak of cells, averaged over the draws that it has kept."""
+    """The methods of :class:`RelationalBlocks` that predict cells, averaged over the kept draws."""
 
     handle_unknown: str
     family_name_: str
@@ -43,15 +41,15 @@ class LinkPrediction:
         return self._missing[self._relation(relation)].copy()
 
     def predict_cells(self, cells=None, *, relation=0):
-        """What is expected in cells: the most probable level, or the mean in the user's units, averaged over draws.
+        """Predict cells: the most probable level, or the mean in the user's units, averaged over draws.
 
         Parameters
         ----------
-        cells : array (cells, 2) of row and column, optional
-            By default those that were missing in ``fit``, in the order of ``missing_cells``. What is said of a cell
-            that was seen is coloured by its own value.
-        relation : int, default 0
-            Which relation.
+        cells : array (cells, 2) of row and column, default=None
+            None for the cells that were missing in ``fit``, in the order of ``missing_cells``. The prediction of a cell
+            that was observed in ``fit`` depends on its own value.
+        relation : int, default=0
+            Number of the relation.
 
         Returns
         -------
@@ -64,7 +62,7 @@ class LinkPrediction:
         return self._in_units(values, relation)[:, 0]
 
     def predict_cells_proba(self, cells=None, *, relation=0):
-        """Probability of each level (of ``levels_[relation]``) in cells; parameters as in ``predict_cells``.
+        """Probabilities of the levels ``levels_[relation]`` in cells; parameters as in ``predict_cells``.
 
         Returns
         -------
@@ -73,13 +71,12 @@ class LinkPrediction:
         check_is_fitted(self)
         if self._kind not in ("binary", "categorical"):
             raise ValueError(
-                f"the cells are {self._kind}, which have no levels: use predict_cells for means, score_cells for "
-                "densities"
+                f"cells of the kind {self._kind} have no levels: use predict_cells for means, score_cells for densities"
             )
         return self._cell_values(cells, relation)[:, : max(len(self.levels_[relation]), 2)]
 
     def score_cells(self, values, cells=None, *, relation=0):
-        """Log predictive density of values in cells, in the user's units: the log score of link prediction.
+        """Log predictive density of values in cells, in the user's units.
 
         Parameters
         ----------
@@ -89,7 +86,7 @@ class LinkPrediction:
         Returns
         -------
         ndarray (cells,)
-            0 where the value is missing, or was not seen in ``fit``.
+            0 where the value is missing, or is a level that was not seen in ``fit``.
 
         Examples
         --------
@@ -107,7 +104,7 @@ class LinkPrediction:
         given = np.asarray(values)
         if given.shape != (len(where),):
             raise ValueError(
-                f"values has the shape {given.shape} and there are {len(where)} cells: give one a cell"
+                f"values has the shape {given.shape}, but there are {len(where)} cells: pass one value per cell"
             )
         read = read_again(
             [given[:, None]] * len(self._schemas),
@@ -126,7 +123,7 @@ class LinkPrediction:
     def _relation(self, relation) -> int:
         check_is_fitted(self)
         if not isinstance(relation, Integral) or not 0 <= int(relation) < len(self._schemas):
-            raise ValueError(f"relation is {relation!r}: give a number from 0 to {len(self._schemas) - 1}")
+            raise ValueError(f"relation is {relation!r}: pass a number from 0 to {len(self._schemas) - 1}")
         return int(relation)
 
     def _cells(self, cells, relation) -> np.ndarray:
@@ -136,7 +133,7 @@ class LinkPrediction:
         where = np.asarray(cells)
         if where.ndim != 2 or where.shape[1] != 2 or where.dtype.kind not in "iu":
             raise ValueError(
-                f"cells is {where.dtype}{where.shape}: give integers (cells, 2), the row and the column of each"
+                f"cells is {where.dtype}{where.shape}: pass integers (cells, 2), the row and the column of each"
             )
         shape = (len(self.row_labels_), len(self.column_labels_))
         beyond = np.flatnonzero(((where < 0) | (where >= shape)).any(axis=1))

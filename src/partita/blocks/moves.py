@@ -1,10 +1,10 @@
-"""Split-merge moves on one side of a grid, the other side held.
+"""Split-merge moves on one side of a grid, with the other side fixed.
 
-Two objects are drawn, the anchors: half of the time from one cluster, which is then to be split between them, else from
-two, which are to be joined. A split is built member by member, in random order, each drawing its side given those
-before it (sequential allocation, Dahl 2003); those who are not there yet are absent, their cells too. The merge asks
-how likely its own undoing would have been. Both probabilities enter the acceptance, which leaves the posterior
-invariant.
+Two objects, the anchors, are drawn: with probability one half from the same cluster, for which a split is proposed,
+otherwise from two clusters, for which a merge is proposed. A split assigns the other objects of the cluster one after
+the other, in random order, given those assigned before (sequential allocation, Dahl 2003); objects not yet assigned,
+and their cells, are left out. For a merge the probability of the reverse split is computed. Both probabilities enter
+the acceptance probability, so the moves leave the posterior invariant.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ from partita.blocks.sweep import UNDIRECTED, Grid, Side, close, grown, log_joint
 from partita.engines.gibbs.sweep import NO_LIMIT
 from partita.families.rows import log_marginals
 
-__all__ = ["Anchors", "Proposal", "choose_anchors", "merged", "propose", "replay", "split_merge"]
-
 
 class Anchors(NamedTuple):
-    """Two objects of one side, and whether they are together now."""
+    """Two objects of one side, and whether they are in the same cluster."""
 
     i: int
     j: int
@@ -30,7 +28,7 @@ class Anchors(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """Another grid, the log of its acceptance, and the log probability of the split that was built or undone."""
+    """A proposed grid, its log acceptance ratio, and the log probability of its split (or of the reverse split)."""
 
     grid: Grid
     log_accept: float
@@ -38,7 +36,7 @@ class Proposal(NamedTuple):
 
 
 def choose_anchors(z: np.ndarray, u: np.ndarray) -> Anchors | None:
-    """Two anchors from three uniforms, half of the time in one cluster; None if no such pair exists."""
+    """Draw two anchors from three uniforms; None if there is no such pair."""
     i = int(u[0] * len(z))
     together = bool(u[1] < 0.5)
     candidates = np.flatnonzero((z == z[i]) == together)
@@ -51,7 +49,7 @@ def choose_anchors(z: np.ndarray, u: np.ndarray) -> Anchors | None:
 def log_anchor_ratio(n_first: float, n_both: float, N: int) -> float:
     """Log probability of drawing the anchors for the merge of two clusters minus that for the split of their union.
 
-    ``n_first`` is the size of the first anchor's cluster when the two are apart.
+    ``n_first`` is the size of the cluster of the first anchor when the anchors are in two clusters.
     """
     return math.log(n_both - 1.0) - math.log(N - n_first)
 
@@ -59,10 +57,11 @@ def log_anchor_ratio(n_first: float, n_both: float, N: int) -> float:
 def replay(
     grid: Grid, side: int, prior: Any, anchors: Anchors, order: np.ndarray, u: np.ndarray
 ) -> tuple[Grid, float]:
-    """The clusters of the anchors emptied and filled again from the anchors, and the log probability of the result.
+    """Assign the objects of the anchors' clusters again, from the anchors on; returns the log probability, too.
 
-    ``order`` holds the other members. If the anchors are together now their seats are drawn, and the second anchor
-    opens the empty slot; otherwise everyone goes back to the seat he had. The grid must have room for one more slot.
+    ``order`` holds the other objects of the clusters. If the anchors are in one cluster the second anchor takes the
+    next empty slot and the others are drawn; otherwise every object returns to its slot. The grid must have a spare
+    slot.
     """
     one, other = grid.sides[side], grid.sides[-1 - side]
     first = int(one.z[anchors.i])
@@ -73,8 +72,8 @@ def replay(
     if not anchors.together:
         forced[2:] = one.z[order] == second
     S, L = turned(grid, side)
-    everyone = np.concatenate([[anchors.i, anchors.j], order]).astype(np.int64)
-    one.z[everyone] = -1
+    objects = np.concatenate([[anchors.i, anchors.j], order]).astype(np.int64)
+    one.z[objects] = -1
     for k in pair:
         S[k], L[k], one.n[k] = 0.0, 0.0, 0.0
         if grid.mode > 0:
@@ -83,13 +82,13 @@ def replay(
     log_q = np.zeros(1)
     seat(
         grid.family, grid.cells[side], grid.mode, prior, *one, other.z, other.K, S, L,
-        everyone, pair, forced, u, 0, NO_LIMIT, log_q,
+        objects, pair, forced, u, 0, NO_LIMIT, log_q,
     )  # fmt: skip
     return turned_back(grid, side, S, L), float(log_q[0])
 
 
 def merged(grid: Grid, side: int, first: int, second: int) -> Grid:
-    """The grid with the second slot of a side joined to the first (a copy)."""
+    """A copy of the grid in which the second slot of a side is merged into the first."""
     one = grid.sides[side]
     z, n, K = one.z.copy(), one.n.copy(), one.K.copy()
     S, L = (array.copy() for array in turned(grid, side))
@@ -99,7 +98,7 @@ def merged(grid: Grid, side: int, first: int, second: int) -> Grid:
     n[first] += n[second]
     if grid.mode > 0:
         S[:, first] += S[:, second]
-        if grid.mode == UNDIRECTED:  # the cells between the two have been added from either side
+        if grid.mode == UNDIRECTED:  # the cells between the two slots have been added twice
             S[first, first] -= between
     L[first] = log_marginals(grid.family, np.ascontiguousarray(S[first].T)).sum(axis=0)
     if grid.mode > 0:
@@ -111,7 +110,7 @@ def merged(grid: Grid, side: int, first: int, second: int) -> Grid:
 
 
 def copied(grid: Grid, side: int) -> Grid:
-    """A grid whose partition of one side, and blocks, may be changed."""
+    """A copy whose blocks, and partition of one side, may be changed in place."""
     sides = list(grid.sides)
     sides[side] = Side(*(array.copy() for array in sides[side]))
     return grid._replace(sides=tuple(sides), S=grid.S.copy(), L=grid.L.copy())
@@ -126,9 +125,10 @@ def propose(
     u: np.ndarray,
     log_u: float = -math.inf,
 ) -> Proposal:
-    """The move for two anchors; ``order`` holds the other members of their clusters, ``u`` a uniform for each and two.
+    """Propose a split or merge for two anchors.
 
-    A merge that ``log_u`` would reject whatever the split that undoes it is not looked at any further.
+    ``order`` holds the other objects of their clusters, ``u`` a uniform for each of them and for the anchors. The
+    reverse split of a merge is not computed if ``log_u`` rejects the merge whatever its probability.
     """
     one = grid.sides[side]
     first, second = int(one.z[anchors.i]), int(one.z[anchors.j])
@@ -149,7 +149,7 @@ def propose(
 def split_merge(
     grid: Grid, side: int, priors: tuple[Any, ...], rng: np.random.Generator, limit: int = NO_LIMIT
 ) -> tuple[Grid, str]:
-    """One move on one side; returns the grid and what happened: "rejected", "split" or "merge"."""
+    """One move on one side; returns the grid and the outcome: "rejected", "split" or "merge"."""
     one = grid.sides[side]
     anchors = choose_anchors(one.z, rng.random(3))
     if anchors is None or (anchors.together and one.K[0] >= limit):

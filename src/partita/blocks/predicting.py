@@ -1,8 +1,7 @@
-"""What fitted blocks say: of cells that were not seen, and of new rows."""
+"""Predictions from fitted blocks: of single cells, and of the clusters of new rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,15 +9,13 @@ import numpy as np
 from partita.blocks.fitting import DrawnBlocks
 from partita.engines.passes.rows import n_stats
 from partita.execution import row_chunks
-from partita.families.contract import n_columns, stats_start, summarize
+from partita.families.contract import summarize
 from partita.families.data import n_rows, take
 from partita.families.rows import add_statistics, log_marginals
 
-__all__ = ["average_cells", "block_values", "cell_statistics", "log_score_cells", "score_new_rows"]
-
 
 def block_values(family: Any, S: np.ndarray, relation: int, kind: str) -> np.ndarray:
-    """What each block of one relation predicts of a cell, [block, value]: probabilities of the levels, or one mean.
+    """Prediction of a cell in each block of one relation, [block, value]: probabilities of the levels, or the mean.
 
     ``S`` holds the statistics of the blocks, [block, statistic].
     """
@@ -33,17 +30,17 @@ def block_values(family: Any, S: np.ndarray, relation: int, kind: str) -> np.nda
         return found["rates"][:, relation, None]
     if "means" in found:
         return found["means"][:, relation, None]
-    return 1.0 / found["rates"][:, relation, None]  # durations
+    return 1.0 / found["rates"][:, relation, None]  # means of durations
 
 
 def cell_blocks(drawn: DrawnBlocks, t: int, cells: np.ndarray) -> np.ndarray:
-    """Statistics of the block that each cell is in, in one draw: [cell, statistic]."""
+    """Statistics of the block of each cell in one draw: [cell, statistic]."""
     rows, columns = drawn.labels[0][t], drawn.labels[-1][t]
     return drawn.statistics[t][rows[cells[:, 0]], columns[cells[:, 1]]]
 
 
 def average_cells(drawn: DrawnBlocks, cells: np.ndarray, relation: int, kind: str) -> np.ndarray:
-    """What the draws predict of each cell on average, [cell, value]."""
+    """Prediction of each cell, averaged over the draws: [cell, value]."""
     total: Any = 0.0
     for t, family in enumerate(drawn.families):
         S = drawn.statistics[t]
@@ -54,7 +51,7 @@ def average_cells(drawn: DrawnBlocks, cells: np.ndarray, relation: int, kind: st
 
 
 def cell_statistics(family: Any, data: Any) -> np.ndarray:
-    """``t(x)`` of each row of a table of cells, [cell, statistic]."""
+    """Sufficient statistics ``t(x)`` of each row of a table of cells: [cell, statistic]."""
     n = n_rows(data)
     T: np.ndarray = np.zeros((n_stats(family), n))
     add_statistics(family, data, np.arange(n), T)
@@ -62,7 +59,7 @@ def cell_statistics(family: Any, data: Any) -> np.ndarray:
 
 
 def log_score_cells(drawn: DrawnBlocks, cells: np.ndarray, data: Any) -> np.ndarray:
-    """Log of the average predictive density of the data of each cell; cells that are missing in ``data`` score 0."""
+    """Log of the predictive density of each cell, averaged over the draws; 0 for cells that are missing in ``data``."""
     out = np.full(len(cells), -np.inf)
     for t, family in enumerate(drawn.families):
         S, T = cell_blocks(drawn, t, cells), cell_statistics(family, data)
@@ -75,7 +72,7 @@ def log_score_cells(drawn: DrawnBlocks, cells: np.ndarray, data: Any) -> np.ndar
 def score_new_rows(
     family: Any, S: np.ndarray, log_weights: np.ndarray, columns: np.ndarray, data: Any, n_new: int
 ) -> np.ndarray:
-    """Log joint of each new row and row cluster, given the clusters of the columns: [row, row cluster]."""
+    """Log joint density of each new row and its row cluster, given the clusters of the columns: [row, row cluster]."""
     K, J, P = S.shape
     D = len(columns)
     before = log_marginals(family, np.ascontiguousarray(S.reshape(-1, P).T)).sum(axis=0).reshape(K, J)
@@ -90,10 +87,3 @@ def score_new_rows(
             after = log_marginals(family, np.ascontiguousarray((sums + S[a]).reshape(-1, P).T)).sum(axis=0)
             out[rows, a] = log_weights[a] + (after.reshape(len(rows), J) - before[a]).sum(axis=1)
     return out
-
-
-def check_family(family: Any, S: Sequence[np.ndarray], n_relations: int) -> None:
-    """Refuse statistics that do not fit the family: a kernel would read beyond them."""
-    P = int(stats_start(family, n_columns(family)))
-    if int(n_columns(family)) != n_relations or any(s.ndim != 3 or s.shape[2] != P for s in S):
-        raise ValueError("the statistics of the blocks do not fit the family")

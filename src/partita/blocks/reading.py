@@ -1,7 +1,7 @@
-"""Relations from anything that holds a table: one kind of value, one set of levels, one unit for all its cells.
+"""Reading of relations: all cells of a relation have one kind, one set of levels and one unit.
 
-A table for a mixture has columns that differ in kind and unit. The cells of a relation are all of one sort: a block of
-several columns shares its parameters, so its columns must share what their numbers mean.
+The columns of a table for a mixture may differ in kind and unit. The cells of a relation may not: the columns of a
+block share their parameters.
 """
 
 from __future__ import annotations
@@ -18,31 +18,21 @@ from partita.table.kinds import MAX_INFERRED_LEVELS
 from partita.table.levels import code_dtype
 from partita.table.scaling import center_and_scale, standardize
 
-__all__ = [
-    "Relations",
-    "cells_of",
-    "kind_of_family",
-    "make_family",
-    "read_again",
-    "read_relations",
-    "split_relations",
-]
-
-AUTOMATIC = {"real": "gaussian", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
-OF_COLUMNS = ("constant", "identifier", "empty_columns")  # what such a note says is not so of a relation
+AUTO_FAMILIES = {"real": "gaussian", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
+COLUMN_NOTES = ("constant", "identifier", "empty_columns")  # notes on columns that do not apply to relations
 
 
 class Relations(NamedTuple):
-    """Matrices over the same rows and columns."""
+    """One or more matrices over the same rows and columns."""
 
     kind: str
-    schemas: tuple[Schema, ...]  # of each relation: all its columns are alike
+    schemas: tuple[Schema, ...]  # of each relation; all columns of a schema have the same kind and levels
     values: tuple[np.ndarray, ...]  # floats with NaN in the user's units, or codes with -1
     notes: list[Note]
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Numbers of rows and columns."""
         return self.values[0].shape[0], self.values[0].shape[1]
 
 
@@ -60,17 +50,17 @@ def split_relations(X: Any) -> list[Any]:
         return [list(X)]
     if isinstance(X, np.ndarray) and X.ndim == 3:
         if not len(X):
-            raise ValueError("X is a stack of 0 relations: give at least one")
+            raise ValueError("X is a stack of 0 relations: pass at least one")
         return list(X)
     return [X]
 
 
 def read_relations(X: Any, kind: str | None, name: str) -> Relations:
-    """Read X; the kind is that of the family, or None to infer one for all cells."""
+    """Read X; ``kind`` is the kind that the family reads, or None to infer one for all cells."""
     matrices = split_relations(X)
     tables = [read_table(x, kind, estimator_name=name) for x in matrices]
     if any(table.sparse is not None for table in tables):
-        raise ValueError(f"{name} reads dense relations only, where 0 is a value: pass X.toarray()")
+        raise ValueError(f"{name} reads dense relations only: pass X.toarray(), in which 0 is a value")
     _check_alike(tables)
     kind = kind or _common_kind(tables)
     schemas, values, notes = [], [], []
@@ -89,19 +79,19 @@ def read_relations(X: Any, kind: str | None, name: str) -> Relations:
 
 
 def read_again(X: Any, schemas: Sequence[Schema], name: str, handle_unknown: str) -> Relations:
-    """Read new rows as the training relations were read."""
+    """Read new rows in the way the training relations were read."""
     matrices = split_relations(X)
     if len(matrices) != len(schemas):
         raise ValueError(
-            f"X holds {len(matrices)} relations, and the model was fitted to {len(schemas)}: give the new rows of each "
-            "of them, in the same order"
+            f"X holds {len(matrices)} relations, but the model was fitted to {len(schemas)}: pass the new rows of each "
+            "relation, in the same order"
         )
     tables = [
         read_table(x, schema=schema, handle_unknown=handle_unknown, estimator_name=name)
         for x, schema in zip(matrices, schemas, strict=True)
     ]
     if len({table.n_rows for table in tables}) > 1:
-        raise ValueError(f"the relations have {[t.n_rows for t in tables]} rows: give the same rows of each")
+        raise ValueError(f"the relations have {[t.n_rows for t in tables]} rows: pass the same rows of each")
     values = tuple(np.column_stack([column.values for column in table.columns]) for table in tables)
     notes = [note for table in tables for note in table.notes]
     return Relations(schemas[0].columns[0].kind, tuple(schemas), values, notes)
@@ -116,7 +106,7 @@ def make_family(relations: Relations, family: Any, symmetric: bool = False) -> t
     n_levels = np.array([schema.columns[0].n_levels for schema in relations.schemas])
     names = [f"relation {m}" for m in range(len(relations.schemas))]
     weights = np.ones(len(cells))
-    if symmetric:  # a cell and its mirror image are one datum
+    if symmetric:  # the cells (i, j) and (j, i) are one observation
         weights = np.triu(np.ones(relations.shape)).ravel()
     try:
         return name, entry.block(cells, names, weights, n_levels=n_levels, exposure=None, **options)
@@ -125,20 +115,20 @@ def make_family(relations: Relations, family: Any, symmetric: bool = False) -> t
 
 
 def kind_of_family(family: Any) -> str | None:
-    """The kind of value that a family reads; None for "auto". Refuses families that do not read single cells."""
+    """The kind of cell that a family reads; None for "auto". Refuses families that do not read single cells."""
     if isinstance(family, str) and family == "auto":
         return None
     entry = family_entry(_name_and_options(family, None)[0])
     if entry.vector:
         raise ValueError(
-            f"family {entry.name!r} reads whole rows, and a block is made of single cells: choose one of "
-            f"{', '.join(sorted(AUTOMATIC.values()))}, exponential"
+            f"family {entry.name!r} reads whole rows, but a block consists of single cells: choose one of "
+            f"{', '.join(sorted(AUTO_FAMILIES.values()))}, exponential"
         )
     return entry.kind
 
 
 def cells_of(relations: Relations, entry: Entry) -> np.ndarray:
-    """All cells, row by row, one relation a column; real ones standardised unless the family wants them raw."""
+    """All cells, row by row, one column per relation; real cells standardized unless the family reads raw values."""
     columns = []
     for schema, values in zip(relations.schemas, relations.values, strict=True):
         if relations.kind == "real" and not entry.raw:
@@ -153,36 +143,36 @@ def cells_of(relations: Relations, entry: Entry) -> np.ndarray:
 
 def _name_and_options(family: Any, kind: str | None) -> tuple[str, dict[str, Any]]:
     if isinstance(family, str):
-        return (AUTOMATIC[kind], {}) if family == "auto" and kind else (family_entry(family).name, {})
+        return (AUTO_FAMILIES[kind], {}) if family == "auto" and kind else (family_entry(family).name, {})
     if isinstance(family, (tuple, list)) and len(family) == 2 and isinstance(family[1], dict):
         return family_entry(family[0]).name, dict(family[1])
-    raise ValueError(f"family is {family!r}: give 'auto', the name of a family, or a pair (name, options)")
+    raise ValueError(f"family is {family!r}: pass 'auto', the name of a family, or a pair (name, options)")
 
 
 def _check_alike(tables: Sequence[Table]) -> None:
     shapes = [(table.n_rows, table.schema.n_features) for table in tables]
     if len(set(shapes)) > 1:
         raise ValueError(
-            f"the relations have the shapes {shapes}: all of them must be over the same rows and columns; mark cells "
-            "that were not observed as missing"
+            f"the relations have the shapes {shapes}: all must have the same rows and columns; mark cells that were "
+            "not observed as missing"
         )
 
 
 def _common_kind(tables: Sequence[Table]) -> str:
-    """One kind for all cells: the narrowest that can hold them."""
+    """One kind for all cells, the narrowest that fits."""
     columns = [c for table in tables for c in table.schema.columns if c.kind != "ignore"]
     kinds = {c.kind for c in columns}
     text = [c.name for c in columns if c.family == "str"]
     if text and len(text) < len(columns):
         other = next(c.name for c in columns if c.family != "str")
         raise ValueError(
-            f"column {text[0]!r} holds text and column {other!r} numbers: the cells of a relation must be of one sort; "
+            f"column {text[0]!r} holds text and column {other!r} numbers: the cells of a relation must be of one kind; "
             "leave columns out, or use Mixture, which gives each column its own parameters"
         )
     levels = {level for c in columns for level in c.levels}
     if text or kinds in ({"binary"}, {"count"}, {"real"}):
         return "categorical" if text else kinds.pop()
-    # what is few in a column may be many in all of them
+    # Levels that are few in each column may be many in all columns together.
     if kinds <= {"binary", "categorical"} and len(levels) <= MAX_INFERRED_LEVELS:
         return "categorical"
     return "count" if "real" not in kinds and min(levels, default=0) >= 0 else "real"
@@ -209,8 +199,8 @@ def _common_schema(table: Table, kind: str) -> Schema:
 
 
 def _notes(table: Table, matrix: np.ndarray, m: int, n_relations: int) -> list[Note]:
-    """What was unusual, in words that fit a relation."""
-    notes = [note for note in table.notes if note.code not in OF_COLUMNS]
+    """Notes on unusual data, worded for relations."""
+    notes = [note for note in table.notes if note.code not in COLUMN_NOTES]
     missing = np.isnan(matrix) if matrix.dtype.kind == "f" else matrix < 0
     empty = np.flatnonzero(missing.all(axis=0))
     if len(empty):
@@ -219,7 +209,7 @@ def _notes(table: Table, matrix: np.ndarray, m: int, n_relations: int) -> list[N
         notes.append(
             Note(
                 "empty_columns",
-                f"columns without any observed cell are clustered by the prior alone: {listed}",
+                f"columns without any observed cell are clustered by the prior only: {listed}",
                 names,
                 "warning",
             )
@@ -230,12 +220,12 @@ def _notes(table: Table, matrix: np.ndarray, m: int, n_relations: int) -> list[N
 
 
 def _check_positive(relations: Relations, entry: Entry) -> None:
-    """Families in the user's units read positive numbers: say which cell is none."""
+    """Refuse cells that are not positive where the family reads positive numbers."""
     if not entry.raw:
         return
     for schema, values in zip(relations.schemas, relations.values, strict=True):
         for row, d in np.argwhere(values <= 0)[:1]:
             raise ValueError(
-                f"column {schema.columns[d].name!r}, row {row} (rows count from 0): {values[row, d]} is not above "
-                f"zero, and family={entry.name!r} reads durations; mask it, or use family='gaussian'"
+                f"column {schema.columns[d].name!r}, row {row} (rows count from 0): {values[row, d]} is not "
+                f"positive, but family={entry.name!r} reads durations; mark it as missing, or use family='gaussian'"
             )

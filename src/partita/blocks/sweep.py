@@ -1,16 +1,15 @@
-"""Blocks of a relation: rows and columns are clustered at once, and every pair of clusters has its own parameters.
+"""Gibbs sweeps over the blocks of a relation: every pair of a row cluster and a column cluster has its own parameters.
 
-The statistics of all cells of a block are one entry ``S[a, b]`` of a grid: cluster a of the side that is being seated,
-cluster b of the other side. To seat one object its cells are first summed by the other side's clusters; after that
-every seat costs one log marginal a block, however long the rows are. The column side is the same kernel on the
-transposed grid. A *square* relation has one partition for both sides: an object then brings a row, a column and the
-cell it has with itself.
+The statistics of the cells of a block are one entry ``S[a, b]`` of a grid: cluster a of the side that is being
+assigned, cluster b of the other side. To assign an object, its cells are first summed by the clusters of the other
+side; then each candidate cluster costs one log marginal per block, however many cells the object has. The column side
+uses the same kernel on the transposed grid. A *square* relation, of objects with themselves, has one partition for
+rows and columns: an object then has a row, a column and a cell with itself.
 
-Cells are read as rows of a long table, (row, column) by (row, column), whose columns are the relations: so every
-conjugate family that reads single cells will do, and several relations over the same objects are several columns.
+Cells are stored as rows of a long table, in the order of (row, column), whose columns are the relations. Every
+conjugate family that reads single cells can be used; several relations over the same objects are several columns.
 
-Good for: relations and tables whose cells are all of one kind. Not for: columns of different kinds (a mixture, or
-views, give each column its own parameters). Kemp, Tenenbaum, Griffiths, Yamada and Ueda (2006).
+Kemp, Tenenbaum, Griffiths, Yamada and Ueda (2006).
 """
 
 from __future__ import annotations
@@ -28,52 +27,36 @@ from partita.families.data import take
 from partita.families.rows import add_statistics, log_marginals
 from partita.partitions import log_eppf, log_new_seat, log_seat
 
-__all__ = [
-    "DIRECTED",
-    "TABLE",
-    "UNDIRECTED",
-    "Grid",
-    "Side",
-    "block_statistics",
-    "cell_clusters",
-    "log_joint",
-    "make_grid",
-    "rebuild",
-    "seat_objects",
-    "sizes",
-]
-
-TABLE, DIRECTED, UNDIRECTED = range(
-    3
-)  # two sides; one partition, x[i, j] and x[j, i] apart; one and the same cell
-ROOM = 16  # slots beyond those in use
+# Two partitions; one partition with x[i, j] and x[j, i] separate; one partition with x[i, j] = x[j, i].
+TABLE, DIRECTED, UNDIRECTED = range(3)
+SPARE_SLOTS = 16  # beyond those in use
 
 
 class Side(NamedTuple):
-    """The partition of one side; arrays are changed in place."""
+    """The partition of one side; its arrays are changed in place."""
 
-    z: np.ndarray  # slot of each object, -1: not seated
+    z: np.ndarray  # slot of each object, -1 if it is not assigned
     n: np.ndarray  # size of each slot
-    K: np.ndarray  # [1] occupied slots, which are the first ones
+    K: np.ndarray  # [1]: number of occupied slots, which come first
 
 
 class Grid(NamedTuple):
-    """A relation in blocks. ``S`` and ``L`` lie with the slots of the first side first."""
+    """A relation in blocks; the first axis of ``S`` and ``L`` holds the slots of the first side."""
 
     mode: int
     family: Any
-    cells: tuple[Any, ...]  # the data, row by row; for a table column by column too
+    cells: tuple[Any, ...]  # the data row by row; for a table also column by column
     sides: tuple[Side, ...]  # rows and columns, or the one partition of a square relation
     S: np.ndarray  # [slot, slot of the other side, statistic]
     L: np.ndarray  # [slot, slot of the other side] log marginal of each block
 
 
-# ---- the kernel: seat objects of one side ------------------------------------------------------------------------
+# ---- kernels that assign the objects of one side ------------------------------------------------------------------
 
 
 @kernel
 def block_log_marginal(lik, s):
-    """Log marginal of the cells of one block, relations summed."""
+    """Log marginal likelihood of the cells of one block, summed over relations."""
     out = 0.0
     for m in range(n_columns(lik)):
         out += log_marginal(lik, m, s[stats_start(lik, m) : stats_start(lik, m + 1)])
@@ -84,8 +67,8 @@ def block_log_marginal(lik, s):
 def gather(lik, data, mode, i, y, r, c, own):
     """Sum the cells of object i by the clusters ``y`` of the other side: ``r`` its row, ``c`` its column.
 
-    In a square relation the cell that i has with itself goes to ``own``; ``c`` stays empty where direction counts for
-    nothing. Objects that have no seat are left out.
+    In a square relation the cell of i with itself is added to ``own``; ``c`` is used in directed relations only.
+    Objects that are not assigned are left out.
     """
     r[:, :] = 0.0
     c[:, :] = 0.0
@@ -104,7 +87,7 @@ def gather(lik, data, mode, i, y, r, c, own):
 
 @kernel
 def gain(lik, S, L, a, b, s, scratch):
-    """Log predictive of more cells with statistics ``s`` in block (a, b)."""
+    """Log predictive density of further cells with statistics ``s`` in block (a, b)."""
     seen = False
     for e in range(s.shape[0]):
         seen = seen or s[e] != 0.0
@@ -114,7 +97,7 @@ def gain(lik, S, L, a, b, s, scratch):
 
 @kernel
 def put(lik, mode, S, L, a, J, r, c, own, w):
-    """Add what ``gather`` found to the blocks of slot a (w = 1), or take it away (w = -1)."""
+    """Add the sums of ``gather`` to the blocks of slot a (w = 1), or subtract them (w = -1)."""
     for b in range(J):
         if mode > 0 and b == a:
             continue
@@ -136,7 +119,7 @@ def put(lik, mode, S, L, a, J, r, c, own, w):
 
 @kernel
 def close(mode, z, n, K, S, L, k):
-    """Slot k has lost its last object: the last slot moves into its place."""
+    """Remove the empty slot k; the last slot takes its place."""
     last = K[0] - 1
     if k != last:
         S[k, :, :] = S[last]
@@ -159,7 +142,7 @@ def close(mode, z, n, K, S, L, k):
 
 @kernel
 def weigh(lik, mode, prior, n, N, S, L, a, K, J, r, c, own, scratch):
-    """Log weight of slot a for the object whose cells ``gather`` has summed."""
+    """Log weight of slot a for the object whose cells ``gather`` summed."""
     out = log_seat(prior, n[a]) if a < K else log_new_seat(prior, N, K)
     for b in range(J):
         if mode > 0 and b == a:
@@ -174,11 +157,11 @@ def weigh(lik, mode, prior, n, N, S, L, a, K, J, r, c, own, scratch):
 
 @kernel
 def seat(lik, data, mode, prior, z, n, K, y, J, S, L, objects, pair, forced, u, start, limit, log_q):
-    """Give objects ``objects[start:]`` new seats, one after the other; returns where it had to stop for more slots.
+    """Assign ``objects[start:]`` to slots, one after the other; returns the position at which slots were used up.
 
-    With a ``pair`` of slots only those two are open, and ``log_q[0]`` collects the log probability of the seats taken.
-    ``forced[t]`` is 0 or 1 where the seat of the pair is given, -1 where it is drawn, and 2 or 3 where it is given and
-    no choice at all (the anchors of a split). In a square relation ``y`` is ``z`` and ``J`` is ``K``.
+    With a ``pair`` of slots only these two are available, and ``log_q[0]`` collects the log probability of the choices.
+    ``forced[t]`` is 0 or 1 if the slot of the pair is given, -1 if it is drawn, and 2 or 3 if it is given and does not
+    count as a choice (the anchors of a split). In a square relation ``y`` is ``z`` and ``J`` is ``K``.
     """
     P = S.shape[2]
     r, c, own, scratch = np.zeros((S.shape[1], P)), np.zeros((S.shape[1], P)), np.zeros(P), np.empty(P)
@@ -227,18 +210,18 @@ def seat(lik, data, mode, prior, z, n, K, y, J, S, L, objects, pair, forced, u, 
     return objects.shape[0]
 
 
-# ---- around it ---------------------------------------------------------------------------------------------------
+# ---- grids -------------------------------------------------------------------------------------------------------
 
 
 def make_grid(mode: int, family: Any, data: Any, labels: tuple[np.ndarray, ...]) -> Grid:
-    """A grid from the cells (row by row) and the labels 0 .. K-1 of rows and columns, or of the objects of a square.
+    """A grid from the cells (row by row) and the labels 0 .. K-1 of each side.
 
     Examples
     --------
     >>> from partita.families import Bernoulli
     >>> data = np.array([[1], [1], [0], [0]], np.int8)  # two rows, two columns
     >>> grid = make_grid(TABLE, Bernoulli.default(1), data, (np.array([0, 1]), np.array([0, 0])))
-    >>> grid.S[:2, 0]  # zeros and ones of the two blocks
+    >>> grid.S[:2, 0]  # numbers of zeros and ones in the two blocks
     array([[0., 2.],
            [2., 0.]])
     """
@@ -249,7 +232,7 @@ def make_grid(mode: int, family: Any, data: Any, labels: tuple[np.ndarray, ...])
     sides = []
     for z in labels:
         K = int(z.max()) + 1
-        n = np.bincount(z[z >= 0], minlength=K + ROOM).astype(float)
+        n = np.bincount(z[z >= 0], minlength=K + SPARE_SLOTS).astype(float)
         sides.append(Side(z.astype(np.int64), n, np.array([K])))
     shape = (len(sides[0].n), len(sides[-1].n))
     grid = Grid(mode, family, cells, tuple(sides), np.zeros((*shape, n_stats(family))), np.zeros(shape))
@@ -257,8 +240,9 @@ def make_grid(mode: int, family: Any, data: Any, labels: tuple[np.ndarray, ...])
 
 
 def cell_clusters(mode: int, rows: np.ndarray, columns: np.ndarray, n_columns: int) -> np.ndarray:
-    """The block of each cell, row by row, as ``row cluster * n_columns + column cluster``; -1 of cells that stand for
-    nothing: the lower half of a relation without direction.
+    """The block of each cell, row by row, as ``row cluster * n_columns + column cluster``.
+
+    -1 for the cells below the diagonal of an undirected relation, which do not count.
 
     Examples
     --------
@@ -276,10 +260,12 @@ def cell_clusters(mode: int, rows: np.ndarray, columns: np.ndarray, n_columns: i
 
 
 def block_statistics(mode: int, family: Any, data: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Statistics of all blocks, [row cluster, column cluster, statistic]; without direction both halves are filled."""
+    """Statistics of all blocks, [row cluster, column cluster, statistic]; symmetric for an undirected relation."""
     K, J = int(rows.max()) + 1, int(columns.max()) + 1
     where = cell_clusters(mode, rows, columns, J)
-    S: np.ndarray = np.zeros((n_stats(family), K * J + 1))  # what stands for nothing goes to the last
+    S: np.ndarray = np.zeros(
+        (n_stats(family), K * J + 1)
+    )  # the last column takes the cells that do not count
     add_statistics(family, data, where, S)
     out = np.ascontiguousarray(S[:, :-1].T).reshape(K, J, -1)
     if mode == UNDIRECTED:
@@ -288,7 +274,7 @@ def block_statistics(mode: int, family: Any, data: Any, rows: np.ndarray, column
 
 
 def rebuild(grid: Grid) -> Grid:
-    """Statistics and log marginals from the labels: long chains of additions lose digits."""
+    """Compute statistics and log marginals again from the labels, to remove accumulated rounding errors."""
     S = block_statistics(grid.mode, grid.family, grid.cells[0], grid.sides[0].z, grid.sides[-1].z)
     grid.S[:], grid.L[:] = 0.0, 0.0
     grid.S[: S.shape[0], : S.shape[1]] = S
@@ -305,14 +291,14 @@ def turned(grid: Grid, side: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def turned_back(grid: Grid, side: int, S: np.ndarray, L: np.ndarray) -> Grid:
-    """The grid with what ``turned`` gave, as it has become."""
+    """The grid with changed arrays of ``turned``; the inverse of it."""
     if side == 0:
         return grid._replace(S=S, L=L)
     return grid._replace(S=np.ascontiguousarray(S.swapaxes(0, 1)), L=np.ascontiguousarray(L.T))
 
 
 def grown(grid: Grid, side: int) -> Grid:
-    """The same grid with twice the slots on one side."""
+    """The grid with twice as many slots on one side."""
     one = grid.sides[side]
     more = len(one.n)
     sides = list(grid.sides)
@@ -329,17 +315,17 @@ def grown(grid: Grid, side: int) -> Grid:
 def seat_objects(
     grid: Grid, side: int, prior: Any, objects: np.ndarray, u: np.ndarray, limit: int = NO_LIMIT
 ) -> Grid:
-    """One sweep over ``objects`` of a side, each with its own uniform, with no more clusters than the limit.
+    """One sweep over ``objects`` of a side, one uniform per object, with at most ``limit`` clusters.
 
-    Objects without a seat (-1) get one, so that a sweep over all of them is a sequential start.
+    Objects that are not assigned (-1) are assigned, so a sweep over a side without assignments is a sequential start.
     """
-    nothing, done = np.zeros(0, np.int64), 0
+    empty, done = np.zeros(0, np.int64), 0
     while True:
         one, other = grid.sides[side], grid.sides[-1 - side]
         S, L = turned(grid, side)
         done = seat(
             grid.family, grid.cells[side], grid.mode, prior, *one, other.z, other.K, S, L,
-            objects, nothing, nothing, u, done, limit, np.zeros(1),
+            objects, empty, empty, u, done, limit, np.zeros(1),
         )  # fmt: skip
         grid = turned_back(grid, side, S, L)
         if done == len(objects):
@@ -354,7 +340,7 @@ def sizes(grid: Grid, side: int) -> np.ndarray:
 
 
 def occupied(grid: Grid) -> tuple[np.ndarray, np.ndarray]:
-    """Which blocks there are, as two index vectors; without direction each pair of clusters once."""
+    """Indices of all blocks, as two vectors; in an undirected relation each pair of clusters once."""
     K, J = int(grid.sides[0].K[0]), int(grid.sides[-1].K[0])
     if grid.mode == UNDIRECTED:
         return np.triu_indices(K)

@@ -117,7 +117,7 @@ def cluster(
         ``"column=kind"``; the kinds of the other columns are inferred.
     n_clusters : int, default=None
         The number of groups, if it is known.
-    inference : {"gibbs", "subclusters", "vb", "cvb", "em"}, default="gibbs"
+    inference : {"gibbs", "subclusters", "vb", "cvb", "em", "beam"}, default="gibbs"
     n_chains : int, default=4
     n_draws : int, default=200
         Draws per chain.
@@ -137,12 +137,13 @@ def cluster(
     Outcome
     """
     from partita import Mixture
+    from partita.fitting.engines import ENGINES
 
     table = open_table(path, **reading)
     options: dict[str, Any] = {"n_clusters": n_clusters, "inference": inference, "time_limit": time_limit}
-    samples = inference in ("gibbs", "subclusters")
+    samples = inference in ENGINES and ENGINES[inference].samples
     if samples:
-        options |= {"n_chains": n_chains, "n_draws": n_draws, "burn_in": burn_in, "noise": outliers}
+        options |= {"n_chains": n_chains, "n_draws": n_draws, "burn_in": burn_in, "outliers": outliers}
     model = Mixture(kinds=kinds_by_column(kinds, table), random_state=seed, n_jobs=jobs, **options)
     X = table.typed(model.kinds)
     interrupted = fit_with_progress(

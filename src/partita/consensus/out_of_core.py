@@ -27,6 +27,7 @@ from partita.execution import (
     read_whole,
 )
 from partita.execution.columns import GridShards
+from partita.fitting.engines import ENGINES
 from partita.table import Schema, Table, read_table
 
 DEFAULT_CLUSTERS = 30  # for the estimate of the time of a pass without n_clusters
@@ -45,7 +46,7 @@ def read_sharded(
     if choice.where == "memory":
         return read_whole(source), None
     options = reading_options(model.noise)
-    apart = model._passes_over_shards() and getattr(model, "inference", "em") != "subclusters"
+    apart = model._passes_over_shards() and ENGINES[getattr(model, "inference", "em")].reads_columns_apart
     table = read_chunks(
         source, "categorical", sample_weight=sample_weight, executor=executor, apart=apart, **options
     )

@@ -148,20 +148,27 @@ def _generator_from(state: dict[str, Any]) -> np.random.Generator:
     return np.random.Generator(bits)
 
 
+def open_checkpoint(folder: Any, number: int, about: Any, name: str = "chain") -> Checkpoint | None:
+    """The checkpoint of one run of a fit; None without a folder."""
+    return None if folder is None else Checkpoint(folder, number, about, name)
+
+
 class Checkpoint:
-    """Keeps one chain in a folder.
+    """Keeps one chain, or one run of a deterministic engine, in a folder.
 
     Parameters
     ----------
     folder : path
     number : int
-        Of the chain.
+        Of the run.
     about : anything of numbers and arrays
-        What the chain depends on; a folder of another fit is refused.
+        What the run depends on; a folder of another fit is refused.
+    name : str
+        Beginning of the names of the files; runs of different engines in one folder have different names.
     """
 
-    def __init__(self, folder: Any, number: int, about: Any):
-        self.folder, self.number = Path(folder), number
+    def __init__(self, folder: Any, number: int, about: Any, name: str = "chain"):
+        self.folder, self._name = Path(folder), f"{name}{number}"
         self.folder.mkdir(parents=True, exist_ok=True)
         self._about = digest(about)
         self._next_save = 0.0
@@ -201,7 +208,7 @@ class Checkpoint:
         write_arrays(self._draw_file(number), pack(draw))
 
     def _state_file(self) -> Path:
-        return self.folder / f"chain{self.number}.npz"
+        return self.folder / f"{self._name}.npz"
 
     def _draw_file(self, number: int) -> Path:
-        return self.folder / f"chain{self.number}_draw{number:06d}.npz"
+        return self.folder / f"{self._name}_draw{number:06d}.npz"

@@ -218,6 +218,94 @@ def best_run(runs: Iterable[Run]) -> tuple[Run, list[float]]:
     return best, finals
 
 
+def iterate_from_checkpoint(
+    step: Callable[[Any], Any],
+    start: Callable[[], Any],
+    *,
+    max_iter: int,
+    tol: float = 0.0,
+    weight: float = 1.0,
+    number: int = 0,
+    control: Control | None = None,
+    n_clusters: Callable[[Any], int] = n_occupied,
+    checkpoint: Checkpoint | None = None,
+    given: Any = (),
+) -> Run:
+    """:func:`iterate` by the ``change`` of the states, from ``start()`` or from the checkpoint.
+
+    A state counts its iterations in ``n_iter``, those before a resumption included; ``given`` is what states refer to
+    and no checkpoint has to hold.
+
+    Examples
+    --------
+    >>> class Halving(NamedTuple):
+    ...     objective: float
+    ...     change: float
+    ...     n_iter: int
+    >>> step = lambda s: Halving(s.objective / 2, s.objective / 2, s.n_iter + 1)
+    >>> first = lambda: Halving(8.0, np.inf, 0)
+    >>> found = iterate_from_checkpoint(step, first, max_iter=9, tol=1.0, n_clusters=lambda s: 1)
+    >>> found.state.n_iter, found.reason
+    (3, 'converged')
+    """
+    state: Any = None
+    values: list[float] = []
+    if checkpoint is not None and checkpoint.begun:
+        state, values, _ = checkpoint.load(given)
+    state = start() if state is None else state
+    if state.change <= tol:
+        return Run(state, values, True, "converged", 0.0)
+
+    def step_and_save(state: Any) -> Any:
+        new = step(state)
+        values.append(float(new.objective))
+        if checkpoint is not None:
+            checkpoint.save(new, values, 0, given, at_once=False)
+        return new
+
+    run = iterate(
+        step_and_save, state, max_iter=max_iter - state.n_iter, tol=tol, weight=weight, number=number,
+        monotone=False, control=control, n_clusters=n_clusters,
+    )  # fmt: skip
+    if (
+        checkpoint is not None and run.reason != "interrupted"
+    ):  # an interrupted step may have changed arrays in place
+        checkpoint.save(run.state, values, 0, given, at_once=True)
+    return run._replace(objectives=values)
+
+
+def run_restarts(
+    run: Callable[[int], Any], n_restarts: int, *, control: Control, executor: Any, min_runs: int = 1
+) -> list[Any]:
+    """Results of ``run(number)`` for all restarts, in their order.
+
+    After the fit has been stopped, or its time is over, no further restart begins, but at least ``min_runs`` do.
+    Ctrl-C raises, or with ``keep_partial`` keeps the restarts that are complete.
+
+    Examples
+    --------
+    >>> from partita.execution import make_executor
+    >>> run_restarts(lambda number: number**2, 3, control=Control(), executor=make_executor(1))
+    [0, 1, 4]
+    """
+
+    def one(number: int) -> Any:
+        if number >= min_runs and control.late:
+            control.stop("time_limit")
+        return None if control.halted and number >= min_runs else run(number)
+
+    results = []
+    try:
+        for result in executor.map(one, range(n_restarts)):
+            if result is not None:
+                results.append(result)
+    except KeyboardInterrupt:
+        control.stop("interrupted")
+        if not (control.keep_partial and results):
+            raise
+    return results
+
+
 # ---- chains --------------------------------------------------------------------------------------------------------
 
 

@@ -16,8 +16,15 @@ from partita.table import Schema, Table, read_table
 
 # What `_state` stores under keys of its own.
 REMEMBERED = ("schema_", "n_features_in_", "feature_names_in_", "fit_report_")
-# What `set_output` and `set_fit_request` write; they are settings, not results of a fit.
-SKLEARN_SETTINGS = ("_sklearn_output_config", "_metadata_request")
+# What `set_output`, `set_fit_request` and the callbacks of scikit-learn write; they are not results of a fit.
+SKLEARN_SETTINGS = (
+    "_sklearn_output_config",
+    "_metadata_request",
+    "_parent_callback_ctx",
+    "_callback_fit_ctx",
+    "_skl_callbacks",
+    "_skl_callbacks_to_teardown",
+)
 
 
 class TableEstimator(BaseEstimator):

@@ -51,6 +51,12 @@ def note_early_end(report: FitReport, reason: str, n_draws: int, *, provisional:
         report.add("provisional", f"{PROVISIONAL} Raise time_limit or lower burn_in.", level="warning")
 
 
+def note_stop(report: FitReport, reason: str, kept: str) -> None:
+    """Note that a deterministic fit ended early, and what is kept; other reasons are not noted."""
+    if reason in REASONS:
+        report.add("cut_short", f"the fit was stopped {REASONS[reason]}: {kept}", level="warning")
+
+
 def judge_chains(
     report: FitReport, trace: Trace, reason: str, *, provisional: bool = False, of: str = ""
 ) -> Diagnostics:

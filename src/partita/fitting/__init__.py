@@ -1,1 +1,4 @@
-"""How mixtures are fitted: families of a table, requests, fits by each engine, tables larger than memory. Shared by all estimators that fit a mixture."""
+"""From a table to a fitted mixture: families of its columns, engines, tables larger than memory.
+
+Shared by the estimators that fit mixtures, views and trees.
+"""

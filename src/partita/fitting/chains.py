@@ -1,4 +1,4 @@
-"""How a mixture is sampled: copies of rows, starts, several chains, and the one partition that sums them up."""
+"""Chains: starts, several chains, and the one partition that summarizes their draws."""
 
 from __future__ import annotations
 
@@ -30,23 +30,24 @@ from partita.engines.subclusters import chain as subclusters
 from partita.execution import Serial
 from partita.families import FAMILIES, Block, entry_of, take
 from partita.families.contract import expect, is_conjugate
-from partita.fitting.climb import Fitted, Request
-from partita.fitting.outliers import Noise, Verdict, fit_background, log_density, sum_up
+from partita.fitting.contract import EngineResult, Request
+from partita.fitting.objects import check_exchangeable, log_shares, rows_of_objects
+from partita.fitting.outliers import OutlierModel, Verdict, fit_background, log_density, summarize_draws
 from partita.labels import canonical
-from partita.partitions import FiniteDirichlet, StickBreaking, bind, log_mass, specify, with_concentration
+from partita.partitions import FiniteDirichlet, bind, specify, with_concentration
 from partita.posterior import confidence, map_draw, point_estimate, vote
 from partita.trace import Trace, join, trace_bytes
 
 STAND_INS = {"real": "gaussian", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
-MOST_LABELS = 50_000_000  # labels of draws that the search for one partition looks at
-FEWEST_DRAWS = 40
-COMPLETIONS = 5  # rounds of filling in hidden coordinates by their expectation
+MAX_LABELS = 50_000_000  # labels of draws that the search for one partition reads
+MIN_DRAWS = 40
+N_COMPLETIONS = 5  # rounds in which hidden coordinates are replaced by their expectation
 
 
 def resolve_sampling_prior(
     prior: Any, n_clusters: int | None, max_clusters: int | None, concentration: float | None
 ) -> Any:
-    """The prior of a chain: any there is, with a given number of clusters the symmetric Dirichlet.
+    """The prior of a chain: any prior; with a given number of clusters, the symmetric Dirichlet.
 
     Examples
     --------
@@ -64,30 +65,8 @@ def resolve_sampling_prior(
     return prior if concentration is None else with_concentration(prior, concentration)
 
 
-def check_copies(weights: np.ndarray) -> np.ndarray:
-    """The row of each object: a row of weight w is w objects.
-
-    Examples
-    --------
-    >>> check_copies(np.array([1.0, 0.0, 2.0]))
-    array([0, 2, 2])
-    >>> check_copies(np.array([1.0, 0.5]))
-    Traceback (most recent call last):
-    ...
-    ValueError: sample_weight is 0.5 in row 1: chains read a weight as so many copies of a row, so it must be a whole
-    number; round it, or use inference='vb', which takes fractions
-    """
-    bad = np.flatnonzero(weights != np.floor(weights))
-    if len(bad):
-        raise ValueError(
-            f"sample_weight is {weights[bad[0]]:g} in row {bad[0]}: chains read a weight as so many copies of a row, "
-            "so it must be a whole number; round it, or use inference='vb', which takes fractions"
-        )
-    return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
-
-
 def bytes_of_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> int:
-    """About how much memory the chains take at their peak, beside the table."""
+    """Approximate peak memory of the chains in bytes, without the table."""
     N, K = int(weights.sum()), 100
     rows = sum(
         n_stats(block.family) + (n_cache(block.family) if is_conjugate(block.family) else 0)
@@ -99,33 +78,30 @@ def bytes_of_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) 
     )
 
 
-def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
+def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
     """Collapsed Gibbs with split-merge moves; auxiliary clusters where a family is not conjugate."""
-    rows = check_copies(weights)
+    rows = rows_of_objects(weights)
     whole = len(rows) == len(weights) and bool(np.all(weights == 1))
     objects = blocks if whole else [block._replace(data=take(block.data, rows)) for block in blocks]
     if explicit.non_conjugate(blocks):
         algorithm = neal8.algorithm()
-    elif ask.noise:
+    elif ask.outliers:
         algorithm = outliers.algorithm(log_density(fit_background(blocks, weights), objects))
     else:
         algorithm = collapsed_gibbs(np.float64 if ask.precision == "double" else np.float32)
     return _fit(algorithm, objects, blocks, rows, weights, ask)
 
 
-def fit_subclusters(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Fitted:
-    """The sampler whose steps are a map over rows and a sum: for large tables and many cores."""
-    rows = check_copies(weights)
-    if isinstance(ask.prior, StickBreaking):
-        raise ValueError(
-            "inference='subclusters' needs an exchangeable prior: 'mfm', 'dirichlet_process', 'pitman_yor'"
-        )
+def fit_subclusters(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
+    """The sampler whose steps are sums over rows: for large tables and many cores."""
+    rows = rows_of_objects(weights)
+    check_exchangeable("subclusters", ask.prior)
     executor = ask.executor if ask.n_chains == 1 else Serial()
     counts = weights.astype(np.int64)
     return _fit(subclusters.algorithm(counts, executor), blocks, blocks, rows, weights, ask, counts)
 
 
-def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, counts=None) -> Fitted:
+def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, counts=None) -> EngineResult:
     """Run the chains, find the one partition, and the statistics that go with it."""
     schedule = Schedule(
         n_draws=ask.n_draws,
@@ -148,24 +124,24 @@ def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, cou
     chains = run_chains(
         make, ask.n_chains, schedule, control=ask.control, executor=ask.executor, checkpoint=checkpoint
     )
-    return _summed_up(chains, blocks, rows, weights, ask)
+    return _summarized(chains, blocks, rows, weights, ask)
 
 
 def _limit(ask: Request) -> int:
-    """How many clusters a chain may have: no more than a finite prior has, so that none starts where it has no mass."""
-    most = NO_LIMIT if ask.limit is None else ask.limit
-    return min(most, ask.prior.n_components) if isinstance(ask.prior, FiniteDirichlet) else most
+    """Largest number of clusters of a chain: partitions with more clusters have no mass under a finite prior."""
+    limit = NO_LIMIT if ask.limit is None else ask.limit
+    return min(limit, ask.prior.n_components) if isinstance(ask.prior, FiniteDirichlet) else limit
 
 
 def _start(objects, rows, weights, ask: Request, schedule: Schedule, number: int, seed: int, counts) -> Start:
-    """Where a chain starts: on a sample of the rows, from labels at random, or from the user's."""
+    """Where a chain starts: from a sample of the rows, from random labels, or from the user's labels."""
     families = tuple(block.family for block in objects)
     if not isinstance(ask.init, str):
         z = ask.init[rows]
         return Start(_spread_labels(objects, z) if counts is None else canonical(z), ask.prior, families)
     if ask.init == "random":
-        most = min(ask.limit or 10, len(rows), getattr(ask.prior, "n_components", len(rows)))
-        z = np.random.default_rng(seed).integers(most, size=len(rows))
+        K = min(ask.limit or 10, len(rows), getattr(ask.prior, "n_components", len(rows)))
+        z = np.random.default_rng(seed).integers(K, size=len(rows))
         return Start(canonical(z), ask.prior, families)
     shared = None if counts is None or np.all(counts == 1) else rows
     stand_ins = [_stand_in(block) for block in objects]
@@ -178,7 +154,7 @@ def _start(objects, rows, weights, ask: Request, schedule: Schedule, number: int
 
 
 def _stand_in(block: Block) -> Block:
-    """A conjugate block over the same columns, for a family that has no predictive of its own."""
+    """A conjugate block over the same columns, for a family without a closed-form predictive."""
     if is_conjugate(block.family):
         return block
     name = STAND_INS[entry_of(block.family).kind]
@@ -189,7 +165,7 @@ def _stand_in(block: Block) -> Block:
 
 
 def _spread_labels(objects: Sequence[Block], z: np.ndarray) -> np.ndarray:
-    """Labels for the objects that have none (-1): of the cluster that predicts them best."""
+    """Canonical labels; objects without one (-1) join the cluster that predicts them best."""
     z = np.asarray(z)
     if z.min() >= 0:
         return canonical(z)
@@ -201,45 +177,46 @@ def _spread_labels(objects: Sequence[Block], z: np.ndarray) -> np.ndarray:
     return canonical(np.where(z < 0, found, z))
 
 
-def _summed_up(chains: Chains, blocks, rows, weights, ask: Request) -> Fitted:
-    """One partition for all draws, the statistics and hyper-parameters that go with it."""
-    copies = join([draw.trace for draw in chains.draws])
+def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineResult:
+    """One partition for all draws, with its statistics and hyper-parameters."""
+    trace = join([draw.trace for draw in chains.draws])
     families = average_families([draw.families for draw in chains.draws])
     prior = chains.runs[0].state.prior
-    if ask.learn_concentration and np.isfinite(copies.concentration).all():
-        prior = with_concentration(prior, float(np.exp(np.log(copies.concentration).mean())))
+    if ask.learn_concentration and np.isfinite(trace.concentration).all():
+        prior = with_concentration(prior, float(np.exp(np.log(trace.concentration).mean())))
         prior = bind(prior, float(weights.sum()))
     share = 0.0
-    if ask.noise:
-        verdict, share = sum_up(copies, rows, lambda draws: _estimate(draws, ask))
+    if ask.outliers:
+        verdict, share = summarize_draws(trace, rows, lambda draws: _estimate(draws, ask))
     else:
-        estimate = _estimate(copies, ask)
-        verdict = Verdict(estimate, confidence(copies.labels, estimate).objects, np.zeros(len(estimate)))
+        estimate = _estimate(trace, ask)
+        verdict = Verdict(estimate, confidence(trace.labels, estimate).objects, np.zeros(len(estimate)))
     first = np.searchsorted(rows, np.arange(len(weights)))  # a row takes the label of its first replicate
     present = weights > 0
     z = np.full(len(weights), -1)
     z[present] = verdict.labels[first[present]]
     shown = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
     statistics, parameters = _statistics(shown, weights, z, int(ask.rngs[0].integers(2**31)))
-    log_weights = _log_shares(prior, statistics.n)
+    log_weights = log_shares(prior, statistics.n)
     sure, outlying = np.full(len(weights), np.nan), np.full(len(weights), np.nan)
     sure[present], outlying[present] = verdict.confidence[first[present]], verdict.probability[first[present]]
-    run = Run(None, copies.log_joint.tolist(), chains.reason == "done", chains.reason, 0.0)
+    run = Run(None, trace.log_joint.tolist(), chains.reason == "done", chains.reason, 0.0)
     if parameters is not None:
         parameters = Parameters(log_weights, parameters)
-    return Fitted(
+    return EngineResult(
         families, prior, statistics, parameters, log_weights, run, [], chains.n_iter,
-        trace=copies, provisional=chains.provisional, object_rows=rows, labels=z, confidence=sure,
-        noise=Noise(fit_background(blocks, weights), share) if ask.noise else None, noise_probability=outlying,
+        trace=trace, provisional=chains.provisional, object_rows=rows, labels=z, confidence=sure,
+        outliers=OutlierModel(fit_background(blocks, weights), share) if ask.outliers else None,
+        outlier_probability=outlying,
     )  # fmt: skip
 
 
-def _estimate(copies: Trace, ask: Request) -> np.ndarray:
-    """The one partition that sums the draws up, from as many of them as are quick to search."""
-    draws = copies.labels
+def _estimate(trace: Trace, ask: Request) -> np.ndarray:
+    """The one partition that summarizes the draws, from as many of them as are quick to search."""
+    draws = trace.labels
     if ask.partition == "map":
-        return map_draw(draws, copies.log_joint).labels
-    n_draws = max(MOST_LABELS // draws.shape[1], FEWEST_DRAWS)
+        return map_draw(draws, trace.log_joint).labels
+    n_draws = max(MAX_LABELS // draws.shape[1], MIN_DRAWS)
     if len(draws) > n_draws:
         draws = draws[np.linspace(0, len(draws) - 1, n_draws).round().astype(int)]
     if ask.partition == "votes":
@@ -248,7 +225,10 @@ def _estimate(copies: Trace, ask: Request) -> np.ndarray:
 
 
 def _statistics(blocks, weights, z, seed: int) -> tuple[Statistics, tuple[np.ndarray, ...] | None]:
-    """Statistics of the labels; parameters too where a family has no predictive, which then stand in their place."""
+    """Statistics of the labels, and parameters where a family is not conjugate.
+
+    The parameters then take the place of the statistics of that family.
+    """
     K = int(z.max()) + 1
     if explicit.non_conjugate(blocks):
         seen = np.repeat(np.flatnonzero(z >= 0), weights[z >= 0].astype(np.int64))
@@ -262,14 +242,7 @@ def _statistics(blocks, weights, z, seed: int) -> tuple[Statistics, tuple[np.nda
         return Statistics(n, S, np.nan, 0.0, 0.0), thetas
     statistics = label_statistics(blocks, weights, z, K)
     if any_partly_seen(blocks):
-        for _ in range(COMPLETIONS):
+        for _ in range(N_COMPLETIONS):
             thetas = tuple(expect(block.family, S) for block, S in zip(blocks, statistics.S, strict=True))
             statistics = label_statistics(blocks, weights, z, K, thetas)
     return statistics._replace(entropy=0.0), None
-
-
-def _log_shares(prior: Any, n: np.ndarray) -> np.ndarray:
-    """Log shares of the clusters in the predictive density; the seat of a new one is shared among them."""
-    out = np.empty(len(n))
-    log_mass(prior, n, len(n), out)
-    return out - np.logaddexp.reduce(out)

@@ -1,7 +1,7 @@
-"""Mixtures over arrays that live on a device: their schema, learned there, and the blocks that engines pass over.
+"""Tables on a device: their schema, learned there, and the blocks over them.
 
-Little comes to the host: levels of columns, one real column at a time for its mean and spread, a thousand rows that
-seeds are chosen among, statistics of clusters; and, at the end, the label of each row.
+Little is copied to the host: levels of columns, one real column at a time for its mean and spread, a thousand rows that
+seeds are chosen among, statistics of clusters and, at the end, the label of each row.
 """
 
 from __future__ import annotations
@@ -15,30 +15,29 @@ from partita.engines.passes.device import DeviceCodes, DeviceReals
 from partita.estimator import FitReport
 from partita.execution.device import device_of, in_chunks, is_on_device, namespace, to_device, to_host
 from partita.families import Block, GaussianFull, entry_of
-from partita.fitting.families import Plan, assemble, gaussian_for
-from partita.fitting.out_of_core import one_row
+from partita.fitting.contract import Settings
+from partita.fitting.engines import ENGINES, names_of
+from partita.fitting.families import Plan, assemble, gaussian_for, table_of_schema
 from partita.table import ColumnSchema, Schema, Table, check_weights, read_table
 from partita.table.kinds import resolve_kinds
 from partita.table.scaling import center_and_scale
 
-__all__ = ["log_jacobian_on_device", "read_device_rows", "read_device_training"]
-
-ENGINES, FAMILIES = ("em", "vb"), ("categorical", "gaussian", "gaussian_full")
-MOST_BYTE_LEVELS = 254
+FAMILIES = ("categorical", "gaussian", "gaussian_full")
+MAX_BYTE_LEVELS = 254
 
 
 def read_device_training(
-    model: Any, X: Any, plan: Plan, kinds: Any, sample_weight: Any
-) -> tuple[Table, tuple[Block, ...]]:
-    """Schema and blocks of an array on a device; the model remembers the schema."""
-    _check_asked(model, X, sample_weight)
+    X: Any, settings: Settings, plan: Plan, kinds: Any, sample_weight: Any
+) -> tuple[Table, tuple[Block, ...], FitReport]:
+    """An array on a device as a table that has a schema and weights only, the blocks over it, and a report."""
+    _check_asked(X, settings, sample_weight)
     weights = _weights(sample_weight, int(X.shape[0]))
     schema, holes = _learn(X, kinds, weights)
     if plan.families.get("real", ("", {}))[0] == "auto":
         reals = [column.name for column in schema.of_kind("real")]
         chosen = gaussian_for(weights, reals, holes, completes=False) if reals else "gaussian"
         plan = plan._replace(families={**plan.families, "real": (chosen, {})})
-    blocks = assemble(one_row(schema, None), plan, None)
+    blocks = assemble(table_of_schema(schema, None), plan, None)
     for block in blocks:
         if entry_of(block.family).name not in FAMILIES:
             raise ValueError(
@@ -50,55 +49,36 @@ def read_device_training(
                 "vectors with missing cells are completed on the host only: use family='gaussian' on the device, or "
                 "move the table to the host"
             )
-    model._remember(schema)
-    model.fit_report_ = FitReport([])
-    model.fit_report_.add("execution", f"fitted on {device_of(X)}, {weights.size:,} rows")
-    table = Table(schema, [], int(X.shape[0]), weights)
-    return table, _filled(X, blocks, schema)
+    report = FitReport()
+    report.add("execution", f"fitted on {device_of(X)}, {weights.size:,} rows")
+    return Table(schema, [], int(X.shape[0]), weights), _filled(X, blocks, schema), report
 
 
-def read_device_rows(model: Any, X: Any, handle_unknown: str) -> tuple[Table, tuple[Block, ...]]:
-    """New rows on a device, in the blocks of a fitted model."""
-    schema = model.schema_
+def read_device_rows(
+    X: Any, blocks: Sequence[Block], schema: Schema, handle_unknown: str, name: str
+) -> tuple[Block, ...]:
+    """New rows on a device in the blocks of a fitted mixture; ``name`` is that of the estimator in messages."""
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions: a table has rows and columns")
-    schema.check_features([f"x{j}" for j in range(X.shape[1])], False, type(model).__name__)
-    blocks = _filled(X, model._blocks, schema, handle_unknown)
-    return Table(schema, [], int(X.shape[0]), np.ones(int(X.shape[0]))), blocks
-
-
-def log_jacobian_on_device(blocks: Sequence[Block]) -> np.ndarray:
-    """Of every row: what turns log densities of standardised cells into the user's units."""
-    out = np.zeros(blocks[0].data.n_rows)
-    for block in blocks:
-        if not isinstance(block.data, DeviceReals):
-            continue
-        values, columns = block.data.values, list(block.data.columns)
-        xp, logs = namespace(values), np.log(block.data.scale)
-
-        def one(lo: int, hi: int, values=values, columns=columns, xp=xp) -> np.ndarray:
-            own = xp.take(values[lo:hi, ...], to_device(np.array(columns), values, xp.int64), axis=1)
-            return to_host(xp.isnan(own))
-
-        for lo, hi, hidden in in_chunks(one, len(out), 16 * len(columns)):
-            out[lo:hi] -= ~hidden @ logs
-    return out
+    schema.check_features([f"x{j}" for j in range(X.shape[1])], False, name)
+    return _filled(X, blocks, schema, handle_unknown)
 
 
 def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """Ones that take no room, or as given."""
+    """The given weights, or ones that need no memory."""
     if sample_weight is None:
         return np.broadcast_to(np.ones(1), n_rows)
     return check_weights(to_host(sample_weight), n_rows)
 
 
-def _check_asked(model: Any, X: Any, sample_weight: Any) -> None:
-    if model.inference not in ENGINES:
+def _check_asked(X: Any, settings: Settings, sample_weight: Any) -> None:
+    if not ENGINES[settings.inference].on_device:
         raise ValueError(
-            f"inference={model.inference!r} does not run on a device: use 'em' or 'vb', or move the table to the host"
+            f"inference={settings.inference!r} does not run on a device: use {names_of('on_device')}, or move the "
+            "table to the host"
         )
-    if model.noise or model.exposure is not None:
-        raise ValueError("noise= and exposure= are for tables on the host: move the table there")
+    if settings.outliers or settings.exposure is not None:
+        raise ValueError("outliers= and exposure= are for tables on the host: move the table there")
     if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] == 0:
         raise ValueError(
             f"X has the shape {tuple(X.shape)}: a table has rows and columns, at least one of each"
@@ -142,14 +122,14 @@ def _learn(X: Any, kinds: Any, weights: np.ndarray) -> tuple[Schema, bool]:
 
 
 def _learn_levels(values: Any, name: str) -> ColumnSchema:
-    """By the rules of tables in memory, from the distinct values."""
+    """The levels that a table in memory with these distinct values has."""
     found = to_host(namespace(values).unique_values(values))
     found = found[~np.isnan(found)] if found.dtype.kind == "f" else found
     return read_table({name: np.sort(found)}, {name: "categorical"}).schema.columns[0]
 
 
 def _learn_real(X: Any, j: int, name: str, weights: np.ndarray) -> tuple[ColumnSchema, bool]:
-    """Mean and standard deviation: one column at a time comes to the host, whose sums are those of a table there."""
+    """Mean and standard deviation, computed on the host one column at a time, as for tables in memory."""
     values = to_host(X[:, j]).astype(np.float64)
     bad = np.flatnonzero(np.isinf(values))
     if len(bad):
@@ -183,10 +163,10 @@ def _filled(
 
 
 def _encode(X: Any, own: Sequence[int], schema: Schema, handle_unknown: str) -> DeviceCodes:
-    """Levels as bytes where they are few; an array of such bytes is taken as it is."""
+    """Levels as bytes where there are few of them; an array of such bytes is used as it is."""
     xp, device = namespace(X), device_of(X)
     n_levels = [len(schema.columns[j].levels) for j in own]
-    small = max(n_levels) <= MOST_BYTE_LEVELS
+    small = max(n_levels) <= MAX_BYTE_LEVELS
     if small and handle_unknown == "missing" and _is_coded(X, own, schema):
         return DeviceCodes(X.T, {})
     kind, missing = (xp.uint8, 255) if small else (xp.int32, -1)
@@ -209,7 +189,7 @@ def _encode(X: Any, own: Sequence[int], schema: Schema, handle_unknown: str) -> 
 
 
 def _is_coded(X: Any, own: Sequence[int], schema: Schema) -> bool:
-    """Whether a torch array is its own codes: bytes 0, 1, ... that lie column by column."""
+    """Whether a torch array holds codes already: bytes 0, 1, ... stored column by column."""
     if "uint8" not in str(X.dtype) or not callable(getattr(X, "stride", None)) or X.stride(0) != 1:
         return False
     in_order = all(schema.columns[j].levels == tuple(range(len(schema.columns[j].levels))) for j in own)

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.families import FAMILIES, Block, entry_of, family_entry
-from partita.table import Table
-
-__all__ = ["Plan", "assemble", "count_objects", "gaussian_for", "plan_families", "reassemble"]
+from partita.table import Column, Schema, Table
 
 AUTOMATIC = {"real": "auto", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
 
@@ -33,7 +31,7 @@ def plan_families(family: Any, kinds: Any) -> Plan:
     family : "auto", the name of a family, a pair (name, options), or a mapping from kinds to such
         One family alone reads every column, as the kind it is made for.
     kinds : None, str, mapping or sequence
-        The user's own word on the kinds of columns; it wins.
+        Kinds of columns that the user has declared; they take precedence.
 
     Examples
     --------
@@ -71,9 +69,9 @@ def _name_and_options(spec: Any) -> tuple[str, dict[str, Any]]:
 def assemble(
     table: Table, plan: Plan, exposure: str | None = None, *, completes: bool = True
 ) -> tuple[Block, ...]:
-    """One block for each family that has columns in the table.
+    """One block per family that has columns in the table.
 
-    ``completes`` says whether the engine can complete partly seen vectors; if not, the automatic choice for
+    ``completes`` says whether the engine completes partly observed vectors; if not, the automatic choice for
     real columns with missing cells is the family that reads single cells.
     """
     rates = _exposure(table, exposure)
@@ -109,7 +107,7 @@ def assemble(
 
 
 def _check_options(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that the family does not know, and values that no prior can have."""
+    """Refuse unknown options, and values that are not valid for a prior."""
     entry = family_entry(name)
     known: dict[str, Any] = {}
     for function in (entry.block, getattr(entry.cls, "default", entry.block)):
@@ -119,7 +117,7 @@ def _check_options(name: str, options: Mapping[str, Any]) -> None:
         if option not in known or option in ("n_levels", "exposure"):
             takes = sorted(set(known) - {"n_levels", "exposure"})
             raise ValueError(f"family {name!r} has no option {option!r}: it takes {', '.join(takes)}")
-        anywhere = known[option] == 0  # a location; the others are scales and counts
+        anywhere = known[option] == 0  # a location; the other options are scales and counts
         if value is not None and not (_is_finite(value) and (anywhere or value > 0)):
             wanted = "a number" if anywhere else "a number above zero"
             raise ValueError(f"option {option!r} of family {name!r} is {value!r}: give {wanted}")
@@ -130,7 +128,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _check_exposed(blocks: Sequence[Block], exposure: str | None) -> None:
-    """An exposure that no family reads would be ignored in silence."""
+    """Refuse an exposure that no family reads."""
     if exposure is None:
         return
     if not any(entry_of(block.family).name == "poisson" for block in blocks):
@@ -141,12 +139,12 @@ def _check_exposed(blocks: Sequence[Block], exposure: str | None) -> None:
 
 
 def count_objects(weights: np.ndarray) -> int:
-    """How many objects the rows stand for: their total weight, or their number where weights are fractions."""
+    """Number of objects: the total weight, or the number of rows with a weight where that is larger."""
     return max(int(np.count_nonzero(weights)), int(weights.sum()))
 
 
 def gaussian_for(weights: np.ndarray, columns: Sequence[str], holes: bool, completes: bool) -> str:
-    """Full covariance where there is enough to learn it from: tilted groups are the rule in real tables.
+    """Full covariance where there are enough rows to learn it: most real tables have correlated columns.
 
     Examples
     --------
@@ -156,6 +154,17 @@ def gaussian_for(weights: np.ndarray, columns: Sequence[str], holes: bool, compl
     if not (2 <= len(columns) <= 30 and count_objects(weights) >= 5 * len(columns)):
         return "gaussian"
     return "gaussian_full" if completes or not holes else "gaussian"
+
+
+def table_of_schema(schema: Schema, exposure: str | None) -> Table:
+    """A table of one row without observed cells: what can be known from the schema alone."""
+    columns = [
+        Column(c.name, c.kind, np.array([1.0 if c.name == exposure else np.nan]) if c.kind in ("real", "count")
+               else np.array([-1], np.int8))
+        for c in schema.columns
+        if c.kind != "ignore"
+    ]  # fmt: skip
+    return Table(schema, columns, 1, np.ones(1))
 
 
 def reassemble(table: Table, blocks: Sequence[Block], families: Sequence[Any], exposure: str | None = None):

@@ -1,16 +1,13 @@
-"""Mixtures over tables that are read in blocks: which way a table takes into an engine, and predictions block by
-block.
-"""
+"""Reading a training table into memory, in chunks or on a device; predictions chunk by chunk."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.passes.rows import shards_of
 from partita.estimator import FitReport
 from partita.execution import (
     ChunkSource,
@@ -24,72 +21,83 @@ from partita.execution import (
     read_whole,
 )
 from partita.execution.device import is_on_device
-from partita.families import Block, Exponential, Poisson, entry_of
-from partita.fitting.families import Plan, assemble, gaussian_for
-from partita.table import Column, Schema, Table
+from partita.families import Block, Exponential, Poisson
+from partita.fitting.contract import Settings
+from partita.fitting.device import read_device_training
+from partita.fitting.engines import ENGINES, names_of
+from partita.fitting.families import Plan, assemble, gaussian_for, table_of_schema
+from partita.table import Table, read_table
 
-__all__ = ["log_jacobian", "one_row", "predict_blocks", "read_training"]
+ASSUMED_CLUSTERS = 30  # in the estimate of the time of a pass, if no number is given
+# attributes that predictions do not need
+BULKY = ("labels_", "confidence_", "trace_", "object_rows_", "outlier_probability_", "_stream")
 
-BY_CHUNKS = ("em", "vb", "subclusters")  # engines that pass over parts
-BULKY = ("labels_", "confidence_", "trace_", "object_rows_", "noise_probability_", "_stream")
+
+class Training(NamedTuple):
+    """The training table, in memory or in shards, the blocks over it, and the notes on reading it."""
+
+    table: Any
+    blocks: tuple[Block, ...]
+    report: FitReport
 
 
 def read_training(
-    model: Any, X: Any, plan: Plan, kinds: Any, sample_weight: Any
-) -> tuple[Any, tuple[Block, ...]]:
-    """The table, in memory or in parts, and the blocks over it."""
+    X: Any,
+    settings: Settings,
+    plan: Plan,
+    kinds: Any,
+    sample_weight: Any,
+    *,
+    executor: Any,
+    verbose: bool = False,
+    name: str = "Mixture",
+) -> Training:
+    """Read the table where the engine can use it; ``name`` is that of the estimator in messages."""
     if is_on_device(X):
-        from partita.fitting.device import read_device_training
-
-        return read_device_training(model, X, plan, kinds, sample_weight)
-    completes = model.inference not in ("cvb", "subclusters")
+        return Training(*read_device_training(X, settings, plan, kinds, sample_weight))
+    engine = ENGINES[settings.inference]
     source = find_chunks(X)
-    if source is not None:
-        executor = make_executor(model.n_jobs, getattr(model, "executor", None))
-        bound = model.n_clusters or model.max_clusters or 30
-        choice = choose(
-            source,
-            bound,
-            executor,
-            in_chunks=isinstance(X, ChunkSource),
-            verbose=getattr(model, "verbose", False),
+    if source is None:
+        return _read_in_memory(X, settings, plan, kinds, sample_weight, name)
+    is_source = isinstance(X, ChunkSource)
+    bound = settings.n_clusters or settings.max_clusters or ASSUMED_CLUSTERS
+    choice = choose(source, bound, executor, in_chunks=is_source, verbose=verbose)
+    if choice.where != "memory" and engine.reads_chunks:
+        table = read_chunks(source, kinds, sample_weight=sample_weight, executor=executor)
+        report = FitReport(table.notes)
+        report.add("execution", choice.sentence)
+        blocks = _sharded_blocks(table, plan, settings.exposure, engine.completes_vectors)
+        return Training(table, blocks, report)
+    if choice.where != "memory" and not is_source:
+        raise ValueError(
+            f"inference={settings.inference!r} needs the whole table in memory: use inference="
+            f"{names_of('reads_chunks')}, which reads it in chunks, or pass an array"
         )
-        if choice.where != "memory" and model.inference in BY_CHUNKS:
-            table = _read_shards(model, source, kinds, sample_weight, executor)
-            model.fit_report_.add("execution", choice.sentence)
-            return table, _sharded_blocks(table, plan, model.exposure, completes)
-        if choice.where != "memory" and not isinstance(X, ChunkSource):
-            raise ValueError(
-                f"inference={model.inference!r} walks from row to row and needs the whole table in memory: use "
-                "inference='vb', 'em' or 'subclusters', which read it in blocks, or pass an array"
-            )
-        X = read_whole(source)
-    table = model._read_training(X, kinds, sample_weight)
-    if source is not None:
-        model.fit_report_.add("execution", choice.sentence)
-    return table, assemble(table, plan, model.exposure, completes=completes)
+    training = _read_in_memory(read_whole(source), settings, plan, kinds, sample_weight, name)
+    training.report.add("execution", choice.sentence)
+    return training
 
 
-def _read_shards(
-    model: Any, source: ChunkSource, kinds: Any, sample_weight: Any, executor: Any
-) -> ShardedTable:
-    table = read_chunks(source, kinds, sample_weight=sample_weight, executor=executor)
-    model._remember(table.schema)
-    model.fit_report_ = FitReport(table.notes)
-    return table
+def _read_in_memory(
+    X: Any, settings: Settings, plan: Plan, kinds: Any, sample_weight: Any, name: str
+) -> Training:
+    table = read_table(X, kinds, sample_weight=sample_weight, estimator_name=name)
+    completes = ENGINES[settings.inference].completes_vectors
+    blocks = assemble(table, plan, settings.exposure, completes=completes)
+    return Training(table, blocks, FitReport(table.notes))
 
 
 def _sharded_blocks(
     table: ShardedTable, plan: Plan, exposure: str | None, completes: bool
 ) -> tuple[Block, ...]:
-    """Families from the schema alone, with what they learn from sums of columns; data in parts."""
+    """Families from the schema and from sums over the columns; data in shards."""
     if plan.families.get("real", ("", {}))[0] == "auto":
         columns = [c.name for c in table.schema.of_kind("real") if c.name != exposure]
         holes = any(table.n_missing[name] for name in columns)
         plan = plan._replace(
             families={**plan.families, "real": (gaussian_for(table.weights, columns, holes, completes), {})}
         )
-    blocks = assemble(one_row(table.schema, exposure), plan, exposure, completes=completes)
+    blocks = assemble(table_of_schema(table.schema, exposure), plan, exposure, completes=completes)
     parts = table.encode(_data_of_shard, (plan, exposure, completes))
     families = [block.family for block in blocks]
     if any(isinstance(family, (Poisson, Exponential)) for family in families):
@@ -101,24 +109,13 @@ def _sharded_blocks(
     )
 
 
-def one_row(schema: Schema, exposure: str | None) -> Table:
-    """A table of one row that has nothing in it but its schema."""
-    columns = [
-        Column(c.name, c.kind, np.array([1.0 if c.name == exposure else np.nan]) if c.kind in ("real", "count")
-               else np.array([-1], np.int8))
-        for c in schema.columns
-        if c.kind != "ignore"
-    ]  # fmt: skip
-    return Table(schema, columns, 1, np.ones(1))
-
-
 def _data_of_shard(table: Table, common: Any) -> tuple[Any, ...]:
     plan, exposure, completes = common
     return tuple(block.data for block in assemble(table, plan, exposure, completes=completes))
 
 
 def _totals_of_shard(data: Sequence[Any], families: Sequence[Any], weights: np.ndarray) -> list[Any]:
-    """Sums over the rows, for families whose prior is as wide as the column: what was counted, and in how much."""
+    """Sums over the rows for families whose prior depends on them: counts, and the exposure or number of cells."""
     totals: list[Any] = []
     for family, own in zip(families, data, strict=True):
         if isinstance(family, Poisson):
@@ -141,28 +138,8 @@ def _informed(family: Any, totals: Sequence[Any]) -> Any:
     return Exponential(np.full(len(counted), a), a * counted / np.maximum(within, 1e-300))
 
 
-def log_jacobian(blocks: Sequence[Block], schema: Schema) -> np.ndarray:
-    """Of every row in parts: what turns log densities of standardised cells into the user's units."""
-    parts = shards_of(blocks)
-    assert parts is not None
-    scales = [
-        (block.data.index, np.log([schema.column(name).scale for name in block.columns]))
-        for block in blocks
-        if entry_of(block.family).kind == "real" and not entry_of(block.family).raw
-    ]
-    out = np.zeros(parts.n_rows)
-    if scales:
-        for lo, values in zip(parts.starts, parts.map(_jacobian_of_shard, scales), strict=False):
-            out[lo : lo + len(values)] = values
-    return out
-
-
-def _jacobian_of_shard(data: Sequence[Any], scales: Any, _: Any) -> np.ndarray:
-    return -sum(~np.isnan(data[index]) @ logs for index, logs in scales)
-
-
 def predict_blocks(model: Any, source: ChunkSource, method: str) -> np.ndarray:
-    """``method`` of a fitted estimator on each part of a source, where the part is; results of all rows in order."""
+    """``method`` of a fitted estimator on each shard of a source, where the shard is; results in the order of rows."""
     light = copy.copy(model)
     for name in BULKY:
         light.__dict__.pop(name, None)

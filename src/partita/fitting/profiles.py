@@ -12,13 +12,11 @@ from partita.families import Block, Categorical, Counts, CountVectors, entry_of
 from partita.families.contract import draw, simulate, summarize
 from partita.table import Schema
 
-__all__ = ["profile_columns", "sample_columns", "sample_table"]
-
 
 def profile_columns(
     blocks: Sequence[Block], statistics: Statistics, schema: Schema
 ) -> dict[str, dict[str, np.ndarray]]:
-    """For each column: posterior means of its parameters, one entry (or row) a cluster.
+    """For each column: posterior means of its parameters, one entry (or row) per cluster.
 
     Real columns have ``mean`` and ``sd`` in the user's units, counts a ``rate`` (or a share of the vector),
     binary and categorical columns ``probabilities`` with the ``levels`` they belong to.

@@ -1,129 +1,164 @@
-"""From the parameters of a mixture to what its engine is asked for."""
+"""From the parameters of a mixture to the request to its engine."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from partita.engines.run import Control
-from partita.estimator import as_generator
+from partita.estimator import FitReport, as_generator
 from partita.execution import check_memory
+from partita.families import Block
 from partita.families.contract import is_conjugate
-from partita.fitting.chains import bytes_of_chains, check_copies, resolve_sampling_prior
-from partita.fitting.climb import Request, bytes_needed, resolve_prior
-from partita.fitting.families import count_objects
-from partita.fitting.outliers import check_noise
+from partita.fitting.beam import bytes_of_beam
+from partita.fitting.chains import bytes_of_chains, resolve_sampling_prior
+from partita.fitting.climb import bytes_needed, resolve_prior
+from partita.fitting.contract import Request, Settings
+from partita.fitting.engines import ENGINES, names_of
+from partita.fitting.families import Plan, count_objects
+from partita.fitting.objects import rows_of_objects
+from partita.fitting.outliers import check_outliers
 from partita.labels import canonical
 from partita.table import Table
 
-__all__ = ["CHAINS", "kinds_asked", "make_request"]
-
-CHAINS = ("gibbs", "subclusters")  # the engines that sample
-DEFAULT_BOUND = 30  # clusters that variational engines start with, when no number is given
+DEFAULT_BOUND = 30  # clusters of a variational start if no number is given
 
 
-def kinds_asked(model: Any, plan: Any) -> Any:
-    """The kinds of columns: the plan's, and the exposure as a number."""
-    if model.exposure is None:
+def kinds_asked(plan: Plan, exposure: str | None) -> Any:
+    """The kinds of columns: those of the plan, and the exposure as a number."""
+    if exposure is None:
         return plan.kinds
     if not (plan.kinds is None or isinstance(plan.kinds, (str, dict))):
         raise ValueError("with exposure=, give kinds as a mapping from column names, or leave it out")
     if isinstance(plan.kinds, str):
         raise ValueError(
-            f"exposure={model.exposure!r} needs columns of two kinds: pass kinds={{column: kind, ...}} or "
+            f"exposure={exposure!r} needs columns of two kinds: pass kinds={{column: kind, ...}} or "
             "family={'count': 'poisson'}"
         )
-    return {**(plan.kinds or {}), model.exposure: "real"}
+    return {**(plan.kinds or {}), exposure: "real"}
 
 
-def make_request(model: Any, table: Table, blocks: Any, control: Control) -> Request:
-    """What the engine is asked for; refuses what it cannot do, and what would not fit into memory."""
-    n_components = _n_components(model, count_objects(table.weights))
-    chains = model.inference in CHAINS
-    exact, free_init = model.n_clusters is not None, isinstance(model.init, str)
-    n_streams = model.n_chains if chains else model.n_init if free_init else 1
-    if chains:
-        prior = resolve_sampling_prior(model.prior, model.n_clusters, model.max_clusters, model.concentration)
-    else:
-        prior = resolve_prior(model.prior, model.inference, n_components, exact, model.concentration)
+def make_request(
+    settings: Settings,
+    table: Table,
+    blocks: Sequence[Block],
+    *,
+    control: Control,
+    executor: Any,
+    report: FitReport,
+) -> Request:
+    """The request to the engine; refuses what the engine cannot do, and what does not fit into memory."""
+    engine = ENGINES[settings.inference]
+    n_components = _n_components(settings, count_objects(table.weights), report)
+    exact, free_init = settings.n_clusters is not None, isinstance(settings.init, str)
+    n_streams = settings.n_chains if engine.samples else settings.n_init if free_init else 1
     ask = Request(
         n_components=n_components,
         exact=exact,
-        prior=prior,
-        learn_concentration=not exact and model.concentration is None,
-        learn_likelihood=model.learn_hyper,
-        maximum_likelihood=model.estimate == "ml",
-        order=model.order,
-        init=_init(model, table, n_components),
-        rngs=as_generator(model.random_state).spawn(n_streams),
-        tol=model.tol,
-        max_iter=model.max_iter,
+        prior=_prior(settings, n_components),
+        learn_concentration=not exact and settings.concentration is None,
+        learn_likelihood=settings.learn_hyper,
+        maximum_likelihood=settings.estimate == "ml",
+        order=settings.order,
+        init=_init(settings, table, n_components),
+        rngs=as_generator(settings.random_state).spawn(n_streams),
+        tol=settings.tol,
+        max_iter=settings.max_iter,
         control=control,
         debug=False,
-        executor=model._make_executor(),
-        folder=model.resume,
-        n_chains=model.n_chains,
-        n_draws=model.n_draws,
-        burn_in=model.burn_in,
-        thin=model.thin,
-        limit=n_components if model.n_clusters or model.max_clusters else None,
-        precision=model.precision,
-        partition=model.partition,
-        noise=model.noise,
+        executor=executor,
+        folder=settings.resume,
+        n_chains=settings.n_chains,
+        n_draws=settings.n_draws,
+        burn_in=settings.burn_in,
+        thin=settings.thin,
+        limit=n_components if settings.n_clusters or settings.max_clusters else None,
+        precision=settings.precision,
+        partition=settings.partition,
+        outliers=settings.outliers,
+        width=settings.beam_width,
     )
-    _check(model, table, blocks, ask)
+    _check(settings, table, blocks, ask)
     return ask
 
 
-def _check(model: Any, table: Table, blocks: Any, ask: Request) -> None:
-    if ask.noise:
-        check_noise(model.inference, blocks)
-    if model.inference in CHAINS:
-        n_objects = len(check_copies(table.weights))
+def _prior(settings: Settings, n_components: int) -> Any:
+    """The prior: engines that partition objects take any, the others a finite one."""
+    given = settings.prior, settings.n_clusters, settings.max_clusters, settings.concentration
+    if ENGINES[settings.inference].counts_objects:
+        return resolve_sampling_prior(*given)
+    exact = settings.n_clusters is not None
+    return resolve_prior(settings.prior, settings.inference, n_components, exact, settings.concentration)
+
+
+def _check(settings: Settings, table: Table, blocks: Sequence[Block], ask: Request) -> None:
+    engine, inference = ENGINES[settings.inference], settings.inference
+    if ask.outliers:
+        if not engine.finds_outliers:
+            raise ValueError(
+                f"outliers=True needs inference={names_of('finds_outliers')}, not {inference!r}: only its chains tell "
+                "outliers from clusters"
+            )
+        check_outliers(blocks)
+    _check_memory(settings, table, blocks, ask)
+    if settings.max_clusters is not None and not engine.bounds_n_clusters:
+        raise ValueError(
+            f"inference={inference!r} cannot bound the number of clusters: leave max_clusters out, or use 'gibbs'"
+        )
+    for block in blocks:
+        if not is_conjugate(block.family) and not engine.takes_non_conjugate:
+            raise ValueError(
+                f"{type(block.family).__name__} is not conjugate, so inference={inference!r} cannot take it: use "
+                f"inference={names_of('takes_non_conjugate')}"
+            )
+
+
+def _check_memory(settings: Settings, table: Table, blocks: Sequence[Block], ask: Request) -> None:
+    engine = ENGINES[settings.inference]
+    if not engine.counts_objects:
+        check_memory(
+            bytes_needed(blocks, table.n_rows, ask, settings.inference),
+            f"{ask.n_components:,} clusters of {len(table.schema.columns):,} columns",
+            "ask for fewer clusters (n_clusters, max_clusters), or leave columns out",
+        )
+        return
+    n_objects = len(rows_of_objects(table.weights))
+    if engine.samples:
         check_memory(
             bytes_of_chains(blocks, table.weights, ask),
             f"{ask.n_chains} chains of {ask.n_draws} draws over {n_objects:,} objects",
             "ask for fewer draws (n_draws, n_chains), or fit a sample of the rows",
         )
-        if model.inference == "subclusters" and model.max_clusters is not None:
-            raise ValueError(
-                "inference='subclusters' cannot bound the number of clusters: leave max_clusters out, or use 'gibbs'"
-            )
-        return
-    check_memory(
-        bytes_needed(blocks, table.n_rows, ask, model.inference),
-        f"{ask.n_components:,} clusters of {len(table.schema.columns):,} columns",
-        "ask for fewer clusters (n_clusters, max_clusters), or leave columns out",
-    )
-    for block in blocks:
-        if not is_conjugate(block.family):
-            raise ValueError(
-                f"{type(block.family).__name__} is not conjugate, so inference={model.inference!r} cannot take it: use "
-                "inference='gibbs'"
-            )
-
-
-def _n_components(model: Any, n_objects: int) -> int:
-    if model.n_clusters is None and model.inference == "em":
-        raise ValueError(
-            "inference='em' needs the number of clusters: pass n_clusters=, or use inference='vb', which finds it"
+    elif all(is_conjugate(block.family) for block in blocks):
+        check_memory(
+            bytes_of_beam(blocks, table.weights, ask),
+            f"a beam of {ask.width} partitions of {n_objects:,} objects",
+            "lower beam_width, or fit a sample of the rows",
         )
-    wanted = model.n_clusters or model.max_clusters or min(DEFAULT_BOUND, n_objects)
+
+
+def _n_components(settings: Settings, n_objects: int, report: FitReport) -> int:
+    if settings.n_clusters is None and ENGINES[settings.inference].needs_n_clusters:
+        raise ValueError(
+            f"inference={settings.inference!r} needs the number of clusters: pass n_clusters=, or use inference='vb', "
+            "which finds it"
+        )
+    wanted = settings.n_clusters or settings.max_clusters or min(DEFAULT_BOUND, n_objects)
     if wanted > n_objects:
-        model.fit_report_.add(
+        report.add(
             "few_rows",
             f"{wanted} clusters were asked for, and there are only {n_objects} rows: at most that many are found",
-            level="warning" if model.n_clusters else "info",  # a bound may well be larger than the table
+            level="warning" if settings.n_clusters else "info",  # a bound may be larger than the table
         )
     return min(int(wanted), n_objects)
 
 
-def _init(model: Any, table: Table, n_components: int) -> Any:
-    if isinstance(model.init, str):
-        return model.init
-    init = canonical(model.init, missing=-1)
-    bound = (
-        n_components if model.n_clusters or model.max_clusters or model.inference not in CHAINS else len(init)
-    )
+def _init(settings: Settings, table: Table, n_components: int) -> Any:
+    if isinstance(settings.init, str):
+        return settings.init
+    init = canonical(settings.init, missing=-1)
+    is_bounded = settings.n_clusters or settings.max_clusters or not ENGINES[settings.inference].samples
+    bound = n_components if is_bounded else len(init)
     if len(init) != table.n_rows or init.max() >= bound:
         raise ValueError(
             f"init has {len(init)} labels of {init.max() + 1} clusters: give one label for each of the "

@@ -11,32 +11,38 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from partita.engines.passes.device import on_device
-from partita.engines.passes.rows import assign_rows, label_rows, plug_in, predictive
-from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin, TableEstimator, as_generator, warn_user
-from partita.execution import ShardedTable, find_chunks, make_executor
+from partita.estimator import (
+    RUNNING_CONSTRAINTS,
+    FitReport,
+    RunningMixin,
+    TableEstimator,
+    as_generator,
+    diagnose_chains,
+    warn_user,
+)
+from partita.execution import find_chunks, make_executor
 from partita.execution.device import as_given, is_on_device
-from partita.families import Block, entry_of
-from partita.families.contract import is_conjugate
-from partita.fitting.chains import fit_chains, fit_subclusters
-from partita.fitting.climb import INFERENCES as DETERMINISTIC
-from partita.fitting.climb import Fitted
-from partita.fitting.device import log_jacobian_on_device, read_device_rows
-from partita.fitting.families import plan_families, reassemble
-from partita.fitting.out_of_core import log_jacobian, predict_blocks, read_training
-from partita.fitting.outliers import log_density, mixed, share_out
-from partita.fitting.profiles import sample_table
+from partita.fitting.contract import EngineResult, Settings
+from partita.fitting.device import read_device_rows
+from partita.fitting.engines import ENGINES
+from partita.fitting.families import plan_families
+from partita.fitting.fitted_mixture import FittedMixture
+from partita.fitting.out_of_core import Training, predict_blocks, read_training
 from partita.fitting.request import kinds_asked, make_request
-from partita.fitting.storage import restore_state, saved_state
-from partita.fitting.streaming import go_on
+from partita.fitting.storage import checked_trace, pack_mixture, unpack_mixture
+from partita.fitting.streaming import check_streamable, start_stream, update_mixture
 from partita.metrics import perplexity
-from partita.mixture.fitted_attributes import settle
+from partita.mixture.fitted_attributes import KIND_OF_OTHERS, attributes_of, settle
 from partita.mixture.predictive_checks import check_columns
-from partita.table import Table, check_weights
+from partita.table import check_weights
 
-__all__ = ["Mixture"]
-
-INFERENCES = {**DETERMINISTIC, "gibbs": fit_chains, "subclusters": fit_subclusters}
+# attributes that a file holds as they are; the others are computed from the mixture and the trace
+SAVED = (
+    "labels_", "confidence_", "confidence_kind_", "objective_trace_", "n_clusters_", "n_clusters_posterior_",
+    "label_entropy_", "log_likelihood_", "lower_bound_", "converged_", "n_iter_", "weight_total_",
+    "outlier_probability_", "outlier_share_",
+)  # fmt: skip
+OF_THE_FIRST_FIT = ("trace_", "object_rows_", "diagnostics_", "lower_bound_")  # not updated by partial_fit
 
 
 class Mixture(
@@ -49,117 +55,130 @@ class Mixture(
 ):
     """Mixture model over a table of any columns, with missing values.
 
-    Which groups are there, and how many? Columns may be real, count, binary or categorical, in any mixture, with
-    missing cells anywhere; each kind has its conjugate family, and rows of one cluster are independent given it.
+    Which groups are there, and how many? Columns may be real, count, binary or categorical, in any combination, with
+    missing cells anywhere. Each kind has its conjugate family, and the columns of different families are independent
+    given the cluster.
 
     Parameters
     ----------
-    family : "auto", str, pair or mapping, default "auto"
-        The likelihood: "auto" (by the kind of each column; real columns have full covariance where there are 2
-        to 30 of them and at least five rows for each), one family for all columns ("gaussian",
-        "gaussian_full", "categorical", "bernoulli", "poisson", "multinomial", "exponential"), a pair
-        ``(name, options)``, or a mapping from kinds of columns to these.
-    prior : str or prior, default "auto"
-        Who sits with whom before the data are seen: "mfm" (mixture of finite mixtures), "dirichlet_process",
-        "pitman_yor", "finite" (symmetric Dirichlet), "stick_breaking", or a prior of :mod:`partita.partitions`. "auto"
-        is "mfm" for chains, the prior that is about the number of clusters itself, and "stick_breaking" for
-        variational engines, which read a Dirichlet process as sticks truncated at ``max_clusters``. Not used where
-        ``n_clusters`` is given.
-    inference : {"gibbs", "vb", "em", "cvb", "subclusters"}, default "gibbs"
-        "gibbs": chains of collapsed Gibbs sweeps and split-merge moves; the posterior. "subclusters": chains whose
-        steps run on many cores, for large tables. "vb": variational Bayes, a first answer at any size. "cvb": its
-        collapsed form. "em": expectation maximisation (needs ``n_clusters``).
+    family : "auto", str, pair or mapping, default="auto"
+        The likelihood: "auto" (by the kind of each column; real columns have full covariance if there are 2 to 30 of
+        them and at least five rows per column), one family for all columns ("gaussian", "gaussian_full",
+        "categorical", "bernoulli", "poisson", "multinomial", "exponential", "student"), a pair ``(name, options)``, or
+        a mapping from kinds of columns to these.
+    prior : str or prior, default="auto"
+        The prior of the partition: "mfm" (mixture of finite mixtures), "dirichlet_process", "pitman_yor", "finite"
+        (symmetric Dirichlet), "stick_breaking", or a prior of :mod:`partita.partitions`. "auto" is "mfm" for chains and
+        beam search, because it is a prior of the number of clusters itself, and "stick_breaking" for variational
+        engines, which read a Dirichlet process as sticks truncated at ``max_clusters``. Not used if ``n_clusters`` is
+        given.
+    inference : {"gibbs", "subclusters", "vb", "em", "cvb", "beam"}, default="gibbs"
+        "gibbs": chains of collapsed Gibbs sweeps and split-merge moves, which sample the posterior. "subclusters":
+        chains whose steps run on many cores, for large tables. "vb": variational Bayes, for a first result at any size.
+        "cvb": its collapsed form. "em": expectation maximization (needs ``n_clusters``). "beam": beam search for the
+        most probable partition of a small table; it is deterministic and gives one partition without uncertainty, with
+        the hyper-parameters at their defaults.
     n_clusters : int, optional
-        The number of clusters, where it is known (chains may leave some of them empty). Left out, the engine finds it.
+        The number of clusters, if it is known (chains and beam search may leave some of them empty). Otherwise the
+        engine finds it.
     max_clusters : int, optional
-        Upper bound where the number is not given (default: none for chains; 30, or the number of rows, for the rest).
+        Upper bound if ``n_clusters`` is not given. Default: no bound for chains; 30, or the number of rows, for "vb"
+        and "cvb". Not available with "subclusters" and "beam".
     concentration : float, optional
-        Concentration of the prior; left out, it is learned.
-    learn_hyper : bool, default True
-        Whether the hyper-parameters of the likelihood are learned: sampled in chains, by empirical Bayes elsewhere.
-    n_chains : int, default 4
-        Chains. Half of them start from one cluster, half from many.
-    n_draws, burn_in, thin : int, default 200, 100, 1
-        Draws that each chain keeps, iterations before the first, and iterations for each.
-    precision : {"single", "double"}, default "single"
-        Of the predictive cache that Gibbs sweeps read; statistics are always double.
-    partition : {"votes", "vi", "binder", "nvi", "nid", "map"}, default "votes"
-        How the draws of chains become one partition. "votes": the draws take each other's labels and each row goes
-        where most of them put it; as many clusters as are most probable. "vi", "binder", "nvi", "nid": the partition
-        of least expected loss (:func:`partita.posterior.point_estimate`); "vi" joins clusters that overlap. "map": the
-        draw of the highest log joint.
-    noise : bool, default False
-        Whether a row may be an outlier, which belongs to no cluster and has the label -1 (``inference="gibbs"`` alone).
-        A row is one with probability rho, ``rho ~ Beta(1, 19)``, and then comes from a fixed, broad background, the
-        same for all rows. Real columns: a Student law with four degrees of freedom about the middle of the column's
-        range, a quarter of the range wide, so nearly flat inside it (full covariance: a multivariate one); codes: the
-        shares of the levels in the column; counts: a geometric law with the column's rate; durations: a Lomax law
-        whose median is the column's mean; count vectors: a Dirichlet-multinomial around the shares of the coordinates.
-        Missing cells do not count, and units do not matter.
-    estimate : {"map", "ml"}, default "map"
-        What EM maximises: the posterior density or the likelihood.
-    order : {1, 2}, default 1
+        Concentration of the prior. By default it is learned (beam search uses the default of the prior).
+    learn_hyper : bool, default=True
+        Whether the hyper-parameters of the likelihood are learned: sampled in chains, by empirical Bayes in "vb" and
+        "cvb".
+    n_chains : int, default=4
+        Number of chains. Half of them start from one cluster, the other half from many.
+    n_draws, burn_in, thin : int, default=200, 100, 1
+        Number of draws that each chain keeps, of iterations before the first draw, and of iterations per draw.
+    precision : {"single", "double"}, default="single"
+        Precision of the predictive cache of Gibbs sweeps; statistics are always in double precision.
+    partition : {"votes", "vi", "binder", "nvi", "nid", "map"}, default="votes"
+        How the draws of chains become one partition. "votes": the labels of the draws are aligned, and each row has the
+        label that most draws give it; the number of clusters is the most probable one. "vi", "binder", "nvi", "nid":
+        the partition of least expected loss (:func:`partita.posterior.point_estimate`); "vi" joins clusters that
+        overlap. "map": the draw with the highest log joint.
+    outliers : bool, default=False
+        Whether a row may be an outlier, which belongs to no cluster and has the label -1 (``inference="gibbs"`` only).
+        A row is an outlier with probability rho, ``rho ~ Beta(1, 19)``, and then comes from a fixed, broad background
+        that is the same for all rows. Real columns: a Student t distribution with four degrees of freedom, centered at
+        the middle of the column's range, with a quarter of the range as its scale, so that it is nearly flat inside the
+        range (full covariance: a multivariate one). Categories: the shares of the levels in the column. Counts: a
+        geometric distribution with the column's rate. Durations: a Lomax distribution whose median is the column's
+        mean. Count vectors: a Dirichlet-multinomial with the shares of the coordinates. Missing cells are left out, and
+        the result does not depend on units.
+    estimate : {"map", "ml"}, default="map"
+        What EM maximizes: the posterior density or the likelihood.
+    order : {1, 2}, default=1
         Order of collapsed variational Bayes (1 is known as CVB0).
+    beam_width : int, default=100
+        Number of partial partitions that beam search keeps after each object. Time and memory are proportional to it.
     kinds : None, str, mapping or sequence, optional
-        Kinds of columns ("real", "count", "binary", "categorical", "ignore"); what is left out is inferred.
+        Kinds of columns ("real", "count", "binary", "categorical", "ignore"); those that are not given are inferred.
     exposure : str, optional
-        Name of a column that holds the exposure of each row (for counts); it is not modelled itself.
-    handle_unknown : {"missing", "error"}, default "missing"
-        What ``predict`` does with categories that were not seen in ``fit``.
-    init : {"seeds", "random"} or array of labels, default "seeds"
-        Where the engine starts. Chains look for their start on a sample of the rows, unless labels are given.
-    n_init : int, default 3
-        Number of starts of the engines that climb; the best objective wins.
-    max_iter : int, default 500
-        Iterations of one such start.
-    tol : float, default 1e-5
-        Stop when an iteration raises the objective by less than this an object.
+        Name of a column that holds the exposure of each row (for counts); the column itself is not modeled.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What ``predict`` does with categories that were not observed in ``fit``.
+    init : {"seeds", "random"} or array of labels, default="seeds"
+        Where the engine starts. Chains find their start on a sample of the rows, unless labels are given. Not used by
+        beam search.
+    n_init : int, default=3
+        Number of starts of "em", "vb" and "cvb"; the best objective wins.
+    max_iter : int, default=500
+        Largest number of iterations per start.
+    tol : float, default=1e-5
+        Stop when the objective per object increases by less than ``tol`` in one iteration.
     time_limit : float, optional
-        Seconds after which no further iteration begins.
+        Wall seconds after which no further iteration begins.
     callback : callable, optional
-        Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops.
-    keep_partial : bool, default False
-        Whether an interrupt (Ctrl-C) keeps the best fit so far instead of raising.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        Source of randomness; the global generator is never touched.
+        Called after each iteration with a :class:`~partita.engines.run.Progress` (beam search: after every 64 objects);
+        returning True stops the fit.
+    keep_partial : bool, default=False
+        Whether an interrupt (Ctrl-C) keeps the result so far instead of raising.
+    random_state : None, int, RandomState, Generator or SeedSequence, default=None
+        Source of randomness; the global generator is never used.
     n_jobs : int, optional
-        Threads; the answer does not depend on their number.
+        Number of threads; the result does not depend on it.
     executor : None, "threads", "processes", Dask client or address, optional
-        Where passes over blocks of rows run; the answer does not depend on it.
+        Where passes over chunks of rows run; the result does not depend on it.
     resume : path, optional
-        A folder that keeps what every pass has found ("em", "vb"), or every iteration of the chains ("subclusters"):
-        the same call after an interruption goes on from there.
-    verbose : bool, default False
-        Print a line an iteration to standard error.
+        A folder for the state of the fit: each pass ("em", "vb") or the iterations of the chains. The same call after
+        an interruption continues from there.
+    verbose : bool, default=False
+        Whether to print a line per iteration to standard error.
 
     Attributes
     ----------
     labels_ : ndarray (n_rows,)
-        Cluster of each row, the largest cluster first; ``fit_predict`` returns it. For chains it sums up all draws of
-        all chains (``partition``); ``predict`` asks which of these clusters predicts a row best, which is a question to
-        one partition rather than to all draws, and may differ on rows between clusters. For the other engines
-        ``predict`` on the training rows gives the same labels again. With ``noise`` a row is -1 if more than half of
-        the draws call it an outlier.
+        Cluster of each row, the largest cluster first; ``fit_predict`` returns it. For chains it summarizes all draws
+        of all chains (``partition``). ``predict`` returns the cluster of this partition that predicts a row best, which
+        may differ for rows between clusters; the same holds for beam search. For the other engines ``predict`` on the
+        training rows returns ``labels_``. With ``outliers`` a row has the label -1 if it is an outlier in more than
+        half of the draws.
     n_clusters_ : int
         Number of clusters that have rows.
     n_clusters_posterior_ : dict
-        Chains: probability of each number of clusters (outliers are none).
-    noise_probability_ : ndarray (n_rows,)
-        With ``noise``: share of the draws in which a row is an outlier; ``confidence_`` of those labelled -1.
-    noise_share_ : float
-        With ``noise``: probability that a further row is an outlier; ``weights_`` are the shares of the others.
+        Chains: probability of each number of clusters (outliers are not counted as a cluster).
+    outlier_probability_ : ndarray (n_rows,)
+        With ``outliers``: share of the draws in which a row is an outlier; ``confidence_`` of the rows with label -1.
+    outlier_share_ : float
+        With ``outliers``: probability that a new row is an outlier; ``weights_`` are the shares of the other rows.
     confidence_ : ndarray (n_rows,)
-        Chains: mean probability that a row shares a cluster with the other rows of its own. Other engines: probability
-        of each row's own label under the fitted model.
+        Chains: mean probability that a row shares a cluster with the other rows of its cluster. Other engines:
+        probability of the row's label under the fitted mixture.
+    confidence_kind_ : str
+        Meaning of ``confidence_``: "posterior probability" for chains, "probability of the label" for other engines.
     trace_ : Trace
-        Chains: the draws (labels, log joint, number of clusters, concentration, chain). Labels are of objects: a row
-        of weight w is w objects.
+        Chains: the draws (labels, log joint, number of clusters, concentration, chain). Labels are those of objects: a
+        row of weight w is w objects.
     object_rows_ : ndarray
         Chains: the row of each object.
     diagnostics_ : Diagnostics
-        Chains: R-hat and effective sample sizes, and in a sentence whether to trust the number of clusters.
+        Chains: R-hat and effective sample sizes, and a sentence that says whether to trust the number of clusters.
     label_entropy_ : float
-        Entropy of the labels given the fitted model, summed over the rows.
+        Entropy of the labels given the fitted mixture, summed over the rows.
     weights_ : ndarray (n_components,)
         Share of each cluster.
     profiles_ : dict
@@ -167,24 +186,26 @@ class Mixture(
     fit_report_ : FitReport
         What was unusual about the data and the fit.
     lower_bound_ : float
-        VB and CVB: lower bound of the log evidence (of standardised real columns).
+        VB and CVB: lower bound of the log evidence (of standardized real columns).
     log_likelihood_ : float
-        Log density of the training rows in the user's units, weights counted.
+        Log density of the training rows in the user's units, with their weights.
     n_iter_, converged_, objective_trace_
-        How the best start went.
+        Iterations of the best start or of the longest chain, whether it converged, and its objective by iteration (or
+        the log joint by draw). Beam search: number of objects placed, whether all were placed, and the log joint of the
+        partition.
     prior_ : prior
         The prior of the labels, with the concentration that was learned.
     n_parameters_ : int
-        Number of free parameters, shares of the clusters counted.
+        Number of free parameters, with the shares of the clusters.
     weight_total_ : float
-        Sum of the weights: how many objects the rows stand for.
+        Sum of the weights: the number of objects.
     n_features_in_, feature_names_in_, schema_
         The table that was fitted.
 
     See Also
     --------
-    DPGaussian, DPMultinomial : Dirichlet processes by name.
-    LatentClass : the preset for latent class analysis.
+    DPGaussian, DPMultinomial : Dirichlet-process mixtures.
+    LatentClass : latent class analysis.
 
     Examples
     --------
@@ -203,7 +224,7 @@ class Mixture(
     _parameter_constraints = {
         "family": "no_validation",
         "prior": "no_validation",
-        "inference": [StrOptions(set(INFERENCES))],
+        "inference": [StrOptions(set(ENGINES))],
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "max_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "concentration": [None, Interval(Real, 0, None, closed="neither")],
@@ -214,9 +235,10 @@ class Mixture(
         "thin": [Interval(Integral, 1, None, closed="left")],
         "precision": [StrOptions({"single", "double"})],
         "partition": [StrOptions({"votes", "vi", "binder", "nvi", "nid", "map"})],
-        "noise": ["boolean"],
+        "outliers": ["boolean"],
         "estimate": [StrOptions({"map", "ml"})],
         "order": [Interval(Integral, 1, 2, closed="both")],
+        "beam_width": [Interval(Integral, 1, None, closed="left")],
         "kinds": "no_validation",
         "exposure": [None, str],
         "handle_unknown": [StrOptions({"missing", "error"})],
@@ -228,7 +250,8 @@ class Mixture(
         **RUNNING_CONSTRAINTS,
     }
 
-    _noise: Any = None  # the background of outliers
+    _fitted: FittedMixture
+    _stream: Any  # of partial_fit
 
     def __init__(
         self,
@@ -246,9 +269,10 @@ class Mixture(
         thin=1,
         precision="single",
         partition="votes",
-        noise=False,
+        outliers=False,
         estimate="map",
         order=1,
+        beam_width=100,
         kinds=None,
         exposure=None,
         handle_unknown="missing",
@@ -278,9 +302,10 @@ class Mixture(
         self.thin = thin
         self.precision = precision
         self.partition = partition
-        self.noise = noise
+        self.outliers = outliers
         self.estimate = estimate
         self.order = order
+        self.beam_width = beam_width
         self.kinds = kinds
         self.exposure = exposure
         self.handle_unknown = handle_unknown
@@ -304,14 +329,14 @@ class Mixture(
 
         Parameters
         ----------
-        X : array, data frame, sparse count matrix, or source of blocks
-            The table; see :func:`partita.table.read_table` for what is understood. A path (Parquet, Arrow, .npy), a
-            memory map or a Dask collection is read in blocks where it is large, and so is whatever
-            :func:`partita.execution.open_chunks` has opened; "em", "vb" and "subclusters" can do so.
+        X : array, data frame, sparse count matrix, or source of chunks
+            The table; see :func:`partita.table.read_table` for what can be read. A path (Parquet, Arrow, .npy), a
+            memory map or a Dask collection is read in chunks if it is large, and so is anything that
+            :func:`partita.execution.open_chunks` has opened, if the engine is "em", "vb" or "subclusters".
         y : ignored
         sample_weight : array of shape (n_rows,), optional
-            How many objects each row stands for. A row of weight 0 takes no part; fractions are allowed, except in
-            chains, where a row of weight w is w objects.
+            How many objects each row stands for. A row of weight 0 takes no part. Fractions are allowed, except in
+            chains and beam search, where a row of weight w is w objects.
 
         Returns
         -------
@@ -319,31 +344,62 @@ class Mixture(
         """
         self._validate_params()
         control = self._control()
-        with self._whole_or_not_at_all():
-            plan = plan_families(self.family, self.kinds)
-            table, blocks = read_training(self, X, plan, kinds_asked(self, plan), sample_weight)
-            ask = make_request(self, table, blocks, control)
+        settings = Settings.of(self)
+        with self._new_fit():
+            training = self._read(X, settings, sample_weight)
+            ask = make_request(
+                settings,
+                training.table,
+                training.blocks,
+                control=control,
+                executor=self._make_executor(),
+                report=self.fit_report_,
+            )
             try:
-                fitted = INFERENCES[self.inference](blocks, table.weights, ask)
+                result = ENGINES[settings.inference].fit(training.blocks, training.table.weights, ask)
             except FloatingPointError as error:
                 raise ValueError(str(error)) from error
-            self._finish(fitted, blocks, table)
-        if fitted.run.reason == "max_iter":
+            self._finish(result, training, settings)
+        if result.run.reason == "max_iter":
             warn_user(
-                f"{type(self).__name__} did not converge in {self.max_iter} iterations: raise max_iter or tol",
+                f"{type(self).__name__} did not converge in {settings.max_iter} iterations: raise max_iter or tol",
                 ConvergenceWarning,
             )
         self.fit_report_.warn()
         return self
 
-    def partial_fit(self, X, y=None, sample_weight=None):
-        """Go on with new rows: the first batch is fitted, later ones are shown to a particle filter, row by row.
+    def _read(self, X, settings: Settings, sample_weight) -> Training:
+        plan = plan_families(settings.family, settings.kinds)
+        training = read_training(
+            X,
+            settings,
+            plan,
+            kinds_asked(plan, settings.exposure),
+            sample_weight,
+            executor=make_executor(self.n_jobs, self.executor),
+            verbose=bool(self.verbose),
+            name=type(self).__name__,
+        )
+        self._remember(training.table.schema)
+        self.fit_report_ = training.report
+        return training
 
-        The schema (columns, kinds, levels) and the hyper-parameters are those of the first batch, so let it be large
-        enough to speak for the stream. Clusters that are there keep their numbers, new ones come after them.
-        ``labels_``, ``confidence_`` and ``log_likelihood_`` are of the last batch; ``weights_``, ``profiles_``,
-        ``n_clusters_`` and ``n_clusters_posterior_`` of all rows so far. Earlier rows are not looked at again, and
-        their memory is that of the clusters. A model that was saved and loaded goes on from its best partition alone.
+    def _finish(self, result: EngineResult, training: Training, settings: Settings) -> None:
+        self._fitted, attributes = settle(result, training, settings, make_executor(self.n_jobs))
+        self._set(attributes)
+
+    def _set(self, attributes: dict[str, Any]) -> None:
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Fit the first batch; update the mixture with later batches by a particle filter, row by row.
+
+        The schema (columns, kinds, levels) and the hyper-parameters are those of the first batch, so it should be large
+        enough to represent the stream. Clusters keep their numbers, and new ones come after them.
+        ``labels_``, ``confidence_`` and ``log_likelihood_`` are those of the last batch; ``weights_``, ``profiles_``,
+        ``n_clusters_`` and ``n_clusters_posterior_`` those of all rows so far. Earlier rows are not read again; the
+        clusters hold what is known of them. A model that was saved and loaded continues from its one partition.
 
         Parameters
         ----------
@@ -367,78 +423,51 @@ class Mixture(
         >>> model.partial_fit(rng.normal(size=(60, 2)) + 30).n_clusters_
         2
         """
-        if not hasattr(self, "_statistics"):
+        if not hasattr(self, "_fitted"):
             return self.fit(X, sample_weight=sample_weight)
+        check_streamable(self._fitted)
         with self._whole_or_not_at_all():
-            go_on(self, X, sample_weight)
+            table = self._read_new(X, self._handle_unknown)
+            weights = check_weights(sample_weight, table.n_rows)
+            blocks = self._fitted.with_data(table)
+            stream = getattr(self, "_stream", None)
+            if stream is None:
+                stream = start_stream(self._fitted, int(as_generator(self.random_state).integers(2**63)))
+            self._fitted, self._stream, posterior = update_mixture(self._fitted, stream, blocks, weights)
+            assigned = self._fitted.assign(blocks, table.n_rows, make_executor(self.n_jobs))
+            log_densities = self._fitted.log_densities(blocks, table.n_rows, make_executor(self.n_jobs))
+            self._set(attributes_of(self._fitted))
+            self.n_clusters_, self.n_clusters_posterior_ = self._fitted.n_components, posterior
+            self.labels_, self.confidence_ = assigned.labels, assigned.confidence
+            self.confidence_kind_ = KIND_OF_OTHERS
+            self.label_entropy_ = float(weights @ assigned.entropy)
+            self.log_likelihood_ = float(weights @ log_densities)
+            self.weight_total_ += float(weights.sum())
+            for name in OF_THE_FIRST_FIT:
+                self.__dict__.pop(name, None)
         return self
-
-    def _finish(self, fitted: Fitted, blocks, table: Table):
-        settle(self, fitted, blocks, table)
 
     # ---- using ---------------------------------------------------------------------------------------------
 
+    @property
+    def _handle_unknown(self) -> str:
+        return Settings.of(self).handle_unknown
+
     def _read_rows(self, X):
-        """New rows as a table and as blocks: from the host, or on a device."""
+        """Number of new rows, and the blocks with them: on the host, or on a device."""
         if is_on_device(X):
             check_is_fitted(self)
-            return read_device_rows(self, X, self.handle_unknown)
-        table = self._read_new(X, self.handle_unknown)
-        return table, self._with_data(table)
-
-    def _with_data(self, table: Table):
-        return reassemble(table, self._blocks, [block.family for block in self._blocks], self.exposure)
-
-    def _scorer(self, blocks):
-        """What responsibilities are made from."""
-        if self._parameters is None:
-            return predictive(blocks, self._statistics.S, self._log_weights)
-        return plug_in(blocks, self._parameters)
-
-    def _plugs_in(self):
-        """Whether densities are those at one set of parameters: of EM, and of families without a predictive."""
-        return self.inference == "em" or not all(is_conjugate(block.family) for block in self._blocks)
-
-    def _assign(self, table: Table, blocks):
-        clusters = assign_rows(self._scorer(blocks), table.n_rows, make_executor(self.n_jobs))
-        return clusters if self._noise is None else mixed(self._noise, clusters, self._outside(blocks))
-
-    def _outside(self, blocks):
-        """Log density of each row as an outlier."""
-        return log_density(self._noise.laws, blocks)
-
-    def _noise_probabilities(self, table: Table, blocks):
-        inside = assign_rows(self._scorer(blocks), table.n_rows, make_executor(self.n_jobs)).log_likelihood
-        return share_out(self._noise, inside, self._outside(blocks))[1]
-
-    def _densities(self, table: Table, blocks):
-        """Log density of each row in the user's units."""
-        if self._plugs_in():
-            score = self._scorer(blocks)
-        else:
-            score = predictive(blocks, self._statistics.S, self._log_weights)
-        values = assign_rows(score, table.n_rows, make_executor(self.n_jobs)).log_likelihood
-        if self._noise is not None:
-            values = share_out(self._noise, values, self._outside(blocks))[0]
-        return values + self._log_jacobian(table, blocks)
-
-    def _log_jacobian(self, table, blocks):
-        if isinstance(table, ShardedTable):
-            return log_jacobian(blocks, self.schema_)
-        if on_device(blocks):
-            return log_jacobian_on_device(blocks)
-        modelled = {name for block in self._blocks for name in block.columns if not _is_raw(block)}
-        out = np.zeros(table.n_rows)
-        for column in table.columns:
-            if column.kind == "real" and column.name in modelled:
-                out -= np.where(np.isnan(column.values), 0.0, np.log(self.schema_.column(column.name).scale))
-        return out
+            name = type(self).__name__
+            blocks = read_device_rows(X, self._fitted.blocks, self.schema_, self._handle_unknown, name)
+            return blocks, int(X.shape[0])
+        table = self._read_new(X, self._handle_unknown)
+        return self._fitted.with_data(table), table.n_rows
 
     def predict_proba(self, X):
         """Probability of each cluster for each row.
 
-        A row without any observed cell gets the shares of the clusters. With ``noise``, what a row lacks to 1 is its
-        probability of being an outlier.
+        A row without any observed cell has the shares of the clusters. With ``outliers``, what is missing to 1 in a row
+        is its probability of being an outlier.
 
         Parameters
         ----------
@@ -451,15 +480,11 @@ class Mixture(
         source = find_chunks(X)
         if source is not None:
             return predict_blocks(self, source, "predict_proba")
-        table, blocks = self._read_rows(X)
-        K = len(self._log_weights)
-        proba, inside = label_rows(self._scorer(blocks), table.n_rows, K, make_executor(self.n_jobs))
-        if self._noise is None:
-            return as_given(proba, X)
-        return proba * (1.0 - share_out(self._noise, inside, self._outside(blocks))[1])[:, None]
+        blocks, n_rows = self._read_rows(X)
+        return as_given(self._fitted.probabilities(blocks, n_rows, make_executor(self.n_jobs)), X)
 
     def transform(self, X):
-        """``predict_proba`` by another name: memberships as features for the next step of a pipeline.
+        """The probabilities of ``predict_proba`` as features for the next step of a pipeline.
 
         ``set_output(transform="pandas")`` (or "polars") makes it a data frame with columns mixture0, mixture1, ...
 
@@ -475,10 +500,10 @@ class Mixture(
 
     @property
     def _n_features_out(self):
-        return len(self._log_weights)
+        return self._fitted.n_components
 
     def predict(self, X):
-        """Most probable cluster of each row; with ``noise``, -1 if it is an outlier with more than half.
+        """Most probable cluster of each row; with ``outliers``, -1 if the row is more probably an outlier.
 
         Parameters
         ----------
@@ -491,21 +516,31 @@ class Mixture(
         source = find_chunks(X)
         if source is not None:
             return predict_blocks(self, source, "predict")
-        return as_given(self._assign(*self._read_rows(X)).labels, X)
+        blocks, n_rows = self._read_rows(X)
+        return as_given(self._fitted.assign(blocks, n_rows, make_executor(self.n_jobs)).labels, X)
 
     def fit_predict(self, X, y=None, sample_weight=None):
         """Fit, and return ``labels_``."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def score_samples(self, X):
-        """Log density of each row, in the user's units: posterior predictive for chains, VB and CVB.
+        """Log density of each row in the user's units: the posterior predictive, for EM that at the parameters.
 
-        Missing cells do not count, so rows with fewer observed cells have less to explain.
+        Missing cells add nothing, so the densities of rows with different observed cells are not comparable.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse count matrix
+
+        Returns
+        -------
+        ndarray (n_rows,)
         """
         source = find_chunks(X)
         if source is not None:
             return predict_blocks(self, source, "score_samples")
-        return as_given(self._densities(*self._read_rows(X)), X)
+        blocks, n_rows = self._read_rows(X)
+        return as_given(self._fitted.log_densities(blocks, n_rows, make_executor(self.n_jobs)), X)
 
     def score(self, X, y=None, sample_weight=None):
         """Mean log density of the rows (weighted if weights are given)."""
@@ -513,11 +548,12 @@ class Mixture(
         return float(np.average(densities, weights=check_weights(sample_weight, len(densities))))
 
     def perplexity(self, X, sample_weight=None):
-        """``exp(-log density / observed cells)``: for labels, the effective number of choices a cell."""
-        table = self._read_new(X, self.handle_unknown)
+        """``exp(-log density / observed cells)``: for labels, the effective number of choices per cell."""
+        table = self._read_new(X, self._handle_unknown)
         weights = check_weights(sample_weight, table.n_rows)
-        cells = weights @ _observed_cells(table, self._blocks)
-        return perplexity(float(weights @ self._densities(table, self._with_data(table))), cells)
+        blocks = self._fitted.with_data(table)
+        log_densities = self._fitted.log_densities(blocks, table.n_rows, make_executor(self.n_jobs))
+        return perplexity(float(weights @ log_densities), weights @ self._fitted.observed_cells(table))
 
     def sample(self, n_samples=1):
         """Draw new rows from the clusters of the fitted mixture (no outliers).
@@ -533,26 +569,19 @@ class Mixture(
             raise ValueError(f"n_samples is {n_samples!r}: give a number of rows, 0 or more")
         rng = as_generator(self.random_state)
         z = rng.choice(len(self.weights_), size=n_samples, p=self.weights_ / self.weights_.sum())
-        return sample_table(self._blocks, self._statistics, self._plugged_in(), z, self.schema_, rng), z
-
-    def _plugged_in(self):
-        """Parameters that new rows come from; None where they are drawn from their posterior.
-
-        Expected natural parameters are no parameters, so variational fits draw theirs.
-        """
-        return self._parameters.thetas if self._plugs_in() else None
+        return self._fitted.sample(z, rng), z
 
     def predictive_checks(self, X, n_tables=100):
         """Compare each column of X with tables drawn from the fitted mixture.
 
-        A p-value near 0 says that the model does not produce columns like this one: look at its kind and family.
-        The rows that were fitted give a lenient check, new rows a strict one.
+        A p-value near 0 means that the model does not produce columns like this one: check its kind and family. The
+        training rows give a lenient check, new rows a strict one.
 
         Parameters
         ----------
         X : array or data frame
-        n_tables : int, default 100
-            Tables to draw; 20 at least.
+        n_tables : int, default=100
+            Number of tables to draw, at least 20.
 
         Returns
         -------
@@ -570,39 +599,35 @@ class Mixture(
         >>> checks["sd"] > 0.05, checks["skewness"] < 0.05
         (True, True)
         """
-        return check_columns(self, self._read_new(X, self.handle_unknown), n_tables)
+        table = self._read_new(X, self._handle_unknown)
+        return check_columns(self._fitted, table, n_tables, as_generator(self.random_state))
 
     # ---- scikit-learn and storage ----------------------------------------------------------------------------
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
         tags.input_tags.sparse = self.family == "multinomial"
         return tags
 
     def _state(self):
-        return saved_state(self)
+        return {
+            "mixture": pack_mixture(self._fitted),
+            "report": self.fit_report_.to_list(),
+            "attributes": {name: getattr(self, name) for name in SAVED if hasattr(self, name)},
+            "trace": list(self.trace_) if hasattr(self, "trace_") else None,
+            "object_rows": getattr(self, "object_rows_", None),
+        }
 
     def _restore(self, state):
-        restore_state(self, state)
-
-
-def _is_raw(block: Block) -> bool:
-    return entry_of(block.family).raw
-
-
-def _observed_cells(table: Table, blocks) -> np.ndarray:
-    """How many cells of each row were modelled; a count vector has as many as it counts."""
-    if table.sparse is not None:
-        return np.asarray(table.sparse.sum(axis=1)).ravel()
-    cells = np.zeros(table.n_rows)
-    for block in blocks:
-        for name in block.columns:
-            values = table.column(name).values
-            if entry_of(block.family).name == "multinomial":
-                cells += np.nan_to_num(values)
-            else:
-                cells += ~np.isnan(values) if values.dtype.kind == "f" else values >= 0
-    return cells
+        self._fitted = unpack_mixture(state["mixture"])
+        self._remember(self._fitted.schema)
+        self.fit_report_ = FitReport.from_list(state["report"])
+        self._set(attributes_of(self._fitted))
+        for name, value in state["attributes"].items():
+            if name not in SAVED:
+                raise ValueError(f"{name} is not an attribute that {type(self).__name__} saves")
+            setattr(self, name, value)
+        if state["trace"] is not None:
+            self.object_rows_ = state["object_rows"]
+            self.trace_ = checked_trace(state["trace"], len(self.object_rows_))
+            self.diagnostics_ = diagnose_chains(self.trace_, provisional="provisional" in self.fit_report_)

@@ -1,4 +1,4 @@
-"""From what an engine found to the attributes of a fitted mixture."""
+"""From the result of an engine to the fitted mixture and the attributes of the estimator."""
 
 from __future__ import annotations
 
@@ -7,149 +7,180 @@ from typing import Any
 import numpy as np
 
 from partita.engines.climb.vb import bound
-from partita.engines.passes.rows import Parameters, Statistics
-from partita.estimator import judge_chains, note_early_end
-from partita.families import Block
-from partita.families.contract import n_parameters, widened
-from partita.fitting.climb import Fitted
-from partita.fitting.profiles import profile_columns
-from partita.table import Table
+from partita.engines.passes.rows import Assignment
+from partita.estimator import FitReport, judge_chains, note_early_end
+from partita.families.contract import is_conjugate
+from partita.fitting.contract import EngineResult, Settings
+from partita.fitting.engines import ENGINES
+from partita.fitting.fitted_mixture import FittedMixture, fitted_mixture
+from partita.fitting.out_of_core import Training
 
-__all__ = ["settle"]
-
-ONLY_OF_SOME = ("lower_bound_", "trace_", "object_rows_", "n_clusters_posterior_", "diagnostics_", "_stream")
-ONLY_OF_NOISE = ("noise_probability_", "noise_share_")
+MAX_SHARE_AT_BOUND = 0.05  # of draws that use all clusters that are allowed, before the report says so
+KIND_OF_CHAINS, KIND_OF_OTHERS = "posterior probability", "probability of the label"
 
 
-def settle(model: Any, fitted: Fitted, blocks: Any, table: Table) -> None:
-    """Labels, then everything in the order of the clusters' sizes; clusters without rows are dropped unless their
-    number was given.
+def settle(
+    result: EngineResult, training: Training, settings: Settings, executor: Any
+) -> tuple[FittedMixture, dict[str, Any]]:
+    """The fitted mixture, the largest cluster first, and the public attributes by name.
+
+    Clusters without rows are dropped unless their number was given. Notes are added to the report of ``training``.
     """
-    for name in ONLY_OF_SOME + ONLY_OF_NOISE:
-        model.__dict__.pop(name, None)
-    model._blocks = tuple(
-        Block(family, None, block.columns) for family, block in zip(fitted.families, blocks, strict=True)
+    table, report = training.table, training.report
+    at_parameters = ENGINES[settings.inference].at_parameters or not all(map(is_conjugate, result.families))
+    whole = fitted_mixture(
+        result, training.blocks, table.schema, exposure=settings.exposure, at_parameters=at_parameters
     )
-    blocks = [block._replace(family=family) for block, family in zip(blocks, fitted.families, strict=True)]
-    _take(model, fitted, np.arange(len(fitted.statistics.n)))
-    model._noise = fitted.noise
-    labels = _labels(model, fitted, table, blocks)
-    seated = labels >= 0
-    sizes = np.bincount(labels[seated], table.weights[seated], minlength=len(model._log_weights))
-    order = np.argsort(-sizes, kind="stable")
-    keep_all = model.n_clusters is not None and fitted.labels is None
-    order = order if keep_all else order[: max(np.count_nonzero(sizes), 1)]
-    _take(model, fitted, order)
-    assigned = model._assign(table, blocks)
-    model.labels_, model.confidence_ = assigned.labels, assigned.confidence
-    if fitted.labels is not None:
-        known = _took_part(fitted)
-        names = np.full(len(sizes) + 1, -1)  # an outlier stays -1
+    blocks = [
+        block._replace(family=family) for block, family in zip(training.blocks, result.families, strict=True)
+    ]
+    labels = _labels(result, whole.take(np.arange(whole.n_components)), blocks, table.n_rows, executor)
+    order = _order(labels, table.weights, whole.n_components, settings, result)
+    fitted = whole.take(order)
+    assigned = fitted.assign(blocks, table.n_rows, executor)
+    if result.labels is not None:
+        names = np.full(whole.n_components + 1, -1)  # an outlier stays -1
         names[order] = np.arange(len(order))
-        model.labels_ = np.where(known, names[labels], model.labels_)
-        model.confidence_ = np.where(known, fitted.confidence, model.confidence_)
-    if fitted.noise is not None:
-        _note_noise(model, fitted, table, blocks)
-    model.n_clusters_ = len(np.unique(model.labels_[(table.weights > 0) & (model.labels_ >= 0)]))
-    model.label_entropy_ = float(table.weights @ assigned.entropy)
-    model.log_likelihood_ = float(table.weights @ model._densities(table, blocks))
-    model.profiles_ = profile_columns(model._blocks, model._statistics, model.schema_)
-    model.weights_ = np.exp(model._log_weights)
-    _note_model(model, fitted, table)
-    if fitted.trace is None:
-        _note_run(model, fitted, table)
+        assigned = _with_partition(result, fitted, assigned, names[labels], blocks, executor)
+    found: dict[str, Any] = {
+        "labels_": assigned.labels,
+        "confidence_": assigned.confidence,
+        "confidence_kind_": KIND_OF_OTHERS if result.confidence is None else KIND_OF_CHAINS,
+        "n_clusters_": len(np.unique(assigned.labels[(table.weights > 0) & (assigned.labels >= 0)])),
+        "label_entropy_": float(table.weights @ assigned.entropy),
+        "log_likelihood_": float(table.weights @ fitted.log_densities(blocks, table.n_rows, executor)),
+        "weight_total_": float(table.weights.sum()),
+        "n_iter_": result.n_iter,
+        "objective_trace_": np.array(result.run.objectives),
+    } | attributes_of(fitted)
+    if result.outliers is not None:
+        found |= _outlier_attributes(result, fitted, found["labels_"], training, blocks, executor)
+    if result.trace is None:
+        return fitted, found | _run_attributes(result, found["n_clusters_"], table.n_rows, settings, report)
+    return fitted, found | _chain_attributes(result, settings, report)
+
+
+def attributes_of(fitted: FittedMixture) -> dict[str, Any]:
+    """Public attributes that are read from the fitted mixture."""
+    return {
+        "weights_": fitted.weights,
+        "profiles_": fitted.profiles(),
+        "prior_": fitted.prior,
+        "n_parameters_": fitted.n_parameters,
+    }
+
+
+def _order(
+    labels: np.ndarray, weights: np.ndarray, n_components: int, settings: Settings, result: EngineResult
+) -> np.ndarray:
+    """The clusters to keep, the largest first."""
+    inlying = labels >= 0
+    sizes = np.bincount(labels[inlying], weights[inlying], minlength=n_components)
+    order = np.argsort(-sizes, kind="stable")
+    if settings.n_clusters is not None and result.labels is None:
+        return order
+    return order[: max(np.count_nonzero(sizes), 1)]
+
+
+def _labels(
+    result: EngineResult, fitted: FittedMixture, blocks: Any, n_rows: int, executor: Any
+) -> np.ndarray:
+    """The partition of the engine; other rows have the most probable cluster."""
+    if result.labels is not None and _took_part(result).all():
+        return result.labels
+    found = fitted.assign(blocks, n_rows, executor).labels
+    return found if result.labels is None else np.where(_took_part(result), result.labels, found)
+
+
+def _took_part(result: EngineResult) -> np.ndarray:
+    """Rows whose label the engine has found: those of a cluster, and outliers."""
+    assert result.labels is not None
+    inlying = result.labels >= 0
+    if result.outliers is None or result.outlier_probability is None:
+        return inlying
+    return inlying | np.isfinite(result.outlier_probability)
+
+
+def _with_partition(
+    result: EngineResult,
+    fitted: FittedMixture,
+    assigned: Assignment,
+    labels: np.ndarray,
+    blocks: Any,
+    executor: Any,
+) -> Assignment:
+    """The labels of the engine in place of the most probable ones, with the confidence in them."""
+    known = _took_part(result)
+    if result.confidence is None:
+        proba = fitted.probabilities(blocks, len(labels), executor)
+        own = proba[np.arange(len(labels)), labels]
     else:
-        _note_chains(model, fitted)
-
-
-def _labels(model: Any, fitted: Fitted, table: Table, blocks: Any) -> np.ndarray:
-    if fitted.labels is not None and _took_part(fitted).all():
-        return fitted.labels
-    found = model._assign(table, blocks).labels
-    return found if fitted.labels is None else np.where(_took_part(fitted), fitted.labels, found)
-
-
-def _took_part(fitted: Fitted) -> np.ndarray:
-    """Rows whose labels the draws say: those of a cluster, and outliers."""
-    assert fitted.labels is not None
-    seated = fitted.labels >= 0
-    if fitted.noise is None or fitted.noise_probability is None:
-        return seated
-    return seated | np.isfinite(fitted.noise_probability)
-
-
-def _take(model: Any, fitted: Fitted, order: np.ndarray) -> None:
-    """Keep these clusters, in this order."""
-    statistics = fitted.statistics
-    model._statistics = Statistics(
-        statistics.n[order],
-        tuple(
-            np.ascontiguousarray(widened(family, S[:, order])[0])
-            for family, S in zip(fitted.families, statistics.S, strict=True)
-        ),
-        *statistics[2:],
+        own = result.confidence
+    return assigned._replace(
+        labels=np.where(known, labels, assigned.labels), confidence=np.where(known, own, assigned.confidence)
     )
-    log_weights = fitted.log_weights[order]
-    model._log_weights = log_weights - np.logaddexp.reduce(log_weights)
-    model._parameters = None
-    if fitted.parameters is not None:
-        thetas = tuple(np.ascontiguousarray(theta[:, order]) for theta in fitted.parameters.thetas)
-        model._parameters = Parameters(fitted.parameters.log_weights[order], thetas)
 
 
-def _note_noise(model: Any, fitted: Fitted, table: Table, blocks: Any) -> None:
-    """Rows that took no part have the probability that the fitted model gives them."""
-    found, model.noise_share_ = fitted.noise_probability, fitted.noise.share
-    assert found is not None
+def _outlier_attributes(
+    result: EngineResult,
+    fitted: FittedMixture,
+    labels: np.ndarray,
+    training: Training,
+    blocks: Any,
+    executor: Any,
+) -> dict[str, Any]:
+    """Rows of weight 0 have the probability under the fitted mixture."""
+    table, found = training.table, result.outlier_probability
+    assert found is not None and result.outliers is not None
     if np.isnan(found).any():
-        found = np.where(np.isnan(found), model._noise_probabilities(table, blocks), found)
-    model.noise_probability_ = found
-    n_out = int(table.weights[model.labels_ < 0].sum())
+        new = fitted.outlier_probabilities(blocks, table.n_rows, executor)
+        found = np.where(np.isnan(found), new, found)
+    n_out = int(table.weights[labels < 0].sum())
     if n_out:
-        model.fit_report_.add("outliers", f"{n_out} of {table.weights.sum():.0f} rows are outliers, label -1")
+        training.report.add("outliers", f"{n_out} of {table.weights.sum():.0f} rows are outliers, label -1")
+    return {"outlier_probability_": found, "outlier_share_": result.outliers.share}
 
 
-def _note_model(model: Any, fitted: Fitted, table: Table) -> None:
-    model.converged_, model.n_iter_ = fitted.run.converged, fitted.n_iter
-    model.objective_trace_ = np.array(fitted.run.objectives)
-    model.prior_ = fitted.prior
-    K = len(model.weights_)
-    model.n_parameters_ = K - 1 + K * sum(n_parameters(block.family) for block in model._blocks)
-    model.weight_total_ = float(table.weights.sum())
-
-
-def _note_run(model: Any, fitted: Fitted, table: Table) -> None:
-    run = fitted.run
-    if model.inference != "em":
-        model.lower_bound_ = bound(fitted.families, fitted.prior, fitted.statistics)
+def _run_attributes(
+    result: EngineResult, n_clusters: int, n_rows: int, settings: Settings, report: FitReport
+) -> dict[str, Any]:
+    engine, run, K = ENGINES[settings.inference], result.run, len(result.statistics.n)
     if run.worst_fall > 0:
-        model.fit_report_.add(
-            "objective_fell", f"the objective fell by {run.worst_fall:.3g} on the way up", level="warning"
-        )
+        report.add("objective_fell", f"the objective fell by up to {run.worst_fall:.3g}", level="warning")
     if not run.converged:
-        model.fit_report_.add("not_converged", f"the best start ended by {run.reason}, not by convergence")
-    if model.n_clusters is None and model.n_clusters_ >= len(fitted.statistics.n) > 1:
-        model.fit_report_.add(
+        report.add("not_converged", f"the best start ended by {run.reason}, not by convergence")
+    if settings.n_clusters is None and result.labels is None and n_clusters >= K > 1:
+        report.add(
             "bound_reached",
-            f"all {model.n_clusters_} clusters that were allowed are in use: raise max_clusters",
-            level="warning" if len(fitted.statistics.n) < table.n_rows else "info",
+            f"all {n_clusters} clusters that were allowed are in use: raise max_clusters",
+            level="warning" if n_rows > K else "info",
         )
+    found: dict[str, Any] = {"converged_": run.converged}
+    if engine.bounds_evidence:
+        found["lower_bound_"] = bound(result.families, result.prior, result.statistics)
+    return found
 
 
-def _note_chains(model: Any, fitted: Fitted) -> None:
-    trace, reason = fitted.trace, fitted.run.reason
+def _chain_attributes(result: EngineResult, settings: Settings, report: FitReport) -> dict[str, Any]:
+    trace, reason = result.trace, result.run.reason
     assert trace is not None
-    model.trace_, model.object_rows_ = trace, fitted.object_rows
-    model.n_clusters_posterior_ = {} if fitted.provisional else trace.n_clusters_posterior
-    n_draws = 0 if fitted.provisional else len(trace.labels)
-    note_early_end(model.fit_report_, reason, n_draws, provisional=fitted.provisional)
-    model.diagnostics_ = judge_chains(model.fit_report_, trace, reason, provisional=fitted.provisional)
-    model.converged_ = bool(reason == "done" and model.diagnostics_.trust_n_clusters)
-    if model.max_clusters is not None and model.n_clusters is None:
-        share = float(np.mean(trace.n_clusters >= model.max_clusters))
-        if share > 0.05:
-            model.fit_report_.add(
+    note_early_end(
+        report, reason, 0 if result.provisional else len(trace.labels), provisional=result.provisional
+    )
+    diagnostics = judge_chains(report, trace, reason, provisional=result.provisional)
+    if settings.max_clusters is not None and settings.n_clusters is None:
+        share = float(np.mean(trace.n_clusters >= settings.max_clusters))
+        if share > MAX_SHARE_AT_BOUND:
+            report.add(
                 "bound_reached",
-                f"{share:.0%} of the draws use all {model.max_clusters} clusters that were allowed: raise max_clusters",
+                f"{share:.0%} of the draws use all {settings.max_clusters} clusters that were allowed: raise "
+                "max_clusters",
                 level="warning",
             )
+    return {
+        "trace_": trace,
+        "object_rows_": result.object_rows,
+        "n_clusters_posterior_": {} if result.provisional else trace.n_clusters_posterior,
+        "diagnostics_": diagnostics,
+        "converged_": bool(reason == "done" and diagnostics.trust_n_clusters),
+    }

@@ -7,35 +7,38 @@ from numbers import Integral
 
 from sklearn.utils._param_validation import Interval
 
+from partita.estimator import RUNNING_CONSTRAINTS
 from partita.mixture.estimator import Mixture
 
-__all__ = ["LatentClass"]
+SHARED = ("estimate", "n_init", "max_iter", "tol", "init", "handle_unknown", "random_state")
 
 
 class LatentClass(Mixture):
     """Latent class analysis by maximum likelihood (or MAP).
 
-    Every column is categorical; classes are given in number; restarts by likelihood; missing answers are part of
-    the likelihood. For users who come from poLCA, StepMix or Latent GOLD.
+    Every column is categorical, the number of classes is given, and the start with the highest likelihood wins.
+    Missing answers are left out of the likelihood. For users who come from poLCA, StepMix or Latent GOLD.
 
     Parameters
     ----------
-    n_clusters : int, default 2
+    n_clusters : int, default=2
         Number of latent classes.
-    estimate : {"ml", "map"}, default "ml"
-        Maximum likelihood, or the mode under half a pseudo-count a level.
-    n_init, max_iter, tol, init, time_limit, callback, keep_partial, handle_unknown, random_state, n_jobs, verbose
+    estimate : {"ml", "map"}, default="ml"
+        Maximum likelihood, or the posterior mode with a pseudo-count of one half per level.
+    n_init, max_iter, tol, init, handle_unknown, random_state
         As in :class:`Mixture`.
+    time_limit, callback, keep_partial, n_jobs, executor, resume, verbose
+        How the fit runs, as in :class:`Mixture`.
 
     Attributes
     ----------
     aic_, bic_, sabic_ : float
-        Akaike's and Bayes' information criteria, and the latter adjusted for sample size
+        Akaike and Bayesian information criteria, and the latter adjusted for the sample size
         (``log((n + 2) / 24)``); n is the sum of the weights.
     entropy_r2_ : float
-        One minus the entropy of the class probabilities over its maximum: 1 is perfect separation.
+        One minus the entropy of the class probabilities divided by its maximum; 1 means perfect separation.
     log_likelihood_, n_parameters_
-        What the criteria are made from.
+        What the criteria are computed from.
 
     The other attributes are those of :class:`Mixture`; ``profiles_`` holds the answer probabilities by class.
 
@@ -56,14 +59,12 @@ class LatentClass(Mixture):
     """
 
     _parameter_constraints = {
-        name: rule
-        for name, rule in Mixture._parameter_constraints.items()
-        if name
-        in (
-            "n_clusters", "estimate", "n_init", "max_iter", "tol", "init", "time_limit", "callback", "keep_partial",
-            "handle_unknown", "random_state", "n_jobs", "verbose",
-        )
-    } | {"n_clusters": [Interval(Integral, 1, None, closed="left")]}  # fmt: skip
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **{name: Mixture._parameter_constraints[name] for name in SHARED},
+        **RUNNING_CONSTRAINTS,
+    }
+    family = "categorical"
+    inference = "em"
 
     def __init__(
         self,
@@ -74,34 +75,34 @@ class LatentClass(Mixture):
         max_iter=1000,
         tol=1e-7,
         init="seeds",
+        handle_unknown="missing",
+        random_state=None,
         time_limit=None,
         callback=None,
         keep_partial=False,
-        handle_unknown="missing",
-        random_state=None,
         n_jobs=None,
+        executor=None,
+        resume=None,
         verbose=False,
     ):
-        super().__init__(
-            family="categorical",
-            inference="em",
-            n_clusters=n_clusters,
-            estimate=estimate,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            init=init,
-            time_limit=time_limit,
-            callback=callback,
-            keep_partial=keep_partial,
-            handle_unknown=handle_unknown,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        self.n_clusters = n_clusters
+        self.estimate = estimate
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.handle_unknown = handle_unknown
+        self.random_state = random_state
+        self.time_limit = time_limit
+        self.callback = callback
+        self.keep_partial = keep_partial
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
+        self.verbose = verbose
 
-    def _finish(self, fitted, blocks, table):
-        super()._finish(fitted, blocks, table)
+    def _finish(self, result, training, settings):
+        super()._finish(result, training, settings)
         self._criteria()
 
     def _restore(self, state):

@@ -1,19 +1,21 @@
-"""Dirichlet-process mixtures by name."""
+"""Dirichlet-process mixtures of Gaussians and of multinomials."""
 
 from __future__ import annotations
 
 from sklearn.utils._param_validation import StrOptions
 
+from partita.estimator import RUNNING_CONSTRAINTS
 from partita.mixture.estimator import Mixture
-
-__all__ = ["DPGaussian", "DPMultinomial"]
 
 SHARED = (
     "n_clusters", "max_clusters", "concentration", "learn_hyper", "n_chains", "n_draws", "burn_in", "thin",
-    "partition", "init", "time_limit", "callback", "keep_partial", "random_state", "n_jobs", "verbose",
+    "partition", "init", "random_state",
 )  # fmt: skip
-RULES = {name: Mixture._parameter_constraints[name] for name in SHARED}
-INFERENCE = {"inference": [StrOptions({"gibbs", "subclusters", "vb", "cvb"})]}
+SHARED_CONSTRAINTS = {
+    "inference": [StrOptions({"gibbs", "subclusters", "vb", "cvb"})],
+    **{name: Mixture._parameter_constraints[name] for name in SHARED},
+    **RUNNING_CONSTRAINTS,
+}
 COVARIANCES = {"full": "gaussian_full", "diagonal": "gaussian"}
 
 
@@ -22,13 +24,15 @@ class DPGaussian(Mixture):
 
     Parameters
     ----------
-    covariance : {"auto", "full", "diagonal"}, default "auto"
-        Shape of the clusters; "auto" is full where there are 2 to 30 columns and at least five rows for each.
-    inference : {"gibbs", "subclusters", "vb", "cvb"}, default "gibbs"
+    covariance : {"auto", "full", "diagonal"}, default="auto"
+        Shape of the clusters; "auto" is full if there are 2 to 30 columns and at least five rows per column.
+    inference : {"gibbs", "subclusters", "vb", "cvb"}, default="gibbs"
         As in :class:`Mixture`.
     n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, partition, init, \
-time_limit, callback, keep_partial, random_state, n_jobs, verbose
+random_state
         As in :class:`Mixture`, whose attributes this class has, too.
+    time_limit, callback, keep_partial, n_jobs, executor, resume, verbose
+        How the fit runs, as in :class:`Mixture`.
 
     References
     ----------
@@ -44,10 +48,11 @@ time_limit, callback, keep_partial, random_state, n_jobs, verbose
     """
 
     _parameter_constraints = {
-        **RULES,
-        **INFERENCE,
         "covariance": [StrOptions({"auto", "full", "diagonal"})],
+        **SHARED_CONSTRAINTS,
     }
+    prior = "dirichlet_process"
+    kinds = "real"
 
     def __init__(
         self,
@@ -64,59 +69,57 @@ time_limit, callback, keep_partial, random_state, n_jobs, verbose
         thin=1,
         partition="votes",
         init="seeds",
+        random_state=None,
         time_limit=None,
         callback=None,
         keep_partial=False,
-        random_state=None,
         n_jobs=None,
+        executor=None,
+        resume=None,
         verbose=False,
     ):
         self.covariance = covariance
-        super().__init__(
-            prior="dirichlet_process",
-            inference=inference,
-            n_clusters=n_clusters,
-            max_clusters=max_clusters,
-            concentration=concentration,
-            learn_hyper=learn_hyper,
-            n_chains=n_chains,
-            n_draws=n_draws,
-            burn_in=burn_in,
-            thin=thin,
-            partition=partition,
-            kinds="real",
-            init=init,
-            time_limit=time_limit,
-            callback=callback,
-            keep_partial=keep_partial,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        self.inference = inference
+        self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
+        self.concentration = concentration
+        self.learn_hyper = learn_hyper
+        self.n_chains = n_chains
+        self.n_draws = n_draws
+        self.burn_in = burn_in
+        self.thin = thin
+        self.partition = partition
+        self.init = init
+        self.random_state = random_state
+        self.time_limit = time_limit
+        self.callback = callback
+        self.keep_partial = keep_partial
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
+        self.verbose = verbose
 
     @property
     def family(self):
-        """The family of the covariance, which ``set_params`` may change."""
+        """The family that ``covariance`` stands for."""
         return {"real": COVARIANCES[self.covariance]} if self.covariance != "auto" else "auto"
-
-    @family.setter
-    def family(self, value):
-        pass  # the base class stores a parameter that this class does not have
 
 
 class DPMultinomial(Mixture):
     """Dirichlet-process mixture of multinomials: rows of counts (words, species), any number of clusters.
 
-    Reads dense tables of counts and sparse matrices. A cluster is a vector of proportions; the total of a row says
-    nothing.
+    Reads dense tables of counts and sparse matrices. A cluster is a vector of proportions; the total of a row carries
+    no information.
 
     Parameters
     ----------
-    inference : {"gibbs", "subclusters", "vb", "cvb"}, default "gibbs"
+    inference : {"gibbs", "subclusters", "vb", "cvb"}, default="gibbs"
         As in :class:`Mixture`.
     n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, partition, init, \
-time_limit, callback, keep_partial, random_state, n_jobs, verbose
+random_state
         As in :class:`Mixture`, whose attributes this class has, too.
+    time_limit, callback, keep_partial, n_jobs, executor, resume, verbose
+        How the fit runs, as in :class:`Mixture`.
 
     Examples
     --------
@@ -129,7 +132,10 @@ time_limit, callback, keep_partial, random_state, n_jobs, verbose
     2
     """
 
-    _parameter_constraints = {**RULES, **INFERENCE}
+    _parameter_constraints = SHARED_CONSTRAINTS
+    _input_tags = {"positive_only": True}
+    family = "multinomial"
+    prior = "dirichlet_process"
 
     def __init__(
         self,
@@ -145,36 +151,31 @@ time_limit, callback, keep_partial, random_state, n_jobs, verbose
         thin=1,
         partition="votes",
         init="seeds",
+        random_state=None,
         time_limit=None,
         callback=None,
         keep_partial=False,
-        random_state=None,
         n_jobs=None,
+        executor=None,
+        resume=None,
         verbose=False,
     ):
-        super().__init__(
-            family="multinomial",
-            prior="dirichlet_process",
-            inference=inference,
-            n_clusters=n_clusters,
-            max_clusters=max_clusters,
-            concentration=concentration,
-            learn_hyper=learn_hyper,
-            n_chains=n_chains,
-            n_draws=n_draws,
-            burn_in=burn_in,
-            thin=thin,
-            partition=partition,
-            init=init,
-            time_limit=time_limit,
-            callback=callback,
-            keep_partial=keep_partial,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
+        self.inference = inference
+        self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
+        self.concentration = concentration
+        self.learn_hyper = learn_hyper
+        self.n_chains = n_chains
+        self.n_draws = n_draws
+        self.burn_in = burn_in
+        self.thin = thin
+        self.partition = partition
+        self.init = init
+        self.random_state = random_state
+        self.time_limit = time_limit
+        self.callback = callback
+        self.keep_partial = keep_partial
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.resume = resume
+        self.verbose = verbose

@@ -10,9 +10,10 @@ from scipy import sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from partita.engines.checkpoints import open_checkpoint
 from partita.engines.run import Control
 from partita.estimator import RUNNING_CONSTRAINTS, FitReport, RunningMixin, as_generator, warn_user
-from partita.estimator.restarts import note_stop, open_checkpoint
+from partita.estimator.judging import note_stop
 from partita.execution.memory import check_memory
 from partita.labels import ordered_by_size
 from partita.similarity.base import SimilarityEstimator, read_matrix

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines.checkpoints import Checkpoint
-from partita.engines.run import Control
-from partita.estimator.restarts import iterate_with_checkpoint
+from partita.engines.run import Control, iterate_from_checkpoint
 
 BYTES_PER_EDGE = (
     80  # similarities, two messages, row and column numbers, and the temporary arrays of one round
@@ -139,7 +138,7 @@ def pass_messages(
             state = _more_damped(edges, state, convergence_iter)
         return state
 
-    run = iterate_with_checkpoint(
+    run = iterate_from_checkpoint(
         step,
         start,
         checkpoint=checkpoint,

@@ -15,10 +15,10 @@ from scipy.spatial.distance import squareform
 from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import StrOptions
 
-from partita.engines.checkpoints import Checkpoint
-from partita.engines.run import Control
+from partita.engines.checkpoints import Checkpoint, open_checkpoint
+from partita.engines.run import Control, iterate_from_checkpoint
 from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin
-from partita.estimator.restarts import iterate_with_checkpoint, note_stop, open_checkpoint
+from partita.estimator.judging import note_stop
 from partita.trees.base import PairwiseTree
 from partita.trees.pairs import distances_to, keep_points, keep_rows
 
@@ -418,7 +418,7 @@ def divide(
         divided = np.vstack([state.divided, [state.widths[group], *names]])
         return _Division(owners, widths, divided, state.rng)
 
-    run = iterate_with_checkpoint(
+    run = iterate_from_checkpoint(
         step,
         start,
         checkpoint=checkpoint,

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from partita.engines.run import Control, Progress
+from partita.engines.checkpoints import open_checkpoint
+from partita.engines.run import Control, Progress, run_restarts
 from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin
-from partita.estimator.restarts import note_stop, open_checkpoint, run_restarts
+from partita.estimator.judging import note_stop
 from partita.labels import ordered_by_size
 from partita.trees.base import PairwiseEstimator
 from partita.trees.choosing import limit_clusters

@@ -1,4 +1,4 @@
-"""Views: one table, many clusterings, each by its own columns."""
+"""Several clusterings of one table, each from its own columns (views)."""
 
 from partita.views.crosscat.estimator import CrossCat
 from partita.views.decorrelated import DecorrelatedKMeans

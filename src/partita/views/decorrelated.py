@@ -10,9 +10,10 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from partita.engines.run import Control, Run
+from partita.engines.checkpoints import open_checkpoint
+from partita.engines.run import Control, Run, iterate_from_checkpoint, run_restarts
 from partita.estimator import RUNNING_CONSTRAINTS, as_generator
-from partita.estimator.restarts import iterate_with_checkpoint, note_stop, open_checkpoint, run_restarts
+from partita.estimator.judging import note_stop
 from partita.views.baseline import NumericViews, best_size, silhouette_scores
 
 
@@ -199,7 +200,7 @@ class DecorrelatedKMeans(NumericViews):
         weight = self.penalty  # rows have unit mean square, so the penalty needs no further scale
 
         def run(number: int) -> Run:
-            return iterate_with_checkpoint(
+            return iterate_from_checkpoint(
                 lambda state: _step(A, state, sizes, weight),
                 lambda: _start(A, sizes, seeds[number]),
                 checkpoint=open_checkpoint(self.resume, number, (A, sizes, seeds, self.penalty, self.tol)),

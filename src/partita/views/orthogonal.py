@@ -10,8 +10,10 @@ from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from partita.engines.checkpoints import open_checkpoint
+from partita.engines.run import iterate_from_checkpoint
 from partita.estimator import RUNNING_CONSTRAINTS, as_generator
-from partita.estimator.restarts import iterate_with_checkpoint, note_stop, open_checkpoint
+from partita.estimator.judging import note_stop
 from partita.views.baseline import NumericViews, best_size, silhouette_scores
 
 MIN_EXPLAINED = 0.9  # share of the variation of the means whose directions are removed
@@ -163,7 +165,7 @@ class OrthogonalViews(NumericViews):
             sizes = self._given_sizes(len(A))
             rng = as_generator(self.random_state)
             about = (A, sizes or (), self.variant, self.n_init)
-            run = iterate_with_checkpoint(
+            run = iterate_from_checkpoint(
                 lambda state: self._next_view(state, sizes),
                 lambda: _Views(A, float((A**2).sum()), (), rng),
                 checkpoint=open_checkpoint(self.resume, 0, about),

@@ -1,4 +1,4 @@
-"""What the clusters of each view look like, in the user's units and labels."""
+"""Profiles of the clusters of each view, in the user's units and labels."""
 
 from __future__ import annotations
 
@@ -10,23 +10,21 @@ import numpy as np
 from partita.engines.passes.rows import Statistics
 from partita.families import Block
 from partita.fitting.profiles import profile_columns
-from partita.views.base import Draw
-
-__all__ = ["view_profiles"]
+from partita.views.draws import Draw
 
 
 def view_profiles(
     estimate: Draw, blocks: Sequence[Block], schema: Any
 ) -> list[dict[str, dict[str, np.ndarray]]]:
-    """For each factor of an estimate: for each of its columns what each state looks like."""
+    """For each factor of an estimate, and each of its columns: the profile of each state."""
     out = []
     for factor in estimate.factors:
         parts = [
-            Block(cells.family, None, tuple(blocks[cells.block].columns[p] for p in cells.positions))
-            for cells in factor.cells
+            Block(part.family, None, tuple(blocks[part.block].columns[p] for p in part.positions))
+            for part in factor.blocks
         ]
         statistics = Statistics(
-            np.exp(factor.log_weights), tuple(cells.S for cells in factor.cells), np.nan, np.nan, 0.0
+            np.exp(factor.log_weights), tuple(part.S for part in factor.blocks), np.nan, np.nan, 0.0
         )
         out.append(profile_columns(parts, statistics, schema))
     return out

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.consensus.looping import SavedState, run_loop
 from partita.consensus.member_statistics import log_label_probabilities
 from partita.dispatch import kernel
-from partita.engines.run import Control
+from partita.engines.checkpoints import open_checkpoint
+from partita.engines.run import Control, iterate_from_checkpoint
 
 SMOOTHING = 0.05  # pseudo-count of a label
 MAX_PASSES = 30
@@ -107,12 +107,11 @@ def temper(
         nothing = np.zeros(0)
         return TemperedState(counts, sizes, nothing, nothing, nothing, nothing, -np.inf, np.inf, 0)
 
-    saved = None
-    if folder is not None:
-        saved = SavedState(folder, "memberships", (codes, weights, powers, start, start_rows, n_independent))
-    found = run_loop(
+    about = (codes, weights, powers, start, start_rows, n_independent)
+    found = iterate_from_checkpoint(
         _em_pass(codes, weights, offsets, powers, n_independent), begin, max_iter=max_passes, tol=MAX_MOVED,
-        n_clusters=lambda state: len(np.unique(state.labels)), control=control, saved=saved,
+        n_clusters=lambda state: len(np.unique(state.labels)), control=control,
+        checkpoint=open_checkpoint(folder, 0, about, "memberships"),
     )  # fmt: skip
     state = found.state
     return TemperedResult(

@@ -29,8 +29,8 @@ from partita.consensus.linkage.pair_agreement import (
     log_likelihood,
     pair_counts,
 )
-from partita.consensus.looping import SavedState, run_loop
-from partita.engines.run import Control
+from partita.engines.checkpoints import open_checkpoint
+from partita.engines.run import Control, iterate_from_checkpoint
 from partita.labels import canonical
 
 MAX_DIGITS, MIN_DIGITS = 40, 20  # binary digits of the log ratios after the point
@@ -172,15 +172,11 @@ def laca(
     columns = [np.ascontiguousarray(column, dtype=np.int32) for column in rows.T]
     crossed = cross_members(columns, sizes)
     start = initial_rates(crossed, member_weights, prior_pairs)
-    saved = None
-    if folder is not None:
-        leaves = () if sample is None else sample[:2]
-        about = (rows, sizes, member_weights, max_leaves, min_clusters, prior_pairs, *leaves)
-        saved = SavedState(folder, "search", about)
-    found = run_loop(
+    about = (rows, sizes, member_weights, max_leaves, min_clusters, prior_pairs, *(sample or ())[:2])
+    found = iterate_from_checkpoint(
         _search_step(problem, columns, tol), lambda: _Search(start, None, {}, [], 0, -np.inf, np.inf, 0),
         max_iter=max_iter, tol=tol, n_clusters=lambda state: int(state.kept.leaf_labels.max()) + 1,
-        control=control, saved=saved,
+        control=control, checkpoint=open_checkpoint(folder, 0, about, "search"),
     )  # fmt: skip
     search = found.state
     best = search.kept

@@ -14,7 +14,7 @@ from partita.engines.passes.rows import Parameters, assign_rows, log_joint_rows,
 from partita.estimator import RunningMixin
 from partita.execution import ShardData
 from partita.families import Block, Categorical
-from partita.fitting.climb import Fitted, Request
+from partita.fitting.contract import EngineResult, Request
 from partita.metrics import perplexity
 from partita.table import check_weights
 
@@ -60,7 +60,9 @@ class LabelMixture(RunningMixin, ConsensusEstimator):
         }  # fmt: skip
         return Request(**{**silent, "rngs": rngs, **asked})
 
-    def _kept(self, fitted: Fitted, family: Categorical) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def _kept(
+        self, fitted: EngineResult, family: Categorical
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """What ``Found`` keeps of a fit: by cluster, and as a whole."""
         clusters = {"_counts": fitted.statistics.S[0].T, "_log_weights": fitted.log_weights}
         if fitted.parameters is not None:

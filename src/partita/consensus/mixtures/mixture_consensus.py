@@ -19,7 +19,8 @@ from partita.engines.run import Control
 from partita.estimator import RUNNING_CONSTRAINTS, warn_user
 from partita.families import Block
 from partita.families.contract import n_parameters
-from partita.fitting.climb import Fitted, fit_em
+from partita.fitting.climb import fit_em
+from partita.fitting.contract import EngineResult
 from partita.partitions import FiniteDirichlet
 
 __all__ = ["MixtureConsensus"]
@@ -201,7 +202,7 @@ class MixtureConsensus(LabelMixture):
     def _choose(self, block: Block, distinct: Rows, labelings: Labelings, rng: Any):
         """The fit with the lowest criterion, its assignments, and the curve of the criterion."""
         curve: dict[int, float] = {}
-        best: tuple[Fitted, Assignment] | None = None
+        best: tuple[EngineResult, Assignment] | None = None
         weights, control, executor = distinct.weights, self._control(), self._make_executor()
         for K in self._numbers(int(np.count_nonzero(weights)), labelings):
             fitted = fit_em([block], weights, self._ask(K, rng, distinct.objects, executor, control))

@@ -25,21 +25,18 @@ from partita.engines.run import Control
 from partita.estimator import RUNNING_CONSTRAINTS
 from partita.execution import check_memory
 from partita.families import Block
-from partita.fitting.chains import (
-    bytes_of_chains,
-    check_copies,
-    fit_chains,
-    fit_subclusters,
-    resolve_sampling_prior,
-)
-from partita.fitting.climb import Fitted, Request, bytes_needed, fit_cvb, fit_vb, resolve_prior
+from partita.fitting.chains import bytes_of_chains, resolve_sampling_prior
+from partita.fitting.climb import bytes_needed, resolve_prior
+from partita.fitting.contract import EngineResult, Request
+from partita.fitting.engines import ENGINES
+from partita.fitting.objects import rows_of_objects
 
 __all__ = ["NBCE"]
 
 DEFAULT_BOUND = 30  # clusters of truncated priors, or twice as many as the finest member has
 FIRST_MEMBERS = 3.5  # independent members assumed for the first partition, where their number is estimated
 N_ROUNDS = 2  # of estimating their number
-ENGINES = {"gibbs": fit_chains, "subclusters": fit_subclusters, "vb": fit_vb, "cvb": fit_cvb}
+INFERENCES = ("gibbs", "subclusters", "vb", "cvb")
 
 
 class NBCE(LabelMixture):
@@ -175,7 +172,7 @@ class NBCE(LabelMixture):
     _parameter_constraints = {
         **LabelMixture._parameter_constraints,
         "prior": "no_validation",
-        "inference": [StrOptions(set(ENGINES))],
+        "inference": [StrOptions(set(INFERENCES))],
         "power": [StrOptions({"independent", "estimated"}), Interval(Real, 0, 1, closed="right")],
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "max_clusters": [None, Interval(Integral, 1, None, closed="left")],
@@ -253,7 +250,7 @@ class NBCE(LabelMixture):
     # ---- fitting -------------------------------------------------------------------------------------------
 
     def _passes_over_shards(self) -> bool:
-        return self.inference in ("vb", "subclusters") and self.power != "estimated"
+        return ENGINES[self.inference].reads_chunks and self.power != "estimated"
 
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
         if len(labelings.n_levels) == 1 and self.n_clusters in (None, int(labelings.n_levels[0])):
@@ -319,7 +316,7 @@ class NBCE(LabelMixture):
         return power * weights, power / float(scale[0])
 
     def _rows(self, labelings: Labelings, inference: str) -> Rows:
-        if inference == "vb":
+        if ENGINES[inference].merges_equal_rows:
             return distinct_rows(labelings)
         return Rows(labelings.codes, labelings.weights)
 
@@ -337,13 +334,13 @@ class NBCE(LabelMixture):
         control: Control,
         executor: Any,
         n_init: int | None = None,
-    ) -> Fitted:
+    ) -> EngineResult:
         """One engine on these rows."""
-        chains = inference in ("gibbs", "subclusters")
+        chains = ENGINES[inference].samples
         if chains:
             copies = np.zeros(int(labelings.rows[-1]) + 1)
             copies[np.asarray(labelings.rows)] = labelings.weights
-            check_copies(copies)  # an error names the user's row
+            rows_of_objects(copies)  # an error names the user's row
         n_objects = max(len(rows.weights), int(labelings.weights.sum()))
         most = min(n_objects, self.max_clusters or max(DEFAULT_BOUND, 2 * int(labelings.n_levels.max())))
         n_components = min(self.n_clusters or most, n_objects)
@@ -371,14 +368,13 @@ class NBCE(LabelMixture):
             folder=self.resume,
         )
         self._check_memory(inference, block, rows, ask)
-        engine = ENGINES[inference]
         try:
-            return engine([block], rows.weights, ask)
+            return ENGINES[inference].fit([block], rows.weights, ask)
         except FloatingPointError as error:
             raise ValueError(str(error)) from error
 
     def _check_memory(self, inference: str, block: Block, rows: Rows, ask: Request) -> None:
-        if inference in ("gibbs", "subclusters"):
+        if ENGINES[inference].samples:
             needed, remedy = (
                 bytes_of_chains([block], rows.weights, ask),
                 "ask for fewer draws (n_draws, n_chains)",
@@ -395,27 +391,27 @@ class NBCE(LabelMixture):
         exact = self.n_clusters is not None
         return resolve_prior(self.prior, self.inference, n_components, exact, self.concentration)
 
-    def _n_kept(self, fitted: Fitted) -> int | None:
+    def _n_kept(self, fitted: EngineResult) -> int | None:
         """A given number of clusters is kept, objects or not; chains keep those that their partition has."""
         if self.n_clusters is None or fitted.labels is not None:
             return None
         return len(fitted.log_weights)
 
 
-def _posterior(fitted: Fitted) -> dict[int, float] | None:
+def _posterior(fitted: EngineResult) -> dict[int, float] | None:
     """P(K) of chains; empty where no draw was kept."""
     if fitted.trace is None:
         return None
     return {} if fitted.provisional else fitted.trace.n_clusters_posterior
 
 
-def _assign(fitted: Fitted, block: Block, n_rows: int) -> Assignment:
+def _assign(fitted: EngineResult, block: Block, n_rows: int) -> Assignment:
     if fitted.parameters is not None:
         return assign_rows(plug_in([block], fitted.parameters), n_rows)
     return assign_rows(predictive([block], fitted.statistics.S, fitted.log_weights), n_rows)
 
 
-def _drawn(fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:
+def _drawn(fitted: EngineResult) -> tuple[np.ndarray, np.ndarray]:
     """Labels and confidence of chains; rows in parts that took no part (-1) get theirs in the end."""
     assert fitted.labels is not None and fitted.confidence is not None
     return np.maximum(fitted.labels, 0), np.nan_to_num(fitted.confidence)

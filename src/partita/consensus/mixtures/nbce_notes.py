@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from partita.consensus.labelings import Labelings
 from partita.engines.climb.vb import bound
 from partita.estimator import judge_chains, note_early_end, warn_user
-from partita.fitting.climb import Fitted
+from partita.fitting.contract import EngineResult
 from partita.trace import Trace
 
 MIN_AGREEMENT = 0.5  # mean confidence below which draws have no clusters in common
@@ -27,7 +27,7 @@ def note_few(model: Any, n_objects: int) -> None:
         )
 
 
-def note_run(model: Any, fitted: Fitted, labelings: Labelings, attributes: dict[str, Any]) -> bool:
+def note_run(model: Any, fitted: EngineResult, labelings: Labelings, attributes: dict[str, Any]) -> bool:
     """Diagnostics of chains, or the bound; returns whether the run has converged."""
     if fitted.trace is not None:
         attributes["object_rows_"] = np.asarray(labelings.rows)[fitted.object_rows]
@@ -52,7 +52,7 @@ def note_run(model: Any, fitted: Fitted, labelings: Labelings, attributes: dict[
     return bool(fitted.run.converged)
 
 
-def note_bound(model: Any, fitted: Fitted, labels: np.ndarray) -> None:
+def note_bound(model: Any, fitted: EngineResult, labels: np.ndarray) -> None:
     """Warn where a truncation or a bound may have cut the number of clusters short."""
     most = model.max_clusters or getattr(fitted.prior, "n_components", None)
     if model.n_clusters is not None or most is None or most >= len(labels):
@@ -67,7 +67,7 @@ def note_bound(model: Any, fitted: Fitted, labels: np.ndarray) -> None:
         )
 
 
-def note_agreement(model: Any, fitted: Fitted, sure: np.ndarray, weights: np.ndarray) -> None:
+def note_agreement(model: Any, fitted: EngineResult, sure: np.ndarray, weights: np.ndarray) -> None:
     """Warn where the draws have nothing in common: their clusters come from the prior, not from the members."""
     agreement = float(weights @ sure) / float(weights.sum())
     if fitted.trace is not None and agreement < MIN_AGREEMENT:

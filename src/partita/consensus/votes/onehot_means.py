@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from partita.consensus.label_layout import Cells, count_table, level_sums, nearest_seed
-from partita.consensus.looping import LoopResult, SavedState, best_of, run_loop
 from partita.dispatch import kernel
-from partita.engines.run import Control
+from partita.engines.checkpoints import open_checkpoint
+from partita.engines.run import Control, Run, iterate_from_checkpoint, run_restarts
+from partita.execution import Serial
 
+EQUAL_ERRORS = 1e-12  # relative difference of two errors that are the same number
 MIN_MISPLACED = 1e-9  # squared distance below which an object sits on its center
 
 
@@ -63,30 +64,29 @@ def best_means(
     With ``folder`` each start keeps its state there.
     """
     control = Control() if control is None else control
-    starts = [
-        partial(_run_start, cells, K, number, own, max_iter, control, folder)
-        for number, own in enumerate(rng.spawn(n_init))
-    ]
-    found = best_of(starts, _better, control)
-    z = found.state.labels
+    rngs = rng.spawn(n_init)
+
+    def start(number: int) -> Run:
+        return _run_start(cells, K, number, rngs[number], max_iter, control, folder)
+
+    runs = run_restarts(start, n_init, control=control, executor=Serial())
+    best = runs[0]
+    for run in runs[1:]:
+        if -run.state.objective < -best.state.objective * (1.0 - EQUAL_ERRORS):
+            best = run
+    z = best.state.labels
     errors = assign(cells, centers(cells, z, K), z)[1]
-    return MeansResult(z, float(errors @ cells.weights), found.state.n_iter, found.reason)
-
-
-def _better(new: MeansState, old: MeansState) -> bool:
-    return -new.objective < -old.objective * (1.0 - 1e-12)
+    return MeansResult(z, float(errors @ cells.weights), best.state.n_iter, control.reason or best.reason)
 
 
 def _run_start(
     cells: Cells, K: int, number: int, rng: np.random.Generator, max_iter: int, control: Control, folder: Any
-) -> LoopResult:
-    saved = None
-    if folder is not None:
-        saved = SavedState(folder, f"start{number}", (*cells, K, max_iter, deepcopy(rng).integers(2**62)))
-    return run_loop(
+) -> Run:
+    about = (*cells, K, max_iter, deepcopy(rng).integers(2**62))
+    return iterate_from_checkpoint(
         _lloyd_step(cells, K), lambda: MeansState(nearest_seed(cells, K, rng), -np.inf, np.inf, 0),
         max_iter=max_iter, n_clusters=lambda state: len(np.unique(state.labels)), number=number, control=control,
-        saved=saved,
+        checkpoint=open_checkpoint(folder, number, about, "start"),
     )  # fmt: skip
 
 

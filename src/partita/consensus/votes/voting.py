@@ -14,9 +14,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.label_layout import Cells, count_table, lay_out
 from partita.consensus.labelings import Labelings
-from partita.consensus.looping import SavedState, run_loop
 from partita.consensus.votes.onehot_means import best_means
-from partita.engines.run import Control
+from partita.engines.checkpoints import open_checkpoint
+from partita.engines.run import Control, iterate_from_checkpoint
 from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin
 from partita.labels import signatures
 
@@ -342,10 +342,10 @@ def elect(
     The round with the highest agreement is kept; a reference that occurs again ends the search. A tie goes to the
     reference's own cluster if it is among the tied ones, otherwise to the first of them.
     """
-    saved = None if folder is None else SavedState(folder, "rounds", (*cells, z, K, soft))
-    found = run_loop(
+    found = iterate_from_checkpoint(
         _round(cells, K, soft), lambda: Round(z, None, [], -np.inf, np.inf, 0), max_iter=max_iter,
-        n_clusters=lambda state: K, control=control, saved=saved,
+        n_clusters=lambda state: K, control=control,
+        checkpoint=open_checkpoint(folder, 0, (*cells, z, K, soft), "rounds"),
     )  # fmt: skip
     assert found.state.best is not None
     return found.state.best._replace(n_iter=found.state.n_iter, reason=found.reason)

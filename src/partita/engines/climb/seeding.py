@@ -8,25 +8,12 @@ missing cells alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from partita.engines.passes.columns import label_grid
-from partita.engines.passes.device import count_labels, on_device
-from partita.engines.passes.rows import (
-    Parameters,
-    Statistics,
-    add_up,
-    filled,
-    log_joint_rows,
-    n_stats,
-    rows_in_memory,
-    shards_of,
-    shells,
-)
-from partita.execution import row_chunks
-from partita.execution.columns import GridShards
+from partita.engines.passes.residence import residence_of
+from partita.engines.passes.rows import Parameters, Statistics, log_joint_rows, n_stats, rows_in_memory
 from partita.families.contract import expect
 from partita.families.registry import Block
 from partita.families.rows import scatter_rows
@@ -94,36 +81,7 @@ def label_statistics(
 
     Hidden coordinates enter by their expectation under the parameters ``thetas``, by default those of the prior.
     """
-    if on_device(blocks):
-        n, device_S, _, _ = count_labels(blocks, weights, z, K)
-        return Statistics(n, tuple(device_S), np.nan, np.nan, 0.0)
-    shards = shards_of(blocks)
-    if isinstance(shards, GridShards):
-        n = np.bincount(z[z >= 0], weights=weights[z >= 0], minlength=K)
-        return Statistics(n, (label_grid(shards, blocks[0].family, weights, z, K),), np.nan, np.nan, 0.0)
-    if shards is not None:
-        own = list(zip(shards.split(weights), shards.split(z), strict=True))
-        common = (shells([Block(*block[:3]) for block in blocks]), K, thetas)
-        total = shards.reduce(_label_shard, common, own, add_up)
-        return total._replace(log_likelihood=np.nan, entropy=np.nan)
-    seen = np.flatnonzero(z >= 0)
-    S = [np.zeros((n_stats(block.family), K)) for block in blocks]
-    if thetas is None:
-        thetas = [expect(block.family, s) for block, s in zip(blocks, S, strict=True)]
-    hidden = 0.0
-    for part in row_chunks(len(seen)):
-        rows = seen[part]
-        R = np.zeros((len(rows), K))
-        R[np.arange(len(rows)), z[rows]] = weights[rows]
-        for block, theta, s in zip(blocks, thetas, S, strict=True):
-            hidden += scatter_rows(block.family, block.data, rows, theta, R, s)
-    n = np.bincount(z[seen], weights=weights[seen], minlength=K)
-    return Statistics(n, tuple(S), np.nan, np.nan, hidden)
-
-
-def _label_shard(data: Sequence[Any], common: Any, own: Any) -> Statistics:
-    blocks, K, thetas = common
-    return label_statistics(filled(blocks, data), own[0], own[1], K, thetas)
+    return residence_of(blocks).count(blocks, weights, z, K, thetas)
 
 
 def _single_statistics(block: Block, rows: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from partita.engines.climb.seeding import seed_parameters, seed_statistics
 from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.chain import Start
-from partita.engines.passes.rows import assign_rows, log_joint_rows, predictive, rows_in_memory, shards_of
+from partita.engines.passes.rows import assign_rows, log_joint_rows, predictive, rows_in_memory
 from partita.families import n_rows, take
 from partita.families.registry import Block
 from partita.labels import canonical
@@ -70,7 +70,7 @@ def find_start(
     N = n_rows(blocks[0].data) if object_rows is None else len(object_rows)
     rng = chains.generator(seed, 0, chains.START)
     rows = np.sort(rng.choice(N, size=SAMPLE_ROWS, replace=False)) if N > SAMPLE_ROWS else np.arange(N)
-    sample = _taken(blocks, rows if object_rows is None else object_rows[rows], N)
+    sample = _taken(blocks, rows if object_rows is None else object_rows[rows])
     z = np.zeros(len(rows), np.int64)
     fixed = prior.fixed_labels
     if apart:
@@ -97,13 +97,12 @@ def find_start(
     return Start(ranks[z], with_concentration(prior, chain.prior.concentration), families)
 
 
-def _taken(blocks: Sequence[Block], rows: np.ndarray, N: int) -> list[Block]:
-    """Blocks of these rows alone."""
-    if shards_of(blocks) is not None:
-        return list(rows_in_memory(blocks, rows)[0])
-    if N <= SAMPLE_ROWS and len(rows) == n_rows(blocks[0].data) and np.array_equal(rows, np.arange(N)):
-        return list(blocks)
-    return [block._replace(data=take(block.data, rows)) for block in blocks]
+def _taken(blocks: Sequence[Block], rows: np.ndarray) -> list[Block]:
+    """Blocks in memory with these rows only."""
+    held, rows = rows_in_memory(blocks, rows)
+    if len(rows) == n_rows(held[0].data) and np.array_equal(rows, np.arange(len(rows))):
+        return list(held)
+    return [block._replace(data=take(block.data, rows)) for block in held]
 
 
 def _spread(chain: chains.Chain, blocks: Sequence[Block], families: Sequence[Any]) -> np.ndarray:

@@ -1,35 +1,84 @@
-"""Passes over label matrices whose columns lie apart: only rows x clusters and statistics travel.
+"""Passes over label matrices whose columns are on different workers; only rows x clusters and statistics travel.
 
-For categorical columns, whose statistics follow one another column by column.
+For categorical columns, whose statistics are laid out column by column. A *piece* is some columns of a shard.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from partita.engines.passes.exact_sums import ExactSums, add_exactly, merge_sums
+from partita.engines.passes.memory import MemoryScorer, first_sums
+from partita.engines.passes.shards import InShards, ShardScorer, weight_shares, whole_weights
+from partita.engines.passes.values import Assignment, Parameters, Statistics, rounded
 from partita.execution import row_chunks
 from partita.execution.columns import GridShards
 from partita.families.categorical import Categorical
+from partita.families.registry import Block
 from partita.families.rows import normalize_rows, project_rows, scatter_rows
 
-__all__ = [
-    "assign_grid",
-    "collect_grid",
-    "label_grid",
-    "piece_families",
-    "take_grid",
-    "weight_shares",
-    "whole_weights",
-]
+
+class GridScorer(ShardScorer):
+    """Scores rows under given parameters; the pieces of a row are scored where they are."""
+
+    shards: GridShards
+
+    def _assign_shards(self) -> Iterable[Assignment]:
+        parameters: Parameters = self.about[0]
+        sides = piece_sides(self.shards, self.blocks[0].family, parameters.thetas[0])
+        own = _by_shard(self.shards, None)
+        joined = self.shards.through_rows(project_piece, sides, assign_pieces, parameters.log_weights, own)
+        return self.shards.ask(_itself, joined)
+
+
+class InGrid(InShards):
+    """The residence of one block of labels whose rows and columns are both divided among workers."""
+
+    shards: GridShards
+
+    def collect(
+        self, blocks: Sequence[Any], weights: np.ndarray, parameters: Parameters, executor: Any
+    ) -> Statistics:
+        """Expected statistics of all objects."""
+        return rounded(
+            collect_grid(self.shards, blocks[0].family, parameters.thetas[0], parameters.log_weights, weights)
+        )
+
+    def count(
+        self,
+        blocks: Sequence[Any],
+        weights: np.ndarray,
+        z: np.ndarray,
+        K: int,
+        thetas: Sequence[np.ndarray] | None,
+    ) -> Statistics:
+        """Statistics of given labels."""
+        family = blocks[0].family
+        sides = piece_sides(self.shards, family, np.zeros((int(family.offsets[-1]), K)))
+        rows = self.shards.map_pieces(count_piece, sides, _by_shard(self.shards, weights, z))
+        S = np.concatenate([sum(pieces) for pieces in zip(*rows, strict=True)])
+        n = np.bincount(z[z >= 0], weights=weights[z >= 0], minlength=K)
+        return Statistics(n, (S,), np.nan, np.nan, 0.0)
+
+    def plug_in(self, blocks: Sequence[Any], parameters: Parameters) -> GridScorer:
+        """Scores under given parameters."""
+        return GridScorer(self.shards, "plug_in", blocks, (parameters,))
+
+    def _take_data(self, blocks: Sequence[Block], own: Sequence[np.ndarray]) -> list[Any]:
+        found = self.shards.map_pieces(take_piece, [None] * (len(self.shards.cuts) - 1), list(own))
+        return [np.concatenate([np.concatenate(pieces, axis=1) for pieces in found])]
+
+    def pack(self, blocks: Sequence[Any], n_rows: int) -> tuple[Any, ...]:
+        """The blocks as they are: packing needs neighboring columns in one place."""
+        return tuple(blocks)
 
 
 def piece_families(family: Categorical, cuts: np.ndarray) -> list[tuple[Categorical, slice]]:
-    """The family of each piece of the columns, and where its statistics are among all.
+    """The family of each piece, and the rows of its statistics among those of all columns.
 
     Examples
     --------
@@ -44,51 +93,36 @@ def piece_families(family: Categorical, cuts: np.ndarray) -> list[tuple[Categori
     return found
 
 
-def _sides(parts: GridShards, family: Categorical, theta: np.ndarray) -> tuple[list[Any], list[slice]]:
-    pieces = piece_families(family, parts.cuts)
-    return [(one, np.ascontiguousarray(theta[rows])) for one, rows in pieces], [rows for _, rows in pieces]
+def piece_sides(shards: GridShards, family: Categorical, theta: np.ndarray) -> list[Any]:
+    """Family and natural parameters of each piece."""
+    pieces = piece_families(family, shards.cuts)
+    return [(one, np.ascontiguousarray(theta[rows])) for one, rows in pieces]
 
 
-def _own(parts: GridShards, *arrays: np.ndarray | None) -> list[Any]:
-    cut = [parts.split(array) for array in arrays]
-    return [(int(lo), *(pieces[i] for pieces in cut)) for i, lo in enumerate(parts.starts[:-1])]
-
-
-def weight_shares(pieces: Sequence[np.ndarray]) -> list[Any]:
-    """Weights of the rows of each part; where they are all the same, that number and how many rows there are, since
-    a number for each row would be most of what travels in a pass.
-
-    Examples
-    --------
-    >>> weight_shares([np.ones(3), np.array([1.0, 2.0])])
-    [(1.0, 3), array([1., 2.])]
-    """
-    return [
-        (float(piece[0]), len(piece)) if piece.strides == (0,) or piece.min() == piece.max() else piece
-        for piece in pieces
-    ]
-
-
-def whole_weights(share: Any) -> np.ndarray:
-    """One weight a row again."""
-    return np.full(share[1], share[0]) if isinstance(share, tuple) else share
+def _by_shard(shards: GridShards, *arrays: np.ndarray | None) -> list[Any]:
+    """The first row of each shard, with its slices of the arrays."""
+    cut = [shards.split(array) for array in arrays]
+    return [(int(lo), *(own[i] for own in cut)) for i, lo in enumerate(shards.starts[:-1])]
 
 
 def collect_grid(
-    parts: GridShards, family: Categorical, theta: np.ndarray, log_weights: np.ndarray, weights: np.ndarray
+    shards: GridShards, family: Categorical, theta: np.ndarray, log_weights: np.ndarray, weights: np.ndarray
 ) -> ExactSums:
-    """Exact sums over all row chunks: sizes, sums over the objects, statistics."""
-    sides, _ = _sides(parts, family, theta)
-    own = list(zip(parts.starts.tolist(), weight_shares(parts.split(weights)), strict=False))
-    joined = parts.through_rows(project_piece, sides, normalize_pieces, log_weights, own)
-    about = parts.ask(sums_alone, joined)
-    statistics = parts.back_to_pieces(scatter_piece, sides, joined, own)
+    """Exact sums over all shards: sizes, sums over the objects, statistics."""
+    sides = piece_sides(shards, family, theta)
+    own = list(zip(shards.starts.tolist(), weight_shares(shards.split(weights)), strict=False))
+    joined = shards.through_rows(project_piece, sides, normalize_pieces, log_weights, own)
+    about = shards.ask(sums_alone, joined)
+    statistics = shards.back_to_pieces(scatter_piece, sides, joined, own)
     total: Any = None
     for sums, row in zip(about, statistics, strict=True):
         value, lack = (np.concatenate([piece[side] for piece in row]) for side in (0, 1))
         one = ([*sums[0], value], [*sums[1], lack])
         total = one if total is None else merge_sums(total, one)
     return total
+
+
+# ---- what runs on a piece ----------------------------------------------------------------------------------------
 
 
 def project_piece(piece: Any, side: Any, own: Any) -> np.ndarray:
@@ -105,65 +139,43 @@ def project_piece(piece: Any, side: Any, own: Any) -> np.ndarray:
 def normalize_pieces(
     shares: Sequence[np.ndarray], log_weights: np.ndarray, own: Any
 ) -> tuple[np.ndarray, Any]:
-    """Responsibilities of a row chunk, and the exact sums of their sizes and logarithms."""
+    """Responsibilities of a shard, and the exact sums of their sizes and logarithms."""
     start, weights = own[0], whole_weights(own[1])
     R = log_weights + sum(shares)
     total: Any = None
     for rows in row_chunks(len(R), start=start):
-        block, sums = np.ascontiguousarray(R[rows]), np.zeros(3)
-        normalize_rows(block, np.ascontiguousarray(weights[rows]), sums)
-        R[rows] = block
-        found = [block.sum(axis=0), sums]
-        total = (found, [np.zeros_like(s) for s in found]) if total is None else add_exactly(total, found)
+        chunk, sums = np.ascontiguousarray(R[rows]), np.zeros(3)
+        normalize_rows(chunk, np.ascontiguousarray(weights[rows]), sums)
+        R[rows] = chunk
+        found = [chunk.sum(axis=0), sums]
+        total = first_sums(found) if total is None else add_exactly(total, found)
     return R, total
 
 
 def sums_alone(joined: tuple[np.ndarray, Any]) -> Any:
-    """What the driver needs of a row chunk."""
+    """What the driver needs of a shard."""
     return joined[1]
 
 
 def scatter_piece(both: Any, side: Any, own: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Statistics of the columns of a piece: the sum, and what it lacks."""
+    """Statistics of the columns of a piece: the sum and its compensation."""
     (piece, (R, _)), (family, theta) = both, side
     total: Any = None
     for rows in row_chunks(len(R), start=own[0]):
         S = np.zeros(theta.shape)
         scatter_rows(family, piece[0], rows, theta, np.ascontiguousarray(R[rows]), S)
-        total = ([S], [np.zeros_like(S)]) if total is None else add_exactly(total, [S])
+        total = first_sums([S]) if total is None else add_exactly(total, [S])
     return total[0][0], total[1][0]
 
 
-def assign_grid(
-    parts: GridShards, family: Categorical, theta: np.ndarray, log_weights: np.ndarray
-) -> list[Any]:
-    """Assignments of each row chunk."""
-    sides, _ = _sides(parts, family, theta)
-    own = _own(parts, None)
-    return parts.ask(_itself, parts.through_rows(project_piece, sides, assign_pieces, log_weights, own))
-
-
-def assign_pieces(shares: Sequence[np.ndarray], log_weights: np.ndarray, own: Any) -> Any:
-    """Labels, confidence, entropy and log likelihood of a row chunk."""
-    from partita.engines.passes.rows import (
-        assign_rows,  # passes over rows that are whole build on this module
-    )
-
+def assign_pieces(shares: Sequence[np.ndarray], log_weights: np.ndarray, own: Any) -> Assignment:
+    """Labels, confidence, entropy and log likelihood of a shard."""
     L = log_weights + sum(shares)
-    return assign_rows(lambda rows: L[rows], len(L))
+    return MemoryScorer(lambda rows: L[rows]).assign(len(L))
 
 
 def _itself(item: Any) -> Any:
     return item
-
-
-def label_grid(
-    parts: GridShards, family: Categorical, weights: np.ndarray, z: np.ndarray, K: int
-) -> np.ndarray:
-    """Statistics of given labels."""
-    sides, _ = _sides(parts, family, np.zeros((int(family.offsets[-1]), K)))
-    rows = parts.map_pieces(count_piece, sides, _own(parts, weights, z))
-    return np.concatenate([sum(pieces) for pieces in zip(*rows, strict=True)])
 
 
 def count_piece(piece: Any, side: Any, own: Any) -> np.ndarray:
@@ -177,12 +189,6 @@ def count_piece(piece: Any, side: Any, own: Any) -> np.ndarray:
         R[seen, z[rows][seen]] = weights[rows][seen]
         scatter_rows(family, piece[0], rows, theta, R, S)
     return S
-
-
-def take_grid(parts: GridShards, rows: Sequence[np.ndarray]) -> np.ndarray:
-    """The labels of some rows of each row chunk, all columns."""
-    found = parts.map_pieces(take_piece, [None] * (len(parts.cuts) - 1), list(rows))
-    return np.concatenate([np.concatenate(pieces, axis=1) for pieces in found])
 
 
 def take_piece(piece: Any, _: Any, rows: np.ndarray) -> np.ndarray:

@@ -1,48 +1,37 @@
-"""One pass over rows that live on a device: what :mod:`.passes` does in memory, for categorical and Gaussian columns.
+"""Passes over rows on a device, for categorical and Gaussian columns.
 
-The families are of exponential type: with T the statistics of a chunk of rows, log joints are ``T theta`` and expected
-statistics ``T' R``, so two products of matrices are all that a pass needs, in any library that follows the array API.
-Nothing of the size of the data is made: a chunk of T at a time. Products of one-hot rows are in single precision, those
-of real numbers in double where the device has it; sums over chunks are in double. All steps between two passes (modes,
-expectations, hyper-parameters, factors of covariances) stay on the host, in double: they do not grow with the rows.
+The families are exponential families: with T the statistics of a chunk of rows, log joints are ``T theta`` and expected
+statistics ``T' R``. A pass therefore needs two matrix products, in any library that follows the array API. Only the
+statistics of one chunk are held at a time. Products of one-hot rows are in single precision, those of real numbers in
+double precision where the device has it; sums over chunks are in double precision. The steps between two passes (modes,
+expectations, hyper-parameters, factors of covariances) are computed on the host in double precision: their cost does
+not grow with the number of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import singledispatch
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.engines.passes.exact_sums import ExactSums
+from partita.engines.passes.values import Assignment, Parameters, Statistics, n_cache
 from partita.execution.device import device_of, in_chunks, namespace, to_device, to_host
 from partita.families import Categorical, GaussianDiagonal, GaussianFull
 from partita.families.contract import n_columns, stats_start
 from partita.families.registry import Block
 from partita.families.rows import refresh_clusters
 
-__all__ = [
-    "DeviceCodes",
-    "DeviceReals",
-    "DeviceScorer",
-    "assign_on_device",
-    "collect_on_device",
-    "count_labels",
-    "fetch_rows",
-    "label_on_device",
-    "on_device",
-    "score_by_data",
-    "score_by_parameters",
-]
-
-LOWEST = -1e30  # of a log probability: times zero it is zero, as -inf is not
+MIN_LOG_PROBABILITY = -1e30  # stands for -inf: its product with zero is zero
 
 
 class DeviceCodes(NamedTuple):
-    """Levels of categorical columns: ``values[column, row]``, one byte each where 255 is missing, else -1 is.
+    """Levels of categorical columns, ``values[column, row]``: bytes with 255 for missing, or integers with -1.
 
-    ``kept`` holds what is made once for all passes over these labels.
+    ``kept`` holds what is computed once for all passes over these labels.
     """
 
     values: Any
@@ -54,7 +43,7 @@ class DeviceCodes(NamedTuple):
 
 
 class DeviceReals(NamedTuple):
-    """Real columns in the user's units: ``values[row, column]``, of which some columns are ours; NaN is missing."""
+    """Real columns in the user's units: ``columns`` of ``values[row, column]``; NaN is missing."""
 
     values: Any
     columns: tuple[int, ...]
@@ -72,16 +61,111 @@ class DeviceScorer(NamedTuple):
     blocks: Sequence[Block]
     log_weights: np.ndarray
     tables: tuple[Any, ...]
-    by_data: bool  # under the data of each cluster, parameters integrated out
+    by_data: bool  # under the data of each cluster, with the parameters integrated out
 
     @property
     def n_rows(self) -> int:
         return int(self.blocks[0].data.n_rows)
 
+    def assign(self, n_rows: int, executor: Any = None) -> Assignment:
+        """Most probable cluster of every row, on the host."""
+        out = tuple(np.empty(self.n_rows, dtype) for dtype in (np.int64, float, float, float))
 
-def on_device(blocks: Sequence[Any]) -> bool:
-    """Whether the data of these blocks are on a device."""
-    return len(blocks) > 0 and isinstance(blocks[0].data, (DeviceCodes, DeviceReals))
+        def found(R: Any, log_likelihood: Any, entropy: Any) -> tuple[Any, ...]:
+            xp = namespace(R)
+            return xp.argmax(R, axis=1), xp.max(R, axis=1), entropy, log_likelihood
+
+        for lo, hi, values in _scored(self, found):
+            for array, own in zip(out, values, strict=True):
+                array[lo:hi] = own
+        return Assignment(*out)
+
+    def label(self, n_rows: int, n_clusters: int, executor: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Responsibilities [row, cluster] and log likelihood of every row, on the host."""
+        proba, log_likelihood = np.empty((self.n_rows, len(self.log_weights))), np.empty(self.n_rows)
+        for lo, hi, values in _scored(self, lambda R, log_likelihood, _: (R, log_likelihood)):
+            proba[lo:hi], log_likelihood[lo:hi] = values
+        return proba, log_likelihood
+
+
+def _scored(scorer: DeviceScorer, found: Callable[..., Any]) -> Iterator[tuple[int, int, Any]]:
+    """``found(responsibilities, log likelihood, entropy)`` of each chunk, on the host."""
+    there = uploaded(scorer)
+
+    def one(lo: int, hi: int) -> tuple[Any, ...]:
+        Ts = [features(block.family, block.data, lo, hi) for block in scorer.blocks]
+        values = found(*normalized_on_device(log_joints(scorer, Ts, there)))
+        return tuple(to_host(array) for array in values)
+
+    return in_chunks(one, scorer.n_rows, row_bytes(scorer.blocks, len(scorer.log_weights)))
+
+
+class OnDevice:
+    """The residence of blocks whose data are on a device."""
+
+    eps = float(np.finfo(np.float32).eps)  # categorical columns are scored in single precision
+
+    def collect(
+        self, blocks: Sequence[Any], weights: np.ndarray, parameters: Parameters, executor: Any
+    ) -> Statistics:
+        """Expected statistics of all objects."""
+        return collect_on_device(
+            score_by_parameters(blocks, parameters.log_weights, parameters.thetas), weights
+        )
+
+    def count(
+        self,
+        blocks: Sequence[Any],
+        weights: np.ndarray,
+        z: np.ndarray,
+        K: int,
+        thetas: Sequence[np.ndarray] | None,
+    ) -> Statistics:
+        """Statistics of given labels."""
+        return count_labels(blocks, weights, z, K)._replace(log_likelihood=np.nan, entropy=np.nan)
+
+    def plug_in(self, blocks: Sequence[Any], parameters: Parameters) -> DeviceScorer:
+        """Scores under given parameters."""
+        return score_by_parameters(blocks, parameters.log_weights, parameters.thetas)
+
+    def predictive(
+        self, blocks: Sequence[Any], S: Sequence[np.ndarray], log_weights: np.ndarray
+    ) -> DeviceScorer:
+        """Scores under the data of every cluster, with the parameters integrated out."""
+        return score_by_data(blocks, S, log_weights)
+
+    def take(self, blocks: Sequence[Any], rows: np.ndarray) -> tuple[Sequence[Any], np.ndarray]:
+        """Blocks in memory with these rows."""
+        return [block._replace(data=fetch_rows(block.data, rows)) for block in blocks], np.arange(len(rows))
+
+    def pack(self, blocks: Sequence[Any], n_rows: int) -> tuple[Any, ...]:
+        """The blocks as they are: packed columns are read by compiled code on the host only."""
+        return tuple(blocks)
+
+    def partly_seen(self, blocks: Sequence[Any]) -> list[bool]:
+        """False: vectors with missing cells are refused when a table on a device is read."""
+        return [False] * len(blocks)
+
+    def map_replicates(self, *_: Any) -> ExactSums:
+        """Refused: samplers read rows on the host."""
+        raise TypeError("samplers do not run on a device: move the table to the host")
+
+    def sum_observed(self, blocks: Sequence[Any], values: Sequence[np.ndarray | None]) -> np.ndarray:
+        """For each row, the sum of ``values[block][column]`` over its observed cells of real columns."""
+        out = np.zeros(blocks[0].data.n_rows)
+        for block, own in zip(blocks, values, strict=True):
+            if own is None:
+                continue
+            array, columns = block.data.values, np.array(block.data.columns)
+
+            def hidden(lo: int, hi: int, array=array, columns=columns) -> np.ndarray:
+                xp = namespace(array)
+                rows = xp.take(array[lo:hi, ...], to_device(columns, array, xp.int64), axis=1)
+                return to_host(xp.isnan(rows))
+
+            for lo, hi, lost in in_chunks(hidden, len(out), 16 * len(columns)):
+                out[lo:hi] += ~lost @ own
+        return out
 
 
 # ---- statistics of a chunk of rows ---------------------------------------------------------------------------
@@ -100,10 +184,10 @@ def features(lik: Any, data: Any, lo: int, hi: int) -> Any:
 def _(lik, data, lo, hi):
     xp = namespace(data.values)
     rows = data.values[:, lo:hi]
-    if "layout" not in data.kept:  # made once: chunks are many
+    if "layout" not in data.kept:  # computed once for all chunks
         column = np.repeat(np.arange(len(lik.alpha)), np.diff(lik.offsets))
         level = np.concatenate([np.arange(-1, v) for v in lik.n_levels])[:, None]
-        # a byte has no -1, but where that would be asked for is the head of a column
+        # a byte cannot hold -1, but -1 occurs only at the heads of columns, which are replaced below
         levels = to_device(np.maximum(level, 0), rows, rows.dtype)
         data.kept["layout"] = to_device(column, rows, xp.int64), levels, to_device(level < 0, rows)
     column, levels, heads = data.kept["layout"]
@@ -169,14 +253,14 @@ def fetch_rows(data: Any, rows: np.ndarray) -> np.ndarray:
 
 def score_by_parameters(
     blocks: Sequence[Block], log_weights: np.ndarray, thetas: Sequence[np.ndarray]
-) -> Any:
+) -> DeviceScorer:
     """Scores under given parameters."""
     tables = tuple(_powered(block.family, theta) for block, theta in zip(blocks, thetas, strict=True))
     return DeviceScorer(blocks, log_weights, tables, by_data=False)
 
 
 def score_by_data(blocks: Sequence[Block], S: Sequence[np.ndarray], log_weights: np.ndarray) -> DeviceScorer:
-    """Scores under the data of every cluster, parameters integrated out."""
+    """Scores under the data of every cluster, with the parameters integrated out."""
     tables = []
     for block, s in zip(blocks, S, strict=True):
         cache = predictive_cache(block.family, s)
@@ -185,9 +269,7 @@ def score_by_data(blocks: Sequence[Block], S: Sequence[np.ndarray], log_weights:
 
 
 def predictive_cache(lik: Any, S: np.ndarray) -> np.ndarray:
-    """The predictive cache of all clusters, made on the host."""
-    from partita.engines.passes.rows import n_cache
-
+    """The predictive cache of all clusters, computed on the host."""
     C = np.zeros((n_cache(lik), S.shape[1]))
     refresh_clusters(lik, S, C, S.shape[1])
     return C
@@ -195,7 +277,7 @@ def predictive_cache(lik: Any, S: np.ndarray) -> np.ndarray:
 
 @singledispatch
 def predictive_table(lik: Any, C: np.ndarray) -> Any:
-    """What a device needs of a predictive cache: a table that T is multiplied by and, of Student's t, the rest."""
+    """What a device needs of a predictive cache: the matrix that T is multiplied by and, for Student's t, its terms."""
     raise TypeError(f"{type(lik).__name__} does not run on a device")
 
 
@@ -209,7 +291,7 @@ def _(lik, C):
 
 @predictive_table.register(GaussianDiagonal)
 def _(lik, C):
-    """One Student-t a column: ``log1p`` of the squared distance is linear in (1, x, x^2) under the logarithm."""
+    """One Student t per column: ``log1p`` of the squared distance is linear in (1, x, x^2) under the logarithm."""
     m, inverse, a, constant = C[0::4], C[1::4], C[2::4], C[3::4]
     return np.stack([m * m * inverse, -2.0 * m * inverse, inverse]), a, constant  # [3, column, cluster]
 
@@ -233,11 +315,11 @@ def _powered(lik: Any, theta: np.ndarray) -> np.ndarray:
     power = getattr(lik, "power", None)
     if power is not None:
         theta = theta * np.repeat(power, np.diff(lik.offsets))[:, None]
-    return np.maximum(theta, LOWEST)
+    return np.maximum(theta, MIN_LOG_PROBABILITY)
 
 
 def uploaded(scorer: DeviceScorer) -> list[Any]:
-    """Log weights and tables on the device, each as wide as what it meets there."""
+    """Log weights and tables on the device, each in the precision of the data that it is combined with."""
     first = scorer.blocks[0].data.values
     xp = namespace(first)
     kinds = [
@@ -245,7 +327,7 @@ def uploaded(scorer: DeviceScorer) -> list[Any]:
         for block in scorer.blocks
     ]
     widest = next((kind for kind in kinds if kind != xp.float32), xp.float32)
-    made: list[Any] = [to_device(np.maximum(scorer.log_weights, LOWEST)[None, :], first, widest)]
+    made: list[Any] = [to_device(np.maximum(scorer.log_weights, MIN_LOG_PROBABILITY)[None, :], first, widest)]
     for kind, table in zip(kinds, scorer.tables, strict=True):
         arrays = table if isinstance(table, tuple) else (table,)
         made.append(tuple(to_device(np.atleast_2d(values), first, kind) for values in arrays))
@@ -279,7 +361,7 @@ def _(lik, T, table, a, constant):
     for d in range(table.shape[1]):
         own = T[:, 3 * d : 3 * d + 3]
         squared = xp.matmul(own, table[:, d, :])
-        # a cell that was not seen says nothing
+        # an unobserved cell adds nothing
         part = (constant[d : d + 1, :] - a[d : d + 1, :] * xp.log1p(squared)) * own[:, :1]
         total = part if total is None else total + part
     return total
@@ -302,13 +384,13 @@ def normalized_on_device(L: Any) -> tuple[Any, Any, Any]:
 
 
 def row_bytes(blocks: Sequence[Block], n_clusters: int) -> int:
-    """About how much is made of a row."""
+    """Approximate number of bytes that a pass needs per row."""
     n_stats = sum(int(stats_start(block.family, n_columns(block.family))) for block in blocks)
     return 12 * n_stats + 32 * n_clusters
 
 
-def collect_on_device(scorer: DeviceScorer, weights: np.ndarray) -> tuple[np.ndarray, list, float, float]:
-    """Sizes, statistics of each block, log likelihood and entropy of the labels: the E step."""
+def collect_on_device(scorer: DeviceScorer, weights: np.ndarray) -> Statistics:
+    """Expected statistics of all objects: the E step."""
     blocks, K = scorer.blocks, len(scorer.log_weights)
     weighted = None if _all_one(weights) else weights
     if weighted is None:
@@ -333,14 +415,12 @@ def collect_on_device(scorer: DeviceScorer, weights: np.ndarray) -> tuple[np.nda
 
 
 def _all_one(weights: np.ndarray) -> bool:
-    """Told without looking at every row where one number stands for all."""
+    """Whether all weights are 1; an array that repeats one number is not read as a whole."""
     return bool(np.all((weights[:1] if weights.strides == (0,) else weights) == 1.0))
 
 
-def count_labels(
-    blocks: Sequence[Block], weights: np.ndarray, z: np.ndarray, K: int
-) -> tuple[np.ndarray, list, float, float]:
-    """Sizes and statistics of given labels; -1 counts for no cluster."""
+def count_labels(blocks: Sequence[Block], weights: np.ndarray, z: np.ndarray, K: int) -> Statistics:
+    """Statistics of given labels; -1 counts for no cluster."""
 
     def one(lo: int, hi: int) -> tuple[np.ndarray, ...]:
         R = np.zeros((hi - lo, K))
@@ -358,51 +438,18 @@ def count_labels(
     return _added(one, blocks[0].data.n_rows, row_bytes(blocks, K))
 
 
-def _added(one: Any, n_rows: int, n_bytes: int) -> tuple[np.ndarray, list, float, float]:
-    total: list[Any] | None = None  # where the chunks are: to fetch each would be to wait for it
+def _added(one: Any, n_rows: int, n_bytes: int) -> Statistics:
+    """Sums over all chunks, kept on the device: fetching each of them would mean to wait for it."""
+    total: list[Any] | None = None
     for _, _, found in in_chunks(one, n_rows, n_bytes):
         total = list(found) if total is None else [now + more for now, more in zip(total, found, strict=True)]
     assert total is not None
     n, log_likelihood, entropy, *S = (to_host(part).astype(np.float64) for part in total)
-    return n, S, float(log_likelihood), float(entropy)
-
-
-def assign_on_device(scorer: DeviceScorer) -> tuple[np.ndarray, ...]:
-    """Most probable cluster, its probability, entropy and log likelihood of every row, on the host."""
-    n_rows = scorer.n_rows
-    out = tuple(np.empty(n_rows, dtype) for dtype in (np.int64, float, float, float))
-    there = uploaded(scorer)
-
-    def one(lo: int, hi: int) -> tuple[Any, ...]:
-        Ts = [features(block.family, block.data, lo, hi) for block in scorer.blocks]
-        R, log_likelihood, entropy = normalized_on_device(log_joints(scorer, Ts, there))
-        xp = namespace(R)
-        found = xp.argmax(R, axis=1), xp.max(R, axis=1), entropy, log_likelihood
-        return tuple(to_host(part) for part in found)
-
-    for lo, hi, found in in_chunks(one, n_rows, row_bytes(scorer.blocks, len(scorer.log_weights))):
-        for array, values in zip(out, found, strict=True):
-            array[lo:hi] = values
-    return out
-
-
-def label_on_device(scorer: DeviceScorer) -> tuple[np.ndarray, np.ndarray]:
-    """Responsibilities [row, cluster] and log likelihood of every row, on the host."""
-    proba = np.empty((scorer.n_rows, len(scorer.log_weights)))
-    log_likelihood, there = np.empty(scorer.n_rows), uploaded(scorer)
-
-    def one(lo: int, hi: int) -> tuple[np.ndarray, np.ndarray]:
-        Ts = [features(block.family, block.data, lo, hi) for block in scorer.blocks]
-        R, values, _ = normalized_on_device(log_joints(scorer, Ts, there))
-        return to_host(R), to_host(values)
-
-    for lo, hi, found in in_chunks(one, scorer.n_rows, row_bytes(scorer.blocks, len(scorer.log_weights))):
-        proba[lo:hi], log_likelihood[lo:hi] = found
-    return proba, log_likelihood
+    return Statistics(n, tuple(S), float(log_likelihood), float(entropy), 0.0)
 
 
 def _fused(blocks: Sequence[Block], K: int) -> Any:
-    """The kernels of Triton, where they can do it; None for the portable way."""
+    """The fused kernels where they apply, else None."""
     block = blocks[0]
     if (
         len(blocks) > 1
@@ -414,21 +461,21 @@ def _fused(blocks: Sequence[Block], K: int) -> Any:
     if not (type(codes).__module__ == "torch" and codes.is_cuda and "uint8" in str(codes.dtype)):
         return None
     try:
-        from partita.engines.passes.device_fused import MOST_CLUSTERS, FusedCategorical
+        from partita.engines.passes.device_fused import MAX_CLUSTERS, FusedCategorical
     except ImportError:
         return None
-    if K > MOST_CLUSTERS:
+    if K > MAX_CLUSTERS:
         return None
     engine = block.data.kept.get("fused")
     if engine is None or engine.n_clusters != K:
         engine = block.data.kept["fused"] = FusedCategorical(codes, block.family.n_levels, K)
 
-    def collect(scorer: DeviceScorer) -> tuple[np.ndarray, list, float, float]:
+    def collect(scorer: DeviceScorer) -> Statistics:
         offsets = block.family.offsets
         table = scorer.tables[0]
         thetas = [table[lo + 1 : hi] for lo, hi in pairwise(offsets)]
         n, counts, log_likelihood, entropy = engine(scorer.log_weights, thetas)
         S = np.concatenate([np.vstack([own.sum(axis=0), own]) for own in counts])
-        return n, [S], log_likelihood, entropy
+        return Statistics(n, (S,), log_likelihood, entropy, 0.0)
 
     return collect

@@ -1,15 +1,15 @@
-"""The E step of categorical columns on a GPU, in two kernels of Triton: no one-hot matrix is ever written.
+"""The E step of categorical columns on a GPU, in two Triton kernels that never write a one-hot matrix.
 
 Labels are read as bytes. The first kernel looks up the natural parameters of a row's levels, two columns at a time, and
-normalises them to responsibilities; the second makes one-hot rows of the labels in registers and lets the tensor cores
-multiply them by the responsibilities.
+normalizes them to responsibilities. The second builds one-hot rows of the labels in registers and multiplies them by
+the responsibilities on the tensor cores.
 
-Responsibilities are whole numbers of ``2**-22`` in two digits of 11 bits. Half floats hold such digits exactly, and
-sums of them over 8192 rows fit the 24 bits of a float: so counts are exact, no order of adding matters, and the tensor
-cores lose nothing. Natural parameters are less their largest over the clusters, so that the clusters that matter have
-small numbers, of which single precision keeps enough digits.
+Responsibilities are integer multiples of ``2**-22``, in two digits of 11 bits. Half precision holds such digits
+exactly, and sums of them over 8192 rows fit the 24 bits of single precision. So counts are exact and do not depend on
+the order of summation. The largest natural parameter over the clusters is subtracted from all of them, so that the
+probable clusters have small numbers, for which single precision is enough.
 
-Wants unit weights, at most 254 levels a column and 128 clusters; :mod:`.device_passes` is the portable way.
+The kernels need unit weights, at most 254 levels per column and at most 128 clusters; :mod:`.device` handles all else.
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ import torch
 import triton
 import triton.language as tl
 
-__all__ = ["MOST_CLUSTERS", "MOST_LEVELS", "FusedCategorical"]
-
-MOST_LEVELS, MOST_CLUSTERS = 254, 128
+MAX_LEVELS, MAX_CLUSTERS = 254, 128
 MISSING = 255
-EXACT_ROWS = 8192  # whose digits add up exactly in a float
-DIGIT_BYTES = 1 << 28  # of the responsibilities that are held between the two kernels
-PAIR_BYTES = 1 << 17  # of the table of all pairs of levels: what the innermost cache holds
-GROUP = 64  # levels that a program of the second kernel counts
+EXACT_ROWS = 8192  # the digits of so many rows add up exactly in single precision
+DIGIT_BYTES = 1 << 28  # size of the responsibilities that are held between the two kernels
+PAIR_BYTES = 1 << 17  # largest table of all pairs of levels: it fits into the L1 cache
+GROUP = 64  # levels per program of the second kernel
 UNIT = 2.0**-22
 
 
@@ -114,7 +112,7 @@ def n_processors(device: Any) -> int:
 
 
 class FusedCategorical:
-    """Labels on the device and room for what the kernels write: made once, called in every iteration.
+    """Labels on the device and buffers of the kernels; created once, called in every iteration.
 
     Parameters
     ----------
@@ -188,8 +186,8 @@ class FusedCategorical:
         )
 
     def _tables(self, log_weights: np.ndarray, thetas: Sequence[np.ndarray]) -> tuple[torch.Tensor, ...]:
-        """Natural parameters of the states of each step, less their largest over the clusters; the largest; where the
-        states of a step start, and how many a column has; log weights.
+        """Natural parameters of the states of each step minus their largest over the clusters; the largest; the first
+        state of each step and the number of states of each column; log weights.
         """
         clusters = np.full(self.padded, -1e30, np.float32)
         clusters[: self.n_clusters] = np.maximum(log_weights, -1e30)

@@ -1,7 +1,7 @@
-"""Sums in twice the digits of a double: the value, and what it lacks.
+"""Compensated sums with twice the digits of a double: the value and its compensation.
 
-Rounded at the end they are the same whatever the order in which blocks of rows were added up, be it in one process or
-on many workers (Knuth's two-sum; Dekker 1971).
+Rounded at the end they do not depend on the order in which chunks of rows were added, in one process or on many
+workers (Knuth's two-sum; Dekker 1971).
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["ExactSums", "add_exactly", "merge_sums"]
-
 ExactSums = tuple[list[np.ndarray], list[np.ndarray]]
 
 
 def add_exactly(total: ExactSums, more: Sequence[np.ndarray]) -> ExactSums:
-    """The sums with those of one block; what rounding loses is kept apart."""
+    """Add the sums of one chunk in place; rounding errors are added to the compensation."""
     with np.errstate(invalid="ignore"):
         for value, lack, s in zip(*total, more, strict=True):
             both = value + s
@@ -31,6 +29,6 @@ def add_exactly(total: ExactSums, more: Sequence[np.ndarray]) -> ExactSums:
 
 
 def merge_sums(one: ExactSums, other: ExactSums) -> ExactSums:
-    """The sums of both, as new arrays: those of a worker stay what they are."""
+    """The sums of both as new arrays; the arguments are not changed."""
     copy = ([value.copy() for value in one[0]], [a + b for a, b in zip(one[1], other[1], strict=True)])
     return add_exactly(copy, other[0])

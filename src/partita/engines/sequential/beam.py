@@ -19,12 +19,14 @@ import numpy as np
 
 from partita.dispatch import kernel
 from partita.engines.passes.rows import n_stats, predictive
+from partita.engines.run import Control, Progress
 from partita.engines.sequential.population import PRIME, grow, keep, populate, trace_labels
 from partita.families import n_rows
 from partita.families.contract import datum, n_columns, observe, stats_start
 from partita.families.registry import Block
 from partita.labels import canonical
 
+BATCH = 64  # objects between two calls of the callback
 EQUAL_TOLERANCE = 1e-9  # log joints closer than this (relative to their size) are the same number
 
 
@@ -61,7 +63,12 @@ def _(rule, lq, key, M, u, kept, log_w):
 
 
 def beam_search(
-    blocks: Sequence[Block], prior: Any, *, width: int = 100, order: np.ndarray | None = None
+    blocks: Sequence[Block],
+    prior: Any,
+    *,
+    width: int = 100,
+    order: np.ndarray | None = None,
+    control: Control | None = None,
 ) -> BeamResult:
     """A partition of high probability in one pass; the most probable one where the beam holds all partitions.
 
@@ -77,11 +84,14 @@ def beam_search(
         prior alone: far from the middle and from each other, they open the clusters. Typical objects first lose
         ten times as much on Gaussian groups, because they sit between them; a random order does about as well
         on average, with a worse worst case.
+    control : Control, optional
+        What may end the search early; it is asked after every ``BATCH`` objects.
 
     Returns
     -------
     BeamResult
-        Canonical labels, and the log joint of the partition.
+        Canonical labels, and the log joint of the partition. Objects that were not placed before the search was ended
+        have the label -1.
 
     Examples
     --------
@@ -100,11 +110,29 @@ def beam_search(
     rows = unusual_first(blocks) if order is None else checked_order(order, n_rows(blocks[0].data))
     pool = populate([block.family for block in blocks], width)
     hashes = row_hashes(blocks)
-    pool, parent, seat, _ = grow(pool, Best(int(width)), prior, blocks, rows, np.zeros(len(rows)), hashes, 0)
-    best = int(np.argmax(pool.log_w[: pool.counts[0]]))
-    z = np.empty(len(rows), np.int64)
-    z[rows] = trace_labels(parent, seat, np.array([best]))[0]
-    return BeamResult(canonical(z), float(pool.log_w[best]))
+    z, parents, seats = np.full(len(rows), -1), [], []
+    best, placed = 0, 0
+    control = Control() if control is None else control
+    try:
+        while placed < len(rows):
+            batch = rows[placed : placed + BATCH]
+            zeros = np.zeros(len(batch))
+            pool, parent, seat, _ = grow(pool, Best(int(width)), prior, blocks, batch, zeros, hashes, placed)
+            parents.append(parent)
+            seats.append(seat)
+            placed += len(batch)
+            best = int(np.argmax(pool.log_w[: pool.counts[0]]))
+            progress = Progress(0, placed, float(pool.log_w[best]), int(pool.K[best]), control.seconds)
+            if control.after(progress) and placed < len(rows):
+                break
+    except KeyboardInterrupt:
+        if not control.keep_partial or not placed:
+            raise
+        control.stop("interrupted")
+    if not placed:
+        return BeamResult(z, 0.0)
+    z[rows[:placed]] = trace_labels(np.concatenate(parents), np.concatenate(seats), np.array([best]))[0]
+    return BeamResult(canonical(z, missing=-1), float(pool.log_w[best]))
 
 
 def unusual_first(blocks: Sequence[Block]) -> np.ndarray:

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from partita.dispatch import kernel
-from partita.engines.passes.replicates import map_copies
+from partita.engines.passes.replicates import map_replicates
 from partita.engines.passes.rows import n_stats, rows_in_memory
 from partita.families.contract import datum, draw, expect, n_columns, observe, project, stats_start
 from partita.families.registry import Block
@@ -286,7 +286,7 @@ class Proposer(NamedTuple):
             held_of[groups.clusters[groups.merges]] = np.arange(2)
         side = np.zeros(len(z), np.int8)
         about = (groups, group_of, held_of, guide, (self.stream.key, self.stream.iteration, stage))
-        log_q, n, *S = map_copies(divide_copies, about, self.blocks, first, z, self.executor, side)
+        log_q, n, *S = map_replicates(divide_copies, about, self.blocks, first, z, self.executor, side)
         return Division(side, n.reshape(-1, 2), tuple(S), log_q)
 
     def launch(self, n_launch: int, stage: int, *, drawn: bool = True) -> Guide:

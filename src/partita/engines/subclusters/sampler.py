@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import betaln
 
 from partita.dispatch import kernel, lacks
-from partita.engines.passes.replicates import any_partly_seen, map_copies
+from partita.engines.passes.replicates import any_partly_seen, map_replicates
 from partita.engines.passes.rows import Parameters, log_joint_rows
 from partita.engines.subclusters.moves import (
     COIN,
@@ -131,7 +131,7 @@ def init(
     if z.min() < 0 or len(np.unique(z)) < K:
         raise ValueError("labels must be 0 to K-1, each of them in use: make them canonical first")
 
-    n, *S = map_copies(count_seated, K, blocks, first, z, executor)
+    n, *S = map_replicates(count_seated, K, blocks, first, z, executor)
     seats = Seats(first, z, n, tuple(np.ascontiguousarray(s.T) for s in S))
     return SubclusterState(seats, int(rng.integers(2**63)), 0, Moves())
 
@@ -215,7 +215,7 @@ def reseat(before: Seats, blocks: Sequence[Block], prior: Any, stream: Stream, e
     z = np.empty_like(before.z)
 
     about = (parameters, np.sort(keepers), (stream.key, stream.iteration, SEATING_STAGE))
-    n, *S = map_copies(seat_rows, about, blocks, before.first, before.z, executor, z)
+    n, *S = map_replicates(seat_rows, about, blocks, before.first, before.z, executor, z)
     return Seats(before.first, z, n, tuple(np.ascontiguousarray(s.T) for s in S))
 
 
@@ -350,7 +350,7 @@ def toss(seats: Seats, blocks: Sequence[Block], k: int, stream: Stream, stage: i
     """Seats with cluster k divided by coins of one random bias."""
     side = np.zeros(len(seats.z), np.int8)
     about = (k, stream.rng.beta(COIN, COIN), (stream.key, stream.iteration, stage))
-    n, *S = map_copies(toss_copies, about, blocks, seats.first, seats.z, executor, side)
+    n, *S = map_replicates(toss_copies, about, blocks, seats.first, seats.z, executor, side)
     return divide_cluster(seats, k, Division(side, n.reshape(1, 2), tuple(S), np.zeros(1)))
 
 

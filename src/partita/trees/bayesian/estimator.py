@@ -9,8 +9,9 @@ from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from partita.engines.checkpoints import open_checkpoint
 from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin, TableEstimator, as_generator, warn_user
-from partita.estimator.restarts import note_stop, open_checkpoint
+from partita.estimator.judging import note_stop
 from partita.fitting.families import assemble, plan_families, reassemble
 from partita.fitting.request import kinds_asked
 from partita.table import Table
@@ -211,7 +212,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         control = self._control()
         with self._whole_or_not_at_all():
             plan = plan_families(self.family, self.kinds)
-            table = self._read_training(X, kinds_asked(self, plan), None)
+            table = self._read_training(X, kinds_asked(plan, self.exposure), None)
             blocks = assemble(table, plan, self.exposure, completes=False)
             check_blocks(blocks)
             families = starting_families(blocks, plan, self.learn_hyper)

@@ -17,8 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import digamma
 
 from partita.engines.checkpoints import Checkpoint
-from partita.engines.run import Control
-from partita.estimator.restarts import iterate_with_checkpoint
+from partita.engines.run import Control, iterate_from_checkpoint
 from partita.families.contract import constrained, learn, n_columns, unconstrained
 from partita.families.rows import log_marginals
 from partita.trees.bayesian.cut import cut_nodes
@@ -275,7 +274,7 @@ def grow_and_learn(
 
     if len(leaves.n) == 1 or not (learn_likelihood or learn_concentration):
         return first().best
-    run = iterate_with_checkpoint(
+    run = iterate_from_checkpoint(
         step,
         first,
         checkpoint=checkpoint,

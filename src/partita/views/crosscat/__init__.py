@@ -1,1 +1,1 @@
-"""CrossCat: every column belongs to one view, and the rows are clustered once in each view."""
+"""CrossCat: every column belongs to one view, and the rows are clustered in each view."""

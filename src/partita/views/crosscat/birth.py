@@ -1,11 +1,12 @@
-"""A view of one's own: a column is offered rows divided to its own liking.
+"""Birth move: propose a new view for one unit of columns, with a row partition built sequentially from its data.
 
-Rows divided by the prior alone hardly ever suit a column that has clusters, so a sampler that draws empty views from
-the prior has columns sit in the wrong view for ever. Here the division is built from the column itself: rows take their
-seats one after the other, each where the ones before draw it. The probability of building just that division is known,
-so the move can be weighed exactly: what it offers is judged by an estimate of the column's marginal likelihood over
-*all* divisions, against what the views that exist say of the column. The reverse lets a column that is alone join
-another view, and asks with what probability its present division would have been built.
+A row partition drawn from the prior hardly ever fits a column that has clusters, so a sampler that only draws empty
+views from the prior leaves columns in the wrong view for a long time. Here the rows are assigned one after the other,
+each with its predictive probabilities given the rows before it. The probability of the resulting partition under this
+construction is known, so the acceptance probability is exact: it compares an importance-sampling estimate of the
+unit's marginal likelihood over *all* row partitions with its evidence under the existing views. The reverse, the death
+move, lets a unit that is alone in its view join another one; it uses the probability with which its present row
+partition would have been built.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from partita.families.registry import Block
 from partita.families.rows import log_marginals, refresh_clusters
 from partita.partitions import log_eppf
 from partita.views.crosscat.column_gibbs import (
-    Hall,
+    CandidateViews,
     add_view,
     draw_concentration,
     draw_index,
@@ -33,16 +34,15 @@ from partita.views.crosscat.column_gibbs import (
     put_in,
     take_out,
 )
-from partita.views.crosscat.state import Plan, Table
-
-__all__ = ["build_division", "log_weight_of_division", "offer_view"]
+from partita.views.crosscat.state import Plan, ViewsState
 
 
 @kernel
 def seat_in_order(blocks, prior, z, n, slot_of, name_of, K, rows, u, forced, start, sums):
-    """Seat ``rows[start:]`` one after the other; ``sums[0]`` gains the log probability of all choices.
+    """Assign ``rows[start:]`` one after the other; ``sums[0]`` gains the log probability of all choices.
 
-    ``forced[j] >= 0`` says which slot row j takes, come what may. Returns where it had to stop for more slots.
+    ``forced[j] >= 0`` is the slot that the j-th row takes instead of a drawn one. Returns the position at which the
+    slots were used up, or the number of rows.
     """
     capacity = n.shape[0]
     room = whole_blocks(capacity)
@@ -68,7 +68,7 @@ def seat_in_order(blocks, prior, z, n, slot_of, name_of, K, rows, u, forced, sta
 
 
 def _empty(blocks: Sequence[Block], N: int, dtype: type) -> Seating:
-    """A seating in which nobody sits yet."""
+    """A seating in which no row is assigned."""
     seating = sweep.seat(blocks, np.zeros(N, np.int64), dtype=dtype)
     for live in seating.blocks:
         live.S[:] = 0.0
@@ -78,7 +78,7 @@ def _empty(blocks: Sequence[Block], N: int, dtype: type) -> Seating:
     return seating
 
 
-def build_division(
+def build_partition(
     blocks: Sequence[Block],
     prior: Any,
     order: np.ndarray,
@@ -86,14 +86,15 @@ def build_division(
     dtype: type = np.float64,
     forced: np.ndarray | None = None,
 ) -> tuple[np.ndarray, float]:
-    """A division of the rows built from the data of the blocks, and the log of its importance weight.
+    """Draw a row partition sequentially from the data of the blocks; returns it with its log importance weight.
 
-    The weight is prior times marginal likelihood over the probability of building it; its mean over divisions is the
-    marginal likelihood of the blocks under all of them. ``forced`` gives the labels instead of drawing them.
+    The weight is prior times marginal likelihood divided by the probability of drawing the partition. Its expectation
+    is the marginal likelihood of the blocks, summed over all partitions. ``forced`` gives the labels instead of
+    drawing them.
     """
     seating = _empty(blocks, len(order), dtype)
     slots = np.full(len(order), -1)
-    if forced is not None:  # slots are opened in the order of the rows
+    if forced is not None:  # new slots are used in the order of the rows
         _, first, inverse = np.unique(forced[order], return_index=True, return_inverse=True)
         slots = np.argsort(np.argsort(first))[inverse]
     done, sums = 0, np.zeros(1)
@@ -107,34 +108,40 @@ def build_division(
     return sweep.labels(seating), float(log_p - sums[0])
 
 
-def log_weight_of_division(
+def log_partition_weight(
     blocks: Sequence[Block], prior: Any, z: np.ndarray, order: np.ndarray, dtype: type = np.float64
 ) -> float:
-    """The log importance weight of a division that is there already."""
-    return build_division(blocks, prior, order, np.zeros(len(order)), dtype, forced=z)[1]
+    """The log importance weight of a given row partition."""
+    return build_partition(blocks, prior, order, np.zeros(len(order)), dtype, forced=z)[1]
 
 
-def offer_view(
-    table: Table, hall: Hall, unit: int, blocks: Sequence[Block], plan: Plan, rng: np.random.Generator
+def propose_birth_or_death(
+    state: ViewsState,
+    views: CandidateViews,
+    unit: int,
+    blocks: Sequence[Block],
+    plan: Plan,
+    rng: np.random.Generator,
 ) -> str:
-    """Offer a unit a view of its own, or one that is alone a place in another; what came of it."""
-    home = take_out(table, hall, unit)
-    N = len(hall.z[0])
+    """Propose a new view for a unit, or, if it is alone in its view, to join another one.
+
+    Returns "birth", "death" or "rejected".
+    """
+    old = take_out(state, views, unit)
+    N = len(views.labels[0])
     order, u = rng.permutation(N), rng.random(N)
-    log_others = log_choices(table, hall, unit)
-    log_new = math.log(table.prior.concentration) + gammaln(table.layout.sizes[unit])
-    if hall.members[home]:
+    log_others = log_choices(state, views, unit)
+    log_new = math.log(state.prior.concentration) + gammaln(state.layout.sizes[unit])
+    if views.units[old]:
         prior = draw_concentration(plan, rng)
-        z, log_weight = build_division(blocks, prior, order, u, plan.dtype)
+        z, log_weight = build_partition(blocks, prior, order, u, plan.dtype)
         if math.log(rng.random()) < log_new + log_weight - logsumexp(log_others):
-            home = add_view(table, hall, z, prior)
-            put_in(table, hall, unit, home)
+            put_in(state, views, unit, add_view(state, views, z, prior))
             return "birth"
     elif np.isfinite(log_others).any():
-        log_weight = log_weight_of_division(blocks, hall.priors[home], hall.z[home], order, plan.dtype)
+        log_weight = log_partition_weight(blocks, views.priors[old], views.labels[old], order, plan.dtype)
         if math.log(rng.random()) < logsumexp(log_others) - log_new - log_weight:
-            home = draw_index(log_others, rng)
-            put_in(table, hall, unit, home)
+            put_in(state, views, unit, draw_index(log_others, rng))
             return "death"
-    put_in(table, hall, unit, home)
-    return "refused"
+    put_in(state, views, unit, old)
+    return "rejected"

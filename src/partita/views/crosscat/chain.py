@@ -1,4 +1,4 @@
-"""Chains over views: an iteration is a step over the rows of every view, then one over the columns."""
+"""Chains over views: an iteration is a row step in every view, then a column step."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from partita.engines.run import Sampler
 from partita.labels import canonical
 from partita.partitions import sample_hyper
 from partita.trace import label_dtype
-from partita.views.crosscat.birth import offer_view
-from partita.views.crosscat.column_gibbs import choose_view, enter, leave
+from partita.views.crosscat.birth import propose_birth_or_death
+from partita.views.crosscat.column_gibbs import apply_moves, choose_view, gather_views
 from partita.views.crosscat.layout import part_columns, view_blocks
 from partita.views.crosscat.merge import merge_or_split
-from partita.views.crosscat.state import Plan, Table, columns_in, log_joint, row_step
+from partita.views.crosscat.state import Plan, ViewsState, columns_in, log_joint, row_step
 
-FEW = 0.1  # share of the units that are offered a view of their own, and of the views that try to merge or split
+CHAIN_MOVE_SHARE = 0.1  # births per unit, and merges or splits per view, in an iteration of a chain
 
 
 class ViewSnapshot(NamedTuple):
@@ -42,88 +42,91 @@ class Snapshot(NamedTuple):
     chain: int
 
 
-def column_step(table: Table, plan: Plan, rng: np.random.Generator) -> Table:
-    """Every unit chooses its view anew, given all the others; then come the births, and the concentration."""
-    layout, accepted = table.layout, dict(table.accepted)
-    hall = enter(table)
-    units = [view_blocks(layout, table.families, unit) for unit in layout.units]
+def column_step(state: ViewsState, plan: Plan, rng: np.random.Generator) -> ViewsState:
+    """Gibbs step of every unit, then births, merges and splits, then the concentration of the views."""
+    layout, accepted = state.layout, dict(state.accepted)
+    views = gather_views(state)
+    units = [view_blocks(layout, state.families, unit) for unit in layout.units]
     moved = 0
     for unit in rng.permutation(len(units)):
-        moved += choose_view(table, hall, int(unit), units[unit], plan, rng)
-    n_births = int(np.ceil(plan.n_births * len(units)))
-    for unit in rng.permutation(len(units))[:n_births]:
-        outcome = offer_view(table, hall, int(unit), units[unit], plan, rng)
+        moved += choose_view(state, views, int(unit), units[unit], plan, rng)
+    n_proposed = int(np.ceil(plan.births_per_unit * len(units)))
+    for unit in rng.permutation(len(units))[:n_proposed]:
+        outcome = propose_birth_or_death(state, views, int(unit), units[unit], plan, rng)
         accepted[outcome] = accepted.get(outcome, 0) + 1
-    for _ in range(int(np.ceil(plan.n_merges * len(table.views)))):
-        outcome = merge_or_split(table, hall, plan, rng)
+    for _ in range(int(np.ceil(plan.merges_per_view * len(state.views)))):
+        outcome = merge_or_split(state, views, plan, rng)
         accepted[outcome] = accepted.get(outcome, 0) + 1
     accepted["moved"] = accepted.get("moved", 0) + moved
-    prior = table.prior
+    prior = state.prior
     if plan.learn_views:
-        prior = sample_hyper(prior, hall.width, rng)
-    return leave(table._replace(prior=prior, accepted=accepted), hall, plan, rng)
+        prior = sample_hyper(prior, views.n_columns, rng)
+    return apply_moves(state._replace(prior=prior, accepted=accepted), views, plan, rng)
 
 
-def step(table: Table, plan: Plan, rng: np.random.Generator) -> Table:
+def step(state: ViewsState, plan: Plan, rng: np.random.Generator) -> ViewsState:
     """One iteration."""
-    return column_step(row_step(table, plan), plan, rng)
+    return column_step(row_step(state, plan), plan, rng)
 
 
-def take_snapshot(table: Table, index: int = 0, value: float | None = None) -> Snapshot:
-    """What is kept of a state: labels are canonical, the statistics follow them."""
+def take_snapshot(state: ViewsState, index: int = 0, value: float | None = None) -> Snapshot:
+    """A draw from the present state, with canonical labels and statistics in the order of the labels."""
     views = []
-    for view in table.views:
+    for view in state.views:
         seating = view.chain.seating
         slots = sweep.labels(seating)
         z = canonical(slots)
         K = int(z.max()) + 1
         order = np.empty(K, np.int64)
-        order[z] = slots  # the slot of each canonical label
-        columns = columns_in(table.layout, view.units)
+        order[z] = slots  # slot of each canonical label
+        columns = columns_in(state.layout, view.units)
         views.append(
             ViewSnapshot(
                 columns,
                 z.astype(label_dtype(K)),
                 seating.n[order].copy(),
-                tuple(part_columns(table.layout, columns)),
+                tuple(part_columns(state.layout, columns)),
                 tuple(live.family for live in seating.blocks),
                 tuple(np.ascontiguousarray(live.S[:, order]) for live in seating.blocks),
                 float(view.chain.prior.concentration),
             )
         )
-    value = log_joint(table) if value is None else value
-    return Snapshot(tuple(views), float(table.prior.concentration), value, index)
+    value = log_joint(state) if value is None else value
+    return Snapshot(tuple(views), float(state.prior.concentration), value, index)
 
 
-def calm(plan: Plan) -> Plan:
-    """The plan of a chain on its way: a start has tried all births and merges already."""
-    return plan._replace(n_births=min(plan.n_births, FEW), n_merges=min(plan.n_merges, FEW))
+def chain_plan(plan: Plan) -> Plan:
+    """The plan of the iterations after the start, which has proposed births and merges for all units and views."""
+    return plan._replace(
+        births_per_unit=min(plan.births_per_unit, CHAIN_MOVE_SHARE),
+        merges_per_view=min(plan.merges_per_view, CHAIN_MOVE_SHARE),
+    )
 
 
 class ViewsChain(NamedTuple):
-    """Where a chain over views stands."""
+    """State and generator of a chain over views."""
 
-    table: Table
+    state: ViewsState
     rng: np.random.Generator
 
 
 def views_sampler(
     start: Callable[[], ViewsChain], plan: Plan, *, given: Any = (), number: int = 0
 ) -> Sampler:
-    """What the driver runs: rows of every view, then the columns; ``given`` is the layout of the table."""
-    gentle = calm(plan)
+    """The sampler that the driver runs; ``given`` holds the data that the states refer to."""
+    plan = chain_plan(plan)
 
     def rows(chain: ViewsChain) -> ViewsChain:
-        return chain._replace(table=row_step(chain.table, gentle))
+        return chain._replace(state=row_step(chain.state, plan))
 
     def columns(chain: ViewsChain) -> ViewsChain:
-        return chain._replace(table=column_step(chain.table, gentle, chain.rng))
+        return chain._replace(state=column_step(chain.state, plan, chain.rng))
 
     return Sampler(
         start=start,
         steps=[rows, columns],
-        log_joint=lambda chain: log_joint(chain.table),
-        draw=lambda chain, value: take_snapshot(chain.table, number, value),
-        n_clusters=lambda chain: len(chain.table.views),
+        log_joint=lambda chain: log_joint(chain.state),
+        draw=lambda chain, value: take_snapshot(chain.state, number, value),
+        n_clusters=lambda chain: len(chain.state.views),
         given=given,
     )

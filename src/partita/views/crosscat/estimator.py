@@ -1,10 +1,10 @@
-"""CrossCat: many clusterings of one table, each by its own columns."""
+"""CrossCat: several clusterings of the rows of a table, each from its own columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -12,116 +12,130 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.engines.gibbs.chain import average_families
 from partita.engines.run import Control
-from partita.estimator import RUNNING_CONSTRAINTS, FitReport, as_generator, note_early_end, warn_user
+from partita.estimator import RUNNING_CONSTRAINTS, as_generator, warn_user
 from partita.execution import check_memory
-from partita.families import Block, entry_of, family_entry
-from partita.fitting.families import assemble, plan_families
+from partita.families import Block
+from partita.families.columns import put_columns
+from partita.fitting.families import assemble
 from partita.fitting.request import kinds_asked
 from partita.posterior import point_estimate
-from partita.table import Schema, Table
-from partita.views.base import Draw, as_plain, columns_of, from_plain
+from partita.table import Table
 from partita.views.crosscat import sampling
-from partita.views.crosscat.layout import Layout, lay_out, put_columns
-from partita.views.profiles import view_profiles
-from partita.views.queries import ViewsEstimator
-from partita.views.questions import dependence
-from partita.views.summary import diagnose_views, summarise, telling_views
-
-__all__ = ["CrossCat"]
+from partita.views.crosscat.layout import Layout, lay_out
+from partita.views.draws import Draw, columns_of, view_factors
+from partita.views.estimator import ViewsEstimator, check_families, estimate_draw
+from partita.views.summary import one_partition, row_confidence, summarize_views
 
 INFERENCES = {"gibbs": sampling.fit_chains, "vb": sampling.fit_vb, "search": sampling.fit_search}
-VIEW_DEFAULT = {"real": "gaussian"}
-SMALL = 100_000  # cells
+MAX_SMALL_TABLE = 100_000  # cells
+BURN_IN_SMALL, BURN_IN_LARGE = 50, 10
 
 
 class CrossCat(ViewsEstimator):
-    """Which groupings does a table have, and which columns does each of them come from?
+    """Several clusterings of one table: groups of columns (views), and a clustering of the rows in each view.
 
-    A Dirichlet process puts every column into one *view*; in each view another one puts the rows into clusters, and
-    given those the cells of a column in a cluster are independent. Columns may be real, count, binary or categorical,
-    in any mixture, with missing cells anywhere.
+    A Dirichlet process assigns every column to one *view*. In each view another Dirichlet process assigns the rows to
+    clusters, and given the clusters all cells are independent. Columns may be real, count, binary or categorical, in
+    any combination, with missing cells anywhere.
 
-    Good for tables whose columns fall into groups that tell different stories, for which columns depend on which, and
-    for questions about single cells. Not for columns that serve several groupings at once: a column has one view.
+    Good for tables whose columns fall into groups with different clusterings of the rows, for finding which columns
+    depend on each other, and for queries about single cells. Not for columns that belong to several clusterings at
+    once: a column has exactly one view (see :class:`~partita.OverlappingViews`).
 
     Parameters
     ----------
-    family : "auto", str, pair or mapping, default "auto"
-        The likelihood of each column, as in :class:`~partita.Mixture`, but column by column: "gaussian", "exponential",
-        "poisson", "bernoulli", "categorical". Full covariances and count vectors have no column of their own.
-    inference : {"gibbs", "vb", "search"}, default "gibbs"
-        "gibbs": chains over columns and rows; the posterior. "vb": variational Bayes, with independent draws from its
-        approximation. "search": short chains and climbs, the one state of the highest probability found.
-    together, apart : sequence of sequences of columns, optional
-        Groups of columns (names or numbers) that share a view, and groups of which no two do.
-    concentration, view_concentration : float, optional
-        Of the clusters in each view, and of the views; left out, they are learned.
-    learn_hyper : bool, default True
+    family : "auto", str, pair or mapping, default="auto"
+        The likelihood of each column, as in :class:`~partita.Mixture`: "gaussian", "exponential", "poisson",
+        "bernoulli" or "categorical". Families of several columns (full covariances, count vectors) are not allowed.
+    inference : {"gibbs", "vb", "search"}, default="gibbs"
+        "gibbs": chains over columns and rows, which sample the posterior. "vb": variational Bayes, with independent
+        draws from its approximation. "search": the most probable state that short chains with coordinate ascent find.
+    together, apart : sequence of sequences of columns, default=None
+        Constraints on columns (names or numbers). The columns of a group of ``together`` share a view; no two columns
+        of a group of ``apart`` do.
+    concentration, view_concentration : float, default=None
+        Concentration of the clusters in each view, and of the views; None to learn it.
+    learn_hyper : bool, default=True
         Whether the hyper-parameters of the columns are learned.
-    n_chains : int, default 4
-        Chains (starts of "search"), each from its own screening of the dependence between columns.
-    n_draws, thin : int, default 20, 1
-        Draws that each chain keeps, and iterations for each.
-    burn_in : int, optional
-        Iterations before the first draw; by default 10, and 50 for tables of fewer than 100,000 cells.
-    partition : {"vi", "binder", "votes"}, default "vi"
-        How the labels of the draws become one partition of the rows in each view.
-    max_views, max_clusters : int, default 20, 10
-        Bounds of "vb".
-    max_iter : int, default 100
-        Iterations of "vb", and of each start of "search".
-    tol : float, default 1e-5
-        "vb" stops when an iteration raises the bound by less than this a cell.
-    precision : {"single", "double"}, default "single"
-        Of the predictive cache that sweeps read.
+    n_chains : int, default=4
+        Number of chains (of starts with "search"). Each starts from views found by screening the columns for
+        dependence, at different thresholds.
+    n_draws : int, default=20
+        Number of draws that each chain keeps.
+    burn_in : int, default=None
+        Number of iterations before the first draw; None for 50 in tables of fewer than 100,000 cells, otherwise 10.
+    thin : int, default=1
+        Number of iterations from one draw to the next.
+    partition : {"vi", "binder", "votes"}, default="vi"
+        How the draws of a view are combined into one partition of the rows: the partition with the least expected
+        variation of information or Binder loss, or votes of aligned draws.
+    max_views, max_clusters : int, default=20, 10
+        Maximum number of views, and of clusters per view, with "vb".
+    max_iter : int, default=100
+        Maximum number of iterations of "vb", and of each start of "search".
+    tol : float, default=1e-5
+        Stop "vb" when the bound per cell increases by less than ``tol`` in one iteration.
+    precision : {"single", "double"}, default="single"
+        Floating-point precision of the predictive densities in Gibbs sweeps.
     kinds, exposure, handle_unknown
         As in :class:`~partita.Mixture`.
-    random_state : None, int, RandomState, Generator or SeedSequence
-    time_limit : float, optional
-        Wall seconds for the whole fit, compilation included; no iteration begins after it.
-    callback : callable, optional
-        Called after each iteration with a :class:`~partita.engines.run.Progress` (``n_clusters`` counts views); returning True stops the fit.
+    random_state : None, int, RandomState, Generator or SeedSequence, default=None
+        Source of randomness; an int makes the result reproducible.
+    time_limit : float, default=None
+        Wall-clock seconds for the whole fit, compilation included; no iteration begins after it.
+    callback : callable, default=None
+        Called after each iteration with a :class:`~partita.engines.run.Progress`, whose ``n_clusters`` counts views;
+        returning True stops the fit.
     keep_partial : bool, default=False
-        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
-    n_jobs : int, optional
-        Threads; the answer does not depend on their number.
-    executor : None, "threads", "processes", Dask client or address, optional
-        Where the work runs; the answer does not depend on it.
-    resume : path, optional
-        A folder that keeps how far the fit has come: the same call after a kill goes on from there.
+        Whether an interrupt (Ctrl-C) ends the fit with the draws so far instead of raising.
+    n_jobs : int, default=None
+        Number of threads; the result does not depend on it.
+    executor : None, "threads", "processes", Dask client or address, default=None
+        Where the work runs; the result does not depend on it.
+    resume : path, default=None
+        Folder for checkpoints: the same call after an interruption continues from there.
     verbose : bool, default=False
-        Print a line per iteration to standard error.
+        Whether to print a line per iteration to standard error.
 
     Attributes
     ----------
     view_labels_ : ndarray (n_rows, n_views)
-        Clusters of the rows in each view of the estimate, the largest first; views with at least two clusters come
-        first, those with more columns before those with fewer. A last view may have one cluster: the columns there
-        depend on nothing.
+        Cluster of each row in each view of the estimate; cluster 0 is the largest. Views with at least two clusters
+        come first, in decreasing order of their number of columns. The last view may have a single cluster: its columns
+        depend on no other column.
     n_views_ : int
-        Views with at least two clusters.
+        Number of views with at least two clusters.
     n_views_posterior_ : dict
-        Probability of each number of such views.
+        Posterior probability of each number of such views.
     feature_views_ : ndarray (n_columns, n_views)
         Probability that a column belongs to each view.
     column_labels_ : ndarray (n_columns,)
-        View of each column in the estimate; -1 for columns that are not modelled.
+        View of each column in the estimate; -1 for columns that are not modeled.
     dependence_ : ndarray (n_columns, n_columns)
         Probability that two columns share a view with at least two clusters.
     n_clusters_posterior_ : list of dict
-        For each view, probability of each number of clusters.
+        For each view, the posterior probability of each number of clusters.
+    confidence_ : ndarray (n_rows, n_views)
+        Mean probability, over draws, that a row shares a cluster of the view with the other rows of its cluster. NaN
+        with "search", which has a single state.
+    confidence_kind_ : str
+        "co-clustering probability".
     profiles_ : list of dict
-        For each view, what each cluster looks like in each of its columns, in the user's units and labels.
+        For each view and column, the profile of each cluster in the user's units and labels.
+    trace_ : ViewTrace
+        Per draw: ``log_joint``, ``n_views``, ``concentration`` (of the views) and ``chain``.
     diagnostics_ : ViewDiagnostics
-        Whether the chains agree: the spread of ``dependence_`` between them, and a sentence.
+        Agreement of the chains: the spread of ``dependence_`` between them, R-hats, and a sentence.
     draws_ : tuple of Draw
-        What all of this sums up.
+        All draws.
     fit_report_ : FitReport
         What was unusual about the data and the fit.
     objective_trace_ : ndarray
-        Log joint of the first chain (the best start of "search"), or the bound of "vb", by iteration.
-    n_iter_, converged_
-        How that went.
+        Per iteration, the log joint of the first chain (of the best start of "search"), or the bound of "vb".
+    n_iter_ : int
+        Number of iterations.
+    converged_ : bool
+        Whether the fit ran to its end: all draws were made, or the bound converged.
     n_features_in_, feature_names_in_, schema_
         Number, names and kinds of the columns.
 
@@ -144,6 +158,7 @@ class CrossCat(ViewsEstimator):
     (0.0, 0.0)
     """
 
+    _stored: ClassVar[tuple[str, ...]] = (*ViewsEstimator._stored, "column_labels_")
     _parameter_constraints = {
         "family": "no_validation",
         "inference": [StrOptions({"gibbs", "vb", "search"})],
@@ -230,15 +245,13 @@ class CrossCat(ViewsEstimator):
         self.resume = resume
         self.verbose = verbose
 
-    # ---- fitting -----------------------------------------------------------------------------------------------
-
     def fit(self, X, y=None):
         """Fit the views.
 
         Parameters
         ----------
         X : array or data frame
-            The table; see :func:`partita.table.read_table` for what is understood.
+            The table; see :func:`partita.table.read_table` for the accepted formats.
         y : ignored
 
         Returns
@@ -247,17 +260,18 @@ class CrossCat(ViewsEstimator):
         """
         self._validate_params()
         control = self._control()
-        with self._whole_or_not_at_all():
-            plan = plan_families(VIEW_DEFAULT if self.family == "auto" else self.family, self.kinds)
-            table = self._read_training(X, kinds_asked(self, plan), None)
+        with self._new_fit():
+            plan = self._plan_families()
+            table = self._read_training(X, kinds_asked(plan, self.exposure), None)
             blocks = assemble(table, plan, self.exposure)
-            _check_blocks(blocks)
+            check_families(blocks)
+            self._keep_families(blocks)
             layout = self._lay_out(blocks)
-            ask = self._ask(table, control)
-            rng = as_generator(ask.rngs[0].integers(2**32))
-            found = INFERENCES[self.inference](layout, ask)
-            self._settle(found, layout, blocks, rng)
-        if found.reason == "max_iter":
+            request = self._request(table, control)
+            rng = as_generator(request.rngs[0].integers(2**32))
+            result = INFERENCES[self.inference](layout, request)
+            self._set_result(result, layout, blocks, rng)
+        if result.reason == "max_iter":
             warn_user(
                 f"{type(self).__name__} did not converge in {self.max_iter} iterations: raise max_iter or tol",
                 ConvergenceWarning,
@@ -266,17 +280,16 @@ class CrossCat(ViewsEstimator):
         return self
 
     def _lay_out(self, blocks: Sequence[Block]) -> Layout:
-        """The layout with the user's constraints, columns numbered block after block."""
+        """The layout with the user's constraints; columns are numbered block after block."""
         flat = np.concatenate(columns_of(self.schema_, blocks))
         place = {int(number): i for i, number in enumerate(flat)}
-        self._blocks = tuple(Block(block.family, None, block.columns) for block in blocks)
 
-        def numbers(groups: Any, what: str) -> list[list[int]]:
+        def numbers(groups: Any, name: str) -> list[list[int]]:
             if groups is None:
                 return []
             if isinstance(groups, str) or not all(_is_group(group) for group in groups):
-                raise ValueError(f"{what} is {groups!r}: give a list of groups of columns, by name or number")
-            return [[place[self._column_of(c)] for c in group] for group in groups]
+                raise ValueError(f"{name} is {groups!r}: pass a list of groups of columns, by name or number")
+            return [[place[self._constrained_column(c)] for c in group] for group in groups]
 
         together = numbers(self.together, "together")
         pairs = [
@@ -287,29 +300,28 @@ class CrossCat(ViewsEstimator):
         ]
         layout = lay_out(blocks, together, pairs)
         if layout.apart.diagonal().any():
-            raise ValueError("apart= parts columns that together= joins: take them out of one of the two")
+            raise ValueError("apart= separates columns that together= joins: remove them from one of the two")
         return layout
 
-    def _column_of(self, column: Any) -> int:
+    def _constrained_column(self, column: Any) -> int:
+        """Number in the table of a column of a constraint."""
         names = self.schema_.names
         number = names.index(self.schema_.column(column).name)
-        if number not in self._modelled():
-            raise ValueError(
-                f"column {names[number]!r} is not modelled: leave it out of together= and apart="
-            )
+        if number not in self._modeled():
+            raise ValueError(f"column {names[number]!r} is not modeled: remove it from together= and apart=")
         return number
 
-    def _ask(self, table: Table, control: Control) -> sampling.Request:
+    def _request(self, table: Table, control: Control) -> sampling.CrossCatRequest:
         labels = self.n_chains * self.n_draws * table.n_rows * len(table.schema.columns)
         check_memory(
-            labels // 2,  # about one view for every other column, at the most
+            labels // 2,  # at most about one view per two columns
             f"{self.n_chains} chains of {self.n_draws} draws over {table.n_rows:,} rows",
-            "ask for fewer draws (n_draws, n_chains), or fit a sample of the rows",
+            "lower n_draws or n_chains, or fit a sample of the rows",
         )
-        return sampling.Request(
+        return sampling.CrossCatRequest(
             rngs=as_generator(self.random_state).spawn(self.n_chains),
             n_draws=self.n_draws,
-            burn_in=_burn_in(table) if self.burn_in is None else self.burn_in,
+            burn_in=_default_burn_in(table) if self.burn_in is None else self.burn_in,
             thin=self.thin,
             concentration=None if self.concentration is None else float(self.concentration),
             view_concentration=None if self.view_concentration is None else float(self.view_concentration),
@@ -324,135 +336,61 @@ class CrossCat(ViewsEstimator):
             folder=self.resume,
         )
 
-    def _settle(self, found: sampling.Found, layout: Layout, blocks: Sequence[Block], rng: Any) -> None:
-        """From snapshots to the fitted attributes."""
+    def _set_result(
+        self, result: sampling.ViewsResult, layout: Layout, blocks: Sequence[Block], rng: Any
+    ) -> None:
+        """Set the fitted attributes."""
         D, where = self.schema_.n_features, columns_of(self.schema_, blocks)
-        self.draws_ = tuple(sampling.as_draw(one, where, D) for one in found.snapshots)
-        families = _mean_families(layout, found.snapshots)
-        self._blocks = tuple(
-            Block(family, None, block.columns) for family, block in zip(families, blocks, strict=True)
-        )
-        modelled = np.concatenate(where)
-        membership = estimate_membership(self.draws_, modelled, D, rng)
-        summary = summarise(self.draws_, membership, self.partition, rng)
-        clusters = summary.view_labels.max(axis=0) + 1
-        order = np.lexsort((-membership.sum(axis=0), clusters < 2))
+        self.draws_ = tuple(sampling.as_draw(one, where, D) for one in result.snapshots)
+        families = _mean_families(layout, result.snapshots)
+        blocks = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
+        self._keep_families(blocks)
+        membership = estimate_membership(self.draws_, np.concatenate(where), D, rng)
+        self._set_estimate(membership, blocks, where, rng)
+        self.objective_trace_, self.n_iter_ = result.objective, len(result.objective)
+        self.converged_ = result.reason in ("done", "converged")
+        if self.inference == "gibbs":
+            self._note_chains(result.reason, result.provisional)
+        elif not self.converged_:
+            self.fit_report_.add(
+                "not_converged", f"the fit ended before convergence; reason: {result.reason}"
+            )
+        self._describe_draws()
+        self._note_disagreement()
+
+    def _set_estimate(
+        self, membership: np.ndarray, blocks: Sequence[Block], where: Sequence[np.ndarray], rng: Any
+    ) -> None:
+        """Set the attributes of the estimate, its views in the order of ``view_labels_``."""
+        summary = summarize_views(self.draws_, membership)
+        labels = [one_partition(drawn, self.partition, rng) for drawn in summary.drawn_labels]
+        has_one_cluster = np.array([z.max() < 1 for z in labels])
+        order = np.lexsort((-membership.sum(axis=0), has_one_cluster))
         membership = membership[:, order]
-        self.view_labels_ = summary.view_labels[:, order]
+        self.view_labels_ = np.column_stack([labels[v] for v in order])
         self.feature_views_ = summary.feature_views[:, order]
         self.n_clusters_posterior_ = [summary.n_clusters_posterior[v] for v in order]
         self.column_labels_ = np.where(membership.any(axis=1), membership.argmax(axis=1), -1)
-        place = {int(number): i for i, number in enumerate(modelled)}
-        factors = tuple(
-            sampling.labels_factor(
-                layout,
-                families,
-                np.sort([place[int(c)] for c in np.flatnonzero(membership[:, v])]),
-                self.view_labels_[:, v],
-                where,
-            )
-            for v in range(membership.shape[1])
+        self.confidence_ = np.column_stack(
+            [row_confidence(summary.drawn_labels[v], labels[v]) for v in order]
         )
-        self._estimate = Draw(membership, self.view_labels_, factors, np.nan, 0, np.ones(1 + len(factors)))
-        self.objective_trace_, self.n_iter_ = found.objective, len(found.objective)
-        self.converged_ = found.reason in ("done", "converged")
-        if self.inference == "gibbs":
-            n_draws = 0 if found.provisional else len(self.draws_)
-            note_early_end(self.fit_report_, found.reason, n_draws, provisional=found.provisional)
-        elif not self.converged_:
-            self.fit_report_.add("not_converged", f"the fit ended by {found.reason}, not by convergence")
-        self._tell()
-        if (
-            self.inference == "gibbs"
-            and self.n_chains > 1
-            and not found.provisional
-            and not self.diagnostics_.ok
-        ):
-            self.fit_report_.add("chains_disagree", self.diagnostics_.sentence, level="warning")
-
-    def _tell(self) -> None:
-        """What follows from the draws and the estimate, after a fit and after a load."""
-        self.dependence_ = dependence(self.draws_)
-        unread = np.setdiff1d(np.arange(self.schema_.n_features), self._modelled())
-        self.dependence_[unread] = self.dependence_[:, unread] = 0.0
-        self.n_views_ = int(np.count_nonzero(self.view_labels_.max(axis=0, initial=0) > 0))
-        numbers, times = np.unique([telling_views(draw) for draw in self.draws_], return_counts=True)
-        self.n_views_posterior_ = {
-            int(n): float(t / times.sum()) for n, t in zip(numbers.tolist(), times.tolist(), strict=True)
-        }
-        provisional = "provisional" in self.fit_report_
-        if provisional:
-            self.n_views_posterior_ = {}
-        self.diagnostics_ = diagnose_views(self.draws_, provisional=provisional)
-        self.profiles_ = view_profiles(self._estimate, self._blocks, self.schema_)
-
-    # ---- scikit-learn and storage --------------------------------------------------------------------------------
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
-    def _state(self):
-        def named(family):
-            return entry_of(family).name
-
-        return {
-            "schema": self.schema_.to_dict(),
-            "report": self.fit_report_.to_list(),
-            "blocks": [
-                {"family": named(b.family), "hyper": list(b.family), "columns": list(b.columns)}
-                for b in self._blocks
-            ],
-            "draws": as_plain(self.draws_, named),
-            "estimate": as_plain([self._estimate], named),
-            "n_clusters_posterior": self.n_clusters_posterior_,
-            **{name: getattr(self, name) for name in KEPT},
-        }
-
-    def _restore(self, state):
-        self._remember(Schema.from_dict(state["schema"]))
-        self.fit_report_ = FitReport.from_list(state["report"])
-        self._blocks = tuple(
-            Block(family_entry(b["family"]).cls(*b["hyper"]), None, tuple(b["columns"]))
-            for b in state["blocks"]
-        )
-        self.draws_ = from_plain(state["draws"], lambda name: family_entry(name).cls)
-        (self._estimate,) = from_plain(state["estimate"], lambda name: family_entry(name).cls)
-        self.n_clusters_posterior_ = state["n_clusters_posterior"]
-        for name in KEPT:
-            setattr(self, name, state[name])
-        self._tell()
+        self.confidence_kind_ = "co-clustering probability"
+        factors = view_factors(blocks, membership, self.view_labels_, where)
+        self._estimate = estimate_draw(membership, self.view_labels_, factors)
 
 
-KEPT = ("view_labels_", "feature_views_", "column_labels_", "objective_trace_", "n_iter_", "converged_")
-
-
-def _burn_in(table: Table) -> int:
-    """Small tables are cheap, and have less to say: their chains wander longer."""
-    return 50 if table.n_rows * len(table.schema.columns) < SMALL else 10
+def _default_burn_in(table: Table) -> int:
+    """Iterations of small tables are cheap, and their posteriors are wider."""
+    is_small = table.n_rows * len(table.schema.columns) < MAX_SMALL_TABLE
+    return BURN_IN_SMALL if is_small else BURN_IN_LARGE
 
 
 def _is_group(group: Any) -> bool:
     return not isinstance(group, (str, Integral)) and hasattr(group, "__iter__")
 
 
-def _check_blocks(blocks: Sequence[Block]) -> None:
-    if not blocks:
-        raise ValueError("no column is left to model: every column is ignored")
-    for block in blocks:
-        entry = entry_of(block.family)
-        if entry.vector:
-            raise ValueError(
-                f"family {entry.name!r} reads its columns as one vector, and here every column chooses its view: use "
-                "'gaussian' for real columns, 'poisson' for counts"
-            )
-
-
 def _mean_families(layout: Layout, snapshots: Sequence[Any]) -> tuple[Any, ...]:
-    """The families of all columns, their hyper-parameters averaged over the draws on their free scales."""
+    """The families of all columns, with hyper-parameters averaged over the draws on their unconstrained scales."""
     drawn = []
     for snapshot in snapshots:
         families = [block.family for block in layout.blocks]
@@ -465,14 +403,14 @@ def _mean_families(layout: Layout, snapshots: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def estimate_membership(
-    draws: Sequence[Draw], modelled: np.ndarray, n_columns: int, rng: np.random.Generator
+    draws: Sequence[Draw], modeled: np.ndarray, n_columns: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """One division of the columns into views, from those of the draws: [column, view] bool."""
-    drawn = np.stack([draw.membership[modelled].argmax(axis=1) for draw in draws])
-    # no more views than draws have: columns that are uncertain would else be views of their own
+    """One assignment of the columns to views, with the least expected variation of information: [column, view] bool."""
+    drawn = np.stack([draw.membership[modeled].argmax(axis=1) for draw in draws])
+    # No more views than draws have: uncertain columns would otherwise each become a view of their own.
     most = int(np.median([len(np.unique(z)) for z in drawn]))
     z = point_estimate(drawn, "vi", max_clusters=most, random_state=rng).labels
     _, z = np.unique(z, return_inverse=True)
     membership = np.zeros((n_columns, int(z.max()) + 1), bool)
-    membership[modelled, z] = True
+    membership[modeled, z] = True
     return membership

@@ -1,9 +1,9 @@
-"""Columns of a table as things that can be taken, put back and moved between views.
+"""The data of a table arranged for a sampler that moves columns between views.
 
-Every view holds one block for each family of the table, some of them without columns, so that all views have the same
-type: a sampler over views is compiled once for a table, not once for each mixture of families that a view may have.
-The table itself is kept column by column (the step that moves columns reads one column from top to bottom), the
-columns of a view row by row (a sweep reads one row from left to right).
+Every view holds one block per family of the table, some of them without columns, so that all views have the same type:
+the sampler is compiled once per table, not once per combination of families in a view. The table itself is stored
+column by column, because the column step reads whole columns; the columns of a view are stored row by row, because a
+Gibbs sweep reads whole rows.
 """
 
 from __future__ import annotations
@@ -14,35 +14,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines.passes.rows import n_stats
-from partita.families.columns import column_by_column, put_columns, take_columns, take_data
+from partita.families.columns import column_by_column, take_columns, take_data
 from partita.families.contract import n_columns
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
 
-__all__ = [
-    "Layout",
-    "evidence",
-    "lay_out",
-    "part_columns",
-    "put_columns",
-    "take_columns",
-    "take_data",
-    "view_blocks",
-]
-
 
 class Layout(NamedTuple):
-    """A table for a sampler over views: blocks, and the units that move as one."""
+    """The blocks of a table, and the units of columns that move together."""
 
     blocks: tuple[Block, ...]  # data column by column
     starts: np.ndarray  # number of the first column of each block; the last entry is the number of columns
-    units: tuple[np.ndarray, ...]  # columns that are forced together
-    sizes: np.ndarray  # columns of each unit
-    apart: np.ndarray  # [unit, unit] bool: may not share a view
+    units: tuple[np.ndarray, ...]  # columns of each unit
+    sizes: np.ndarray  # number of columns of each unit
+    apart: np.ndarray  # [unit, unit] bool: whether sharing a view is forbidden
 
     @property
     def n_columns(self) -> int:
-        """Columns of all blocks."""
+        """Number of columns of all blocks."""
         return int(self.starts[-1])
 
 
@@ -51,16 +40,16 @@ def lay_out(
     together: Sequence[Sequence[int]] = (),
     apart: Sequence[tuple[int, int]] = (),
 ) -> Layout:
-    """The layout of blocks whose columns are numbered block after block.
+    """Arrange blocks whose columns are numbered block after block.
 
     Parameters
     ----------
     blocks : sequence of Block
         Families that read single cells.
     together : sequence of sequences of int
-        Columns that share a view, whatever the data say.
+        Groups of columns that must share a view.
     apart : sequence of pairs of int
-        Columns that never share one.
+        Columns that must not share a view.
 
     Examples
     --------
@@ -90,7 +79,7 @@ def lay_out(
 
 
 def part_columns(layout: Layout, columns: np.ndarray) -> list[np.ndarray]:
-    """For each block, the positions in it of the given columns."""
+    """Positions of the given columns in each block."""
     return [
         columns[(columns >= lo) & (columns < hi)] - lo
         for lo, hi in zip(layout.starts[:-1], layout.starts[1:], strict=True)
@@ -98,7 +87,7 @@ def part_columns(layout: Layout, columns: np.ndarray) -> list[np.ndarray]:
 
 
 def view_blocks(layout: Layout, families: Sequence[Any], columns: np.ndarray) -> tuple[Block, ...]:
-    """The given columns as blocks, one for each family of the table."""
+    """The given columns as blocks, one per block of the table."""
     return tuple(
         Block(take_columns(family, positions), take_data(block.data, positions), ())
         for block, family, positions in zip(
@@ -108,7 +97,7 @@ def view_blocks(layout: Layout, families: Sequence[Any], columns: np.ndarray) ->
 
 
 def evidence(blocks: Sequence[Block], families: Sequence[Any], z: np.ndarray, K: int) -> np.ndarray:
-    """Log marginal likelihood of every column of the blocks if the rows are divided as z says."""
+    """Log marginal likelihood of every column of the blocks given the row partition z."""
     out = []
     for block, family in zip(blocks, families, strict=True):
         S = np.zeros((n_stats(family), K))

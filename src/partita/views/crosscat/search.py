@@ -1,7 +1,7 @@
-"""Stochastic search for the most probable views: short chains from several starts, then a climb.
+"""Search for the most probable views: a short chain, then coordinate ascent from the best state it has visited.
 
-A chain wanders to where probability is; the best state it sees is taken, and from there rows and columns go to where
-they are most probable until nothing changes for the better. No uncertainty comes of it, but an answer in less time.
+The ascent moves rows and columns to their most probable clusters and views until the log joint no longer increases.
+The result is one state without uncertainty, in less time than the posterior.
 """
 
 from __future__ import annotations
@@ -15,16 +15,23 @@ from scipy.special import gammaln
 from partita.engines.passes.rows import assign_rows, predictive
 from partita.labels import canonical
 from partita.partitions import log_eppf
-from partita.views.crosscat.chain import calm, step
-from partita.views.crosscat.column_gibbs import Hall, enter, leave, log_choices, put_in, take_out
-from partita.views.crosscat.state import Plan, Table, log_joint
+from partita.views.crosscat.chain import chain_plan, step
+from partita.views.crosscat.column_gibbs import (
+    CandidateViews,
+    apply_moves,
+    gather_views,
+    log_choices,
+    put_in,
+    take_out,
+)
+from partita.views.crosscat.state import Plan, ViewsState, log_joint
 
 PATIENCE = 5  # iterations without a better state that end the chain
-MOST_CLIMBS = 20
+MAX_ASCENT_STEPS = 20
 
 
-def copied(table: Table) -> Table:
-    """A table that later steps do not change: seatings change in place."""
+def copied(state: ViewsState) -> ViewsState:
+    """A copy that later steps, which change seatings in place, leave as it is."""
 
     def one(view):
         seating = view.chain.seating
@@ -35,57 +42,57 @@ def copied(table: Table) -> Table:
         arrays = {name: getattr(seating, name).copy() for name in ("z", "n", "slot_of", "name_of", "K")}
         return view._replace(chain=view.chain._replace(seating=seating._replace(blocks=blocks, **arrays)))
 
-    return table._replace(views=tuple(one(view) for view in table.views))
+    return state._replace(views=tuple(one(view) for view in state.views))
 
 
-def search_table(
-    table: Table,
+def search_views(
+    state: ViewsState,
     plan: Plan,
     rng: np.random.Generator,
     max_iter: int,
     after: Callable[[int, int, float], bool] = lambda iteration, n_views, value: False,
-) -> tuple[Table, list[float]]:
-    """The best state that a chain and a climb find, and its log joint after each iteration.
+) -> tuple[ViewsState, list[float]]:
+    """The best state found, and the best log joint after each iteration.
 
-    ``after(iteration, n_views, log_joint)`` is called after each iteration; where it returns True the chain ends.
+    ``after(iteration, n_views, log_joint)`` is called after each iteration; if it returns True the chain ends.
     """
-    best, values = copied(table), [log_joint(table)]
+    best, values = copied(state), [log_joint(state)]
     since = 0
     for iteration in range(max_iter):
-        table = step(table, calm(plan), rng)
-        value = log_joint(table)
+        state = step(state, chain_plan(plan), rng)
+        value = log_joint(state)
         if value > values[-1] + 1e-9 * abs(value):
-            best, since = copied(table), 0
+            best, since = copied(state), 0
         else:
             since += 1
         values.append(max(value, values[-1]))
-        if after(iteration + 1, len(table.views), value) or since >= PATIENCE:
+        if after(iteration + 1, len(state.views), value) or since >= PATIENCE:
             break
-    best, value = climb(best, plan, rng)
+    best, value = ascend(best, plan, rng)
     return best, [*values, value]
 
 
-def climb(table: Table, plan: Plan, rng: np.random.Generator) -> tuple[Table, float]:
-    """Rows and columns where they are most probable, as long as the log joint rises."""
-    value = log_joint(table)
-    for _ in range(MOST_CLIMBS):
-        hall = enter(table)
-        for v, view in enumerate(table.views):
-            hall.z[v] = better_rows(view)
-        moved = leave(table, _all_new(hall), plan, rng)
-        hall = enter(moved)
-        for unit in range(len(table.layout.units)):
-            take_best(moved, hall, unit)
-        moved = leave(moved, hall, plan, rng)
+def ascend(state: ViewsState, plan: Plan, rng: np.random.Generator) -> tuple[ViewsState, float]:
+    """Move rows and columns to their most probable places as long as the log joint increases."""
+    value = log_joint(state)
+    for _ in range(MAX_ASCENT_STEPS):
+        views = gather_views(state)
+        for v, view in enumerate(state.views):
+            views.labels[v] = most_probable_labels(view)
+        moved = apply_moves(state, _as_new(views), plan, rng)
+        views = gather_views(moved)
+        for unit in range(len(state.layout.units)):
+            take_best(moved, views, unit)
+        moved = apply_moves(moved, views, plan, rng)
         new = log_joint(moved)
         if not new > value + 1e-9 * abs(value):
             break
-        table, value = moved, new
-    return table, value
+        state, value = moved, new
+    return state, value
 
 
-def better_rows(view: Any) -> np.ndarray:
-    """Every row in the cluster that predicts it best, all at once."""
+def most_probable_labels(view: Any) -> np.ndarray:
+    """The cluster with the highest predictive probability for each row, all rows at once."""
     seating = view.chain.seating
     K = int(seating.K[0])
     S = [np.ascontiguousarray(live.S[:, :K]) for live in seating.blocks]
@@ -93,19 +100,19 @@ def better_rows(view: Any) -> np.ndarray:
     return canonical(assign_rows(score, len(seating.z)).labels)
 
 
-def _all_new(hall: Hall) -> Hall:
-    """A hall whose views are all to be seated anew."""
-    return hall._replace(source=[-1] * len(hall.z))
+def _as_new(views: CandidateViews) -> CandidateViews:
+    """The views marked as new, so that each gets a new row chain."""
+    return views._replace(source=[-1] * len(views.labels))
 
 
-def take_best(table: Table, hall: Hall, unit: int) -> None:
-    """The best of the views that exist for one unit; its own, if it is alone."""
-    home = take_out(table, hall, unit)
-    log_w = log_choices(table, hall, unit)
-    if not hall.members[home]:
-        log_new = np.log(table.prior.concentration) + gammaln(table.layout.sizes[unit])
-        K = int(hall.z[home].max()) + 1
-        n = np.bincount(hall.z[home]).astype(float)
-        # a view that ends saves its own partition as well
-        log_w[home] = log_new + hall.scores[home][unit] + log_eppf(hall.priors[home], n, K)
-    put_in(table, hall, unit, int(np.argmax(log_w)))
+def take_best(state: ViewsState, views: CandidateViews, unit: int) -> None:
+    """Move a unit to the best of the existing views; its own view is among them if the unit is alone there."""
+    old = take_out(state, views, unit)
+    log_w = log_choices(state, views, unit)
+    if not views.units[old]:
+        log_new = np.log(state.prior.concentration) + gammaln(state.layout.sizes[unit])
+        K = int(views.labels[old].max()) + 1
+        n = np.bincount(views.labels[old]).astype(float)
+        # if the unit leaves, the prior probability of the row partition of its view leaves the joint as well
+        log_w[old] = log_new + views.scores[old][unit] + log_eppf(views.priors[old], n, K)
+    put_in(state, views, unit, int(np.argmax(log_w)))

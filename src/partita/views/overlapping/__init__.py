@@ -1,1 +1,1 @@
-"""Overlapping views: a column may belong to several views, or to none."""
+"""OverlappingViews: a column may belong to several views, or to none."""

@@ -1,9 +1,10 @@
-"""Real columns of overlapping views: the effects of a column's views add up.
+"""Real columns of overlapping views, with additive effects of the views of a column.
 
 ``x_id = m_d + sum over the views v of column d of a_{v, d, z_iv} + noise``, where ``m_d``, the effects and the variance
 of the noise are integrated out under normal and inverse gamma priors. With W the one-hot matrix of all clusters of all
-views, ``W'W`` and ``W'X`` are all that a column's likelihood under *any* set of views needs: choosing views for columns
-does not cost more for more rows. The rows of a view are an ordinary mixture once the others' parameters are drawn.
+views, ``W'W`` and ``W'X`` determine the marginal likelihood of a column under *any* set of views, so the cost of
+choosing views for columns does not grow with the number of rows. Given drawn parameters of the other views, the rows of
+a view follow an ordinary mixture.
 """
 
 from __future__ import annotations
@@ -19,24 +20,23 @@ from partita.families.gaussian import GaussianDiagonal
 from partita.families.known_noise import KnownNoise
 from partita.families.registry import Block
 from partita.partitions.learning import Gamma, sample_positive
-from partita.views.overlapping.state import State, by_views
-
-__all__ = ["Additive", "AdditiveScores", "Effects", "Parameters", "read_reals"]
+from partita.views.overlapping.state import OverlapState, by_views
 
 LOG_2PI = math.log(2.0 * math.pi)
+EFFECT_HYPERPRIOR = Gamma(2.0, 1.0)  # of the variance of the effects
 
 
 class Effects(NamedTuple):
-    """Hyper-parameters of all columns, which are standardised."""
+    """Hyper-parameters of all columns, which are standardized."""
 
-    effect: float = 1.0  # variance of a cluster's effect, in units of the noise
-    centre: float = 100.0  # of the column's middle, in the same units
-    a: float = 1.0  # inverse gamma law of the noise
+    effect: float = 1.0  # variance of the effect of a cluster, relative to that of the noise
+    center: float = 100.0  # variance of the intercept of a column, relative to that of the noise
+    a: float = 1.0  # shape of the inverse gamma prior of the noise variance; b is its scale
     b: float = 0.3
 
 
-class Parameters(NamedTuple):
-    """One value of all that is integrated out elsewhere."""
+class AdditiveParameters(NamedTuple):
+    """Values of the parameters that are integrated out elsewhere."""
 
     residual: np.ndarray  # [row, column]
     effects: list[np.ndarray]  # [cluster, column] of each view
@@ -64,10 +64,10 @@ def cross_products(Z, offset, seen, X, G, T):
 
 @kernel
 def score_subsets(G, T, squares, counts, offset, subsets, hyper, out):
-    """``out[s, d] +=`` log marginal likelihood of column d under the views in row s of ``subsets`` (-1: no more views).
+    """``out[s, d] +=`` log marginal likelihood of column d under the views in row s of ``subsets``, padded with -1.
 
-    One small Cholesky factor a subset serves all columns that share their missing cells. ``hyper`` holds the precisions
-    of effects and centre, then a and b.
+    One Cholesky factor per subset serves all columns with the same missing cells. ``hyper`` holds the precisions
+    of effects and intercept, then a and b.
     """
     P, D = G.shape[0] - 1, T.shape[1]
     L, U = np.empty((P + 1, P + 1)), np.empty((P + 1, D))
@@ -107,7 +107,7 @@ def score_subsets(G, T, squares, counts, offset, subsets, hyper, out):
 
 @kernel
 def factor(A, B, L, U):
-    """Cholesky factor ``L`` of A, and ``U`` with ``L U = B``; too small for a library with threads."""
+    """Cholesky factor ``L`` of A, and ``U`` with ``L U = B``; the matrices are too small for threaded libraries."""
     p = A.shape[0]
     for r in range(p):
         for c in range(r + 1):
@@ -136,18 +136,18 @@ def solve_back(L, U):
 
 
 class AdditiveScores:
-    """Log marginal likelihood of every column under any set of views, the labels of rows being given.
+    """Log marginal likelihood of every column under any set of views, given the labels of the rows.
 
     Examples
     --------
     >>> X = np.array([[-1.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [1.0, -1.0]])
     >>> scores = AdditiveScores(read_reals(X), (np.array([0, 0, 1, 1]),), Effects())
-    >>> gain = scores((0,)) - scores(())  # the view explains the first column, not the second
+    >>> gain = scores((0,)) - scores(())  # the view explains the first column only
     >>> gain.round(1)
     array([ 2. , -0.6])
     """
 
-    def __init__(self, data: Additive, Z: Any, hyper: Effects, same: AdditiveScores | None = None):
+    def __init__(self, data: AdditiveColumns, Z: Any, hyper: Effects, same: AdditiveScores | None = None):
         self.data, self.hyper = data, hyper
         self.memo: dict[tuple[int, ...], np.ndarray] = {}
         self.offset: np.ndarray
@@ -168,13 +168,13 @@ class AdditiveScores:
             self.T[:, columns] = T
 
     def __call__(self, views: tuple[int, ...]) -> np.ndarray:
-        """[column]; the views in rising order."""
+        """Scores under one set of views, in increasing order: [column]."""
         if views not in self.memo:
             self.memo[views] = self.of([views])[0]
         return self.memo[views]
 
     def of(self, subsets: list[tuple[int, ...]]) -> np.ndarray:
-        """[subset, column]."""
+        """Scores under several sets of views: [subset, column]."""
         hyper, data = self.hyper, self.data
         width = max((len(s) for s in subsets), default=0)
         padded = np.full((len(subsets), max(width, 1)), -1, dtype=np.int64)
@@ -183,7 +183,7 @@ class AdditiveScores:
         half = 0.5 * data.counts
         constant = gammaln(hyper.a + half) - gammaln(hyper.a) + hyper.a * math.log(hyper.b) - half * LOG_2PI
         out = np.tile(constant, (len(subsets), 1))
-        numbers = np.array([1.0 / hyper.effect, 1.0 / hyper.centre, hyper.a, hyper.b])
+        numbers = np.array([1.0 / hyper.effect, 1.0 / hyper.center, hyper.a, hyper.b])
         for (columns, _), G in zip(data.patterns, self.G, strict=True):
             part = np.ascontiguousarray(out[:, columns])
             T = np.ascontiguousarray(self.T[:, columns])
@@ -196,11 +196,11 @@ class AdditiveScores:
     def posterior(
         self, views: tuple[int, ...], pattern: int, columns: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which columns of W, the Cholesky factor L of their posterior precision, ``L^-1 W'X`` of the given columns."""
+        """Columns of W in use, Cholesky factor L of their posterior precision, ``L^-1 W'X`` of the given columns."""
         parts = [np.arange(self.offset[v], self.offset[v + 1]) for v in views]
         index = np.concatenate([*parts, [self.G[pattern].shape[0] - 1]]).astype(np.int64)
         precision = np.full(len(index), 1.0 / self.hyper.effect)
-        precision[-1] = 1.0 / self.hyper.centre
+        precision[-1] = 1.0 / self.hyper.center
         L, half = np.zeros((len(index), len(index))), np.empty((len(index), len(columns)))
         factor(
             self.G[pattern][np.ix_(index, index)] + np.diag(precision),
@@ -211,16 +211,15 @@ class AdditiveScores:
         return index, L, half
 
 
-class Additive(NamedTuple):
-    """Standardised columns, missing cells NaN, and what is needed of them again and again."""
+class AdditiveColumns(NamedTuple):
+    """Standardized columns with NaN for missing cells, and statistics of them."""
 
     X: np.ndarray
-    filled: np.ndarray  # missing cells 0
+    filled: np.ndarray  # X with 0 for missing cells
     squares: np.ndarray  # sum of squares of each column
-    counts: np.ndarray  # seen cells of each column
-    patterns: tuple[
-        tuple[np.ndarray, np.ndarray], ...
-    ]  # columns that miss the same cells; which rows are seen
+    counts: np.ndarray  # observed cells of each column
+    # Columns with the same missing cells, and whether each row is observed in them.
+    patterns: tuple[tuple[np.ndarray, np.ndarray], ...]
 
     @property
     def n_rows(self) -> int:
@@ -233,11 +232,13 @@ class Additive(NamedTuple):
         return self.X.shape[1]
 
     def scores(self, Z: Any, hyper: Effects, same: AdditiveScores | None = None) -> AdditiveScores:
-        """Log marginal likelihoods given the labels of all views; ``same`` has the same labels."""
+        """Log marginal likelihoods given the labels of all views; ``same`` are scores of the same labels to reuse."""
         return AdditiveScores(self, Z, hyper, same)
 
-    def parameters(self, state: State, hyper: Effects, rng: np.random.Generator | None) -> Parameters:
-        """Middles, effects and noise drawn from their posterior; without a generator at their means."""
+    def parameters(
+        self, state: OverlapState, hyper: Effects, rng: np.random.Generator | None
+    ) -> AdditiveParameters:
+        """Intercepts, effects and noise drawn from their posterior; without a generator, their means."""
         scores = self.scores(state.Z, hyper)
         N, D = self.X.shape
         effects = [np.zeros((int(z.max()) + 1, D)) for z in state.Z]
@@ -258,13 +259,15 @@ class Additive(NamedTuple):
                     effects[v][:, ds] = half[at : at + len(effects[v])]
                     residual[:, ds] -= effects[v][:, ds][state.Z[v]]
                     at += len(effects[v])
-        return Parameters(residual, effects, noise)
+        return AdditiveParameters(residual, effects, noise)
 
-    def row_block(self, state: State, parameters: Parameters, v: int, hyper: Effects, exact: bool) -> Block:
+    def mixture_block(
+        self, state: OverlapState, parameters: AdditiveParameters, v: int, hyper: Effects, exact: bool
+    ) -> Block:
         """The columns of view v as a block of a mixture, given the parameters of the other views.
 
-        Without ``exact``, for a search, each cluster has a variance of its own: real clusters have, and would be split
-        for it.
+        Without ``exact``, as searches use it, each cluster has its own variance: with a common one, a wide cluster
+        would be split.
         """
         f = np.flatnonzero(state.Y[: self.n_columns, v])
         R = (parameters.residual[:, f] + parameters.effects[v][state.Z[v]][:, f]) / parameters.noise[f]
@@ -274,18 +277,24 @@ class Additive(NamedTuple):
             family = GaussianDiagonal.default(len(f), k=0.3, a=2.0, b=2.0)
         return Block(family, np.ascontiguousarray(R), ())
 
-    def take_in(
-        self, state: State, parameters: Parameters, v: int, R: np.ndarray, hyper: Effects, rng: Any
+    def update_effects(
+        self,
+        state: OverlapState,
+        parameters: AdditiveParameters,
+        v: int,
+        R: np.ndarray,
+        hyper: Effects,
+        rng: Any,
     ) -> None:
-        """Renew the effects of view v, whose labels have changed, and the residuals; in place."""
+        """Update, in place, the effects of view v after a change of its labels, and the residuals."""
         f, z = np.flatnonzero(state.Y[: self.n_columns, v]), state.Z[v]
         own = _own_effects(R, z, 1.0 / hyper.effect, rng) * parameters.noise[f]
         parameters.effects[v] = np.zeros((len(own), self.n_columns))
         parameters.effects[v][:, f] = own
         parameters.residual[:, f] = R * parameters.noise[f] - own[z]
 
-    def learn(self, state: State, hyper: Effects, rng: np.random.Generator) -> Effects:
-        """A new size of the effects, given memberships and labels."""
+    def learn(self, state: OverlapState, hyper: Effects, rng: np.random.Generator) -> Effects:
+        """Draw the variance of the effects given memberships and labels."""
         found = by_views(state.Y[: self.n_columns])
 
         def log_likelihood(effect: float) -> float:
@@ -293,14 +302,11 @@ class Additive(NamedTuple):
             return sum(float(scores(views)[columns].sum()) for views, columns in found.items())
 
         start = self.scores(state.Z, hyper)
-        return hyper._replace(effect=sample_positive(log_likelihood, hyper.effect, rng, SIZE))
+        return hyper._replace(effect=sample_positive(log_likelihood, hyper.effect, rng, EFFECT_HYPERPRIOR))
 
 
-SIZE = Gamma(2.0, 1.0)  # hyperprior of the size of effects
-
-
-def read_reals(X: np.ndarray) -> Additive:
-    """Columns that are standardised already.
+def read_reals(X: np.ndarray) -> AdditiveColumns:
+    """Arrange columns that are already standardized.
 
     Examples
     --------
@@ -315,13 +321,13 @@ def read_reals(X: np.ndarray) -> Additive:
     for d in range(X.shape[1]):
         found.setdefault(np.packbits(seen[:, d]).tobytes(), []).append(d)
     patterns = tuple((np.array(columns), seen[:, columns[0]].astype(float)) for columns in found.values())
-    return Additive(X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns)
+    return AdditiveColumns(X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns)
 
 
 def _own_effects(
     R: np.ndarray, z: np.ndarray, precision: float, rng: np.random.Generator | None
 ) -> np.ndarray:
-    """Effects of one view's clusters on columns of unit noise: drawn, or at their means."""
+    """Effects of the clusters of one view on columns with unit noise: drawn, or their means without a generator."""
     K = int(z.max()) + 1
     W = np.zeros((len(z), K))
     W[np.arange(len(z)), z] = 1.0

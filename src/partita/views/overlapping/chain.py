@@ -1,7 +1,8 @@
-"""Chains over overlapping views: features, rows and hyper-parameters in turn, every step exact.
+"""Chains over overlapping views: memberships, labels and hyper-parameters are updated in turn, each step exactly.
 
-The prior of memberships is the two-parameter Indian buffet with its hyperprior, given that no column has more views
-than ``largest`` and that there are no more than ``max_views``; so learning alpha and beta needs no further constant.
+The joint prior of memberships, alpha and beta (the two-parameter Indian buffet process with its hyperprior) is
+conditioned on at most ``max_per_column`` views per column and ``max_views`` views in all, so learning alpha and beta
+needs no further normalizing constant.
 """
 
 from __future__ import annotations
@@ -17,46 +18,46 @@ from partita.partitions import DirichletProcess, IndianBuffet, log_eppf, sample_
 from partita.partitions.learning import UNIT_GAMMA, sample_positive
 from partita.views.overlapping.full_covariance import FullTable
 from partita.views.overlapping.search import OverlapSearch
-from partita.views.overlapping.state import State, empty_state
+from partita.views.overlapping.state import OverlapState, empty_state
 from partita.views.overlapping.table import OverlapTable
 
-STARTS = ("screen", "parts")  # what searches start from, in turn
+STARTS = ("screen", "components")  # of the searches, in turn
 
 
 class OverlapPlan(NamedTuple):
-    """How chains run."""
+    """Schedule and priors of the chains."""
 
     n_draws: int = 20
     burn_in: int = 10
     thin: int = 1
-    largest: int = 4  # views of one column
+    max_per_column: int = 4  # maximum number of views of a column
     max_views: int = 64
     n_moves: int = 3  # split-merge moves in each view per iteration
     learn_buffet: bool = True
     learn_concentration: bool = True
     learn_likelihood: bool = True
-    buffet: tuple[float, float] = (1.0, 1.0)  # alpha and beta, to begin with
+    buffet: tuple[float, float] = (1.0, 1.0)  # alpha and beta at the start
     concentration: float = 1.0
 
 
 class OverlapDraw(NamedTuple):
     """One kept state of a chain."""
 
-    state: State
+    state: OverlapState
     log_joint: float
     chain: int
 
 
 class OverlapChain(NamedTuple):
-    """Where a chain stands."""
+    """State and generator of a chain."""
 
-    state: State
+    state: OverlapState
     rng: np.random.Generator
 
 
 def chain_step(
-    table: OverlapTable | FullTable, state: State, rng: np.random.Generator, plan: OverlapPlan
-) -> State:
+    table: OverlapTable | FullTable, state: OverlapState, rng: np.random.Generator, plan: OverlapPlan
+) -> OverlapState:
     """One iteration."""
     for one in overlap_steps(table, plan):
         state = one(OverlapChain(state, rng)).state
@@ -67,7 +68,9 @@ def overlap_steps(table: OverlapTable | FullTable, plan: OverlapPlan) -> list[Ca
     """The steps of an iteration: memberships of the columns, labels of the rows, hyper-parameters."""
 
     def features(chain: OverlapChain) -> OverlapChain:
-        state = table.feature_step(chain.state, chain.rng, largest=plan.largest, max_views=plan.max_views)
+        state = table.feature_step(
+            chain.state, chain.rng, max_per_column=plan.max_per_column, max_views=plan.max_views
+        )
         return chain._replace(state=state)
 
     def rows(chain: OverlapChain) -> OverlapChain:
@@ -82,9 +85,13 @@ def overlap_steps(table: OverlapTable | FullTable, plan: OverlapPlan) -> list[Ca
 
 
 def overlap_sampler(
-    table: OverlapTable | FullTable, start: State, plan: OverlapPlan, rng: np.random.Generator, number: int
+    table: OverlapTable | FullTable,
+    start: OverlapState,
+    plan: OverlapPlan,
+    rng: np.random.Generator,
+    number: int,
 ) -> Sampler:
-    """What the driver runs."""
+    """The sampler that the driver runs."""
     return Sampler(
         start=lambda: OverlapChain(start, rng),
         steps=overlap_steps(table, plan),
@@ -95,9 +102,9 @@ def overlap_sampler(
 
 
 def learn_hyper(
-    table: OverlapTable | FullTable, state: State, rng: np.random.Generator, plan: OverlapPlan
-) -> State:
-    """New hyper-parameters, as many as are learned."""
+    table: OverlapTable | FullTable, state: OverlapState, rng: np.random.Generator, plan: OverlapPlan
+) -> OverlapState:
+    """Draw the hyper-parameters that are learned."""
     if plan.learn_buffet:
         state = state._replace(buffet=sample_hyper(state.buffet, state.Y, rng))
     if plan.learn_concentration:
@@ -121,10 +128,10 @@ def find_states(
     init: str,
     executor: Any,
     is_late: Callable[[int], bool] = lambda index: False,
-) -> list[tuple[float, State]]:
-    """One search for each generator: (log joint, state), the best first; ``is_late`` tells one to come to an end."""
+) -> list[tuple[float, OverlapState]]:
+    """One search per generator: (score, state), the best first; ``is_late(index)`` asks a search to end."""
 
-    def one(index: int) -> tuple[float, State]:
+    def one(index: int) -> tuple[float, OverlapState]:
         empty = empty_state(
             table.n_columns, table.default_hyper(), IndianBuffet(*plan.buffet), plan.concentration
         )
@@ -132,7 +139,7 @@ def find_states(
             table,
             rngs[index],
             empty,
-            largest=plan.largest,
+            max_per_column=plan.max_per_column,
             max_views=plan.max_views,
             is_late=partial(is_late, index),
         )

@@ -1,7 +1,7 @@
-"""Columns of any conjugate family in overlapping views: a component for every combination of a column's views.
+"""Columns of any conjugate family in overlapping views, with a component for every combination of clusters.
 
-Column d has its own parameter in each cell, that is in each occupied combination of the clusters of its views; a column
-in no view has one parameter. All parameters are integrated out.
+A column has its own parameters in each occupied combination of the clusters of its views; a column in no view has one
+set of parameters. All parameters are integrated out.
 """
 
 from __future__ import annotations
@@ -21,19 +21,17 @@ from partita.families.data import n_rows
 from partita.families.poisson import Poisson
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
-from partita.views.overlapping.state import State, by_views
-
-__all__ = ["CellScores", "Cells", "cell_labels"]
+from partita.views.overlapping.state import OverlapState, by_views
 
 
-def cell_labels(Z: Any, views: tuple[int, ...], n: int) -> np.ndarray:
-    """One label for each occupied combination of the labels in some views.
+def combination_labels(Z: Any, views: tuple[int, ...], n: int) -> np.ndarray:
+    """One label per occupied combination of the labels in some views.
 
     Examples
     --------
-    >>> cell_labels((np.array([0, 0, 1]), np.array([1, 0, 0])), (0, 1), 3)
+    >>> combination_labels((np.array([0, 0, 1]), np.array([1, 0, 0])), (0, 1), 3)
     array([1, 0, 2])
-    >>> cell_labels((), (), 3)
+    >>> combination_labels((), (), 3)
     array([0, 0, 0])
     """
     code = np.zeros(n, dtype=np.int64)
@@ -42,17 +40,17 @@ def cell_labels(Z: Any, views: tuple[int, ...], n: int) -> np.ndarray:
     return np.unique(code, return_inverse=True)[1].ravel().astype(np.int64)
 
 
-class CellScores:
-    """Log marginal likelihood of every column under any set of views, the labels of rows being given."""
+class CombinationScores:
+    """Log marginal likelihood of every column under any set of views, given the labels of the rows."""
 
-    def __init__(self, data: Cells, Z: Any, families: tuple[Any, ...]):
+    def __init__(self, data: CombinationColumns, Z: Any, families: tuple[Any, ...]):
         self.data, self.Z, self.families = data, Z, families
         self.memo: dict[tuple[int, ...], np.ndarray] = {}
 
     def __call__(self, views: tuple[int, ...]) -> np.ndarray:
-        """[column]; the views in rising order."""
+        """Scores under one set of views, in increasing order: [column]."""
         if views not in self.memo:
-            z = cell_labels(self.Z, views, self.data.n_rows)
+            z = combination_labels(self.Z, views, self.data.n_rows)
             parts = []
             for block, family in zip(self.data.blocks, self.families, strict=True):
                 S = np.zeros((n_stats(family), int(z.max()) + 1))
@@ -62,12 +60,12 @@ class CellScores:
         return self.memo[views]
 
     def of(self, subsets: list[tuple[int, ...]]) -> np.ndarray:
-        """[subset, column]."""
+        """Scores under several sets of views: [subset, column]."""
         return np.array([self(views) for views in subsets])
 
 
-class Cells(NamedTuple):
-    """Blocks of columns, one after the other."""
+class CombinationColumns(NamedTuple):
+    """Blocks of columns; columns are numbered block after block."""
 
     blocks: tuple[Block, ...]
 
@@ -83,18 +81,18 @@ class Cells(NamedTuple):
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """First column of each block, and the one after its last."""
+        """First column of each block, and the column after its last."""
         ends = np.cumsum([0] + [int(n_columns(block.family)) for block in self.blocks])
         return [(int(a), int(b)) for a, b in itertools.pairwise(ends)]
 
-    def scores(self, Z: Any, families: tuple[Any, ...]) -> CellScores:
+    def scores(self, Z: Any, families: tuple[Any, ...]) -> CombinationScores:
         """Log marginal likelihoods given the labels of all views."""
-        return CellScores(self, Z, families)
+        return CombinationScores(self, Z, families)
 
-    def row_chunks(self, Z: Any, Y: np.ndarray, v: int, families: tuple[Any, ...]) -> list[Block]:
-        """The columns of view v as blocks of a mixture, the labels in the other views being given.
+    def mixture_blocks(self, Z: Any, Y: np.ndarray, v: int, families: tuple[Any, ...]) -> list[Block]:
+        """The columns of view v as blocks of a mixture, given the labels in the other views.
 
-        Every block of the table is there, if need be without columns, so that all views have blocks of the same types.
+        Every block of the table is included, even without columns, so that all views have blocks of the same types.
         """
         groups: dict[tuple[int, ...], np.ndarray] = {}
         out = []
@@ -104,16 +102,16 @@ class Cells(NamedTuple):
             for j, d in enumerate(columns):
                 others = tuple(int(u) for u in np.flatnonzero(Y[first + d]) if u != v)
                 if others not in groups:
-                    groups[others] = cell_labels(Z, others, self.n_rows)
+                    groups[others] = combination_labels(Z, others, self.n_rows)
                 code[:, j] = groups[others]
             n_groups = code.max(axis=0, initial=0) + 1
             out.append(Block(crossed(family, columns, n_groups), CrossedData(block.data, code), ()))
         return out
 
     def statistics(self, Z: Any, Y: np.ndarray, families: tuple[Any, ...]) -> list[np.ndarray]:
-        """[statistic, cell] of each block; the cells of a column come first, the rest stays empty."""
+        """Statistics of each block, [statistic, combination]; entries beyond the combinations of a column are 0."""
         found = by_views(Y)
-        labels = {views: cell_labels(Z, views, self.n_rows) for views in found}
+        labels = {views: combination_labels(Z, views, self.n_rows) for views in found}
         K = max(int(z.max()) + 1 for z in labels.values())
         out = []
         for (first, last), block, family in zip(self.spans, self.blocks, families, strict=True):
@@ -129,8 +127,10 @@ class Cells(NamedTuple):
             out.append(total)
         return out
 
-    def learn(self, state: State, families: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
-        """New hyper-parameters of the families, as in :mod:`partita.engines.gibbs.chain`."""
+    def learn(
+        self, state: OverlapState, families: tuple[Any, ...], rng: np.random.Generator
+    ) -> tuple[Any, ...]:
+        """Draw the hyper-parameters of the families, as in :mod:`partita.engines.gibbs.chain`."""
         out = []
         Y = state.Y[-self.n_columns :]
         statistics = self.statistics(state.Z, Y, families)
@@ -142,7 +142,7 @@ class Cells(NamedTuple):
         return tuple(out)
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        """The data as numbers, for a first look: (rows x numbers, the column that each number belongs to)."""
+        """The data as numeric columns for screening: (rows x numbers, the column of each)."""
         parts, owners = [], []
         for (first, _), block in zip(self.spans, self.blocks, strict=True):
             for d in range(int(n_columns(block.family))):
@@ -153,7 +153,7 @@ class Cells(NamedTuple):
 
 
 def _as_numbers(block: Block, d: int) -> np.ndarray:
-    """One column as numbers; categories as one-hots, rates on the scale of square roots."""
+    """One column as numbers: categories one-hot encoded, square roots of rates."""
     if isinstance(block.family, Poisson):
         return np.sqrt(block.data.X[:, [d]] / block.data.exposure[:, None])
     x = np.asarray(block.data[:, d])

@@ -1,4 +1,4 @@
-"""OverlappingViews: many clusterings of one table, whose columns may serve several of them, or none."""
+"""OverlappingViews: several clusterings of the rows of a table, whose columns may belong to several of them or none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaln
@@ -15,130 +15,141 @@ from sklearn.utils.validation import check_is_fitted
 
 from partita.engines.checkpoints import Checkpoint, pack, unpack
 from partita.engines.run import Control, Sampler, run_chains
-from partita.estimator import RUNNING_CONSTRAINTS, FitReport, as_generator, note_early_end
+from partita.estimator import RUNNING_CONSTRAINTS, as_generator
 from partita.execution import check_memory
 from partita.execution.journal import read_arrays, write_arrays
-from partita.families import Block, Counts, GaussianDiagonal, entry_of, family_entry
-from partita.fitting.families import assemble, plan_families
+from partita.families import Block, Counts, GaussianDiagonal
+from partita.fitting.families import assemble
 from partita.fitting.request import kinds_asked
 from partita.metrics import perplexity
-from partita.table import Schema, Table
-from partita.views.base import as_plain, columns_of, from_plain
-from partita.views.crosscat.estimator import VIEW_DEFAULT, _check_blocks
+from partita.table import Table
+from partita.views.draws import columns_of
+from partita.views.estimator import ViewsEstimator, check_families
 from partita.views.overlapping.additive import read_reals
 from partita.views.overlapping.chain import OverlapPlan, find_states, overlap_sampler
-from partita.views.overlapping.combinations import Cells
-from partita.views.overlapping.fitted_attributes import LENGTH, settle
+from partita.views.overlapping.combinations import CombinationColumns
 from partita.views.overlapping.full_covariance import FullTable
-from partita.views.overlapping.state import State
+from partita.views.overlapping.result import Arrangement, OverlappingResult, make_result
+from partita.views.overlapping.state import OverlapState
 from partita.views.overlapping.table import OverlapTable
 from partita.views.overlapping.text import WordDraw, WordGroup, log_words
-from partita.views.profiles import view_profiles
-from partita.views.queries import ViewsEstimator
-from partita.views.questions import dependence
-from partita.views.summary import diagnose_views, telling_views
 
-__all__ = ["OverlappingViews"]
-
-ADDITIVE_VIEWS, CELL_VIEWS = 4, 2  # views that a column may have, if nobody says
+LENGTH = "length"  # exposure of text: the sum of the counts of a row
+MAX_VIEWS_ADDITIVE, MAX_VIEWS_COMBINED = 4, 2  # default maximum number of views of a column
+SEARCH_TIME_SHARE = 0.5  # of the time limit
 
 
 class OverlappingViews(ViewsEstimator):
-    """Which groupings does a table have, which columns does each come from, and which columns serve several of them?
+    """Several clusterings of one table, in which a column may belong to several views or to none.
 
-    The model of Niu, Dy and Ghahramani (NBMC-OFV), normalised: a two-parameter Indian buffet says which columns belong
-    to which views; in every view a Dirichlet process puts the rows into clusters. A column of several views either adds
-    up their effects (real columns) or has a component for every combination of their clusters. A column may belong to
-    no view: then it has one law for all rows. All parameters are integrated out, so units do not matter.
+    The model of Niu, Dy and Ghahramani (NBMC-OFV), normalized. A two-parameter Indian buffet process determines which
+    columns belong to which views; in every view a Dirichlet process assigns the rows to clusters. A column in several
+    views either adds up their effects (real columns) or has a component for every combination of their clusters. A
+    column in no view has one distribution for all rows. All parameters are integrated out, so the result does not
+    depend on the units of the columns.
 
-    Good for tables with several groupings that share columns, and with columns that are noise. Compared with
-    :class:`CrossCat`: there every column has exactly one view, each cluster and column its own variance; here columns
-    have any number of views, and the sampler has one noise a column (clusters of unequal width are seen to by the
-    polish of the labels). Not for clusters that differ in their variance alone, nor for tilted clusters.
+    Good for tables with several clusterings that share columns, and with columns that are noise. In
+    :class:`~partita.CrossCat` every column has exactly one view, and each cluster has its own variance in each column;
+    here a column has any number of views, and the sampler has one noise variance per column (clusters of different
+    width are taken into account when labels are polished). Not for clusters that differ in their variance only, nor for
+    correlated columns within clusters, except with ``covariance="full"``.
 
     Parameters
     ----------
-    overlap : {"additive", "cells"}, default "additive"
-        How a real column serves several views: their effects add up, or every combination of their clusters has a
-        normal law of its own. Columns of other kinds always have cells.
-    max_views_per_feature : int, optional
-        Views that a column may belong to: 4 by default where all columns are additive, else 2. With 1 views are
-        disjoint ("CRP-CRP", but for the prior and for columns in no view).
-    covariance : {"diagonal", "full"}, default "diagonal"
-        "full": the columns of a view lean on each other within its clusters (the paper's Gaussian-Wishart law). For
-        complete real columns, each in at most one view; labels are averaged over draws, and questions about densities
-        of cells and rows are not answered.
+    overlap : {"additive", "cells"}, default="additive"
+        How a real column belongs to several views: their effects add up, or every combination of their clusters (a
+        cell) has its own normal distribution. Columns of other kinds always have cells.
+    max_views_per_feature : int, default=None
+        Maximum number of views of a column; None for 4 if all columns are additive, otherwise 2. With 1 the views are
+        disjoint, as in :class:`~partita.CrossCat` except for the prior and for columns in no view.
+    covariance : {"diagonal", "full"}, default="diagonal"
+        "full": columns of a view are correlated within its clusters (Gaussian-Wishart priors). For real columns
+        without missing cells, each in at most one view; labels are averaged over draws, and queries about densities of
+        cells and rows are not available.
     family, kinds, handle_unknown
-        As in :class:`CrossCat`.
-    exposure : str, optional
-        Column of exposures of the counts; "length" for text: the sum of each row's counts, so that each word is Poisson
-        with the document's length, and given the length the words are multinomial (see :meth:`perplexity`).
-    init : {"screen", "forward", "none"}, default "screen"
-        Where searches start: groups of dependent columns and independent components in turn; the paper's multiple
-        forward search; no view at all.
-    n_init : int, default 3
-        Searches, the best of them (by joint probability) being polished and sampled from.
-    n_chains : int, default 2
-        Chains; they start from the best searches.
-    n_draws, burn_in, thin : int, default 20, 10, 1
-        Draws that each chain keeps, iterations before the first, and iterations for each.
+        As in :class:`~partita.CrossCat`.
+    exposure : str, default=None
+        Name of the column with the exposures of the counts. "length", for text: the sum of the counts of each row, so
+        that each word is Poisson with the length of the document, and multinomial given the length (see
+        :meth:`perplexity`).
+    init : {"screen", "forward", "none"}, default="screen"
+        Where searches start: groups of dependent columns and independent components in turn; the multiple forward
+        search of Niu, Dy and Ghahramani; no view.
+    n_init : int, default=3
+        Number of searches. The labels of the best one are polished, and chains start from the best ones.
+    n_chains : int, default=2
+        Number of chains.
+    n_draws : int, default=20
+        Number of draws that each chain keeps.
+    burn_in : int, default=10
+        Number of iterations before the first draw.
+    thin : int, default=1
+        Number of iterations from one draw to the next.
     partition : {"polished", "averaged"}, default="polished"
-        ``view_labels_``: those of the best search, polished with a variance for every cluster, or the partition of
-        least expected variation of information over the draws.
-    max_views : int, default 64
-        No more views than these.
-    buffet : pair of float, optional
-        alpha and beta of the buffet; left out, they are learned.
-    concentration : float, optional
-        Of the clusters in every view; left out, it is learned.
-    learn_hyper : bool, default True
+        How ``view_labels_`` is obtained: the labels of the best search, polished with a variance per cluster; or the
+        partition with the least expected variation of information over the draws.
+    max_views : int, default=64
+        Maximum number of views.
+    buffet : pair of float, default=None
+        Parameters alpha and beta of the Indian buffet process; None to learn them.
+    concentration : float, default=None
+        Concentration of the clusters in every view; None to learn it.
+    learn_hyper : bool, default=True
         Whether the hyper-parameters of the likelihood are learned.
-    random_state : None, int, RandomState, Generator or SeedSequence
-    time_limit : float, optional
-        Wall seconds for the whole fit, compilation included; no iteration begins after it. Searches
-        have half of it. Tables of many smooth columns, such as pictures, can keep a search busy for long.
-    callback : callable, optional
-        Called after each iteration with a :class:`~partita.engines.run.Progress`
-        (``n_clusters`` counts views); returning True stops the fit.
+    random_state : None, int, RandomState, Generator or SeedSequence, default=None
+        Source of randomness; an int makes the result reproducible.
+    time_limit : float, default=None
+        Wall-clock seconds for the whole fit, compilation included; no iteration begins after it. Searches have half of
+        it; they can take long on tables of many smooth columns, such as images.
+    callback : callable, default=None
+        Called after each iteration with a :class:`~partita.engines.run.Progress`, whose ``n_clusters`` counts views;
+        returning True stops the fit.
     keep_partial : bool, default=False
-        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
-    n_jobs : int, optional
-        Threads; the answer does not depend on their number.
-    executor : None, "threads", "processes", Dask client or address, optional
-        Where the work runs; the answer does not depend on it.
-    resume : path, optional
-        A folder that keeps how far the fit has come: the same call after a kill goes on from there.
+        Whether an interrupt (Ctrl-C) ends the fit with the draws so far instead of raising.
+    n_jobs : int, default=None
+        Number of threads; the result does not depend on it.
+    executor : None, "threads", "processes", Dask client or address, default=None
+        Where the work runs; the result does not depend on it.
+    resume : path, default=None
+        Folder for checkpoints: the same call after an interruption continues from there.
     verbose : bool, default=False
-        Print a line per iteration to standard error.
+        Whether to print a line per iteration to standard error.
 
     Attributes
     ----------
     view_labels_ : ndarray (n_rows, n_views)
-        Clusters of the rows in each view, the largest first; views with more columns come before those with fewer.
+        Cluster of each row in each view; cluster 0 is the largest. Views are in decreasing order of their number of
+        columns.
     n_views_ : int
-        Number of views (0 where no column depends on another).
+        Number of views with at least two clusters (0 if no column depends on another).
     n_views_posterior_ : dict
-        Probability of each number of views.
+        Posterior probability of each number of views.
     feature_views_ : ndarray (n_columns, n_views)
         Probability that a column belongs to each view; a row may sum to more than 1, or to 0.
     membership_ : ndarray of bool (n_columns, n_views)
-        The memberships that go with ``view_labels_``.
+        The memberships that belong to ``view_labels_``.
     dependence_ : ndarray (n_columns, n_columns)
         Probability that two columns share a view.
     n_clusters_posterior_ : list of dict
-        For each view, probability of each number of clusters, under the sampler's one noise a column.
+        For each view, the posterior probability of each number of clusters, in the model with one noise variance per
+        column.
     confidence_ : ndarray (n_rows, n_views)
-        Probability of each label, the other views being known ("polished" labels).
-    profiles_, diagnostics_, draws_, fit_report_, objective_trace_, n_iter_, converged_
-        As in :class:`CrossCat`. In ``draws_`` views that share columns are one factor; where they have more than 256
-        combinations of clusters, those that most rows have stand for all.
+        Confidence in the label of each row in each view; ``confidence_kind_`` says which.
+    confidence_kind_ : str
+        "posterior probability": of the label, given the labels of the other views (polished labels).
+        "co-clustering probability": the mean probability, over draws, of sharing a cluster with the other rows of the
+        cluster (averaged labels).
+    profiles_, trace_, diagnostics_, draws_, fit_report_, objective_trace_, n_iter_, converged_
+        As in :class:`~partita.CrossCat`; ``concentration`` of ``trace_`` is alpha of the Indian buffet process. In
+        ``draws_`` views that share columns form one factor; if they have more than 256 combinations of clusters, the
+        most frequent ones represent all.
     n_features_in_, feature_names_in_, schema_
-        The table that was fitted.
+        Number, names and kinds of the columns.
 
     References
     ----------
     Niu, Dy and Ghahramani (2012), A nonparametric Bayesian model for multiple clustering with overlapping feature
-    views, AISTATS. Its score lacks a normaliser that depends on the memberships; see the page on views.
+    views, AISTATS. Their score lacks a normalizing constant that depends on the memberships; see the user guide.
 
     Examples
     --------
@@ -150,10 +161,11 @@ class OverlappingViews(ViewsEstimator):
     >>> model = OverlappingViews(n_init=1, n_chains=1, random_state=0).fit(X)
     >>> model.n_views_
     2
-    >>> model.membership_[2], model.membership_[5]  # the sum serves both, the noise none
+    >>> model.membership_[2], model.membership_[5]  # the sum is in both views, the noise in none
     (array([ True,  True]), array([False, False]))
     """
 
+    _stored: ClassVar[tuple[str, ...]] = (*ViewsEstimator._stored, "membership_")
     _parameter_constraints = {
         "overlap": [StrOptions({"additive", "cells"})],
         "max_views_per_feature": [None, Interval(Integral, 1, None, closed="left")],
@@ -234,15 +246,13 @@ class OverlappingViews(ViewsEstimator):
         self.resume = resume
         self.verbose = verbose
 
-    # ---- fitting -----------------------------------------------------------------------------------------------
-
     def fit(self, X, y=None):
         """Fit the views.
 
         Parameters
         ----------
         X : array or data frame
-            The table; see :func:`partita.table.read_table` for what is understood.
+            The table; see :func:`partita.table.read_table` for the accepted formats.
         y : ignored
 
         Returns
@@ -251,34 +261,33 @@ class OverlappingViews(ViewsEstimator):
         """
         self._validate_params()
         control = self._control()
-        with self._whole_or_not_at_all():
-            plan = plan_families(VIEW_DEFAULT if self.family == "auto" else self.family, self.kinds)
+        with self._new_fit():
+            plan = self._plan_families()
             table = self._read_training(X, self._kinds_asked(plan), None)
             blocks = self._with_lengths(assemble(table, plan, self._exposure_column()))
-            _check_blocks(blocks)
+            check_families(blocks)
             self._check_memory(table)
-            self._blocks = tuple(Block(block.family, None, block.columns) for block in blocks)
-            data, order = self._arrange(blocks)
-            self._run(data, order, blocks, control)
+            self._keep_families(blocks)
+            self._run(*self._arrange(blocks), control)
         self.fit_report_.warn()
         return self
 
     def _kinds_asked(self, plan: Any) -> Any:
-        return plan.kinds if self.exposure == LENGTH else kinds_asked(self, plan)
+        return plan.kinds if self.exposure == LENGTH else kinds_asked(plan, self.exposure)
 
     def _exposure_column(self) -> str | None:
         return None if self.exposure == LENGTH else self.exposure
 
     def _with_lengths(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
-        """Counts with the sum of the row as exposure, for text."""
+        """For text, counts with the sum of the row as exposure."""
         if self.exposure != LENGTH:
             return tuple(blocks)
         if not any(isinstance(block.data, Counts) for block in blocks):
-            raise ValueError("exposure='length' is for counts, and no column is one: pass kinds='count'")
+            raise ValueError("exposure='length' is for counts, but no column is a count: pass kinds='count'")
         out = []
         for block in blocks:
             if isinstance(block.data, Counts):
-                data = Counts(block.data.X, np.maximum(np.nansum(block.data.X, axis=1), 1.0))
+                data = _own_length(block.data)
                 block = block._replace(data=data, family=type(block.family).default(data))
             out.append(block)
         return tuple(out)
@@ -287,11 +296,11 @@ class OverlappingViews(ViewsEstimator):
         check_memory(
             self.n_chains * self.n_draws * table.n_rows * 8 * 10,
             f"{self.n_chains} chains of {self.n_draws} draws over {table.n_rows:,} rows",
-            "ask for fewer draws (n_draws, n_chains), or fit a sample of the rows",
+            "lower n_draws or n_chains, or fit a sample of the rows",
         )
 
-    def _arrange(self, blocks: Sequence[Block]) -> tuple[OverlapTable, np.ndarray]:
-        """The table as the engine reads it, and the number in the table of each of its columns."""
+    def _arrange(self, blocks: Sequence[Block]) -> tuple[OverlapTable, Arrangement]:
+        """The table as the sampler reads it, and how its columns correspond to those of the table."""
         where = columns_of(self.schema_, blocks)
         additive = [
             b
@@ -299,33 +308,38 @@ class OverlappingViews(ViewsEstimator):
             if self.overlap == "additive" and isinstance(block.family, GaussianDiagonal)
         ]
         others = [b for b in range(len(blocks)) if b not in additive]
-        real = read_reals(blocks[additive[0]].data) if additive else None
-        cells = Cells(tuple(blocks[b] for b in others)) if others else None
+        table = OverlapTable(
+            read_reals(blocks[additive[0]].data) if additive else None,
+            CombinationColumns(tuple(blocks[b] for b in others)) if others else None,
+        )
         order = np.concatenate([where[b] for b in [*additive, *others]])
-        return OverlapTable(real, cells), order
+        return table, Arrangement(blocks, where, order, self.schema_.n_features)
 
     def _with_covariance(self, table: OverlapTable) -> FullTable:
-        """The columns as chains with full covariances read them; refuses what these cannot."""
-        if table.real is None or table.cells is not None:
+        """The columns as chains with full covariances read them; refuses tables that they cannot read."""
+        if table.additive is None or table.combined is not None:
             raise ValueError(
-                "covariance='full' is for real columns alone: declare the kinds, or use 'diagonal'"
+                "covariance='full' is for real columns only: declare the kinds, or use covariance='diagonal'"
             )
         if (self.max_views_per_feature or 1) > 1:
-            raise ValueError("covariance='full' gives a column one view: leave max_views_per_feature out")
-        holes = np.flatnonzero(np.isnan(table.real.X).any(axis=0))
-        if len(holes):
             raise ValueError(
-                f"covariance='full' needs complete columns, and {len(holes)} have missing cells: use 'diagonal'"
+                "covariance='full' allows one view per column: leave max_views_per_feature at its default"
             )
-        return FullTable(table.real.X)
+        incomplete = np.flatnonzero(np.isnan(table.additive.X).any(axis=0))
+        if len(incomplete):
+            raise ValueError(
+                f"covariance='full' needs complete columns, but {len(incomplete)} have missing cells: use "
+                "covariance='diagonal'"
+            )
+        return FullTable(table.additive.X)
 
     def _plan(self, table: OverlapTable) -> OverlapPlan:
-        default = ADDITIVE_VIEWS if table.cells is None else CELL_VIEWS
+        default = MAX_VIEWS_ADDITIVE if table.combined is None else MAX_VIEWS_COMBINED
         return OverlapPlan(
             n_draws=self.n_draws,
             burn_in=self.burn_in,
             thin=self.thin,
-            largest=1 if self.covariance == "full" else self.max_views_per_feature or default,
+            max_per_column=1 if self.covariance == "full" else self.max_views_per_feature or default,
             max_views=self.max_views,
             learn_buffet=self.buffet is None,
             learn_concentration=self.concentration is None,
@@ -334,15 +348,15 @@ class OverlappingViews(ViewsEstimator):
             concentration=1.0 if self.concentration is None else float(self.concentration),
         )
 
-    def _run(self, table: OverlapTable, order: np.ndarray, blocks: Sequence[Block], control: Control) -> None:
+    def _run(self, table: OverlapTable, arrangement: Arrangement, control: Control) -> None:
         plan, executor = self._plan(table), self._make_executor()
         rng = as_generator(self.random_state)
-        searchers, walkers = rng.spawn(max(self.n_init, 1)), rng.spawn(self.n_chains)
-        found = self._search(table, searchers, plan, executor, control)
+        search_rngs, chain_rngs = rng.spawn(max(self.n_init, 1)), rng.spawn(self.n_chains)
+        found = self._search(table, search_rngs, plan, executor, control)
         sampled = table if self.covariance == "diagonal" else self._with_covariance(table)
 
         def make(number: int) -> Sampler:
-            return overlap_sampler(sampled, found[number % len(found)][1], plan, walkers[number], number)
+            return overlap_sampler(sampled, found[number % len(found)][1], plan, chain_rngs[number], number)
 
         def checkpoint(number: int) -> Checkpoint | None:
             return None if self.resume is None else Checkpoint(self.resume, number, self._about(rng, plan))
@@ -350,11 +364,34 @@ class OverlappingViews(ViewsEstimator):
         chains = run_chains(
             make, self.n_chains, plan, control=control, executor=executor, checkpoint=checkpoint
         )
+        is_full = self.covariance == "full"
+        result = make_result(
+            table,
+            found[0][1],
+            chains.draws,
+            arrangement,
+            rng,
+            is_full=is_full,
+            is_averaged=is_full or self.partition == "averaged",
+            is_text=self.exposure == LENGTH and _is_one_combined_block(table),
+        )
         self.objective_trace_ = chains.runs[0].log_joint
         self.n_iter_, self.converged_ = chains.n_iter, chains.reason == "done"
-        n_draws = 0 if chains.provisional else len(chains.draws)
-        note_early_end(self.fit_report_, chains.reason, n_draws, provisional=chains.provisional)
-        settle(self, table, found[0][1], chains.draws, order, blocks, rng)
+        self._set_result(result)
+        self._note_chains(chains.reason, chains.provisional)
+        if not self.view_labels_.shape[1]:
+            self.fit_report_.add("no_view", "there is no view: no two columns depend on each other")
+        self._describe_draws()
+        self._note_disagreement()
+
+    def _set_result(self, result: OverlappingResult) -> None:
+        """Set the fitted attributes that do not follow from others."""
+        self._keep_families(result.blocks)
+        self.draws_, self._words, self._estimate = result.draws, result.words, result.estimate
+        self.membership_, self.view_labels_ = result.membership, result.view_labels
+        self.confidence_, self.confidence_kind_ = result.confidence, result.confidence_kind
+        self.feature_views_ = result.feature_views
+        self.n_clusters_posterior_ = result.n_clusters_posterior
 
     def _search(
         self,
@@ -363,16 +400,16 @@ class OverlappingViews(ViewsEstimator):
         plan: OverlapPlan,
         executor: Any,
         control: Control,
-    ) -> list[tuple[float, State]]:
-        """Where chains start, the best first; kept in the folder of checkpoints, where there is one."""
+    ) -> list[tuple[float, OverlapState]]:
+        """States from which chains start, the best first; stored in the folder of checkpoints if there is one."""
         kept = None if self.resume is None else Path(self.resume) / "searches.npz"
         if kept is not None and kept.exists():
             return unpack(read_arrays(kept))
         began = time.perf_counter()
 
         def is_late(number: int) -> bool:
-            """Searches, one after the other, have half of the time that there is."""
-            share = 0.5 * (number + 1) / len(rngs)
+            """Whether the search with this number has used up its share of the time."""
+            share = SEARCH_TIME_SHARE * (number + 1) / len(rngs)
             late = time.perf_counter() > began + share * (control.deadline - began)
             if late:
                 control.stop("time_limit", everything=False)
@@ -385,33 +422,17 @@ class OverlappingViews(ViewsEstimator):
         return found
 
     def _about(self, rng: np.random.Generator, plan: OverlapPlan) -> tuple[Any, ...]:
-        """What a checkpoint belongs to."""
+        """What a checkpoint must agree with to be used."""
         key = rng.bit_generator.state["state"]["state"] % 2**62
         families = tuple(tuple(block.family) for block in self._blocks)
-        return (key, plan.n_draws, plan.burn_in, plan.thin, plan.largest, families)
+        return (key, plan.n_draws, plan.burn_in, plan.thin, plan.max_per_column, families)
 
-    def _tell(self) -> None:
-        """What follows from the draws and the estimate, after a fit and after a load."""
-        self.dependence_ = dependence(self.draws_)
-        unread = np.setdiff1d(np.arange(self.schema_.n_features), self._modelled())
-        self.dependence_[unread] = self.dependence_[:, unread] = 0.0
-        self.n_views_ = self.view_labels_.shape[1]
-        numbers, times = np.unique([telling_views(draw) for draw in self.draws_], return_counts=True)
-        self.n_views_posterior_ = {
-            int(n): float(t / times.sum()) for n, t in zip(numbers, times, strict=True)
-        }
-        provisional = "provisional" in self.fit_report_
-        if provisional:
-            self.n_views_posterior_ = {}
-        self.diagnostics_ = diagnose_views(self.draws_, provisional=provisional)
-        self.profiles_ = view_profiles(self._estimate, self._blocks, self.schema_)
-
-    # ---- using -------------------------------------------------------------------------------------------------
+    # ---- queries -----------------------------------------------------------------------------------------------
 
     def _encode(self, X: Any):
         if self.covariance == "full":
             raise ValueError(
-                "with covariance='full' rows have no density here: use covariance='diagonal' to ask"
+                "densities of rows are not available with covariance='full': use covariance='diagonal'"
             )
         data, table = super()._encode(X)
         if self.exposure == LENGTH:
@@ -419,95 +440,50 @@ class OverlappingViews(ViewsEstimator):
         return data, table
 
     def predict(self, X: Any) -> np.ndarray:
-        """Most probable cluster of each row in each view, by the view's own columns alone: (n_rows, n_views).
+        """Most probable cluster of each row in each view, from the columns of the view only: (n_rows, n_views).
 
-        On training rows it may differ from ``view_labels_``, which knows the other views' labels.
+        For training rows the result may differ from ``view_labels_``, which takes the other views into account.
         """
         check_is_fitted(self)
         if self.view_labels_.shape[1] == 0:
             return np.zeros((self._encode(X)[1].n_rows, 0), dtype=np.int64)
         return super().predict(X)
 
-    def fit_predict(self, X, y=None):
-        """Fit, and return ``view_labels_``."""
-        return self.fit(X).view_labels_
-
     def perplexity(self, X: Any) -> float:
-        """Perplexity of the words of new documents given their lengths (``exposure="length"``).
+        """Perplexity of the words of new documents given their lengths (with ``exposure="length"``).
 
-        Each word is Poisson with the document's length; given the length the words of a document are multinomial. The
-        rates are at their posterior means, the labels of a new document are summed over, draws are averaged.
+        Each word is Poisson with the length of the document; given the length the words are multinomial. Rates are
+        posterior means, the labels of a new document are summed over, and draws are averaged.
         """
         check_is_fitted(self)
         if self.exposure != LENGTH:
             raise ValueError("perplexity() is for text: fit with exposure='length' and kinds='count'")
         if not self._words:
-            raise ValueError("perplexity() is for tables of counts alone: leave the other columns out")
+            raise ValueError("perplexity() is for tables of counts only: leave the other columns out")
         counts = self._encode(X)[0][0].X
         if np.isnan(counts).any():
-            raise ValueError("perplexity() needs complete documents: some counts are missing")
+            raise ValueError("perplexity() needs complete documents, but some counts are missing")
         length = counts.sum(axis=1)
         orders = gammaln(length + 1.0) - gammaln(counts + 1.0).sum(axis=1)
         log_p = log_words(self._words, counts, length) - orders
         return perplexity(float(log_p.sum()), float(length.sum()))
 
-    # ---- scikit-learn and storage --------------------------------------------------------------------------------
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
+    # ---- storage -----------------------------------------------------------------------------------------------
 
     def _state(self):
-        def named(family):
-            return entry_of(family).name
-
-        return {
-            "schema": self.schema_.to_dict(),
-            "report": self.fit_report_.to_list(),
-            "blocks": [
-                {"family": named(b.family), "hyper": list(b.family), "columns": list(b.columns)}
-                for b in self._blocks
-            ],
-            "draws": as_plain(self.draws_, named),
-            "estimate": as_plain([self._estimate], named),
-            "n_clusters_posterior": self.n_clusters_posterior_,
-            "words": [
-                [list(draw.log_shares), [list(group) for group in draw.groups]] for draw in self._words
-            ],
-            **{name: getattr(self, name) for name in KEPT},
-        }
+        words = [[list(draw.log_shares), [list(group) for group in draw.groups]] for draw in self._words]
+        return super()._state() | {"words": words}
 
     def _restore(self, state):
-        self._remember(Schema.from_dict(state["schema"]))
-        self.fit_report_ = FitReport.from_list(state["report"])
-        self._blocks = tuple(
-            Block(family_entry(b["family"]).cls(*b["hyper"]), None, tuple(b["columns"]))
-            for b in state["blocks"]
-        )
-        self.draws_ = from_plain(state["draws"], lambda name: family_entry(name).cls)
-        (self._estimate,) = from_plain(state["estimate"], lambda name: family_entry(name).cls)
-        self.n_clusters_posterior_ = state["n_clusters_posterior"]
+        super()._restore(state)
         self._words = tuple(
             WordDraw(tuple(shares), tuple(WordGroup(*group) for group in groups))
             for shares, groups in state["words"]
         )
-        for name in KEPT:
-            setattr(self, name, state[name])
-        self._tell()
 
 
-KEPT = (
-    "view_labels_",
-    "feature_views_",
-    "membership_",
-    "confidence_",
-    "objective_trace_",
-    "n_iter_",
-    "converged_",
-)
+def _is_one_combined_block(table: OverlapTable) -> bool:
+    return table.additive is None and table.combined is not None and len(table.combined.blocks) == 1
 
 
 def _read_buffet(buffet: Any) -> tuple[float, float]:
@@ -516,13 +492,14 @@ def _read_buffet(buffet: Any) -> tuple[float, float]:
     try:
         alpha, beta = (float(value) for value in buffet)
     except (TypeError, ValueError):
-        raise ValueError(f"buffet is {buffet!r}: give a pair of positive numbers, (alpha, beta)") from None
+        raise ValueError(f"buffet is {buffet!r}: pass a pair of positive numbers, (alpha, beta)") from None
     if not (alpha > 0 and beta > 0):
-        raise ValueError(f"buffet is {buffet!r}: alpha and beta must be above zero")
+        raise ValueError(f"buffet is {buffet!r}: alpha and beta must be positive")
     return alpha, beta
 
 
 def _own_length(part: Any) -> Any:
+    """Counts with the sum of the row as exposure; other data unchanged."""
     if not isinstance(part, Counts):
         return part
     return Counts(part.X, np.maximum(np.nansum(part.X, axis=1), 1.0))

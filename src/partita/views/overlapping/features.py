@@ -1,7 +1,7 @@
-"""The feature step: which views each column belongs to, a column's whole row of memberships drawn at once.
+"""The feature step: draw all memberships of a column at once, column after column.
 
-A view that other columns take has the prior odds ``m / (beta + D - 1 - m)`` with m of them; the number of views that a
-column has for itself is Poisson, and new ones come with labels from the prior (Ghahramani, Griffiths and Sollich 2007).
+A view with m other columns has the prior odds ``m / (beta + D - 1 - m)``. The number of views that belong to one column
+alone is Poisson; new ones have labels from the prior (Ghahramani, Griffiths and Sollich 2007).
 """
 
 from __future__ import annotations
@@ -15,64 +15,62 @@ import numpy as np
 from partita.partitions import DirichletProcess
 from partita.partitions import simulate as simulate_labels
 from partita.partitions.buffet import log_odds, new_dish_rate
-from partita.views.overlapping.state import State, add_view, without_views
-
-__all__ = ["choose_views", "feature_step"]
+from partita.views.overlapping.state import OverlapState, add_view, without_views
 
 
-def subsets_up_to(V: int, largest: int) -> list[tuple[int, ...]]:
-    """All sets of at most ``largest`` views, the empty one first.
+def subsets_up_to(V: int, max_size: int) -> list[tuple[int, ...]]:
+    """All sets of at most ``max_size`` views, the empty set first.
 
     Examples
     --------
     >>> subsets_up_to(3, 2)
     [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
     """
-    return [s for r in range(min(largest, V) + 1) for s in itertools.combinations(range(V), r)]
+    return [s for r in range(min(max_size, V) + 1) for s in itertools.combinations(range(V), r)]
 
 
-def count_subsets(V: int, largest: int) -> int:
-    """How many there are."""
-    return sum(comb(V, r) for r in range(min(largest, V) + 1))
+def count_subsets(V: int, max_size: int) -> int:
+    """The number of these sets."""
+    return sum(comb(V, r) for r in range(min(max_size, V) + 1))
 
 
 def feature_step(
     data: Any,
-    state: State,
+    state: OverlapState,
     rng: np.random.Generator,
     *,
-    largest: int,
+    max_per_column: int,
     max_views: int,
-    many: int | None = None,
-) -> State:
-    """Draw the memberships of all columns given the labels of rows; leaves the posterior invariant."""
+    max_listed: int | None = None,
+) -> OverlapState:
+    """Draw the memberships of all columns given the labels of the rows; leaves the posterior invariant."""
     if not state.Z and max_views == 0:
         return state
-    many = data.many if many is None else many
-    scores, listed = _list_scores(data, state, largest, many)
+    max_listed = data.max_listed if max_listed is None else max_listed
+    scores, listed = _list_scores(data, state, max_per_column, max_listed)
     for d in rng.permutation(len(state.Y)):
         Y = state.Y.copy()
         m = Y.sum(axis=0) - Y[d]
         odds = np.where(m > 0, log_odds(state.buffet, np.maximum(m, 1), len(Y)), 0.0)
         if listed is None:
-            Y[d] = _draw_one_by_one(scores, d, Y[d], m > 0, odds, largest, rng)
+            Y[d] = _draw_one_by_one(scores, d, Y[d], m > 0, odds, max_per_column, rng)
         else:
             Y[d] = _draw_row(listed, d, Y[d], m, odds, rng)
         state = state._replace(Y=Y)
-        moved = _own_views(data, state, scores, d, m, largest, max_views, rng)
+        moved = _own_views(data, state, scores, d, m, max_per_column, max_views, rng)
         if moved is not state:
             state = moved
-            scores, listed = _list_scores(data, state, largest, many)
+            scores, listed = _list_scores(data, state, max_per_column, max_listed)
     return without_views(state, ~state.Y.any(axis=0))
 
 
-def _list_scores(data: Any, state: State, largest: int, many: int) -> tuple[Any, Any]:
-    """Scores given the labels, and those of all subsets if they are not too many: [subset, view], [subset, column]."""
+def _list_scores(data: Any, state: OverlapState, max_per_column: int, max_listed: int) -> tuple[Any, Any]:
+    """Scores given the labels; if there are at most ``max_listed`` subsets, also [subset, view], [subset, column]."""
     scores = data.scores(state.Z, state.hyper)
     V = state.n_views
-    if count_subsets(V, largest) > many:
+    if count_subsets(V, max_per_column) > max_listed:
         return scores, None
-    subsets = subsets_up_to(V, largest)
+    subsets = subsets_up_to(V, max_per_column)
     M = np.zeros((len(subsets), V), dtype=bool)
     for i, s in enumerate(subsets):
         M[i, list(s)] = True
@@ -80,7 +78,7 @@ def _list_scores(data: Any, state: State, largest: int, many: int) -> tuple[Any,
 
 
 def _draw_row(listed: Any, d: int, y: np.ndarray, m: np.ndarray, odds: np.ndarray, rng: Any) -> np.ndarray:
-    """A new row of memberships; views that no other column takes stay as they are. Without ``rng`` the best one."""
+    """Draw the memberships of a column in the views of other columns; without ``rng``, the most probable ones."""
     M, L = listed
     alone = m == 0
     possible = (M[:, alone] == y[alone]).all(axis=1)
@@ -91,11 +89,11 @@ def _draw_row(listed: Any, d: int, y: np.ndarray, m: np.ndarray, odds: np.ndarra
     return M[int(rng.choice(len(p), p=p / p.sum()))]
 
 
-def _draw_one_by_one(scores, d, y, shared, odds, largest, rng) -> np.ndarray:
+def _draw_one_by_one(scores, d, y, shared, odds, max_per_column, rng) -> np.ndarray:
     y = y.copy()
     order = np.flatnonzero(shared)
     for v in order if rng is None else rng.permutation(order):
-        if y.sum() - y[v] >= largest:
+        if y.sum() - y[v] >= max_per_column:
             continue
         y[v] = True
         gain = odds[v] + scores(tuple(np.flatnonzero(y)))[d]
@@ -105,14 +103,14 @@ def _draw_one_by_one(scores, d, y, shared, odds, largest, rng) -> np.ndarray:
     return y
 
 
-def _own_views(data, state, scores, d, m, largest, max_views, rng) -> State:
-    """Propose other views for column d alone: their number and labels from the prior, accepted by the likelihood."""
+def _own_views(data, state, scores, d, m, max_per_column, max_views, rng) -> OverlapState:
+    """Replace the views of column d alone: number and labels proposed from the prior, accepted by the likelihood."""
     own = np.flatnonzero(state.Y[d] & (m == 0))
     n_new = rng.poisson(new_dish_rate(state.buffet, len(state.Y)))
     if n_new == 0 and len(own) == 0:
         return state
     shared = state.Y[d] & (m > 0)
-    if shared.sum() + n_new > largest or (m > 0).sum() + n_new > max_views:
+    if shared.sum() + n_new > max_per_column or (m > 0).sum() + n_new > max_views:
         return state
     trial = state
     prior = DirichletProcess(state.concentration)
@@ -120,29 +118,31 @@ def _own_views(data, state, scores, d, m, largest, max_views, rng) -> State:
         trial = add_view(trial, simulate_labels(prior, data.n_rows, rng), [d])
     Y = trial.Y.copy()
     Y[d, own] = False
-    # views without columns are dropped at once: no column may take them, and none is counted
+    # Views without columns are dropped at once: no other column may join them, and the prior does not count them.
     trial = without_views(trial._replace(Y=Y), ~Y.any(axis=0))
     now = scores(tuple(np.flatnonzero(state.Y[d])))[d]
     then = data.scores(trial.Z, state.hyper)(tuple(np.flatnonzero(trial.Y[d])))[d]
     return trial if np.log(rng.random()) < then - now else state
 
 
-def choose_views(data: Any, state: State, *, largest: int, views: Any = None, rounds: int = 2) -> State:
-    """The best memberships of all columns given the labels, for a search; views that no column takes are dropped.
+def choose_views(
+    data: Any, state: OverlapState, *, max_per_column: int, views: Any = None, rounds: int = 2
+) -> OverlapState:
+    """The most probable memberships given the labels, for a search; views without columns are dropped.
 
-    With ``views`` only who belongs to these is looked at, one by one.
+    With ``views`` only memberships in these views change, one at a time.
     """
     if not state.Z:
         return state
-    scores, listed = _list_scores(data, state, largest, data.many if views is None else 0)
+    scores, listed = _list_scores(data, state, max_per_column, data.max_listed if views is None else 0)
     chosen = np.ones(state.n_views, dtype=bool) if views is None else np.isin(np.arange(state.n_views), views)
     for _ in range(rounds):
         Y = state.Y.copy()
         for d in range(len(Y)):
-            m = np.maximum(Y.sum(axis=0) - Y[d], 0.3)  # a view on its own is not held against it
+            m = np.maximum(Y.sum(axis=0) - Y[d], 0.3)  # so that a view of a single column is not excluded
             odds = log_odds(state.buffet, m, len(Y))
             if listed is None:
-                Y[d] = _draw_one_by_one(scores, d, Y[d], chosen, odds, largest, None)
+                Y[d] = _draw_one_by_one(scores, d, Y[d], chosen, odds, max_per_column, None)
             else:
                 Y[d] = _draw_row(listed, d, Y[d], m, odds, None)
         if np.array_equal(Y, state.Y):

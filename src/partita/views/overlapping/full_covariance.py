@@ -1,9 +1,10 @@
-"""Disjoint views with full covariances: the paper's Gaussian-Wishart law over all columns of a view.
+"""Disjoint views with full covariances: Gaussian clusters over all columns of a view, with Gaussian-Wishart priors.
 
-Columns of one view lean on each other within its clusters, so a column's likelihood depends on who else is in the view.
-Sums and products of all columns in every cluster are formed once a step; any set of columns needs a part of them, and
-the feature step does not grow with the rows. A column has one view or none: for columns of several views with full
-covariances the normaliser of the paper's product has no closed form once parameters are integrated out.
+The columns of a view are correlated within its clusters, so the likelihood of a column depends on the other columns of
+the view. Sums and cross products of all columns in every cluster are computed once per step; any set of columns needs
+only a part of them, so the cost of the feature step does not grow with the number of rows. A column has one view or
+none: with several views and full covariances the normalizing constant of the model of Niu, Dy and Ghahramani has no
+closed form once parameters are integrated out.
 """
 
 from __future__ import annotations
@@ -19,14 +20,12 @@ from partita.partitions import DirichletProcess
 from partita.partitions import simulate as simulate_labels
 from partita.partitions.buffet import log_odds, new_dish_rate
 from partita.views.overlapping.additive import Effects
-from partita.views.overlapping.state import State, add_view, by_views, log_prior, without_views
-from partita.views.overlapping.table import Hyper, seat_rows
-
-__all__ = ["FullTable"]
+from partita.views.overlapping.state import OverlapState, add_view, by_views, log_prior, without_views
+from partita.views.overlapping.table import OverlapHyper, seat_rows
 
 
 class Moments:
-    """Sums of products of all columns in the clusters of one labeling."""
+    """Counts, sums and cross products of all columns in each cluster of one labeling."""
 
     def __init__(self, X: np.ndarray, z: np.ndarray):
         self.parts = [
@@ -46,7 +45,7 @@ class Moments:
 
 
 class FullTable(NamedTuple):
-    """Complete standardised columns."""
+    """Standardized columns without missing cells."""
 
     X: np.ndarray
 
@@ -60,15 +59,15 @@ class FullTable(NamedTuple):
         """Number of columns."""
         return self.X.shape[1]
 
-    def default_hyper(self) -> Hyper:
-        """Nothing is learned of the likelihood."""
-        return Hyper(Effects(), ())
+    def default_hyper(self) -> OverlapHyper:
+        """Hyper-parameters at the start; the likelihood has none that are learned."""
+        return OverlapHyper(Effects(), ())
 
-    def learn(self, state: State, rng: np.random.Generator) -> State:
-        """Nothing is learned of the likelihood."""
+    def learn(self, state: OverlapState, rng: np.random.Generator) -> OverlapState:
+        """The state unchanged: the likelihood has no hyper-parameters that are learned."""
         return state
 
-    def log_joint(self, state: State) -> float:
+    def log_joint(self, state: OverlapState) -> float:
         """Log probability of data, memberships and labels."""
         total = log_prior(state)
         for views, columns in by_views(state.Y).items():
@@ -80,9 +79,9 @@ class FullTable(NamedTuple):
         return total
 
     def row_step(
-        self, state: State, rng: np.random.Generator, *, n_sweeps: int = 1, n_moves: int = 3
-    ) -> State:
-        """New labels of the rows in every view; leaves the posterior invariant."""
+        self, state: OverlapState, rng: np.random.Generator, *, n_sweeps: int = 1, n_moves: int = 3
+    ) -> OverlapState:
+        """Draw the labels of the rows in every view; leaves the posterior invariant."""
         Z = []
         for v, z in enumerate(state.Z):
             X = np.ascontiguousarray(self.X[:, state.Y[:, v]])
@@ -91,9 +90,9 @@ class FullTable(NamedTuple):
         return state._replace(Z=tuple(Z))
 
     def feature_step(
-        self, state: State, rng: np.random.Generator, *, largest: int = 1, max_views: int
-    ) -> State:
-        """New memberships, column after column; leaves the posterior invariant."""
+        self, state: OverlapState, rng: np.random.Generator, *, max_per_column: int = 1, max_views: int
+    ) -> OverlapState:
+        """Draw the memberships, column after column; leaves the posterior invariant."""
         alone = Moments(self.X, np.zeros(len(self.X), dtype=np.int64))
         views = [Moments(self.X, z) for z in state.Z]
         D = self.n_columns
@@ -116,8 +115,8 @@ class FullTable(NamedTuple):
             state, views = self._own_view(state, views, alone, int(d), m, max_views, rng)
         return state
 
-    def _own_view(self, state, views, alone, d, m, max_views, rng) -> tuple[State, list[Moments]]:
-        """Propose a view for column d alone, or none: number and labels from the prior, accepted by the likelihood."""
+    def _own_view(self, state, views, alone, d, m, max_views, rng) -> tuple[OverlapState, list[Moments]]:
+        """Replace the view of column d alone: number and labels proposed from the prior, accepted by the likelihood."""
         own = np.flatnonzero(state.Y[d] & (m == 0))
         n_new = rng.poisson(new_dish_rate(state.buffet, self.n_columns))
         shared = int((state.Y[d] & (m > 0)).sum())
@@ -139,7 +138,7 @@ class FullTable(NamedTuple):
 
 
 def _gain(view: Moments, y: np.ndarray, d: int) -> float:
-    """What a column adds to the evidence of a view; a view without other columns cannot be joined."""
+    """Gain in the log evidence of a view if column d joins it; -inf for a view without other columns."""
     others = tuple(int(c) for c in np.flatnonzero(y))
     if not others:
         return -np.inf

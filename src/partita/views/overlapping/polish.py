@@ -1,8 +1,9 @@
-"""The final polish of real columns: labels given each other, with a variance of its own for every cluster.
+"""Polishing of labels: an EM algorithm in which every cluster has its own variance in each additive column.
 
-The sampler has one noise in a column, which keeps it one joint model with nothing left out. Real clusters are wide and
-narrow, and who knows it labels better: here every (view, cluster, column) has a factor of the variance, all are fitted
-by a few rounds of expectation and maximisation, the views taking turns, and each row takes its most probable label.
+The sampler has one noise variance per column, so that it is a proper joint model with closed-form marginals. Clusters
+in data differ in width, and labels improve if this is taken into account. Here the variance of a column is multiplied
+by a factor per view and cluster. The factors and the effects are fitted by a few EM iterations, view after view, and
+each row takes its most probable label.
 """
 
 from __future__ import annotations
@@ -15,35 +16,33 @@ from scipy.special import logsumexp
 from partita.engines.passes.rows import n_cache, n_stats
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.rows import add_statistics, log_marginals, refresh_clusters, score_rows
-from partita.labels import canonical
+from partita.labels import canonical, ordered_by_size
 from partita.partitions import DirichletProcess, log_eppf
-from partita.views.overlapping.state import State
+from partita.views.overlapping.state import OverlapState
 from partita.views.overlapping.table import OverlapTable
 
-__all__ = ["Polished", "join_clusters", "label_entropies", "polish", "scaled_residuals"]
-
-ROUNDS = 15
-FREEDOM = 10.0  # rows that a variance factor of 1 is worth before the data speak
+N_ITERATIONS = 15
+PRIOR_ROWS = 10.0  # weight of the prior variance factor 1, in rows
 
 
-class Side:
-    """The real columns of all views while they are polished."""
+class PolishedColumns:
+    """Effects, variance factors and residuals of the additive columns during polishing; updated in place."""
 
-    def __init__(self, table: OverlapTable, state: State):
-        assert table.real is not None
-        found = table.real.parameters(state, state.hyper.effects, None)
-        self.seen = ~np.isnan(table.real.X)
+    def __init__(self, table: OverlapTable, state: OverlapState):
+        assert table.additive is not None
+        found = table.additive.parameters(state, state.hyper.effects, None)
+        self.seen = ~np.isnan(table.additive.X)
         self.weight = self.seen.astype(float)
         self.residual = np.where(self.seen, found.residual, 0.0)
         self.noise = found.noise**2
-        self.columns = [np.flatnonzero(y) for y in state.Y[: table.n_real].T]
+        self.columns = [np.flatnonzero(y) for y in state.Y[: table.n_additive].T]
         self.effects = [e[:, f] for e, f in zip(found.effects, self.columns, strict=True)]
         self.factors = [np.ones_like(e) for e in self.effects]
         self.spread = np.ones_like(self.residual)  # product of the factors of all views of a column
         self.precision = 1.0 / state.hyper.effects.effect
 
     def take_out(self, v: int, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What the other views leave of the columns of view v, and its precision row by row."""
+        """Remove view v: returns the residuals of its columns without its effects, and their precision per row."""
         f = self.columns[v]
         self.spread[:, f] /= R @ self.factors[v]
         return self.residual[:, f] + R @ self.effects[v], self.weight[:, f] / (
@@ -58,67 +57,67 @@ class Side:
         return -0.5 * squares
 
     def put_back(self, v: int, R: np.ndarray, raw: np.ndarray, inverse: np.ndarray) -> None:
-        """Effects and variance factors of view v given its labels."""
+        """Fit effects and variance factors of view v given its labels, and add it again."""
         f = self.columns[v]
         n, first, second = R.T @ inverse, R.T @ (raw * inverse), R.T @ (raw**2 * inverse)
         a = first / (n + self.precision / self.noise[f])
         squares = second - 2.0 * a * first + a**2 * n
         self.effects[v] = a
-        self.factors[v] = (FREEDOM + squares) / (FREEDOM + R.T @ self.weight[:, f])
+        self.factors[v] = (PRIOR_ROWS + squares) / (PRIOR_ROWS + R.T @ self.weight[:, f])
         self.residual[:, f] = self.weight[:, f] * (raw - R @ a)
         self.spread[:, f] *= R @ self.factors[v]
 
-    def renew_noise(self) -> None:
-        """The noise of each column, the factors being given."""
+    def update_noise(self) -> None:
+        """Fit the noise variance of each column given the factors."""
         squares = (self.residual**2 / self.spread).sum(axis=0)
         self.noise = (squares + 1e-3) / (self.weight.sum(axis=0) + 1e-3)
 
 
-def scaled_residuals(table: OverlapTable, state: State, n_rounds: int = 3) -> np.ndarray:
-    """What the views leave of the real columns, over the width that their clusters have there; the labels are held."""
-    side = Side(table, state)
+def scaled_residuals(table: OverlapTable, state: OverlapState, n_iterations: int = 3) -> np.ndarray:
+    """Residuals of the additive columns, divided by the fitted widths of the clusters; labels are held fixed."""
+    fit = PolishedColumns(table, state)
     hard = [np.eye(int(z.max()) + 1)[z] for z in state.Z]
-    for _ in range(n_rounds):
+    for _ in range(n_iterations):
         for v, R in enumerate(hard):
-            side.put_back(v, R, *side.take_out(v, R))
-        side.renew_noise()
-    return np.where(side.seen, side.residual / np.sqrt(side.spread * side.noise), np.nan)
+            fit.put_back(v, R, *fit.take_out(v, R))
+        fit.update_noise()
+    return np.where(fit.seen, fit.residual / np.sqrt(fit.spread * fit.noise), np.nan)
 
 
-def label_entropies(table: OverlapTable, state: State) -> np.ndarray:
-    """Entropy of the labels of each view, all rows together, the other views' labels being held."""
+def label_entropies(table: OverlapTable, state: OverlapState) -> np.ndarray:
+    """Entropy of the labels of each view, summed over rows, given the labels of the other views."""
     out = np.zeros(state.n_views)
-    side = Side(table, state) if table.real is not None and state.Z else None
+    fit = PolishedColumns(table, state) if table.additive is not None and state.Z else None
     for v, z in enumerate(state.Z):
         n = np.bincount(z).astype(float)
         L = np.tile(np.log(n), (table.n_rows, 1))
-        if side is not None:
+        if fit is not None:
             hot = np.eye(len(n))[z]
-            raw, inverse = side.take_out(v, hot)
-            L += side.score(v, raw, inverse)
-            side.put_back(v, hot, raw, inverse)
-        if table.cells is not None:
-            L += _cell_scores(table, state, v, len(n))
+            raw, inverse = fit.take_out(v, hot)
+            L += fit.score(v, raw, inverse)
+            fit.put_back(v, hot, raw, inverse)
+        if table.combined is not None:
+            L += _combination_scores(table, state, v, len(n))
         L -= logsumexp(L, axis=1, keepdims=True)
         out[v] = -(np.exp(L) * L).sum()
     return out
 
 
-def join_clusters(table: OverlapTable, state: State) -> State:
-    """Join clusters of real columns that are better explained as one, the best pair first; others have a veto."""
-    side = Side(table, state)
+def join_clusters(table: OverlapTable, state: OverlapState) -> OverlapState:
+    """Merge pairs of clusters while that increases the evidence, in views that have additive columns only."""
+    fit = PolishedColumns(table, state)
     Z = list(state.Z)
     prior = DirichletProcess(state.concentration)
     for v, z in enumerate(Z):
-        if state.Y[table.n_real :, v].any():
+        if state.Y[table.n_additive :, v].any():
             continue
         R = np.eye(int(z.max()) + 1)[z]
-        side.put_back(v, R, *side.take_out(v, R))
-        raw, inverse = side.take_out(v, R)
-        X = np.where(side.seen[:, side.columns[v]], raw * np.sqrt(inverse), np.nan)
+        fit.put_back(v, R, *fit.take_out(v, R))
+        raw, inverse = fit.take_out(v, R)
+        X = np.where(fit.seen[:, fit.columns[v]], raw * np.sqrt(inverse), np.nan)
         Z[v] = _joined(np.ascontiguousarray(X), z, prior)
         R = np.eye(int(Z[v].max()) + 1)[Z[v]]
-        side.put_back(v, R, raw, inverse)
+        fit.put_back(v, R, raw, inverse)
     return state._replace(Z=tuple(Z))
 
 
@@ -144,58 +143,53 @@ def _joined(X: np.ndarray, z: np.ndarray, prior: Any) -> np.ndarray:
 
 
 class Polished:
-    """Soft labels [row, cluster] of each view."""
+    """Probabilities of the clusters, [row, cluster], in each view."""
 
     def __init__(self, soft: list[np.ndarray]):
         self.soft = soft
 
     @property
     def labels(self) -> list[np.ndarray]:
-        """Most probable label of each row in each view, numbered by size."""
-        out = []
-        for R in self.soft:
-            z = R.argmax(axis=1)
-            order = np.argsort(-np.bincount(z, minlength=R.shape[1]), kind="stable")
-            out.append(np.argsort(order)[z])
-        return out
+        """Most probable label of each row in each view, the largest cluster first."""
+        return [ordered_by_size(R.argmax(axis=1)) for R in self.soft]
 
     @property
     def confidence(self) -> np.ndarray:
-        """[row, view]: probability of that label, the other views' labels being known."""
+        """Probability of these labels given the labels of the other views: [row, view]."""
         return np.column_stack([R.max(axis=1) for R in self.soft])
 
 
-def polish(table: OverlapTable, state: State, n_rounds: int = ROUNDS) -> Polished:
-    """Soft labels of all views near a state; the number of clusters does not grow."""
-    if table.real is not None and state.Z:
+def polish(table: OverlapTable, state: OverlapState, n_iterations: int = N_ITERATIONS) -> Polished:
+    """Probabilities of the labels of all views, fitted from a state; no cluster is added."""
+    if table.additive is not None and state.Z:
         state = join_clusters(table, state)
     soft = [np.eye(int(z.max()) + 1)[z] for z in state.Z]
-    side = Side(table, state) if table.real is not None and soft else None
-    for round_ in range(n_rounds):
+    fit = PolishedColumns(table, state) if table.additive is not None and soft else None
+    for iteration in range(n_iterations):
         for v in range(state.n_views):
             n = soft[v].sum(axis=0)
             L = np.tile(np.log((n + 0.5) / (n.sum() + 0.5 * len(n))), (table.n_rows, 1))
-            if side is not None:
-                raw, inverse = side.take_out(v, soft[v])
-                L += side.score(v, raw, inverse)
-            if table.cells is not None:
+            if fit is not None:
+                raw, inverse = fit.take_out(v, soft[v])
+                L += fit.score(v, raw, inverse)
+            if table.combined is not None:
                 hard = state._replace(Z=tuple(R.argmax(axis=1) for R in soft))
-                L += _cell_scores(table, hard, v, len(n))
-            if round_ > 0:
+                L += _combination_scores(table, hard, v, len(n))
+            if iteration > 0:
                 soft[v] = np.exp(L - logsumexp(L, axis=1, keepdims=True))
-            if side is not None:
-                side.put_back(v, soft[v], raw, inverse)
-        if side is not None:
-            side.renew_noise()
+            if fit is not None:
+                fit.put_back(v, soft[v], raw, inverse)
+        if fit is not None:
+            fit.update_noise()
     return Polished(soft)
 
 
-def _cell_scores(table: OverlapTable, state: State, v: int, K: int) -> np.ndarray:
-    """Log predictive of each row in each cluster of view v, by the columns that have cells."""
-    assert table.cells is not None
+def _combination_scores(table: OverlapTable, state: OverlapState, v: int, K: int) -> np.ndarray:
+    """Log predictive density of each row in each cluster of view v, from the columns with combinations."""
+    assert table.combined is not None
     L = np.zeros((table.n_rows, K))
-    Y = state.Y[table.n_real :]
-    for block in table.cells.row_chunks(state.Z, Y, v, state.hyper.families):
+    Y = state.Y[table.n_additive :]
+    for block in table.combined.mixture_blocks(state.Z, Y, v, state.hyper.families):
         S, C = np.zeros((n_stats(block.family), K)), np.zeros((n_cache(block.family), K))
         add_statistics(block.family, block.data, state.Z[v].astype(np.int64), S)
         refresh_clusters(block.family, S, C, K)

@@ -1,9 +1,9 @@
-"""Search for a good state of overlapping views: where chains start, and what is polished.
+"""Search for a probable state of overlapping views, from which chains start and whose labels are polished.
 
-A chain of single moves does not find ten views from none. The search climbs the joint probability by large steps: views
-from groups of dependent columns, births of views on the residuals of the others, merges of views with like labels, and
-the removal of a view whose columns are then explained anew, by several smaller views (a view that mixes two has too
-many clusters). It leaves no posterior invariant and does not have to.
+A chain of single moves hardly finds ten views from none. The search increases the joint probability by large steps:
+views from groups of dependent columns, births of views from the residuals of the others, merges of views with similar
+labels, and the replacement of a view by several smaller ones (a view that mixes two others has too many clusters). It
+is an optimization: its steps do not leave the posterior invariant.
 """
 
 from __future__ import annotations
@@ -18,94 +18,94 @@ from partita.families.rows import add_statistics, log_marginals
 from partita.labels import contingency
 from partita.labels.information import normalized_mutual_information
 from partita.views.overlapping.features import choose_views
-from partita.views.overlapping.polish import label_entropies, scaled_residuals
-from partita.views.overlapping.screen import (
+from partita.views.overlapping.first_labels import (
     cluster_rows,
     group_columns,
-    independent_parts,
+    independent_components,
     n_directions,
-    screen_dependence,
+    screen_columns,
 )
-from partita.views.overlapping.state import State, add_view, log_joint, log_view, without_views
+from partita.views.overlapping.polish import label_entropies, scaled_residuals
+from partita.views.overlapping.state import OverlapState, add_view, log_joint, log_view, without_views
 from partita.views.overlapping.table import OverlapTable
 
-__all__ = ["OverlapSearch", "likeness"]
+MIN_MERGE_NMI = 0.3  # mutual information of the labels of two views above which a merge is tried
+MIN_GAIN = 1.0  # of the score, for a change of structure
+MIN_CLUSTER_SHARE = 0.05  # of the rows; smaller clusters are no sign of a mixed view
+MIN_MIXED_CLUSTERS = 4  # clusters of a view that may mix two others
+MIN_COLUMN_GROWTH = 1.5  # factor between two clusterings of the rows in the forward search
+N_ROUNDS = 8
+REPLACE_ROUNDS = (1, 2, 3)  # rounds in which mixed views are replaced by smaller ones
 
-LIKE = 0.3  # views whose labels are more alike than this are tried as one
-LEAST_GAIN = 1.0  # of the log joint, for a change of structure
-SHARE = 0.05  # smaller clusters do not count as a sign of a mixed view
-ROUNDS = 8
-REFACTOR = (1, 2, 3)  # rounds in which mixed views are taken apart
 
-
-def likeness(a: np.ndarray, b: np.ndarray) -> float:
-    """Normalised mutual information of two labelings (arithmetic mean).
+def label_similarity(a: np.ndarray, b: np.ndarray) -> float:
+    """Normalized mutual information of two labelings (arithmetic mean).
 
     Examples
     --------
-    >>> likeness(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
+    >>> label_similarity(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
     1.0
     """
     return normalized_mutual_information(contingency(a, b, sparse=False))
 
 
 class OverlapSearch:
-    """One search over a table from a state without views; ``largest`` views a column, ``max_views`` in all.
+    """One search, from a state without views to at most ``max_views`` views and ``max_per_column`` per column.
 
-    ``is_late`` is asked before every large step; from then on what was found is only tidied up.
+    ``is_late`` is called before every large step; once it returns True no further large step is tried.
     """
 
     def __init__(
         self,
         table: OverlapTable,
         rng: np.random.Generator,
-        empty: State,
+        empty: OverlapState,
         *,
-        largest: int,
+        max_per_column: int,
         max_views: int,
         is_late: Callable[[], bool] = lambda: False,
     ):
         self.table, self.rng, self.empty = table, rng, empty
-        self.largest, self.max_views = largest, max_views
+        self.max_per_column, self.max_views = max_per_column, max_views
         self.is_late = is_late
 
-    # ---- pieces ----------------------------------------------------------------------------------------------
+    # ---- small steps -----------------------------------------------------------------------------------------
 
-    def score(self, state: State) -> float:
-        """Log joint, and the entropy of the labels: a bound on what the memberships are worth, whatever the labels.
+    def score(self, state: OverlapState) -> float:
+        """Log joint plus entropy of the labels: a lower bound on the log probability of the memberships.
 
-        The log joint of one draw of the labels alone would refuse every view whose labels are uncertain.
+        The log joint of one labeling alone would reject every view with uncertain labels.
         """
         entropy = float(label_entropies(self.table, state).sum())
         return log_joint(state, self.table.scores(state.Z, state.hyper)) + entropy
 
-    def prune(self, state: State) -> State:
-        """Without views of one cluster or no column."""
+    def prune(self, state: OverlapState) -> OverlapState:
+        """The state without views that have one cluster or no column."""
         flat = np.array([z.max() == 0 for z in state.Z], dtype=bool)
         return without_views(state, flat | ~state.Y.any(axis=0))
 
-    def columns(self, state: State, views: Any = None) -> State:
-        """Best memberships given the labels, in all views or in some."""
-        return self.prune(choose_views(self.table, state, largest=self.largest, views=views))
+    def columns(self, state: OverlapState, views: Any = None) -> OverlapState:
+        """The most probable memberships given the labels, in all views or in some."""
+        return self.prune(choose_views(self.table, state, max_per_column=self.max_per_column, views=views))
 
-    def rows(self, state: State, **options: Any) -> State:
-        """Better labels given the memberships."""
+    def rows(self, state: OverlapState, **options: Any) -> OverlapState:
+        """Update the labels given the memberships."""
         if not state.Z:
             return state
         return self.prune(self.table.row_step(state, self.rng, exact=False, **options))
 
-    def settle(self, state: State, n: int = 1) -> State:
-        """Columns and rows in turn."""
+    def refine(self, state: OverlapState, n: int = 1) -> OverlapState:
+        """Update memberships and labels in turn."""
         for _ in range(n):
             state = self.rows(self.columns(state))
         return self.columns(state)
 
     # ---- starts ------------------------------------------------------------------------------------------------
 
-    def start(self, how: str) -> State:
-        """Views to begin with.
+    def start(self, how: str) -> OverlapState:
+        """The first views.
 
-        "screen": groups of dependent columns; "parts": independent components; "forward": the paper's search; "none".
+        "screen": groups of dependent columns; "components": independent components; "forward": forward search; "none".
         """
         state = self.empty
         if how == "none":
@@ -113,28 +113,28 @@ class OverlapSearch:
         R, owner = self.table.residuals(state)
         if how == "forward":
             return self.forward(state, R, owner)
-        if how == "parts":
-            labels = independent_parts(R, n_directions(R), self.rng)
+        if how == "components":
+            labels = independent_components(R, n_directions(R), self.rng)
             for z in labels[: self.max_views]:
                 state = add_view(state, z, [])
-            return choose_views(self.table, state, largest=self.largest)
-        for group in group_columns(screen_dependence(R))[: self.max_views]:
+            return choose_views(self.table, state, max_per_column=self.max_per_column)
+        for group in group_columns(screen_columns(R))[: self.max_views]:
             z = cluster_rows(R[:, group], self.rng)
             if z.max() > 0:
                 state = add_view(state, z, np.unique(owner[group]))
         return state
 
-    def forward(self, state: State, R: np.ndarray, owner: np.ndarray) -> State:
-        """The paper's multiple forward search: a view grows by the column that its labels explain best.
+    def forward(self, state: OverlapState, R: np.ndarray, owner: np.ndarray) -> OverlapState:
+        """Multiple forward search of Niu, Dy and Ghahramani: a view grows by the column that its labels explain best.
 
-        It starts from a column that no view has yet, the one that depends most on others, and may take any column. The
-        labels are found anew as it grows.
+        It starts from the column without a view that depends most on other columns, and may add any column. The rows
+        are clustered again as the view grows.
         """
-        pull = np.zeros(self.table.n_columns)
-        np.maximum.at(pull, owner, screen_dependence(R).sum(axis=1))
-        left = np.ones(len(pull), dtype=bool)
+        total_dependence = np.zeros(self.table.n_columns)
+        np.maximum.at(total_dependence, owner, screen_columns(R).sum(axis=1))
+        left = np.ones(len(total_dependence), dtype=bool)
         while left.any() and state.n_views < self.max_views and not self.is_late():
-            members = [int(np.where(left, pull, -1.0).argmax())]
+            members = [int(np.where(left, total_dependence, -1.0).argmax())]
             z, fitted = cluster_rows(R[:, owner == members[0]], self.rng), 1
             while z.max() > 0:
                 scores = self.table.scores((z,), state.hyper)
@@ -143,20 +143,20 @@ class OverlapSearch:
                 if gain.max() <= 0:
                     break
                 members.append(int(gain.argmax()))
-                if len(members) >= 1.5 * fitted:
+                if len(members) >= MIN_COLUMN_GROWTH * fitted:
                     z, fitted = cluster_rows(R[:, np.isin(owner, members)], self.rng), len(members)
             left[members] = False
             if z.max() > 0 and len(members) > 1:
                 state = add_view(state, z, members)
         return state
 
-    # ---- moves -------------------------------------------------------------------------------------------------
+    # ---- large steps -------------------------------------------------------------------------------------------
 
-    def births(self, state: State) -> tuple[State, int]:
-        """New views where residuals depend on each other."""
+    def births(self, state: OverlapState) -> tuple[OverlapState, int]:
+        """Add views for groups of columns with dependent residuals; returns the number of new views, too."""
         n_born, now = 0, self.score(state)
         R, owner = self.table.residuals(state)
-        for group in group_columns(screen_dependence(R)):
+        for group in group_columns(screen_columns(R)):
             if state.n_views >= self.max_views or self.is_late():
                 break
             z = cluster_rows(R[:, group], self.rng)
@@ -165,33 +165,33 @@ class OverlapSearch:
             trial = add_view(state, z, np.unique(owner[group]))
             new = [trial.n_views - 1]
             trial = self.table.row_step(trial, self.rng, exact=False, views=new, n_sweeps=2)
-            # counting cells for all sets of views is dear, and a new view changes little but its own columns
-            trial = self.columns(trial, None if self.table.cells is None else new)
+            # Scores of combinations are expensive for all sets of views, and a new view affects few other columns.
+            trial = self.columns(trial, None if self.table.combined is None else new)
             then = self.score(trial)
-            if then > now + LEAST_GAIN:
+            if then > now + MIN_GAIN:
                 state, now, n_born = trial, then, n_born + 1
         return state, n_born
 
-    def merges(self, state: State) -> State:
-        """One view instead of two with like labels, as long as that is better."""
+    def merges(self, state: OverlapState) -> OverlapState:
+        """Merge views with similar labels as long as the score increases."""
         again = True
         while again:
             again, now = False, self.score(state)
             pairs = [(a, b) for a in range(state.n_views) for b in range(a + 1, state.n_views)]
             for a, b in pairs:
-                if self.is_late() or likeness(state.Z[a], state.Z[b]) <= LIKE:
+                if self.is_late() or label_similarity(state.Z[a], state.Z[b]) <= MIN_MERGE_NMI:
                     continue
                 keep, drop = (a, b) if state.Y[:, a].sum() >= state.Y[:, b].sum() else (b, a)
                 Y = state.Y.copy()
                 Y[:, keep] |= Y[:, drop]
-                trial = self.settle(without_views(state._replace(Y=Y), np.arange(Y.shape[1]) == drop))
+                trial = self.refine(without_views(state._replace(Y=Y), np.arange(Y.shape[1]) == drop))
                 if self.score(trial) > now:
                     state, again = trial, True
                     break
         return state
 
-    def refactor(self, state: State, v: int, how: str) -> tuple[State, bool]:
-        """Explain the columns of view v anew, by smaller views."""
+    def replace(self, state: OverlapState, v: int, how: str) -> tuple[OverlapState, bool]:
+        """Try to replace view v by smaller views; returns whether that was accepted, too."""
         R, owner = self.table.residuals(without_views(state, np.arange(state.n_views) == v))
         R = R[:, state.Y[owner, v]]
         if R.shape[1] < 3 or state.n_views >= self.max_views:
@@ -199,8 +199,8 @@ class OverlapSearch:
         R = np.where(np.isnan(R), 0.0, R)
         R = R / np.maximum(R.std(axis=0), 1e-12)
         near = np.abs(R.T @ R) / len(R)
-        if how == "parts":
-            labels = independent_parts(R, n_directions(R), self.rng, (2, 3, 4))
+        if how == "components":
+            labels = independent_components(R, n_directions(R), self.rng, (2, 3, 4))
         else:
             seeds = self.rng.integers(R.shape[1], size=2)
             tops = [np.argsort(-near[j])[: max(3, R.shape[1] // 4)] for j in seeds]
@@ -209,29 +209,29 @@ class OverlapSearch:
         for z in labels[: self.max_views - trial.n_views]:
             if z.max() > 0:
                 trial = add_view(trial, z, [])
-        trial, _ = self.births(self.settle(trial, 3))
-        better = self.score(trial) > self.score(state) + LEAST_GAIN
+        trial, _ = self.births(self.refine(trial, 3))
+        better = self.score(trial) > self.score(state) + MIN_GAIN
         return (trial, True) if better else (state, False)
 
-    def weed(self, state: State) -> State:
-        """Without the views of real columns that only make up for clusters of unequal width.
+    def remove_spurious(self, state: OverlapState) -> OverlapState:
+        """Remove views of additive columns that only fit differences in the width of clusters.
 
-        A wide and a narrow cluster in one column look like a further view to a model with one noise for all. Judged by
-        residuals that the other views' clusters have scaled, such a view is not worth its labels.
+        With one noise variance per column, a wide and a narrow cluster look like a further view. Such a view does not
+        increase the evidence of residuals that are divided by the widths of the other views' clusters.
         """
-        while state.n_views and self.table.real is not None:
+        while state.n_views and self.table.additive is not None:
             entropy = label_entropies(self.table, state)
-            worth = [self.worth(state, v) + entropy[v] for v in range(state.n_views)]
-            v = int(np.argmin(worth))
-            if worth[v] >= 0:
+            log_odds = [self.log_odds(state, v) + entropy[v] for v in range(state.n_views)]
+            v = int(np.argmin(log_odds))
+            if log_odds[v] >= 0:
                 return state
             state = self.columns(without_views(state, np.arange(state.n_views) == v))
         return state
 
-    def worth(self, state: State, v: int) -> float:
-        """Log odds of a view of real columns against none, the other views being as they are."""
-        if state.Y[self.table.n_real :, v].any():
-            return np.inf  # other columns speak for it
+    def log_odds(self, state: OverlapState, v: int) -> float:
+        """Log odds of a view against none, given the other views; infinite if it has columns that are not additive."""
+        if state.Y[self.table.n_additive :, v].any():
+            return np.inf
         f = np.flatnonzero(state.Y[:, v])
         R = scaled_residuals(self.table, without_views(state, np.arange(state.n_views) == v))[:, f]
         family = GaussianDiagonal.default(len(f), b=1.0)
@@ -241,13 +241,13 @@ class OverlapSearch:
         gain = log_marginals(family, apart).sum() - log_marginals(family, together).sum()
         return float(gain + log_view(state, v))
 
-    # ---- the whole -----------------------------------------------------------------------------------------------
+    # ---- search --------------------------------------------------------------------------------------------------
 
-    def run(self, how: str = "screen", learn: bool = True) -> State:
-        """From a start to a state that no large step improves."""
+    def run(self, how: str = "screen", learn: bool = True) -> OverlapState:
+        """Search until no large step improves the score, for at most ``N_ROUNDS`` rounds."""
         state = self.columns(self.start(how))
         grow, best = True, -np.inf
-        for round_ in range(ROUNDS):
+        for round_ in range(N_ROUNDS):
             state = self.rows(self.columns(state))
             if learn and round_:
                 state = self.table.learn(state, self.rng)
@@ -256,27 +256,32 @@ class OverlapSearch:
                 state, born = self.births(state)
                 grow = born > 0 or round_ < 2
             state = self.merges(state)
-            if round_ in REFACTOR and self.table.real is not None:  # cells do not add up
-                state, changed = self.take_apart(state)
+            if (
+                round_ in REPLACE_ROUNDS and self.table.additive is not None
+            ):  # only additive effects can be separated
+                state, changed = self.replace_mixed(state)
                 grow = grow or changed
             now = self.score(state)
-            if now < best + LEAST_GAIN and not born and round_ > max(REFACTOR):
+            if now < best + MIN_GAIN and not born and round_ > max(REPLACE_ROUNDS):
                 break
             best = max(best, now)
             if self.is_late():
                 break
-        return self.weed(self.columns(state))
+        return self.remove_spurious(self.columns(state))
 
-    def take_apart(self, state: State) -> tuple[State, bool]:
-        """Try to refactor each view with at least four clusters of some size."""
+    def replace_mixed(self, state: OverlapState) -> tuple[OverlapState, bool]:
+        """Try to replace each view that has several clusters of some size."""
         changed = False
         for v in np.argsort([-int(z.max()) for z in state.Z], kind="stable"):
             if self.is_late():
                 break
-            if v >= state.n_views or (np.bincount(state.Z[v]) > SHARE * self.table.n_rows).sum() < 4:
+            if v >= state.n_views:
                 continue
-            for how in ("parts", "seeds"):
-                state, better = self.refactor(state, int(v), how)
+            n_large = (np.bincount(state.Z[v]) > MIN_CLUSTER_SHARE * self.table.n_rows).sum()
+            if n_large < MIN_MIXED_CLUSTERS:
+                continue
+            for how in ("components", "seeds"):
+                state, better = self.replace(state, int(v), how)
                 if better:
                     changed = True
                     break

@@ -1,4 +1,4 @@
-"""Where a sampler of overlapping views stands: which columns are in which views, and the labels of rows in each."""
+"""State of a sampler of overlapping views: which columns are in which views, and the labels of the rows in each."""
 
 from __future__ import annotations
 
@@ -10,22 +10,11 @@ from partita.labels import canonical
 from partita.partitions import DirichletProcess, IndianBuffet, log_eppf
 from partita.partitions.buffet import _log_dishes
 
-__all__ = [
-    "State",
-    "add_view",
-    "by_views",
-    "empty_state",
-    "log_joint",
-    "log_prior",
-    "log_view",
-    "without_views",
-]
 
+class OverlapState(NamedTuple):
+    """Views and hyper-parameters; arrays are never changed in place."""
 
-class State(NamedTuple):
-    """Views and hyper-parameters; arrays are replaced, not changed."""
-
-    Z: tuple[np.ndarray, ...]  # labels of all rows in each view, canonical
+    Z: tuple[np.ndarray, ...]  # canonical labels of the rows in each view
     Y: np.ndarray  # [column, view] bool
     buffet: IndianBuffet
     concentration: float  # of the clusters in every view
@@ -37,19 +26,23 @@ class State(NamedTuple):
         return len(self.Z)
 
 
-def empty_state(D: int, hyper: Any, buffet: IndianBuffet | None = None, concentration: float = 1.0) -> State:
-    """No view at all.
+def empty_state(
+    D: int, hyper: Any, buffet: IndianBuffet | None = None, concentration: float = 1.0
+) -> OverlapState:
+    """A state without views.
 
     Examples
     --------
     >>> empty_state(3, None).n_views
     0
     """
-    return State((), np.zeros((D, 0), dtype=bool), buffet or IndianBuffet(1.0, 1.0), concentration, hyper)
+    return OverlapState(
+        (), np.zeros((D, 0), dtype=bool), buffet or IndianBuffet(1.0, 1.0), concentration, hyper
+    )
 
 
-def add_view(state: State, z: np.ndarray, columns: Any) -> State:
-    """One view more.
+def add_view(state: OverlapState, z: np.ndarray, columns: Any) -> OverlapState:
+    """The state with one more view.
 
     Examples
     --------
@@ -61,19 +54,18 @@ def add_view(state: State, z: np.ndarray, columns: Any) -> State:
     return state._replace(Z=(*state.Z, canonical(z)), Y=np.hstack([state.Y, y]))
 
 
-def without_views(state: State, drop: Any) -> State:
-    """The state without the views that a mask names."""
+def without_views(state: OverlapState, drop: Any) -> OverlapState:
+    """The state without the views marked by a mask."""
     if not np.any(drop):
         return state
     keep = np.flatnonzero(~np.asarray(drop))
     return state._replace(Z=tuple(state.Z[v] for v in keep), Y=state.Y[:, keep])
 
 
-def log_prior(state: State) -> float:
-    """Log probability of memberships and labels, views in some order.
+def log_prior(state: OverlapState) -> float:
+    """Log probability of memberships and labels, for ordered views.
 
-    Views that are the same in columns and labels come about in fewer ways; that factor, which hardly ever matters, is
-    not in it.
+    The factor for views with equal columns and equal labels, which hardly ever matters, is left out.
     """
     prior = DirichletProcess(state.concentration)
     sizes = [np.bincount(z).astype(float) for z in state.Z]
@@ -81,8 +73,8 @@ def log_prior(state: State) -> float:
     return float(_log_dishes(state.buffet, state.Y.sum(axis=0).astype(float), len(state.Y)) + rows)
 
 
-def log_joint(state: State, scores: Any) -> float:
-    """Log probability of data, memberships and labels; ``scores`` gives a column's log marginal likelihood."""
+def log_joint(state: OverlapState, scores: Any) -> float:
+    """Log probability of data, memberships and labels; ``scores(views)`` are the log marginal likelihoods."""
     total = log_prior(state)
     for views, columns in by_views(state.Y).items():
         total += float(scores(views)[columns].sum())
@@ -90,7 +82,7 @@ def log_joint(state: State, scores: Any) -> float:
 
 
 def by_views(Y: np.ndarray) -> dict[tuple[int, ...], list[int]]:
-    """Which columns have which views.
+    """The columns of each set of views.
 
     Examples
     --------
@@ -103,8 +95,8 @@ def by_views(Y: np.ndarray) -> dict[tuple[int, ...], list[int]]:
     return out
 
 
-def log_view(state: State, v: int) -> float:
-    """What view v adds to the log prior."""
+def log_view(state: OverlapState, v: int) -> float:
+    """Contribution of view v to the log prior."""
     n = np.bincount(state.Z[v]).astype(float)
     rows = log_eppf(DirichletProcess(state.concentration), n, len(n))
     m = state.Y[:, [v]].sum(axis=0).astype(float)

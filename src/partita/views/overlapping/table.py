@@ -1,4 +1,4 @@
-"""A table under the overlapping model: real columns whose effects add up, then columns with cells of their own."""
+"""A table under the overlapping model: additive columns first, then columns with a component per combination."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from partita.engines.gibbs import sweep
 from partita.engines.gibbs.split_merge import split_merge
 from partita.labels import canonical
 from partita.partitions import DirichletProcess
-from partita.views.overlapping.additive import Additive, Effects, Parameters
-from partita.views.overlapping.combinations import Cells, cell_labels
+from partita.views.overlapping.additive import AdditiveColumns, AdditiveParameters, Effects
+from partita.views.overlapping.combinations import CombinationColumns, combination_labels
 from partita.views.overlapping.features import feature_step
-from partita.views.overlapping.state import State, by_views, log_joint
+from partita.views.overlapping.state import OverlapState, by_views, log_joint
 
-__all__ = ["Hyper", "OverlapTable", "seat_rows"]
+MAX_LISTED_ADDITIVE, MAX_LISTED_COMBINED = 4000, 300  # sets of views whose scores are computed in advance
 
 
-class Hyper(NamedTuple):
-    """Hyper-parameters of both parts."""
+class OverlapHyper(NamedTuple):
+    """Hyper-parameters of additive columns and of the other families."""
 
     effects: Effects
     families: tuple[Any, ...]
@@ -32,127 +32,133 @@ class TableScores:
         self.parts = parts
 
     def __call__(self, views: tuple[int, ...]) -> np.ndarray:
-        """[column]; the views in rising order."""
+        """Scores under one set of views, in increasing order: [column]."""
         return np.concatenate([part(views) for part in self.parts])
 
     def of(self, subsets: list[tuple[int, ...]]) -> np.ndarray:
-        """[subset, column]."""
+        """Scores under several sets of views: [subset, column]."""
         return np.hstack([part.of(subsets) for part in self.parts])
 
 
 class OverlapTable(NamedTuple):
-    """What the steps of the sampler read; at least one part is there."""
+    """The data that the steps of the sampler read; at least one of the two parts is not None."""
 
-    real: Additive | None
-    cells: Cells | None
+    additive: AdditiveColumns | None
+    combined: CombinationColumns | None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return (self.real or self.cells).n_rows  # type: ignore[union-attr]
+        return (self.additive or self.combined).n_rows  # type: ignore[union-attr]
 
     @property
-    def n_real(self) -> int:
-        """Columns whose effects add up; they come first."""
-        return 0 if self.real is None else self.real.n_columns
+    def n_additive(self) -> int:
+        """Number of additive columns, which come first."""
+        return 0 if self.additive is None else self.additive.n_columns
 
     @property
     def n_columns(self) -> int:
         """Number of columns."""
-        return self.n_real + (0 if self.cells is None else self.cells.n_columns)
+        return self.n_additive + (0 if self.combined is None else self.combined.n_columns)
 
     @property
-    def many(self) -> int:
-        """Sets of views that are worth listing; where there are more, memberships are drawn one by one.
+    def max_listed(self) -> int:
+        """Maximum number of sets of views that are listed; beyond it memberships are drawn one by one.
 
-        Cells have to be counted anew for every set, which the small matrices of additive columns are not.
+        Statistics of combinations need a pass over the data per set; additive columns need only small matrices.
         """
-        return 4000 if self.cells is None else 300
+        return MAX_LISTED_ADDITIVE if self.combined is None else MAX_LISTED_COMBINED
 
-    def default_hyper(self) -> Hyper:
-        """Where hyper-parameters start."""
-        return Hyper(Effects(), () if self.cells is None else tuple(b.family for b in self.cells.blocks))
+    def default_hyper(self) -> OverlapHyper:
+        """Hyper-parameters at the start."""
+        return OverlapHyper(
+            Effects(), () if self.combined is None else tuple(b.family for b in self.combined.blocks)
+        )
 
-    def scores(self, Z: Any, hyper: Hyper) -> TableScores:
+    def scores(self, Z: Any, hyper: OverlapHyper) -> TableScores:
         """Log marginal likelihoods given the labels of all views."""
         parts: list[Any] = []
-        if self.real is not None:
-            parts.append(self.real.scores(Z, hyper.effects))
-        if self.cells is not None:
-            parts.append(self.cells.scores(Z, hyper.families))
+        if self.additive is not None:
+            parts.append(self.additive.scores(Z, hyper.effects))
+        if self.combined is not None:
+            parts.append(self.combined.scores(Z, hyper.families))
         return TableScores(parts)
 
-    def log_joint(self, state: State) -> float:
+    def log_joint(self, state: OverlapState) -> float:
         """Log probability of data, memberships and labels."""
         return log_joint(state, self.scores(state.Z, state.hyper))
 
-    def feature_step(self, state: State, rng: np.random.Generator, *, largest: int, max_views: int) -> State:
-        """New memberships of all columns; leaves the posterior invariant."""
-        return feature_step(self, state, rng, largest=largest, max_views=max_views)
+    def feature_step(
+        self, state: OverlapState, rng: np.random.Generator, *, max_per_column: int, max_views: int
+    ) -> OverlapState:
+        """Draw the memberships of all columns; leaves the posterior invariant."""
+        return feature_step(self, state, rng, max_per_column=max_per_column, max_views=max_views)
 
     def row_step(
         self,
-        state: State,
+        state: OverlapState,
         rng: np.random.Generator,
         *,
         views: Any = None,
         n_sweeps: int = 1,
         n_moves: int = 3,
         exact: bool = True,
-    ) -> State:
-        """New labels of the rows, view after view, given a draw of the other views' parameters.
+    ) -> OverlapState:
+        """Draw the labels of the rows, view after view, given drawn parameters of the other views.
 
-        Leaves the posterior invariant if ``exact``; otherwise the parameters are held at their means, for a search.
+        Leaves the posterior invariant if ``exact``; otherwise, for a search, the parameters are held at their means.
         """
         hyper, parameters = state.hyper, None
-        if self.real is not None:
-            parameters = self.real.parameters(state, hyper.effects, rng if exact else None)
+        if self.additive is not None:
+            parameters = self.additive.parameters(state, hyper.effects, rng if exact else None)
         for v in range(state.n_views) if views is None else views:
             blocks = []
-            if self.real is not None:
+            if self.additive is not None:
                 assert parameters is not None
-                blocks.append(self.real.row_block(state, parameters, v, hyper.effects, exact))
-            if self.cells is not None:
-                Y = state.Y[self.n_real :]
-                blocks += self.cells.row_chunks(state.Z, Y, v, hyper.families)
+                blocks.append(self.additive.mixture_block(state, parameters, v, hyper.effects, exact))
+            if self.combined is not None:
+                Y = state.Y[self.n_additive :]
+                blocks += self.combined.mixture_blocks(state.Z, Y, v, hyper.families)
             z = seat_rows(blocks, state.Z[v], state.concentration, rng, n_sweeps, n_moves)
             state = state._replace(Z=(*state.Z[:v], z, *state.Z[v + 1 :]))
-            if self.real is not None and parameters is not None:
-                self.real.take_in(state, parameters, v, blocks[0].data, hyper.effects, rng if exact else None)
+            if self.additive is not None and parameters is not None:
+                self.additive.update_effects(
+                    state, parameters, v, blocks[0].data, hyper.effects, rng if exact else None
+                )
         return state
 
-    def learn(self, state: State, rng: np.random.Generator) -> State:
-        """New hyper-parameters of the likelihood."""
+    def learn(self, state: OverlapState, rng: np.random.Generator) -> OverlapState:
+        """Draw the hyper-parameters of the likelihood."""
         effects, families = state.hyper
-        if self.real is not None:
-            effects = self.real.learn(state, effects, rng)
-        if self.cells is not None:
-            families = self.cells.learn(state, families, rng)
-        return state._replace(hyper=Hyper(effects, families))
+        if self.additive is not None:
+            effects = self.additive.learn(state, effects, rng)
+        if self.combined is not None:
+            families = self.combined.learn(state, families, rng)
+        return state._replace(hyper=OverlapHyper(effects, families))
 
-    def parameters(self, state: State) -> Parameters | None:
-        """Effects and noise of the real columns at their means."""
-        return None if self.real is None else self.real.parameters(state, state.hyper.effects, None)
+    def parameters(self, state: OverlapState) -> AdditiveParameters | None:
+        """Means of the effects and the noise of additive columns."""
+        return None if self.additive is None else self.additive.parameters(state, state.hyper.effects, None)
 
-    def residuals(self, state: State) -> tuple[np.ndarray, np.ndarray]:
-        """What the views leave unexplained, in units of its spread: (rows x numbers, the column of each number)."""
+    def residuals(self, state: OverlapState) -> tuple[np.ndarray, np.ndarray]:
+        """Residuals of the views, standardized: (rows x numbers, the column of each number)."""
         parts, owners = [], []
-        if self.real is not None:
-            found = self.real.parameters(state, state.hyper.effects, None)
+        if self.additive is not None:
+            found = self.additive.parameters(state, state.hyper.effects, None)
             parts.append(found.residual / found.noise)
-            owners.append(np.arange(self.n_real))
-        if self.cells is not None:
-            values, owner = self.cells.numbers()
-            parts.append(_within_cells(values, owner, state.Z, state.Y[self.n_real :]))
-            owners.append(owner + self.n_real)
+            owners.append(np.arange(self.n_additive))
+        if self.combined is not None:
+            values, owner = self.combined.numbers()
+            parts.append(_within_cells(values, owner, state.Z, state.Y[self.n_additive :]))
+            owners.append(owner + self.n_additive)
         return np.hstack(parts), np.concatenate(owners)
 
 
 def _within_cells(values: np.ndarray, owner: np.ndarray, Z: Any, Y: np.ndarray) -> np.ndarray:
-    """Numbers less the mean of their cell, over their spread."""
+    """Numbers minus the mean of their combination, standardized."""
     out = np.empty_like(values)
     for views, columns in by_views(Y).items():
-        z = cell_labels(Z, views, len(values))
+        z = combination_labels(Z, views, len(values))
         mine = np.isin(owner, columns)
         W = np.zeros((len(z), int(z.max()) + 1))
         W[np.arange(len(z)), z] = 1.0

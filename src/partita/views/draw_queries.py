@@ -1,4 +1,4 @@
-"""Questions to a fitted model of views, written against draws alone (:mod:`partita.views.base`)."""
+"""Queries that need nothing but the draws of a model of views (:mod:`partita.views.draws`)."""
 
 from __future__ import annotations
 
@@ -11,34 +11,21 @@ from scipy.special import logsumexp
 from partita.families import Counts, n_rows
 from partita.families.registry import entry_of
 from partita.families.rows import log_marginals
-from partita.views.base import Draw, Factor, shared_views
+from partita.views.draws import Draw, Factor, shared_views
 from partita.views.information import occupied, states_with_data
-from partita.views.laws import (
-    as_cells,
-    column_law,
+from partita.views.predictive import (
+    column_block,
     draw_cells,
     level_probabilities,
     log_density_rows,
     log_states,
     predictive_moments,
-    score_cells,
+    score_block,
 )
-
-__all__ = [
-    "Prediction",
-    "cell_surprisal",
-    "column_evidence",
-    "dependence",
-    "log_density",
-    "novelty",
-    "predict_cells",
-    "row_similarity",
-    "simulate_rows",
-]
 
 
 def dependence(draws: Sequence[Draw]) -> np.ndarray:
-    """Probability that two columns share a view with clusters in it: [column, column].
+    """Probability that two columns share a view with at least two clusters: [column, column].
 
     Examples
     --------
@@ -56,10 +43,10 @@ def dependence(draws: Sequence[Draw]) -> np.ndarray:
 def row_similarity(
     draws: Sequence[Draw], rows: np.ndarray, columns: np.ndarray | None = None, weighted: bool = False
 ) -> np.ndarray:
-    """Probability that two rows share a cluster, over the views of a draw and over draws: [row, row].
+    """Probability that two rows share a cluster, averaged over views and draws: [row, row].
 
-    ``columns`` restricts the views to those that hold one of them; ``weighted`` counts a view as often as it holds
-    columns (of those), else each counts once.
+    ``columns`` restricts the views to those with one of these columns. With ``weighted`` a view counts in proportion to
+    its number of (these) columns, otherwise every view counts once.
 
     Examples
     --------
@@ -82,9 +69,9 @@ def row_similarity(
 
 
 def log_density(draws: Sequence[Draw], data: Sequence[Any], given: Sequence[Any] | None = None) -> np.ndarray:
-    """Log density of each row, averaged over draws; of the cells beyond ``given``, if that is there.
+    """Log density of each row, averaged over draws; with ``given`` conditional on these cells.
 
-    ``data`` holds the given cells too: what comes out is log p(data) - log p(given), each an average over draws.
+    ``data`` holds the given cells, too: the result is log p(data) - log p(given), each averaged over draws.
     """
     both = _mean_log([log_density_rows(draw, data) for draw in draws])
     return both if given is None else both - _mean_log([log_density_rows(draw, given) for draw in draws])
@@ -95,23 +82,22 @@ def _mean_log(values: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def cell_surprisal(draws: Sequence[Draw], data: Sequence[Any], n_columns: int) -> np.ndarray:
-    """``-log p(cell | the other cells of its row)`` of every cell: [row, column]; NaN where there is nothing to say."""
+    """``-log p(cell | the other cells of its row)`` of every cell: [row, column]; NaN in columns of no factor."""
     N = n_rows(data[0])
     found = np.full((len(draws), N, n_columns), -np.inf)
     for t, draw in enumerate(draws):
         for factor in draw.factors:
             L = log_states(factor, data)
             for c in factor.columns:
-                law = column_law(factor, int(c))
-                own = score_cells(as_cells(law), data[law.block])
-                rest = L - own
+                column = column_block(factor, int(c))
+                rest = L - score_block(column, data[column.block])
                 found[t, :, c] = logsumexp(L, axis=1) - logsumexp(rest, axis=1)
     with np.errstate(invalid="ignore"):
         return -(logsumexp(found, axis=0) - np.log(len(draws)))
 
 
 def novelty(draws: Sequence[Draw], data: Sequence[Any]) -> np.ndarray:
-    """Probability that a row belongs to no cluster that the fit has seen, averaged over its columns and over draws."""
+    """Probability that a row belongs to a new cluster, averaged over its columns and over draws."""
     out = np.zeros(n_rows(data[0]))
     for draw in draws:
         n_columns = sum(len(factor.columns) for factor in draw.factors)
@@ -124,7 +110,7 @@ def novelty(draws: Sequence[Draw], data: Sequence[Any]) -> np.ndarray:
 
 
 class Prediction(NamedTuple):
-    """A column given the other cells of each row: mean and standard deviation, or probabilities of its levels."""
+    """Prediction of one column per row: mean and standard deviation, or probabilities of the levels."""
 
     mean: np.ndarray | None
     sd: np.ndarray | None
@@ -132,17 +118,17 @@ class Prediction(NamedTuple):
 
 
 def predict_cells(draws: Sequence[Draw], data: Sequence[Any], column: int) -> Prediction:
-    """The law of one column in each row, given the row's other cells (and its own, where that is seen)."""
+    """Predict one column in each row, given all observed cells of the row (its own cell included, if observed)."""
     N, mean, square, levels = n_rows(data[0]), 0.0, 0.0, 0.0
     for draw in draws:
         factor = next(f for f in draw.factors if column in f.columns)
         L = log_states(factor, data)
         P = np.exp(L - logsumexp(L, axis=1, keepdims=True))
-        law = column_law(factor, column)
-        if entry_of(law.family).kind in ("binary", "categorical"):
-            levels = levels + P @ level_probabilities(law) / len(draws)
+        block = column_block(factor, column)
+        if entry_of(block.family).kind in ("binary", "categorical"):
+            levels = levels + P @ level_probabilities(block) / len(draws)
         else:
-            m, v = predictive_moments(law.family, law.S)
+            m, v = predictive_moments(block.family, block.S)
             mean, square = mean + P @ m / len(draws), square + P @ (v + m**2) / len(draws)
     if not np.isscalar(levels):
         return Prediction(None, None, np.asarray(levels))
@@ -153,9 +139,9 @@ def predict_cells(draws: Sequence[Draw], data: Sequence[Any], column: int) -> Pr
 def simulate_rows(
     draws: Sequence[Draw], data: Sequence[Any], n_columns: int, n_samples: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """New cells for each row given those it shows, ``n_samples`` times over: [sample, row, column].
+    """Simulate the cells of each row given its observed cells, ``n_samples`` times: [sample, row, column].
 
-    Numbers as the families see them (real columns standardised), codes as numbers; NaN in columns that no factor holds.
+    Numbers are in the units of the families (real columns standardized), levels are codes; NaN in columns of no factor.
     """
     N = n_rows(data[0])
     out = np.full((n_samples, N, n_columns), np.nan)
@@ -169,34 +155,34 @@ def simulate_rows(
             u = rng.random((len(samples), N)) * edges[:, -1]
             states = np.minimum((u[:, :, None] > edges[None]).sum(axis=2), P.shape[1] - 1)
             at = 0
-            for cells in factor.cells:
-                cols = factor.columns[at : at + len(cells.positions)]
+            for part in factor.blocks:
+                cols = factor.columns[at : at + len(part.positions)]
                 at += len(cols)
-                new = draw_cells(cells, states.ravel(), rng)
+                new = draw_cells(part, states.ravel(), rng)
                 out[np.ix_(samples, np.arange(N), cols)] = new.reshape(len(samples), N, len(cols))
     return out
 
 
 def column_evidence(factor: Factor, cluster: int | None = None) -> np.ndarray:
-    """How much better each column is explained by the states of a factor than without them: nats, by column.
+    """Log Bayes factor, in nats, of the states of a factor against one state for all rows: [column].
 
-    With ``cluster``: by telling this one state from all others. Parameters are integrated out, so a column that has
-    nothing to do with the states has less than nothing.
+    With ``cluster``: of this state against all others pooled. Parameters are integrated out, so the value is negative
+    for a column that does not depend on the states.
     """
     factor, out = occupied(factor), []
-    for cells in factor.cells:
-        S = cells.S
+    for part in factor.blocks:
+        S = part.S
         if cluster is not None:
             rest = np.delete(S, cluster, axis=1).sum(axis=1)
             S = np.column_stack([S[:, cluster], rest])
-        apart = log_marginals(cells.family, np.ascontiguousarray(S)).sum(axis=1)
-        together = log_marginals(cells.family, np.ascontiguousarray(S.sum(axis=1, keepdims=True)))[:, 0]
+        apart = log_marginals(part.family, np.ascontiguousarray(S)).sum(axis=1)
+        together = log_marginals(part.family, np.ascontiguousarray(S.sum(axis=1, keepdims=True)))[:, 0]
         out.append(apart - together)
     return np.concatenate(out)
 
 
 def hide(data: Sequence[Any], block: int, position: int) -> list[Any]:
-    """The data with one column missing in all rows."""
+    """Copy of the data with one column missing in all rows."""
     out = list(data)
     values = out[block].X if isinstance(out[block], Counts) else out[block]
     values = values.copy()

@@ -1,0 +1,47 @@
+"""What the engines that partition objects share: replicates of rows, exchangeable priors, shares of clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partita.partitions import log_mass
+
+
+def rows_of_objects(weights: np.ndarray) -> np.ndarray:
+    """The row of each object: a row of weight w is w objects.
+
+    Examples
+    --------
+    >>> rows_of_objects(np.array([1.0, 0.0, 2.0]))
+    array([0, 2, 2])
+    >>> rows_of_objects(np.array([1.0, 0.5]))
+    Traceback (most recent call last):
+    ...
+    ValueError: sample_weight is 0.5 in row 1: this engine reads a weight as a number of replicates of the row, so it
+    must be a whole number; round it, or use inference='vb', which takes fractions
+    """
+    bad = np.flatnonzero(weights != np.floor(weights))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight is {weights[bad[0]]:g} in row {bad[0]}: this engine reads a weight as a number "
+            "of replicates of the row, so it must be a whole number; round it, or use inference='vb', which takes "
+            "fractions"
+        )
+    return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
+
+
+def check_exchangeable(inference: str, prior: Any) -> None:
+    """Refuse a prior whose labels are fixed."""
+    if prior.fixed_labels:
+        raise ValueError(
+            f"inference={inference!r} needs an exchangeable prior: 'mfm', 'dirichlet_process', 'pitman_yor'"
+        )
+
+
+def log_shares(prior: Any, n: np.ndarray) -> np.ndarray:
+    """Log shares of clusters of sizes ``n`` in the predictive density; the mass of a new cluster is left out."""
+    out = np.empty(len(n))
+    log_mass(prior, n, len(n), out)
+    return out - np.logaddexp.reduce(out)

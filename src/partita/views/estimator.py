@@ -1,0 +1,131 @@
+"""The base class of models of views: what follows from the draws, and storage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from partita.estimator import RunningMixin, note_early_end
+from partita.families import Block, entry_of, family_entry
+from partita.fitting.families import plan_families
+from partita.views.diagnostics import ViewTrace, diagnose_views
+from partita.views.draw_queries import dependence
+from partita.views.draws import Draw, as_plain, from_plain
+from partita.views.profiles import view_profiles
+from partita.views.queries import ViewQueries
+
+AUTO_FAMILIES = {"real": "gaussian"}
+
+
+class ViewsEstimator(RunningMixin, ViewQueries):
+    """Base of the estimators of views.
+
+    ``fit`` of a subclass sets ``draws_``, ``_blocks``, ``_estimate`` and the attributes of ``_stored``, then calls
+    ``_describe_draws``.
+    """
+
+    _counted = "views"
+    _stored: ClassVar[tuple[str, ...]] = (
+        "view_labels_",
+        "feature_views_",
+        "n_clusters_posterior_",
+        "confidence_",
+        "confidence_kind_",
+        "objective_trace_",
+        "n_iter_",
+        "converged_",
+    )
+    family: Any
+    kinds: Any
+
+    def fit_predict(self, X, y=None):
+        """Fit the views and return ``view_labels_``.
+
+        Parameters
+        ----------
+        X : array or data frame
+            The table, as in ``fit``.
+        y : ignored
+
+        Returns
+        -------
+        ndarray (n_rows, n_views)
+        """
+        return self.fit(X).view_labels_
+
+    def _plan_families(self) -> Any:
+        return plan_families(AUTO_FAMILIES if self.family == "auto" else self.family, self.kinds)
+
+    def _keep_families(self, blocks: Sequence[Block]) -> None:
+        """Keep families and names of the columns, without the data."""
+        self._blocks = tuple(Block(block.family, None, block.columns) for block in blocks)
+
+    def _note_chains(self, reason: str, provisional: bool) -> None:
+        """Note an early end of the chains in the report."""
+        n_draws = 0 if provisional else len(self.draws_)
+        note_early_end(self.fit_report_, reason, n_draws, provisional=provisional)
+
+    def _describe_draws(self) -> None:
+        """Set the attributes that follow from the draws and the estimate, after a fit and after a load."""
+        provisional = "provisional" in self.fit_report_
+        self.dependence_ = dependence(self.draws_)
+        not_modeled = np.setdiff1d(np.arange(self.schema_.n_features), self._modeled())
+        self.dependence_[not_modeled] = self.dependence_[:, not_modeled] = 0.0
+        self.n_views_ = int(np.count_nonzero(self.view_labels_.max(axis=0, initial=0) > 0))
+        self.trace_ = ViewTrace.of(self.draws_)
+        self.n_views_posterior_ = {} if provisional else self.trace_.n_views_posterior
+        self.diagnostics_ = diagnose_views(self.draws_, provisional=provisional)
+        self.profiles_ = view_profiles(self._estimate, self._blocks, self.schema_)
+
+    def _note_disagreement(self) -> None:
+        """Note in the report that several chains disagree."""
+        comparable = len(self.diagnostics_.n_views_by_chain) > 1 and "provisional" not in self.fit_report_
+        if comparable and not self.diagnostics_.ok:
+            self.fit_report_.add("chains_disagree", self.diagnostics_.sentence, level="warning")
+
+    def _state(self):
+        return super()._state() | {
+            "blocks": [
+                {"family": _name(b.family), "hyper": list(b.family), "columns": list(b.columns)}
+                for b in self._blocks
+            ],
+            "draws": as_plain(self.draws_, _name),
+            "estimate": as_plain([self._estimate], _name),
+        }
+
+    def _restore(self, state):
+        super()._restore(state)
+        self._blocks = tuple(
+            Block(_class(b["family"])(*b["hyper"]), None, tuple(b["columns"])) for b in state["blocks"]
+        )
+        self.draws_ = from_plain(state["draws"], _class)
+        (self._estimate,) = from_plain(state["estimate"], _class)
+        self._describe_draws()
+
+
+def estimate_draw(membership: np.ndarray, labels: np.ndarray, factors: tuple[Any, ...]) -> Draw:
+    """The estimate in the form of a draw."""
+    return Draw(membership, labels, factors, np.nan, 0, np.ones(1 + len(factors)))
+
+
+def check_families(blocks: Sequence[Block]) -> None:
+    """Refuse tables without modeled columns, and families that read several columns as one vector."""
+    if not blocks:
+        raise ValueError("no column is left to model: every column is ignored")
+    for block in blocks:
+        entry = entry_of(block.family)
+        if entry.vector:
+            raise ValueError(
+                f"family {entry.name!r} reads its columns as one vector, but here each column has its own view: use "
+                "'gaussian' for real columns, 'poisson' for counts"
+            )
+
+
+def _name(family: Any) -> str:
+    return entry_of(family).name
+
+
+def _class(name: str) -> Any:
+    return family_entry(name).cls
