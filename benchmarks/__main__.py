@@ -80,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"   written to {path}, {time.monotonic() - begun:.0f} s", flush=True)
         missed += [f"{name}: {bar}" for bar, met in result.get("bars", {}).items() if not met]
     for bar in missed:
-        print(f"bar not met: {bar}")
+        print(f"target not met: {bar}")
     for name in failed:
         print(f"failed: {name} (its error is above)")
     return int(bool(failed) or (bool(missed) and options.full))

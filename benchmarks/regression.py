@@ -57,7 +57,7 @@ FIGURES = (
     Figure("right_k", "ten_in_2d.partita.ari.median", "planted mixtures: ARI", ratio=False),
     Figure("consensus", "all.methods.Consensus.ari", "consensus: ARI to the classes", False, True),
     Figure(
-        "consensus", "all.methods.Consensus told K.ari", "consensus told K: ARI to the classes", False, True
+        "consensus", "all.methods.Consensus told K.ari", "consensus, K given: ARI to the classes", False, True
     ),
     Figure("crosscat", "quality.s = 2.0.gibbs.nmi.median", "CrossCat: NMI with planted views", ratio=False),
     Figure("ofv", "ours.data1_s2.0.average.ours.nmi", "overlapping views, Data 1: NMI", ratio=False),
@@ -95,7 +95,7 @@ def is_worse(figure: Figure, now: float, then: float) -> bool:
 def page(now: dict[str, float], then: dict[str, float]) -> tuple[str, int]:
     """The page, and how many figures are worse."""
     lines = [
-        "# The last run beside the committed one",
+        "# The last run compared with the committed one",
         "",
         "| | last run | committed | |",
         "|---|---|---|---|",

@@ -1,7 +1,7 @@
-"""Draw the pictures of docs/similarity.md and docs/views.md: what priors look like, and the views of the animals.
+"""Draw the figures of docs/similarity.md and docs/views.md: draws from priors, and the views of the animals.
 
-The animals are fitted as the benchmark `crosscat` fits them (PARTITA_DATA names the folder of data sets); where the
-clusters are not those of the kept result, that is said.
+The animals are fitted as in the benchmark `crosscat` (PARTITA_DATA names the folder of data sets). If the clusters are
+not those of the result file, a message says so.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def save(figure: plt.Figure, name: str) -> None:
 
 
 def draw_mixtures() -> plt.Figure:
-    """Murphy's figure 25.3: two mixtures, one a line, as rows arrive."""
+    """Murphy's figure 25.3: two mixtures, one per line of panels, with a growing number of rows."""
     figure, axes = plt.subplots(2, 3, figsize=(12.0, 7.5), layout="constrained")
     for seed, line in enumerate(axes, 1):
         drawn = sample_dp_mixture(1000, concentration=1.0, random_state=seed)
@@ -51,7 +51,7 @@ def draw_mixtures() -> plt.Figure:
 
 
 def draw_sticks() -> plt.Figure:
-    """Murphy's figure 25.5, and the restaurants that belong to the sticks."""
+    """Murphy's figure 25.5, and the Chinese restaurants with the same parameters."""
     figure, axes = plt.subplots(2, 3, figsize=(12.0, 6.0), layout="constrained")
     plot_stick(sample_stick_breaking(2.0, n_weights=6, random_state=1)[0], ax=axes[0, 0])
     for seed, concentration in enumerate((2.0, 5.0)):
@@ -74,7 +74,7 @@ def draw_animals() -> plt.Figure:
     found = (model.view_labels_.max(axis=0) + 1).tolist()
     kept = json.loads((ROOT / "benchmarks/results/crosscat.json").read_text(encoding="utf-8"))
     if found != kept["summary"]["tables"]["animals_50x85"]["clusters"]:
-        print(f"clusters of the views {found} are not those of the kept result", file=sys.stderr)
+        print(f"clusters of the views {found} are not those of the result file", file=sys.stderr)
     axes = plot_views(model, frame, row_names=[str(name).replace("+", " ") for name in names])
     return axes[0].figure
 

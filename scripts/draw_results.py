@@ -1,7 +1,7 @@
-"""Draw the pictures of docs/results.md from the kept results.
+"""Draw the figures of docs/results.md from the result files.
 
 The critical-difference plot is that of Demsar (2006): mean ranks over the sets, and bars that join methods whose ranks
-differ by less than chance would (Nemenyi's test at 5%, after Friedman's).
+do not differ significantly (Nemenyi's test at 5%, after Friedman's).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scipy.stats import friedmanchisquare, studentized_range
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, IMAGES = ROOT / "benchmarks" / "results", ROOT / "docs" / "images"
 OURS, OTHERS = "#c2410c", "#64748b"
-TOLD = ("told K", "k-LACA")
+GIVEN_K = ("told K", "k-LACA")  # parts of the names, in the results, of methods that are given K
 MEMBERS = ("best member", "mean member")
 
 
@@ -36,7 +36,7 @@ def kept(name: str) -> dict[str, Any] | None:
 
 
 def critical_difference(n_methods: int, n_sets: int, level: float = 0.05) -> float:
-    """By how much two mean ranks must differ (Nemenyi)."""
+    """The smallest significant difference of two mean ranks (Nemenyi)."""
     q = studentized_range.ppf(1.0 - level, n_methods, np.inf) / math.sqrt(2.0)
     return float(q * math.sqrt(n_methods * (n_methods + 1) / (6.0 * n_sets)))
 
@@ -87,14 +87,14 @@ def draw_ranks(ax: Any, names: list[str], ranks: np.ndarray, scores: np.ndarray,
 def draw_consensus(result: dict[str, Any]) -> plt.Figure:
     by_set = result["summary"]["all"]["by_set"]
     every = [m for m in next(iter(by_set.values())) if m not in (*MEMBERS, "members")]
-    told = [m for m in every if any(mark in m for mark in TOLD)]
-    free = [m for m in every if m not in told]
+    given_k = [m for m in every if any(mark in m for mark in GIVEN_K)]
+    free = [m for m in every if m not in given_k]
     fig, axes = plt.subplots(
-        1, 2, figsize=(11, 0.42 * max(len(told), len(free)) + 1.6), constrained_layout=True
+        1, 2, figsize=(11, 0.42 * max(len(given_k), len(free)) + 1.6), constrained_layout=True
     )
     for ax, names, title in (
         (axes[0], free, "Methods that find the number of clusters"),
-        (axes[1], told, "Methods that are told it"),
+        (axes[1], given_k, "Methods that are given it"),
     ):
         scores = np.array([[one[m] for m in names] for one in by_set.values()])
         ranks = np.array([result["summary"]["all"]["ranks"][m] for m in names])
@@ -125,7 +125,7 @@ def draw_right_k(result: dict[str, Any]) -> plt.Figure:
         ax.set_ylim(0, 1.15 * ax.get_ylim()[1])
         ax.set_title(title, fontsize=9)
         ax.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("clusters found, one dot a seed")
+    axes[0].set_ylabel("clusters found, one dot per seed")
     return fig
 
 
@@ -147,7 +147,7 @@ def draw_views(result: dict[str, Any]) -> plt.Figure:
     for ax, s in zip(axes, ("2.0", "1.2"), strict=True):
         rows = [table[f"data{kind}_s{s}"]["average"] for kind in (1, 2, 3)]
         methods = [m for m in names if m in rows[0]]
-        # slow methods have seen three of the ten tables, so each is measured by its own tables' oracle
+        # slow methods ran on three of the ten tables, so each method is divided by the oracle of its own tables
         width = 0.8 / len(methods)
         for i, method in enumerate(methods):
             x = np.arange(3) - 0.4 + (i + 0.5) * width
@@ -177,7 +177,7 @@ def main() -> int:
     for picture, (name, draw) in PICTURES.items():
         result = kept(name)
         if result is None:
-            print(f"{picture}: no result of {name} is kept yet", file=sys.stderr)
+            print(f"{picture}: there is no result of {name}", file=sys.stderr)
             continue
         figure = draw(result)
         figure.savefig(IMAGES / picture, dpi=130)

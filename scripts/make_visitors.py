@@ -1,7 +1,7 @@
 """Make src/partita/datasets/visitors.csv: 600 invented visitors of a museum in four planted groups.
 
 Everything is drawn from the tables below with a fixed seed. The script prints how well an oracle does
-that knows the tables, sees the same holes and takes the most probable group of each visitor; with
+that knows the tables, has the same missing cells and assigns each visitor to the most probable group; with
 ``--check`` it writes nothing and exits with 1 if the file would change.
 """
 

@@ -208,7 +208,7 @@ def gather_step(codes, at, chunk: int = 1 << 20):
 
 
 def errors(n_rows: int = 1_000_000) -> dict:
-    """Largest difference of a probability after one iteration from the same start: device less host."""
+    """Largest difference of a probability after one iteration from the same start: device minus host."""
     import numpy as np
 
     from partita.engines.climb import em

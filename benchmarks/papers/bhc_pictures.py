@@ -49,7 +49,7 @@ def draw_yeast_table(plt, X, path: str) -> list[int]:
 
 
 def draw_yeast_links(plt, X, path: str) -> None:
-    """Figure 25.15: single, complete and average linkage; beside them the Bayesian tree."""
+    """Figure 25.15: single, complete and average linkage, and the Bayesian tree."""
     from scipy.spatial.distance import pdist
 
     from partita import Agglomerative, BayesianTree

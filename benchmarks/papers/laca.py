@@ -25,7 +25,7 @@ SETS = ("iris", "glass", "ecoli", "libras", "segmentation_210", "seeds", "pima",
 N_MEMBERS, PER_CLASS, PROCESSES = 200, 100, 2
 SCORES = ("f", "nmi")
 TIMES_CLASSES = (1.0, 1.5, 2.0, 2.5, 3.0)
-TOLD = ("k-LACA", "EAC-AL", "CSPA", "HGPA", "MCLA")
+WITH_K = ("k-LACA", "EAC-AL", "CSPA", "HGPA", "MCLA")
 # min, max, mean and standard deviation of the numbers of clusters; F; NMI
 PRINTED = {
     "iris": {"LACA": (3, 4, 3.73, 0.45, 0.8533, 0.7535), "EAC-AL": (2, 4, 2.73, 0.98, 0.7995, 0.7528)},
@@ -43,7 +43,7 @@ PRINTED = {
         "EAC-AL": (4, 48, 20.53, 12.27, 0.6809, 0.7389),
     },
 }
-RIVALS = TOLD[1:]
+RIVALS = WITH_K[1:]
 FIGURES_OF_TABLES = ("min", "max", "mean", "deviation", "f", "nmi")
 
 
@@ -90,9 +90,9 @@ def show(name: str, result: dict) -> None:
             f"NMI {ours['nmi']:.3f} ({printed[5]:.3f})",
             flush=True,
         )
-    told = result["told"]
-    cells = "  ".join(f"{method} {statistics.fmean(told[method]['nmi']):.3f}" for method in TOLD)
-    print(f"   {name:17} NMI told k, mean over k {told['k']}: {cells}", flush=True)
+    by_k = result["told"]
+    cells = "  ".join(f"{method} {statistics.fmean(by_k[method]['nmi']):.3f}" for method in WITH_K)
+    print(f"   {name:17} NMI with k given, mean over k {by_k['k']}: {cells}", flush=True)
 
 
 def verdicts(summary: dict) -> dict[str, str]:
@@ -143,9 +143,9 @@ def draw(figures: dict, folder) -> None:
         figure, grid = plt.subplots(n_rows, 4, figsize=(12, 3 * n_rows), layout="constrained", squeeze=False)
         for axes in grid.flat[len(figures) :]:
             axes.set_visible(False)
-        for axes, (name, told) in zip(grid.flat, figures.items(), strict=False):
-            for method in TOLD:
-                axes.plot(told["k"], told[method][score], "o-", markersize=3, label=method)
+        for axes, (name, by_k) in zip(grid.flat, figures.items(), strict=False):
+            for method in WITH_K:
+                axes.plot(by_k["k"], by_k[method][score], "o-", markersize=3, label=method)
             axes.set(title=name, xlabel="k")
         grid[0, 0].set_ylabel(title)
         grid[0, 0].legend(frameon=False, fontsize=7)
@@ -157,7 +157,7 @@ def draw(figures: dict, folder) -> None:
 
 
 def compare(name: str, n_ensembles: int) -> dict:
-    """LACA and EAC-AL by themselves, and all methods told k."""
+    """LACA and EAC-AL by themselves, and all methods with k given."""
     import warnings
 
     import numpy as np
@@ -170,19 +170,19 @@ def compare(name: str, n_ensembles: int) -> dict:
     n_classes = len(np.unique(classes))
     ks = sorted({round(times * n_classes) for times in TIMES_CLASSES})
     free: dict[str, list[dict]] = {"LACA": [], "EAC-AL": []}
-    told: dict[str, list[list[dict]]] = {method: [] for method in TOLD}
+    by_k: dict[str, list[list[dict]]] = {method: [] for method in WITH_K}
     for seed in range(n_ensembles):
         Y = subspace_ensemble(X, N_MEMBERS, random_state=seed, kinds="real", standardize=False)
         fits = {"LACA": LACA(random_state=seed).fit(Y), "EAC-AL": EvidenceAccumulation().fit(Y)}
         for method, fit in fits.items():
             free[method].append(judge(classes, fit.labels_))
         for method, cuts in (("k-LACA", fits["LACA"]), ("EAC-AL", fits["EAC-AL"])):
-            told[method].append([judge(classes, cut_tree(cuts, k)) for k in ks])
+            by_k[method].append([judge(classes, cut_tree(cuts, k)) for k in ks])
         for method, make in graph_methods().items():
-            told[method].append([judge(classes, make(k, seed).fit_predict(Y)) for k in ks])
+            by_k[method].append([judge(classes, make(k, seed).fit_predict(Y)) for k in ks])
     return {
         "free": {method: in_table(found) for method, found in free.items()},
-        "told": {"k": ks} | curves(told),
+        "told": {"k": ks} | curves(by_k),
     }
 
 
@@ -239,10 +239,10 @@ def in_table(found: list[dict]) -> dict:
     }
 
 
-def curves(told: dict) -> dict:
+def curves(by_k: dict) -> dict:
     """Means over the ensembles at each k, and their standard errors."""
     out: dict[str, dict[str, list[float]]] = {}
-    for method, found in told.items():
+    for method, found in by_k.items():
         at_each_k = list(zip(*found, strict=True))
         out[method] = {}
         for score in SCORES:

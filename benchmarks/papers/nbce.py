@@ -42,7 +42,7 @@ SETS = tuple(TABLE_2)
 BESIDE = ("NBCE_told_K", "Consensus")
 GRAPH_METHODS = ("CSPA", "HGPA", "MCLA")
 TABLE_2_METHODS = ("best_member", "mean_member", *GRAPH_METHODS, "NBCE")
-COUNTED = ("NBCE", "Consensus")  # told nothing: their numbers of clusters are kept
+COUNTED = ("NBCE", "Consensus")  # without n_clusters: the numbers that they find are kept
 PRINTED = {
     "table_3_synthetic": "NBCE < BCE < MM at every level of noise",
     "table_4_train": "NBCE < BCE < MM on all seven sets",
@@ -113,7 +113,7 @@ def run(*, full: bool, repeats: int) -> dict:
 
 
 def table_2(rows: list[dict]) -> dict:
-    """Mean F1 of each method by data set beside the printed ones, and NBCE's paired t-test."""
+    """Mean F1 of each method by data set with the printed ones, and paired t-tests of NBCE."""
     from scipy.stats import ttest_rel
 
     out: dict = {}
@@ -180,7 +180,7 @@ def compared(rows: list[dict], what: str, methods: tuple[str, ...]) -> dict:
 
 
 def difference(first: dict[str, float], second: dict[str, float]) -> dict:
-    """The first method's means less the second's: mean and standard error over the data sets."""
+    """The means of the first method minus those of the second: mean and standard error over the data sets."""
     gaps = [first[name] - second[name] for name in first]
     return {
         "mean": round(statistics.fmean(gaps), 4),
@@ -255,11 +255,11 @@ def measure_f1(sets: list[str], seeds: list[int], chains: dict) -> dict:
             K = len(np.unique(classes))
             train = np.random.default_rng([seed, 1]).permutation(len(X))[len(X) // 4 :]
             Y, classes = kmeans_ensemble(X, K, N_MEMBERS, random_state=seed)[train], classes[train]
-            told = {"balance": 0.05, "random_state": seed}
+            options = {"balance": 0.05, "random_state": seed}
             models = {
-                "CSPA": CSPA(K, identical="apart", **told),
-                "HGPA": HGPA(K, identical="apart", **told),
-                "MCLA": MCLA(K, **told),
+                "CSPA": CSPA(K, identical="apart", **options),
+                "HGPA": HGPA(K, identical="apart", **options),
+                "MCLA": MCLA(K, **options),
                 "NBCE": NBCE("stick_breaking", max_clusters=TRUNCATION, random_state=seed, **chains),
                 "NBCE_told_K": NBCE("finite", n_clusters=K, random_state=seed, **chains),
                 "Consensus": Consensus(random_state=seed),

@@ -28,7 +28,7 @@ PARTS = ("all", "tuned_on", "held_out")
 
 
 def run(*, full: bool, repeats: int) -> dict:
-    from benchmarks.quality.consensus_methods import FREE, TOLD, present
+    from benchmarks.quality.consensus_methods import FINDS_K, GIVEN_K, present
     from benchmarks.quality.labeled_ensembles import HELD_OUT, KINDS, TUNED_ON, default_folder
 
     there, missing = present()
@@ -50,7 +50,7 @@ def run(*, full: bool, repeats: int) -> dict:
         planted = list(
             pool.map(lambda k: in_own_process(calibrate, methods=there, n_groups=k), PLANTED_GROUPS)
         )
-        alone = [name for name in there if name in FREE]
+        alone = [name for name in there if name in FINDS_K]
         noise = list(
             pool.map(
                 lambda k: in_own_process(
@@ -71,8 +71,8 @@ def run(*, full: bool, repeats: int) -> dict:
     for part in PARTS:
         if summary[part]:
             print(f"\n   {part.replace('_', ' ')}: {summary[part]['n_sets']} sets")
-            tables.show(summary[part], kinds, list(FREE), list(TOLD))
-            bars_of_part[part] = tables.bars_of(summary[part], kinds, list(TOLD))
+            tables.show(summary[part], kinds, list(FINDS_K), list(GIVEN_K))
+            bars_of_part[part] = tables.bars_of(summary[part], kinds, list(GIVEN_K))
     bars = bars_of_part["all"] | tables.bars_of_planted(summary["planted"], summary["noise"])
     tables.show_planted(summary["planted"], summary["noise"])
     for part, judged in (bars_of_part | {"all": bars}).items():
@@ -95,7 +95,11 @@ def _in_words(found: dict) -> str:
     if "skipped" in found:
         return f"skipped: {found['skipped']}"
     means = tables.means_over_ensembles(found["runs"], "ari")
-    named = [f"{name} {means[name]:.3f}" for name in ("Consensus", "LACA", "EAC told K") if name in means]
+    named = [
+        f"{tables.display_name(name)} {means[name]:.3f}"
+        for name in ("Consensus", "LACA", "EAC told K")
+        if name in means
+    ]
     return f"{', '.join(named)}; {found['cpu_s']:.0f} s of CPU"
 
 
@@ -107,11 +111,11 @@ def compare(name: str, methods: list[str], kinds: list[str], n_seeds: int, folde
     import warnings
 
     from benchmarks.quality.consensus_methods import METHODS, ONE_SEED
-    from benchmarks.quality.labeled_ensembles import ensemble, labelled_set
+    from benchmarks.quality.labeled_ensembles import ensemble, labeled_set
 
     warnings.simplefilter("ignore")
     try:
-        data = labelled_set(name)
+        data = labeled_set(name)
     except FileNotFoundError as error:
         return {"skipped": str(error)}
     runs: dict[str, dict[str, list[dict]]] = {}

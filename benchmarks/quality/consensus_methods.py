@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-SWEEPS = 100  # of the literal sampler from one cluster
+SWEEPS = 100  # of the sampler as published, from one cluster
 SHORT = {"n_chains": 2, "n_draws": 40, "burn_in": 40}
 
 
@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
 
 
 def estimator(name: str) -> Any:
-    """A class of partita; AttributeError where it is not there (yet)."""
+    """A class of partita by its name."""
     import partita
 
     return getattr(partita, name)
@@ -51,7 +51,7 @@ def nbce(Y: np.ndarray, K: int, seed: int) -> Outcome:
 
 
 def nbce_from_one(Y: np.ndarray, K: int, seed: int) -> Outcome:
-    """The paper's sampler as it stands: single-site sweeps from one cluster, hyper-parameters fixed, last sweep."""
+    """The sampler as published: single-site sweeps from one cluster, hyper-parameters fixed, last sweep."""
     from partita.engines.gibbs import chain as chains
     from partita.engines.gibbs import sweep
     from partita.families import Block, Categorical
@@ -76,9 +76,9 @@ def modularity(Y: np.ndarray, K: int, seed: int) -> Outcome:
 
 
 def eac_lifetime(Y: np.ndarray, K: int, seed: int) -> Outcome:
-    """Average link on the co-association matrix, cut where the number of clusters lives longest.
+    """Average link on the co-association matrix, cut at the number of clusters with the longest lifetime.
 
-    With ten members the heights are tenths, and the longest life is often that of hundreds of clusters: as for
+    With ten members the heights are tenths, and the longest lifetime is often that of hundreds of clusters. As for
     the others, numbers above twice the square root of the objects are left out.
     """
     tree = _average_link(Y)
@@ -86,28 +86,28 @@ def eac_lifetime(Y: np.ndarray, K: int, seed: int) -> Outcome:
     return Outcome(_cut(tree, 2 + int(lifetimes.argmax()) if lifetimes.size else 1), coassociation(Y))
 
 
-# ---- methods that are told the number of classes -----------------------------------------------------------------
+# ---- methods that are given the number of classes ----------------------------------------------------------------
 
 
-def consensus_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+def consensus_given_k(Y: np.ndarray, K: int, seed: int) -> Outcome:
     model = estimator("Consensus")(n_clusters=K, random_state=seed).fit(Y)
     return Outcome(model.labels_, model.coclustering)
 
 
-def laca_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+def laca_given_k(Y: np.ndarray, K: int, seed: int) -> Outcome:
     return Outcome(estimator("LACA")(n_clusters=K, random_state=seed).fit(Y).labels_)
 
 
-def mixture_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+def mixture_given_k(Y: np.ndarray, K: int, seed: int) -> Outcome:
     return _soft(estimator("MixtureConsensus")(K, n_init=5, random_state=seed).fit(Y), Y)
 
 
-def bce_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+def bce_given_k(Y: np.ndarray, K: int, seed: int) -> Outcome:
     model = estimator("BCE")(K, n_init=3, random_state=seed).fit(Y)
     return Outcome(model.labels_, lambda i, j: (model.memberships_[i] * model.memberships_[j]).sum(axis=1))
 
 
-def told(name: str, **options: Any) -> Callable[[np.ndarray, int, int], Outcome]:
+def given_k(name: str, **options: Any) -> Callable[[np.ndarray, int, int], Outcome]:
     """A method that only needs the number of classes."""
 
     def labels(Y: np.ndarray, K: int, seed: int) -> Outcome:
@@ -116,7 +116,7 @@ def told(name: str, **options: Any) -> Callable[[np.ndarray, int, int], Outcome]
     return labels
 
 
-def eac_told(Y: np.ndarray, K: int, seed: int) -> Outcome:
+def eac_given_k(Y: np.ndarray, K: int, seed: int) -> Outcome:
     return Outcome(_cut(_average_link(Y), K), coassociation(Y))
 
 
@@ -146,7 +146,7 @@ def _cut(tree: np.ndarray, K: int) -> np.ndarray:
     return cut_tree(tree, K).ravel()
 
 
-FREE: dict[str, Callable[[np.ndarray, int, int], Outcome]] = {
+FINDS_K: dict[str, Callable[[np.ndarray, int, int], Outcome]] = {
     "Consensus": consensus,
     "LACA": laca,
     "NBCE from one cluster": nbce_from_one,
@@ -155,21 +155,21 @@ FREE: dict[str, Callable[[np.ndarray, int, int], Outcome]] = {
     "EAC lifetime": eac_lifetime,
     "modularity": modularity,
 }
-TOLD: dict[str, Callable[[np.ndarray, int, int], Outcome]] = {
-    "Consensus told K": consensus_told,
-    "k-LACA": laca_told,
-    "MixtureConsensus told K": mixture_told,
-    "BCE told K": bce_told,
-    "QMI told K": told("QMI"),
-    "Voting told K": told("Voting"),
-    "EAC told K": eac_told,
-    "LWEA told K": told("LWEA"),
-    "HBGF told K": told("HBGF"),
-    "CSPA told K": told("CSPA"),
-    "MCLA told K": told("MCLA"),
-    "HGPA told K": told("HGPA", balance=0.05, identical="apart"),
+GIVEN_K: dict[str, Callable[[np.ndarray, int, int], Outcome]] = {
+    "Consensus told K": consensus_given_k,
+    "k-LACA": laca_given_k,
+    "MixtureConsensus told K": mixture_given_k,
+    "BCE told K": bce_given_k,
+    "QMI told K": given_k("QMI"),
+    "Voting told K": given_k("Voting"),
+    "EAC told K": eac_given_k,
+    "LWEA told K": given_k("LWEA"),
+    "HBGF told K": given_k("HBGF"),
+    "CSPA told K": given_k("CSPA"),
+    "MCLA told K": given_k("MCLA"),
+    "HGPA told K": given_k("HGPA", balance=0.05, identical="apart"),
 }
-METHODS = {**FREE, **TOLD}
+METHODS = {**FINDS_K, **GIVEN_K}
 # most of the time of all the others together
 ONE_SEED = {"NBCE", "MixtureConsensus", "modularity", "HBGF told K", "MCLA told K", "HGPA told K"}
 NEEDS = {  # what a method needs that may not be installed

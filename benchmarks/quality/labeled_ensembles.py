@@ -58,7 +58,7 @@ HELD_OUT = {
 BUNDLED = {"wine": "load_wine", "digits": "load_digits", "breast_cancer": "load_breast_cancer"}
 
 
-class LabelledSet(NamedTuple):
+class LabeledSet(NamedTuple):
     """Standardised features and classes of at most 600 objects."""
 
     X: np.ndarray
@@ -69,14 +69,14 @@ class LabelledSet(NamedTuple):
         return int(np.unique(self.classes).size)
 
 
-def labelled_set(name: str) -> LabelledSet:
+def labeled_set(name: str) -> LabeledSet:
     """Read a set; FileNotFoundError where PARTITA_DATA does not name a folder that has it."""
     X, classes = _read(name)
     if len(X) > MOST_ROWS:
         rows = np.sort(np.random.default_rng(0).choice(len(X), MOST_ROWS, replace=False))
         X, classes = X[rows], classes[rows]
     spread = X.std(axis=0)
-    return LabelledSet((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0), classes)
+    return LabeledSet((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0), classes)
 
 
 def _read(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -94,11 +94,11 @@ def _read(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ensemble(name: str, kind: str, seed: int, folder: str | None = None) -> np.ndarray:
-    """The label matrix of a set, kind and seed; made once and kept in the folder."""
+    """The label matrix of a set, kind and seed; generated once and stored in the folder."""
     path = Path(folder or default_folder()) / f"{name}-{kind}-{seed}.npy"
     if path.exists():
         return np.load(path)
-    Y = make_ensemble(labelled_set(name), kind, seed)
+    Y = make_ensemble(labeled_set(name), kind, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     with write_atomically(path) as temporary:  # two processes may make the same one
         np.save(temporary, Y)
@@ -110,7 +110,7 @@ def default_folder() -> str:
     return str(Path(tempfile.gettempdir()) / f"partita-ensembles-{stamp}")
 
 
-def make_ensemble(data: LabelledSet, kind: str, seed: int) -> np.ndarray:
+def make_ensemble(data: LabeledSet, kind: str, seed: int) -> np.ndarray:
     """One ensemble of one of the five kinds."""
     from partita.ensembles import bootstrap_ensemble, kmeans_ensemble, mixed_ensemble, subspace_ensemble
 

@@ -66,10 +66,10 @@ def compare_runs(method: str, Y, target, n_classes: int, scale: int, seed: int) 
     from partita.labels import signatures
     from partita.metrics import adjusted_rand
 
-    told = {} if method == "LACA" else {"n_clusters": n_classes}
+    parameters = {} if method == "LACA" else {"n_clusters": n_classes}
 
     def fit(max_exact: int) -> dict:
-        model = getattr(partita, method)(max_exact=max_exact, random_state=seed, **told)
+        model = getattr(partita, method)(max_exact=max_exact, random_state=seed, **parameters)
         with stopwatch() as time:
             model.fit(Y)
         return {
@@ -79,7 +79,7 @@ def compare_runs(method: str, Y, target, n_classes: int, scale: int, seed: int) 
             "cpu_s": time["cpu_s"],
         }
 
-    getattr(partita, method)(**told).fit(Y[:100])  # loads the compiled code
+    getattr(partita, method)(**parameters).fit(Y[:100])  # loads the compiled code
     exact = fit(len(Y))
     reduced = {str(limit): fit(limit // scale) for limit in LIMITS}
     for found in reduced.values():

@@ -73,7 +73,7 @@ def run(*, full: bool, repeats: int) -> dict:
                 for name in methods:
                     before = runs.get(kind, {}).get(name, {})
                     if before and max(one["cpu_s"] for one in before.values()) * 10 > MOST_S:
-                        print(f"      {name:25} would take more than {MOST_S:.0f} s: not asked")
+                        print(f"      {name:25} would take more than {MOST_S:.0f} s: not run")
                         continue
                     one = in_own_process(fit, method=name, path=path)
                     runs.setdefault(kind, {}).setdefault(name, {})[str(n)] = one

@@ -24,7 +24,7 @@ MOST_S = 120.0
 
 
 class Arena(NamedTuple):
-    """Engines that see the same data, the peers beside them (name -> its module), and the sizes."""
+    """Engines that are fitted to the same data, other programs (name -> module), and the sizes."""
 
     ours: tuple[str, ...]
     peers: dict[str, str]
@@ -213,7 +213,7 @@ def agreement(arena: str, z, labels) -> float:
 
 
 def fit_one(arena: str, name: str, X, K: int):
-    """Labels by one engine, told K where it takes it."""
+    """Labels by one engine; K is given to the engines that take it."""
     import partita
 
     if name in ARENAS[arena].peers:
@@ -235,14 +235,14 @@ def fit_one(arena: str, name: str, X, K: int):
         return partita.OverlappingViews(random_state=0).fit(X).view_labels_
     if name in ("DecorrelatedKMeans", "OrthogonalViews"):
         return getattr(partita, name)(K, N_VIEWS, random_state=0).fit(X).view_labels_
-    told = {
+    arguments = {
         **dict.fromkeys(("LACA", "Consensus", "BipartiteModularity", "AffinityPropagation"), ()),
         "BayesianTree": ("gaussian",),
     }.get(name, (K,))
     options = steps if name in ("MixtureConsensus", "BCE") else {}
     if not options and name not in ("EvidenceAccumulation", "LWEA", "MCLA", "LACA", "Agglomerative", "Diana"):
         options = {"random_state": 0}
-    return getattr(partita, name)(*told, **options).fit(X).labels_
+    return getattr(partita, name)(*arguments, **options).fit(X).labels_
 
 
 # ---- the peers, as their users call them -----------------------------------------------------------------------

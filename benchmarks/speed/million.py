@@ -41,7 +41,7 @@ def run(*, full: bool, repeats: int) -> dict:
 
 
 def converge(n_rows: int, seed: int) -> dict:
-    """Run a chain until it stays where it is."""
+    """Run a chain until it has converged."""
     import numpy as np
 
     from partita.engines.gibbs import chain as chains

@@ -34,7 +34,7 @@ def run(*, full: bool, repeats: int) -> dict:
 
 
 def imports(ours: str, yardstick: str, n_turns: int) -> dict:
-    """CPU seconds of a whole interpreter that executes a statement, beside those of another statement."""
+    """CPU seconds of a whole interpreter that executes a statement, compared with those of another statement."""
     return compared(
         lambda: seconds_of(ours)["cpu_s"], lambda: seconds_of(yardstick)["cpu_s"], n_turns, timed=True
     )
@@ -66,7 +66,7 @@ def compared(
 
 
 def reading(n_turns: int) -> dict:
-    """A million rows of codes, beside finding the range of each column and copying the codes to bytes."""
+    """A million rows of codes, compared with finding the range of each column and copying the codes to bytes."""
     from partita.table import read_table
 
     X = np.random.default_rng(0).integers(0, 8, (1_000_000, 20), dtype=np.int8).astype(np.int64)
@@ -74,7 +74,7 @@ def reading(n_turns: int) -> dict:
 
 
 def purity(n_turns: int) -> dict:
-    """Dendrogram purity of a chain of merges with many classes, beside a fourth of it."""
+    """Dendrogram purity of a chain of merges with many classes, compared with a fourth of it."""
     from partita.metrics import dendrogram_purity
 
     def case(n: int) -> Callable:
@@ -88,7 +88,7 @@ def purity(n_turns: int) -> dict:
 
 
 def particle_filter(n_turns: int) -> dict:
-    """A thousand objects and 50 particles, beside 250 objects."""
+    """A thousand objects and 50 particles, compared with 250 objects."""
     from partita.engines.sequential import particles
     from partita.partitions import DirichletProcess
 
@@ -102,7 +102,7 @@ def particle_filter(n_turns: int) -> dict:
 
 
 def beam(n_turns: int) -> dict:
-    """Beam search for 400 objects, beside 100."""
+    """Beam search for 400 objects, compared with 100."""
     from partita.engines.sequential.beam import beam_search
     from partita.partitions import DirichletProcess
 
@@ -135,7 +135,7 @@ class Labels:
 
 
 def large_report(n_turns: int) -> dict:
-    """The report of a million objects, beside that of a fourth of them."""
+    """The report of a million objects, compared with that of a fourth of them."""
     from partita.report import write_report
 
     def case(n: int) -> Callable:

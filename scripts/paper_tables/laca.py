@@ -47,7 +47,7 @@ def steadier(sets: dict) -> str:
             for methods in sets.values()
         )
 
-    return f"K of LACA spreads less than that of EAC-AL on {less('ours')} sets [{less('printed')}]."
+    return f"The standard deviation of K is smaller for LACA than for EAC-AL on {less('ours')} sets [{less('printed')}]."
 
 
 def ahead(sets: dict, score: str) -> str:
@@ -64,7 +64,7 @@ def ahead(sets: dict, score: str) -> str:
     lower = [name for name, methods in sets.items() if gap(methods, "ours") < -error(methods)]
     return (
         f"{SCORE_NAMES[score]} of LACA is higher on {len(higher)} of {len(sets)} sets [{count(gap(methods, 'printed') > 0 for methods in sets.values())}]: "
-        f"by more than one standard error of the difference (as if independent) on {len(clear)} ({listed(clear)}); lower by more than one on "
+        f"by more than one standard error of the difference (computed as if they were independent) on {len(clear)} ({listed(clear)}); lower by more than one on "
         f"{len(lower)} ({listed(lower)})."
     )
 
@@ -80,11 +80,11 @@ def beside_print(sets: dict) -> list[str]:
     nmi, clusters, f = farthest("nmi"), farthest("mean"), farthest("f")
     both = sets[clusters]["LACA"]
     return [
-        f"NMI of LACA is at most {abs(gap(nmi, 'nmi')):.3f} from print ({nmi}, {gap(nmi, 'nmi'):+.3f}), above it on "
+        f"NMI of LACA is at most {abs(gap(nmi, 'nmi')):.3f} from the printed value ({nmi}, {gap(nmi, 'nmi'):+.3f}), above it on "
         f"{count(gap(name, 'nmi') > 0 for name in sets)} sets.",
-        f"The mean number of clusters is farthest from print on {clusters} ({both['ours']['mean']:.1f} here, "
-        f"{both['printed']['mean']:.1f} there).",
-        f"Pairwise F is below print on {count(gap(name, 'f') < 0 for name in sets)} sets, by up to {abs(gap(f, 'f')):.3f} ({f}).",
+        f"The mean number of clusters differs most from the printed one on {clusters} ({both['ours']['mean']:.1f} here, "
+        f"{both['printed']['mean']:.1f} printed).",
+        f"Pairwise F is below the printed value on {count(gap(name, 'f') < 0 for name in sets)} sets, by up to {abs(gap(f, 'f')):.3f} ({f}).",
     ]
 
 
@@ -92,13 +92,13 @@ def beside_print(sets: dict) -> list[str]:
 
 
 def rivals(sets: dict) -> str:
-    """Where k-LACA is at least as good as a rival, and as several at once."""
+    """Where k-LACA is at least as good as another method, and as several at once."""
     groups = {
         **{rival: (rival,) for rival in paper.RIVALS},
         "the three graph methods": GRAPH_METHODS,
         "all four": paper.RIVALS,
     }
-    head = ["rival", "NMI, all (set, k)", "NMI, k = classes", "F, all (set, k)", "F, k = classes"]
+    head = ["method", "NMI, all (set, k)", "NMI, k = classes", "F, all (set, k)", "F, k = classes"]
     return table(
         head,
         [
@@ -120,11 +120,11 @@ def best_of(sets: dict, score: str, group: tuple[str, ...], first: bool) -> str:
 def at_classes(sets: dict, score: str) -> str:
     """A score of every method with k the number of classes."""
     rows = []
-    for name, told in sets.items():
-        errors = {method: told[method].get(f"{score}_error", [None])[0] for method in paper.TOLD}
-        cells = [cell(told[method][score][0], 3, error=errors[method]) for method in paper.TOLD]
-        rows.append([name, told["k"][0], *cells])
-    return table(["set", "k", *paper.TOLD], rows)
+    for name, by_k in sets.items():
+        errors = {method: by_k[method].get(f"{score}_error", [None])[0] for method in paper.WITH_K}
+        cells = [cell(by_k[method][score][0], 3, error=errors[method]) for method in paper.WITH_K]
+        rows.append([name, by_k["k"][0], *cells])
+    return table(["set", "k", *paper.WITH_K], rows)
 
 
 def counts_over_k(sets: dict) -> str:
@@ -141,8 +141,8 @@ def counts_over_k(sets: dict) -> str:
     )
     return items(
         [
-            f"On the mean of NMI over k it is ahead of the three graph methods on {over_k} sets.",
-            f"On pima it is below all three at {pima} k.",
+            f"By the mean NMI over k it is ahead of the three graph methods on {over_k} sets.",
+            f"On pima it is below all three at {pima} values of k.",
             f"The largest loss in NMI with k = classes is on {name} ({rival} {theirs:.3f} against {mine:.3f}).",
         ]
     )

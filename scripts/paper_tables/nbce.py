@@ -52,13 +52,13 @@ def below_the_members(sets: dict) -> str:
     for method in (*paper.GRAPH_METHODS, "NBCE", *paper.BESIDE):
         below = [name for name, both in sets.items() if both["ours"][method] < both["ours"]["mean_member"]]
         some = f" ({listed(below)})" if 0 < len(below) < len(sets) else ""
-        said.append(f"{display_name(method)}: {len(below)} of {len(sets)}{some}")
+        said.append(f"{display_name(method)} {len(below)} of {len(sets)}{some}")
     printed = count(
         both["printed"][method] < both["printed"]["mean_member"]
         for both in sets.values()
         for method in (*paper.GRAPH_METHODS, "NBCE")
     )
-    return f"Below the mean member: {'; '.join(said)}. Printed: {printed} (every ensemble method beats the members)."
+    return f"Sets on which a method is below the mean member: {'; '.join(said)}. Printed: {printed} in all (every method is above)."
 
 
 def above_the_best_member(sets: dict) -> str:
@@ -66,8 +66,8 @@ def above_the_best_member(sets: dict) -> str:
         return count(both[whose][method] > both[whose]["best_member"] for both in sets.values())
 
     methods = (*paper.GRAPH_METHODS, "NBCE", *paper.BESIDE)
-    ours = "; ".join(f"{display_name(method)}: {above(method)}" for method in methods)
-    return f"Above the best member, which cannot be identified without the classes: {ours}. Printed: NBCE on {above('NBCE', 'printed')}."
+    ours = "; ".join(f"{display_name(method)} {above(method)}" for method in methods)
+    return f"Sets on which a method is above the best member, which cannot be identified without the classes: {ours}. Printed: NBCE {above('NBCE', 'printed')}."
 
 
 # ---- tables 3 to 7 -------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def noise(found: dict, printed: Means) -> list[str]:
     return [
         f"Printed figures that are impossible with two labels: {outside(printed, 1, 2)}.",
         f"NBCE is below BCE at {lower(means, 'NBCE', 'BCE')} levels of noise, BCE below MM at {lower(means, 'BCE', 'MM')}; BCE is the "
-        f"highest at {highest}. NBCE and MM are {most:.4f} apart at most.",
+        f"highest at {highest}. NBCE and MM differ by {most:.4f} at most.",
     ]
 
 
@@ -192,4 +192,4 @@ COUNTS = {
 
 def display_name(method: str) -> str:
     """The name of a method on the page; results have older names."""
-    return method.replace("_told_K", ", K given").replace("_", " ")
+    return method.replace("_told_K", " (K given)").replace("_", " ")

@@ -39,8 +39,8 @@ def errors(result: dict, table_name: str) -> str:
         + items(
             [
                 f"On average, {result['verdicts'][table_name]}.",
-                f"Rows in which ours is lower: {lower}.",
-                f"A member with the true number of clusters: {spread([row['kmeans'] for row in plain])} [{printed}]; EM is below it in "
+                f"Rows in which our error is lower: {lower}.",
+                f"The error of a member with the true number of clusters is {spread([row['kmeans'] for row in plain])} [{printed}]; EM is below it in "
                 f"{below} rows [{printed_below}].",
             ]
         )
@@ -68,17 +68,17 @@ def spread(values: list[float]) -> str:
 
 
 def gap_spread(rows: list[dict], method: str) -> str:
-    """Least and largest difference from print."""
+    """Smallest and largest difference from the printed figures."""
     return f"{min(gaps(rows, method)):+.1f} to {max(gaps(rows, method)):+.1f}"
 
 
 def differences(summary: dict) -> str:
-    """How far tables 5 to 7 are from print."""
+    """Differences of tables 5 to 7 from the printed figures."""
     rings, spirals, iris = (summary[name] for name in ("table_5", "table_6", "table_7"))
     rows = [*rings, *spirals, *iris]
     twos, threes = ([row for row in rings if row["k"] == k] for k in (2, 3))
     worse = ", ".join(
-        f"{method} in {count(gap > 0 for gap in gaps(threes, method))} ({gap_spread(threes, method)})"
+        f"{method} {count(gap > 0 for gap in gaps(threes, method))} ({gap_spread(threes, method)})"
         for method in threes[0]["ours"]
     )
     lower = count(gap < 0 for method in spirals[0]["ours"] for gap in gaps(spirals, method))
@@ -86,10 +86,10 @@ def differences(summary: dict) -> str:
     printed, ours = (spread([row[whose]["HGPA"] for row in iris]) for whose in ("printed", "ours"))
     return items(
         [
-            f"Iris: EM {gap_spread(iris, 'EM')} from print, MCLA {gap_spread(iris, 'MCLA')}, CSPA {gap_spread(iris, 'CSPA')}.",
+            f"Iris: EM {gap_spread(iris, 'EM')}, MCLA {gap_spread(iris, 'MCLA')}, CSPA {gap_spread(iris, 'CSPA')}.",
             f"Half-rings with k = 2: EM {gap_spread(twos, 'EM')}.",
-            f"Half-rings with k = 3, rows worse here and differences: {worse}.",
-            f"Two spirals: ours is lower in {lower} cells.",
+            f"Half-rings with k = 3, rows with a larger error here and range of the differences: {worse}.",
+            f"Two spirals: our error is lower in {lower} cells.",
             f"HGPA is printed at {AT_CHANCE} or more, which is chance for two clusters, in {chance} rows, and at {printed} on iris, where "
             f"ours is {ours}.",
             f"QMI is lower here in {count(gap < 0 for gap in gaps(rows, 'QMI'))} rows.",
@@ -107,10 +107,10 @@ def figure_3(rows: list[dict]) -> str:
         + "\n"
         + items(
             [
-                f"EM is at its own best at k = {best['EM']['k']}. QMI has the lower error at {qmi} k, MCLA at k = {listed(mcla)}.",
-                f"MCLA gains up to k = {best['MCLA']['k']} ({best['MCLA']['ours']['MCLA']:.1f}) and then loses "
+                f"EM has its lowest error at k = {best['EM']['k']}. QMI has a lower error than EM at {qmi} values of k, MCLA at k = {listed(mcla)}.",
+                f"The error of MCLA falls up to k = {best['MCLA']['k']} ({best['MCLA']['ours']['MCLA']:.1f}) and then rises "
                 f"({last['ours']['MCLA']:.1f} at k = {last['k']}).",
-                f"{paper.NOT_DRAWN}, which the picture leaves out, has {spread([row['ours'][paper.NOT_DRAWN] for row in rows])}.",
+                f"{paper.NOT_DRAWN}, which is not in the picture, has errors of {spread([row['ours'][paper.NOT_DRAWN] for row in rows])}.",
             ]
         )
     )
@@ -142,8 +142,8 @@ def figure_4(sets: dict) -> str:
         + "\n"
         + items(
             [
-                f"The largest rise with a fifth deleted is {largest('0.2')}, on iris {on_iris:+.1f}; with half it is {largest('0.5')}.",
-                f"With H = 10 the rise at half is the smaller one in {less} pairs.",
+                f"The largest rise with a fifth of the labels deleted is {largest('0.2')}, on iris {on_iris:+.1f}; with half of them it is {largest('0.5')}.",
+                f"With half of the labels deleted, the rise is smaller with H = 10 than with H = 5 in {less} pairs.",
             ]
         )
     )

@@ -22,7 +22,7 @@ def test_a_measurement_runs_in_a_process_of_its_own(tmp_path):
     assert result["peak_mb"] > 10
 
 
-def test_a_failure_in_the_process_is_told():
+def test_a_failure_in_the_process_is_reported():
     with pytest.raises(RuntimeError, match="make_table"):
         processes.in_own_process(
             em_latent_class.make_table, path="/nowhere/x", n_rows=0, n_columns=0, n_levels=1, n_clusters=1
@@ -97,18 +97,18 @@ def test_bars_of_consensus_are_those_of_the_table():
     assert found["methods"]["LACA"]["behind"] == {"mean": 0.1, "se": 0.0, "wins": 3, "losses": 0}
     bars = tables.bars_of(found, ("a",), ["Consensus told K", "EAC told K"])
     assert bars["ahead of LACA on average"] and not bars["ahead of NBCE on every kind"]
-    assert not bars["level with EAC told K on average (one paired standard error)"]
-    assert bars["told K, level with the best method told K (EAC told K)"]  # 0.083 behind, and 0.088 the error
+    assert not bars["level with EAC with K given on average (one paired standard error)"]
+    assert bars["K given: level with the best method (EAC, K given)"]  # 0.083 behind, and 0.088 the error
     assert bars["Brier score within 0.005 of plain co-association"]
 
 
 def test_labeled_ensembles_are_made_once(tmp_path):
     import numpy as np
 
-    from benchmarks.quality.labeled_ensembles import HELD_OUT, TUNED_ON, ensemble, labelled_set
+    from benchmarks.quality.labeled_ensembles import HELD_OUT, TUNED_ON, ensemble, labeled_set
 
     assert len(TUNED_ON) >= 14 and len(HELD_OUT) >= 4 and not set(TUNED_ON) & set(HELD_OUT)
-    data = labelled_set("wine")
+    data = labeled_set("wine")
     assert data.n_classes == 3 and np.allclose(data.X.std(axis=0), 1.0)
     Y = ensemble("wine", "c", 0, str(tmp_path))
     assert Y.shape == (178, 30) and abs((Y < 0).mean() - 0.37) < 0.03

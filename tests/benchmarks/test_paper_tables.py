@@ -83,7 +83,7 @@ def test_a_peer_is_compared_with_engines_that_agree_as_well():
     assert not engines.is_fastest("peer", ["peer"], {**found, "quick": {"middle_s": 0.5, "quality": 0.89}})
 
 
-def test_engines_that_failed_are_told():
+def test_engines_that_failed_are_reported():
     assert engines.not_measured({"peers_not_there": ["lace"], "failed": {"LACA": "memory"}}) == (
         "- lace was not installed when this was run.\n- LACA failed: memory\n"
     )

@@ -61,7 +61,7 @@ def test_specifications_and_pages_belong_together(specs):
 @pytest.fixture
 def results(tmp_path):
     (tmp_path / "speed.json").write_text(
-        '{"cpu": "AMD EPYC", "summary": {"s = 1.5": {"times": [0.5, 1.25], "mb": 1404}, "big, told": {"mb": null}}}'
+        '{"cpu": "AMD EPYC", "summary": {"s = 1.5": {"times": [0.5, 1.25], "mb": 1404}, "big, slow": {"mb": null}}}'
     )
     return Results(tmp_path)
 
@@ -76,10 +76,10 @@ def test_paths_lead_to_values(results):
 
 
 def test_a_table_from_its_specification(results):
-    spec = {"under": "speed.summary", "head": ["", "MB"], "cells": ["{*.mb:,}"], "missing": "not asked"}
-    rows = {"s = 1.5": "small", "big, told": "big"}
+    spec = {"under": "speed.summary", "head": ["", "MB"], "cells": ["{*.mb:,}"], "missing": "not run"}
+    rows = {"s = 1.5": "small", "big, slow": "big"}
     assert tables.write("t", {"t": {**spec, "rows": rows}}, results) == (
-        "|  | MB |\n|---|---|\n| small | 1,404 |\n| big | not asked |"
+        "|  | MB |\n|---|---|\n| small | 1,404 |\n| big | not run |"
     )
     explicit = {"under": "speed", "head": ["on {cpu}"], "rows": [["{summary.s = 1.5.mb}"]]}
     assert tables.write("t", {"t": explicit}, results) == "| on AMD EPYC |\n|---|\n| 1404 |"
@@ -99,7 +99,7 @@ def test_a_wrong_specification_is_refused(results):
         tables.write("t", {"t": {**spec, "colums": []}}, results)
 
 
-def test_a_stale_sentence_is_told_and_rewritten(results):
+def test_a_stale_sentence_is_reported_and_rewritten(results):
     page = "On an\nAMD Athlon, a fit takes 7.3 s\nand 0.5 s (9 MB)."
     spec = {
         "under": "speed",
@@ -121,7 +121,7 @@ def test_a_stale_sentence_is_told_and_rewritten(results):
     assert not prose.faults(page, first, results) + prose.faults(page, second, results)
 
 
-def test_a_sentence_that_is_not_there_is_told(results):
+def test_a_missing_sentence_is_reported(results):
     sentence = prose.Sentence("in {summary.s = 1.5.mb} MB", "speed")
     (fault,) = prose.faults("<!-- results: t -->\n\nin 1404 MB\n\n<!-- /results -->", sentence, results)
     assert fault.found is None and "'in 1404 MB'" in fault.message("docs/x.md")
