@@ -141,15 +141,16 @@ def test_memberships_of_a_chain_are_those_of_the_enumeration():
     laid, _, _ = gibbs.copies(laid_out())
     pool = gibbs.new_pool(3, 7, 2)
     for j in np.argsort(-pi)[:2]:
-        one = gibbs.add_draw(gibbs.new_pool(3, 7, 2), chain_at(states[j]))
+        one = gibbs.new_pool(3, 7, 2)
+        gibbs.add_draw(one, chain_at(states[j]))
         n = np.array([[((states[j] == k) & (SEEN[:, 0] == i)).sum() for k in range(2)] for i in range(3)])
         np.testing.assert_allclose(
             one.memberships, (ALPHA + n) / (ALPHA.sum() + n.sum(axis=1, keepdims=True))
         )
     # the same draw with its names exchanged adds the same
-    pool = gibbs.add_draw(pool, chain_at(states[5], np.array([0.7, 1.6])))
+    gibbs.add_draw(pool, chain_at(states[5], np.array([0.7, 1.6])))
     once = pool.memberships.copy(), pool.beta.copy()
-    pool = gibbs.add_draw(pool, chain_at(1 - states[5], np.array([1.6, 0.7])))
+    gibbs.add_draw(pool, chain_at(1 - states[5], np.array([1.6, 0.7])))
     np.testing.assert_allclose(pool.memberships, 2 * once[0])
     np.testing.assert_allclose(pool.beta, 2 * once[1])
     np.testing.assert_allclose(pool.alpha, 2 * ALPHA)

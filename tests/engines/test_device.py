@@ -93,7 +93,7 @@ def test_rows_are_scored_by_parameters_and_by_data(name, global_random_seed):
         np.testing.assert_array_equal(labels, want.labels)
         np.testing.assert_allclose(confidence, want.confidence, rtol=1e-5)
         np.testing.assert_allclose(entropy, want.entropy, rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(log_likelihood, want.log_likelihood, rtol=1e-5)
+        np.testing.assert_allclose(log_likelihood, want.log_likelihood, rtol=1e-5, atol=1e-6)
         for ours, theirs in zip(label_rows(in_memory, N, K), label_rows(on_device, N, K), strict=True):
             np.testing.assert_allclose(theirs, ours, rtol=1e-4, atol=1e-5)
 

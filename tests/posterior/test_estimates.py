@@ -132,7 +132,7 @@ def test_where_all_pairs_of_draws_are_too_many_the_estimate_still_starts_from_a_
     noisy_copies, monkeypatch, global_random_seed
 ):
     draws, _ = noisy_copies(np.random.default_rng(global_random_seed), 150, 100, 6, 0.4)
-    monkeypatch.setattr(internals, "EXACT_WORK", 1000)
+    monkeypatch.setattr(internals, "MAX_EXACT_PAIRS", 1000)
     estimate = point_estimate(draws, random_state=global_random_seed)
     assert estimate.expected_loss <= best_draw(draws).expected_loss
 

@@ -10,8 +10,8 @@ CASES = [("vi", 1.0), ("vi", 0.4), ("binder", 1.0), ("binder", 1.5), ("nvi", 1.0
 
 
 @pytest.fixture
-def board_of_some(global_random_seed):
-    """A board on which 14 of 20 objects have a place, after some coming and going."""
+def candidate_of_some(global_random_seed):
+    """A candidate in which 14 of 20 objects have a cluster, after some have moved."""
 
     def make(loss, a):
         rng = np.random.default_rng(global_random_seed)

@@ -51,7 +51,7 @@ def test_eigenpairs_are_those_of_the_whole_matrix(laplacian, solver, monkeypatch
     if solver != "whole":
         monkeypatch.setattr("partita.similarity.laplacians.MAX_DENSE_NODES", 5)
     if solver == "products":
-        monkeypatch.setattr("partita.similarity.laplacians.FACTOR_NODES", 5)
+        monkeypatch.setattr("partita.similarity.laplacians.MAX_FACTOR_NODES", 5)
     W = random_graph(global_random_seed + 11, 90, parts=2)
     L = laplacian_matrix(W, laplacian).toarray()
     found = smallest_eigenpairs(W, 7, laplacian, np.random.default_rng(global_random_seed))
