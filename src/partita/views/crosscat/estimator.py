@@ -122,7 +122,7 @@ class CrossCat(ViewsEstimator):
         "co-clustering probability".
     profiles_ : list of dict
         For each view and column, the profile of each cluster in the user's units and labels.
-    trace_ : ViewTrace
+    trace_ : ViewTrace, with chains
         Per draw: ``log_joint``, ``n_views``, ``concentration`` (of the views) and ``chain``.
     diagnostics_ : ViewDiagnostics
         Agreement of the chains: the spread of ``dependence_`` between them, R-hats, and a sentence.
