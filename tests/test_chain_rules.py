@@ -194,5 +194,75 @@ def test_resume_refuses_the_folder_of_another_fit(chains, tmp_path):
         chains(resume=tmp_path, random_state=1)
 
 
+def test_resume_refuses_the_folder_of_a_fit_to_other_data(tmp_path):
+    """Tables of one shape, so that only their contents differ."""
+    for name, (cls, options, data) in CHAINS.items():
+        X = data()
+        with interpreted(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = cls(**{**SHORT, **options}, resume=tmp_path / name).fit(X)
+            with pytest.raises(ValueError, match="belongs to another fit"):
+                model.fit(X[::-1].copy() if X.ndim == 2 and not np.array_equal(X, X[::-1]) else X + 1)
+
+
+def test_resume_refuses_the_folder_of_another_sampler(tmp_path):
+    with interpreted(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        Mixture("gaussian", **SHORT, resume=tmp_path).fit(reals())
+        for other in ({"outliers": True}, {"inference": "subclusters"}, {"prior": "pitman_yor"}):
+            with pytest.raises(ValueError, match="belongs to another fit"):
+                Mixture("gaussian", **SHORT, resume=tmp_path, **other).fit(reals())
+
+
+def test_chains_begin_even_if_the_fit_was_stopped_before():
+    """The callback stops the variational fit that finds the number of clusters; one chain makes one iteration."""
+    for model in (
+        BCE(inference="gibbs", max_clusters=2, callback=lambda progress: True, **SHORT),
+        NBCE(power="estimated", callback=lambda progress: True, **SHORT),
+    ):
+        with interpreted(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(labelings())
+        assert "provisional" in model.fit_report_ and model.n_iter_ == 1
+
+
+def test_a_stop_in_the_last_iteration_cuts_nothing_short(chains):
+    model = chains(callback=stop_at(N_CHAINS - 1, BURN_IN + N_DRAWS))
+    assert drawn(model)[0] == [0] * N_DRAWS + [1] * N_DRAWS
+    assert "cut_short" not in model.fit_report_
+
+
+def test_random_states_of_any_kind_can_be_resumed(tmp_path):
+    options = {**SHORT, "n_clusters": 2, "inference": "gibbs"}
+    with interpreted(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            options["random_state"] = np.random.Generator(np.random.Philox(0))
+            model = BCE(**options, resume=tmp_path).fit(labelings())
+    assert len(drawn(model)[0]) == N_CHAINS * N_DRAWS
+
+
+def test_an_interrupt_keeps_finished_restarts_of_engines_that_climb():
+    model = Mixture(
+        "gaussian", inference="vb", n_init=3, max_clusters=3, random_state=0, keep_partial=True,
+        callback=raise_at(1, 1, KeyboardInterrupt()),
+    )  # fmt: skip
+    with interpreted(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(reals())
+    assert not model.converged_ and model.n_clusters_ >= 1
+
+
+def test_a_callback_in_a_later_restart_is_not_convergence():
+    for inference in ("vb", "em", "cvb"):
+        model = Mixture(
+            "gaussian", inference=inference, n_init=3, n_clusters=2, random_state=0, callback=stop_at(1, 1)
+        )
+        with interpreted(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(reals())
+        assert not model.converged_, inference
+
+
 def test_the_number_of_jobs_does_not_change_the_draws(chains):
     assert_same_draws(chains(), chains(n_jobs=2))

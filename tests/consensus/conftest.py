@@ -20,7 +20,7 @@ class FirstLabels(ConsensusEstimator):
         self.handle_unknown = handle_unknown
         self.random_state = random_state
 
-    def _fit_labelings(self, labelings, rng):
+    def _fit_labelings(self, labelings, rng, control):
         self.seen = labelings  # no such attribute in a true method
         codes = labelings.codes
         first = codes[np.arange(len(codes)), (codes >= 0).argmax(axis=1)]

@@ -27,7 +27,7 @@ class Medoid(ConsensusEstimator):
         self.handle_unknown = handle_unknown
         self.random_state = random_state
 
-    def _fit_labelings(self, labelings, rng):
+    def _fit_labelings(self, labelings, rng, control):
         labels = labelings.codes[:, medoid_member(labelings.codes)].astype(np.int64)
         labels[labels < 0] = 0
         return Found(labels, np.ones(len(labels)))

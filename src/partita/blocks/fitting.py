@@ -81,9 +81,10 @@ def sample_blocks(block: Block, request: BlocksRequest) -> BlocksResult:
     def checkpoint(number: int) -> Checkpoint | None:
         if request.folder is None:
             return None
-        schedule = map(int, request.schedule[:4])
-        about = (request.seeds[number], request.mode, *request.shape, *schedule, tuple(block.family))
-        return Checkpoint(request.folder, number, about)
+        model = (request.mode, request.shape, request.priors, request.schedule)
+        return Checkpoint(
+            request.folder, number, (request.seeds[number], model, block.family, block.data), "blocks"
+        )
 
     chains = run_chains(
         make,

@@ -23,7 +23,8 @@ from partita.consensus.labelings import (
 )
 from partita.consensus.member_statistics import log_label_probabilities
 from partita.consensus.out_of_core import label_silent, read_sharded
-from partita.estimator import TableEstimator, as_generator, diagnose_chains
+from partita.engines.run import Control
+from partita.estimator import RunningMixin, TableEstimator, as_generator, diagnose_chains
 from partita.estimator.judging import REASONS
 from partita.execution import ChunkSource, ShardData, find_chunks
 from partita.fitting.out_of_core import predict_blocks
@@ -81,8 +82,9 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     - has the parameters ``noise``, ``handle_unknown`` and ``random_state`` beside its own, with
       ``_parameter_constraints = {**ConsensusEstimator._parameter_constraints, ...}``;
-    - implements ``_fit_labelings(self, labelings, rng) -> Found``: ``labelings`` (:class:`Labelings`) holds only the
-      rows and members that take part, ``rng`` is a numpy Generator, and notes go to
+    - implements ``_fit_labelings(self, labelings, rng, control) -> Found``: ``labelings`` (:class:`Labelings`) holds
+      only the rows and members that take part, ``rng`` is a numpy Generator, ``control`` may end the fit early
+      (:class:`~partita.engines.run.Control`), and notes go to
       ``self.fit_report_.add(code, message, level=...)`` (a note of level "warning" is raised as a warning once, at the
       end of ``fit``);
     - says by ``_confidence_kind`` (or ``Found.confidence_kind``) what its confidence is;
@@ -153,15 +155,16 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         self
         """
         self._validate_params()
+        control = self._control() if isinstance(self, RunningMixin) else Control()
         with self._new_fit():
             rng = as_generator(getattr(self, "random_state", 0))
             labelings, codes = self._read_members(X, sample_weight, member_weight, rng)
-            found = self._fit_labelings(labelings, rng)
+            found = self._fit_labelings(labelings, rng, control)
             self._settle(found, labelings, codes)
         self.fit_report_.warn()
         return self
 
-    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         raise NotImplementedError
 
     def _read_members(self, X, sample_weight, member_weight, rng) -> tuple[Labelings, np.ndarray]:

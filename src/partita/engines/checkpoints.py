@@ -8,6 +8,7 @@ looked up in this package, and must be NamedTuples.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import time
@@ -17,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from partita.execution.journal import digest, read_arrays, write_arrays
+from partita._version import __version__
+from partita.execution.journal import read_arrays, write_arrays
 
 WRITING_SHARE = 0.05  # at most this share of a chain's time goes into writing checkpoints
 GENERATORS = ("PCG64", "PCG64DXSM", "Philox", "MT19937", "SFC64")
@@ -101,6 +103,44 @@ def unpack(saved: dict[str, np.ndarray], given: Any = ()) -> Any:
     return build(json.loads(str(saved["tree"])))
 
 
+def fingerprint(about: Any) -> str:
+    """A digest of a tree of anything that a fit depends on: data, parameters, random generators; and of the version.
+
+    Data that are not arrays in this process (shards) enter by their type and number of rows.
+
+    Examples
+    --------
+    >>> one, two = (np.arange(3), "a", None), (np.arange(3), "b", None)
+    >>> fingerprint(one) == fingerprint((np.arange(3), "a", None)), fingerprint(one) == fingerprint(two)
+    (True, False)
+    """
+    found = hashlib.blake2b(__version__.encode(), digest_size=16)
+
+    def add(item: Any) -> None:
+        if isinstance(item, np.ndarray) and item.dtype != object:
+            found.update(f"array {item.dtype.str}{item.shape}".encode())
+            found.update(np.ascontiguousarray(item).tobytes())
+        elif isinstance(item, (tuple, list)):
+            found.update(f"{type(item).__name__} {len(item)}".encode())
+            for entry in item:
+                add(entry)
+        elif isinstance(item, dict):
+            found.update(f"dict {len(item)}".encode())
+            for key, value in item.items():
+                add((str(key), value))
+        elif isinstance(item, np.random.Generator):
+            add(_generator_state(item))
+        elif item is None or isinstance(item, (bool, int, float, complex, str, bytes, np.generic)):
+            found.update(f"{type(item).__name__} {item!r}".encode())
+        elif isinstance(item, type):
+            found.update(item.__qualname__.encode())
+        else:
+            found.update(f"{type(item).__qualname__} {getattr(item, 'n_rows', '')}".encode())
+
+    add(about)
+    return found.hexdigest()
+
+
 def _leaves(given: Any) -> Iterator[Any]:
     """Everything in a tree of tuples and lists that a state may refer to."""
     if isinstance(given, (tuple, list)):
@@ -161,8 +201,8 @@ class Checkpoint:
     folder : path
     number : int
         Of the run.
-    about : anything of numbers and arrays
-        What the run depends on; a folder of another fit is refused.
+    about : tree of anything
+        All that the run depends on, data included; a folder of another fit is refused.
     name : str
         Beginning of the names of the files; runs of different engines in one folder have different names.
     """
@@ -170,7 +210,7 @@ class Checkpoint:
     def __init__(self, folder: Any, number: int, about: Any, name: str = "chain"):
         self.folder, self._name = Path(folder), f"{name}{number}"
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._about = digest(about)
+        self._about = fingerprint(about)
         self._next_save = 0.0
 
     @property

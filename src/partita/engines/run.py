@@ -15,7 +15,6 @@ by :func:`run_chain` through burn-in and draws, several chains by :func:`run_cha
 from __future__ import annotations
 
 import math
-import os
 import sys
 import threading
 import time
@@ -25,6 +24,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from partita.engines.checkpoints import Checkpoint
+from partita.execution.executors import n_workers
 
 STOPPED_EARLY = ("time_limit", "callback", "interrupted")
 
@@ -157,10 +157,6 @@ def iterate(
     control: Control | None = None,
     n_clusters: Callable[[Any], int] = n_occupied,
     debug: bool = False,
-    restart: int = 0,
-    deadline: float = math.inf,
-    callback: Any = None,
-    keep_partial: bool = False,
 ) -> Run:
     """Step until the objective per object changes by less than ``tol``.
 
@@ -204,18 +200,37 @@ def iterate(
     return Run(state, objectives, reason == "converged", reason, worst)
 
 
-def best_run(runs: Iterable[Run]) -> tuple[Run, list[float]]:
-    """The run with the highest objective (the first of equals), and all final objectives."""
+def best_run(runs: Iterable[Run], control: Control | None = None) -> tuple[Run, list[float]]:
+    """The run with the highest objective (the first of equals), and all final objectives.
+
+    After the fit has been stopped or is late no further run begins; the best so far then has the reason of the stop.
+    Ctrl-C between two runs raises, or with ``keep_partial`` keeps the best so far.
+    """
+    control = Control() if control is None else control
     best: Run | None = None
-    finals = []
-    for run in runs:
+    finals: list[float] = []
+    waiting = iter(runs)
+    while True:
+        try:
+            run = next(waiting, None)
+        except KeyboardInterrupt:
+            if not control.keep_partial or best is None:
+                raise
+            control.stop("interrupted")
+            reason = "interrupted"
+            break
+        if run is None:
+            assert best is not None
+            return best, finals
         finals.append(run.objective)
         if best is None or run.objective > best.objective:
             best = run
-        if run.reason in STOPPED_EARLY:
+        reason = control.reason or run.reason
+        if control.halted or control.late or run.reason in STOPPED_EARLY:
             break
-    assert best is not None
-    return best, finals
+    if reason not in STOPPED_EARLY:  # late, and this was the last run
+        return best, finals
+    return best._replace(reason=reason, converged=False), finals
 
 
 def iterate_from_checkpoint(
@@ -429,11 +444,11 @@ def run_chains(
     done: dict[int, ChainResult] = {}
     busy: set[int] = set()
     change = threading.Condition()
-    at_once = jobs_of(executor)
+    at_once = n_workers(executor)
 
     def one(number: int) -> None:
         with change:
-            if control.halted or (done and control.late):
+            if (control.halted or control.late) and (done or busy):
                 control.stop("time_limit", everything=False)  # keeps an earlier reason
                 return
             deadline = control.share(n_chains - len(done) - len(busy), at_once)
@@ -463,7 +478,9 @@ def run_chains(
         if not (isinstance(error, KeyboardInterrupt) and control.keep_partial and done):
             raise
         control.reason = "interrupted"
-    return pool_chains([done[number] for number in sorted(done)], control.reason or "done")
+    complete = len(done) == n_chains and all(run.reason == "done" for run in done.values())
+    reason = "done" if complete else control.reason
+    return pool_chains([done[number] for number in sorted(done)], reason)
 
 
 def pool_chains(runs: Sequence[ChainResult], reason: str) -> Chains:
@@ -473,12 +490,6 @@ def pool_chains(runs: Sequence[ChainResult], reason: str) -> Chains:
         return Chains(drawn, reason, provisional=False)
     best = max(runs, key=lambda run: run.log_joint[-1])
     return Chains([best._replace(draws=[best.last])], reason, provisional=True)
-
-
-def jobs_of(executor: Any) -> int:
-    """How many chains an executor runs at once."""
-    n_jobs = getattr(executor, "n_jobs", 1)
-    return max((os.cpu_count() or 1) + 1 + n_jobs if n_jobs < 0 else n_jobs, 1)
 
 
 def print_progress(progress: Progress, counted: str = "clusters") -> None:

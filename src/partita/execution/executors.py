@@ -89,6 +89,16 @@ def make_executor(n_jobs: int | None, executor: Any = None) -> Any:
     return make_cluster(executor)
 
 
+def n_workers(executor: Any) -> int:
+    """How many calls an executor runs at once, on the processors that this process may use."""
+    n_jobs = getattr(executor, "n_jobs", 1)
+    if n_jobs > 0:
+        return int(n_jobs)
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
+
+
 def row_chunks(n_rows: int, size: int = CHUNK_ROWS, start: int = 0) -> Iterator[np.ndarray]:
     """Yield the row indices of each chunk.
 

@@ -118,8 +118,11 @@ def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, cou
         return mixture_sampler(algorithm, objects, begin, schedule, seed=seeds[number], number=number)
 
     def checkpoint(number: int) -> Checkpoint | None:
-        about = (seeds[number], len(rows), *map(int, schedule[:3]), *(tuple(b.family) for b in blocks))
-        return None if ask.folder is None else Checkpoint(ask.folder, number, about)
+        if ask.folder is None:
+            return None
+        model = (algorithm.name, ask.prior, ask.precision, ask.init, schedule)
+        data = [(block.family, block.data) for block in blocks]
+        return Checkpoint(ask.folder, number, (seeds[number], model, weights, data))
 
     chains = run_chains(
         make, ask.n_chains, schedule, control=ask.control, executor=ask.executor, checkpoint=checkpoint

@@ -83,7 +83,7 @@ def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
             )
             yield run(step, em.Labelled(state) if watched else state, **options)
 
-    best, finals = best_run(runs())
+    best, finals = best_run(runs(), ask.control)
     state = best.state.em if watched else best.state
     at = em.parameters(state)
     return EngineResult(
@@ -109,10 +109,10 @@ def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
             if ask.exact:
                 yield run(step, state)
             else:
-                merging = with_merges(partial(run, step), step, state, keep_partial=ask.control.keep_partial)
+                merging = with_merges(partial(run, step), step, state, control=ask.control)
                 yield _joined(merging)
 
-    best, finals = best_run(runs())
+    best, finals = best_run(runs(), ask.control)
     state = best.state
     at = vb.parameters(state)
     log_weights = mean_log_weights(state.prior, state.statistics.n)
@@ -125,7 +125,7 @@ def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engin
     """CVB, started where VB ends: sweeps over single objects do not leave a bad start."""
     cvb.check(blocks, ask.order)
     start = fit_vb(blocks, weights, ask)
-    if start.run.reason in STOPPED_EARLY:
+    if start.run.reason in STOPPED_EARLY or ask.control.halted or ask.control.late:
         return start  # the result so far
     assert start.parameters is not None
     R, _ = label_rows(plug_in(blocks, start.parameters), len(weights), ask.n_components, ask.executor)

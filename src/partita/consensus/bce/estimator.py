@@ -16,7 +16,7 @@ from partita.consensus.bce import gibbs, vb
 from partita.consensus.bce.concentration import MAX_ALPHA, MIN_ALPHA
 from partita.consensus.label_layout import Cells, fold_in, lay_out, level_sums, log_predictive_rows
 from partita.consensus.labelings import Labelings
-from partita.engines.checkpoints import Checkpoint
+from partita.engines.checkpoints import Checkpoint, open_checkpoint
 from partita.engines.run import STOPPED_EARLY, Control, Run, Sampler, run_chains
 from partita.estimator import (
     RUNNING_CONSTRAINTS,
@@ -210,8 +210,7 @@ class BCE(RunningMixin, ConsensusEstimator):
 
     # ---- fitting -------------------------------------------------------------------------------------------
 
-    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
-        control = self._control()
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         self._n_levels, self._powers = labelings.n_levels, labelings.member_weights
         rows = lay_out(labelings.codes, labelings.n_levels, labelings.weights, labelings.member_weights)
         if self.inference == "gibbs":
@@ -314,9 +313,9 @@ class BCE(RunningMixin, ConsensusEstimator):
             )  # fmt: skip
 
         def checkpoint(number: int) -> Checkpoint | None:
-            key = rngs[number].bit_generator.state["state"]["state"] % 2**62
-            about = (key, len(row_of), K, self.n_draws, self.burn_in, self.thin, alpha, self.smoothing)
-            return None if self.resume is None else Checkpoint(self.resume, number, about)
+            schedule = (self.n_draws, self.burn_in, self.thin)
+            model = (alpha, self.smoothing, self.learn_concentration, schedule)
+            return open_checkpoint(self.resume, number, (rngs[number], model, objects, members), "bce")
 
         chains = run_chains(
             make, self.n_chains, self, control=control, executor=self._make_executor(), checkpoint=checkpoint
@@ -328,8 +327,7 @@ class BCE(RunningMixin, ConsensusEstimator):
         pool = gibbs.join_pools([run.state.pool for run in chains.runs])
         memberships = gibbs.mean_over_copies(pool.memberships, row_of, rows.weights)
         beta, alpha, drawn = (
-            np.ascontiguousarray((total / pool.n_draws[0]).T)
-            for total in (pool.beta, pool.alpha, memberships)
+            np.ascontiguousarray((total / pool.n_draws).T) for total in (pool.beta, pool.alpha, memberships)
         )
         return Found(
             drawn.argmax(axis=0),

@@ -42,13 +42,40 @@ class CellsChain(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Sums over the draws of a chain, clusters aligned; arrays are changed in place."""
+    """Sums over the draws of a chain, clusters aligned; one array, so that a draw is added as a whole or not at all."""
 
-    memberships: np.ndarray  # [object, cluster]
-    beta: np.ndarray  # [level, cluster]
-    alpha: np.ndarray  # [cluster]
-    table: np.ndarray  # [level, cluster], what draws are aligned to
-    n_draws: np.ndarray  # [1]
+    sums: np.ndarray  # [row, cluster]: memberships of the objects, beta, table, alpha, number of draws
+    n_objects: int
+
+    @property
+    def n_levels(self) -> int:
+        """Levels of all members."""
+        return (len(self.sums) - self.n_objects - 2) // 2
+
+    @property
+    def memberships(self) -> np.ndarray:
+        """Of each object, [object, cluster]."""
+        return self.sums[: self.n_objects]
+
+    @property
+    def beta(self) -> np.ndarray:
+        """Distributions of the levels, [level, cluster]."""
+        return self.sums[self.n_objects : self.n_objects + self.n_levels]
+
+    @property
+    def table(self) -> np.ndarray:
+        """Counts of the levels, [level, cluster], to which draws are aligned."""
+        return self.sums[self.n_objects + self.n_levels : -2]
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """Of each cluster."""
+        return self.sums[-2]
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws."""
+        return int(self.sums[-1, 0])
 
 
 class PooledChain(NamedTuple):
@@ -114,13 +141,10 @@ def _trace(chain: CellsChain, memberships: np.ndarray, value: float, number: int
 
 def join_pools(pools: Sequence[Pool]) -> Pool:
     """The pools of all chains as one, clusters aligned to those of the first."""
-    total = new_pool(*pools[0].memberships.shape[:1], *pools[0].table.shape)
-    for pool in pools:
-        order = np.arange(len(pool.alpha))
-        if total.n_draws[0]:
-            order = linear_sum_assignment(total.table.T @ pool.table, maximize=True)[1]
-        for mine, theirs in zip(total, pool, strict=True):
-            mine[...] += theirs if mine is total.n_draws else theirs[..., order]
+    total = pools[0]._replace(sums=pools[0].sums.copy())
+    for pool in pools[1:]:
+        order = linear_sum_assignment(total.table.T @ pool.table, maximize=True)[1]
+        total.sums[...] += pool.sums[:, order]
     return total
 
 
@@ -262,8 +286,7 @@ def log_joint(chain: CellsChain) -> float:
 
 def new_pool(n_objects: int, n_levels: int, K: int) -> Pool:
     """No draws yet."""
-    table = np.zeros((n_levels, K))
-    return Pool(np.zeros((n_objects, K)), table.copy(), np.zeros(K), table, np.zeros(1, np.int64))
+    return Pool(np.zeros((n_objects + 2 * n_levels + 2, K)), n_objects)
 
 
 def add_draw(pool: Pool, chain: CellsChain) -> np.ndarray:
@@ -272,20 +295,16 @@ def add_draw(pool: Pool, chain: CellsChain) -> np.ndarray:
     Returns the memberships of this draw.
     """
     order = np.arange(len(chain.alpha))
-    if pool.n_draws[0]:
+    if pool.n_draws:
         order = linear_sum_assignment(pool.table.T @ chain.table, maximize=True)[1]
-    alpha = chain.alpha[order]
     names = np.empty_like(order)
     names[order] = np.arange(len(order))
-    memberships = np.zeros_like(pool.memberships)
+    alpha, memberships = chain.alpha[order], np.zeros_like(pool.memberships)
     add_memberships(chain.positions, chain.z, alpha, names, memberships)
     means = chain.table + chain.smoothing
     means /= np.repeat(level_sums(means, chain.starts), np.diff(chain.starts), axis=0)
-    pool.memberships[...] += memberships
-    pool.beta[...] += means[:, order]
-    pool.table[...] += chain.table[:, order]
-    pool.alpha[...] += alpha
-    pool.n_draws[0] += 1
+    rows = (memberships, means[:, order], chain.table[:, order], alpha[None], np.ones((1, len(alpha))))
+    pool.sums[...] += np.concatenate(rows)
     return memberships
 
 

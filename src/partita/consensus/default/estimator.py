@@ -15,6 +15,7 @@ from partita.consensus.default.pipeline import CHANCE_FACTOR, ConsensusResult, f
 from partita.consensus.default.tempered import log_joint
 from partita.consensus.labelings import Labelings
 from partita.consensus.member_statistics import relative_weights
+from partita.engines.run import Control
 from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin
 from partita.labels import signatures
 
@@ -169,8 +170,7 @@ class Consensus(RunningMixin, ConsensusEstimator):
 
     # ---- fitting -------------------------------------------------------------------------------------------
 
-    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
-        control = self._control()
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         weights = _as_counts(labelings.weights)
         distinct = signatures(labelings.codes, weights)
         n_distinct, M = distinct.rows.shape

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.labelings import Labelings
 from partita.consensus.member_statistics import own_agreement
+from partita.engines.run import Control
 from partita.labels import one_hot, signatures
 
 
@@ -88,7 +89,7 @@ class BipartiteModularity(ConsensusEstimator):
         self.handle_unknown = handle_unknown
         self.random_state = random_state
 
-    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         distinct = signatures(labelings.codes, labelings.weights)
         powers = np.repeat(labelings.member_weights, labelings.n_levels)
         edges = one_hot(distinct.rows, labelings.n_levels).matrix * powers * distinct.weights[:, None]

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from partita.consensus.base import ConsensusEstimator, Found, required_n_clusters
 from partita.consensus.labelings import Labelings
 from partita.consensus.member_statistics import own_agreement
+from partita.engines.run import Control
 from partita.labels import Signatures, label_histograms, signatures
 from partita.labels.information import normalized_information
 
@@ -43,7 +44,7 @@ class GraphCut(ConsensusEstimator):
     ) -> Partition:
         raise NotImplementedError
 
-    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         distinct = self._vertices(labelings)
         K = self._possible(len(distinct.rows), "distinct rows")
         partition = self._partition(distinct, labelings, K, rng)

@@ -12,6 +12,7 @@ from partita.consensus.base import Found
 from partita.consensus.graphs.graph_cuts import Cut, GraphCut, cut_attributes
 from partita.consensus.graphs.partitioner import cut_graph
 from partita.consensus.labelings import Labelings
+from partita.engines.run import Control
 from partita.labels import one_hot, signatures
 
 TIE = 1e-9  # decrease of the log weight per rank of a meta-cluster, which breaks ties
@@ -99,7 +100,7 @@ class MCLA(GraphCut):
         self.handle_unknown = handle_unknown
         self.random_state = random_state
 
-    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         distinct = signatures(labelings.codes, labelings.weights)
         rows, n_levels = distinct.rows, labelings.n_levels
         counts = one_hot(rows, n_levels).matrix.T @ distinct.weights

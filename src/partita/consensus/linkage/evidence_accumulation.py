@@ -22,6 +22,7 @@ from partita.consensus.linkage.joining import LeafSample, join, pooled_links, sa
 from partita.consensus.linkage.pair_links import complete_link, single_link
 from partita.consensus.linkage.tree_consensus import TREE_CLUSTERS, TreeConsensus, leaf_attributes
 from partita.consensus.member_statistics import own_agreement
+from partita.engines.run import Control
 from partita.labels import signatures
 
 
@@ -116,7 +117,7 @@ class EvidenceAccumulation(TreeConsensus):
         self.handle_unknown = handle_unknown
         self.random_state = random_state
 
-    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         distinct = signatures(labelings.codes, labelings.weights)
         rows, n_levels, power = distinct.rows, labelings.n_levels, labelings.member_weights
         leaves = LeafSample(np.arange(len(rows)), distinct.weights)

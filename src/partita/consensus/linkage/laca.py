@@ -17,6 +17,7 @@ from partita.consensus.linkage.laca_search import LacaResult, laca
 from partita.consensus.linkage.pair_agreement import adjusted_agreement, member_information
 from partita.consensus.linkage.tree_consensus import TREE_CLUSTERS, TreeConsensus, leaf_attributes
 from partita.consensus.member_statistics import own_agreement
+from partita.engines.run import Control
 from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin, warn_user
 from partita.labels import Signatures, signatures
 
@@ -173,8 +174,7 @@ class LACA(RunningMixin, TreeConsensus):
         self.resume = resume
         self.verbose = verbose
 
-    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
-        control = self._control()
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         distinct = signatures(labelings.codes, labelings.weights)
         fit = laca(
             distinct.rows,

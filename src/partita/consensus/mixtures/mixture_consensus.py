@@ -173,12 +173,12 @@ class MixtureConsensus(LabelMixture):
     def _passes_over_shards(self) -> bool:
         return True
 
-    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         if len(labelings.n_levels) == 1 and self.n_clusters in (None, int(labelings.n_levels[0])):
             return self._one_labeling(labelings)
         distinct = distinct_rows(labelings)
         block = label_block(distinct.codes, labelings.n_levels, labelings.member_weights)
-        fitted, assigned, curve = self._choose(block, distinct, labelings, rng)
+        fitted, assigned, curve = self._choose(block, distinct, labelings, rng, control)
         clusters, attributes = self._kept(fitted, block.family)
         if fitted.run.reason == "max_iter":
             self._say_not_converged()
@@ -199,11 +199,11 @@ class MixtureConsensus(LabelMixture):
             },
         )
 
-    def _choose(self, block: Block, distinct: Rows, labelings: Labelings, rng: Any):
+    def _choose(self, block: Block, distinct: Rows, labelings: Labelings, rng: Any, control: Control):
         """The fit with the lowest criterion, its assignments, and the curve of the criterion."""
         curve: dict[int, float] = {}
         best: tuple[EngineResult, Assignment] | None = None
-        weights, control, executor = distinct.weights, self._control(), self._make_executor()
+        weights, executor = distinct.weights, self._make_executor()
         for K in self._numbers(int(np.count_nonzero(weights)), labelings):
             fitted = fit_em([block], weights, self._ask(K, rng, distinct.objects, executor, control))
             assert fitted.parameters is not None

@@ -252,12 +252,12 @@ class NBCE(LabelMixture):
     def _passes_over_shards(self) -> bool:
         return ENGINES[self.inference].reads_chunks and self.power != "estimated"
 
-    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         if len(labelings.n_levels) == 1 and self.n_clusters in (None, int(labelings.n_levels[0])):
             evidence = self.power if isinstance(self.power, Real) else 1.0
             alone = singleton_share(None, labelings.codes[:, 0], labelings.weights)
             return self._one_labeling(labelings, power_=float(evidence), singleton_share_=alone)
-        control, executor = self._control(), self._make_executor()
+        executor = self._make_executor()
         powers, evidence = self._powers(labelings, rng, control, executor)
         rows = self._rows(labelings, self.inference)
         block = self._block(rows.codes, labelings, powers)

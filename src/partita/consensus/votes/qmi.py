@@ -14,6 +14,7 @@ from partita.consensus.label_layout import lay_out
 from partita.consensus.labelings import Labelings
 from partita.consensus.member_statistics import own_agreement
 from partita.consensus.votes.onehot_means import best_means, utility
+from partita.engines.run import Control
 from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin, warn_user
 from partita.labels import signatures
 
@@ -136,8 +137,7 @@ class QMI(RunningMixin, ConsensusEstimator):
         self.resume = resume
         self.verbose = verbose
 
-    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
-        control = self._control()
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         distinct = signatures(labelings.codes, labelings.weights)
         cells = lay_out(distinct.rows, labelings.n_levels, distinct.weights, labelings.member_weights)
         K = min(required_n_clusters(self), len(distinct.rows))

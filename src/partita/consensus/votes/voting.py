@@ -151,8 +151,7 @@ class Voting(RunningMixin, ConsensusEstimator):
         self.resume = resume
         self.verbose = verbose
 
-    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator) -> Found:
-        control = self._control()
+    def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         distinct = signatures(labelings.codes, labelings.weights)
         self._n_levels, self._powers = labelings.n_levels, labelings.member_weights
         cells = self._laid_out(distinct.rows, distinct.weights)

@@ -14,6 +14,7 @@ import numpy as np
 
 from partita.engines.climb.vb import evidence
 from partita.engines.passes.rows import Statistics
+from partita.engines.run import Control
 from partita.partitions import log_labeled
 
 MAX_TRIES = 5  # pairs that are tried, with one pass each, before the search ends
@@ -52,20 +53,23 @@ def _pour(array: np.ndarray, j: int, k: int) -> np.ndarray:
 
 
 def with_merges(
-    run: Callable[[Any], Any], step: Callable[[Any], Any], state: Any, *, keep_partial: bool = False
+    run: Callable[[Any], Any], step: Callable[[Any], Any], state: Any, *, control: Control | None = None
 ) -> Iterator[Any]:
     """Run to convergence, then as long as a merge raises the bound, merge and run again; yields every run.
 
-    With ``keep_partial`` an interrupt between two runs ends the search with the last of them.
+    After the fit has been stopped or is late there are no further merges. An interrupt between two runs raises, or ends
+    the fit with the last of them where partial results are kept.
     """
+    control = Control() if control is None else control
     result = run(state)
     yield result
-    while result.converged:
+    while result.converged and not (control.halted or control.late):
         try:
             tried = _first_better(step, result.state)
         except KeyboardInterrupt:
-            if not keep_partial:
+            if not control.keep_partial:
                 raise
+            control.stop("interrupted")
             return
         if tried is None:
             return

@@ -262,6 +262,7 @@ class Algorithm(NamedTuple):
     ``iteration``.
     """
 
+    name: str
     start: Callable[..., Any]
     steps: Sequence[Callable[..., Any]]
     log_joint: Callable[[Any], float]
@@ -269,7 +270,7 @@ class Algorithm(NamedTuple):
 
 def collapsed_gibbs(dtype: type = np.float32) -> Algorithm:
     """Collapsed Gibbs sampling with split-merge moves; ``dtype`` is that of the predictive cache."""
-    return Algorithm(partial(start, dtype=dtype), STEPS, log_joint)
+    return Algorithm("gibbs", partial(start, dtype=dtype), STEPS, log_joint)
 
 
 class MixtureDraw(NamedTuple):

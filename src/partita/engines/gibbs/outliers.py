@@ -422,4 +422,4 @@ def algorithm(log_background: np.ndarray) -> Algorithm:
     >>> bool((run.trace.labels[:, :9] < 0).mean() < (run.trace.labels[:, 9] < 0).mean())
     True
     """
-    return Algorithm(partial(start, log_background=log_background), STEPS, log_joint)
+    return Algorithm("outliers", partial(start, log_background=log_background), STEPS, log_joint)

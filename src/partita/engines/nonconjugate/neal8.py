@@ -390,4 +390,4 @@ def algorithm(n_auxiliary: int = 3, n_walks: int = 3) -> Algorithm:
     >>> run.trace.labels.shape
     (5, 3)
     """
-    return Algorithm(start, steps(n_auxiliary, n_walks), log_joint)
+    return Algorithm("neal8", start, steps(n_auxiliary, n_walks), log_joint)

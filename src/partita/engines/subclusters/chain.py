@@ -122,6 +122,7 @@ def algorithm(counts: np.ndarray, executor: Any = None) -> Algorithm:
     (5, 60)
     """
     return Algorithm(
+        "subclusters",
         partial(start, counts=counts, executor=executor),
         (partial(sweep_and_move, executor=executor), sample_prior, sample_likelihood),
         log_joint,

@@ -9,7 +9,8 @@ import numpy as np
 
 from partita.engines.checkpoints import Checkpoint
 from partita.engines.gibbs.chain import Schedule
-from partita.engines.run import Control, Progress, Sampler, iterate, jobs_of, run_chains
+from partita.engines.run import Control, Progress, Sampler, iterate, run_chains, run_restarts
+from partita.execution.executors import n_workers
 from partita.families import n_rows
 from partita.views.crosscat import search, vb
 from partita.views.crosscat.chain import Snapshot, ViewsChain, ViewSnapshot, take_snapshot, views_sampler
@@ -90,11 +91,8 @@ def fit_chains(layout: Layout, request: CrossCatRequest) -> ViewsResult:
     def checkpoint(number: int) -> Checkpoint | None:
         if request.folder is None:
             return None
-        key = request.rngs[number].bit_generator.state["state"]["state"] % 2**62
-        families = tuple(tuple(block.family) for block in layout.blocks)
-        return Checkpoint(
-            request.folder, number, (key, request.n_draws, request.burn_in, request.thin, families)
-        )
+        about = (request.rngs[number], plan, request.view_concentration, layout)
+        return Checkpoint(request.folder, number, about, "crosscat")
 
     chains = run_chains(
         make,
@@ -145,7 +143,7 @@ def fit_search(layout: Layout, request: CrossCatRequest) -> ViewsResult:
     plan, control = make_plan(request), request.control
 
     def one(number: int) -> tuple[ViewsState, list[float]]:
-        deadline = control.share(len(request.rngs) - number, jobs_of(request.executor))
+        deadline = control.share(len(request.rngs) - number, n_workers(request.executor))
 
         def after(iteration: int, n_views: int, value: float) -> bool:
             return control.after(Progress(number, iteration, value, n_views, control.seconds), deadline)
@@ -153,7 +151,7 @@ def fit_search(layout: Layout, request: CrossCatRequest) -> ViewsResult:
         start = _first_state(layout, plan, request, number)
         return search.search_views(start, plan, request.rngs[number], request.max_iter, after)
 
-    runs = list(request.executor.map(one, range(len(request.rngs))))
+    runs = run_restarts(one, len(request.rngs), control=control, executor=request.executor)
     best, values = max(runs, key=lambda run: run[1][-1])
     return ViewsResult([take_snapshot(best)], np.array(values), control.reason or "done")
 

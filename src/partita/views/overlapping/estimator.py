@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,11 +12,10 @@ from scipy.special import gammaln
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from partita.engines.checkpoints import Checkpoint, pack, unpack
+from partita.engines.checkpoints import Checkpoint, open_checkpoint
 from partita.engines.run import Control, Sampler, run_chains
 from partita.estimator import RUNNING_CONSTRAINTS, as_generator
 from partita.execution import check_memory
-from partita.execution.journal import read_arrays, write_arrays
 from partita.families import Block, Counts, GaussianDiagonal
 from partita.fitting.families import assemble
 from partita.fitting.request import kinds_asked
@@ -352,14 +350,16 @@ class OverlappingViews(ViewsEstimator):
         plan, executor = self._plan(table), self._make_executor()
         rng = as_generator(self.random_state)
         search_rngs, chain_rngs = rng.spawn(max(self.n_init, 1)), rng.spawn(self.n_chains)
-        found = self._search(table, search_rngs, plan, executor, control)
+        blocks = [(block.family, block.data) for block in arrangement.blocks]
+        about = (rng, plan, self.init, self.n_init, self.covariance, self.overlap, blocks)
+        found = self._search(table, search_rngs, plan, executor, control, about)
         sampled = table if self.covariance == "diagonal" else self._with_covariance(table)
 
         def make(number: int) -> Sampler:
             return overlap_sampler(sampled, found[number % len(found)][1], plan, chain_rngs[number], number)
 
         def checkpoint(number: int) -> Checkpoint | None:
-            return None if self.resume is None else Checkpoint(self.resume, number, self._about(rng, plan))
+            return open_checkpoint(self.resume, number, about, "overlapping")
 
         chains = run_chains(
             make, self.n_chains, plan, control=control, executor=executor, checkpoint=checkpoint
@@ -400,11 +400,12 @@ class OverlappingViews(ViewsEstimator):
         plan: OverlapPlan,
         executor: Any,
         control: Control,
+        about: Any,
     ) -> list[tuple[float, OverlapState]]:
         """States from which chains start, the best first; stored in the folder of checkpoints if there is one."""
-        kept = None if self.resume is None else Path(self.resume) / "searches.npz"
-        if kept is not None and kept.exists():
-            return unpack(read_arrays(kept))
+        kept = open_checkpoint(self.resume, 0, about, "searches")
+        if kept is not None and kept.begun:
+            return kept.load(())[0]
         began = time.perf_counter()
 
         def is_late(number: int) -> bool:
@@ -416,16 +417,11 @@ class OverlappingViews(ViewsEstimator):
             return late
 
         found = find_states(table, rngs, plan, self.init, executor, is_late)
-        if kept is not None:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            write_arrays(kept, pack(found))
+        if (
+            kept is not None and not control.reason
+        ):  # a search that was cut short is not the one of a whole fit
+            kept.save(found, [], 0, (), at_once=True)
         return found
-
-    def _about(self, rng: np.random.Generator, plan: OverlapPlan) -> tuple[Any, ...]:
-        """What a checkpoint must agree with to be used."""
-        key = rng.bit_generator.state["state"]["state"] % 2**62
-        families = tuple(tuple(block.family) for block in self._blocks)
-        return (key, plan.n_draws, plan.burn_in, plan.thin, plan.max_per_column, families)
 
     # ---- queries -----------------------------------------------------------------------------------------------
 
