@@ -1,9 +1,9 @@
 """Collapsed Gibbs sampling for the admixture of labels: memberships and level distributions integrated out.
 
-Each latent cluster is redrawn from
-``p(z_im = k | rest) ~ (alpha_k + n_ik) (eta + n_kmy) / (J_m eta + n_km)``, counts without the label itself. It runs on
-rows: equal rows may have different latent clusters. Weights, of members and of objects, are whole numbers: a member
-of weight 2 is two labels with their own latent clusters, an object of weight 2 two objects.
+Each latent cluster is redrawn from ``p(z_im = k | rest) ~ (alpha_k + n_ik) (eta + n_kmy) / (J_m eta + n_km)``, where
+the counts exclude the label itself. The sampler runs on all rows, as equal rows may have different latent clusters.
+Weights, of members and of objects, are whole numbers: a member of weight 2 gives two labels with their own latent
+clusters, and an object of weight 2 is two objects.
 
 Good for memberships with their uncertainty for some thousands of objects. Labels of clusters may be exchanged between
 draws: tables are aligned to the mean of those before them by optimal assignment. Griffiths and Steyvers (2004).
@@ -42,7 +42,7 @@ class CellsChain(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Sums over the draws of a chain, clusters aligned; arrays are changed in place."""
+    """Sums over the draws of a chain, with clusters aligned; arrays are changed in place."""
 
     memberships: np.ndarray  # [object, cluster]
     beta: np.ndarray  # [level, cluster]
@@ -69,7 +69,7 @@ def admixture_sampler(
     learn_alpha: str | bool,
     number: int = 0,
 ) -> Sampler:
-    """What the driver runs; a draw is a trace of length one, memberships are summed up in the state."""
+    """The sampler for the driver; a draw is a trace of length one, and memberships are summed in the state."""
 
     def start() -> PooledChain:
         chain = init(cells, members, alpha, smoothing, rng)
@@ -113,7 +113,7 @@ def _trace(chain: CellsChain, memberships: np.ndarray, value: float, number: int
 
 
 def join_pools(pools: Sequence[Pool]) -> Pool:
-    """The pools of all chains as one, clusters aligned to those of the first."""
+    """Add the pools of all chains, with clusters aligned to those of the first."""
     total = new_pool(*pools[0].memberships.shape[:1], *pools[0].table.shape)
     for pool in pools:
         order = np.arange(len(pool.alpha))
@@ -261,7 +261,7 @@ def log_joint(chain: CellsChain) -> float:
 
 
 def new_pool(n_objects: int, n_levels: int, K: int) -> Pool:
-    """No draws yet."""
+    """A pool without draws."""
     table = np.zeros((n_levels, K))
     return Pool(np.zeros((n_objects, K)), table.copy(), np.zeros(K), table, np.zeros(1, np.int64))
 
