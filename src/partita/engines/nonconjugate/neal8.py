@@ -1,15 +1,15 @@
 """Gibbs sampling with auxiliary clusters: for families whose parameters cannot be integrated out.
 
-Every cluster keeps explicit parameters. An object chooses among the existing clusters and m empty ones with
-parameters drawn from the prior, which share the weight of a new cluster. The parameters of an object that was alone
-are the first of these. After each sweep the parameters of all clusters are updated
-(:mod:`partita.engines.nonconjugate.parameters`). Conjugate families may stand beside others in one table.
+Every cluster keeps explicit parameters. An object chooses among the existing clusters and m empty ones with parameters
+drawn from the prior, which share the weight of a new cluster. The parameters of an object that was alone are the first
+of these. After each sweep the parameters of all clusters are updated (:mod:`partita.engines.nonconjugate.parameters`).
+A table may have both conjugate and other families.
 
 Clusters have slots and names as in :mod:`partita.engines.gibbs.sweep`; the m slots after the last cluster hold the
 auxiliary ones. Priors enter as two short tables of log weights, so that the sweep is compiled once for all of them.
 
 Good for: likelihoods without a conjugate prior, any exchangeable prior. Not for: conjugate families alone (collapsed
-chains mix better), or tables of many columns from a single starting cluster: a draw from the prior hardly ever fits an
+chains mix better), or tables of many columns from a single starting cluster: a draw from the prior rarely fits an
 object there, so start from a clustering of the data. Neal (2000), algorithm 8.
 """
 

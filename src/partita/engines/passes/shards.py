@@ -1,6 +1,6 @@
 """Passes over rows in shards: each shard is processed where it is, and results are combined in a fixed order.
 
-The functions that run on a shard are at the top level of the module, because they may travel to another process.
+The functions that run on a shard are at the top level of the module, because they may be sent to another process.
 """
 
 from __future__ import annotations
