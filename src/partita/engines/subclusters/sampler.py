@@ -4,8 +4,8 @@ Given weights and parameters of the clusters, labels are independent, so all obj
 of cores. This step alone can neither open nor close a cluster; splits into sub-clusters and merges of pairs do that
 (:mod:`partita.engines.subclusters.moves`).
 
-The sampler is exact for the Dirichlet process, Pitman-Yor, finite Dirichlet and mixture of finite mixtures (every prior of Gibbs
-type). It differs from Chang and Fisher (2013) in three points, so that it samples the exact posterior, also for few
+The sampler is exact for the Dirichlet process, Pitman-Yor, finite Dirichlet and mixture of finite mixtures (every prior
+of Gibbs type). It differs from Chang and Fisher (2013) in three points, so that it samples the exact posterior, also for few
 objects:
 
 - their restricted sweep may empty a cluster but never opens one, so clusters are lost. Here each cluster has a
