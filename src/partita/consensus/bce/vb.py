@@ -86,8 +86,8 @@ def step(
         cross = float(np.where(S > 0, S * np.log(B), 0.0).sum())
     table = S + smoothing
     total = cells.weights.sum()
-    log_normaliser = gammaln(alpha).sum() - gammaln(alpha.sum())
-    objective = of_rows - total * log_normaliser - cross + _log_marginal(S, cells.starts, smoothing)
+    log_normalizer = gammaln(alpha).sum() - gammaln(alpha.sum())
+    objective = of_rows - total * log_normalizer - cross + _log_marginal(S, cells.starts, smoothing)
     return CellsVBState(alpha, table, state.log_theta, log_theta_sum / total, Totals(n), objective)
 
 
@@ -104,7 +104,7 @@ def sweep_rows(positions, powers, weights, alpha, B, n_passes, log_theta, S, n, 
     """Update q(z_i) and q(theta_i) of every row, and add up the statistics for the other updates.
 
     Fills log_theta (in place), S (without the factor B), n and log_theta_sum; returns the sum over rows of the log
-    normaliser of q(theta_i) and the entropy of q(z_i), the latter without its term in log B.
+    normalizer of q(theta_i) and the entropy of q(z_i), the latter without its term in log B.
     """
     N, M = positions.shape
     K = len(alpha)
@@ -133,7 +133,7 @@ def sweep_rows(positions, powers, weights, alpha, B, n_passes, log_theta, S, n, 
                         log_s += powers[m] * math.log(s)
                         for k in range(K):
                             S[l, k] += w * r * t[k]
-            total, normaliser, cross = 0.0, 0.0, 0.0
+            total, normalizer, cross = 0.0, 0.0, 0.0
             for k in range(K):
                 count = t[k] * a[k]
                 cross += count * log_theta[i, k]
@@ -142,9 +142,9 @@ def sweep_rows(positions, powers, weights, alpha, B, n_passes, log_theta, S, n, 
             of_total, digamma_total = log_gamma_and_digamma(total)
             for k in range(K):
                 of_one, digamma_one = log_gamma_and_digamma(alpha[k] + a[k])
-                normaliser += of_one
+                normalizer += of_one
                 log_theta[i, k] = digamma_one - digamma_total
-        out += w * (normaliser - of_total + log_s - cross)
+        out += w * (normalizer - of_total + log_s - cross)
         for k in range(K):
             n[k] += w * (alpha[k] + a[k]) / total
             log_theta_sum[k] += w * log_theta[i, k]

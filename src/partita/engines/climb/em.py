@@ -57,7 +57,7 @@ def step(state: EMState, blocks: Sequence[Block], weights: np.ndarray, executor:
 
 
 class Labelled(NamedTuple):
-    """A state, the most probable label of each row, and the share of the objects that the last step relabelled."""
+    """A state, the most probable label of each row, and the share of the objects that the last step relabeled."""
 
     em: EMState
     labels: np.ndarray | None = None
