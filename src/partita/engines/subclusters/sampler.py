@@ -5,7 +5,7 @@ of cores. This step alone can neither open nor close a cluster; splits into sub-
 (:mod:`partita.engines.subclusters.moves`).
 
 The sampler is exact for the Dirichlet process, Pitman-Yor, finite Dirichlet and mixture of finite mixtures (every prior
-of Gibbs type). It differs from Chang and Fisher (2013) in three points, so that it samples the exact posterior, also for
+of Gibbs type). It differs from Chang and Fisher (2013) in three points, so it samples the exact posterior, also for
 few objects:
 
 - their restricted sweep may empty a cluster but never opens one, so clusters are lost. Here each cluster has a
