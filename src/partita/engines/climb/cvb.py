@@ -46,7 +46,7 @@ def check(blocks: Sequence[Block], order: int) -> None:
     for block in blocks:
         if contract.partly_seen(block.family, block.data):
             raise ValueError(
-                f"collapsed variational inference cannot complete partly seen vectors ({type(block.family).__name__}"
+                f"collapsed variational Bayes cannot complete partly observed vectors ({type(block.family).__name__}"
                 f", columns {', '.join(map(str, block.columns[:5]))}): use inference='vb' or 'em', a family that "
                 "reads single cells (gaussian, poisson), or rows without missing values"
             )

@@ -247,7 +247,7 @@ def check(blocks: Sequence[Block], prior: Any) -> None:
     for block in blocks:
         if partly_seen(block.family, block.data):
             raise ValueError(
-                f"search and particles cannot complete partly seen vectors ({type(block.family).__name__}, columns "
+                f"search and particles cannot complete partly observed vectors ({type(block.family).__name__}, columns "
                 f"{', '.join(map(str, block.columns[:5]))}): use a family that reads single cells (gaussian, poisson), "
                 "rows without missing values, or inference='vb'"
             )

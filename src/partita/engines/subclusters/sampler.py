@@ -157,7 +157,7 @@ def check(blocks: Sequence[Block], weights: np.ndarray, prior: Any) -> None:
         )
     for name in any_partly_seen(blocks):
         raise ValueError(
-            f"{name} has partly seen vectors, which have no conjugate update: complete them first, or take a family "
+            f"{name} has partly observed vectors, which have no conjugate update: complete them first, or use a family "
             "that reads each column by itself"
         )
 
