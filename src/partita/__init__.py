@@ -1,4 +1,4 @@
-"""partita: probabilistic clustering. Many clusterings into one, one table into many."""
+"""partita: probabilistic clustering. One clustering from many, and many clusterings from one table."""
 
 from partita._version import __version__
 

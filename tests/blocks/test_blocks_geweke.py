@@ -21,7 +21,7 @@ from partita.testing import check_geweke
 pytestmark = pytest.mark.slow
 
 SHAPES = {TABLE: (5, 4), DIRECTED: (5,), UNDIRECTED: (5,)}
-CENTRE = Bernoulli.default(1, a=1.0, b=1.5)
+CENTER = Bernoulli.default(1, a=1.0, b=1.5)
 SCHEDULE = Schedule(n_moves=3)
 
 
@@ -55,8 +55,8 @@ def draw_all(mode):
         labels = tuple(
             np.asarray(simulate_partition(p, N, rng)) for p, N in zip(priors, SHAPES[mode], strict=True)
         )
-        family = CENTRE
-        for name, mean in unconstrained(CENTRE).items():
+        family = CENTER
+        for name, mean in unconstrained(CENTER).items():
             gap = rng.normal()
             while abs(gap) > CUT:
                 gap = rng.normal()
@@ -66,10 +66,10 @@ def draw_all(mode):
     return from_prior
 
 
-def step(joint, rng, centre=CENTRE):
+def step(joint, rng, center=CENTER):
     seed = int(rng.integers(2**62))
     chain = start_grid(joint.mode, joint.family, joint.data, joint.labels, joint.priors, seed)
-    chain = step_grid(chain._replace(reference=centre), SCHEDULE)
+    chain = step_grid(chain._replace(reference=center), SCHEDULE)
     labels = tuple(side.z.copy() for side in chain.grid.sides)
     return redraw(joint._replace(priors=chain.priors, family=chain.grid.family, labels=labels), rng)
 

@@ -28,7 +28,7 @@ def test_the_figures_are_drawn(browser, page):
         assert name in labels
     assert {"Confidence by object", "Columns by groups", "Agreement of members"} <= set(labels)
     assert all(width > 300 and height > 50 and n > 3 for _, width, height, n in boxes)
-    # the image inside the heat map is decoded: full colour on the diagonal, next to none between far clusters
+    # the image inside the heat map is decoded: full color on the diagonal, next to none between far clusters
     width, height, same, other = browser.run(
         "(async () => {const i = new Image(); i.src = document.querySelector('svg image').getAttribute('href');"
         "await i.decode(); const c = document.createElement('canvas'); c.width = i.width; c.height = i.height;"

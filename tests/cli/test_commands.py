@@ -171,7 +171,7 @@ def test_a_first_column_of_names_is_found(folder, capsys):
 def test_commands_at_fault(folder, capsys):
     table = str(folder / "table.csv")
     for arguments, words in (
-        (["cluster", table, "--kind", "x=colour"], "write --kind column=kind"),
+        (["cluster", table, "--kind", "x=color"], "write --kind column=kind"),
         (["cluster", table, "--kind", "z=real"], "no column 'z'"),
         (["cluster", table, "--ignore", "z"], "no column 'z'"),
         (["cluster", table, "--inference", "magic"], "magic"),

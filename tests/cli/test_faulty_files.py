@@ -48,7 +48,7 @@ def test_a_faulty_table_is_told_in_one_line(tmp_path, capsys, name, command):
 @pytest.mark.parametrize(
     ("content", "columns", "n_rows"),
     [
-        ("\ufeffsize;colour\r\n1,5;red\r\n2;blue\r\n", ["size", "colour"], 2),
+        ("\ufeffsize;color\r\n1,5;red\r\n2;blue\r\n", ["size", "color"], 2),
         ('size,"a, b"\n1,"x ""y"", z"\n2,w\n', ["size", "a, b"], 2),
         ("1,2\n3,4\n5,6\n", ["column_1", "column_2"], 3),
         ("size\n1\n\n2\n", ["size"], 2),

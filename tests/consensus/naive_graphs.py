@@ -52,7 +52,7 @@ def even_bipartitions(n, largest):
 
 
 def naive_bipartite_vectors(Y, n_vectors):
-    """Unit rows of the leading eigenvectors of the normalised (objects + clusters) graph."""
+    """Unit rows of the leading eigenvectors of the normalized (objects + clusters) graph."""
     A = np.array([[i in cluster for cluster in clusters_of(Y)] for i in range(len(Y))], float)
     N, L = A.shape
     W = np.block([[np.zeros((N, N)), A], [A.T, np.zeros((L, L))]])

@@ -155,7 +155,7 @@ def test_a_sample_keeps_the_shares(global_random_seed):
     weights = rng.integers(1, 100, 5000).astype(float)
     counts = sample_signatures(weights, 500, rng)
     assert 0 < (counts > 0).sum() <= 500 and (counts == np.floor(counts)).all()
-    groups = np.arange(5000) // 500  # neighbours in the order of rows: strata
+    groups = np.arange(5000) // 500  # neighbors in the order of rows: strata
     got = np.bincount(groups, counts) / counts.sum()
     np.testing.assert_allclose(got, np.bincount(groups, weights) / weights.sum(), atol=2 / counts.sum())
 

@@ -51,9 +51,9 @@ def log_fsd(z):
     n = np.bincount(z)
     if len(n) > K:
         return -np.inf
-    labelled = lgamma(ALPHA) - lgamma(ALPHA + len(z))
-    labelled += sum(lgamma(ALPHA / K + size) - lgamma(ALPHA / K) for size in n)
-    return labelled + lgamma(K + 1) - lgamma(K - len(n) + 1)
+    labeled = lgamma(ALPHA) - lgamma(ALPHA + len(z))
+    labeled += sum(lgamma(ALPHA / K + size) - lgamma(ALPHA / K) for size in n)
+    return labeled + lgamma(K + 1) - lgamma(K - len(n) + 1)
 
 
 def log_tsb(z):

@@ -21,7 +21,7 @@ def mixture_of(name, N=40, K=3, holes=0.15, seed=0, example=0, global_seed=0):
 
 
 def tiny(name, N=5, seed=0, global_seed=0):
-    """Few objects, two of them partly seen: what can be enumerated, hidden coordinates integrated."""
+    """Few objects, two of them partly observed: what can be enumerated, hidden coordinates integrated."""
     block = mixture_of(name, N, 2, 0.0, seed, global_seed=global_seed)
     rng = np.random.default_rng([global_seed, seed])
     if isinstance(block.family, GaussianFull):

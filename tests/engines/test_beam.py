@@ -163,7 +163,7 @@ def test_edges_and_mistakes():
     with pytest.raises(TypeError, match="exchangeable prior"):
         beam.beam_search([block], StickBreaking(1.0, 4))
     hidden = Block(GaussianFull.default(2), np.array([[0.0, np.nan], [1.0, 1.0]]), ("a", "b"))
-    with pytest.raises(ValueError, match="partly seen"):
+    with pytest.raises(ValueError, match="partly observed"):
         beam.beam_search([hidden], PRIORS[0])
 
 

@@ -138,7 +138,7 @@ def test_sweeps_that_turn_back_take_smaller_shares(pull):
 
 
 def test_says_what_a_family_lacks(make_tiny):
-    with pytest.raises(ValueError, match="partly seen vectors"):
+    with pytest.raises(ValueError, match="partly observed vectors"):
         cvb.check([make_tiny("gaussian_full")], 1)
     with pytest.raises(TypeError, match=r"Exponential has no spread\(\) and no curvature\(\)"):
         cvb.check([make_tiny("exponential")], 2)

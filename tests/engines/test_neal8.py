@@ -380,9 +380,9 @@ def test_learning_of_hyper_parameters_meets_their_prior():
         chain = neal8.step(chain, FIXED._replace(learn_likelihood=True), n_walks=2)
         for name, value in family.unconstrained(chain.seating.blocks[0].family).items():
             free[name].append(float(value[0]))
-    centre = family.unconstrained(block.family)
+    center = family.unconstrained(block.family)
     for name, values in free.items():
-        moved = (np.array(values) - centre[name][0]) / chains.HYPER_SPREAD
+        moved = (np.array(values) - center[name][0]) / chains.HYPER_SPREAD
         for power, right in ((1, 0.0), (2, 1.0)):
             batches = (moved**power).reshape(30, -1).mean(axis=1)
             error = batches.std(ddof=1) / math.sqrt(30)

@@ -175,7 +175,7 @@ N_DRAWS = 3000
 
 
 def partly_seen():
-    """Four vectors, one of them partly seen."""
+    """Four vectors, one of them partly observed."""
     X = np.array([[-0.9, -0.7], [-0.6, np.nan], [0.8, 0.5], [0.1, 2.2]])
     lik = GaussianFull.default(2)
     return Block(lik, X, ("x", "y")), log_background(background(lik, X, np.ones(4)), X) + 2.5

@@ -270,7 +270,7 @@ def test_a_finite_prior_never_opens_too_many(global_random_seed):
 def test_mistakes_have_names(global_random_seed):
     with pytest.raises(TypeError, match="exchangeable prior"):
         filtered([blobs(3, global_random_seed)], StickBreaking(1.0, 3), 2)
-    with pytest.raises(ValueError, match="partly seen vectors"):
+    with pytest.raises(ValueError, match="partly observed vectors"):
         filtered([Block(GaussianFull.default(2), np.array([[np.nan, 0.0]]), ("a", "b"))], PRIORS[0], 2)
     with pytest.raises(ValueError, match="n_particles is 0"):
         particles.init([Bernoulli.default(1)], PRIORS[0], 0)

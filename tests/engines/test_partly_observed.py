@@ -1,4 +1,4 @@
-"""Hidden coordinates of partly seen vectors in chains, against sums and quadrature over all partitions."""
+"""Hidden coordinates of partly observed vectors in chains, against sums and quadrature over all partitions."""
 
 import math
 

@@ -51,8 +51,8 @@ def few_objects(name, N):
 
 
 def exact_posterior(blocks, prior):
-    labelled = isinstance(prior, StickBreaking)
-    return enumerate_labels(blocks, prior) if labelled else enumerate_partitions(blocks, prior)
+    labeled = isinstance(prior, StickBreaking)
+    return enumerate_labels(blocks, prior) if labeled else enumerate_partitions(blocks, prior)
 
 
 def n_objects(prior):

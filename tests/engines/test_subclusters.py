@@ -268,7 +268,7 @@ def test_what_it_cannot_do(global_random_seed):
     rng, prior = np.random.default_rng(global_random_seed), DirichletProcess(1.0)
     X = block.data.copy()
     X[0, 0] = np.nan
-    with pytest.raises(ValueError, match="partly seen"):
+    with pytest.raises(ValueError, match="partly observed"):
         sampler.init([block._replace(data=X)], np.ones(20), prior, rng)
     with pytest.raises(ValueError, match="whole numbers"):
         sampler.init([block], np.full(20, 0.5), prior, rng)

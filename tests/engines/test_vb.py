@@ -52,7 +52,7 @@ def test_bound_of_a_mixed_table_never_falls(prior, make_mixture, rng):
 
 @pytest.mark.parametrize("prior", [FiniteDirichlet(1.5, 2), StickBreaking(1.2, 2)], ids=["finite", "sticks"])
 def test_bound_is_below_the_exact_evidence(family_name, prior, make_tiny, rng):
-    """For every family, hidden coordinates of partly seen vectors integrated numerically."""
+    """For every family, hidden coordinates of partly observed vectors integrated numerically."""
     for seed in range(2):
         block = make_tiny(family_name, seed=seed)
         exact = enumerate_labels([block], prior)

@@ -151,7 +151,7 @@ def test_counts_and_exposures_and_kinds(tmp_path):
         "calls": rng.poisson(np.array([2.0, 20.0])[z] * hours).astype(float),
         "hours": hours,
         "size": rng.normal(size=n) + 4 * z,
-        "colour": np.array(["red", "blue", "green"])[rng.integers(3, size=n)],
+        "color": np.array(["red", "blue", "green"])[rng.integers(3, size=n)],
         "yes": rng.random(n) < 0.5,
     }
     table = pa.table(columns)

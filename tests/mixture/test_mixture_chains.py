@@ -32,7 +32,7 @@ def mixed(global_random_seed):
             "weight": rng.normal(-10.0 * z, 1.0),
             "visits": rng.poisson(2 + 20 * z),
             "flag": pd.array(rng.random(60) < 0.1 + 0.8 * z, dtype="boolean"),
-            "colour": np.where(rng.random(60) < 0.9, np.array(["red", "blue"])[z], "green"),
+            "color": np.where(rng.random(60) < 0.9, np.array(["red", "blue"])[z], "green"),
         }
     )
     for j, name in enumerate(table.columns):

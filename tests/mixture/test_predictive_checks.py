@@ -16,11 +16,11 @@ def frame(global_random_seed):
         {
             "size": rng.normal(20.0 * group, 1.0),
             "wait": np.exp(rng.normal(size=400)),  # no Gaussian
-            "colour": np.where(rng.random(400) < 0.8, np.array(["red", "blue"])[group], "green"),
+            "color": np.where(rng.random(400) < 0.8, np.array(["red", "blue"])[group], "green"),
         }
     )
     X.loc[:19, "size"] = np.nan
-    X.loc[5, "colour"] = None
+    X.loc[5, "color"] = None
     return X
 
 
@@ -34,19 +34,19 @@ def checks(frame, global_random_seed):
 
 
 def test_every_column_is_checked_by_its_kind(checks):
-    assert set(checks) == {"size", "wait", "colour"}
-    assert set(checks["colour"]) == {"levels", "share of the commonest", "entropy"}
+    assert set(checks) == {"size", "wait", "color"}
+    assert set(checks["color"]) == {"levels", "share of the commonest", "entropy"}
     assert "skewness" in checks["size"]
 
 
 def test_values_are_in_the_users_units(frame, checks):
     assert checks["size"]["mean"].observed == pytest.approx(frame["size"].mean())
-    assert checks["colour"]["levels"].observed == 3
+    assert checks["color"]["levels"].observed == 3
 
 
 def test_a_right_family_passes_and_a_wrong_one_is_seen(checks):
     assert checks["size"]["sd"].p_value > 0.01
-    assert checks["colour"]["entropy"].p_value > 0.01
+    assert checks["color"]["entropy"].p_value > 0.01
     assert checks["wait"]["skewness"].p_value < 0.05
 
 

@@ -25,10 +25,10 @@ def stream(**parameters):
     return Mixture("gaussian", **(defaults | parameters))
 
 
-def groups(n, centres, seed):
+def groups(n, centers, seed):
     rng = np.random.default_rng(seed)
-    z = rng.integers(len(centres), size=n)
-    return rng.normal(size=(n, 2)) + np.array(centres)[z][:, None], z
+    z = rng.integers(len(centers), size=n)
+    return rng.normal(size=(n, 2)) + np.array(centers)[z][:, None], z
 
 
 def test_a_resumed_filter_is_exact_while_all_seats_fit():

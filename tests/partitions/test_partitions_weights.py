@@ -99,7 +99,7 @@ def test_tiny_concentrations_stay_finite(labeled, rng):
 # ---- collapsed variational inference -----------------------------------------------------------------------
 
 
-def centred(log_p):
+def centered(log_p):
     return log_p - log_p.mean(axis=-1, keepdims=True)
 
 
@@ -112,7 +112,7 @@ def test_first_order_with_certain_labels_is_the_seat(labeled):
     out = np.empty(K)
     for i in range(len(z)):
         log_mass(labeled, np.delete(R, i, axis=0).sum(axis=0), K, out)
-        np.testing.assert_allclose(centred(found[i]), centred(out), atol=1e-12)
+        np.testing.assert_allclose(centered(found[i]), centered(out), atol=1e-12)
     np.testing.assert_allclose(certain, found, atol=1e-13)  # no spread, no correction
 
 

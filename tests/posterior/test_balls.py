@@ -38,12 +38,12 @@ def test_the_ball_holds_its_mass_and_no_smaller_one_does(
 def test_the_bounds_are_the_furthest_of_the_coarsest_and_the_finest(
     loss, partitions_of_8, exact_posterior, global_random_seed
 ):
-    centre = point_estimate(
+    center = point_estimate(
         partitions_of_8, loss, weights=exact_posterior, random_state=global_random_seed
     ).labels
-    ball = credible_ball(partitions_of_8, centre, loss=loss, weights=exact_posterior)
+    ball = credible_ball(partitions_of_8, center, loss=loss, weights=exact_posterior)
     inside = partitions_of_8[ball.distances <= ball.radius + 1e-10]
-    d = loss_matrix(centre[None], inside, loss)[0]
+    d = loss_matrix(center[None], inside, loss)[0]
     K = inside.max(axis=1) + 1
     for bound, chosen in (
         (ball.horizontal, np.full(len(K), True)),

@@ -130,9 +130,9 @@ def test_sparse_messages_entry_by_entry(preference, monkeypatch):
 
 def test_sparse_graph_from_a_table():
     rng = np.random.default_rng(3)
-    centres = 20.0 * np.array(list(product(range(3), range(2), range(2))))
+    centers = 20.0 * np.array(list(product(range(3), range(2), range(2))))
     z = np.repeat(np.arange(12), 20)
-    X = centres[z] + rng.normal(size=(240, 3))
+    X = centers[z] + rng.normal(size=(240, 3))
     model = AffinityPropagation(n_neighbors=25, random_state=0).fit(X)
     assert model.converged_ and adjusted_rand(model.labels_, z) > 0.99
     assert model.n_edges_ < 240 * 50
@@ -187,7 +187,7 @@ def test_preference_sets_the_number_of_clusters():
 def test_mixed_table_with_holes(quiet):
     rng = np.random.default_rng(6)
     z = np.repeat([0, 1], 20)
-    frame = pd.DataFrame({"x": rng.normal(size=40) + 8 * z, "colour": np.where(z == 1, "red", "blue")})
+    frame = pd.DataFrame({"x": rng.normal(size=40) + 8 * z, "color": np.where(z == 1, "red", "blue")})
     frame.loc[rng.random(40) < 0.15, "x"] = np.nan
     model = AffinityPropagation(preference=-6.0, random_state=0).fit(frame)
     assert adjusted_rand(model.labels_, z) == 1.0

@@ -17,7 +17,7 @@ def mixed_rows(n, rng, holes=0.0):
         "income": rng.normal(3e4, 1e4, n),
         "visits": rng.poisson(3.0, n) + 0.5,
         "size": rng.choice(["low", "medium", "high"], n).astype(object),
-        "colour": rng.choice(["red", "green", "blue"], n).astype(object),
+        "color": rng.choice(["red", "green", "blue"], n).astype(object),
     }
     for values in columns.values():
         values[rng.random(n) < holes] = np.nan if values.dtype == float else None
@@ -30,7 +30,7 @@ METRIC = {
     "income": "city_block",
     "visits": "city_block",
     "size": "ordinal",
-    "colour": "hamming",
+    "color": "hamming",
 }
 
 
@@ -63,8 +63,8 @@ def naive(columns, weights, units):
 def test_mixed_tables_pair_by_pair(holes, standardize, global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     columns = mixed_rows(25, rng, holes)
-    columns["colour"] = mixed_rows(25, rng, 0.0)["colour"]  # every pair has a column in common
-    weights = {"height": 2.0, "income": 0.5, "visits": 1.0, "size": 3.0, "colour": 0.25}
+    columns["color"] = mixed_rows(25, rng, 0.0)["color"]  # every pair has a column in common
+    weights = {"height": 2.0, "income": 0.5, "visits": 1.0, "size": 3.0, "color": 0.25}
     units = {
         name: np.nanstd(columns[name]) if standardize else 1.0 for name in ("height", "income", "visits")
     }

@@ -67,11 +67,11 @@ def test_row_11_more_clusters_than_rows(global_random_seed):
 def test_rows_16_to_19_containers(make, global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1], 20)
-    x, colour = rng.normal(size=40) + 12 * z, np.where(z == 1, "red", "blue")
+    x, color = rng.normal(size=40) + 12 * z, np.where(z == 1, "red", "blue")
     frames = [
-        pd.DataFrame({"x": x, "colour": pd.Categorical(colour, ["blue", "green", "red"]), "on": z == 1}),
-        pl.DataFrame({"x": x, "colour": pl.Series(colour, dtype=pl.Categorical), "on": z == 1}),
-        pd.DataFrame({"x": x, "colour": pd.array(colour, "string"), "on": pd.array(z, "Int64")}),
+        pd.DataFrame({"x": x, "color": pd.Categorical(color, ["blue", "green", "red"]), "on": z == 1}),
+        pl.DataFrame({"x": x, "color": pl.Series(color, dtype=pl.Categorical), "on": z == 1}),
+        pd.DataFrame({"x": x, "color": pd.array(color, "string"), "on": pd.array(z, "Int64")}),
     ]
     first, *others = [make().fit(frame).labels_ for frame in frames]
     assert len(set(zip(first, z, strict=True))) == len(set(first))  # no cluster has rows of both groups
@@ -81,8 +81,8 @@ def test_rows_16_to_19_containers(make, global_random_seed):
 
 def test_row_27_unknown_levels(make):
     z = np.repeat([0, 1], 15)
-    frame = pd.DataFrame({"x": np.linspace(0, 1, 30) + 9 * z, "colour": np.where(z == 1, "red", "blue")})
-    new = pd.DataFrame({"x": [0.2, 9.5], "colour": ["green", "red"]})
+    frame = pd.DataFrame({"x": np.linspace(0, 1, 30) + 9 * z, "color": np.where(z == 1, "red", "blue")})
+    new = pd.DataFrame({"x": [0.2, 9.5], "color": ["green", "red"]})
     model = make().fit(frame)
     with pytest.warns(DataWarning, match="not seen at fit"):
         assert model.predict(new).tolist() == [model.labels_[0], model.labels_[-1]]

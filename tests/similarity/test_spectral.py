@@ -200,7 +200,7 @@ def test_parts_are_clusters(global_random_seed):
 def test_mixed_table_with_holes(global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     z = np.repeat([0, 1], 40)
-    frame = pd.DataFrame({"x": rng.normal(size=80) + 9 * z, "colour": np.where(z == 1, "red", "blue")})
+    frame = pd.DataFrame({"x": rng.normal(size=80) + 9 * z, "color": np.where(z == 1, "red", "blue")})
     frame.loc[rng.random(80) < 0.1, "x"] = np.nan
     model = SpectralClustering(2, random_state=global_random_seed).fit(frame)
     assert adjusted_rand(model.labels_, z) == 1.0

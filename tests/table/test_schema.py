@@ -113,7 +113,7 @@ DAMAGE = {
     "no columns": lambda d: d.pop("columns"),
     "columns no list": lambda d: d.update(columns=3),
     "missing key": lambda d: d["columns"][0].pop("levels"),
-    "kind": lambda d: d["columns"][0].update(kind="colour"),
+    "kind": lambda d: d["columns"][0].update(kind="color"),
     "level type": lambda d: d["columns"][0].update(levels=["a", 1]),
     "bool for int": lambda d: d["columns"][1].update(levels=[True, 5]),
     "level order": lambda d: d["columns"][0].update(levels=["b", "a"]),

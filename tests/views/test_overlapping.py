@@ -64,7 +64,7 @@ def test_units_do_not_matter(planted, fitted, global_random_seed):
     assert np.allclose(gap, np.log(scale).sum(), atol=1.0)
 
 
-def unnormalised(X, family, Z):
+def unnormalized(X, family, Z):
     """The score of the paper, without normalizing constant: the product of the densities of the views."""
     total = 0.0
     for z in Z:
@@ -82,8 +82,8 @@ def test_the_normaliser_cannot_be_dropped():
     c = 1000.0
     family = GaussianDiagonal.default(1)
     other = GaussianDiagonal(family.m * c, family.k, family.a, family.b * c**2)
-    gain = unnormalised(x, family, Z) - unnormalised(x, family, Z[:1])
-    gain_other = unnormalised(x * c, other, Z) - unnormalised(x * c, other, Z[:1])
+    gain = unnormalized(x, family, Z) - unnormalized(x, family, Z[:1])
+    gain_other = unnormalized(x * c, other, Z) - unnormalized(x * c, other, Z[:1])
     assert gain_other - gain == pytest.approx(-50 * np.log(c))
     ours = []
     for unit in (1.0, c):
@@ -150,7 +150,7 @@ def test_words_given_the_length(global_random_seed):
     assert truth < model.perplexity(new) < truth + 0.4 * (one_law - truth)
 
 
-def test_words_given_the_length_are_normalised(global_random_seed):
+def test_words_given_the_length_are_normalized(global_random_seed):
     """Over all documents of three words the probabilities sum to one."""
     X = np.array([[3, 0, 1], [0, 4, 1], [5, 1, 0], [1, 3, 2], [4, 0, 0], [0, 3, 1]] * 5)
     model = OverlappingViews(kinds="count", exposure="length", random_state=0, **SHORT).fit(X)

@@ -49,11 +49,11 @@ MODES = {"table": TABLE, "directed": DIRECTED, "undirected": UNDIRECTED}
 class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimator):
     """Infinite relational model: clusters of rows and of columns, with a distribution per pair of clusters.
 
-    Every pair of a row cluster and a column cluster is a *block*, whose cells are draws from one distribution with
-    integrated parameters. Both partitions have Dirichlet process priors, so the numbers of clusters need not be known.
-    A relation of objects with themselves (who likes whom) has one partition for rows and columns. Several relations
-    over the same objects share their partitions, and each has its own parameters. Missing cells are left out of the
-    likelihood, and can be predicted.
+    Every pair of a row cluster and a column cluster is a *block*, whose cells are draws from one distribution; its
+    parameters are integrated out. Both partitions have Dirichlet process priors, so the numbers of clusters need not be
+    known. A relation of objects with themselves (who likes whom) has one partition for rows and columns. Several
+    relations over the same objects share their partitions, and each has its own parameters. Missing cells are left out
+    of the likelihood, and can be predicted.
 
     Good for: tables and relations whose cells are all of one kind (yes or no, counts, ratings, measurements in one
     unit); link prediction. Not for: columns of different kinds or units (:class:`~partita.Mixture`), or columns with

@@ -1,4 +1,4 @@
-"""What the members say about a partition: label probabilities, agreement, and how many independent members they are.
+"""Statistics of the members given a partition: label probabilities, agreement, number of independent members.
 
 Functions take a label matrix as :class:`~partita.consensus.labelings.Labelings` holds it: ``codes`` (objects x members,
 -1 missing), ``n_levels``, ``weights`` of the rows and ``member_weights``.

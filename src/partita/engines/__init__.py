@@ -1,1 +1,1 @@
-"""Engines: how a model is searched. Each is `init` and `step` over a NamedTuple state; `run` owns the loops."""
+"""Engines: algorithms of inference, each with `init` and `step` over a NamedTuple state; `run` has the loops."""

@@ -1,9 +1,9 @@
-"""Chains on disk: where a chain stands, and every draw in a file of its own.
+"""Chains on disk: the state of a chain, and a file for every draw.
 
-A chain is a function of its state, which holds its random numbers, so one that goes on from a checkpoint is the chain
-that would have been. A state is a tree of NamedTuples, tuples, lists, dictionaries, arrays, numbers and random
-generators; it is written as arrays (npz) with its structure as JSON. Nothing in such a file is executed: classes are
-looked up in this package, and must be NamedTuples.
+A chain is a function of its state, which contains its random generator, so a chain that continues from a checkpoint is
+the same as one that was never interrupted. A state is a tree of NamedTuples, tuples, lists, dictionaries, arrays,
+numbers and random generators; it is written as arrays (npz) with its structure as JSON. Nothing in such a file is
+executed: classes are looked up in this package, and must be NamedTuples.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GENERATORS = ("PCG64", "PCG64DXSM", "Philox", "MT19937", "SFC64")
 
 
 def pack(tree: Any, given: Any = ()) -> dict[str, np.ndarray]:
-    """A tree as named arrays; what is part of ``given`` is written as a reference.
+    """A tree as named arrays; objects of ``given`` are written as references.
 
     An array that occurs twice is written once, and is one array again after :func:`unpack`.
 
@@ -77,7 +77,7 @@ def pack(tree: Any, given: Any = ()) -> dict[str, np.ndarray]:
 
 
 def unpack(saved: dict[str, np.ndarray], given: Any = ()) -> Any:
-    """The tree that such arrays are of; ``given`` as it was given to :func:`pack`."""
+    """The tree from the arrays of :func:`pack`, which was called with the same ``given``."""
     known = list(_leaves(given))
 
     def build(node: Any) -> Any:
@@ -215,7 +215,7 @@ class Checkpoint:
 
     @property
     def begun(self) -> bool:
-        """Whether there is a state to go on from."""
+        """Whether there is a state to continue from."""
         return self._state_file().exists()
 
     def load(self, given: Any) -> tuple[Any, list[float], list[Any]]:
@@ -230,7 +230,7 @@ class Checkpoint:
         return unpack(saved, given), saved["log_joint"].tolist(), draws
 
     def save(self, state: Any, values: list[float], n_draws: int, given: Any, *, at_once: bool) -> None:
-        """Where the chain stands; left out where the last writing was too short a time ago, unless ``at_once``."""
+        """Save the state of the chain; skipped if the last save was a short time ago, unless ``at_once``."""
         began = time.perf_counter()
         if began < self._next_save and not at_once:
             return

@@ -1,15 +1,15 @@
 """The driver of all engines: iterations, chains, restarts, convergence, time limit, callback, Ctrl-C, checkpoints.
 
-An engine brings a state and its steps. A deterministic engine is run by :func:`iterate` until it converges, a sampler
+An engine provides a state and its steps. A deterministic engine is run by :func:`iterate` until it converges, a sampler
 by :func:`run_chain` through burn-in and draws, several chains by :func:`run_chains`. The rules are the same for all:
 
 - The time limit is in wall seconds for the whole fit, compilation included. No iteration begins after it. Chains that
-  run one after the other have equal shares of what is left.
-- A callback sees every iteration; where it returns True the whole fit stops.
-- Ctrl-C raises, or with ``keep_partial`` ends the fit with what there is.
-- Draws come after burn-in. A chain without a draw adds nothing to the answer while another chain has one; where no
-  chain has one, the most probable of the last states is the answer, and it is called provisional.
-- With a checkpoint a chain goes on after a kill as if there had been none.
+  run one after the other have equal shares of the remaining time.
+- A callback is called after every iteration; if it returns True, the whole fit stops.
+- Ctrl-C raises, or with ``keep_partial`` ends the fit with the result so far.
+- Draws begin after burn-in. If some chains have draws, chains without a draw are left out of the result. If no chain
+  has a draw, the result is the most probable of the last states, and it is marked as provisional.
+- With a checkpoint, a chain that was killed continues as if it had not been interrupted.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ STOPPED_EARLY = ("time_limit", "callback", "interrupted")
 
 
 class EngineError(RuntimeError):
-    """An engine broke one of its own laws: a defect of the library, not of the data."""
+    """An engine violated one of its own invariants: a defect of the library, not of the data."""
 
 
 class Progress(NamedTuple):
-    """What a callback sees after each iteration; returning True stops the fit."""
+    """The argument of a callback, which is called after each iteration; returning True stops the fit."""
 
     run: int  # number of the chain or of the restart, from 0
     iteration: int  # of this run, from 1
@@ -44,7 +44,7 @@ class Progress(NamedTuple):
 
 
 class Control:
-    """What may end a fit early; one for all runs of a fit, made when it begins.
+    """The conditions that may end a fit early; one object for all runs of a fit, made when it begins.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Control:
     callback : callable, optional
         Called with a :class:`Progress` after each iteration, by one run at a time.
     keep_partial : bool
-        Whether Ctrl-C keeps what there is.
+        Whether Ctrl-C keeps the result so far.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Control:
             self._halt.set()
 
     def after(self, progress: Progress, deadline: float | None = None) -> bool:
-        """Whether a run must end after this iteration; ``deadline`` is that of the run, where it has its own."""
+        """Whether a run must end after this iteration; ``deadline`` is that of the run, if it has its own."""
         if self.callback is not None and not self.halted:
             with self._lock:
                 if not self.halted and self.callback(progress):
@@ -114,7 +114,7 @@ class Control:
         return self.halted
 
     def share(self, runs_left: int, at_once: int = 1) -> float:
-        """The deadline of a run that begins now, where so many are left, itself counted, and so many run at once."""
+        """Deadline of a run that begins now, given how many runs are left (with it) and run at once."""
         if math.isinf(self.deadline):
             return math.inf
         now = time.perf_counter()
@@ -126,7 +126,7 @@ class Control:
 
 
 class Run(NamedTuple):
-    """Where a run of a deterministic engine ended and why."""
+    """The final state of a run of a deterministic engine, and why it ended."""
 
     state: Any
     objectives: list[float]
@@ -161,9 +161,9 @@ def iterate(
     """Step until the objective per object changes by less than ``tol``.
 
     States have an ``objective``; ``weight`` is the number of objects, ``number`` that of the restart. An engine whose
-    objective need not rise (``monotone=False``) is judged by the ``change`` of its states. An objective that is not a
-    number stops the run with an error that names the iteration. One that falls although its engine says it cannot is
-    an :class:`EngineError` with ``debug``, otherwise it is noted in ``worst_fall``.
+    objective need not increase (``monotone=False``) is judged by the ``change`` of its states. An objective that is not
+    a number stops the run with an error that names the iteration. An objective that decreases although its engine is
+    monotone is an :class:`EngineError` with ``debug``; otherwise it is noted in ``worst_fall``.
     """
     control = Control() if control is None else control
     objectives: list[float] = []
@@ -248,8 +248,8 @@ def iterate_from_checkpoint(
 ) -> Run:
     """:func:`iterate` by the ``change`` of the states, from ``start()`` or from the checkpoint.
 
-    A state counts its iterations in ``n_iter``, those before a resumption included; ``given`` is what states refer to
-    and no checkpoint has to hold.
+    A state counts its iterations in ``n_iter``, those before a resumption included; ``given`` are objects that states
+    refer to, which checkpoints leave out.
 
     Examples
     --------
@@ -336,7 +336,7 @@ class HasSchedule(Protocol):
 
 
 class Sampler(NamedTuple):
-    """What a model brings to a chain: where it starts, the steps of an iteration, and what is read from a state.
+    """What a model provides for a chain: its start, the steps of an iteration, and the values read from a state.
 
     Each step leaves the posterior invariant (some only after burn-in). All random numbers come from the state.
     """
@@ -350,7 +350,7 @@ class Sampler(NamedTuple):
 
 
 class ChainResult(NamedTuple):
-    """What a chain leaves."""
+    """The result of a chain."""
 
     draws: list[Any]  # all of them from after burn-in
     state: Any
@@ -360,12 +360,12 @@ class ChainResult(NamedTuple):
 
     @property
     def n_iter(self) -> int:
-        """Iterations, those before a checkpoint counted."""
+        """Number of iterations, including those before a checkpoint."""
         return len(self.log_joint)
 
 
 class Chains(NamedTuple):
-    """The chains that make up the answer."""
+    """The chains from which the result is computed."""
 
     runs: list[ChainResult]
     reason: str  # "done", or why the fit ended early
@@ -391,7 +391,7 @@ def run_chain(
     deadline: float | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> ChainResult:
-    """Burn in, then draw; go on from the checkpoint if there is one."""
+    """Burn in, then draw; continue from the checkpoint if there is one."""
     control = Control() if control is None else control
     values: list[float] = []
     draws: list[Any] = []
@@ -438,8 +438,8 @@ def run_chains(
 ) -> Chains:
     """Run the chains that ``make`` makes.
 
-    Once the fit has been stopped, interrupted or is late, no further chain begins (one always does), those in threads
-    end after the iteration they are in, and all of them are waited for.
+    After the fit was stopped or interrupted, or its time limit has passed, no further chain begins (but at least one
+    does). Chains in threads end after their current iteration, and all of them are waited for.
     """
     done: dict[int, ChainResult] = {}
     busy: set[int] = set()
@@ -484,7 +484,7 @@ def run_chains(
 
 
 def pool_chains(runs: Sequence[ChainResult], reason: str) -> Chains:
-    """Chains that have draws; where none has, the most probable of the last states stands for all, provisionally."""
+    """The chains that have draws; if none has, the most probable of the last states, marked as provisional."""
     drawn = [run for run in runs if run.draws]
     if drawn:
         return Chains(drawn, reason, provisional=False)

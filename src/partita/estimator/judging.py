@@ -1,4 +1,4 @@
-"""What chains allow to be said: one verdict and one set of notes for every estimator that samples."""
+"""The verdict on chains: diagnostics and notes, the same for every estimator that samples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from partita.estimator.report import FitReport
 from partita.posterior import Diagnostics, diagnose
 from partita.trace import Trace
 
-MIN_DRAWS_PER_CHAIN = 8  # fewer say nothing about mixing
+MIN_DRAWS_PER_CHAIN = 8  # fewer draws contain no information about mixing
 REASONS = {
     "time_limit": "by the time limit",
     "callback": "by the callback",
@@ -21,7 +21,7 @@ PROVISIONAL = (
 
 
 def diagnose_chains(trace: Trace, *, provisional: bool = False) -> Diagnostics:
-    """Diagnostics of any trace; one that is provisional or too short is not to be trusted, and says why.
+    """Diagnostics of any trace; they do not trust a trace that is provisional or too short, and state why.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def diagnose_chains(trace: Trace, *, provisional: bool = False) -> Diagnostics:
 
 
 def note_early_end(report: FitReport, reason: str, n_draws: int, *, provisional: bool = False) -> None:
-    """Note that chains ended early, and what their answer is worth then."""
+    """Note that chains ended early, and how far the result can be used."""
     if reason != "done":
         report.add("cut_short", f"the chains were stopped {REASONS[reason]}: {n_draws} draws are kept")
     if provisional:
@@ -60,7 +60,7 @@ def note_stop(report: FitReport, reason: str, kept: str) -> None:
 def judge_chains(
     report: FitReport, trace: Trace, reason: str, *, provisional: bool = False, of: str = ""
 ) -> Diagnostics:
-    """Diagnostics of chains, with notes on what speaks against trusting them; ``of`` names what was clustered."""
+    """Diagnostics of chains, with notes on reasons not to trust them; ``of`` names what was clustered."""
     found = diagnose_chains(trace, provisional=provisional)
     prefix = f"{of}: " if of else ""
     if not provisional and not found.trust_n_clusters:

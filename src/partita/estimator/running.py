@@ -1,4 +1,4 @@
-"""The seven parameters that say how a fit runs, the same in every iterative estimator."""
+"""The seven parameters of how a fit runs, which are the same in every iterative estimator."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class RunningMixin:
     callback : callable, optional
         Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops the fit.
     keep_partial : bool, default=False
-        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
+        Whether an interrupt (Ctrl-C) keeps the result so far instead of raising.
     n_jobs : int, optional
-        Threads; the answer does not depend on their number.
+        Number of threads; the result does not depend on it.
     executor : None, "threads", "processes", Dask client or address, optional
-        Where the work runs; the answer does not depend on it.
+        Where the work runs; the result does not depend on it.
     resume : path, optional
-        A folder that keeps how far the fit has come: the same call after a kill goes on from there.
+        A folder that keeps the state of the fit: the same call after a kill continues from there.
     verbose : bool, default=False
         Print a line per iteration to standard error.
     """

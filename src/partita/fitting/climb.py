@@ -1,4 +1,4 @@
-"""Deterministic engines: EM, VB and CVB from several starts, with merges; the best objective wins."""
+"""Deterministic engines: EM, VB and CVB from several starts, with merges; the best start is kept."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def bytes_needed(blocks: Sequence[Block], n_rows: int, ask: Request, inference: 
 
 
 def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
-    """EM from every start; the best objective wins."""
+    """EM from every start; the one with the best objective is kept."""
     if not ask.maximum_likelihood:
         blocks = [block._replace(family=interior(block.family)) for block in blocks]
     blocks = pack(blocks, len(weights))

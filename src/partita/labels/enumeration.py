@@ -49,7 +49,7 @@ def n_set_partitions(n: int) -> int:
     _check_size(n)
     row = [1]
     for _ in range(n):
-        # Bell triangle: a row starts with the last entry of the row above and adds its neighbours up.
+        # Bell triangle: a row starts with the last entry of the row above and adds its neighbors up.
         following = [row[-1]]
         for entry in row:
             following.append(following[-1] + entry)

@@ -143,7 +143,7 @@ def normalized_information(
 def pair_information(together: Any, first: Any, second: Any, pairs: Any) -> NDArray[np.float64]:
     """Mutual information, in nats, of "together in one partition" and "together in another" over pairs of objects.
 
-    It is 0 for a partition that says nothing about the other: one cluster, all singletons, or random labels.
+    It is 0 for a partition without information about the other: one cluster, all singletons, or random labels.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Mutual information, its normalised forms, and the variation of information."""
+"""Mutual information, its normalized forms, and the variation of information."""
 
 import math
 from typing import Any

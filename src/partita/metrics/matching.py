@@ -49,8 +49,8 @@ def match_labelings(
 
     Examples
     --------
-    >>> colours, shapes = ["r", "r", "b", "b"], [0, 1, 0, 1]
-    >>> found = match_labelings([colours, shapes], [[5, 6, 5, 6], [1, 1, 1, 1], [2, 2, 3, 3]])
+    >>> colors, shapes = ["r", "r", "b", "b"], [0, 1, 0, 1]
+    >>> found = match_labelings([colors, shapes], [[5, 6, 5, 6], [1, 1, 1, 1], [2, 2, 3, 3]])
     >>> found.average
     1.0
     >>> found.pairs

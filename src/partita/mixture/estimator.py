@@ -53,9 +53,9 @@ class Mixture(
     RunningMixin,
     TableEstimator,
 ):
-    """Mixture model over a table of any columns, with missing values.
+    """Mixture model of a table with columns of any kind and missing values.
 
-    Which groups are there, and how many? Columns may be real, count, binary or categorical, in any combination, with
+    Finds groups of rows and their number. Columns may be real, count, binary or categorical, in any combination, with
     missing cells anywhere. Each kind has its conjugate family, and the columns of different families are independent
     given the cluster.
 
@@ -69,9 +69,9 @@ class Mixture(
     prior : str or prior, default="auto"
         The prior of the partition: "mfm" (mixture of finite mixtures), "dirichlet_process", "pitman_yor", "finite"
         (symmetric Dirichlet), "stick_breaking", or a prior of :mod:`partita.partitions`. "auto" is "mfm" for chains and
-        beam search, because it is a prior of the number of clusters itself, and "stick_breaking" for variational
-        engines, which read a Dirichlet process as sticks truncated at ``max_clusters``. Not used if ``n_clusters`` is
-        given.
+        beam search, because it has an explicit prior of the number of components, and "stick_breaking" for variational
+        engines, which approximate a Dirichlet process by sticks truncated at ``max_clusters``. Not used if
+        ``n_clusters`` is given.
     inference : {"gibbs", "subclusters", "vb", "em", "cvb", "beam"}, default="gibbs"
         "gibbs": chains of collapsed Gibbs sweeps and split-merge moves, which sample the posterior. "subclusters":
         chains whose steps run on many cores, for large tables. "vb": variational Bayes, for a first result at any size.
@@ -125,7 +125,7 @@ class Mixture(
         Where the engine starts. Chains find their start on a sample of the rows, unless labels are given. Not used by
         beam search.
     n_init : int, default=3
-        Number of starts of "em", "vb" and "cvb"; the best objective wins.
+        Number of starts of "em", "vb" and "cvb"; the one with the best objective is kept.
     max_iter : int, default=500
         Largest number of iterations per start.
     tol : float, default=1e-5
@@ -176,13 +176,13 @@ class Mixture(
     object_rows_ : ndarray
         Chains: the row of each object.
     diagnostics_ : Diagnostics
-        Chains: R-hat and effective sample sizes, and a sentence that says whether to trust the number of clusters.
+        Chains: R-hat, effective sample sizes, and a sentence on whether the number of clusters can be trusted.
     label_entropy_ : float
         Entropy of the labels given the fitted mixture, summed over the rows.
     weights_ : ndarray (n_components,)
         Share of each cluster.
     profiles_ : dict
-        For each column, what each cluster looks like, in the user's units and labels.
+        For each column, a description of each cluster in the user's units and labels.
     fit_report_ : FitReport
         What was unusual about the data and the fit.
     lower_bound_ : float

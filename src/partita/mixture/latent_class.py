@@ -16,7 +16,7 @@ SHARED = ("estimate", "n_init", "max_iter", "tol", "init", "handle_unknown", "ra
 class LatentClass(Mixture):
     """Latent class analysis by maximum likelihood (or MAP).
 
-    Every column is categorical, the number of classes is given, and the start with the highest likelihood wins.
+    Every column is categorical, the number of classes is given, and the start with the highest likelihood is kept.
     Missing answers are left out of the likelihood. For users who come from poLCA, StepMix or Latent GOLD.
 
     Parameters

@@ -108,8 +108,7 @@ random_state
 class DPMultinomial(Mixture):
     """Dirichlet-process mixture of multinomials: rows of counts (words, species), any number of clusters.
 
-    Reads dense tables of counts and sparse matrices. A cluster is a vector of proportions; the total of a row carries
-    no information.
+    The table may be dense or sparse. A cluster is a vector of proportions; the total of a row carries no information.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rank-normalised split R-hat and effective sample sizes (Vehtari et al. 2021) of arrays [chain, draw].
+"""Rank-normalized split R-hat and effective sample sizes (Vehtari et al. 2021) of arrays [chain, draw].
 
 For a quantity that is the same in all draws R-hat is 1 and the effective sample size is the number of draws, by
 definition. For one that is constant within every chain but differs between them R-hat is infinite and the
@@ -21,7 +21,7 @@ MIN_DRAWS = 4
 
 
 def rhat(values: ArrayLike) -> float:
-    """Rank-normalised split R-hat: the larger of that of the values and of their distances from the median.
+    """Rank-normalized split R-hat: the larger of that of the values and of their distances from the median.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def rhat(values: ArrayLike) -> float:
 
 
 def ess_bulk(values: ArrayLike) -> float:
-    """Effective sample size for the centre of the distribution, from rank-normalised split chains.
+    """Effective sample size for the center of the distribution, from rank-normalized split chains.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ def point_estimate(
     draws : array-like of int, shape (T, N)
         Label vectors from the posterior, one per row.
     loss : {"vi", "binder", "nvi", "nid"}, default="vi"
-        Variation of information (in bits), Binder's loss, and the normalised variation of information and
+        Variation of information (in bits), Binder's loss, and the normalized variation of information and
         information distance; formulas in `partita.posterior.losses`.
     a : float, default=1.0
         Cost of separating two objects that belong together, between 0 and 2, for "vi" and "binder"; the other error

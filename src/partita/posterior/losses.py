@@ -8,7 +8,7 @@ sizes of c, ``S_z`` over those of z and ``S_cz`` over the cells of their table, 
 ``"vi"``              ``a H(c|z) + (2 - a) H(z|c)`` in bits: the variation of information at a = 1
 ``"binder"``          ``2 / n^2`` times the sum over pairs of a (together in z, apart in c) + 2 - a (the reverse)
 ``"nvi"``             variation of information over the joint entropy: ``2 - (H(c) + H(z)) / H(c, z)``
-``"nid"``             normalised information distance: ``1 - I(c; z) / max(H(c), H(z))``
+``"nid"``             normalized information distance: ``1 - I(c; z) / max(H(c), H(z))``
 ====================  =============================================================================================
 
 The parameter ``a`` (between 0 and 2) is the cost of separating two objects that belong together, and ``2 - a`` that of

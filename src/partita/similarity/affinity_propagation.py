@@ -39,7 +39,7 @@ class AffinityPropagation(RunningMixin, SimilarityEstimator):
     Good for: exemplars that are rows of the data; any similarity, also precomputed, sparse or asymmetric; an unknown
     number of clusters. Not for: large clusters in a sparse graph, as every member needs an edge to the exemplar (with
     20 neighbors clusters have a few dozen members: cluster the exemplars again); clusters that are not round. There are
-    no probabilities; ``margins_`` says how clear the label of each row is.
+    no probabilities; ``margins_`` measures how clear the label of each row is.
 
     Parameters
     ----------

@@ -182,11 +182,11 @@ def _balanced(comparison: Comparison) -> Comparison:
 
 
 def _metrics_of_columns(metric: Any, schema: Schema) -> dict[str, str]:
-    modelled = [column for column in schema.columns if column.kind != "ignore"]
+    modeled = [column for column in schema.columns if column.kind != "ignore"]
     if isinstance(metric, str) and metric != "auto":
         if metric not in METRICS:
             raise ValueError(f"unknown metric {metric!r}: choose 'auto' or one of {', '.join(METRICS)}")
-        chosen = {column.name: metric for column in modelled}
+        chosen = {column.name: metric for column in modeled}
     elif isinstance(metric, (str, Mapping)):
         asked = {} if isinstance(metric, str) else dict(metric)
         by_kind = {
@@ -195,13 +195,13 @@ def _metrics_of_columns(metric: Any, schema: Schema) -> dict[str, str]:
         by_name = _by_name({k: v for k, v in asked.items() if k not in by_kind}, schema, "metric")
         chosen = {
             column.name: by_name.get(column.name, by_kind.get(column.kind, DEFAULT_METRICS[column.kind]))
-            for column in modelled
+            for column in modeled
         }
     else:
         raise ValueError(
             f"metric is {metric!r}: give 'auto', a name, or a mapping from columns or kinds to names"
         )
-    for column in modelled:
+    for column in modeled:
         _check_metric(chosen[column.name], column)
     return chosen
 

@@ -206,7 +206,7 @@ def _correlation(
     """
     w = group.weights
     here, there = ~np.isnan(A), ~np.isnan(B)
-    A, B = _centred(A, here), _centred(B, there)
+    A, B = _centered(A, here), _centered(B, there)
     Mw, M = here * w, there.astype(float)
     n = Mw @ M.T
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -224,13 +224,13 @@ def _correlation(
     return np.where(enough, weight * out, 0.0), weight * enough
 
 
-def _centred(A: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def _centered(A: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """Rows minus their means, 0 where missing: the correlation is the same, and sums of squares lose fewer digits."""
     A = np.where(seen, A, 0.0)
     means = A.sum(axis=1, keepdims=True) / np.maximum(np.count_nonzero(seen, axis=1, keepdims=True), 1)
-    centred = np.where(seen, A - means, 0.0)
+    centered = np.where(seen, A - means, 0.0)
     rounding = 1e-15 * np.abs(A).max(axis=1, keepdims=True)
-    return np.where(np.abs(centred) <= rounding, 0.0, centred)
+    return np.where(np.abs(centered) <= rounding, 0.0, centered)
 
 
 # ---- shapes ------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ class SpectralClustering(SimilarityEstimator):
 
     Good for: clusters of any shape that are separated by gaps, such as moons, rings and spirals; precomputed
     similarities. Not for: clusters that overlap (use a mixture), or a few outliers between clusters, which may join
-    them. There are no probabilities; ``ncut_`` and ``eigenvalues_`` say how clear the clustering is as a whole.
+    them. There are no probabilities; ``ncut_`` and ``eigenvalues_`` show how clear the clustering is as a whole.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ class SpectralClustering(SimilarityEstimator):
 
     The eigengap finds clusters that are separated by a gap. A single thin chain of few rows may be divided in two.
 
-    The time goes into the nearest neighbors and the eigensolver, which cannot be stopped between iterations; so there
-    are no running parameters such as ``time_limit``.
+    Most time is spent on the nearest neighbors and in the eigensolver, which cannot be stopped between iterations.
+    There are therefore no running parameters such as ``time_limit``.
 
     References
     ----------

@@ -98,7 +98,7 @@ def subset_log_evidence(block: Block) -> np.ndarray:
 
 
 def enumerate_labels(blocks: Sequence[Block], prior: Any) -> EnumerationResult:
-    """All label vectors under a labelled prior (finite Dirichlet, stick-breaking).
+    """All label vectors under a labeled prior (finite Dirichlet, stick-breaking).
 
     Examples
     --------

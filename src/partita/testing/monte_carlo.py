@@ -23,7 +23,7 @@ MIN_EXPECTED = 20.0  # expected draws per bin of a chi-square test; rarer states
 def effective_size(x: np.ndarray) -> float:
     """Number of independent draws that estimate the mean as well as the draws ``x`` of a chain.
 
-    Sums of neighbouring pairs of autocorrelations are added up while they are positive (Geyer 1992).
+    Sums of neighboring pairs of autocorrelations are added up while they are positive (Geyer 1992).
 
     Examples
     --------

@@ -87,9 +87,10 @@ class _Divisive(RunningMixin, PairwiseTree):
 class Diana(_Divisive):
     """Divisive analysis: the widest group loses a splinter group, until every row is alone.
 
-    The most distant member starts the splinter group, and others follow while they are nearer to it than to those who
-    stay (Macnaughton-Smith et al. 1964); means are over the *other* members. A split takes all members of a group into
-    account, while a merge takes only two groups into account.
+    The row with the largest mean dissimilarity to the others starts the splinter group, and other rows follow while
+    they are nearer to the splinter group than to the remaining rows (Macnaughton-Smith et al. 1964). Means are over the
+    *other* rows of a group. A split takes all members of a group into account, while a merge takes only two groups into
+    account.
 
     Good for the few large groups at the top of a tree. Not for thousands of leaves: memory grows with the square of
     their number.

@@ -29,8 +29,8 @@ class MedoidsResult(NamedTuple):
 class KMedoids(RunningMixin, PairwiseEstimator):
     """Clusters around rows of the data: the sum of dissimilarities to the nearest medoid is minimized.
 
-    FasterPAM (Schubert and Rousseeuw 2021) by its authors' package ``kmedoids``, which is GPL and comes with
-    ``pip install 'partita[medoids]'``. With a given number of exemplars, affinity propagation maximizes the same
+    Runs FasterPAM (Schubert and Rousseeuw 2021) from its authors' package ``kmedoids``, which is GPL and is installed
+    by ``pip install 'partita[medoids]'``. With a given number of exemplars, affinity propagation maximizes the same
     objective.
 
     Parameters

@@ -53,7 +53,7 @@ def states_with_data(factor: Factor) -> np.ndarray:
 
 
 def occupied(factor: Factor) -> Factor:
-    """The factor without the states that have no data, which say nothing about dependence between columns."""
+    """The factor without the states that have no data, which contain no information about dependence."""
     used = states_with_data(factor)
     cut = tuple(part._replace(S=np.ascontiguousarray(part.S[:, used])) for part in factor.blocks)
     return Factor(factor.columns, factor.log_weights[used], cut)

@@ -33,55 +33,57 @@ from partita.trace import join
 class BCE(RunningMixin, ConsensusEstimator):
     """Bayesian cluster ensembles: a consensus in which objects may belong to several clusters.
 
-    Object i has memberships ``theta_i ~ Dirichlet(alpha)``; each of its labels has a latent cluster drawn from them,
-    and is then drawn from that cluster's own distribution over the labels of the member, ``Dirichlet(smoothing)``
-    before the data are seen. Missing labels leave the likelihood.
+    Object i has memberships ``theta_i ~ Dirichlet(alpha)``. Each of its labels has a latent cluster drawn from these
+    memberships, and the label is drawn from the distribution of that cluster over the labels of the member, which has
+    the prior ``Dirichlet(smoothing)``. Missing labels are left out of the likelihood.
 
-    Good for soft consensus with a known number of clusters, where objects lie between groups. Where every object
-    belongs to one group, a mixture (``MixtureConsensus``, ``NBCE``) says the same with fewer parameters.
+    Good for soft consensus with a known number of clusters, if objects lie between groups. If every object belongs to
+    one group, a mixture (``MixtureConsensus``, ``NBCE``) needs fewer parameters.
 
     Parameters
     ----------
     n_clusters : int, default=None
-        Number of consensus clusters. Left out, it is the number from 1 to ``max_clusters`` with the highest
-        variational bound (plus the log of the number of ways to name the clusters), for both kinds of inference.
+        Number of consensus clusters. None: the number from 1 to ``max_clusters`` with the highest variational bound
+        (plus the log of the number of ways to name the clusters), for both kinds of inference.
     inference : {"vb", "gibbs"}, default="vb"
         "vb": variational Bayes on the distinct rows; any weights, any size. "gibbs": chains of collapsed Gibbs sweeps
         on rows; weights of rows and of members must be whole numbers, and members may not be soft.
     max_clusters : int, default=10
-        Largest number that is tried where ``n_clusters`` is left out.
+        Largest number that is tried without ``n_clusters``.
     concentration : float or array of shape (n_clusters,), default=None
-        The Dirichlet parameter alpha of the memberships, or where its learning starts; by default 1 / n_clusters. Small
-        values make objects belong to one cluster.
+        The Dirichlet parameter alpha of the memberships, or its starting value if it is learned; by default 1 /
+        n_clusters. Small values make objects belong to one cluster.
     learn_concentration : bool or "symmetric", default=True
         Whether alpha is learned: by Newton on the bound for VB, by random walks under Gamma(1, 1) priors in chains.
         With "symmetric" all clusters share one value.
     smoothing : float, default=0.5
         Dirichlet parameter of every label of a member in a cluster.
     n_init : int, default=5
-        Starts of VB; the one with the highest bound is kept. With more than 40,000 distinct rows they climb on a
-        sample of 20,000, and the best goes on with all.
-    max_iter, tol : int, default 500; float, default=1e-5
-        Iterations of one start, and the increase of the bound per object below which it stops.
-    n_chains, n_draws, burn_in, thin : int, default 2, 200, 100, 1
-        Chains, draws that each keeps, iterations before the first, and iterations for each.
+        Number of starts of VB; the one with the highest bound is kept. With more than 40,000 distinct rows, the starts
+        are run on a sample of 20,000, and the best one continues with all rows.
+    max_iter, tol : int, default=500; float, default=1e-5
+        Maximum number of iterations per start, and the increase of the bound per object below which a start stops.
+    n_chains, n_draws, burn_in, thin : int, default=2, 200, 100, 1
+        Number of chains, of draws that each chain keeps, of iterations before the first draw, and of iterations per
+        draw.
     noise : {"missing", "cluster", "singletons"}, default="missing"
-        What a label of -1 means.
+        Meaning of the label -1: not seen, one further cluster of its member, or an object that is alone.
     handle_unknown : {"missing", "error"}, default="missing"
-        What new rows do with labels that were not seen in ``fit``.
+        What ``predict`` does with labels that were not present in ``fit``.
     random_state : None, int, RandomState, Generator or SeedSequence
+        Source of randomness; the global generator is never used.
     time_limit : float, default=None
         Wall seconds for the whole fit, compilation included; no iteration begins after it.
     callback : callable, default=None
         Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops the fit.
     keep_partial : bool, default=False
-        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
+        Whether an interrupt (Ctrl-C) keeps the result so far instead of raising.
     n_jobs : int, default=None
-        Threads; the answer does not depend on their number.
+        Number of threads; the result does not depend on it.
     executor : None, "threads", "processes", Dask client or address, default=None
-        Where the work runs; the answer does not depend on it.
+        Where the work runs; the result does not depend on it.
     resume : path, default=None
-        A folder that keeps how far the chains have come: the same call after a kill goes on from there.
+        A folder that keeps the state of the chains: the same call after a kill continues from there.
     verbose : bool, default=False
         Print a line per iteration to standard error.
 
@@ -92,32 +94,32 @@ class BCE(RunningMixin, ConsensusEstimator):
         aligned by optimal assignment; ``predict_proba`` folds rows into the mean of the draws and may differ. An object
         without labels has the memberships of the prior.
     labels_ : ndarray (n_objects,)
-        The cluster of the largest membership; the largest cluster is 0.
+        Cluster with the largest membership; 0 is the largest cluster.
     confidence_ : ndarray (n_objects,)
         The largest membership: the share of an object's labels that belong to its cluster, not the probability of
         being right.
     n_clusters_ : int
-        Clusters that are some object's largest membership.
+        Number of clusters that have objects.
     member_weights_ : ndarray (n_members,)
-        As given; 0 for members that carry no information.
+        Weights as given; 0 for members that took no part.
     concentration_ : ndarray (n_clusters,)
-        The alpha of the memberships, given or learned.
+        The Dirichlet parameter alpha of the memberships, given or learned.
     lower_bound_ : float
         VB: lower bound of the log evidence (at the learned alpha).
     n_clusters_scores_ : dict
-        Where the number of clusters was chosen: for each number, the score that was compared.
+        If the number of clusters was not given: the score of each number; higher is better.
     n_iter_, converged_, objective_trace_, fit_report_
-        How the run went.
+        Number of iterations, whether the fit converged, its objective by iteration, and notes.
     n_features_in_, feature_names_in_, schema_
         The members.
 
     Notes
     -----
-    Chains leave ``trace_`` (in each draw every object is in the cluster of its largest expected membership) and
-    ``diagnostics_`` in place of ``lower_bound_`` and ``objective_trace_``.
+    Chains have ``trace_`` (in each draw every object is in the cluster of its largest expected membership) and
+    ``diagnostics_`` instead of ``lower_bound_`` and ``objective_trace_``.
 
-    A member's weight is a power on its likelihood with the latent cluster summed out: weight 2 is the label twice, each
-    time with a latent cluster of its own.
+    The weight of a member is a power on its likelihood with the latent cluster summed out: weight 2 has the effect of
+    two equal labels, each with its own latent cluster.
 
     References
     ----------
@@ -222,7 +224,7 @@ class BCE(RunningMixin, ConsensusEstimator):
         return self._draw(rows, labelings, rng, control)
 
     def _climb(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Run:
-        """VB at the number of clusters that was given, or at the best one."""
+        """Run VB with the given number of clusters, or with each number, of which the best is kept."""
         distinct = signatures(labelings.codes, labelings.weights)
         cells = lay_out(distinct.rows, labelings.n_levels, distinct.weights, labelings.member_weights)
         climb = partial(
@@ -369,11 +371,11 @@ class BCE(RunningMixin, ConsensusEstimator):
         return lay_out(codes, self._n_levels, np.ones(len(codes)), self._powers)
 
     def score_samples(self, X):
-        """Log probability of each row of labels, memberships folded in label by label.
+        """Log probability of each row of labels; memberships are estimated label by label.
 
-        Each label is predicted from what the row's labels before it say of its memberships (members in the order of
-        the columns), at the mean label distributions of the clusters. A label never helps to predict itself, and the
-        probabilities of all possible rows sum to one; labels that ``fit`` did not see count as missing.
+        Each label is predicted from the memberships that follow from the labels before it in the row (members in the
+        order of the columns), with the mean label distributions of the clusters. A label is not used to predict itself,
+        and the probabilities of all possible rows sum to one; labels that ``fit`` did not see count as missing.
 
         Parameters
         ----------
@@ -388,7 +390,7 @@ class BCE(RunningMixin, ConsensusEstimator):
     def perplexity(self, X):
         """Inverse of the geometric mean probability of an observed label, by ``score_samples``; at least 1.
 
-        Members that say nothing (one cluster for all, or every object alone) take no part.
+        Members without information (one cluster for all, or every object alone) take no part.
 
         Parameters
         ----------

@@ -1,9 +1,9 @@
 """Collapsed Gibbs sampling for the admixture of labels: memberships and level distributions integrated out.
 
-Each latent cluster is redrawn from
-``p(z_im = k | rest) ~ (alpha_k + n_ik) (eta + n_kmy) / (J_m eta + n_km)``, counts without the label itself. It runs on
-rows: equal rows may have different latent clusters. Weights, of members and of objects, are whole numbers: a member
-of weight 2 is two labels with their own latent clusters, an object of weight 2 two objects.
+Each latent cluster is redrawn from ``p(z_im = k | rest) ~ (alpha_k + n_ik) (eta + n_kmy) / (J_m eta + n_km)``, where
+the counts exclude the label itself. The sampler runs on all rows, as equal rows may have different latent clusters.
+Weights, of members and of objects, are whole numbers: a member of weight 2 gives two labels with their own latent
+clusters, and an object of weight 2 is two objects.
 
 Good for memberships with their uncertainty for some thousands of objects. Labels of clusters may be exchanged between
 draws: tables are aligned to the mean of those before them by optimal assignment. Griffiths and Steyvers (2004).
@@ -96,7 +96,7 @@ def admixture_sampler(
     learn_alpha: str | bool,
     number: int = 0,
 ) -> Sampler:
-    """What the driver runs; a draw is a trace of length one, memberships are summed up in the state."""
+    """The sampler for the driver; a draw is a trace of length one, and memberships are summed in the state."""
 
     def start() -> PooledChain:
         chain = init(cells, members, alpha, smoothing, rng)

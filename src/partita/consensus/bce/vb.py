@@ -1,9 +1,9 @@
 """Variational Bayes for the admixture of labels.
 
-``q = prod_i q(theta_i) prod_im q(z_im) prod_km q(beta_km)``, Dirichlet, discrete and Dirichlet. Rows that are equal
-have equal factors, so it runs on weighted signatures. Right after the updates of theta and beta the bound is the log
-marginals of the expected counts plus the entropy of the latent clusters; it never decreases, and never exceeds the log
-evidence. Latent clusters of single labels are never stored.
+``q = prod_i q(theta_i) prod_im q(z_im) prod_km q(beta_km)``, Dirichlet, discrete and Dirichlet. Equal rows have equal
+factors, so the algorithm runs on weighted signatures. Right after the updates of theta and beta, the bound is the sum
+of the log marginals of the expected counts and the entropy of the latent clusters. It never decreases, and never
+exceeds the log evidence. Latent clusters of single labels are never stored.
 
 Good for memberships of many objects at once. It understates their uncertainty, as mean-field approximations do; the
 sampler (``bce.gibbs``) does not. Blei, Ng and Jordan (2003); Wang, Shan and Banerjee (2011).
@@ -30,13 +30,13 @@ SAMPLE_ROWS = 20_000  # rows on which starts are tried, where there are more
 
 
 class Totals(NamedTuple):
-    """What the driver looks at."""
+    """The values that the driver reads."""
 
     n: np.ndarray  # [cluster], expected weight of the objects in each
 
 
 class CellsVBState(NamedTuple):
-    """Parameters of q after a sweep, and the bound there."""
+    """Parameters of q after a sweep, and their bound."""
 
     alpha: np.ndarray  # [cluster]
     table: np.ndarray  # [level, cluster], Dirichlet parameters of q(beta)
@@ -86,8 +86,8 @@ def step(
         cross = float(np.where(S > 0, S * np.log(B), 0.0).sum())
     table = S + smoothing
     total = cells.weights.sum()
-    log_normaliser = gammaln(alpha).sum() - gammaln(alpha.sum())
-    objective = of_rows - total * log_normaliser - cross + _log_marginal(S, cells.starts, smoothing)
+    log_normalizer = gammaln(alpha).sum() - gammaln(alpha.sum())
+    objective = of_rows - total * log_normalizer - cross + _log_marginal(S, cells.starts, smoothing)
     return CellsVBState(alpha, table, state.log_theta, log_theta_sum / total, Totals(n), objective)
 
 
@@ -101,10 +101,10 @@ def _log_marginal(S: np.ndarray, starts: np.ndarray, smoothing: float) -> float:
 
 @kernel
 def sweep_rows(positions, powers, weights, alpha, B, n_passes, log_theta, S, n, log_theta_sum):
-    """Update q(z_i) and q(theta_i) of every row; add up what the rest needs.
+    """Update q(z_i) and q(theta_i) of every row, and add up the statistics for the other updates.
 
     Fills log_theta (in place), S (without the factor B), n and log_theta_sum; returns the sum over rows of the log
-    normaliser of q(theta_i) and the entropy of q(z_i), the latter without its term in log B.
+    normalizer of q(theta_i) and the entropy of q(z_i), the latter without its term in log B.
     """
     N, M = positions.shape
     K = len(alpha)
@@ -133,7 +133,7 @@ def sweep_rows(positions, powers, weights, alpha, B, n_passes, log_theta, S, n, 
                         log_s += powers[m] * math.log(s)
                         for k in range(K):
                             S[l, k] += w * r * t[k]
-            total, normaliser, cross = 0.0, 0.0, 0.0
+            total, normalizer, cross = 0.0, 0.0, 0.0
             for k in range(K):
                 count = t[k] * a[k]
                 cross += count * log_theta[i, k]
@@ -142,9 +142,9 @@ def sweep_rows(positions, powers, weights, alpha, B, n_passes, log_theta, S, n, 
             of_total, digamma_total = log_gamma_and_digamma(total)
             for k in range(K):
                 of_one, digamma_one = log_gamma_and_digamma(alpha[k] + a[k])
-                normaliser += of_one
+                normalizer += of_one
                 log_theta[i, k] = digamma_one - digamma_total
-        out += w * (normaliser - of_total + log_s - cross)
+        out += w * (normalizer - of_total + log_s - cross)
         for k in range(K):
             n[k] += w * (alpha[k] + a[k]) / total
             log_theta_sum[k] += w * log_theta[i, k]
@@ -163,7 +163,7 @@ def climb(
 ) -> tuple[Run, list[float]]:
     """The best of ``n_init`` starts, and the bounds where they ended; ``options`` are those of ``iterate``.
 
-    Where there are many rows the starts climb on a sample of them, and only the best goes on with all.
+    With many rows, the starts are run on a sample of them, and only the best one continues with all rows.
     """
     update = partial(step, smoothing=smoothing, learn_alpha=learn_alpha)
     tried = _sample(cells, rng)

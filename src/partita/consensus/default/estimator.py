@@ -28,9 +28,9 @@ class Consensus(RunningMixin, ConsensusEstimator):
 
     Uses the labels alone, which may be missing in part, and finds one clustering, its number of clusters, and how far
     to trust both. No parameter is required. The steps are: a tree over the distinct label rows, which merges where the
-    members lose least information; the cut that says most about which pairs of objects the members put together; the
-    number of *independent* clusterings with the same evidence as the members, since runs of one algorithm repeat each
-    other; and memberships by EM in which the labels of an object count as that many.
+    members lose least information; the cut that explains most about which pairs of objects the members put together;
+    the number of *independent* clusterings with the same evidence as the members, since runs of one algorithm repeat
+    each other; and memberships by EM in which the labels of an object count as that many.
 
     Good for: ensembles of any kind and size (k-means runs, bootstraps with left-out objects, several algorithms,
     annotators). Not for: draws from a posterior (:func:`partita.posterior.point_estimate`), or clusters of fewer than

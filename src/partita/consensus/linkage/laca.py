@@ -40,7 +40,7 @@ class LACA(RunningMixin, TreeConsensus):
     Parameters
     ----------
     n_clusters : int, optional
-        Cut the last tree into this number of clusters once the search has converged (k-LACA). None: the number that
+        Cut the last tree into this number of clusters after the search has converged (k-LACA). None: the number that
         the search finds.
     min_clusters : int, default=2
         Smallest number of clusters of the search: 2 in the paper; 1 allows the answer "one cluster". Identical rows
@@ -106,7 +106,7 @@ class LACA(RunningMixin, TreeConsensus):
         False if the search returned to an earlier partition (the one with the best likelihood is kept), reached
         ``max_iter`` or was stopped.
     fit_report_ : FitReport
-        Notes on the labels and on the search: cycles, sampling, members that say nothing, no agreement.
+        Notes on the labels and on the search: cycles, sampling, members without information, no agreement.
     n_features_in_, feature_names_in_, schema_
         Number, names and labels of the members.
 

@@ -22,13 +22,13 @@ CONSTRAINTS = {
 class LWEA(EvidenceAccumulation):
     """Locally weighted evidence accumulation: a tree on co-associations in which reliable clusters count more.
 
-    A cluster that the other members divide says little. Its weight is exp(-H / ``entropy_scale``), where H is the mean
-    entropy (in bits) of the members' labels among its objects. The similarity of two objects is the sum of the weights
-    of the clusters that hold both, over the number of members that saw both. Average linkage (with missing labels the
-    pooled ratio) makes the tree on label histograms of the distinct rows: no N x N matrix is formed.
+    A cluster that the other members divide is less reliable. The weight of a cluster is exp(-H / ``entropy_scale``),
+    where H is the mean entropy (in bits) of the members' labels among its objects. The similarity of two objects is the
+    sum of the weights of the clusters that hold both, over the number of members that saw both. Average linkage (with
+    missing labels the pooled ratio) makes the tree on label histograms of the distinct rows: no N x N matrix is formed.
 
     Good for: a tree with a known number of clusters (the best of our trees in benchmarks). Not for: an unknown number
-    of clusters (use ``Consensus``), or data with outliers, which average linkage makes clusters of their own.
+    of clusters (use ``Consensus``), or data with outliers, from which average linkage forms clusters of single objects.
 
     Parameters
     ----------

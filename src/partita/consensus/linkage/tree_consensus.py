@@ -71,7 +71,7 @@ class TreeConsensus(ConsensusEstimator):
 
     def _log_scores(self, codes: np.ndarray) -> np.ndarray:
         scores = self._links(codes)
-        # rows that say nothing about the clusters are scored by the shares of the clusters
+        # rows without information about the clusters are scored by the shares of the clusters
         silent = (codes < 0).all(axis=1) | ~np.isfinite(scores).any(axis=1)
         sizes = np.bincount(self._leaf_labels(), self._leaf_sizes)
         scores[silent] = np.log(sizes / sizes.sum())

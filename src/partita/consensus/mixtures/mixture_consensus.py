@@ -30,77 +30,77 @@ PATIENCE = 4  # numbers of clusters that are tried after the best one
 
 
 class MixtureConsensus(LabelMixture):
-    """Consensus by a finite mixture of label vectors (MM), fitted by expectation maximisation.
+    """Consensus by a finite mixture of label vectors (MM), fitted by expectation maximization.
 
     The labels that the members give to an object are independent given its cluster, which has a distribution over the
-    labels of each member; labels that are missing do not count. Fitted on the distinct rows of the label matrix with
-    their weights, which is exact.
+    labels of each member; missing labels are left out. The mixture is fitted on the distinct rows of the label matrix
+    with their weights, which is exact.
 
-    Good for: a known number of clusters, any number of objects, members that saw different objects. Not for:
-    members that are copies of each other (every member counts as independent evidence: give it a weight), and the
-    spread of the answer.
+    Good for: a known number of clusters, any number of objects, members that saw different objects. Not for: members
+    that are copies of each other (every member counts as independent evidence; give such members smaller weights), or
+    the uncertainty of the result.
 
     Parameters
     ----------
     n_clusters : int, default=None
-        The number of clusters. Left out, ``criterion`` chooses it.
+        Number of clusters. None: ``criterion`` chooses it.
     max_clusters : int, default=None
-        Up to how many clusters are tried where the number is not given; by default as many as the finest member has,
-        30 at most.
+        Largest number of clusters that is tried without ``n_clusters``; by default the largest number of clusters of a
+        member, but at most 30.
     criterion : {"bic", "mdl", "icl"}, default="bic"
-        What chooses the number, the lowest value. "bic"; "mdl": the length of the shortest code of clusters and
-        labels, by normalised maximum likelihood; "icl": BIC and twice the entropy of the clusters of all objects.
-        Numbers are tried upwards until four in a row are no better.
+        The criterion for the number of clusters; the lowest value is the best. "bic"; "mdl": the length of the shortest
+        code of clusters and labels, by normalized maximum likelihood; "icl": BIC plus twice the entropy of the clusters
+        of all objects. Numbers are tried in increasing order until four in a row are no better.
     stop : {"likelihood", "assignments"}, default="likelihood"
-        When EM has converged: the likelihood rises no more, or no object changes its cluster.
+        When EM has converged: the likelihood no longer increases, or no object changes its cluster.
     n_init : int, default=10
-        Starts; the one with the highest likelihood is kept.
+        Number of starts; the one with the highest likelihood is kept.
     max_iter : int, default=500
-        Iterations of one start.
+        Maximum number of iterations per start.
     tol : float, default=1e-7
         Stop when the log likelihood per object increases by less than ``tol`` in one iteration.
     noise : {"missing", "cluster", "singletons"}, default="missing"
-        What a label of -1 means: not seen, one further cluster of its member, or a cluster of its own for each object.
+        Meaning of the label -1: not seen, one further cluster of its member, or an object that is alone.
     handle_unknown : {"missing", "error"}, default="missing"
-        What ``predict`` does with labels that were not seen in ``fit``.
+        What ``predict`` does with labels that were not present in ``fit``.
     random_state : None, int, RandomState, Generator or SeedSequence
-        Source of randomness; the global generator is never touched.
+        Source of randomness; the global generator is never used.
     time_limit : float, default=None
         Wall seconds for the whole fit, compilation included; no iteration begins after it.
     callback : callable, default=None
         Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops the fit.
     keep_partial : bool, default=False
-        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
+        Whether an interrupt (Ctrl-C) keeps the result so far instead of raising.
     n_jobs : int, default=None
-        Threads; the answer does not depend on their number.
+        Number of threads; the result does not depend on it.
     executor : None, "threads", "processes", Dask client or address, default=None
-        Where passes over chunks of rows run; the answer does not depend on it.
+        Where passes over chunks of rows run; the result does not depend on it.
     resume : path, default=None
-        A folder that keeps what every pass has found: the same call after an interruption goes on from there.
+        A folder that keeps the result of every pass: the same call after an interruption continues from there.
     verbose : bool, default=False
         Print a line per iteration to standard error.
 
     Attributes
     ----------
     labels_ : ndarray (n_objects,)
-        Cluster of each object, the largest first.
+        Cluster of each object; 0 is the largest cluster.
     n_clusters_ : int
         Number of clusters that have objects.
     confidence_ : ndarray (n_objects,)
-        Probability of each object's own cluster under the fitted mixture: how well the members agree on it, not the
-        chance of being right.
+        Probability of the object's cluster under the fitted mixture. It measures the agreement of the members, not the
+        probability that the label is right.
     member_weights_ : ndarray (n_members,)
-        Powers on the likelihoods of the members, as given; 0 for members that carry no information.
+        Powers on the likelihoods of the members, as given; 0 for members that took no part.
     weights_ : ndarray (n_components,)
         Share of each cluster.
     n_clusters_scores_ : dict
-        Number of clusters -> value of the criterion; of the given number alone where one was given.
+        Number of clusters -> value of the criterion; only the given number if ``n_clusters`` was given.
     log_likelihood_ : float
-        Log likelihood of the labels, weights counted.
+        Log likelihood of the labels, with weights.
     n_parameters_ : int
-        Free parameters of the mixture.
+        Number of free parameters of the mixture.
     n_iter_, converged_, objective_trace_
-        How the best start went.
+        Number of iterations of the best start, whether it converged, and its objective by iteration.
     fit_report_ : FitReport
         What was unusual about the labels and the fit.
     n_features_in_, feature_names_in_, schema_

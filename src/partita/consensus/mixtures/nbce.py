@@ -42,114 +42,113 @@ INFERENCES = ("gibbs", "subclusters", "vb", "cvb")
 class NBCE(LabelMixture):
     """Consensus by a Bayesian mixture of label vectors that finds its own number of clusters.
 
-    Each cluster has a distribution over the labels of every member, with a symmetric Dirichlet prior whose pseudo-count
-    is shared by all members, as in the paper: before they are seen, members of an ensemble are alike, and one number
-    is learned from all of them. The partition has a nonparametric prior. Missing labels do not count.
+    Each cluster has a distribution over the labels of every member, with a symmetric Dirichlet prior. Its pseudo-count
+    is shared by all members, as in the paper, because members are exchangeable a priori; it is learned from all of
+    them. The partition has a nonparametric prior. Missing labels are left out.
 
-    The likelihood counts every member as independent evidence, and real members are not: they split the same clusters
-    in the same places, and the posterior follows them with great certainty into too many clusters. ``power``
-    corrects for it.
+    The likelihood counts every member as independent evidence. Real members are not independent: they split the same
+    clusters in the same places, so the posterior is very certain of too many clusters. ``power`` corrects for this.
 
-    Good for: the posterior of the partition and its number of clusters, members with missing labels. Not for: an
-    ensemble of hundreds of thousands of objects in a second (see ``inference="vb"``).
+    Good for: the posterior of the partition and its number of clusters, members with missing labels. Not for: a quick
+    result for hundreds of thousands of objects (use ``inference="vb"``).
 
     Parameters
     ----------
     prior : str or prior, default="dirichlet_process"
         Prior of the partition: "dirichlet_process", "stick_breaking" (truncated, TSB), "finite" (symmetric Dirichlet,
-        FSD), "pitman_yor", "mfm", or a prior of :mod:`partita.partitions`. Variational engines take the first three,
-        and read the first as the second.
+        FSD), "pitman_yor", "mfm", or a prior of :mod:`partita.partitions`. Variational engines accept the first three,
+        and replace the first by the second.
     inference : {"gibbs", "subclusters", "vb", "cvb"}, default="gibbs"
-        "gibbs": chains of collapsed Gibbs sweeps and split-merge moves; the posterior. "subclusters": chains whose
-        steps run on many cores, for many objects (any prior but the truncated one). "vb": variational Bayes on the
-        distinct rows. "cvb": its collapsed form.
+        "gibbs": chains of collapsed Gibbs sweeps and split-merge moves, which sample the posterior. "subclusters":
+        chains whose steps run on many cores, for many objects (any prior but the truncated one). "vb": variational
+        Bayes on the distinct rows. "cvb": its collapsed form.
     power : "independent", "estimated" or float, default="independent"
         Power on the marginal likelihood of every member (its label probabilities integrated out, so that ten copies of
-        a member with the power 1/10 are exactly one member). "independent": 1, as in the paper. A number in (0, 1]
-        counts each member as that much of a vote. "estimated": as much as makes the members' joint surprise what
-        independent members' would be, given a first partition
+        a member with the power 1/10 are exactly one member). "independent": 1, as in the paper. A number in (0, 1] is
+        the part of an independent member that each member counts as. "estimated": the power at which, given a first
+        partition, the joint surprise of the members equals that of independent members
         (:func:`partita.consensus.member_statistics.independent_members`).
     n_clusters : int, default=None
-        The number of clusters, where it is known (some of them may stay empty).
+        Number of clusters, if it is known (some of them may stay empty).
     max_clusters : int, default=None
-        Upper bound where the number is not given. By default none for chains with an untruncated prior; for the
-        rest 30, or twice as many as the finest member has.
+        Upper bound if ``n_clusters`` is not given. By default there is none for chains with an untruncated prior;
+        otherwise it is 30, or twice the largest number of clusters of a member.
     concentration : float, default=None
-        Concentration of the prior (the paper's alpha_0); left out, it is learned.
+        Concentration of the prior (the paper's alpha_0); None to learn it.
     smoothing : float, default=None
-        Pseudo-count of every label (the paper's beta); left out, it is learned: sampled in chains, by Newton's method
-        on the bound elsewhere.
+        Pseudo-count of every label (the paper's beta). None to learn it: chains sample it, other engines maximize the
+        bound by Newton's method.
     order : {1, 2}, default=1
         Order of collapsed variational Bayes (1 is known as CVB0).
     n_chains : int, default=4
-        Chains. Half of them start from one cluster, half from many.
-    n_draws, burn_in, thin : int, default 200, 100, 1
-        Draws that each chain keeps, iterations before the first, and iterations for each.
+        Number of chains. Half of them start from one cluster, the other half from many.
+    n_draws, burn_in, thin : int, default=200, 100, 1
+        Number of draws that each chain keeps, of iterations before the first draw, and of iterations per draw.
     partition : {"votes", "vi", "binder", "nvi", "nid", "map"}, default="votes"
         How the draws of chains become one partition; see :class:`Mixture`.
     n_init : int, default=3
-        Starts of variational engines; the one with the highest bound is kept.
+        Number of starts of variational engines; the one with the highest bound is kept.
     max_iter : int, default=500
-        Iterations of one such start.
+        Maximum number of iterations per start.
     tol : float, default=1e-5
         Stop when the bound per object increases by less than ``tol`` in one iteration.
     noise : {"missing", "cluster", "singletons"}, default="missing"
-        What a label of -1 means: not seen, one further cluster of its member, or a cluster of its own for each object.
+        Meaning of the label -1: not seen, one further cluster of its member, or an object that is alone.
     handle_unknown : {"missing", "error"}, default="missing"
-        What ``predict`` does with labels that were not seen in ``fit``.
+        What ``predict`` does with labels that were not present in ``fit``.
     random_state : None, int, RandomState, Generator or SeedSequence
-        Source of randomness; the global generator is never touched.
+        Source of randomness; the global generator is never used.
     time_limit : float, default=None
         Wall seconds for the whole fit, compilation included; no iteration begins after it.
     callback : callable, default=None
         Called after each iteration with a :class:`~partita.engines.run.Progress`; returning True stops the fit.
     keep_partial : bool, default=False
-        Whether an interrupt (Ctrl-C) keeps what there is instead of raising.
+        Whether an interrupt (Ctrl-C) keeps the result so far instead of raising.
     n_jobs : int, default=None
-        Threads; the answer does not depend on their number.
+        Number of threads; the result does not depend on it.
     executor : None, "threads", "processes", Dask client or address, default=None
-        Where passes over chunks of rows run; the answer does not depend on it.
+        Where passes over chunks of rows run; the result does not depend on it.
     resume : path, default=None
-        A folder that keeps what every pass has found ("vb"), or every iteration of the chains ("subclusters"): the
-        same call after an interruption goes on from there.
+        A folder that keeps the result of every pass ("vb"), or every iteration of the chains ("subclusters"): the same
+        call after an interruption continues from there.
     verbose : bool, default=False
         Print a line per iteration to standard error.
 
     Attributes
     ----------
     labels_ : ndarray (n_objects,)
-        Cluster of each object, the largest first. For chains it sums up all draws (``partition``); ``predict`` asks
-        which of these clusters predicts a row best, and may differ on rows between clusters.
+        Cluster of each object; 0 is the largest cluster. For chains it summarizes all draws (``partition``);
+        ``predict`` returns the cluster that predicts a row best, which may differ for rows between clusters.
     n_clusters_ : int
         Number of clusters that have objects.
     n_clusters_posterior_ : dict
         Chains: probability of each number of clusters.
     confidence_ : ndarray (n_objects,)
-        Chains: mean probability that an object shares a cluster with the others of its own. Other engines: probability
-        of its own label. It is agreement under the model, not the probability of being right.
+        Chains: mean probability that an object shares a cluster with the other objects of its cluster. Other engines:
+        probability of its label. It measures agreement under the model, not the probability that the label is right.
     singleton_share_ : float
-        Share of the objects that are a cluster of their own: mean over the draws, or of ``labels_``.
+        Share of the objects that are alone in their cluster: the mean over the draws, or the share in ``labels_``.
     member_weights_ : ndarray (n_members,)
-        Power on the likelihood of each member: its weight times ``power_``; 0 for members that carry no information.
+        Power on the likelihood of each member: its weight times ``power_``; 0 for members that took no part.
     power_ : float
         Power on the likelihood of a member of weight 1.
     trace_ : Trace
         Chains: the draws (labels, log joint, number of clusters, concentration, chain). Labels are of objects: a row
         of weight w is w objects.
     object_rows_ : ndarray
-        Chains: the row of each object (rows without any label are none).
+        Chains: the row of each object (rows without any label are left out).
     diagnostics_ : Diagnostics
-        Chains: R-hat and effective sample sizes, and in a sentence whether to trust the number of clusters.
+        Chains: R-hat, effective sample sizes, and a sentence on whether the number of clusters can be trusted.
     lower_bound_ : float
         VB and CVB: lower bound of the log evidence.
     weights_ : ndarray (n_components,)
         Share of each cluster.
     prior_ : prior
-        The prior, with the concentration that was learned.
+        The prior with the learned concentration.
     smoothing_ : float
-        The pseudo-count of a label that was learned.
+        The pseudo-count of every label, given or learned.
     n_iter_, converged_, objective_trace_
-        How the run went.
+        Number of iterations, whether the fit converged, and its objective by iteration.
     fit_report_ : FitReport
         What was unusual about the labels and the fit.
     n_features_in_, feature_names_in_, schema_

@@ -23,7 +23,7 @@ from partita.engines.run import Control, Run, iterate_from_checkpoint, run_resta
 from partita.execution import Serial
 
 EQUAL_ERRORS = 1e-12  # relative difference of two errors that are the same number
-MIN_MISPLACED = 1e-9  # squared distance below which an object sits on its center
+MIN_MISPLACED = 1e-9  # squared distance below which an object is at its center
 
 
 class MeansResult(NamedTuple):

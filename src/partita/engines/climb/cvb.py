@@ -1,12 +1,12 @@
 """Collapsed variational Bayes: parameters integrated out, labels independent under q.
 
-Each object is scored against every cluster with its own share taken out. To first order (CVB0) the expected
+Each object is scored against every cluster, with its own contribution removed. To first order (CVB0) the expected
 statistics are plugged in; to second order their variance enters through the curvature of the log predictive. Objects
-are updated in small groups, each group against statistics that hold all the others' newest labels, so the fixed
-points are those of the one-by-one sweep; neither has a bound that must rise. A sweep that reverses the one before it
-oscillates: the next sweep takes a smaller step, which has the same fixed points.
+are updated in small groups, each against statistics with the newest labels of all others, so the fixed points are those
+of the one-by-one sweep; neither has a bound that must increase. A sweep that reverses the one before it oscillates: the
+next sweep takes a smaller step, which has the same fixed points.
 
-Good for label matrices and counts, where it is often closer to the sampler than VB. Not for partly seen vectors.
+Good for label matrices and counts, where it is often closer to the sampler than VB. Not for partly observed vectors.
 Teh, Newman and Welling (2007); Asuncion et al. (2009).
 """
 
@@ -46,7 +46,7 @@ def check(blocks: Sequence[Block], order: int) -> None:
     for block in blocks:
         if contract.partly_seen(block.family, block.data):
             raise ValueError(
-                f"collapsed variational inference cannot complete partly seen vectors ({type(block.family).__name__}"
+                f"collapsed variational Bayes cannot complete partly observed vectors ({type(block.family).__name__}"
                 f", columns {', '.join(map(str, block.columns[:5]))}): use inference='vb' or 'em', a family that "
                 "reads single cells (gaussian, poisson), or rows without missing values"
             )

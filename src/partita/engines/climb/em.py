@@ -1,7 +1,7 @@
-"""Expectation maximisation: the two products of a mixture, with parameters at their mode.
+"""Expectation maximization: the two products of a mixture, with parameters at their mode.
 
 Good for a known number of clusters, large data, users who want a likelihood and its information criteria. Not for
-choosing the number of clusters: the likelihood always rises with it. Dempster, Laird and Rubin (1977).
+choosing the number of clusters: the likelihood always increases with it. Dempster, Laird and Rubin (1977).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def step(state: EMState, blocks: Sequence[Block], weights: np.ndarray, executor:
 
 
 class Labelled(NamedTuple):
-    """A state, the most probable label of each row, and the share of the objects that the last step relabelled."""
+    """A state, the most probable label of each row, and the share of the objects that the last step relabeled."""
 
     em: EMState
     labels: np.ndarray | None = None

@@ -1,7 +1,7 @@
 """Merge moves for variational engines, which cannot leave a solution that has two clusters in place of one.
 
 A pair is proposed where the evidence of the joined statistics and the prior of the joined sizes give a higher bound
-(without the entropy of the labels, which can only fall); the merge is kept if the bound after the next pass is
+(without the entropy of the labels, which can only decrease); the merge is kept if the bound after the next pass is
 higher. Hughes and Sudderth (2013).
 """
 

@@ -1,4 +1,4 @@
-"""Where deterministic engines start: seeds spread out under the family's own likelihood, or labels that are given.
+"""Starts of deterministic engines: seeds that are far apart under the likelihood of the family, or given labels.
 
 k-means++ (Arthur and Vassilvitskii 2007) with the squared distance replaced by the log likelihood that an object
 loses when another object's posterior explains it instead of its own; so it works for any family, mixed tables and

@@ -52,7 +52,7 @@ class Chain(NamedTuple):
 
     seating: Seating
     prior: Any
-    reference: tuple[Any, ...]  # the families that the hyperprior is centred on
+    reference: tuple[Any, ...]  # the families that the hyperprior is centered on
     seed: int
     iteration: int
     accepted: dict[str, int]
@@ -182,16 +182,16 @@ def learn_likelihood(seating: Seating, reference: Sequence[Any], rng: np.random.
     """New hyper-parameters given the clusters: walks column by column where columns have their own, else slices."""
     K = len(seating.n) if seating.K[0] == len(seating.n) else int(seating.K[0])
     blocks = []
-    for live, centre in zip(seating.blocks, reference, strict=True):
-        family = learn_cells(live.family, centre, np.ascontiguousarray(live.S[:, :K]), rng)
+    for live, center in zip(seating.blocks, reference, strict=True):
+        family = learn_cells(live.family, center, np.ascontiguousarray(live.S[:, :K]), rng)
         refresh_clusters(family, live.S, live.C, len(seating.n))
         blocks.append(live._replace(family=family))
     return seating._replace(blocks=tuple(blocks))
 
 
-def learn_cells(family: Any, centre: Any, S: np.ndarray, rng: np.random.Generator) -> Any:
+def learn_cells(family: Any, center: Any, S: np.ndarray, rng: np.random.Generator) -> Any:
     """The family with hyper-parameters drawn given the statistics ``S`` of all cells, [statistic, cluster]."""
-    for name, mean in unconstrained(centre).items():
+    for name, mean in unconstrained(center).items():
         if n_columns(family) > 1 and len(mean) == n_columns(family):
             family = _walk_columns(family, name, mean, S, rng)
         else:

@@ -1,7 +1,7 @@
-"""Draw a slot from log weights: done once per object in a sweep, and half of its time if done naively.
+"""Draw a slot from log weights, once per object in a sweep; a naive version takes half of the time of a sweep.
 
-Maxima, exponentials and sums are computed for eight numbers at a time, in an order that the compiler can vectorise. A
-library's exponential is one call per number; here it is a polynomial, accurate to 3e-13.
+Maxima, exponentials and sums are computed for eight numbers at a time, in an order that the compiler can vectorize. The
+exponential is a polynomial, accurate to 3e-13, because that of a library would need one call per number.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Gibbs sweeps over duplicate rows: the weights of the clusters are computed once for all duplicates of a row.
 
-Label matrices and surveys hold few distinct rows beside their objects. A sweep may visit objects in any order; here it
-visits copies of a row one after the other. A move changes the weights of two clusters, so between two copies only those
-are worked out again, and an object costs as much as its own cluster's weight without it. The draws are those of
-:func:`partita.engines.gibbs.sweep.sweep` for the same order and the same uniforms.
+Label matrices and surveys have few distinct rows in comparison with their number of objects. A sweep may visit objects
+in any order; here it visits duplicates of a row one after the other. A move changes the weights of two clusters, so
+only these are computed again between two duplicates. The cost per object is that of the weight of its own cluster
+without the object. The draws are those of :func:`partita.engines.gibbs.sweep.sweep` for the same order and the same
+uniforms.
 """
 
 from __future__ import annotations

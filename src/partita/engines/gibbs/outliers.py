@@ -2,12 +2,12 @@
 
 A row is an outlier with probability rho, ``rho ~ Beta(1, 19)``, which is integrated out. Every row keeps a cluster
 under the partition prior, outlier or not; the data of an outlier do not depend on that cluster, and it is never
-reported. Since the priors do not depend on how many objects there are (drop some, and the rest have the prior of the
-rest), the partition of the others has the prior that it would have without the outliers. So the number of objects
-stays fixed, and all steps but the sweep are unchanged: they see outliers as rows without data.
+reported. The priors are consistent: if some objects are dropped, the partition of the rest has the same prior. So the
+partition of the other rows has the prior that it would have without the outliers. The number of objects stays fixed,
+and all steps except the sweep are unchanged: they treat outliers as rows without data.
 
-The sweep draws outlier or not and the seat of a row together, given all other rows. Partly seen vectors are taken with
-the parameters of the clusters at hand, as in :mod:`partita.engines.gibbs.partly_observed`.
+The sweep draws jointly whether a row is an outlier and its seat, given all other rows. Partly observed vectors are
+scored with the current parameters of the clusters, as in :mod:`partita.engines.gibbs.partly_observed`.
 
 Good for: scattered rows that would each open a cluster. Not for: many similar rows, which are a cluster. Banfield and
 Raftery (1993) use a uniform background.
@@ -51,7 +51,7 @@ A, B = 1.0, 19.0  # Beta prior of the share of outliers; its mean is one row in 
 
 
 class OutlierChain(NamedTuple):
-    """Where a chain stands; ``seats`` sees outliers as rows without data."""
+    """State of a chain; ``seats`` has outliers as rows without data."""
 
     seats: Chain
     shown: tuple[Block, ...]  # the data with their holes
@@ -80,7 +80,7 @@ class OutlierChain(NamedTuple):
 
 
 def log_prior_outliers(n_out: int, N: int) -> float:
-    """Log probability that just these ``n_out`` of N rows are outliers.
+    """Log probability that these ``n_out`` of N rows, and no others, are outliers.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def sweep(blocks, prior, z, n, slot_of, name_of, K, rows, u, start, limit, out, 
 
 @kernel
 def sweep_fixed(blocks, prior, z, n, rows, u, out, free, log_background):
-    """The same under a prior whose labels are fixed."""
+    """The same as ``sweep`` for a prior with fixed labels."""
     K, N = n.shape[0], z.shape[0]
     room = whole_blocks(2 * K)
     lp, mass, acc, w = np.empty(room, blocks[0].C.dtype), np.empty(K), np.empty(3), np.empty(room)
@@ -243,7 +243,7 @@ def reseat(
     return seating
 
 
-# ---- partly seen vectors ------------------------------------------------------------------------------------
+# ---- partly observed vectors --------------------------------------------------------------------------------
 
 
 @kernel

@@ -1,10 +1,10 @@
-"""Hidden coordinates of partly seen vectors, sampled along with the labels.
+"""Hidden coordinates of partly observed vectors, sampled together with the labels.
 
 A chain keeps a completed copy of such data. One step of this engine draws the parameters of all clusters given the
-completed data, then draws the cluster of each partly observed object from its observed coordinates *alone* (the
-hidden ones integrated out), then draws its hidden coordinates given its new cluster: label and completion are drawn
-jointly, so an object whose observed part fits two clusters moves between them whatever its last completion was.
-Clusters are neither opened nor closed here (an object that sits alone stays): sweeps and splits do that.
+completed data, then draws the cluster of each partly observed object from its observed coordinates *alone* (the hidden
+ones integrated out), then draws its hidden coordinates given its new cluster: label and completion are drawn jointly,
+so an object whose observed part fits two clusters moves between them regardless of its last completion. This step
+neither opens nor closes clusters (an object alone in its cluster stays there); sweeps and splits do that.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from partita.partitions import log_mass
 
 
 def rows_with_hidden(blocks: Sequence[Block]) -> np.ndarray:
-    """Rows with a partly seen vector in some block."""
+    """Rows with a partly observed vector in some block."""
     rows = [hidden_rows(block.family, block.data) for block in blocks]
     return np.unique(np.concatenate([np.zeros(0, np.int64), *rows]))
 
 
 def complete(blocks: Sequence[Block], z: np.ndarray, K: int, rng: np.random.Generator) -> tuple[Block, ...]:
-    """Blocks whose hidden coordinates are drawn given labels z; blocks without such come back as they are."""
+    """Blocks whose hidden coordinates are drawn given labels z; blocks without any are returned unchanged."""
     statistics = label_statistics(blocks, np.ones(len(z)), z, K)
     out = []
     for block, S in zip(blocks, statistics.S, strict=True):

@@ -1,12 +1,12 @@
 """Split-merge moves: a whole cluster is split in two, or two are joined, in one step.
 
 A sweep that moves one object at a time cannot leave a partition in which two true clusters are one, or one is two:
-every path leads through much less probable partitions. Two objects are drawn, the anchors. Half of the time they
-share a cluster, and a split of it is proposed that parts them; else the union of their clusters is proposed; the
-second cluster is mostly drawn by its predictive of the first anchor. The split is built from the data, either object
-by object (*sequential allocation*, Dahl 2003) or by a few restricted Gibbs scans (Jain and Neal 2004). The
-probabilities of drawing just these anchors and of building just that split enter the acceptance, so that the
-posterior is left invariant.
+every path leads through much less probable partitions. A move draws two objects, the anchors. Half of the time they
+share a cluster, and a split is proposed that separates them. Otherwise the union of their clusters is proposed; the
+second cluster is mostly drawn by the predictive of the first anchor in it. The split is built from the data, either
+object by object (*sequential allocation*, Dahl 2003) or by a few restricted Gibbs scans (Jain and Neal 2004). The
+acceptance probability includes the probabilities of drawing these anchors and of building this split, so the posterior
+is invariant.
 
 Good for: exchangeable priors and every conjugate family. Not for: stick-breaking, whose labels have their own moves.
 """
@@ -46,7 +46,7 @@ def sides_of(blocks: tuple[Live, ...]) -> tuple[Live, ...]:
 
 @kernel
 def start_sides(sides, i, j, m):
-    """Both sides empty but for the two anchors."""
+    """Make both sides, each with its anchor only."""
     clear_slot(sides, 0)
     clear_slot(sides, 1)
     add_row(sides, i, 0, 1.0)
@@ -58,9 +58,9 @@ def start_sides(sides, i, j, m):
 def allocate(sides, prior, members, side_of, forced, u, m):
     """Draw the sides of the members one by one given the others; returns the log probability of the result.
 
-    Those who have a side already (``side_of[t] >= 0``) leave it first: a restricted Gibbs scan. Those who have none
-    see only the ones before them: sequential allocation. ``forced[t] >= 0`` gives the side that is taken instead of a
-    draw.
+    Members that have a side already (``side_of[t] >= 0``) leave it first, which is a restricted Gibbs scan. Members
+    without a side are drawn given only those before them, which is sequential allocation. If ``forced[t] >= 0``, it is
+    used as the side instead of a draw.
     """
     log_q = 0.0
     out = np.empty(2, sides[0].C.dtype)
@@ -111,10 +111,10 @@ def log_split_ratio(
 def partner_weights(
     blocks: tuple[Live, ...], i: int, first: int, K: int, second: int = -1, second_score: float = 0.0
 ) -> np.ndarray:
-    """Probability that anchor i, who sits in slot ``first``, picks each of K slots as its partner in a merge.
+    """Probability that anchor i, which is in slot ``first``, chooses each of K slots as its partner in a merge.
 
-    Mostly by its predictive. The score of slot ``second`` (-1: none) is given: a split asks for a cluster that it has
-    not made yet, in the place of the empty slot.
+    It is mostly given by the predictive. The score of slot ``second`` (-1: none) is passed in, because a split needs it
+    for a cluster that does not exist yet.
     """
     scores = np.empty(K, blocks[0].C.dtype)
     score_seats(blocks, i, K, scores)
@@ -174,7 +174,7 @@ def propose(
 ) -> int:
     """One move for the anchors i and j: 0 (rejected), 1 (split) or 2 (merge).
 
-    The caller sees to two free slots; no split goes beyond the limit.
+    The caller ensures two free slots; no split exceeds the limit.
     """
     blocks, n, K = seating.blocks, seating.n, int(seating.K[0])
     first, second = int(slots[i]), int(slots[j])
@@ -201,7 +201,7 @@ def propose(
 def commit(
     seating: Seating, first: int, second: int, right: np.ndarray, everyone: np.ndarray, m: np.ndarray
 ) -> None:
-    """Carry the move out: the right side becomes a cluster of its own, or both sides the first cluster."""
+    """Apply the move: the right side becomes a new cluster, or both sides become the first cluster."""
     blocks, z, n, slot_of, name_of, K = seating
     split = first == second
     if split:

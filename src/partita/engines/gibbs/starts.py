@@ -1,8 +1,8 @@
-"""Where chains start: on a sample of the rows, with many splits and merges, before they see all of them.
+"""Starts of chains: a clustering of a sample of the rows, found with many splits and merges.
 
-A chain over all rows that starts from one cluster or from random labels takes long to find clusters that a few
-hundred rows already show. Half of the chains start from one cluster, the others from seeds that are far from each
-other, so chains that agree have started from opposite sides.
+A chain over all rows that starts from one cluster or from random labels takes long to find clusters that a few hundred
+rows already show. Half of the chains start from one cluster, the others from seeds that are far from each other, so
+chains that agree have come from very different starts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Collapsed Gibbs sampling: the cluster of one object at a time is drawn, given those of all others.
 
-Parameters and weights are integrated out; what is left is the partition. Each cluster has its column in an
-incremental cache of log predictives (cluster axis last), of which a move touches only two columns, and in those only
-the entries that the moved object has changed.
+Parameters and weights are integrated out; only the partition is sampled. Each cluster has its column in an incremental
+cache of log predictives (cluster axis last), of which a move touches only two columns, and in those only the entries
+that the moved object has changed.
 
 Clusters occupy *slots* 0 .. K-1 without gaps. An object's label is the *name* of its cluster; when a cluster becomes
 empty the last slot moves into the gap and keeps its name, so no object is relabeled.

@@ -1,15 +1,15 @@
 """Gibbs sampling with auxiliary clusters: for families whose parameters cannot be integrated out.
 
-Every cluster keeps explicit parameters. An object chooses among the existing clusters and m empty ones with
-parameters drawn from the prior, which share the weight of a new cluster. The parameters of an object that was alone
-are the first of these. After each sweep the parameters of all clusters are updated
-(:mod:`partita.engines.nonconjugate.parameters`). Conjugate families may stand beside others in one table.
+Every cluster keeps explicit parameters. An object chooses among the existing clusters and m empty ones with parameters
+drawn from the prior, which share the weight of a new cluster. The parameters of an object that was alone are the first
+of these. After each sweep the parameters of all clusters are updated (:mod:`partita.engines.nonconjugate.parameters`).
+A table may have both conjugate and other families.
 
 Clusters have slots and names as in :mod:`partita.engines.gibbs.sweep`; the m slots after the last cluster hold the
 auxiliary ones. Priors enter as two short tables of log weights, so that the sweep is compiled once for all of them.
 
 Good for: likelihoods without a conjugate prior, any exchangeable prior. Not for: conjugate families alone (collapsed
-chains mix better), or tables of many columns from a single starting cluster: a draw from the prior hardly ever fits an
+chains mix better), or tables of many columns from a single starting cluster: a draw from the prior rarely fits an
 object there, so start from a clustering of the data. Neal (2000), algorithm 8.
 """
 
@@ -80,7 +80,7 @@ class Chain(NamedTuple):
 
     seating: Seating
     prior: Any
-    reference: tuple[Any, ...]  # the families that the hyperprior is centred on
+    reference: tuple[Any, ...]  # the families that the hyperprior is centered on
     walks: tuple[Walk | None, ...]
     seed: int
     iteration: int
@@ -288,12 +288,12 @@ def sample_parameters(chain: Chain, schedule: Schedule, *, n_walks: int = 3) -> 
     seating, iteration, rng = chain.seating, chain.iteration, chain.rng
     K, z = int(seating.K[0]), gibbs.labels(seating)
     blocks, walks, accepted = [], [], {}
-    for b, (placed, centre, walk) in enumerate(
+    for b, (placed, center, walk) in enumerate(
         zip(seating.blocks, chain.reference, chain.walks, strict=True)
     ):
         S = statistics(Block(placed.family, placed.data, ()), z, K) if walk is None else None
         if schedule.learn_likelihood:
-            placed = learn_family(placed, centre, S, seating, rng)
+            placed = learn_family(placed, center, S, seating, rng)
         block = Block(placed.family, placed.data, ())
         theta, walk = update_parameters(
             block, z, np.ascontiguousarray(placed.theta[:, :K]), walk, rng, S=S, n_walks=n_walks
@@ -328,7 +328,7 @@ def step(chain: Chain, schedule: Schedule, n_auxiliary: int = 3, n_walks: int = 
 
 
 def learn_family(
-    placed: Placed, centre: Any, S: np.ndarray | None, seating: Seating, rng: np.random.Generator
+    placed: Placed, center: Any, S: np.ndarray | None, seating: Seating, rng: np.random.Generator
 ) -> Placed:
     """Walk over the hyper-parameters of one block.
 
@@ -340,13 +340,13 @@ def learn_family(
         cache = np.zeros((n_cache(placed.family), K))
         live = gibbs.Live(placed.family, placed.data, S, cache, S[:, :0], cache[:, :0])
         collapsed = Seating((live,), seating.z, seating.n[:K], *seating[3:])
-        return placed._replace(family=learn_likelihood(collapsed, (centre,), rng).blocks[0].family)
+        return placed._replace(family=learn_likelihood(collapsed, (center,), rng).blocks[0].family)
     family = placed.family
     if unconstrained.dispatch(type(family)) is unconstrained.dispatch(object):
         return placed
     theta = placed.theta[:, :K]
     now = log_prior(family, theta).sum()
-    for name, mean in unconstrained(centre).items():
+    for name, mean in unconstrained(center).items():
         value = unconstrained(family)[name].copy()
         for e in rng.permutation(value.size)[:MAX_WALKED]:
             moved = value.copy()

@@ -1,4 +1,4 @@
-"""Passes over label matrices whose columns are on different workers; only rows x clusters and statistics travel.
+"""Passes over label matrices whose columns are on different workers; only log joints and statistics are sent.
 
 For categorical columns, whose statistics are laid out column by column. A *piece* is some columns of a shard.
 """

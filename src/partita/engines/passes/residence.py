@@ -1,7 +1,8 @@
 """Where the data of blocks are, and how a pass runs there: in memory, in shards, in a grid, on a device.
 
-Engines call the functions of :mod:`partita.engines.passes.rows`, which ask :func:`residence_of` and do not know where
-the rows are. A further place needs a class with the methods of :class:`Residence` and a line in :func:`residence_of`.
+Engines call the functions of :mod:`partita.engines.passes.rows`, which call :func:`residence_of` and do not depend on
+where the rows are. A further place needs a class with the methods of :class:`Residence` and a line in
+:func:`residence_of`.
 """
 
 from __future__ import annotations

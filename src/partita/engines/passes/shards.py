@@ -1,6 +1,6 @@
 """Passes over rows in shards: each shard is processed where it is, and results are combined in a fixed order.
 
-The functions that run on a shard are at the top level of the module, because they may travel to another process.
+The functions that run on a shard are at the top level of the module, because they may be sent to another process.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class InShards:
         """Expected statistics of all objects."""
         sides = packed_sides(blocks, parameters.thetas)
         read = sides[0][1].shards  # those of packed columns where there are such
-        travelling = [(family, data.index, theta) for family, data, theta in sides]
+        sent_sides = [(family, data.index, theta) for family, data, theta in sides]
         own = list(zip(read.starts.tolist(), weight_shares(read.split(weights)), strict=False))
-        found = read.reduce(_collect_shard, (travelling, parameters.log_weights), own, merge_sums)
+        found = read.reduce(_collect_shard, (sent_sides, parameters.log_weights), own, merge_sums)
         return unpacked(blocks, found)
 
     def count(
@@ -202,8 +202,8 @@ def whole_weights(share: Any) -> np.ndarray:
 
 
 def _collect_shard(data: Sequence[Any], common: Any, own: tuple[int, Any]) -> ExactSums:
-    travelling, log_weights = common
-    sides: list[Side] = [(family, data[index], theta) for family, index, theta in travelling]
+    sent_sides, log_weights = common
+    sides: list[Side] = [(family, data[index], theta) for family, index, theta in sent_sides]
     start, weights = own
     return walk(sides, log_weights, whole_weights(weights), None, start)
 

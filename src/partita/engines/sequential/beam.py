@@ -5,9 +5,9 @@ object adds the log prior probability of its place and its log predictive in the
 best few partial partitions at each object.
 
 Good for: a good partition in one deterministic pass; a start for chains. Not for: uncertainty (one partition is not a
-posterior), nor the last digits of the log joint on thousands of objects that overlap: early choices stay, so let a few
-Gibbs sweeps follow. Daume (2007), AISTATS: Fast search for Dirichlet process mixture models; Murphy (2012), section
-25.2.4.
+posterior), nor the highest log joint of thousands of objects in overlapping clusters: early choices are not revised, so
+run a few Gibbs sweeps afterwards. Daume (2007), AISTATS: Fast search for Dirichlet process mixture models; Murphy
+(2012), section 25.2.4.
 """
 
 from __future__ import annotations

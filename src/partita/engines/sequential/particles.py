@@ -4,9 +4,9 @@ Each particle is a partition of the objects seen so far. A new object has one ch
 may join, and a resampling that keeps all expectations reduces their number again
 (:mod:`partita.engines.sequential.population`).
 
-Good for: streams, first answers after one pass, and an unbiased estimate of the evidence. Not for: the posterior of a
-long table. Early choices are never revised and soon all particles share them, so run Gibbs sweeps afterwards where
-the posterior matters. Fearnhead (2004), Statistics and Computing 14; Ulker, Gunsel and Cemgil (2010), AISTATS.
+Good for: streams, first results after one pass, and an unbiased estimate of the evidence. Not for: the posterior of a
+long table. Early choices are never revised and soon all particles share them, so run Gibbs sweeps afterwards where the
+posterior matters. Fearnhead (2004), Statistics and Computing 14; Ulker, Gunsel and Cemgil (2010), AISTATS.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def resume(
     *,
     seed: int = 0,
 ) -> ParticleFilter:
-    """A filter that goes on from one clustering, given by the sizes and statistics of its clusters.
+    """A filter that continues from one clustering, given by the sizes and statistics of its clusters.
 
     Labels of the objects to come are not kept; the clusters that were there keep their places 0, 1, ...
 

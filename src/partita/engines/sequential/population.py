@@ -1,13 +1,13 @@
 """Many partial partitions at once, grown object by object: what beam search and the particle filter share.
 
 A *hypothesis* is a partition of the objects seen so far. Hypotheses share their clusters: a cluster is a column of
-statistics in one pool, so that a new object is scored once against every distinct cluster, however many hypotheses
-hold it. Objects come in one order, hence a set of objects has one history, two hypotheses that differ never grow into
-the same partition, and a column is a set of objects and the other way round.
+statistics in one pool, so that a new object is scored once against every distinct cluster, however many hypotheses hold
+it. Objects are added in one order, so a set of objects has one history: different hypotheses never become the same
+partition, and each column corresponds to exactly one set of objects.
 
-Each hypothesis has one child per cluster that the new object may join, and one in which it opens a cluster. The
-*rule* says which children are kept: the best (beam search, :mod:`partita.engines.sequential.beam`) or a draw that
-keeps all expectations (the particle filter, :mod:`partita.engines.sequential.particles`).
+Each hypothesis has one child per cluster that the new object may join, and one in which it opens a cluster. The *rule*
+determines which children are kept: the best (beam search, :mod:`partita.engines.sequential.beam`) or a draw that keeps
+all expectations (the particle filter, :mod:`partita.engines.sequential.particles`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Population(NamedTuple):
 
 
 class Children(NamedTuple):
-    """Every seat of the object at hand in every hypothesis."""
+    """All seats of the current object, in every hypothesis."""
 
     log_w: np.ndarray
     key: np.ndarray
@@ -247,7 +247,7 @@ def check(blocks: Sequence[Block], prior: Any) -> None:
     for block in blocks:
         if partly_seen(block.family, block.data):
             raise ValueError(
-                f"search and particles cannot complete partly seen vectors ({type(block.family).__name__}, columns "
+                f"search and particles cannot complete partly observed vectors ({type(block.family).__name__}, columns "
                 f"{', '.join(map(str, block.columns[:5]))}): use a family that reads single cells (gaussian, poisson), "
                 "rows without missing values, or inference='vb'"
             )

@@ -1,14 +1,14 @@
 """Splits and merges of whole clusters, all clusters at once: the moves of the sub-cluster sampler.
 
 Clusters are drawn at random into *groups*: alone, to be split, or in a random pair, to be merged. A group has two
-*anchors*, objects that a split puts on different sides. Two sub-clusters that start from the anchors are sampled for
-a few passes (weights and parameters given the sides, sides given those), and a last pass draws the sides, whose
-probability enters the Hastings ratio. The sub-clusters know which objects the group has and who its anchors are, but
-not how it is divided now, so a merge can ask them how probable the present division would have been (Jain and Neal
-2004, 2007).
+*anchors*, objects that a split puts on different sides. Two sub-clusters that start from the anchors are sampled for a
+few passes (weights and parameters given the sides, sides given those), and a last pass draws the sides, whose
+probability enters the Hastings ratio. The sub-clusters depend on the objects of the group and on its anchors, but not
+on its present division. The probability with which they would have produced that division is therefore available for a
+merge (Jain and Neal 2004, 2007).
 
-A group's union never changes in its move, so all groups share their passes over the rows, and the decisions, which
-need only statistics, are taken one after the other.
+A move never changes the union of a group, so all groups share their passes over the rows. The decisions need only
+statistics, and are made one after the other.
 """
 
 from __future__ import annotations

@@ -1,21 +1,23 @@
 """Sub-cluster split-merge sampling: every step is a map over blocks of rows and a sum of their statistics.
 
-Given weights and parameters of the clusters, labels are independent, so all objects are seated at once on any number
-of cores. That alone can neither open a cluster nor close one; splits into sub-clusters and merges of pairs do
+Given weights and parameters of the clusters, labels are independent, so all objects are assigned at once on any number
+of cores. This step alone can neither open nor close a cluster; splits into sub-clusters and merges of pairs do that
 (:mod:`partita.engines.subclusters.moves`).
 
-Exact for the Dirichlet process, Pitman-Yor, finite Dirichlet and mixture of finite mixtures (every prior of Gibbs
-type). What differs from Chang and Fisher (2013), so that the posterior is met exactly, for few objects too:
+The sampler is exact for the Dirichlet process, Pitman-Yor, finite Dirichlet and mixture of finite mixtures (every prior
+of Gibbs type). It differs from Chang and Fisher (2013) in three points, so it samples the exact posterior, also for
+few objects:
 
-- their restricted sweep may empty a cluster but never opens one: it loses clusters that nothing gives back. Here each
-  cluster has a *keeper*, a member drawn uniformly, who stays for the sweep;
-- their sub-clusters live on from sweep to sweep. The probability of a split then depends on the past of the chain, and
-  no merge balances it. Here sub-clusters are sampled afresh for each proposal, from two anchors and in a few passes,
-  and the proposal's probability is in the Hastings ratio;
-- their random merges take any two clusters; here promising pairs are preferred, and the ratio knows it.
+- their restricted sweep may empty a cluster but never opens one, so clusters are lost. Here each cluster has a
+  *keeper*, a randomly drawn object that stays in it during the sweep;
+- their sub-clusters are kept from sweep to sweep. The probability of a split then depends on the past of the chain, and
+  no merge balances it. Here sub-clusters are sampled anew for each proposal, from two anchors and in a few passes, and
+  the probability of the proposal is in the Hastings ratio;
+- their random merges take any two clusters; here promising pairs are preferred, and the Hastings ratio accounts for
+  this.
 
 Good for: the posterior of mixtures of 1e4 objects and more, on many cores, from a single starting cluster. Not for:
-a few hundred objects, or many singletons, where collapsed Gibbs mixes better. Partly seen vectors must be completed
+a few hundred objects, or many singletons, where collapsed Gibbs mixes better. Partly observed vectors must be completed
 by the caller. Chang and Fisher (2013), NIPS 26; Jain and Neal (2004), JCGS 13.
 """
 
@@ -155,7 +157,7 @@ def check(blocks: Sequence[Block], weights: np.ndarray, prior: Any) -> None:
         )
     for name in any_partly_seen(blocks):
         raise ValueError(
-            f"{name} has partly seen vectors, which have no conjugate update: complete them first, or take a family "
+            f"{name} has partly observed vectors, which have no conjugate update: complete them first, or use a family "
             "that reads each column by itself"
         )
 

@@ -1,11 +1,11 @@
-"""Merges for the warm-up of a sampler: quick, and no part of the chain that is sampled from.
+"""Merges for the warm-up of a sampler: they are fast, but do not leave the posterior invariant.
 
-On the way from one cluster to many, a true cluster is often cut between two parts of a split, and its pieces are left
-over when the rest has found its place. To merge them exactly, the reverse has to be proposed: sub-clusters that know
-nothing of the cut must hit upon it. The mismatch costs a little per object, so beyond some ten thousand objects such
-a merge is almost never accepted. Here sub-clusters start from the division that is judged. That makes the verdict an
-estimate of the Bayes factor of one cluster against two, at any size, and breaks detailed balance: steps with it must
-not be counted as draws.
+On the way from one cluster to many, a split often cuts a true cluster in two, and its parts remain when the other
+clusters have been found. An exact merge of the parts needs the probability that a split proposes this cut, from
+sub-clusters that do not depend on it. Their mismatch lowers the acceptance a little per object, so with more than some
+ten thousand objects such a merge is almost never accepted. Here sub-clusters start from the present division. The
+acceptance is then an estimate of the Bayes factor of one cluster against two, for any number of objects, but detailed
+balance does not hold: such steps must not be counted as draws.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
     or categorical, in any combination, with missing cells.
 
     Good for a few thousand rows with nested groups, and for a first result without chains. Not for the posterior:
-    merges are never undone, and the sum runs over the partitions of one tree only; use :class:`~partita.Mixture` for
+    merges are never undone, and only the partitions of one tree are summed over; use :class:`~partita.Mixture` for
     that.
 
     Parameters
@@ -73,7 +73,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         Called after each round of learning with a :class:`~partita.engines.run.Progress`, whose objective is the lower
         bound; returning True stops the learning.
     keep_partial : bool, default=False
-        Whether an interrupt (Ctrl-C) ends the learning with what there is instead of raising.
+        Whether an interrupt (Ctrl-C) ends the learning with the result so far instead of raising.
     n_jobs : int, optional
         Number of threads that grow the trees of groups of rows (above ``max_exact`` rows); the result does not depend
         on it.

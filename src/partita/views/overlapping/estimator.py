@@ -40,11 +40,11 @@ SEARCH_TIME_SHARE = 0.5  # of the time limit
 class OverlappingViews(ViewsEstimator):
     """Several clusterings of one table, in which a column may belong to several views or to none.
 
-    The model of Niu, Dy and Ghahramani (NBMC-OFV), normalized. A two-parameter Indian buffet process determines which
-    columns belong to which views; in every view a Dirichlet process assigns the rows to clusters. A column in several
-    views either adds up their effects (real columns) or has a component for every combination of their clusters. A
-    column in no view has one distribution for all rows. All parameters are integrated out, so the result does not
-    depend on the units of the columns.
+    This is the model of Niu, Dy and Ghahramani (NBMC-OFV) with a normalized likelihood. A two-parameter Indian buffet
+    process determines which columns belong to which views; in every view a Dirichlet process assigns the rows to
+    clusters. A column in several views either adds up their effects (real columns) or has a component for every
+    combination of their clusters. A column in no view has one distribution for all rows. All parameters are integrated
+    out, so the result does not depend on the units of the columns.
 
     Good for tables with several clusterings that share columns, and with columns that are noise. In
     :class:`~partita.CrossCat` every column has exactly one view, and each cluster has its own variance in each column;
@@ -132,7 +132,7 @@ class OverlappingViews(ViewsEstimator):
         For each view, the posterior probability of each number of clusters, in the model with one noise variance per
         column.
     confidence_ : ndarray (n_rows, n_views)
-        Confidence in the label of each row in each view; ``confidence_kind_`` says which.
+        Confidence in the label of each row in each view; ``confidence_kind_`` names its kind.
     confidence_kind_ : str
         "posterior probability": of the label, given the labels of the other views (polished labels).
         "co-clustering probability": the mean probability, over draws, of sharing a cluster with the other rows of the
