@@ -63,7 +63,7 @@ def test_one_partition_without_uncertainty(tmp_path):
         assert not hasattr(model, name), name
     proba = model.predict_proba(X)
     np.testing.assert_allclose(model.confidence_, proba[np.arange(6), model.labels_])
-    assert model.confidence_kind_ == "probability of the label"
+    assert model.confidence_kind_ == "posterior probability"
     assert np.isfinite(model.log_likelihood_) and len(model.weights_) == model.n_clusters_
     model.save(tmp_path / "beam.npz")
     again = load(tmp_path / "beam.npz")

@@ -46,7 +46,7 @@ def test_the_family_follows_the_covariance():
 
 @pytest.mark.filterwarnings("ignore:.*Do not trust")
 @pytest.mark.parametrize(
-    "inference, kind", [("gibbs", "posterior probability"), ("vb", "probability of the label")]
+    "inference, kind", [("gibbs", "co-clustering probability"), ("vb", "posterior probability")]
 )
 def test_confidence_says_what_it_is(inference, kind):
     X = np.random.default_rng(0).normal(size=(20, 1))

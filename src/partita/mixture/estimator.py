@@ -169,7 +169,7 @@ class Mixture(
         Chains: mean probability that a row shares a cluster with the other rows of its cluster. Other engines:
         probability of the row's label under the fitted mixture.
     confidence_kind_ : str
-        Meaning of ``confidence_``: "posterior probability" for chains, "probability of the label" for other engines.
+        Meaning of ``confidence_``: "co-clustering probability" for chains, "posterior probability" for other engines.
     trace_ : Trace
         Chains: the draws (labels, log joint, number of clusters, concentration, chain). Labels are those of objects: a
         row of weight w is w objects.

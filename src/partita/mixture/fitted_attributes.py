@@ -16,7 +16,7 @@ from partita.fitting.fitted_mixture import FittedMixture, fitted_mixture
 from partita.fitting.out_of_core import Training
 
 MAX_SHARE_AT_BOUND = 0.05  # of draws that use all clusters that are allowed, before the report says so
-KIND_OF_CHAINS, KIND_OF_OTHERS = "posterior probability", "probability of the label"
+KIND_OF_CHAINS, KIND_OF_OTHERS = "co-clustering probability", "posterior probability"
 
 
 def settle(

@@ -33,7 +33,7 @@ from partita.families.contract import cache_start, datum, n_columns, score
 from partita.labels import signatures
 from partita.partitions import log_seat
 
-FEWEST_ROWS = 3000  # below it nobody waits
+MIN_ROWS = 3000  # smaller tables are swept row by row: the search for duplicates does not pay
 MOST_DISTINCT = 0.5  # a larger share of distinct rows is not worth the order
 PROBE, MOST_DISTINCT_PROBED = 20_000, 0.97  # of so many rows, before the copies in a large table are counted
 # A sum of weights outside is in the wrong unit, and what counts may have been cut off: a cluster may owe its weight to
@@ -62,7 +62,7 @@ def visits(blocks: Sequence[Live]) -> Visits | None:
     tables = [live.data for live in blocks if n_columns(live.family)]
     if not tables or not all(_is_codes(live) for live in blocks if n_columns(live.family)):
         return None
-    if len(tables[0]) < FEWEST_ROWS:
+    if len(tables[0]) < MIN_ROWS:
         return None
     if (
         len(tables[0]) > 4 * PROBE

@@ -96,7 +96,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
     confidence_ : ndarray (n_rows,)
         Probability of the label of each row, by ``predict_proba``.
     confidence_kind_ : str
-        "probability": ``confidence_`` is the probability of the row's label given the tree.
+        "posterior probability": ``confidence_`` is the probability of the row's label given the tree.
     linkage_ : ndarray (n_rows - 1, 4)
         The tree as scipy's linkage matrix. The height of a merge is minus the log of its probability, or the largest
         height below it if that is larger.
@@ -253,7 +253,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         self._upper_tree = upper_tree(merges, nodes, leaves, blocks)
         self._describe()
         self.confidence_ = probabilities(self._upper_tree, blocks, table.n_rows, own=self.labels_)
-        self.confidence_kind_ = "probability"
+        self.confidence_kind_ = "posterior probability"
 
     def _describe(self) -> None:
         found = self._upper_tree
