@@ -22,11 +22,12 @@ from partita.consensus.labelings import (
     reading_options,
 )
 from partita.consensus.member_statistics import log_label_probabilities
-from partita.consensus.out_of_core import label_silent, read_sharded
+from partita.consensus.out_of_core import ShardReading, label_silent, read_sharded
 from partita.engines.run import Control
 from partita.estimator import RunningMixin, TableEstimator, as_generator, diagnose_chains
 from partita.estimator.judging import REASONS
-from partita.execution import ChunkSource, ShardData, find_chunks
+from partita.execution import ChunkSource, ShardData, find_chunks, make_executor
+from partita.fitting.engines import ENGINES
 from partita.fitting.out_of_core import predict_blocks
 from partita.fitting.storage import checked_trace
 from partita.labels import label_histograms, signatures
@@ -173,9 +174,11 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         source = find_chunks(X)
         if source is not None:
             asked = isinstance(X, ChunkSource)
-            X, codes = read_sharded(self, source, asked, sample_weight, member_weight)
-            if codes is not None:
-                return X, codes
+            X, read = read_sharded(source, asked, sample_weight, member_weight, self._shard_reading())
+            if read is not None:
+                self._remember(read.schema)
+                self.fit_report_, self._columns = read.report, read.columns
+                return read.labelings, read.codes
         members = open_members(X, own)
         options = {"sample_weight": sample_weight, "estimator_name": type(self).__name__}
         table = read_table(members.X, "categorical", **options, **reading_options(self.noise))
@@ -186,6 +189,18 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         self.fit_report_ = open_report(table, self.noise)
         labelings, self._columns, codes = gather(table, members, self.noise, member_weight, self.fit_report_)
         return labelings, codes
+
+    def _shard_reading(self) -> ShardReading:
+        """How this estimator reads matrices that are not in memory."""
+        engine = ENGINES[getattr(self, "inference", "em")]
+        return ShardReading(
+            make_executor(getattr(self, "n_jobs", None), getattr(self, "executor", None)),
+            getattr(self, "n_clusters", None),
+            self.noise,
+            self._passes_over_shards(),
+            engine.reads_columns_apart,
+            bool(getattr(self, "verbose", False)),
+        )
 
     def _passes_over_shards(self) -> bool:
         """Whether the method can pass over codes in chunks; the other methods hold them in memory."""

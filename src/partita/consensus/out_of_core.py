@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,56 +17,73 @@ from partita.consensus.labelings import (
     other_negatives,
     reading_options,
 )
+from partita.estimator import FitReport
 from partita.execution import (
     ChunkSource,
     ShardData,
     ShardedTable,
     choose,
-    make_executor,
     read_chunks,
     read_whole,
 )
 from partita.execution.columns import GridShards
-from partita.fitting.engines import ENGINES
 from partita.table import Schema, Table, read_table
 
 DEFAULT_CLUSTERS = 30  # for the estimate of the time of a pass without n_clusters
 
 
+class ReadMembers(NamedTuple):
+    """A label matrix that was read in chunks."""
+
+    schema: Schema
+    report: FitReport
+    labelings: Labelings
+    columns: np.ndarray  # positions of the members that take part
+    codes: Any  # of all rows, in the same columns
+
+
+class ShardReading(NamedTuple):
+    """How an estimator reads label matrices that are not in memory."""
+
+    executor: Any
+    n_clusters: int | None
+    noise: str
+    passes_over_shards: bool
+    reads_columns_apart: bool
+    verbose: bool
+
+
 def read_sharded(
-    model: Any, source: ChunkSource, asked: bool, sample_weight: Any, member_weight: Any
-) -> tuple[Any, Any]:
-    """Read the matrix: ``(X, None)`` if it fits into memory, otherwise the labelings and all codes.
+    source: ChunkSource, asked: bool, sample_weight: Any, member_weight: Any, how: ShardReading
+) -> tuple[Any, ReadMembers | None]:
+    """Read the matrix: ``(X, None)`` if it fits into memory, otherwise ``(None, members)``.
 
     ``asked`` means that the user has opened the source of chunks, which is then kept whatever its size.
     """
-    executor = make_executor(getattr(model, "n_jobs", None), getattr(model, "executor", None))
-    bound = getattr(model, "n_clusters", None) or DEFAULT_CLUSTERS
-    choice = choose(source, bound, executor, in_chunks=asked, verbose=getattr(model, "verbose", False))
+    bound = how.n_clusters or DEFAULT_CLUSTERS
+    choice = choose(source, bound, how.executor, in_chunks=asked, verbose=how.verbose)
     if choice.where == "memory":
         return read_whole(source), None
-    options = reading_options(model.noise)
-    apart = model._passes_over_shards() and ENGINES[getattr(model, "inference", "em")].reads_columns_apart
     table = read_chunks(
-        source, "categorical", sample_weight=sample_weight, executor=executor, apart=apart, **options
-    )
-    if model.noise != "missing" and other_negatives(table.schema):
-        read_chunks(source, "categorical", missing_code=-1, executor=executor)  # refuses the cell
+        source, "categorical", sample_weight=sample_weight, executor=how.executor,
+        apart=how.passes_over_shards and how.reads_columns_apart, **reading_options(how.noise),
+    )  # fmt: skip
+    if how.noise != "missing" and other_negatives(table.schema):
+        read_chunks(source, "categorical", missing_code=-1, executor=how.executor)  # refuses the cell
     members = Members(None, None, None)
-    model._remember(table.schema)
-    model.fit_report_ = open_report(table, model.noise)
-    model.fit_report_.add("execution", choice.sentence)
-    if model._passes_over_shards() and model.noise != "singletons":
-        found = _in_shards(model, table, members, member_weight)
+    report = open_report(table, how.noise)
+    report.add("execution", choice.sentence)
+    if how.passes_over_shards and how.noise != "singletons":
+        found = _in_shards(table, members, member_weight, report)
         if found is not None:
-            return found, found.codes
-    labelings, model._columns, codes = gather(
-        table.collected(), members, model.noise, member_weight, model.fit_report_
-    )
-    return labelings, codes
+            return None, found
+    labelings, columns, codes = gather(table.collected(), members, how.noise, member_weight, report)
+    return None, ReadMembers(table.schema, report, labelings, columns, codes)
 
 
-def _in_shards(model: Any, table: ShardedTable, members: Members, member_weight: Any) -> Labelings | None:
+def _in_shards(
+    table: ShardedTable, members: Members, member_weight: Any, report: FitReport
+) -> ReadMembers | None:
     """The labelings of all rows, with the codes in chunks; None for a single labeling, which needs no mixture.
 
     Rows without any label have weight 0, and are labeled as new rows are.
@@ -74,7 +91,7 @@ def _in_shards(model: Any, table: ShardedTable, members: Members, member_weight:
     schema = table.schema
     n_levels = np.array([column.n_levels for column in schema.of_kind("categorical")], dtype=np.int64)
     n_seen = np.array([table.n_seen[column.name] for column in schema.of_kind("categorical")])
-    shares, owners, use = choose_members(schema, members, n_levels, n_seen, member_weight, model.fit_report_)
+    shares, owners, use = choose_members(schema, members, n_levels, n_seen, member_weight, report)
     if use.sum() == 1:
         return None
     if isinstance(table.shards, GridShards):
@@ -82,11 +99,11 @@ def _in_shards(model: Any, table: ShardedTable, members: Members, member_weight:
     else:
         parts = table.encode(_codes_of_shard, np.flatnonzero(use))
         seen = np.concatenate(list(parts.map(_any_label, None)))
-    model._columns = np.flatnonzero(use)
     weights = table.weights if seen.all() else np.where(seen, table.weights, 0.0)
     everyone: Any = range(table.n_rows)
     codes: Any = ShardData(parts, 0)
-    return Labelings(codes, n_levels[use], weights, shares[use], owners[use], everyone)
+    labelings = Labelings(codes, n_levels[use], weights, shares[use], owners[use], everyone)
+    return ReadMembers(schema, report, labelings, np.flatnonzero(use), codes)
 
 
 def _apart(table: ShardedTable, raw: GridShards, use: np.ndarray) -> tuple[GridShards, np.ndarray]:

@@ -19,9 +19,9 @@ from partita.trees.bayesian.cut import cut_nodes, in_height_order, leaf_labels, 
 from partita.trees.bayesian.growing import check_blocks, grow_tree, starting_families
 from partita.trees.bayesian.prediction import (
     UpperTree,
+    pack_tree,
     probabilities,
-    restore_state,
-    saved_state,
+    unpack_tree,
     upper_tree,
 )
 from partita.trees.choosing import limit_clusters
@@ -137,6 +137,19 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
     array([0, 1])
     """
 
+    _stored = (
+        "labels_",
+        "confidence_",
+        "confidence_kind_",
+        "linkage_",
+        "log_odds_",
+        "lower_bound_",
+        "concentration_",
+        "n_clusters_",
+        "n_clusters_posterior_",
+        "n_iter_",
+        "converged_",
+    )
     _parameter_constraints = {
         **RUNNING_CONSTRAINTS,
         "family": "no_validation",
@@ -298,15 +311,14 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         return self.fit(X).labels_
 
     def _state(self) -> dict[str, Any]:
-        return saved_state(self)
+        return super()._state() | {"tree": pack_tree(self._upper_tree)}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        restore_state(self, state)
+        super()._restore(state)
+        self._upper_tree = unpack_tree(state["tree"], self.schema_)
+        self._describe()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.input_tags.sparse = self.family == "multinomial"
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
         return tags

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines.passes.rows import Statistics, n_stats, predictive
-from partita.estimator import FitReport
 from partita.execution import row_chunks
 from partita.families import Block, entry_of, family_entry
 from partita.fitting.profiles import profile_columns
@@ -18,19 +17,6 @@ from partita.trees.bayesian.cut import descend, upper_nodes
 from partita.trees.bayesian.merging import Leaves, Merges, node_sums
 
 CHUNK_CELLS = 1 << 22  # rows x nodes that are computed at a time
-SAVED = (
-    "labels_",
-    "confidence_",
-    "confidence_kind_",
-    "linkage_",
-    "log_odds_",
-    "lower_bound_",
-    "concentration_",
-    "n_clusters_",
-    "n_clusters_posterior_",
-    "n_iter_",
-    "converged_",
-)
 
 
 class UpperTree(NamedTuple):
@@ -85,35 +71,25 @@ def probabilities(
     return out
 
 
-def saved_state(model: Any) -> dict[str, Any]:
-    """The state of a fitted estimator, for a model file."""
-    found = model._upper_tree
+def pack_tree(found: UpperTree) -> dict[str, Any]:
+    """The upper tree as plain data, for a model file."""
     blocks = [
         {"family": entry_of(b.family).name, "hyper": list(b.family), "columns": list(b.columns)}
         for b in found.blocks
     ]
-    return {
-        "schema": model.schema_.to_dict(),
-        "report": model.fit_report_.to_list(),
-        "blocks": blocks,
-        "nodes": {"S": list(found.S), "sizes": found.sizes, "pairs": found.pairs, "log_odds": found.log_odds},
-    } | {name: getattr(model, name) for name in SAVED}
+    nodes = {"S": list(found.S), "sizes": found.sizes, "pairs": found.pairs, "log_odds": found.log_odds}
+    return {"blocks": blocks, "nodes": nodes}
 
 
-def restore_state(model: Any, state: dict[str, Any]) -> None:
-    """Restore a fitted estimator; a state that is not consistent is refused."""
-    model._remember(Schema.from_dict(state["schema"]))
-    model.fit_report_ = FitReport.from_list(state["report"])
+def unpack_tree(state: dict[str, Any], schema: Schema) -> UpperTree:
+    """The inverse of ``pack_tree``; a state that is not consistent is refused."""
     blocks = tuple(
         Block(family_entry(b["family"]).cls(*b["hyper"]), None, tuple(b["columns"])) for b in state["blocks"]
     )
     nodes = state["nodes"]
     found = UpperTree(blocks, tuple(nodes["S"]), nodes["sizes"], nodes["pairs"], nodes["log_odds"])
-    _check(found, model.schema_)
-    model._upper_tree = found
-    for name in SAVED:
-        setattr(model, name, state[name])
-    model._describe()
+    _check(found, schema)
+    return found
 
 
 def _check(found: UpperTree, schema: Schema) -> None:
