@@ -227,7 +227,7 @@ def tree(
     table = open_table(path, **reading)
     model = BayesianTree(kinds=kinds_by_column(kinds, table), random_state=seed)
     X = table.typed(model.kinds)
-    interrupted = fit_with_progress(model, X, quiet=quiet)
+    interrupted = fit_with_progress(model, X, quiet=quiet, can_stop=False)
     return _write_clustering("tree", model, X, table, out, interrupted)
 
 
@@ -276,15 +276,22 @@ def blocks(
 
 
 def fit_with_progress(
-    model: Any, X: Any, *, run_name: str = "chain", total: int | None = None, quiet: bool = False
+    model: Any,
+    X: Any,
+    *,
+    run_name: str = "chain",
+    total: int | None = None,
+    quiet: bool = False,
+    can_stop: bool = True,
 ) -> bool:
     """Fit and show the progress; returns whether Ctrl-C ended the fit early.
 
     Estimators that have both `callback` and `keep_partial` stop after the current iteration and keep their result.
-    In all others Ctrl-C raises KeyboardInterrupt. Python's warnings are not shown: the fit report has them.
+    In all others, and with ``can_stop=False`` (for a fit most of which is no iteration), Ctrl-C raises
+    KeyboardInterrupt. Python's warnings are not shown: the fit report has them.
     """
     parameters = model.get_params()
-    can_stop = "callback" in parameters and "keep_partial" in parameters
+    can_stop = can_stop and "callback" in parameters and "keep_partial" in parameters
     task = f"fitting {type(model).__name__}"
     with FitMonitor(task, run_name, total, quiet, can_stop=can_stop) as monitor, warnings.catch_warnings():
         warnings.simplefilter("ignore")
