@@ -23,6 +23,7 @@ class NumericViews(RunningMixin, TableEstimator):
     """
 
     _saved: tuple[str, ...] = ()
+    _input_tags = {"allow_nan": False, "categorical": False, "string": False}
 
     n_clusters: Any
     n_views: int
