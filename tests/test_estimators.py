@@ -120,7 +120,7 @@ def expected_failures(model):
         return CODES
     if name == "DPMultinomial":
         return COUNTS
-    if getattr(model, "noise", None) is True:
+    if getattr(model, "outliers", None) is True:
         return OUTLIERS
     if name == "DPGaussian" or (name == "Mixture" and model.inference in ("gibbs", "subclusters")):
         return ORDER

@@ -188,7 +188,7 @@ def draw_state(rng):
     while True:
         buffet = IndianBuffet(rng.exponential(), rng.exponential())
         Y = simulate(buffet, D, rng).astype(bool)
-        if Y.shape[1] <= PLAN.max_views and Y.sum(axis=1).max(initial=0) <= PLAN.largest:
+        if Y.shape[1] <= PLAN.max_views and Y.sum(axis=1).max(initial=0) <= PLAN.max_per_column:
             break
     concentration = rng.exponential()
     hyper = OverlapHyper(
