@@ -22,7 +22,8 @@ def test_a_time_limit_ends_a_long_search():
     smooth = np.cumsum(
         rng.normal(size=(300, 60)), axis=1
     )  # like the pixels of a line: searches add many views
-    model = OverlappingViews(n_init=2, n_chains=1, n_draws=5, burn_in=2, time_limit=1.0, random_state=0).fit(
+    # 200 searches would take a minute, so half of a second is never enough for them
+    model = OverlappingViews(n_init=200, n_chains=1, n_draws=5, burn_in=2, time_limit=1.0, random_state=0).fit(
         smooth
     )
     assert not model.converged_
