@@ -22,10 +22,9 @@ def test_a_time_limit_ends_a_long_search():
     smooth = np.cumsum(
         rng.normal(size=(300, 60)), axis=1
     )  # like the pixels of a line: searches add many views
-    # 200 searches would take a minute, so half of a second is never enough for them
-    model = OverlappingViews(n_init=200, n_chains=1, n_draws=5, burn_in=2, time_limit=1.0, random_state=0).fit(
-        smooth
-    )
-    assert not model.converged_
-    assert "by the time limit" in model.fit_report_["cut_short"].message
+    # 200 searches would take most of a minute, so half of a second is never enough for them
+    model = OverlappingViews(
+        n_init=200, n_chains=1, n_draws=5, burn_in=2, time_limit=1.0, random_state=0
+    ).fit(smooth)
+    assert "by the time limit: " in model.fit_report_["searches_cut_short"].message
     assert model.n_views_ >= 1

@@ -7,8 +7,9 @@ needs no further normalizing constant.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,11 +128,27 @@ def find_states(
     plan: OverlapPlan,
     init: str,
     executor: Any,
-    is_late: Callable[[int], bool] = lambda index: False,
-) -> list[tuple[float, OverlapState]]:
-    """One search per generator: (score, state), the best first; ``is_late(index)`` asks a search to end."""
+    deadline: Callable[[], float] = lambda: math.inf,
+) -> tuple[list[tuple[float, OverlapState]], bool]:
+    """One search per generator: (score, state), the best first; and whether the time was too short for all.
 
-    def one(index: int) -> tuple[float, OverlapState]:
+    ``deadline()`` is the time at which a search that begins now must end. A search without time is left out, but for
+    the first.
+    """
+    late: list[int] = []
+
+    def one(index: int) -> tuple[float, OverlapState] | None:
+        end = deadline()
+
+        def is_late() -> bool:
+            """Whether the search has used up its time; noted."""
+            if time.perf_counter() <= end:
+                return False
+            late.append(index)
+            return True
+
+        if index and is_late():
+            return None
         empty = empty_state(
             table.n_columns, table.default_hyper(), IndianBuffet(*plan.buffet), plan.concentration
         )
@@ -141,11 +158,11 @@ def find_states(
             empty,
             max_per_column=plan.max_per_column,
             max_views=plan.max_views,
-            is_late=partial(is_late, index),
+            is_late=is_late,
         )
         how = STARTS[index % len(STARTS)] if init == "screen" else init
         state = search.run(how, learn=plan.learn_likelihood)
         return search.score(state), state
 
-    found = list(executor.map(one, range(len(rngs))))
-    return sorted(found, key=lambda pair: -pair[0])
+    found = [result for result in executor.map(one, range(len(rngs))) if result is not None]
+    return sorted(found, key=lambda pair: -pair[0]), bool(late)

@@ -406,20 +406,25 @@ class OverlappingViews(ViewsEstimator):
         kept = open_checkpoint(self.resume, 0, about, "searches")
         if kept is not None and kept.begun:
             return kept.load(())[0]
-        began = time.perf_counter()
+        seconds = SEARCH_TIME_SHARE * (control.deadline - time.perf_counter())
+        ends = time.perf_counter() + seconds
+        # few searches share the time evenly; of many, each still has enough to add views
+        most = seconds / min(len(rngs), 4)
 
-        def is_late(number: int) -> bool:
-            """Whether the search with this number has used up its share of the time."""
-            share = SEARCH_TIME_SHARE * (number + 1) / len(rngs)
-            late = time.perf_counter() > began + share * (control.deadline - began)
-            if late:
-                control.stop("time_limit", everything=False)
-            return late
+        def deadline() -> float:
+            """Time at which a search that begins now must end."""
+            return min(ends, time.perf_counter() + most)
 
-        found = find_states(table, rngs, plan, self.init, executor, is_late)
-        if (
-            kept is not None and not control.reason
-        ):  # a search that was cut short is not the one of a whole fit
+        found, were_cut = find_states(table, rngs, plan, self.init, executor, deadline)
+        if were_cut:
+            control.stop("time_limit", everything=False)
+            self.fit_report_.add(
+                "searches_cut_short",
+                f"the searches for views were stopped by the time limit: {len(found)} of {len(rngs)} "
+                "were begun, and views may be missing; raise time_limit",
+                level="warning",
+            )
+        elif kept is not None:  # a search that was cut short is not the one of a whole fit
             kept.save(found, [], 0, (), at_once=True)
         return found
 
