@@ -1,4 +1,4 @@
-"""Compiled generic functions and kernels. This is the only module that imports numba.
+"""Compiled generic functions and kernels. With :mod:`partita.erasure`, the only module that imports numba.
 
 A *generic* is a function with one implementation per NamedTuple type of its first argument. In the interpreter it is
 a :func:`functools.singledispatch` function. In compiled code it is resolved at compile time, so it costs nothing at run
@@ -28,7 +28,12 @@ logger = logging.getLogger("partita")
 # Kernels have no C callers; skipping the C wrapper saves about 5% of the compile time.
 KERNEL_OPTIONS: Any = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 # Implementations are inlined: a call would cost more than the few additions inside.
-JIT_OPTIONS: Any = {"error_model": "numpy", "forceinline": True, "no_cfunc_wrapper": True}
+JIT_OPTIONS: Any = {
+    "error_model": "numpy",
+    "forceinline": True,
+    "no_cfunc_wrapper": True,
+    "no_cpython_wrapper": True,
+}
 
 _generics: list[Any] = []
 _waiting: list[Callable[[], None]] = []  # overloads to register with numba once it is loaded
@@ -82,61 +87,11 @@ def generic(stub: Callable | None = None, *, derived: bool = False) -> Any:
 
         return add
 
-    function.register, function.table, function.long, function.derived = register, table, long, derived
+    function.register, function.table, function.long = register, table, long
+    function.derived, function.stub = derived, stub
     _generics.append(function)
     _waiting.append(functools.partial(_hand_to_numba, function, stub))
     return function
-
-
-def each(function: Callable | None = None, *, inline: bool = False) -> Any:
-    """Turn ``function(block, ...)`` into a function of a tuple of blocks, which calls it on each block in turn.
-
-    The blocks may have different types: compiled code unrolls the tuple, so that a table of mixed columns costs no
-    more than its blocks do separately. The function writes into arrays and returns nothing. ``inline=True`` is for the
-    innermost loops: it saves the cost of a call, but every place that uses the function takes longer to compile.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> @each
-    ... def put(block, out):
-    ...     out[0] += block
-    >>> out = np.zeros(1)
-    >>> put((1, 2.5), out)
-    >>> out
-    array([3.5])
-    """
-    if function is None:
-        return functools.partial(each, inline=inline)
-    one = generic(function, derived=True) if inline else Kernel(function)
-
-    @functools.wraps(function)
-    def apply(blocks, *args):
-        for block in blocks:
-            one(block, *args)
-
-    _waiting.append(functools.partial(_unroll, apply, one, list(inspect.signature(function).parameters)[1:]))
-    return apply
-
-
-def _unroll(apply: Callable, one: Any, names: list[str]) -> None:
-    from numba import types
-    from numba.extending import overload
-
-    rest = "".join(f", {name}" for name in names)
-
-    def unroll(blocks: Any) -> Callable | None:
-        if not isinstance(blocks, types.BaseTuple):
-            return None
-        calls = "".join(f"    one(blocks[{b}]{rest})\n" for b in range(len(blocks)))
-        scope = {"one": one}
-        exec(f"def unrolled(blocks{rest}):\n{calls or '    pass'}", scope)
-        return scope["unrolled"]
-
-    scope: dict[str, Any] = {"unroll": unroll}
-    # numba requires the same argument names in the chooser and the implementation, hence the exec
-    exec(f"def choose(blocks{rest}):\n    return unroll(blocks)", scope)
-    overload(apply, strict=False, jit_options=JIT_OPTIONS)(scope["choose"])
 
 
 def lacks(cls: type, *generics: Any) -> list[str]:
@@ -144,9 +99,31 @@ def lacks(cls: type, *generics: Any) -> list[str]:
     return [g.__name__ for g in generics if cls not in g.table and not g.derived]
 
 
-def _hand_to_numba(function: Any, stub: Callable) -> None:
-    from numba.extending import overload
+def add_overload(function: Callable, choose: Callable, options: Any) -> None:
+    """Teach numba the implementations of a function, as :func:`numba.extending.overload` does.
 
+    numba compiles an implementation again for callers with other options (inlined or not, with a C wrapper or not),
+    although its code is the same. Here all callers share one compilation.
+    """
+    from numba import types
+    from numba.core.compiler import Flags
+    from numba.core.targetconfig import ConfigStack
+    from numba.core.typing.templates import infer, infer_global, make_overload_template
+
+    template = make_overload_template(function, choose, options, False, "never", False)
+    common: Any = Flags()
+    common.nrt = True  # arrays may be made inside
+
+    class Shared(template):  # type: ignore[misc,valid-type]
+        def _get_impl(self, args, kws):
+            with ConfigStack().enter(common):
+                return super()._get_impl(args, kws)
+
+    infer(Shared)
+    infer_global(function, types.Function(Shared))
+
+
+def _hand_to_numba(function: Any, stub: Callable) -> None:
     def find(kind: Any, want_long: bool) -> Callable | None:
         cls = getattr(kind, "instance_class", None)
         if (cls in function.long) != want_long:
@@ -159,15 +136,16 @@ def _hand_to_numba(function: Any, stub: Callable) -> None:
         scope: dict[str, Any] = {"find": find}
         # numba requires the same argument names in the chooser and the implementation, hence the exec
         exec(f"def choose({', '.join(names)}):\n    return find({names[0]}, {want_long})", scope)
-        overload(function, strict=False, jit_options=options)(scope["choose"])
+        add_overload(function, scope["choose"], options)
 
 
 class Kernel:
     """A function that is compiled at its first call, cached on disk, and releases the global interpreter lock."""
 
-    def __init__(self, function: Callable):
+    def __init__(self, function: Callable, **options: Any):
         functools.update_wrapper(self, function)
         self.py_func = function
+        self._options = {**KERNEL_OPTIONS, **options}
         self._compiled: Any = None
 
     @property
@@ -178,9 +156,9 @@ class Kernel:
 
             _listen()
             try:
-                self._compiled = njit(cache=True, **KERNEL_OPTIONS)(self.py_func)
+                self._compiled = njit(cache=True, **self._options)(self.py_func)
             except RuntimeError:  # a function without a file (typed at a prompt) cannot be cached
-                self._compiled = njit(**KERNEL_OPTIONS)(self.py_func)
+                self._compiled = njit(**self._options)(self.py_func)
             cache: Any = getattr(self._compiled, "_cache", None)
             if hasattr(cache, "_cache_file"):
                 cache._cache_file = self._files(cache)
@@ -219,6 +197,20 @@ def kernel(function: Callable) -> Kernel:
     return Kernel(function)
 
 
+def when_compiling(register: Callable[[], None]) -> None:
+    """Call ``register`` before the next compilation: it adds overloads to numba, which is not imported before."""
+    _waiting.append(register)
+
+
+def is_compiling() -> bool:
+    """Whether kernels are compiled, now and in this process."""
+    if _interpreting:
+        return False
+    import numba
+
+    return not getattr(numba.config, "DISABLE_JIT", False)
+
+
 @contextlib.contextmanager
 def interpreted() -> Iterator[None]:
     """Run kernels uncompiled within this context, for debugging and for tests on tiny data.
@@ -242,11 +234,15 @@ def interpreted() -> Iterator[None]:
 
 @functools.cache
 def _package_digest() -> str:
-    """Return a digest of all sources with compiled code: those that import this module or register implementations."""
+    """Return a digest of all sources with compiled code: those that import this module or its neighbour, or register
+    implementations.
+    """
     digest = hashlib.sha256()
     for path in sorted(pathlib.Path(__file__).parent.rglob("*.py")):
         source = path.read_bytes()
-        if b"partita.dispatch import" in source or b".register(" in source:
+        if any(
+            mark in source for mark in (b"partita.dispatch import", b"partita.erasure import", b".register(")
+        ):
             digest.update(source)
     return digest.hexdigest()
 

@@ -118,9 +118,9 @@ def toy_moves(prior, z, places, i, m):
         s = toy_seating(z, places, fresh)
         kept = neal8.leave(s.blocks, *s[1:], i)
         neal8.fill_slots(s.blocks, kept, s.K[0] + kept, s.K[0] + m)
-        lp = np.empty((1, s.K[0] + m))
+        lp = np.empty(s.K[0] + m)
         neal8.weigh(s.blocks, *tables, s.n, s.K, i, m, lp)
-        p = np.exp(lp[0] - logsumexp(lp))
+        p = np.exp(lp - logsumexp(lp))
         for k in np.flatnonzero(p):
             there = s._replace(
                 blocks=(s.blocks[0]._replace(theta=s.blocks[0].theta.copy()),),

@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 from partita.dispatch import interpreted
 from partita.engines.gibbs import outliers, sweep
 from partita.engines.gibbs.chain import Schedule
+from partita.engines.passes import live
 from partita.families import FAMILIES, Block, Counts, GaussianFull, background, log_background, take
 from partita.labels import canonical, set_partitions
 from partita.partitions import (
@@ -95,7 +96,7 @@ def choices(block, prior, state, i, log_density, monkeypatch):
     fixed = prior.n_components if isinstance(prior, StickBreaking) else None
     seating = sweep.seat([block], z, n_components=fixed)
     for j in np.flatnonzero(out):
-        sweep.add_row(seating.blocks, j, seating.slot_of[seating.z[j]], -1.0)
+        live.add_row(seating.blocks, j, seating.slot_of[seating.z[j]], -1.0)
     seen = []
 
     def record(lp, n_slots, u, w, likely):

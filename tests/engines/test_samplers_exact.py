@@ -138,7 +138,7 @@ def moves(block, prior, z, n_scans):
         if z[i] == z[j]:
             drawn = 0.5 / N / (s.n[z[i]] - 1)
         else:
-            drawn = 0.5 / N * sm.partner_weights(s.blocks, i, z[i], s.K[0])[z[j]] / s.n[z[j]]
+            drawn = 0.5 / N * sm.partner_weights(s.blocks, i, z[i], s.K[0], -1, 0.0)[z[j]] / s.n[z[j]]
         others = [t for t in range(N) if t not in (i, j) and z[t] in (z[i], z[j])]
         orders = list(itertools.permutations(others))
         outcomes = list(itertools.product((0, 1), repeat=len(others)))
@@ -155,7 +155,7 @@ def moves(block, prior, z, n_scans):
                     log_launch = sm.allocate(halves, prior, members, sides, np.array(launch, np.int64), u, m)
                 log_q = sm.allocate(halves, prior, members, sides, np.array(outcome, np.int64), u, m)
                 ratio = sm.log_split_ratio(s.blocks, prior, s.n, s.K[0], z[i], z[j], m) - log_q
-                ratio += sm.log_anchor_ratio(s.blocks, i, z[i], z[j], s.K[0], m)
+                ratio += sm.log_anchor_ratio(s.blocks, halves, i, z[i], z[j], s.K[0], m)
                 proposed = drawn * math.exp(log_launch + (log_q if together else 0.0)) / len(orders)
                 if together:
                     target = list(z)
@@ -201,10 +201,12 @@ def test_anchors_are_drawn_as_the_acceptance_believes(z, global_random_seed):
             if z[i] == z[j]:
                 expected[i, j] = 0.5 / N / (s.n[z[i]] - 1)
             else:
-                expected[i, j] = 0.5 / N * sm.partner_weights(s.blocks, i, z[i], s.K[0])[z[j]] / s.n[z[j]]
+                expected[i, j] = (
+                    0.5 / N * sm.partner_weights(s.blocks, i, z[i], s.K[0], -1, 0.0)[z[j]] / s.n[z[j]]
+                )
         expected[0, 0] = 1 - expected.sum()
         for u in np.random.default_rng(global_random_seed).random((n_draws, 4)):
-            i, j = sm.choose_anchors(s, sweep.labels(s), u)
+            i, j = sm.choose_anchors(s.blocks, s.z, s.n, s.slot_of, s.name_of, s.K[0], u)
             counts[(0, 0) if i == j else (i, j)] += 1
     seen = expected > 1e-12
     assert counts[~seen].sum() == 0

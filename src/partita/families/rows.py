@@ -118,7 +118,7 @@ def cell_log_marginals(lik, S, out):
 def log_marginals(lik, S: np.ndarray) -> np.ndarray:
     """Return the log marginal likelihood of every column in every cluster, [column, cluster]."""
     out = np.empty((int(n_columns(lik)), S.shape[1]))
-    cell_log_marginals(lik, S, out)
+    cell_log_marginals(lik, np.ascontiguousarray(S), out)  # one type, so that it is compiled once
     return out
 
 

@@ -16,6 +16,7 @@ from partita.engines.gibbs.chain import (
     Schedule,
     Start,
     average_families,
+    cache_dtype,
     collapsed_gibbs,
     mixture_sampler,
 )
@@ -88,7 +89,7 @@ def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> En
     elif ask.outliers:
         algorithm = outliers.algorithm(log_density(fit_background(blocks, weights), objects))
     else:
-        algorithm = collapsed_gibbs(np.float64 if ask.precision == "double" else np.float32)
+        algorithm = collapsed_gibbs(cache_dtype(ask.precision, len(rows)))
     return _fit(algorithm, objects, blocks, rows, weights, ask)
 
 

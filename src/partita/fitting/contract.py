@@ -28,7 +28,7 @@ class Settings(NamedTuple):
     n_draws: int = 200
     burn_in: int = 100
     thin: int = 1
-    precision: str = "single"
+    precision: str = "auto"
     partition: str = "votes"
     outliers: bool = False
     estimate: str = "map"
@@ -73,7 +73,7 @@ class Request(NamedTuple):
     burn_in: int = 0
     thin: int = 1
     limit: int | None = None  # largest number of clusters of a chain; None: no limit
-    precision: str = "single"  # of the predictive cache
+    precision: str = "auto"  # of the predictive cache
     partition: str = "votes"  # how draws become one partition
     outliers: bool = False  # whether rows may be outliers
     width: int = 100  # of the beam

@@ -93,8 +93,9 @@ class Mixture(
         Number of chains. Half of them start from one cluster, the other half from many.
     n_draws, burn_in, thin : int, default=200, 100, 1
         Number of draws that each chain keeps, of iterations before the first draw, and of iterations per draw.
-    precision : {"single", "double"}, default="single"
-        Precision of the predictive cache of Gibbs sweeps; statistics are always in double precision.
+    precision : {"auto", "single", "double"}, default="auto"
+        Precision of the predictive cache of Gibbs sweeps; statistics are always in double precision. "auto": double up
+        to 5,000 rows, single beyond, where it is faster.
     partition : {"votes", "vi", "binder", "nvi", "nid", "map"}, default="votes"
         How the draws of chains become one partition. "votes": the labels of the draws are aligned, and each row has the
         label that most draws give it; the number of clusters is the most probable one. "vi", "binder", "nvi", "nid":
@@ -233,7 +234,7 @@ class Mixture(
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "burn_in": [Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
-        "precision": [StrOptions({"single", "double"})],
+        "precision": [StrOptions({"auto", "single", "double"})],
         "partition": [StrOptions({"votes", "vi", "binder", "nvi", "nid", "map"})],
         "outliers": ["boolean"],
         "estimate": [StrOptions({"map", "ml"})],
@@ -267,7 +268,7 @@ class Mixture(
         n_draws=200,
         burn_in=100,
         thin=1,
-        precision="single",
+        precision="auto",
         partition="votes",
         outliers=False,
         estimate="map",

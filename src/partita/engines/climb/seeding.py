@@ -13,10 +13,18 @@ from typing import NamedTuple
 import numpy as np
 
 from partita.engines.passes.residence import residence_of
-from partita.engines.passes.rows import Parameters, Statistics, log_joint_rows, n_stats, rows_in_memory
-from partita.families.contract import expect
+from partita.engines.passes.rows import (
+    Parameters,
+    Statistics,
+    log_joint_rows,
+    n_stats,
+    predictive,
+    rows_in_memory,
+)
+from partita.families import n_rows, take
+from partita.families.contract import expect, partly_seen
 from partita.families.registry import Block
-from partita.families.rows import scatter_rows
+from partita.families.rows import add_statistics, scatter_rows
 
 SAMPLE = 1000  # number of objects that seeds are chosen among; their pairwise losses are computed
 
@@ -55,6 +63,29 @@ def seed_statistics(
     seeds = _spread_out(np.maximum(np.diag(L)[:, None] - L, 0.0), share / share.sum(), K, rng)
     S = tuple(np.ascontiguousarray(T[:, seeds]) for T in cells)
     return Statistics(np.full(K, weights.sum() / K), S, np.nan, np.nan, 0.0)
+
+
+def seed_labels(blocks: Sequence[Block], K: int, rng: np.random.Generator) -> np.ndarray:
+    """Labels of all objects of a small table: each joins the seed, of K that are far apart, that predicts it best.
+
+    The loss is that of the log predictive density given a single object, where no vector is partly observed; this
+    needs only what chains need as well. Otherwise seeds are those of :func:`seed_statistics`.
+    """
+    N = n_rows(blocks[0].data)
+    rows = np.arange(N)
+    if any(partly_seen(block.family, block.data) for block in blocks):
+        seeds = seed_parameters(blocks, seed_statistics(blocks, np.ones(N), K, rng))
+        return log_joint_rows(blocks, seeds, rows).argmax(axis=1)
+    chosen, _ = _sampled(np.ones(N), rng)
+    cells = []
+    for block in blocks:
+        S = np.zeros((n_stats(block.family), len(chosen)))
+        add_statistics(block.family, take(block.data, chosen), np.arange(len(chosen)), S)
+        cells.append(S)
+    L = predictive(blocks, cells, np.zeros(len(chosen)))(chosen)
+    share = np.full(len(chosen), 1.0 / len(chosen))
+    seeds = _spread_out(np.maximum(np.diag(L)[:, None] - L, 0.0), share, K, rng)
+    return predictive(blocks, [S[:, seeds] for S in cells], np.zeros(K))(rows).argmax(axis=1)
 
 
 def _sampled(weights: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

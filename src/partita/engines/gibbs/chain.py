@@ -7,6 +7,7 @@ keyed by (seed, iteration), and those of a sweep by (seed, iteration, row): a ch
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,15 +20,17 @@ from partita.engines.gibbs import partly_observed, sweep
 from partita.engines.gibbs.duplicate_rows import Visits, reseat_copies, visits
 from partita.engines.gibbs.split_merge import split_merge
 from partita.engines.gibbs.sweep import NO_LIMIT, Seating
+from partita.engines.passes.live import refresh_caches
 from partita.families.contract import constrained, n_columns, unconstrained
 from partita.families.registry import Block
-from partita.families.rows import log_marginals, refresh_clusters
+from partita.families.rows import log_marginals
 from partita.labels import canonical
 from partita.partitions import bind, log_eppf, log_labeled, sample_hyper
 from partita.partitions.learning import slice_sample
 from partita.trace import Trace, join, label_dtype
 
 SWEEP, MOVES, HIDDEN, COMPLETION, START = range(5)  # purposes of the random numbers of an iteration
+SMALL_TABLE = 5000  # rows; above, predictive caches are in single precision
 HYPER_CUT = 3.0  # where the hyperprior ends, in its standard deviations
 HYPER_SPREAD = 1.5  # standard deviation of the hyperprior of each free hyper-parameter, around the default
 STEP_SIZES = (1.0, 0.3, 0.1)  # of its random walk, one of them at random: no size suits all data
@@ -67,10 +70,13 @@ def start(
     prior: Any,
     z: np.ndarray,
     seed: int,
-    dtype: type = np.float32,
+    dtype: type | None = None,
     families: Sequence[Any] | None = None,
 ) -> Chain:
-    """A chain that starts from the labels z, and from the given families if the data have taught some already."""
+    """A chain that starts from the labels z, and from the given families if the data have taught some already.
+
+    ``dtype`` is that of the predictive cache, by default chosen by the number of rows.
+    """
     fixed = prior.n_components if prior.fixed_labels else None
     z = np.asarray(z) if fixed else canonical(z)
     prior = bind(prior, float(len(z)))
@@ -84,8 +90,20 @@ def start(
         completed = partly_observed.complete(
             shown, z, fixed or int(z.max()) + 1, generator(seed, 0, COMPLETION)
         )
-    seating = sweep.seat(completed, z, n_components=fixed, dtype=dtype)
+    seating = sweep.seat(completed, z, n_components=fixed, dtype=dtype or cache_dtype("auto", len(z)))
     return Chain(seating, prior, reference, seed, 0, {}, shown, rows)
+
+
+def cache_dtype(precision: str, n_rows: int) -> type:
+    """Type of the predictive cache. Small tables have the type of predictions, so that one compilation serves both.
+
+    Examples
+    --------
+    >>> cache_dtype("auto", 150), cache_dtype("auto", 100_000)
+    (<class 'numpy.float64'>, <class 'numpy.float32'>)
+    """
+    is_double = n_rows <= SMALL_TABLE if precision == "auto" else precision == "double"
+    return np.float64 if is_double else np.float32
 
 
 def generator(seed: int, iteration: int, purpose: int) -> np.random.Generator:
@@ -120,12 +138,14 @@ def move_clusters(chain: Chain, schedule: Schedule) -> Chain:
     seating, prior = chain.seating, chain.prior
     rng = generator(chain.seed, chain.iteration, MOVES)
     accepted = dict(chain.accepted)
-    for _ in range(schedule.n_moves):
-        if prior.fixed_labels:
-            outcome = swap_labels(seating, prior, rng)
-        else:
-            seating, outcome = split_merge(seating, prior, rng, schedule.n_scans, schedule.limit)
-        accepted[outcome] = accepted.get(outcome, 0) + 1
+    if prior.fixed_labels:
+        outcomes = Counter(swap_labels(seating, prior, rng) for _ in range(schedule.n_moves))
+    else:
+        seating, outcomes = split_merge(
+            seating, prior, rng, schedule.n_scans, schedule.limit, schedule.n_moves
+        )
+    for outcome, count in outcomes.items():
+        accepted[outcome] = accepted.get(outcome, 0) + count
     return chain._replace(seating=seating, accepted=accepted, rng=rng)
 
 
@@ -144,8 +164,7 @@ def sample_likelihood(chain: Chain, schedule: Schedule) -> Chain:
     if schedule.learn_likelihood:
         seating = learn_likelihood(seating, chain.reference, chain.rng)
     else:
-        for live in seating.blocks:  # single precision loses digits in a sweep of small changes
-            refresh_clusters(live.family, live.S, live.C, len(seating.n))
+        refresh_caches(seating.blocks)  # single precision loses digits in a sweep of small changes
     return chain._replace(seating=seating, iteration=chain.iteration + 1, rng=None)
 
 
@@ -184,8 +203,8 @@ def learn_likelihood(seating: Seating, reference: Sequence[Any], rng: np.random.
     blocks = []
     for live, center in zip(seating.blocks, reference, strict=True):
         family = learn_cells(live.family, center, np.ascontiguousarray(live.S[:, :K]), rng)
-        refresh_clusters(family, live.S, live.C, len(seating.n))
         blocks.append(live._replace(family=family))
+    refresh_caches(blocks)
     return seating._replace(blocks=tuple(blocks))
 
 
@@ -268,8 +287,8 @@ class Algorithm(NamedTuple):
     log_joint: Callable[[Any], float]
 
 
-def collapsed_gibbs(dtype: type = np.float32) -> Algorithm:
-    """Collapsed Gibbs sampling with split-merge moves; ``dtype`` is that of the predictive cache."""
+def collapsed_gibbs(dtype: type | None = None) -> Algorithm:
+    """Collapsed Gibbs sampling with split-merge moves; ``dtype`` is that of the predictive cache, as in ``start``."""
     return Algorithm("gibbs", partial(start, dtype=dtype), STEPS, log_joint)
 
 

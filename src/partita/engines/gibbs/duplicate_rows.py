@@ -15,21 +15,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita.dispatch import each, kernel
+from partita.dispatch import kernel
 from partita.engines.gibbs.drawing import BLOCK, draw_slot, exponentials, sum_block, whole_blocks
-from partita.engines.gibbs.sweep import (
-    NO_LIMIT,
+from partita.engines.gibbs.sweep import NO_LIMIT, Seating, fill_mass, grow, leave, take, weigh
+from partita.engines.passes.live import (
+    SINGLE_PORTS,
     Live,
-    Seating,
-    fill_mass,
-    grow,
-    leave,
+    erase,
+    new_scores,
     score_own_row,
     score_row,
-    take,
-    weigh,
+    score_slot,
 )
-from partita.families.contract import cache_start, datum, n_columns, score
+from partita.families.contract import datum, n_columns
 from partita.labels import signatures
 from partita.partitions import log_seat
 
@@ -97,14 +95,6 @@ def _is_codes(live: Live) -> bool:
     return table and type(live.family) not in datum.table and X.min(initial=0) >= -1
 
 
-@each
-def score_slot(block, i, k, out):
-    """``out[0] += log predictive of object i in slot k``."""
-    for d in range(n_columns(block.family)):
-        c = block.C[cache_start(block.family, d) : cache_start(block.family, d + 1), k : k + 1]
-        score(block.family, d, c, datum(block.family, block.data, i, d), 1, out)
-
-
 @kernel
 def bounded_exp(x):
     """The exponential, of no more than what a double holds."""
@@ -112,10 +102,10 @@ def bounded_exp(x):
 
 
 @kernel
-def weight_of_slot(blocks, mass, i, k, top, cell):
+def weight_of_slot(singles, mass, i, k, top, cell):
     """``exp(log weight of slot k - top)``, with object i in its present cluster."""
     cell[0] = mass[k]
-    score_slot(blocks, i, k, cell)
+    score_slot(singles, i, k, cell)
     return bounded_exp(cell[0] - top)
 
 
@@ -158,12 +148,12 @@ def draw_other(w, n_slots, left, without):
 
 
 @kernel
-def sweep_copies(blocks, prior, z, n, slot_of, name_of, K, rows, first, u, start, limit):
+def sweep_copies(blocks, singles, prior, z, n, slot_of, name_of, K, rows, first, u, start, limit):
     """As ``gibbs.sweep``; ``first[j]`` is a row with the data of ``rows[j]``, the same for all copies."""
     capacity = n.shape[0]
     room = whole_blocks(capacity)
-    lp, mass, acc, w = np.empty(room, blocks[0].C.dtype), np.empty(room), np.empty(3), np.empty(room)
-    cell = np.empty(1, blocks[0].C.dtype)
+    lp, mass, acc, w = new_scores(blocks, room), np.empty(room), np.empty(3), np.empty(room)
+    cell = new_scores(blocks, 1)
     fill_mass(prior, n, K, z.shape[0], mass, limit)
     known, top = -1, 0.0  # the row that w holds the weights of, in units of exp(top)
     for j in range(start, rows.shape[0]):
@@ -198,14 +188,17 @@ def sweep_copies(blocks, prior, z, n, slot_of, name_of, K, rows, first, u, start
         if opened or old < 0:
             known = -1
         elif known == copy:
-            w[old] = weight_of_slot(blocks, mass, copy, old, top, cell)
-            w[new] = weight_of_slot(blocks, mass, copy, new, top, cell)
+            w[old] = weight_of_slot(singles, mass, copy, old, top, cell)
+            w[new] = weight_of_slot(singles, mass, copy, new, top, cell)
     return rows.shape[0]
 
 
 def reseat_copies(seating: Seating, prior, order: Visits, u: np.ndarray, limit: int = NO_LIMIT) -> Seating:
     """One sweep in the given order, with more slots where they are needed and no more clusters than the limit."""
     done = 0
-    while (done := sweep_copies(*seating[:1], prior, *seating[1:], *order, u, done, limit)) < len(order.rows):
-        seating = grow(seating)
+    while done < len(order.rows):
+        blocks, singles = erase(seating.blocks), SINGLE_PORTS.erase(seating.blocks)
+        done = sweep_copies(blocks, singles, prior, *seating[1:], *order, u, done, limit)
+        if done < len(order.rows):
+            seating = grow(seating)
     return seating

@@ -28,17 +28,8 @@ from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep as gibbs
 from partita.engines.gibbs.chain import HIDDEN, SWEEP, Algorithm, Chain, Schedule, generator
 from partita.engines.gibbs.drawing import draw_slot, whole_blocks
-from partita.engines.gibbs.sweep import (
-    Seating,
-    add_row,
-    close_slot,
-    fill_mass,
-    log_opening,
-    open_slot,
-    score_own_row,
-    score_row,
-    weigh,
-)
+from partita.engines.gibbs.sweep import Seating, close_slot, fill_mass, log_opening, open_slot, weigh
+from partita.engines.passes.live import add_row, erase, new_scores, rebuild, score_own_row, score_row
 from partita.engines.passes.rows import Parameters, log_joint_rows
 from partita.execution import row_chunks
 from partita.families import put_rows, take
@@ -159,7 +150,7 @@ def sweep(blocks, prior, z, n, slot_of, name_of, K, rows, u, start, limit, out, 
     """
     capacity, N = n.shape[0], z.shape[0]
     room = whole_blocks(2 * capacity)
-    lp, mass, acc, w = np.empty(room, blocks[0].C.dtype), np.empty(room), np.empty(3), np.empty(room)
+    lp, mass, acc, w = new_scores(blocks, room), np.empty(room), np.empty(3), np.empty(room)
     fill_mass(prior, n, K, N, mass, limit)
     n_out = out.sum()
     for j in range(start, rows.shape[0]):
@@ -197,7 +188,7 @@ def sweep_fixed(blocks, prior, z, n, rows, u, out, free, log_background):
     """The same as ``sweep`` for a prior with fixed labels."""
     K, N = n.shape[0], z.shape[0]
     room = whole_blocks(2 * K)
-    lp, mass, acc, w = np.empty(room, blocks[0].C.dtype), np.empty(K), np.empty(3), np.empty(room)
+    lp, mass, acc, w = new_scores(blocks, room), np.empty(K), np.empty(3), np.empty(room)
     n_out = out.sum()
     for j in range(rows.shape[0]):
         i = rows[j]
@@ -235,10 +226,12 @@ def reseat(
 ) -> Seating:
     """One sweep over ``rows``; ``where`` is (out, free, log background), the first of which is changed in place."""
     if prior.fixed_labels:
-        sweep_fixed(seating.blocks, prior, seating.z, seating.n, rows, u, *where)
+        sweep_fixed(erase(seating.blocks), prior, seating.z, seating.n, rows, u, *where)
         return seating
     done = 0
-    while (done := sweep(*seating[:1], prior, *seating[1:], rows, u, done, limit, *where)) < len(rows):
+    while (done := sweep(erase(seating.blocks), prior, *seating[1:], rows, u, done, limit, *where)) < len(
+        rows
+    ):
         seating = gibbs.grow(seating)
     return seating
 
@@ -303,7 +296,7 @@ def step_hidden(chain: OutlierChain, rng: np.random.Generator) -> None:
         if len(own):
             impute(live.family, block.data, theta, own, z[own], rng, whole)
         put_rows(live.data, whole, rows, ~out[rows])
-    gibbs.rebuild(seating.blocks, z)
+    rebuild(seating.blocks, z)
 
 
 # ---- the chain ----------------------------------------------------------------------------------------------
@@ -317,7 +310,7 @@ def start(
     families: Sequence[Any] | None = None,
     *,
     log_background: np.ndarray,
-    dtype: type = np.float32,
+    dtype: type | None = None,
 ) -> OutlierChain:
     """A chain that starts from the labels z, without outliers."""
     seats = chains.start(blocks, prior, z, seed, dtype, families)

@@ -18,7 +18,8 @@ import numpy as np
 from partita.dispatch import kernel
 from partita.engines.climb.seeding import label_statistics
 from partita.engines.gibbs.drawing import draw_slot, whole_blocks
-from partita.engines.gibbs.sweep import Seating, labels, rebuild
+from partita.engines.gibbs.sweep import Seating, labels
+from partita.engines.passes.live import rebuild
 from partita.engines.passes.rows import Parameters, log_joint_rows
 from partita.execution import row_chunks
 from partita.families import n_rows, take

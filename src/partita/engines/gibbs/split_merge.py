@@ -19,29 +19,23 @@ from typing import Any
 import numpy as np
 
 from partita.dispatch import kernel
-from partita.engines.gibbs.sweep import (
-    NO_LIMIT,
-    Live,
-    Seating,
+from partita.engines.gibbs.sweep import NO_LIMIT, Seating, close_slot, grow, open_slot
+from partita.engines.passes.live import (
     add_row,
+    add_side_log_marginals,
+    adopt_side,
     clear_slot,
-    close_slot,
-    grow,
-    open_slot,
+    erase,
+    new_scores,
     score_row,
+    sides_of,
 )
-from partita.families.rows import log_marginals, refresh_clusters
 from partita.partitions import log_eppf, log_seat
 
-ACCEPTED = {0: "rejected", 1: "split", 2: "merge"}
+OUTCOMES = ("rejected", "split", "merge")
 UNIFORM_SHARE = 0.1  # probability that the partner of a merge is drawn uniformly
 
 # The two sides of a split that is tried are two slots of their own: the same blocks with other statistics and caches.
-
-
-def sides_of(blocks: tuple[Live, ...]) -> tuple[Live, ...]:
-    """The blocks with the two sides in place of the clusters."""
-    return tuple(live._replace(S=live.S2, C=live.C2) for live in blocks)
 
 
 @kernel
@@ -63,7 +57,7 @@ def allocate(sides, prior, members, side_of, forced, u, m):
     used as the side instead of a draw.
     """
     log_q = 0.0
-    out = np.empty(2, sides[0].C.dtype)
+    out = new_scores(sides, 2)
     for t in range(members.shape[0]):
         if side_of[t] >= 0:
             add_row(sides, members[t], side_of[t], -1.0)
@@ -91,149 +85,194 @@ def score_seats(blocks, i, K, out):
     score_row(blocks, i, K, out)
 
 
-def log_split_ratio(
-    blocks: tuple[Live, ...], prior: Any, n: np.ndarray, K: int, first: int, second: int, m: np.ndarray
-) -> float:
+@kernel
+def log_split_ratio(blocks, prior, n, K, first, second, m):
     """Log posterior of the partition with the two sides apart, minus that with them together.
 
     ``first`` and ``second`` are the slots of the anchors: equal when the present partition has them together.
     """
-    gain = 0.0
-    for live in blocks:
-        S = np.column_stack([live.S2, live.S2.sum(axis=1)])
-        left, right, union = log_marginals(live.family, S).sum(axis=0)
-        gain += left + right - union
-    others = np.delete(n[:K], [first, second] if first != second else [first])
-    together, apart = np.append(others, m.sum()), np.append(others, m)
-    return float(gain + log_eppf(prior, apart, len(apart)) - log_eppf(prior, together, len(together)))
+    sides = np.zeros(3)
+    add_side_log_marginals(blocks, sides)
+    sizes, others = np.empty(K + 1), 0
+    for k in range(K):
+        if k != first and k != second:
+            sizes[others] = n[k]
+            others += 1
+    sizes[others] = m[0] + m[1]
+    together = log_eppf(prior, sizes, others + 1)
+    sizes[others], sizes[others + 1] = m[0], m[1]
+    return sides[0] + sides[1] - sides[2] + log_eppf(prior, sizes, others + 2) - together
 
 
-def partner_weights(
-    blocks: tuple[Live, ...], i: int, first: int, K: int, second: int = -1, second_score: float = 0.0
-) -> np.ndarray:
+@kernel
+def partner_weights(blocks, i, first, K, second, second_score):
     """Probability that anchor i, which is in slot ``first``, chooses each of K slots as its partner in a merge.
 
     It is mostly given by the predictive. The score of slot ``second`` (-1: none) is passed in, because a split needs it
     for a cluster that does not exist yet.
     """
-    scores = np.empty(K, blocks[0].C.dtype)
+    scores, out = new_scores(blocks, K), np.empty(K)
     score_seats(blocks, i, K, scores)
-    out = scores.astype(np.float64)
-    if second >= 0:
-        out[second] = second_score
-    out[first] = -np.inf
-    out = np.exp(np.maximum(out - out.max(), -700.0))
-    out[first] = 0.0
-    out = (1.0 - UNIFORM_SHARE) * out / out.sum() + UNIFORM_SHARE / (K - 1)
-    out[first] = 0.0
+    top = -math.inf
+    for k in range(K):
+        out[k] = second_score if k == second else float(scores[k])
+        if k != first:
+            top = max(top, out[k])
+    total = 0.0
+    for k in range(K):
+        out[k] = 0.0 if k == first else math.exp(max(out[k] - top, -700.0))
+        total += out[k]
+    for k in range(K):
+        if k != first:
+            out[k] = (1.0 - UNIFORM_SHARE) * out[k] / total + UNIFORM_SHARE / (K - 1)
     return out
 
 
-def log_anchor_ratio(
-    blocks: tuple[Live, ...], i: int, first: int, second: int, K: int, m: np.ndarray
-) -> float:
+@kernel
+def log_anchor_ratio(blocks, sides, i, first, second, K, m):
     """Log probability of drawing the anchors for the merge of the two sides, minus that for their split.
 
     K counts the present clusters; ``first`` and ``second`` are as in :func:`log_split_ratio`.
     """
-    score = np.zeros(2, blocks[0].C.dtype)
-    score_seats(sides_of(blocks), i, 2, score)
+    scores = new_scores(sides, 2)
+    score_seats(sides, i, 2, scores)
     n_apart, partner = (K + 1, K) if first == second else (K, second)
-    weights = partner_weights(blocks, i, first, n_apart, partner, float(score[1]))
+    weights = partner_weights(blocks, i, first, n_apart, partner, float(scores[1]))
     return math.log(weights[partner]) - math.log(m[1]) + math.log(m[0] + m[1] - 1.0)
 
 
-def choose_anchors(seating: Seating, slots: np.ndarray, u: np.ndarray) -> tuple[int, int]:
+@kernel
+def find_member(z, name, rank, without):
+    """The object with this many others of its cluster before it; ``without`` is left out."""
+    for i in range(z.shape[0]):
+        if z[i] == name and i != without:
+            if rank == 0:
+                return i
+            rank -= 1
+    return -1
+
+
+@kernel
+def choose_anchors(blocks, z, n, slot_of, name_of, K, u):
     """Two anchors from four uniforms, half of the time in one cluster; equal if no such pair exists.
 
-    The second is drawn uniformly from its cluster. ``slots`` holds the slot of each object.
+    The second is drawn uniformly from its cluster.
     """
-    i, K = int(u[1] * len(slots)), int(seating.K[0])
-    first = int(slots[i])
-    if u[0] < 0.5:
-        candidates = np.flatnonzero(slots == first)
-        candidates = candidates[candidates != i]
-    elif K > 1:
-        reached = np.cumsum(partner_weights(seating.blocks, i, first, K))
-        second = min(int(np.searchsorted(reached, u[2] * reached[-1], side="right")), K - 1)
-        candidates = np.flatnonzero(slots == second)
-    else:
+    i = int(u[1] * z.shape[0])
+    first = slot_of[z[i]]
+    second, others = first, n[first] - 1.0
+    if u[0] >= 0.5:
+        if K < 2:
+            return i, i
+        weights = partner_weights(blocks, i, first, K, -1, 0.0)
+        left = u[2] * weights.sum()
+        for k in range(K):
+            if weights[k] > 0.0:
+                second = k
+                left -= weights[k]
+                if left < 0.0:
+                    break
+        others = n[second]
+    if others == 0.0:
         return i, i
-    return (i, int(candidates[int(u[3] * len(candidates))])) if len(candidates) else (i, i)
+    return i, find_member(z, name_of[second], int(u[3] * others), i)
 
 
-def propose(
-    seating: Seating,
-    prior: Any,
-    slots: np.ndarray,
-    i: int,
-    j: int,
-    rng: np.random.Generator,
-    n_scans: int = 0,
-    limit: int = NO_LIMIT,
-) -> int:
-    """One move for the anchors i and j: 0 (rejected), 1 (split) or 2 (merge).
+@kernel
+def shuffled_members(z, first, second, i, j, rng):
+    """The objects of two clusters without the anchors, in random order."""
+    count = 0
+    for t in range(z.shape[0]):
+        if z[t] == first or z[t] == second:
+            count += 1
+    members, at = np.empty(count - 2, np.int64), 0
+    for t in range(z.shape[0]):
+        if (z[t] == first or z[t] == second) and t != i and t != j:
+            members[at] = t
+            at += 1
+    for t in range(at - 1, 0, -1):
+        other = int(rng.random() * (t + 1))
+        members[t], members[other] = members[other], members[t]
+    return members
 
-    The caller ensures two free slots; no split exceeds the limit.
-    """
-    blocks, n, K = seating.blocks, seating.n, int(seating.K[0])
-    first, second = int(slots[i]), int(slots[j])
+
+@kernel
+def propose(blocks, sides, prior, z, n, slot_of, name_of, K, i, j, rng, n_scans, limit):
+    """One move for the anchors i and j: 0 (rejected), 1 (split) or 2 (merge); the caller ensures two free slots."""
+    first, second = slot_of[z[i]], slot_of[z[j]]
     split = first == second
-    if split and limit <= K:
+    if split and limit <= K[0]:
         return 0
-    members = np.flatnonzero((slots == first) | (slots == second))
-    members = rng.permutation(members[(members != i) & (members != j)])
-    sides, m = sides_of(blocks), np.empty(2)
-    side_of, free = np.full(len(members), -1), np.full(len(members), -1)
-    now = free if split else np.where(slots[members] == first, 0, 1)
+    members = shuffled_members(z, z[i], z[j], i, j, rng)
+    M = members.shape[0]
+    side_of, now, u, m = np.full(M, -1), np.full(M, -1), np.empty(M), np.empty(2)
     start_sides(sides, i, j, m)
-    for _ in range(n_scans):
-        allocate(sides, prior, members, side_of, free, rng.random(len(members)), m)
-    log_q = allocate(sides, prior, members, side_of, now, rng.random(len(members)), m)
-    log_ratio = log_split_ratio(blocks, prior, n, K, first, second, m) - log_q
-    log_ratio += log_anchor_ratio(blocks, i, first, second, K, m)
+    for scan in range(n_scans + 1):
+        if scan == n_scans and not split:
+            for t in range(M):
+                now[t] = 0 if z[members[t]] == z[i] else 1
+        for t in range(M):
+            u[t] = rng.random()
+        log_q = allocate(sides, prior, members, side_of, now, u, m)
+    log_ratio = log_split_ratio(blocks, prior, n, K[0], first, second, m) - log_q
+    log_ratio += log_anchor_ratio(blocks, sides, i, first, second, K[0], m)
     if math.log(rng.random()) >= (log_ratio if split else -log_ratio):
         return 0
-    commit(seating, first, second, np.append(members[side_of == 1], j), np.append(members, [i, j]), m)
-    return 1 if split else 2
-
-
-def commit(
-    seating: Seating, first: int, second: int, right: np.ndarray, everyone: np.ndarray, m: np.ndarray
-) -> None:
-    """Apply the move: the right side becomes a new cluster, or both sides become the first cluster."""
-    blocks, z, n, slot_of, name_of, K = seating
-    split = first == second
     if split:
-        second = int(K[0])
+        second = K[0]
         open_slot(blocks, slot_of, name_of, K)
-        for side, k in ((0, first), (1, second)):
-            for live in blocks:
-                live.S[:, k] = live.S2[:, side]
-            n[k] = m[side]
-        z[right] = name_of[second]
-    else:
-        for live in blocks:
-            live.S[:, first] = live.S2.sum(axis=1)
-        n[first] = m.sum()
-        z[everyone] = name_of[first]
-    for live in blocks:  # all slots: moves are accepted too rarely for a kernel that refreshes two
-        refresh_clusters(live.family, live.S, live.C, int(K[0]))
-    if not split:
-        close_slot(blocks, n, slot_of, name_of, K, second)
+        adopt_side(blocks, 0, first)
+        adopt_side(blocks, 1, second)
+        n[first], n[second] = m[0], m[1]
+        z[j] = name_of[second]
+        for t in range(M):
+            if side_of[t] == 1:
+                z[members[t]] = name_of[second]
+        return 1
+    adopt_side(blocks, 2, first)
+    n[first] = m[0] + m[1]
+    for t in range(M):
+        z[members[t]] = name_of[first]
+    z[j] = name_of[first]
+    close_slot(blocks, n, slot_of, name_of, K, second)
+    return 2
+
+
+@kernel
+def run_moves(blocks, sides, prior, z, n, slot_of, name_of, K, rng, n_moves, n_scans, limit, counts):
+    """Some moves in turn; returns how many were run before more slots were needed. ``counts`` gains the outcomes."""
+    u = np.empty(4)
+    for done in range(n_moves):
+        if K[0] + 2 >= n.shape[0]:
+            return done
+        for t in range(4):
+            u[t] = rng.random()
+        i, j = choose_anchors(blocks, z, n, slot_of, name_of, K[0], u)
+        outcome = 0
+        if i != j:
+            outcome = propose(blocks, sides, prior, z, n, slot_of, name_of, K, i, j, rng, n_scans, limit)
+        counts[outcome] += 1
+    return n_moves
 
 
 def split_merge(
-    seating: Seating, prior: Any, rng: np.random.Generator, n_scans: int = 0, limit: int = NO_LIMIT
-) -> tuple[Seating, str]:
-    """One split-merge move; ``n_scans = 0`` allocates sequentially, otherwise so many restricted Gibbs scans are run.
+    seating: Seating,
+    prior: Any,
+    rng: np.random.Generator,
+    n_scans: int = 0,
+    limit: int = NO_LIMIT,
+    n_moves: int = 1,
+) -> tuple[Seating, dict[str, int]]:
+    """Split-merge moves; ``n_scans = 0`` allocates sequentially, otherwise so many restricted Gibbs scans are run.
 
-    Returns the seating and what happened: "rejected", "split" or "merge".
+    Returns the seating and how many moves were "rejected", a "split" or a "merge".
     """
-    if seating.K[0] + 2 >= len(seating.n):
-        seating = grow(seating)
-    slots = seating.slot_of[seating.z]
-    i, j = choose_anchors(seating, slots, rng.random(4))
-    if i == j:
-        return seating, "rejected"
-    return seating, ACCEPTED[propose(seating, prior, slots, i, j, rng, n_scans, limit)]
+    counts = np.zeros(3, np.int64)
+    while n_moves > 0:
+        blocks = seating.blocks
+        n_moves -= run_moves(
+            erase(blocks), erase(sides_of(blocks)), prior, *seating[1:], rng, n_moves, n_scans, limit, counts
+        )
+        if n_moves > 0:
+            seating = grow(seating)
+    return seating, dict(zip(OUTCOMES, counts.tolist(), strict=True))

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.climb.seeding import seed_parameters, seed_statistics
+from partita.engines.climb.seeding import seed_labels
 from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.chain import Start
-from partita.engines.passes.rows import assign_rows, log_joint_rows, predictive, rows_in_memory
+from partita.engines.passes.rows import assign_rows, predictive, rows_in_memory
 from partita.families import n_rows, take
 from partita.families.registry import Block
 from partita.labels import canonical
@@ -75,8 +75,7 @@ def find_start(
     fixed = prior.fixed_labels
     if apart:
         K = min(N_SEEDS, max(len(rows) // 5, 1), schedule.limit, prior.n_components if fixed else N_SEEDS)
-        seeds = seed_parameters(sample, seed_statistics(sample, np.ones(len(rows)), K, rng))
-        z = canonical(log_joint_rows(sample, seeds, np.arange(len(rows))).argmax(axis=1))
+        z = canonical(seed_labels(sample, K, rng))
     if (
         fixed
     ):  # labels that stay what they are cannot be split and merged: their chain starts where others end

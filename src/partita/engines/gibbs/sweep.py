@@ -19,36 +19,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.dispatch import each, generic, kernel
+from partita.dispatch import generic, kernel
 from partita.engines.gibbs.drawing import draw_slot, whole_blocks
-from partita.engines.passes.rows import n_cache, n_stats
-from partita.families.contract import (
-    cache_start,
-    datum,
-    n_columns,
-    observe,
-    refresh,
-    score,
-    score_own,
-    stats_start,
-    touch,
+from partita.engines.passes.live import (
+    add_row,
+    clear_slot,
+    erase,
+    make_live,
+    move_slot,
+    new_scores,
+    rebuild,
+    score_own_row,
+    score_row,
 )
 from partita.families.registry import Block
-from partita.families.rows import add_statistics, refresh_clusters
 from partita.partitions import log_mass, log_new_seat, log_seat
 
 NO_LIMIT = 1 << 40  # of the number of clusters
-
-
-class Live(NamedTuple):
-    """A block with the statistics and predictive cache of its clusters, one column per slot."""
-
-    family: Any
-    data: Any
-    S: np.ndarray
-    C: np.ndarray
-    S2: np.ndarray  # two columns for the moves that try a split
-    C2: np.ndarray
 
 
 class Seating(NamedTuple):
@@ -60,57 +47,6 @@ class Seating(NamedTuple):
     slot_of: np.ndarray  # name -> slot, -1: free
     name_of: np.ndarray  # slot -> name
     K: np.ndarray  # [1] occupied slots
-
-
-@each
-def add_row(block, i, k, w):
-    """Put an object into slot k (w = 1) or take it out (w = -1)."""
-    for d in range(n_columns(block.family)):
-        x = datum(block.family, block.data, i, d)
-        s = block.S[stats_start(block.family, d) : stats_start(block.family, d + 1), k]
-        c = block.C[cache_start(block.family, d) : cache_start(block.family, d + 1)]
-        observe(block.family, d, s, x, w)
-        touch(block.family, d, s, c, k, x)
-
-
-@each(inline=True)
-def score_row(block, i, K, out):
-    """``out[:K] += log predictive of object i in each slot``."""
-    for d in range(n_columns(block.family)):
-        c = block.C[cache_start(block.family, d) : cache_start(block.family, d + 1)]
-        score(block.family, d, c, datum(block.family, block.data, i, d), K, out)
-
-
-@each(inline=True)
-def score_own_row(block, i, k, acc):
-    """``acc`` collects the log predictive of object i in its own slot, itself taken out."""
-    for d in range(n_columns(block.family)):
-        s = block.S[stats_start(block.family, d) : stats_start(block.family, d + 1), k]
-        c = block.C[cache_start(block.family, d) : cache_start(block.family, d + 1)]
-        score_own(block.family, d, s, c, k, datum(block.family, block.data, i, d), acc)
-        if acc[0] < 1e-200 or acc[1] > 1e200:
-            acc[2] += math.log(acc[0]) - math.log(acc[1])
-            acc[0], acc[1] = 1.0, 1.0
-
-
-@each
-def move_slot(block, source, target):
-    """Copy a slot onto another."""
-    for e in range(block.S.shape[0]):
-        block.S[e, target] = block.S[e, source]
-    for e in range(block.C.shape[0]):
-        block.C[e, target] = block.C[e, source]
-
-
-@each
-def clear_slot(block, k):
-    """Make a slot empty: no data, the prior predictive."""
-    for e in range(block.S.shape[0]):
-        block.S[e, k] = 0.0
-    for d in range(n_columns(block.family)):
-        s = block.S[stats_start(block.family, d) : stats_start(block.family, d + 1), k]
-        c = block.C[cache_start(block.family, d) : cache_start(block.family, d + 1)]
-        refresh(block.family, d, s, c, k)
 
 
 @kernel
@@ -173,7 +109,7 @@ def sweep(blocks, prior, z, n, slot_of, name_of, K, rows, u, start, limit):
     """Reseat objects ``rows[start:]``, each with its own uniform; returns where it had to stop for more slots."""
     capacity = n.shape[0]
     room = whole_blocks(capacity)
-    lp, mass, acc, w = np.empty(room, blocks[0].C.dtype), np.empty(room), np.empty(3), np.empty(room)
+    lp, mass, acc, w = new_scores(blocks, room), np.empty(room), np.empty(3), np.empty(room)
     fill_mass(prior, n, K, z.shape[0], mass, limit)
     for j in range(start, rows.shape[0]):
         if K[0] + 1 >= capacity:
@@ -220,7 +156,7 @@ def weigh_fixed(blocks, prior, z, n, i, lp, acc):
 def sweep_fixed(blocks, prior, z, n, rows, u):
     """A sweep under a prior whose labels are fixed (stick-breaking): no cluster is opened, closed or renamed."""
     room = whole_blocks(n.shape[0])
-    lp, acc, w = np.empty(room, blocks[0].C.dtype), np.empty(3), np.empty(room)
+    lp, acc, w = new_scores(blocks, room), np.empty(3), np.empty(room)
     for j in range(rows.shape[0]):
         i = rows[j]
         weigh_fixed(blocks, prior, z, n, i, lp, acc)
@@ -278,12 +214,7 @@ def seat(
     capacity = (K + 16) // 8 * 8 if n_components is None else n_components
     names = np.full(capacity, -1)
     names[:K] = np.arange(K)
-    live = []
-    for block in blocks:
-        shape, cache = n_stats(block.family), n_cache(block.family)
-        S: np.ndarray = np.zeros((shape, capacity))
-        C: np.ndarray = np.zeros((cache, capacity), dtype)
-        live.append(Live(block.family, block.data, S, C, np.zeros((shape, 2)), np.zeros((cache, 2), dtype)))
+    live = (make_live(block.family, block.data, capacity, dtype) for block in blocks)
     seating = Seating(
         tuple(live),
         z.astype(np.int64),
@@ -294,14 +225,6 @@ def seat(
     )
     rebuild(seating.blocks, seating.z)
     return seating
-
-
-def rebuild(blocks: Sequence[Live], slots: np.ndarray) -> None:
-    """Statistics and caches of all slots from the slot of each object."""
-    for live in blocks:
-        live.S[:] = 0.0
-        add_statistics(live.family, live.data, slots, live.S)
-        refresh_clusters(live.family, live.S, live.C, live.S.shape[1])
 
 
 def grow(seating: Seating) -> Seating:
@@ -324,10 +247,10 @@ def grow(seating: Seating) -> Seating:
 def reseat(seating: Seating, prior: Any, rows: np.ndarray, u: np.ndarray, limit: int = NO_LIMIT) -> Seating:
     """One sweep over ``rows``, with more slots where they are needed and no more clusters than the limit."""
     if prior.fixed_labels:
-        sweep_fixed(seating.blocks, prior, seating.z, seating.n, rows, u)
+        sweep_fixed(erase(seating.blocks), prior, seating.z, seating.n, rows, u)
         return seating
     done = 0
-    while (done := sweep(*seating[:1], prior, *seating[1:], rows, u, done, limit)) < len(rows):
+    while (done := sweep(erase(seating.blocks), prior, *seating[1:], rows, u, done, limit)) < len(rows):
         seating = grow(seating)
     return seating
 

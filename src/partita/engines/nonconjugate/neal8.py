@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.dispatch import each, generic, kernel, lacks
+from partita.dispatch import generic, kernel, lacks
 from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep as gibbs
 from partita.engines.gibbs.chain import (
@@ -47,7 +47,9 @@ from partita.engines.nonconjugate.parameters import (
     tuned,
     update_parameters,
 )
+from partita.engines.passes.live import Live
 from partita.engines.passes.rows import n_cache
+from partita.erasure import ErasedBlocks, Ports
 from partita.families.contract import (
     constrained,
     datum,
@@ -75,6 +77,13 @@ class Placed(NamedTuple):
     fresh: np.ndarray  # [draw, parameter]
 
 
+class ErasedPlaced(ErasedBlocks):
+    """Blocks with the parameters of their clusters, erased."""
+
+
+PORTS = Ports(ErasedPlaced, scores="theta")
+
+
 class Chain(NamedTuple):
     """Where a chain stands."""
 
@@ -91,7 +100,7 @@ class Chain(NamedTuple):
 # ---- the cluster of one object -------------------------------------------------------------------------------
 
 
-@each
+@PORTS.each("int int")
 def swap_slots(block, a, b):
     """Exchange the parameters of two slots."""
     for e in range(block.theta.shape[0]):
@@ -100,7 +109,7 @@ def swap_slots(block, a, b):
         block.theta[e, b] = held
 
 
-@each
+@PORTS.each("int int int")
 def fill_slots(block, supply, first, stop):
     """Put draws ``supply``, ``supply + 1``, ... into the slots from first to stop."""
     for k in range(first, stop):
@@ -108,13 +117,13 @@ def fill_slots(block, supply, first, stop):
             block.theta[e, k] = block.fresh[supply + k - first, e]
 
 
-@each(inline=True)
-def add_log_densities(block, i, lp):
-    """``lp[0] += log density of object i in each slot``."""
-    H = lp.shape[1]
+@PORTS.each("int int floats", inline=True)
+def add_log_densities(block, i, H, out):
+    """``out[:H] += log density of object i in each of the first H slots``."""
+    densities = out[:H].reshape((1, H))
     for d in range(n_columns(block.family)):
         theta = block.theta[stats_start(block.family, d) : stats_start(block.family, d + 1), :H]
-        project(block.family, d, theta, datum(block.family, block.data, i, d), lp, 0)
+        project(block.family, d, theta, datum(block.family, block.data, i, d), densities, 0)
 
 
 @generic(derived=True)
@@ -137,12 +146,12 @@ def leave(blocks, z, n, slot_of, name_of, K, i):
 
 @generic(derived=True)
 def weigh(blocks, seat, new_seat, n, K, i, m, lp):
-    """Log weights of all seats of object i into ``lp[0, :K + m]``; the m auxiliary clusters share a new seat."""
+    """Log weights of all seats of object i into ``lp[:K + m]``; the m auxiliary clusters share a new seat."""
     for k in range(K[0]):
-        lp[0, k] = seat[int(n[k])]
+        lp[k] = seat[int(n[k])]
     for k in range(K[0], K[0] + m):
-        lp[0, k] = new_seat[K[0]] - math.log(m)
-    add_log_densities(blocks, i, lp[:, : K[0] + m])
+        lp[k] = new_seat[K[0]] - math.log(m)
+    add_log_densities(blocks, i, K[0] + m, lp)
 
 
 @generic(derived=True)
@@ -162,16 +171,15 @@ def sit(blocks, z, n, slot_of, name_of, K, i, k):
 @kernel
 def sweep(blocks, seat, new_seat, z, n, slot_of, name_of, K, rows, u, m, start):
     """Reseat objects ``rows[start:]``, each with its uniform and its m draws; returns where it ran out of slots."""
-    lp, room = np.empty((1, n.shape[0])), whole_blocks(n.shape[0])
-    weights, w = np.empty(room), np.empty(room)
+    room = whole_blocks(n.shape[0])
+    lp, w = np.empty(room), np.empty(room)
     for j in range(start, rows.shape[0]):
         if K[0] + m > n.shape[0]:
             return j
         kept = leave(blocks, z, n, slot_of, name_of, K, rows[j])
         fill_slots(blocks, j * m + kept, K[0] + kept, K[0] + m)
         weigh(blocks, seat, new_seat, n, K, rows[j], m, lp)
-        weights[: K[0] + m] = lp[0, : K[0] + m]
-        k = draw_slot(weights, K[0] + m, u[j], w, -1)
+        k = draw_slot(lp, K[0] + m, u[j], w, -1)
         sit(blocks, z, n, slot_of, name_of, K, rows[j], k)
     return rows.shape[0]
 
@@ -208,7 +216,9 @@ def reseat(seating: Seating, prior: Any, rng: np.random.Generator, n_auxiliary: 
             blocks=tuple(_supplied(block, m * len(rows), rng) for block in seating.blocks)
         )
         done = 0
-        while (done := sweep(seating.blocks, *tables, *seating[1:], rows, u, m, done)) < len(rows):
+        while (done := sweep(PORTS.erase(seating.blocks), *tables, *seating[1:], rows, u, m, done)) < len(
+            rows
+        ):
             seating = _grown(seating, len(seating.n))
             tables = seat_tables(prior, N, len(seating.n))
     return seating
@@ -338,7 +348,7 @@ def learn_family(
     K = int(seating.K[0])
     if S is not None:
         cache = np.zeros((n_cache(placed.family), K))
-        live = gibbs.Live(placed.family, placed.data, S, cache, S[:, :0], cache[:, :0])
+        live = Live(placed.family, placed.data, S, cache, S[:, :0], cache[:, :0])
         collapsed = Seating((live,), seating.z, seating.n[:K], *seating[3:])
         return placed._replace(family=learn_likelihood(collapsed, (center,), rng).blocks[0].family)
     family = placed.family

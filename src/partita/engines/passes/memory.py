@@ -9,12 +9,12 @@ import numpy as np
 from scipy.special import xlogy
 
 from partita.engines.passes.exact_sums import ExactSums, add_exactly
+from partita.engines.passes.live import make_live, refresh_caches, score_rows
 from partita.engines.passes.packing import PackedBlock, is_packable, pack_block
 from partita.engines.passes.values import (
     Assignment,
     Parameters,
     Statistics,
-    n_cache,
     n_stats,
     normalized,
     rounded,
@@ -22,13 +22,7 @@ from partita.engines.passes.values import (
 from partita.execution import Serial, row_chunks
 from partita.families.contract import expect, partly_seen
 from partita.families.registry import Block
-from partita.families.rows import (
-    normalize_rows,
-    project_rows,
-    refresh_clusters,
-    scatter_rows,
-    score_rows,
-)
+from partita.families.rows import add_statistics, normalize_rows, project_rows, scatter_rows
 
 Side = tuple[Any, Any, np.ndarray]  # family, data and natural parameters of a block
 # (blocks, rows, replicates, labels of the replicates, common) -> marks of the replicates (or None), sums
@@ -98,6 +92,10 @@ class Memory:
         """Statistics of given labels."""
         seen = np.flatnonzero(z >= 0)
         S = [np.zeros((n_stats(block.family), K)) for block in blocks]
+        if len(seen) == len(z) and np.all(weights == 1.0) and not any(self.partly_seen(blocks)):
+            for block, s in zip(blocks, S, strict=True):
+                add_statistics(block.family, block.data, np.asarray(z, np.int64), s)
+            return Statistics(np.bincount(z, minlength=K).astype(float), tuple(S), np.nan, np.nan, 0.0)
         if thetas is None:
             thetas = [expect(block.family, s) for block, s in zip(blocks, S, strict=True)]
         hidden = 0.0
@@ -118,17 +116,12 @@ class Memory:
         self, blocks: Sequence[Any], S: Sequence[np.ndarray], log_weights: np.ndarray
     ) -> MemoryScorer:
         """Scores under the data of every cluster, with the parameters integrated out."""
-        K = len(log_weights)
-        caches = []
-        for block, s in zip(blocks, S, strict=True):
-            C = np.zeros((n_cache(block.family), K))
-            refresh_clusters(block.family, s, C, K)
-            caches.append(C)
+        live = [make_live(block.family, block.data, S=s) for block, s in zip(blocks, S, strict=True)]
+        refresh_caches(live)
 
         def score(rows: np.ndarray) -> np.ndarray:
             L = np.tile(log_weights, (len(rows), 1))
-            for block, C in zip(blocks, caches, strict=True):
-                score_rows(block.family, block.data, rows, C, L)
+            score_rows(live, rows, L)
             return L
 
         return MemoryScorer(score)

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.dispatch import generic, kernel, lacks
-from partita.engines.gibbs.sweep import add_row, clear_slot, move_slot, score_row
-from partita.engines.passes.rows import n_cache, n_stats
+from partita.engines.passes.live import Live, add_row, clear_slot, erase, make_live, move_slot, score_row
 from partita.families.contract import partly_seen
 from partita.families.registry import Block
 from partita.partitions import log_new_seat, log_seat
@@ -29,19 +28,10 @@ PRIME = 2**31 - 1  # keys are taken modulo this: their squares fit in 64 bits
 STAYS, JOINED = 1, 2  # uses of a column: some child keeps it as it is, some child adds the object
 
 
-class Pooled(NamedTuple):
-    """A block with the statistics and predictive cache of the clusters in the pool."""
-
-    family: Any
-    data: Any
-    S: np.ndarray
-    C: np.ndarray
-
-
 class Population(NamedTuple):
     """Hypotheses over a pool of clusters; arrays are changed in place."""
 
-    blocks: tuple[Pooled, ...]  # one column per cluster; column 0 is the empty one
+    blocks: tuple[Live, ...]  # one column per cluster; column 0 is the empty one
     n: np.ndarray  # size of the cluster in each column
     columns: np.ndarray  # [hypothesis, slot] -> column, in the order in which the clusters were opened
     K: np.ndarray  # clusters of each hypothesis
@@ -187,10 +177,7 @@ def advance(pool, rule, prior, rows, u, hashes, n_seen, start, parent, seat, gai
 def populate(families: Sequence[Any], width: int) -> Population:
     """One hypothesis: nothing was seen."""
     capacity, slots = 2 * width + 16, 8
-    blocks = tuple(
-        Pooled(family, None, np.zeros((n_stats(family), capacity)), np.zeros((n_cache(family), capacity)))
-        for family in families
-    )
+    blocks = tuple(make_live(family, None, capacity) for family in families)
     columns, K, key, column_key = (
         np.zeros(shape, np.int64) for shape in ((width, slots), width, width, capacity)
     )
@@ -231,8 +218,11 @@ def grow(
     parent, seat = (np.zeros((len(rows), len(pool.K)), np.int32) for _ in range(2))
     gains, rows = np.zeros(len(rows)), np.ascontiguousarray(rows, dtype=np.int64)
     done, tail = 0, (parent, seat, gains)
-    while (done := advance(pool, rule, prior, rows, u, hashes, n_seen, done, *tail)) < len(rows):
-        pool = widen(pool)
+    while done < len(rows):
+        erased = pool._replace(blocks=erase(pool.blocks))
+        done = advance(erased, rule, prior, rows, u, hashes, n_seen, done, *tail)
+        if done < len(rows):
+            pool = widen(pool)
     emptied = tuple(block._replace(data=None) for block in pool.blocks)
     return pool._replace(blocks=emptied), parent, seat, gains
 

@@ -16,7 +16,8 @@ from partita.engines.gibbs.chain import (
     learn_likelihood,
     sample_prior,
 )
-from partita.engines.gibbs.sweep import Live, Seating
+from partita.engines.gibbs.sweep import Seating
+from partita.engines.passes.live import Live
 from partita.engines.passes.rows import n_cache
 from partita.engines.subclusters import sampler as subclusters
 from partita.families.registry import Block

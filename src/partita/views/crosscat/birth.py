@@ -21,9 +21,10 @@ from scipy.special import gammaln, logsumexp
 from partita.dispatch import kernel
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.drawing import draw_slot, whole_blocks
-from partita.engines.gibbs.sweep import NO_LIMIT, Seating, fill_mass, score_row, take
+from partita.engines.gibbs.sweep import NO_LIMIT, Seating, fill_mass, take
+from partita.engines.passes.live import erase, new_scores, refresh_caches, score_row
 from partita.families.registry import Block
-from partita.families.rows import log_marginals, refresh_clusters
+from partita.families.rows import log_marginals
 from partita.partitions import log_eppf
 from partita.views.crosscat.column_gibbs import (
     CandidateViews,
@@ -46,7 +47,7 @@ def seat_in_order(blocks, prior, z, n, slot_of, name_of, K, rows, u, forced, sta
     """
     capacity = n.shape[0]
     room = whole_blocks(capacity)
-    lp, mass, w = np.empty(room, blocks[0].C.dtype), np.empty(room), np.empty(room)
+    lp, mass, w = new_scores(blocks, room), np.empty(room), np.empty(room)
     fill_mass(prior, n, K, z.shape[0], mass, NO_LIMIT)
     for j in range(start, rows.shape[0]):
         if K[0] + 1 >= capacity:
@@ -72,7 +73,7 @@ def _empty(blocks: Sequence[Block], N: int, dtype: type) -> Seating:
     seating = sweep.seat(blocks, np.zeros(N, np.int64), dtype=dtype)
     for live in seating.blocks:
         live.S[:] = 0.0
-        refresh_clusters(live.family, live.S, live.C, live.S.shape[1])
+    refresh_caches(seating.blocks)
     seating.n[:], seating.K[0] = 0.0, 0
     seating.slot_of[:], seating.name_of[:] = -1, -1
     return seating
@@ -98,9 +99,9 @@ def build_partition(
         _, first, inverse = np.unique(forced[order], return_index=True, return_inverse=True)
         slots = np.argsort(np.argsort(first))[inverse]
     done, sums = 0, np.zeros(1)
-    while (done := seat_in_order(*seating[:1], prior, *seating[1:], order, u, slots, done, sums)) < len(
-        order
-    ):
+    while (
+        done := seat_in_order(erase(seating.blocks), prior, *seating[1:], order, u, slots, done, sums)
+    ) < len(order):
         seating = sweep.grow(seating)
     K = int(seating.K[0])
     log_p = log_eppf(prior, sweep.sizes(seating), K)

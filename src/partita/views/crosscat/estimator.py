@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from partita.engines.gibbs.chain import average_families
+from partita.engines.gibbs.chain import average_families, cache_dtype
 from partita.engines.run import Control
 from partita.estimator import RUNNING_CONSTRAINTS, as_generator, warn_user
 from partita.execution import check_memory
@@ -75,8 +75,8 @@ class CrossCat(ViewsEstimator):
         Maximum number of iterations of "vb", and of each start of "search".
     tol : float, default=1e-5
         Stop "vb" when the bound per cell increases by less than ``tol`` in one iteration.
-    precision : {"single", "double"}, default="single"
-        Floating-point precision of the predictive densities in Gibbs sweeps.
+    precision : {"auto", "single", "double"}, default="auto"
+        Floating-point precision of the predictive densities in Gibbs sweeps, as in :class:`~partita.Mixture`.
     kinds, exposure, handle_unknown
         As in :class:`~partita.Mixture`.
     random_state : None, int, RandomState, Generator or SeedSequence, default=None
@@ -176,7 +176,7 @@ class CrossCat(ViewsEstimator):
         "max_clusters": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "precision": [StrOptions({"single", "double"})],
+        "precision": [StrOptions({"auto", "single", "double"})],
         "kinds": "no_validation",
         "exposure": [None, str],
         "handle_unknown": [StrOptions({"missing", "error"})],
@@ -203,7 +203,7 @@ class CrossCat(ViewsEstimator):
         max_clusters=10,
         max_iter=100,
         tol=1e-5,
-        precision="single",
+        precision="auto",
         kinds=None,
         exposure=None,
         handle_unknown="missing",
@@ -326,7 +326,7 @@ class CrossCat(ViewsEstimator):
             concentration=None if self.concentration is None else float(self.concentration),
             view_concentration=None if self.view_concentration is None else float(self.view_concentration),
             learn_likelihood=self.learn_hyper,
-            dtype=np.float32 if self.precision == "single" else np.float64,
+            dtype=cache_dtype(self.precision, table.n_rows),
             max_views=self.max_views,
             max_clusters=self.max_clusters,
             max_iter=self.max_iter,
