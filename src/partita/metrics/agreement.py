@@ -5,12 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse as sp
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-from sklearn.metrics import adjusted_rand_score, rand_score
 
 from partita.metrics.inputs import CrossTable, Missing, align, cross_table
+from partita.metrics.pairs import pair_counts
 from partita.randomness import as_generator
 
 # Above this number of cells, clusters and classes are matched on the sparse table.
@@ -89,8 +86,9 @@ def rand(labels_true: Any, labels_pred: Any, *, missing: Missing = "raise") -> f
     >>> round(rand(list("AAAAABABBBBCAACCC"), [1] * 6 + [2] * 6 + [3] * 5) * 136, 9)
     92.0
     """
-    truth, found, _ = align(labels_true, labels_pred, missing)
-    return float(rand_score(truth, found))
+    counts = pair_counts(labels_true, labels_pred, missing=missing)
+    n_pairs = sum(counts)
+    return (counts.tp + counts.tn) / n_pairs if n_pairs else 1.0
 
 
 def adjusted_rand(labels_true: Any, labels_pred: Any, *, missing: Missing = "raise") -> float:
@@ -118,8 +116,11 @@ def adjusted_rand(labels_true: Any, labels_pred: Any, *, missing: Missing = "rai
     >>> adjusted_rand([0, 0, 1, 1], ["x", "x", "y", "y"])
     1.0
     """
-    truth, found, _ = align(labels_true, labels_pred, missing)
-    return float(adjusted_rand_score(truth, found))
+    tp, fp, fn, tn = pair_counts(labels_true, labels_pred, missing=missing)
+    if fp == fn == 0:
+        return 1.0
+    # Python's integers do not overflow, and the division rounds once
+    return 2 * (tp * tn - fn * fp) / ((tp + fn) * (fn + tn) + (tp + fp) * (fp + tn))
 
 
 def permutation_significance(
@@ -214,10 +215,29 @@ def error_rate(
 def _largest_matching(table: CrossTable) -> Any:
     """Largest total of cells with no two in one row or column."""
     shape = (table.class_sizes.size, table.cluster_sizes.size)
+    for ends, n_starts, starts in (
+        (table.clusters, shape[0], table.classes),
+        (table.classes, shape[1], table.clusters),
+    ):
+        # No matching exceeds the sum of the largest cells of all rows: if they are in different columns, it is optimal.
+        order = np.lexsort((table.counts, starts))
+        largest = order[np.cumsum(np.bincount(starts, minlength=n_starts)) - 1]
+        if len(np.unique(ends[largest])) == n_starts:
+            return table.counts[largest].sum()
+    return _solve_matching(table, shape)
+
+
+def _solve_matching(table: CrossTable, shape: tuple[int, int]) -> Any:
+    from scipy import sparse as sp
+
     cells = sp.coo_array((table.counts, (table.classes, table.clusters)), shape=shape)
     if shape[0] * shape[1] <= DENSE_MATCHING_CELLS:
+        from scipy.optimize import linear_sum_assignment
+
         dense = cells.toarray()
         return dense[linear_sum_assignment(dense, maximize=True)].sum()
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
     # The sparse solver matches every row, so each row gets an additional column that means "not matched".
     # It also drops zeros. Adding 1 to every edge avoids them and favors no matching: each has one edge per row.
     left_out = sp.eye_array(shape[0])
