@@ -96,7 +96,7 @@ def cluster(
     table: Table,
     kind: Kinds = [],  # noqa: B006
     clusters: Clusters = None,
-    inference: Annotated[str, typer.Option(help="gibbs, subclusters, vb, cvb, em or beam.")] = "gibbs",
+    inference: Annotated[str, typer.Option(help=f"One of {', '.join(clustering.INFERENCES)}.")] = "gibbs",
     chains: Annotated[int, typer.Option(min=1)] = 4,
     draws: Annotated[int, typer.Option(min=1)] = 200,
     burn_in: Annotated[int, typer.Option(min=0)] = 100,

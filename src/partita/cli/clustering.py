@@ -1,4 +1,8 @@
-"""The commands that fit a model: each reads a file, fits, and writes labels, model and report into a folder."""
+"""The commands that fit a model: each reads a file, fits, and writes labels, model and report into a folder.
+
+Estimators are imported after the file has been read and the options have been checked: a command that refuses its
+input does not wait for scikit-learn.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,7 @@ CONSENSUS_METHODS = {
     "mcla": "MCLA",
     "modularity": "BipartiteModularity",
 }
+INFERENCES = ("gibbs", "subclusters", "vb", "cvb", "em", "beam")
 MODEL_FILE, SOURCE_FILE, LABELS_FILE, REPORT_FILE = "model.npz", "source.json", "labels.csv", "report.html"
 
 
@@ -70,11 +75,12 @@ def consensus(
     -------
     Outcome
     """
-    import partita
-
     if method not in CONSENSUS_METHODS:
         raise ValueError(f"no method {method!r}; there are {', '.join(CONSENSUS_METHODS)}")
     table = open_table(path, **reading)
+    labels = {name: as_labels(values) for name, values in table.columns.items()}
+    import partita
+
     cls = getattr(partita, CONSENSUS_METHODS[method])
     known = cls().get_params()
     options: dict[str, Any] = {"noise": noise}
@@ -85,7 +91,6 @@ def consensus(
     if "random_state" in known:
         options["random_state"] = seed
     model = cls(**options)
-    labels = {name: as_labels(values) for name, values in table.columns.items()}
     interrupted = fit_with_progress(model, labels, run_name="start", quiet=quiet)
     return _write_clustering("consensus", model, labels, table, out, interrupted, noun="object")
 
@@ -136,16 +141,19 @@ def cluster(
     -------
     Outcome
     """
+    if inference not in INFERENCES:
+        raise ValueError(f"no inference {inference!r}; there are {', '.join(INFERENCES)}")
+    table = open_table(path, **reading)
+    declared = kinds_by_column(kinds, table)
+    X = table.typed(declared)
     from partita import Mixture
     from partita.fitting.engines import ENGINES
 
-    table = open_table(path, **reading)
     options: dict[str, Any] = {"n_clusters": n_clusters, "inference": inference, "time_limit": time_limit}
-    samples = inference in ENGINES and ENGINES[inference].samples
+    samples = ENGINES[inference].samples
     if samples:
         options |= {"n_chains": n_chains, "n_draws": n_draws, "burn_in": burn_in, "outliers": outliers}
-    model = Mixture(kinds=kinds_by_column(kinds, table), random_state=seed, n_jobs=jobs, **options)
-    X = table.typed(model.kinds)
+    model = Mixture(kinds=declared, random_state=seed, n_jobs=jobs, **options)
     interrupted = fit_with_progress(
         model,
         X,
@@ -187,13 +195,13 @@ def views(
     -------
     Outcome
     """
+    table = open_table(path, **reading)
+    declared = kinds_by_column(kinds, table)
     import partita
 
-    table = open_table(path, **reading)
     cls = partita.OverlappingViews if overlapping else partita.CrossCat
     given = {"inference": inference, "n_chains": n_chains, "n_draws": n_draws}
     model = cls(random_state=seed, **{name: value for name, value in given.items() if value is not None})
-    declared = kinds_by_column(kinds, table)
     if "kinds" in model.get_params():
         model.set_params(kinds=declared)
     interrupted = fit_with_progress(model, table.columns, quiet=quiet)
@@ -222,11 +230,12 @@ def tree(
     -------
     Outcome
     """
+    table = open_table(path, **reading)
+    declared = kinds_by_column(kinds, table)
+    X = table.typed(declared)
     from partita import BayesianTree
 
-    table = open_table(path, **reading)
-    model = BayesianTree(kinds=kinds_by_column(kinds, table), random_state=seed)
-    X = table.typed(model.kinds)
+    model = BayesianTree(kinds=declared, random_state=seed)
     interrupted = fit_with_progress(model, X, quiet=quiet, can_stop=False)
     return _write_clustering("tree", model, X, table, out, interrupted)
 
@@ -250,10 +259,10 @@ def blocks(
     -------
     Outcome
     """
-    from partita import RelationalBlocks
-
     table = open_table(path, **reading)
     matrix = table.matrix()
+    from partita import RelationalBlocks
+
     model = RelationalBlocks(random_state=seed)
     interrupted = fit_with_progress(model, matrix, quiet=quiet)
     rows, columns = np.asarray(model.row_labels_), np.asarray(model.column_labels_)

@@ -50,22 +50,22 @@ def ensemble(
     -------
     Outcome
     """
-    from partita import ensembles
-
-    makers: dict[str, Any] = {
-        "kmeans": ensembles.generate,
-        "subspaces": ensembles.subspace_ensemble,
-        "bootstrap": ensembles.bootstrap_ensemble,
-        "projections": ensembles.projection_ensemble,
-        "mixed": ensembles.mixed_ensemble,
+    makers = {
+        "kmeans": "generate",
+        "subspaces": "subspace_ensemble",
+        "bootstrap": "bootstrap_ensemble",
+        "projections": "projection_ensemble",
+        "mixed": "mixed_ensemble",
     }
     if kind not in makers:
         raise ValueError(f"no ensemble {kind!r}; there are {', '.join(makers)}")
     table = open_table(path, **reading)
+    from partita import ensembles
+
     options: dict[str, Any] = {} if n_clusters is None else {"n_clusters": n_clusters}
     with FitMonitor("clustering the table", "member", quiet=quiet) as monitor, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        labels = makers[kind](
+        labels = getattr(ensembles, makers[kind])(
             table.columns, n_members=n_members, random_state=seed, callback=monitor, **options
         )
     columns = {} if table.names is None else {"id": table.names}
@@ -160,9 +160,6 @@ def report(
     -------
     Outcome
     """
-    from partita import load
-    from partita.report.context import build_context
-
     path = Path(model)
     if path.is_dir():
         path = path / MODEL_FILE
@@ -170,6 +167,9 @@ def report(
         raise FileError(
             f"{model}: there is no model; give a folder that partita wrote, or a file written by save()"
         )
+    from partita import load
+    from partita.report.context import build_context
+
     fitted = load(path)
     X, fitted_table = _fitted_table(fitted, path.with_name(SOURCE_FILE), table)
     if fitted_table is not None:
@@ -259,8 +259,6 @@ def warm(kinds: Sequence[str] = ()) -> Outcome:
     """
     import time
 
-    from partita import Consensus, Mixture
-
     start = time.process_time()
     rng = np.random.default_rng(0)
     tables = {
@@ -271,6 +269,8 @@ def warm(kinds: Sequence[str] = ()) -> Outcome:
     unknown = [kind for kind in kinds if kind not in tables]
     if unknown:
         raise ValueError(f"no kind {unknown[0]!r} to compile for; there are {', '.join(tables)}")
+    from partita import Consensus, Mixture
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for kind, X in tables.items():

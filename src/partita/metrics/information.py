@@ -185,12 +185,10 @@ def _expected_information(table: CrossTable) -> float:
     A cell of clusters with a and b of N objects has a hypergeometric number of objects. Clusters of equal size have
     equal terms, so that each pair of sizes is summed once.
     """
-    from scipy.special import gammaln
-
     N = int(table.total)
     sizes_a, times_a = np.unique(table.class_sizes, return_counts=True)
     sizes_b, times_b = np.unique(table.cluster_sizes, return_counts=True)
-    log_factorial = gammaln(np.arange(N + 1, dtype=np.float64) + 1.0)
+    log_factorial = np.fromiter(map(math.lgamma, range(1, N + 2)), np.float64, N + 1)
 
     def terms(a: NDArray[np.int64], b: NDArray[np.int64], times: NDArray[np.int64]) -> float:
         low = np.maximum(1, a + b - N)
