@@ -89,7 +89,7 @@ def test_commands_that_read_or_refuse_load_no_heavy_library(command, tmp_path, m
     code = (
         "import sys, json\nfrom partita.cli import main\n"
         f"status = main({command.split()!r})\n"
-        f"print(json.dumps([status, [m for m in {HEAVY + ('tqdm',)!r} if m in sys.modules]]))"
+        f"print(json.dumps([status, [m for m in {(*HEAVY, 'tqdm')!r} if m in sys.modules]]))"
     )
     assert run(code) == [READ_OR_REFUSED[command], []]
 
