@@ -68,7 +68,7 @@ def show_progress(
     if shown is not None:
         if shown.thread != threading.get_ident():
             return Display(title)
-        shown.counted = counted
+        shown.counted, shown.deadline = counted, deadline
         return contextlib.nullcontext(shown)  # the outer fit closes it
     if is_interactive():
         return Bar(title, counted, deadline)
@@ -81,6 +81,13 @@ def tell_compilation(begins: bool) -> bool:
     return shown is not None and shown.compiling(begins)
 
 
+def tell_stage(name: str) -> None:
+    """Name what is done now, in the display of this thread if there is one."""
+    shown = _shown
+    if shown is not None and shown.thread == threading.get_ident():
+        shown.stage(name)
+
+
 def say(text: str) -> None:
     """Print a line to standard error, above the bar if there is one."""
     shown = _shown
@@ -91,8 +98,9 @@ def say(text: str) -> None:
 class Display:
     """What a fit tells about its progress; this class shows nothing."""
 
-    def __init__(self, title: str = "", counted: str = "clusters"):
-        self.title, self.counted, self.thread = title, counted, threading.get_ident()
+    def __init__(self, title: str = "", counted: str = "clusters", deadline: float = math.inf):
+        self.title, self.counted, self.deadline = title, counted, deadline
+        self.thread = threading.get_ident()
 
     def __enter__(self) -> Display:
         return self
@@ -162,6 +170,11 @@ class Lines(_Shown):
     def __init__(self, title: str, counted: str = "clusters"):
         super().__init__(title, counted)
         self._last, self._name = -math.inf, ""
+        self._noun, self._is_short = "run", False
+
+    def begin_runs(self, n_runs: int, noun: str, n_iter: int | None = None, *, is_limit: bool = True) -> None:
+        """Remember what a run is called."""
+        self._noun, self._is_short = noun, n_iter == 1
 
     def stage(self, name: str) -> None:
         """Print the name of the stage."""
@@ -176,12 +189,14 @@ class Lines(_Shown):
     def advance(self, progress: Any) -> None:
         """Print the state of the run, unless the last line is new."""
         now = time.monotonic()
-        if progress.iteration == 1 or now - self._last >= SECONDS_BETWEEN_LINES:
+        is_first = progress.iteration == 1 and not self._is_short
+        if is_first or now - self._last >= SECONDS_BETWEEN_LINES:
             self._last = now
             objective = getattr(progress, "objective", None)
+            iteration = "" if self._is_short else f"iteration {progress.iteration:4d}  "
             value = "" if objective is None else f"objective {objective:.4f}  "
             print(
-                f"{self.title}: run {progress.run + 1}  iteration {progress.iteration:4d}  "
+                f"{self.title}: {self._noun} {progress.run + 1}  {iteration}"
                 f"{self.counted} {progress.n_clusters:3d}  {value}{progress.seconds:.1f} s",
                 file=sys.stderr,
                 flush=True,
@@ -210,8 +225,7 @@ class Bar(_Shown):
     """
 
     def __init__(self, title: str, counted: str = "clusters", deadline: float = math.inf):
-        super().__init__(title, counted)
-        self.deadline = deadline
+        super().__init__(title, counted, deadline)
         self._lock = threading.Lock()
         self._name = "starting"
         self._n_compiling = 0
@@ -323,15 +337,14 @@ class Bar(_Shown):
         left = self.seconds_left()
         with self._lock:
             name = self._name
-            if self._n_runs:
+            units = f"{self._noun}s" if self._n_iter == 1 else "iterations"
+            if self._n_runs == 1 or self._n_iter == 1:
+                name = "fitting"
+            elif self._n_runs and not self._n_performed:
+                name = f"starting {self._n_runs} {self._noun}s"
+            elif self._n_runs:
                 n_ended = sum(run.ended for run in self._runs.values())
-                name = f"{n_ended} of {self._n_runs} {self._noun}s done" if self._n_runs > 1 else self._noun
-                if not self._n_performed:
-                    name = (
-                        f"starting {self._n_runs} {self._noun}s"
-                        if self._n_runs > 1
-                        else f"starting {self._noun}"
-                    )
+                name = f"{n_ended} of {self._n_runs} {self._noun}s done"
             if self._n_compiling:
                 name = COMPILING
             found = "" if self._n_clusters is None else f", {self._n_clusters} {self.counted}"
@@ -343,7 +356,9 @@ class Bar(_Shown):
             return f"{head}, iteration {done}{found} [{{elapsed}}]"
         most_left = most if math.isinf(self.deadline) else "at most "
         rest = "" if left is None else f", {most_left}{_clock(left)} left"
-        return f"{head} {{percentage:3.0f}}%|{{bar}}| {done} of {most}{total} iterations{found} [{{elapsed}}{rest}]"
+        return (
+            f"{head} {{percentage:3.0f}}%|{{bar}}| {done} of {most}{total} {units}{found} [{{elapsed}}{rest}]"
+        )
 
     def open(self) -> None:
         """Start the thread that draws."""

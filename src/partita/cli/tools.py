@@ -12,12 +12,13 @@ import numpy as np
 
 from partita.cli.clustering import MODEL_FILE, REPORT_FILE, SOURCE_FILE, as_labels, cluster, write_page
 from partita.cli.output import Outcome, write_columns
-from partita.cli.progress import FitMonitor
+from partita.cli.progress import FitMonitor, shows_progress
 from partita.cli.sources import InputTable, open_table
 from partita.summaries.formatting import count
 from partita.table import FileError, read_file
 
 
+@shows_progress
 def ensemble(
     path: str | Path,
     out: str | Path,
@@ -26,7 +27,7 @@ def ensemble(
     n_members: int = 20,
     n_clusters: int | None = None,
     seed: int = 0,
-    quiet: bool = False,
+    verbose: bool | None = None,
     **reading: Any,
 ) -> Outcome:
     """Cluster one table many times and write the label matrix.
@@ -43,7 +44,7 @@ def ensemble(
         Number of clusterings.
     n_clusters : int, default=None
         Number of clusters of each clustering; None means that it varies.
-    seed, quiet, **reading
+    seed, verbose, **reading
         As in :func:`partita.cli.clustering.consensus`.
 
     Returns
@@ -63,10 +64,15 @@ def ensemble(
     from partita import ensembles
 
     options: dict[str, Any] = {} if n_clusters is None else {"n_clusters": n_clusters}
-    with FitMonitor("clustering the table", "member", quiet=quiet) as monitor, warnings.catch_warnings():
+    with FitMonitor() as monitor, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         labels = getattr(ensembles, makers[kind])(
-            table.columns, n_members=n_members, random_state=seed, callback=monitor, **options
+            table.columns,
+            n_members=n_members,
+            random_state=seed,
+            callback=monitor,
+            verbose=verbose,
+            **options,
         )
     columns = {} if table.names is None else {"id": table.names}
     columns |= {f"member_{m + 1}": labels[:, m] for m in range(labels.shape[1])}
@@ -203,7 +209,7 @@ def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> t
     return X, source
 
 
-def demo(out: str | Path = "partita-demo", *, seed: int = 0, quiet: bool = False) -> Outcome:
+def demo(out: str | Path = "partita-demo", *, seed: int = 0, verbose: bool | None = None) -> Outcome:
     """Cluster the table that comes with the package (600 visitors of a museum) and write the report.
 
     Parameters
@@ -212,8 +218,8 @@ def demo(out: str | Path = "partita-demo", *, seed: int = 0, quiet: bool = False
         Folder to write to.
     seed : int, default=0
         Seed of the random numbers.
-    quiet : bool, default=False
-        Whether to print no progress.
+    verbose : bool, default=None
+        Whether to show the progress; None means: in a terminal.
 
     Returns
     -------
@@ -231,7 +237,7 @@ def demo(out: str | Path = "partita-demo", *, seed: int = 0, quiet: bool = False
         truth="planted",
         out=folder,
         seed=seed,
-        quiet=quiet,
+        verbose=verbose,
     )
     return found._replace(files={str(folder / "visitors.csv"): "the table", **found.files})
 

@@ -223,7 +223,7 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
             recipe = Recipe(
                 self.base, self.member_clusters, self.space, self.rows, "missing", max_exact=self.max_exact
             )
-            with control.runs(1, "member", self.n_members, is_limit=False):
+            with control.runs(self.n_members, "member", 1, is_limit=False):
                 self.members_ = fit_members(  # the control passes any progress on to the callback
                     features, recipe, self.n_members, rng, self.n_jobs, control.after,
                     executor=self.executor, resume=self.resume, keep_partial=self.keep_partial,

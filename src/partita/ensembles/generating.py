@@ -67,13 +67,13 @@ class MemberProgress(NamedTuple):
 
     @property
     def run(self) -> int:
-        """The display of the progress counts members as iterations of one run."""
-        return 0
+        """For the display of the progress: a member is a run of one iteration."""
+        return self.member
 
     @property
     def iteration(self) -> int:
-        """Number of the member, from 1."""
-        return self.member + 1
+        """See ``run``."""
+        return 1
 
 
 def generate(
@@ -151,7 +151,7 @@ def generate(
     recipe = Recipe(base, n_clusters, space, rows, left_out, label_noise, max_exact)
     features = read_features(X, kinds, standardize=standardize)
     with show_progress("ensemble", verbose) as display:
-        display.begin_runs(1, "member", n_members, is_limit=False)
+        display.begin_runs(n_members, "member", 1, is_limit=False)
 
         def show_and_call(progress: MemberProgress) -> bool | None:
             display.advance(progress)
