@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from partita.labels.information import Average, entropy
 from partita.metrics.inputs import CrossTable, Missing, align, cross_table
 
+ROUNDING = 1e-10  # of the expected mutual information
 MAX_TERMS = 1_000_000  # of the expected mutual information, in memory at once
 
 
@@ -103,9 +104,10 @@ def adjusted_mutual_info(
         return 0.0
     expected = _expected_information(table)
     above, most = _information(table) - expected, _average_entropy(table, average) - expected
-    # the expectation may equal the average entropy up to rounding: the signs are kept, and nothing is divided by 0
-    smallest = float(np.finfo(np.float64).eps)
-    return math.copysign(max(abs(above), smallest), above) / math.copysign(max(abs(most), smallest), most)
+    if max(abs(above), abs(most)) <= ROUNDING:  # no labeling of these sizes can score less
+        return 1.0
+    smallest = float(np.finfo(np.float64).eps)  # the expectation may exceed the average entropy by rounding
+    return above / math.copysign(max(abs(most), smallest), most)
 
 
 def variation_of_information(
