@@ -108,10 +108,19 @@ def fit(path: str, method: str, in_memory: bool) -> dict:
     import partita
     from partita.execution import open_chunks
 
-    stamps: list[float] = []
+    stamps = []
+
+    class Watched(getattr(partita, method)):
+        def _request(self, rngs, **asked):
+            return (
+                super()
+                ._request(rngs, **asked)
+                ._replace(callback=lambda _: stamps.append(time.process_time()))
+            )
+
     options = {"n_init": 1, "max_iter": ITERATIONS, "tol": 0.0, "random_state": 0, "n_clusters": N_CLUSTERS}
     options |= {"inference": "vb"} if method == "NBCE" else {}
-    model = getattr(partita, method)(callback=lambda _: stamps.append(time.process_time()), **options)
+    model = Watched(**options)
     warnings.simplefilter("ignore")
     source = open_chunks(path)
     given = source.rows(0, source.n_rows) if in_memory else source
