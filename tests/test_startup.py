@@ -55,6 +55,45 @@ def test_import_loads_few_modules():
     ]
 
 
+LABELS = "row,cluster\n" + "".join(f"{row},{row % 3}\n" for row in range(30))
+OTHERS = "row,cluster\n" + "".join(f"{row},{row // 11}\n" for row in range(30))
+READ_OR_REFUSED = {
+    "--version": 0,
+    "--help": 0,
+    "cluster --help": 0,
+    "compare labels.csv others.csv --json": 0,
+    "compare labels.csv absent.csv": 2,
+    "cluster absent.csv": 2,
+    "cluster broken.csv": 2,
+    "cluster labels.csv --kind cluster=number": 2,
+    "cluster labels.csv --inference guess": 2,
+    "cluster labels.csv --no-such-option": 2,
+    "consensus absent.csv": 2,
+    "consensus labels.csv --method guess": 2,
+    "views absent.csv": 2,
+    "tree absent.csv": 2,
+    "blocks absent.csv": 2,
+    "ensemble absent.csv -o members.csv": 2,
+    "report absent": 2,
+    "warm --kind guess": 2,
+}
+
+
+@pytest.mark.parametrize("command", READ_OR_REFUSED)
+def test_commands_that_read_or_refuse_load_no_heavy_library(command, tmp_path, monkeypatch):
+    """They take 0.3 s of CPU time; `python -m benchmarks startup` has the seconds."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "labels.csv").write_text(LABELS)
+    (tmp_path / "others.csv").write_text(OTHERS)
+    (tmp_path / "broken.csv").write_text(LABELS + '"')
+    code = (
+        "import sys, json\nfrom partita.cli import main\n"
+        f"status = main({command.split()!r})\n"
+        f"print(json.dumps([status, [m for m in {(*HEAVY, 'tqdm')!r} if m in sys.modules]]))"
+    )
+    assert run(code) == [READ_OR_REFUSED[command], []]
+
+
 @pytest.mark.parametrize("name", partita.__all__)
 def test_every_name_is_there(name):
     assert getattr(partita, name) is not None

@@ -1,13 +1,15 @@
-"""Time before the first result: import, first fit of a process, first compilation on a machine.
+"""Time before the first result: import, short commands, first fit of a process, first compilation on a machine.
 
 Imports are timed from outside, and the time of a bare interpreter is subtracted. "First fit" is a fit on a small table
-in a fresh process that finds the compiled code on disk; "first compile" is the same with an empty cache. The targets
+in a fresh process that finds the compiled code on disk; "first compile" is the same with an empty cache. Commands that
+only read or refuse are timed as whole processes, beside a bare interpreter and `import numpy`. The targets
 are in CPU time, which changes little on a busy machine; wall time is recorded too.
 """
 
 from __future__ import annotations
 
 import os
+import pathlib
 import resource
 import statistics
 import subprocess
@@ -25,10 +27,19 @@ IMPORTS = {
     "sklearn": "import sklearn",
     "sklearn_mixture": "from sklearn.mixture import GaussianMixture",
 }
+COMMANDS = {  # labels.csv and others.csv hold 500 labels each
+    "version": "--version",
+    "help": "--help",
+    "help_of_a_command": "cluster --help",
+    "compare": "compare labels.csv others.csv",
+    "absent_file": "cluster absent.csv",
+    "broken_file": "cluster broken.csv",
+    "wrong_option": "cluster labels.csv --no-such-option",
+}
 ENGINES = ("vb", "gibbs")
 MODELS = ("categorical", "gaussian", "gaussian_full", "mixed")
 SMALL_MODELS = ("categorical",)
-MOST_FIRST_FIT_S, MOST_COMPILE_S = 1.0, 15.0
+MOST_FIRST_FIT_S, MOST_COMPILE_S, MOST_COMMAND_S = 1.0, 15.0, 0.7
 
 
 def run(*, full: bool, repeats: int) -> dict:
@@ -37,6 +48,10 @@ def run(*, full: bool, repeats: int) -> dict:
         print(
             f"   {IMPORTS[name]:45} {seconds['wall_s']['median']:.3f} s (CPU {seconds['cpu_s']['median']:.3f} s)"
         )
+    commands = _commands(repeats if not full else max(repeats, 5))
+    for name, seconds in commands.items():
+        print(f"   {COMMANDS.get(name, name):45} CPU {seconds['cpu_s']['median']:.3f} s")
+    worst_command = max(commands[name]["cpu_s"]["median"] for name in COMMANDS)
     compiles: dict[str, dict] = {engine: {} for engine in ENGINES}
     fits: dict[str, dict] = {engine: {} for engine in ENGINES}
     for engine in ENGINES:
@@ -47,12 +62,15 @@ def run(*, full: bool, repeats: int) -> dict:
         "repeats": repeats,
         "summary": {
             "import": imports,
+            "command": commands,
+            "worst_command_cpu_s": worst_command,
             "first_compile": compiles,
             "first_fit": fits,
             "worst_first_compile_cpu_s": worst_compile,
             "worst_first_fit_cpu_s": worst_fit,
         },
         "bars": {
+            f"commands that read or refuse within {MOST_COMMAND_S} s of CPU": worst_command < MOST_COMMAND_S,
             **{
                 f"{engine}: first compile of every model within {MOST_COMPILE_S:.0f} s of CPU": seconds
                 < MOST_COMPILE_S
@@ -104,11 +122,33 @@ def _imports(repeats: int) -> dict[str, dict[str, dict[str, float]]]:
     return out
 
 
-def seconds_of(statement: str) -> dict[str, float]:
-    """Wall and CPU seconds of an interpreter that executes one statement."""
+def _commands(repeats: int) -> dict[str, dict[str, dict[str, float]]]:
+    """Seconds of whole processes: commands that read or refuse, a bare interpreter, and `import numpy`."""
+    statements = {"bare interpreter": "pass", "import numpy": "import numpy"}
+    for name, command in COMMANDS.items():
+        call = f"main({command.split()!r})"
+        statements[name] = (
+            f"import contextlib, io\nfrom partita.cli import main\n"
+            f"with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()): {call}"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        for file, step in (("labels.csv", 7), ("others.csv", 11)):
+            lines = "".join(f"{row},{row * row % step}\n" for row in range(500))
+            (pathlib.Path(folder) / file).write_text("row,cluster\n" + lines)
+        (pathlib.Path(folder) / "broken.csv").write_text('x,y\n1,2\n"')
+        out = {}
+        for name, statement in statements.items():
+            seconds_of(statement, folder)
+            found = [seconds_of(statement, folder) for _ in range(repeats)]
+            out[name] = {key: spread([one[key] for one in found], 3) for key in ("wall_s", "cpu_s")}
+    return out
+
+
+def seconds_of(statement: str, folder: str | os.PathLike = ROOT) -> dict[str, float]:
+    """Wall and CPU seconds of an interpreter that executes one statement in a folder."""
     env = {**os.environ, **dict.fromkeys(THREADS, "1")}
     wall, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", statement], cwd=ROOT, env=env, check=True)
+    subprocess.run([sys.executable, "-c", statement], cwd=folder, env=env, check=True)
     wall, after = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_CHILDREN)
     return {"wall_s": wall, "cpu_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}
 

@@ -22,6 +22,7 @@ from types import CodeType
 from typing import Any
 
 from partita.kernel_files import KernelFiles
+from partita.progress import tell_compilation
 
 logger = logging.getLogger("partita")
 
@@ -275,7 +276,7 @@ def _digest_code(digest: Any, code: CodeType) -> None:
 
 @functools.cache
 def _listen() -> None:
-    """Log once per process why the first run on a machine takes seconds."""
+    """Show in the progress bar that code is being compiled; without a bar, log it once per process."""
     from numba.core import event
 
     class Announce(event.Listener):
@@ -283,7 +284,8 @@ def _listen() -> None:
 
         def on_start(self, started: Any) -> None:
             function = started.data["dispatcher"].py_func
-            if not Announce.told and (function.__module__ or "").startswith("partita."):
+            is_ours = (function.__module__ or "").startswith("partita.")
+            if not tell_compilation(begins=True) and is_ours and not Announce.told:
                 Announce.told = True
                 logger.warning(
                     "partita: compiling this model for the first time on this machine, which takes seconds (up to a "
@@ -291,6 +293,6 @@ def _listen() -> None:
                 )
 
         def on_end(self, ended: Any) -> None:
-            pass
+            tell_compilation(begins=False)
 
     event.register("numba:compile", Announce())

@@ -234,3 +234,11 @@ def test_views(folder):
     views = json.loads(done.stdout)["views"]
     assert {tuple(view["columns"]) for view in views} == {("a1", "a2", "a3"), ("b1", "b2", "b3")}
     assert (folder / "wide-partita" / "report.html").exists()
+
+
+def test_the_command_line_knows_every_engine():
+    """It has the names itself, because importing the engines takes seconds."""
+    from partita.cli.clustering import INFERENCES
+    from partita.fitting.engines import ENGINES
+
+    assert set(INFERENCES) == set(ENGINES)

@@ -103,8 +103,9 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
         Where the work runs; the result does not depend on it.
     resume : path, default=None
         Folder for checkpoints: the same call after an interruption continues from there.
-    verbose : bool, default=False
-        Whether to print a line per iteration to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -220,7 +221,7 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.family = family
         self.relation = relation
@@ -259,8 +260,7 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
         RelationalBlocks
         """
         self._validate_params()
-        control = self._control()
-        with self._new_fit():
+        with self._control() as control, self._new_fit():
             relations = read_relations(X, kind_of_family(self.family), type(self).__name__)
             mode = MODES[self.relation]
             _check_square(relations, mode)

@@ -25,7 +25,15 @@ Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder to write to.", show_default="NAME-partita")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of text.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
+Progress = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--quiet",
+        " /-q",
+        help="Show the progress.",
+        show_default="a bar, if standard error is a terminal",
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Seed of the random numbers.")]
 Kinds = Annotated[
     list[str], typer.Option("--kind", "-k", help="column=kind: real, count, binary, categorical or ignore.")
@@ -72,7 +80,7 @@ def consensus(
     key: Key = None,
     seed: Seed = 0,
     json: Json = False,
-    quiet: Quiet = False,
+    progress: Progress = None,
 ) -> Outcome:
     """Combine many clusterings of the same objects into one."""
     reading = _reading_options(id, truth, ignore, column, separator, key)
@@ -84,7 +92,7 @@ def consensus(
             noise=noise,
             out=out,
             seed=seed,
-            quiet=quiet,
+            verbose=progress,
             **reading,
         ),
         json,
@@ -96,7 +104,7 @@ def cluster(
     table: Table,
     kind: Kinds = [],  # noqa: B006
     clusters: Clusters = None,
-    inference: Annotated[str, typer.Option(help="gibbs, subclusters, vb, cvb, em or beam.")] = "gibbs",
+    inference: Annotated[str, typer.Option(help=f"One of {', '.join(clustering.INFERENCES)}.")] = "gibbs",
     chains: Annotated[int, typer.Option(min=1)] = 4,
     draws: Annotated[int, typer.Option(min=1)] = 200,
     burn_in: Annotated[int, typer.Option(min=0)] = 100,
@@ -112,7 +120,7 @@ def cluster(
     jobs: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
     seed: Seed = 0,
     json: Json = False,
-    quiet: Quiet = False,
+    progress: Progress = None,
 ) -> Outcome:
     """Cluster the rows of a table with columns of any kind, with probabilities."""
     return _print_outcome(
@@ -129,7 +137,7 @@ def cluster(
             out=out,
             seed=seed,
             jobs=jobs,
-            quiet=quiet,
+            verbose=progress,
             **_reading_options(id, truth, ignore, column, separator, key),
         ),
         json,
@@ -154,7 +162,7 @@ def views(
     key: Key = None,
     seed: Seed = 0,
     json: Json = False,
-    quiet: Quiet = False,
+    progress: Progress = None,
 ) -> Outcome:
     """Find several groupings of the rows of one table, each with its own columns."""
     return _print_outcome(
@@ -167,7 +175,7 @@ def views(
             n_draws=draws,
             out=out,
             seed=seed,
-            quiet=quiet,
+            verbose=progress,
             **_reading_options(id, None, ignore, column, separator, key),
         ),
         json,
@@ -187,12 +195,12 @@ def tree(
     key: Key = None,
     seed: Seed = 0,
     json: Json = False,
-    quiet: Quiet = False,
+    progress: Progress = None,
 ) -> Outcome:
     """Build a Bayesian tree of the rows, cut where merging no longer improves the evidence."""
     reading = _reading_options(id, truth, ignore, column, separator, key)
     return _print_outcome(
-        clustering.tree(table, kinds=kind, out=out, seed=seed, quiet=quiet, **reading), json
+        clustering.tree(table, kinds=kind, out=out, seed=seed, verbose=progress, **reading), json
     )
 
 
@@ -207,11 +215,11 @@ def blocks(
     key: Key = None,
     seed: Seed = 0,
     json: Json = False,
-    quiet: Quiet = False,
+    progress: Progress = None,
 ) -> Outcome:
     """Group the rows and the columns of a matrix at the same time."""
     reading = _reading_options(id, None, ignore, column, separator, key)
-    return _print_outcome(clustering.blocks(table, out=out, seed=seed, quiet=quiet, **reading), json)
+    return _print_outcome(clustering.blocks(table, out=out, seed=seed, verbose=progress, **reading), json)
 
 
 @app.command()
@@ -231,13 +239,20 @@ def ensemble(
     key: Key = None,
     seed: Seed = 0,
     json: Json = False,
-    quiet: Quiet = False,
+    progress: Progress = None,
 ) -> Outcome:
     """Cluster one table many times and write the label matrix."""
     reading = _reading_options(id, None, ignore, column, separator, key)
     return _print_outcome(
         tools.ensemble(
-            table, out, kind=kind, n_members=members, n_clusters=clusters, seed=seed, quiet=quiet, **reading
+            table,
+            out,
+            kind=kind,
+            n_members=members,
+            n_clusters=clusters,
+            seed=seed,
+            verbose=progress,
+            **reading,
         ),
         json,
     )
@@ -278,10 +293,10 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")] = Path("partita-demo"),
     seed: Seed = 0,
     json: Json = False,
-    quiet: Quiet = False,
+    progress: Progress = None,
 ) -> Outcome:
     """Cluster an example table, 600 visitors of a museum, and write the report."""
-    return _print_outcome(tools.demo(out, seed=seed, quiet=quiet), json)
+    return _print_outcome(tools.demo(out, seed=seed, verbose=progress), json)
 
 
 @app.command()

@@ -1,4 +1,8 @@
-"""The commands that fit a model: each reads a file, fits, and writes labels, model and report into a folder."""
+"""The commands that fit a model: each reads a file, fits, and writes labels, model and report into a folder.
+
+Estimators are imported after the file has been read and the options have been checked: a command that refuses its
+input does not wait for scikit-learn.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from partita.cli.output import Outcome, clustering_figures, clustering_sentences, write_columns
-from partita.cli.progress import INTERRUPTED_NOTE, FitMonitor
+from partita.cli.progress import INTERRUPTED_NOTE, FitMonitor, shows_progress
 from partita.cli.sources import InputTable, join_names, kinds_by_column, list_kinds, open_table
+from partita.progress import tell_stage
 from partita.summaries.formatting import count
 
 CONSENSUS_METHODS = {
@@ -31,9 +36,11 @@ CONSENSUS_METHODS = {
     "mcla": "MCLA",
     "modularity": "BipartiteModularity",
 }
+INFERENCES = ("gibbs", "subclusters", "vb", "cvb", "em", "beam")
 MODEL_FILE, SOURCE_FILE, LABELS_FILE, REPORT_FILE = "model.npz", "source.json", "labels.csv", "report.html"
 
 
+@shows_progress
 def consensus(
     path: str | Path,
     *,
@@ -42,7 +49,7 @@ def consensus(
     noise: str = "missing",
     out: str | Path | None = None,
     seed: int = 0,
-    quiet: bool = False,
+    verbose: bool | None = None,
     **reading: Any,
 ) -> Outcome:
     """Combine the clusterings in a file into one.
@@ -61,8 +68,8 @@ def consensus(
         Folder to write to; None means ``<name of the file>-partita``.
     seed : int, default=0
         Seed of the random numbers.
-    quiet : bool, default=False
-        Whether to print no progress.
+    verbose : bool, default=None
+        Whether to show the progress; None means: in a terminal.
     **reading
         Options of :func:`partita.cli.sources.open_table`.
 
@@ -70,11 +77,12 @@ def consensus(
     -------
     Outcome
     """
-    import partita
-
     if method not in CONSENSUS_METHODS:
         raise ValueError(f"no method {method!r}; there are {', '.join(CONSENSUS_METHODS)}")
     table = open_table(path, **reading)
+    labels = {name: as_labels(values) for name, values in table.columns.items()}
+    import partita
+
     cls = getattr(partita, CONSENSUS_METHODS[method])
     known = cls().get_params()
     options: dict[str, Any] = {"noise": noise}
@@ -85,11 +93,11 @@ def consensus(
     if "random_state" in known:
         options["random_state"] = seed
     model = cls(**options)
-    labels = {name: as_labels(values) for name, values in table.columns.items()}
-    interrupted = fit_with_progress(model, labels, run_name="start", quiet=quiet)
+    interrupted = fit_until_interrupted(model, labels, verbose)
     return _write_clustering("consensus", model, labels, table, out, interrupted, noun="object")
 
 
+@shows_progress
 def cluster(
     path: str | Path,
     *,
@@ -104,7 +112,7 @@ def cluster(
     out: str | Path | None = None,
     seed: int = 0,
     jobs: int | None = None,
-    quiet: bool = False,
+    verbose: bool | None = None,
     **reading: Any,
 ) -> Outcome:
     """Cluster the rows of a table with columns of any kind (:class:`partita.Mixture`).
@@ -127,7 +135,7 @@ def cluster(
         Whether rows may belong to no group.
     time_limit : float, default=None
         Seconds.
-    out, seed, quiet, **reading
+    out, seed, verbose, **reading
         As in :func:`consensus`.
     jobs : int, default=None
         Number of threads.
@@ -136,26 +144,24 @@ def cluster(
     -------
     Outcome
     """
+    if inference not in INFERENCES:
+        raise ValueError(f"no inference {inference!r}; there are {', '.join(INFERENCES)}")
+    table = open_table(path, **reading)
+    declared = kinds_by_column(kinds, table)
+    X = table.typed(declared)
     from partita import Mixture
     from partita.fitting.engines import ENGINES
 
-    table = open_table(path, **reading)
     options: dict[str, Any] = {"n_clusters": n_clusters, "inference": inference, "time_limit": time_limit}
-    samples = inference in ENGINES and ENGINES[inference].samples
+    samples = ENGINES[inference].samples
     if samples:
         options |= {"n_chains": n_chains, "n_draws": n_draws, "burn_in": burn_in, "outliers": outliers}
-    model = Mixture(kinds=kinds_by_column(kinds, table), random_state=seed, n_jobs=jobs, **options)
-    X = table.typed(model.kinds)
-    interrupted = fit_with_progress(
-        model,
-        X,
-        run_name="chain" if samples else "start",
-        total=burn_in + n_draws if samples else None,
-        quiet=quiet,
-    )
+    model = Mixture(kinds=declared, random_state=seed, n_jobs=jobs, **options)
+    interrupted = fit_until_interrupted(model, X, verbose)
     return _write_clustering("cluster", model, X, table, out, interrupted)
 
 
+@shows_progress
 def views(
     path: str | Path,
     *,
@@ -166,14 +172,14 @@ def views(
     n_draws: int | None = None,
     out: str | Path | None = None,
     seed: int = 0,
-    quiet: bool = False,
+    verbose: bool | None = None,
     **reading: Any,
 ) -> Outcome:
     """Find several groupings of the rows of one table, each with its own columns.
 
     Parameters
     ----------
-    path, kinds, out, seed, quiet, **reading
+    path, kinds, out, seed, verbose, **reading
         As in :func:`cluster`.
     overlapping : bool, default=False
         Whether a column may belong to several views (:class:`partita.OverlappingViews` instead of
@@ -187,26 +193,27 @@ def views(
     -------
     Outcome
     """
+    table = open_table(path, **reading)
+    declared = kinds_by_column(kinds, table)
     import partita
 
-    table = open_table(path, **reading)
     cls = partita.OverlappingViews if overlapping else partita.CrossCat
     given = {"inference": inference, "n_chains": n_chains, "n_draws": n_draws}
     model = cls(random_state=seed, **{name: value for name, value in given.items() if value is not None})
-    declared = kinds_by_column(kinds, table)
     if "kinds" in model.get_params():
         model.set_params(kinds=declared)
-    interrupted = fit_with_progress(model, table.columns, quiet=quiet)
+    interrupted = fit_until_interrupted(model, table.columns, verbose)
     return _write_views(model, table, out, interrupted)
 
 
+@shows_progress
 def tree(
     path: str | Path,
     *,
     kinds: Sequence[str] = (),
     out: str | Path | None = None,
     seed: int = 0,
-    quiet: bool = False,
+    verbose: bool | None = None,
     **reading: Any,
 ) -> Outcome:
     """Build a tree of the rows whose merges have odds, and cut it where they are against a merge.
@@ -215,47 +222,49 @@ def tree(
 
     Parameters
     ----------
-    path, kinds, out, seed, quiet, **reading
+    path, kinds, out, seed, verbose, **reading
         As in :func:`cluster`.
 
     Returns
     -------
     Outcome
     """
+    table = open_table(path, **reading)
+    declared = kinds_by_column(kinds, table)
+    X = table.typed(declared)
     from partita import BayesianTree
 
-    table = open_table(path, **reading)
-    model = BayesianTree(kinds=kinds_by_column(kinds, table), random_state=seed)
-    X = table.typed(model.kinds)
-    interrupted = fit_with_progress(model, X, quiet=quiet, can_stop=False)
+    model = BayesianTree(kinds=declared, random_state=seed)
+    interrupted = fit_until_interrupted(model, X, verbose, can_stop=False)
     return _write_clustering("tree", model, X, table, out, interrupted)
 
 
+@shows_progress
 def blocks(
     path: str | Path,
     *,
     out: str | Path | None = None,
     seed: int = 0,
-    quiet: bool = False,
+    verbose: bool | None = None,
     **reading: Any,
 ) -> Outcome:
     """Group the rows and the columns of a matrix (:class:`partita.RelationalBlocks`); all cells are of one kind.
 
     Parameters
     ----------
-    path, out, seed, quiet, **reading
+    path, out, seed, verbose, **reading
         As in :func:`cluster`.
 
     Returns
     -------
     Outcome
     """
-    from partita import RelationalBlocks
-
     table = open_table(path, **reading)
     matrix = table.matrix()
+    from partita import RelationalBlocks
+
     model = RelationalBlocks(random_state=seed)
-    interrupted = fit_with_progress(model, matrix, quiet=quiet)
+    interrupted = fit_until_interrupted(model, matrix, verbose)
     rows, columns = np.asarray(model.row_labels_), np.asarray(model.column_labels_)
     K, L = len(np.unique(rows)), len(np.unique(columns))
     words = f"{count(K, 'group')} of {len(rows)} rows and {count(L, 'group')} of {len(columns)} columns."
@@ -275,16 +284,8 @@ def blocks(
 # ---- fitting and writing, for all commands -------------------------------------------------------------------------
 
 
-def fit_with_progress(
-    model: Any,
-    X: Any,
-    *,
-    run_name: str = "chain",
-    total: int | None = None,
-    quiet: bool = False,
-    can_stop: bool = True,
-) -> bool:
-    """Fit and show the progress; returns whether Ctrl-C ended the fit early.
+def fit_until_interrupted(model: Any, X: Any, verbose: bool | None, *, can_stop: bool = True) -> bool:
+    """Fit; returns whether Ctrl-C ended the fit early.
 
     Estimators that have both `callback` and `keep_partial` stop after the current iteration and keep their result.
     In all others, and with ``can_stop=False`` (for a fit most of which is no iteration), Ctrl-C raises
@@ -292,14 +293,15 @@ def fit_with_progress(
     """
     parameters = model.get_params()
     can_stop = can_stop and "callback" in parameters and "keep_partial" in parameters
-    task = f"fitting {type(model).__name__}"
-    with FitMonitor(task, run_name, total, quiet, can_stop=can_stop) as monitor, warnings.catch_warnings():
+    with FitMonitor(can_stop=can_stop) as monitor, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if "callback" in parameters:
-            model.set_params(callback=monitor)
+            model.set_params(callback=monitor, verbose=verbose)
+        tell_stage(f"fitting {type(model).__name__}")
         model.fit(X)
     if "callback" in parameters:
-        model.set_params(callback=None)
+        model.set_params(callback=None, verbose=None)
+    tell_stage("writing the report")
     if monitor.stopped:
         model.fit_report_.add("interrupted", INTERRUPTED_NOTE, level="warning")
     return monitor.stopped

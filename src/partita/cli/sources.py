@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.progress import tell_stage
 from partita.table import KINDS, FileError, Table, read_file, read_table
 
 MAX_ROWS_BY_CHANCE = 20  # in so few rows all values of a column may differ by chance
@@ -58,6 +59,7 @@ def open_table(
     the caller says which columns to use or which column has the names.
     """
     path = Path(path)
+    tell_stage(f"reading {path.name}")
     table = read_file(path, separator=separator, header=header, key=key)
     note = ""
     if id_column is None and not columns and (found := _naming_column(table, {truth, *ignore})):
@@ -73,6 +75,7 @@ def open_table(
         raise FileError(f"{path}: no column is left to model")
     names = None if id_column is None else aside[id_column]
     known = aside.get(truth) if truth else None
+    tell_stage("loading the estimator")
     return InputTable(path, kept.columns, table.n_rows, names, known, id_column, truth, note)
 
 

@@ -12,12 +12,13 @@ import numpy as np
 
 from partita.cli.clustering import MODEL_FILE, REPORT_FILE, SOURCE_FILE, as_labels, cluster, write_page
 from partita.cli.output import Outcome, write_columns
-from partita.cli.progress import FitMonitor
+from partita.cli.progress import FitMonitor, shows_progress
 from partita.cli.sources import InputTable, open_table
 from partita.summaries.formatting import count
 from partita.table import FileError, read_file
 
 
+@shows_progress
 def ensemble(
     path: str | Path,
     out: str | Path,
@@ -26,7 +27,7 @@ def ensemble(
     n_members: int = 20,
     n_clusters: int | None = None,
     seed: int = 0,
-    quiet: bool = False,
+    verbose: bool | None = None,
     **reading: Any,
 ) -> Outcome:
     """Cluster one table many times and write the label matrix.
@@ -43,30 +44,35 @@ def ensemble(
         Number of clusterings.
     n_clusters : int, default=None
         Number of clusters of each clustering; None means that it varies.
-    seed, quiet, **reading
+    seed, verbose, **reading
         As in :func:`partita.cli.clustering.consensus`.
 
     Returns
     -------
     Outcome
     """
-    from partita import ensembles
-
-    makers: dict[str, Any] = {
-        "kmeans": ensembles.generate,
-        "subspaces": ensembles.subspace_ensemble,
-        "bootstrap": ensembles.bootstrap_ensemble,
-        "projections": ensembles.projection_ensemble,
-        "mixed": ensembles.mixed_ensemble,
+    makers = {
+        "kmeans": "generate",
+        "subspaces": "subspace_ensemble",
+        "bootstrap": "bootstrap_ensemble",
+        "projections": "projection_ensemble",
+        "mixed": "mixed_ensemble",
     }
     if kind not in makers:
         raise ValueError(f"no ensemble {kind!r}; there are {', '.join(makers)}")
     table = open_table(path, **reading)
+    from partita import ensembles
+
     options: dict[str, Any] = {} if n_clusters is None else {"n_clusters": n_clusters}
-    with FitMonitor("clustering the table", "member", quiet=quiet) as monitor, warnings.catch_warnings():
+    with FitMonitor() as monitor, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        labels = makers[kind](
-            table.columns, n_members=n_members, random_state=seed, callback=monitor, **options
+        labels = getattr(ensembles, makers[kind])(
+            table.columns,
+            n_members=n_members,
+            random_state=seed,
+            callback=monitor,
+            verbose=verbose,
+            **options,
         )
     columns = {} if table.names is None else {"id": table.names}
     columns |= {f"member_{m + 1}": labels[:, m] for m in range(labels.shape[1])}
@@ -160,9 +166,6 @@ def report(
     -------
     Outcome
     """
-    from partita import load
-    from partita.report.context import build_context
-
     path = Path(model)
     if path.is_dir():
         path = path / MODEL_FILE
@@ -170,6 +173,9 @@ def report(
         raise FileError(
             f"{model}: there is no model; give a folder that partita wrote, or a file written by save()"
         )
+    from partita import load
+    from partita.report.context import build_context
+
     fitted = load(path)
     X, fitted_table = _fitted_table(fitted, path.with_name(SOURCE_FILE), table)
     if fitted_table is not None:
@@ -203,7 +209,7 @@ def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> t
     return X, source
 
 
-def demo(out: str | Path = "partita-demo", *, seed: int = 0, quiet: bool = False) -> Outcome:
+def demo(out: str | Path = "partita-demo", *, seed: int = 0, verbose: bool | None = None) -> Outcome:
     """Cluster the table that comes with the package (600 visitors of a museum) and write the report.
 
     Parameters
@@ -212,8 +218,8 @@ def demo(out: str | Path = "partita-demo", *, seed: int = 0, quiet: bool = False
         Folder to write to.
     seed : int, default=0
         Seed of the random numbers.
-    quiet : bool, default=False
-        Whether to print no progress.
+    verbose : bool, default=None
+        Whether to show the progress; None means: in a terminal.
 
     Returns
     -------
@@ -231,7 +237,7 @@ def demo(out: str | Path = "partita-demo", *, seed: int = 0, quiet: bool = False
         truth="planted",
         out=folder,
         seed=seed,
-        quiet=quiet,
+        verbose=verbose,
     )
     return found._replace(files={str(folder / "visitors.csv"): "the table", **found.files})
 
@@ -259,8 +265,6 @@ def warm(kinds: Sequence[str] = ()) -> Outcome:
     """
     import time
 
-    from partita import Consensus, Mixture
-
     start = time.process_time()
     rng = np.random.default_rng(0)
     tables = {
@@ -271,6 +275,8 @@ def warm(kinds: Sequence[str] = ()) -> Outcome:
     unknown = [kind for kind in kinds if kind not in tables]
     if unknown:
         raise ValueError(f"no kind {unknown[0]!r} to compile for; there are {', '.join(tables)}")
+    from partita import Consensus, Mixture
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for kind, X in tables.items():

@@ -157,7 +157,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         """
         self._validate_params()
         control = self._control() if isinstance(self, RunningMixin) else Control()
-        with self._new_fit():
+        with control, self._new_fit():
             rng = as_generator(getattr(self, "random_state", 0))
             labelings, codes = self._read_members(X, sample_weight, member_weight, rng)
             found = self._fit_labelings(labelings, rng, control)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from partita.ensembles import (
     member_state,
     scaled,
 )
-from partita.ensembles.generating import MemberProgress, print_member
 from partita.estimator import (
     RUNNING_CONSTRAINTS,
     DataWarning,
@@ -99,8 +97,9 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
     resume : path, optional
         A folder that keeps the finished members: the same call after a kill continues from there. The base algorithms
         must be given by name.
-    verbose : bool, default=False
-        Print a line per member to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -177,7 +176,7 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.base = base
         self.consensus = consensus
@@ -215,8 +214,8 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
         EnsembleClustering
         """
         self._validate_params()
-        control: Any = self._control()  # it passes any progress on to the callback
-        with self._new_fit():
+        control: Any
+        with self._control() as control, self._new_fit():
             table = self._read_training(X, self.kinds, None)
             self._scaling = learn_scaling(table, standardize=self.standardize)
             features = Features(scaled(table, self._scaling), self._scaling, table.schema)
@@ -224,10 +223,11 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
             recipe = Recipe(
                 self.base, self.member_clusters, self.space, self.rows, "missing", max_exact=self.max_exact
             )
-            self.members_ = fit_members(
-                features, recipe, self.n_members, rng, self.n_jobs, control.after,
-                executor=self.executor, resume=self.resume, keep_partial=self.keep_partial,
-            )  # fmt: skip
+            with control.runs(self.n_members, "member", 1, is_limit=False):
+                self.members_ = fit_members(  # the control passes any progress on to the callback
+                    features, recipe, self.n_members, rng, self.n_jobs, control.after,
+                    executor=self.executor, resume=self.resume, keep_partial=self.keep_partial,
+                )  # fmt: skip
             self._note_early_end(control)
             self.label_matrix_ = self._labels_of_members(features.values)
             with warnings.catch_warnings():
@@ -240,17 +240,6 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
             self.fit_report_.notes += [note for note in notes if note.code not in LABEL_MATRIX_NOTES]
         self.fit_report_.warn()
         return self
-
-    def _watcher(self) -> Callable[[Any], Any] | None:
-        if not self.verbose:
-            return self.callback
-        callback: Callable[[Any], Any] | None = self.callback
-
-        def print_and_call(progress: MemberProgress) -> Any:
-            print_member(progress)
-            return None if callback is None else callback(progress)
-
-        return print_and_call
 
     def _note_early_end(self, control: Control) -> None:
         if len(self.members_) < self.n_members:
@@ -287,6 +276,8 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
             asked["time_limit"] = max(self.time_limit - control.seconds, MIN_SECONDS)
         if self.resume is not None and known.get("resume", 0) is None:
             asked["resume"] = Path(self.resume) / "consensus"
+        if known.get("verbose", 0) is None:
+            asked["verbose"] = self.verbose
         if "keep_partial" in known:
             asked["keep_partial"] = known["keep_partial"] or self.keep_partial
         return consensus.set_params(**asked)

@@ -10,21 +10,23 @@ by :func:`run_chain` through burn-in and draws, several chains by :func:`run_cha
 - Draws begin after burn-in. If some chains have draws, chains without a draw are left out of the result. If no chain
   has a draw, the result is the most probable of the last states, and it is marked as provisional.
 - With a checkpoint, a chain that was killed continues as if it had not been interrupted.
+- The display of the progress counts the iterations of all runs together, and is closed when the fit ends in any way.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from partita.engines.checkpoints import Checkpoint
 from partita.execution.executors import n_workers
+from partita.progress import Display
 
 STOPPED_EARLY = ("time_limit", "callback", "interrupted")
 
@@ -44,7 +46,9 @@ class Progress(NamedTuple):
 
 
 class Control:
-    """The conditions that may end a fit early; one object for all runs of a fit, made when it begins.
+    """The conditions that may end a fit early, and the display of its progress; one object for all runs of a fit.
+
+    It is made when the fit begins. The progress is shown within the context ``with control:``.
 
     Parameters
     ----------
@@ -54,6 +58,8 @@ class Control:
         Called with a :class:`Progress` after each iteration, by one run at a time.
     keep_partial : bool
         Whether Ctrl-C keeps the result so far.
+    showing : callable, optional
+        Makes the context manager of the display, from the deadline; see :func:`partita.progress.show_progress`.
 
     Examples
     --------
@@ -70,6 +76,7 @@ class Control:
         time_limit: float | None = None,
         callback: Callable[[Progress], Any] | None = None,
         keep_partial: bool = False,
+        showing: Callable[[float], AbstractContextManager[Display]] | None = None,
     ):
         self.began = time.perf_counter()
         self.deadline = math.inf if time_limit is None else self.began + time_limit
@@ -79,6 +86,44 @@ class Control:
         )
         self._halt = threading.Event()
         self._lock = threading.RLock()
+        self.display = Display()
+        self._showing: AbstractContextManager[Display] = (
+            self.display if showing is None else showing(self.deadline)
+        )
+        self._n_groups = 0
+
+    def __enter__(self) -> Control:
+        self.display = self._showing.__enter__()
+        self.display.stage("reading")
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._showing.__exit__(*error)
+
+    @contextmanager
+    def runs(
+        self, n_runs: int, noun: str, n_iter: int | None = None, *, is_limit: bool = True
+    ) -> Iterator[None]:
+        """The context of several runs, of at most ``n_iter`` iterations each, for the display."""
+        with self._lock:
+            self._n_groups += 1
+        self.display.begin_runs(n_runs, noun, n_iter, is_limit=is_limit)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_groups -= 1
+            self.display.end_runs()
+
+    @contextmanager
+    def run(self, number: int, n_iter: int) -> Iterator[None]:
+        """The context of one run of at most ``n_iter`` iterations, for the display; alone if no others were named."""
+        if self._n_groups:
+            self.display.begin_run(number, n_iter)
+            yield
+        else:
+            with self.runs(1, "start", n_iter):
+                yield
 
     @property
     def seconds(self) -> float:
@@ -104,6 +149,7 @@ class Control:
 
     def after(self, progress: Progress, deadline: float | None = None) -> bool:
         """Whether a run must end after this iteration; ``deadline`` is that of the run, if it has its own."""
+        self.display.advance(progress)
         if self.callback is not None and not self.halted:
             with self._lock:
                 if not self.halted and self.callback(progress):
@@ -169,29 +215,33 @@ def iterate(
     objectives: list[float] = []
     worst, reason = 0.0, "max_iter"
     try:
-        for iteration in range(1, max_iter + 1):
-            new = step(state)
-            if math.isnan(new.objective):
-                raise FloatingPointError(
-                    f"the objective is not a number at iteration {iteration} (last good: "
-                    f"{objectives[-1] if objectives else 'none'}): rescale extreme columns, or raise the prior's weight"
-                )
-            state = new
-            objectives.append(float(new.objective))
-            change = objectives[-1] - objectives[-2] if iteration > 1 else math.inf
-            if monotone and change < -1e-9 * (1.0 + abs(objectives[-1])) - getattr(state, "rounding", 0.0):
-                worst = max(worst, -change)
-                if debug:
-                    raise EngineError(f"the objective fell by {-change:.3g} at iteration {iteration}")
-            progress = Progress(number, iteration, objectives[-1], n_clusters(state), control.seconds)
-            stop = control.after(progress)
-            settled = abs(change) if monotone else getattr(state, "change", abs(change)) * weight
-            if settled <= tol * weight and not control.halted:
-                reason = "converged"
-                break
-            if stop:
-                reason = control.reason
-                break
+        with control.run(number, max_iter):
+            for iteration in range(1, max_iter + 1):
+                new = step(state)
+                if math.isnan(new.objective):
+                    raise FloatingPointError(
+                        f"the objective is not a number at iteration {iteration} (last good: "
+                        f"{objectives[-1] if objectives else 'none'}): rescale extreme columns, or raise the "
+                        "prior's weight"
+                    )
+                state = new
+                objectives.append(float(new.objective))
+                change = objectives[-1] - objectives[-2] if iteration > 1 else math.inf
+                if monotone and change < -1e-9 * (1.0 + abs(objectives[-1])) - getattr(
+                    state, "rounding", 0.0
+                ):
+                    worst = max(worst, -change)
+                    if debug:
+                        raise EngineError(f"the objective fell by {-change:.3g} at iteration {iteration}")
+                progress = Progress(number, iteration, objectives[-1], n_clusters(state), control.seconds)
+                stop = control.after(progress)
+                settled = abs(change) if monotone else getattr(state, "change", abs(change)) * weight
+                if settled <= tol * weight and not control.halted:
+                    reason = "converged"
+                    break
+                if stop:
+                    reason = control.reason
+                    break
     except KeyboardInterrupt:
         if not control.keep_partial or not objectives:
             raise
@@ -200,13 +250,19 @@ def iterate(
     return Run(state, objectives, reason == "converged", reason, worst)
 
 
-def best_run(runs: Iterable[Run], control: Control | None = None) -> tuple[Run, list[float]]:
+def best_run(runs: Iterable[Run], control: Control | None = None, n_runs: int = 1) -> tuple[Run, list[float]]:
     """The run with the highest objective (the first of equals), and all final objectives.
 
+    ``n_runs`` is how many there are, for the display.
     After the fit has been stopped or is late no further run begins; the best so far then has the reason of the stop.
     Ctrl-C between two runs raises, or with ``keep_partial`` keeps the best so far.
     """
     control = Control() if control is None else control
+    with control.runs(n_runs, "start"):
+        return _best_run(runs, control)
+
+
+def _best_run(runs: Iterable[Run], control: Control) -> tuple[Run, list[float]]:
     best: Run | None = None
     finals: list[float] = []
     waiting = iter(runs)
@@ -222,6 +278,7 @@ def best_run(runs: Iterable[Run], control: Control | None = None) -> tuple[Run, 
         if run is None:
             assert best is not None
             return best, finals
+        control.display.end_run(len(finals))
         finals.append(run.objective)
         if best is None or run.objective > best.objective:
             best = run
@@ -307,13 +364,18 @@ def run_restarts(
     def one(number: int) -> Any:
         if number >= min_runs and control.late:
             control.stop("time_limit")
-        return None if control.halted and number >= min_runs else run(number)
+        if control.halted and number >= min_runs:
+            return None
+        result = run(number)
+        control.display.end_run(number)
+        return result
 
     results = []
     try:
-        for result in executor.map(one, range(n_restarts)):
-            if result is not None:
-                results.append(result)
+        with control.runs(n_restarts, "start"):
+            for result in executor.map(one, range(n_restarts)):
+                if result is not None:
+                    results.append(result)
     except KeyboardInterrupt:
         control.stop("interrupted")
         if not (control.keep_partial and results):
@@ -382,6 +444,11 @@ class Chains(NamedTuple):
         return max(run.n_iter for run in self.runs)
 
 
+def n_iterations(schedule: HasSchedule) -> int:
+    """Iterations of a chain with this schedule."""
+    return schedule.burn_in + schedule.n_draws * schedule.thin
+
+
 def run_chain(
     sampler: Sampler,
     schedule: HasSchedule,
@@ -399,7 +466,7 @@ def run_chain(
         state, values, draws = checkpoint.load(sampler.given)
     else:
         state = sampler.start()
-    total, reason = schedule.burn_in + schedule.n_draws * schedule.thin, "done"
+    total, reason = n_iterations(schedule), "done"
     try:
         for iteration in range(len(values), total):
             for step in sampler.steps:
@@ -458,6 +525,7 @@ def run_chains(
                 make(number), schedule, number=number, control=control, deadline=deadline,
                 checkpoint=checkpoint(number),
             )  # fmt: skip
+            control.display.end_run(number)
             with change:
                 done[number] = run
         except BaseException:
@@ -469,8 +537,9 @@ def run_chains(
                 change.notify_all()
 
     try:
-        for _ in executor.map(one, range(n_chains)):
-            pass
+        with control.runs(n_chains, "chain", n_iterations(schedule), is_limit=False):
+            for _ in executor.map(one, range(n_chains)):
+                pass
     except BaseException as error:  # Ctrl-C reaches the main thread, whatever the others do
         control.stop("interrupted")
         with change:
@@ -490,14 +559,3 @@ def pool_chains(runs: Sequence[ChainResult], reason: str) -> Chains:
         return Chains(drawn, reason, provisional=False)
     best = max(runs, key=lambda run: run.log_joint[-1])
     return Chains([best._replace(draws=[best.last])], reason, provisional=True)
-
-
-def print_progress(progress: Progress, counted: str = "clusters") -> None:
-    """One line to standard error, overwritten in a terminal; ``counted`` names what ``n_clusters`` counts."""
-    end = "\r" if sys.stderr.isatty() else "\n"
-    print(
-        f"run {progress.run + 1}  iteration {progress.iteration:4d}  {counted} {progress.n_clusters:3d}  "
-        f"objective {progress.objective:.4f}  {progress.seconds:.1f} s",
-        end=end,
-        file=sys.stderr,
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ from partita.ensembles.noise import add_label_noise
 from partita.ensembles.seeds import member_seeds
 from partita.execution import make_executor, one_thread_each
 from partita.execution.journal import digest, read_arrays, write_arrays
+from partita.progress import show_progress
 
 SPACES = ("all", "subspace", "projection")
 MIN_SUBSPACE = 3  # columns of a random subset, as in the LACA paper
@@ -65,6 +65,16 @@ class MemberProgress(NamedTuple):
     n_clusters: int
     seconds: float
 
+    @property
+    def run(self) -> int:
+        """For the display of the progress: a member is a run of one iteration."""
+        return self.member
+
+    @property
+    def iteration(self) -> int:
+        """See ``run``."""
+        return 1
+
 
 def generate(
     X: Any,
@@ -82,7 +92,7 @@ def generate(
     random_state: Any = None,
     n_jobs: int | None = None,
     callback: Callable[[MemberProgress], bool | None] | None = None,
-    verbose: bool = False,
+    verbose: bool | None = None,
 ) -> NDArray[np.int64]:
     """Cluster a table many times, with random variation between the members.
 
@@ -121,8 +131,9 @@ def generate(
         Number of members that are fitted at a time (threads; -1: one per core).
     callback : callable, optional
         Called after each member with a :class:`MemberProgress`; returning True stops.
-    verbose : bool, default=False
-        Print a line per member to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Returns
     -------
@@ -139,7 +150,14 @@ def generate(
     """
     recipe = Recipe(base, n_clusters, space, rows, left_out, label_noise, max_exact)
     features = read_features(X, kinds, standardize=standardize)
-    members = fit_members(features, recipe, n_members, random_state, n_jobs, callback, verbose)
+    with show_progress("ensemble", verbose) as display:
+        display.begin_runs(n_members, "member", 1, is_limit=False)
+
+        def show_and_call(progress: MemberProgress) -> bool | None:
+            display.advance(progress)
+            return None if callback is None else callback(progress)
+
+        members = fit_members(features, recipe, n_members, random_state, n_jobs, show_and_call)
     return np.column_stack([member.labels for member in members])
 
 
@@ -150,7 +168,6 @@ def fit_members(
     random_state: Any = None,
     n_jobs: int | None = None,
     callback: Callable[[MemberProgress], bool | None] | None = None,
-    verbose: bool = False,
     *,
     executor: Any = None,
     resume: Any = None,
@@ -189,24 +206,12 @@ def fit_members(
             members.append(member)
             n_found = int(member.labels.max(initial=-1)) + 1
             progress = MemberProgress(len(members) - 1, n_members, n_found, seconds)
-            if verbose:
-                print_member(progress)
             if callback is not None and callback(progress):
                 break
     except KeyboardInterrupt:
         if not keep_partial or not members:
             raise
     return members
-
-
-def print_member(progress: MemberProgress) -> None:
-    """One line to standard error, overwritten."""
-    print(
-        f"member {progress.member + 1:4d} of {progress.n_members}  clusters {progress.n_clusters:3d}  "
-        f"{progress.seconds:.1f} s",
-        end="\r" if sys.stderr.isatty() and progress.member + 1 < progress.n_members else "\n",
-        file=sys.stderr,
-    )
 
 
 # ---- one member ------------------------------------------------------------------------------------------------

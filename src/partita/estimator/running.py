@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from numbers import Integral, Real
 from typing import Any
 
 from sklearn.utils._param_validation import Interval
 
-from partita.engines.run import Control, Progress, print_progress
+from partita.engines.run import Control, Progress
 from partita.execution import journaled, make_executor
+from partita.progress import Display, show_progress
 
 RUNNING_CONSTRAINTS: dict[str, Any] = {
     "time_limit": [None, Interval(Real, 0, None, closed="neither")],
@@ -18,12 +20,12 @@ RUNNING_CONSTRAINTS: dict[str, Any] = {
     "n_jobs": [None, Integral],
     "executor": "no_validation",
     "resume": "no_validation",
-    "verbose": ["verbose"],
+    "verbose": [None, "verbose"],
 }
 
 
 class RunningMixin:
-    """How a fit runs: an estimator with this mixin has these parameters, and ``fit`` begins with ``_control()``.
+    """How a fit runs: an estimator with this mixin has these parameters; ``fit`` runs within ``with self._control()``.
 
     Parameters
     ----------
@@ -39,8 +41,9 @@ class RunningMixin:
         Where the work runs; the result does not depend on it.
     resume : path, optional
         A folder that keeps the state of the fit: the same call after a kill continues from there.
-    verbose : bool, default=False
-        Print a line per iteration to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
     """
 
     time_limit: float | None
@@ -49,25 +52,22 @@ class RunningMixin:
     n_jobs: int | None
     executor: Any
     resume: Any
-    verbose: bool | int
+    verbose: bool | int | None
     _counted = "clusters"  # what the progress counts
 
     def _control(self) -> Control:
-        """What may end this fit early; its clock starts now."""
+        """What may end this fit early, and the display of its progress; its clock starts now."""
+        title, counted = type(self).__name__, self._counted
+
+        def showing(deadline: float) -> AbstractContextManager[Display]:
+            return show_progress(title, self.verbose, counted=counted, deadline=deadline)
+
         return Control(
-            time_limit=self.time_limit, callback=self._watcher(), keep_partial=bool(self.keep_partial)
+            time_limit=self.time_limit,
+            callback=self.callback,
+            keep_partial=bool(self.keep_partial),
+            showing=showing,
         )
-
-    def _watcher(self) -> Callable[[Progress], Any] | None:
-        callback = self.callback
-        if not self.verbose:
-            return callback
-
-        def both(progress: Progress) -> Any:
-            print_progress(progress, self._counted)
-            return None if callback is None else callback(progress)
-
-        return both
 
     def _make_executor(self) -> Any:
         """Where the work runs, with a journal where the user has named a folder."""

@@ -83,7 +83,7 @@ def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
             )
             yield run(step, em.Labelled(state) if watched else state, **options)
 
-    best, finals = best_run(runs(), ask.control)
+    best, finals = best_run(runs(), ask.control, len(ask.rngs))
     state = best.state.em if watched else best.state
     at = em.parameters(state)
     return EngineResult(
@@ -112,7 +112,7 @@ def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
                 merging = with_merges(partial(run, step), step, state, control=ask.control)
                 yield _joined(merging)
 
-    best, finals = best_run(runs(), ask.control)
+    best, finals = best_run(runs(), ask.control, len(ask.rngs))
     state = best.state
     at = vb.parameters(state)
     log_weights = mean_log_weights(state.prior, state.statistics.n)

@@ -4,7 +4,8 @@ A label vector is a clustering of N objects; a label matrix (objects x members) 
 clusterings or the draws of a chain. Labels are integers from 0, and -1 means "missing".
 """
 
-from partita.labels.coassociation import Coassociation
+from typing import TYPE_CHECKING
+
 from partita.labels.enumeration import n_set_partitions, set_partitions
 from partita.labels.matrices import (
     Histograms,
@@ -15,6 +16,9 @@ from partita.labels.matrices import (
     signatures,
 )
 from partita.labels.vectors import canonical, contingency, ordered_by_size
+
+if TYPE_CHECKING:
+    from partita.labels.coassociation import Coassociation
 
 __all__ = [
     "Coassociation",
@@ -30,3 +34,12 @@ __all__ = [
     "set_partitions",
     "signatures",
 ]
+
+
+def __getattr__(name):
+    # it is a linear operator of scipy, which scores and readers of labels do not need
+    if name == "Coassociation":
+        from partita.labels.coassociation import Coassociation
+
+        return Coassociation
+    raise AttributeError(f"module 'partita.labels' has no attribute {name!r}")

@@ -6,11 +6,33 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import entr, xlogy
 
 MIN_COUNT = 1e-9  # below it a number of pairs is zero up to rounding
 
 Average = Literal["arithmetic", "geometric", "min", "max"]
+
+
+# as in scipy.special, whose import takes longer than most commands that need these two
+def xlogy(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+    """``x log y``, which is 0 where x is 0; x is not negative.
+
+    Examples
+    --------
+    >>> xlogy(np.array([0.0, 2.0]), np.array([0.0, 1.0])).tolist()
+    [0.0, 0.0]
+    """
+    return x * np.log(np.where(x == 0.0, 1.0, y))
+
+
+def entr(x: NDArray[Any]) -> NDArray[np.float64]:
+    """``-x log x``, which is 0 where x is 0; x is not negative.
+
+    Examples
+    --------
+    >>> entr(np.array([0.0, 1.0])).tolist()
+    [0.0, 0.0]
+    """
+    return 0.0 - xlogy(x, x)  # not -0.0
 
 
 def entropy(counts: ArrayLike, axis: int | None = None) -> Any:

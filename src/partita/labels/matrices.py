@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse as sp
 
 from partita.labels.checks import MISSING, integer_labels, level_counts, row_weights
 
@@ -69,6 +68,8 @@ def one_hot(Y: ArrayLike, n_levels: ArrayLike | None = None) -> OneHot:
     >>> offsets
     array([0, 2, 4])
     """
+    from scipy import sparse as sp
+
     Y = integer_labels(Y, "Y", ndim=2)
     offsets = _offsets(level_counts(Y, n_levels))
     seen = Y != MISSING

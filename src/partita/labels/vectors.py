@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse as sp
 
 from partita.labels.checks import MISSING, integer_labels, row_weights
 
@@ -118,6 +117,8 @@ def contingency(
     if sparse is None:
         sparse = shape[0] * shape[1] > DENSE_CELLS
     if sparse:
+        from scipy import sparse as sp
+
         counts = np.ones(a.size, dtype=np.int64) if weights is None else weights
         table = sp.coo_array((counts, (a, b)), shape=shape).tocsr()
         table.eliminate_zeros()

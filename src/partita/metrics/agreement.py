@@ -5,16 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse as sp
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-from sklearn.metrics import adjusted_rand_score, rand_score
 
 from partita.metrics.inputs import CrossTable, Missing, align, cross_table
+from partita.metrics.pairs import pair_counts
 from partita.randomness import as_generator
 
-# Above this number of cells, clusters and classes are matched on the sparse table.
-DENSE_MATCHING_CELLS = 1_000_000
+# Up to this number of cells, clusters and classes are matched without scipy.
+SMALL_TABLE_CELLS = 2500
 # Scores of two permutations that differ by less are equal.
 TIE_TOLERANCE = 1e-12
 
@@ -89,8 +86,9 @@ def rand(labels_true: Any, labels_pred: Any, *, missing: Missing = "raise") -> f
     >>> round(rand(list("AAAAABABBBBCAACCC"), [1] * 6 + [2] * 6 + [3] * 5) * 136, 9)
     92.0
     """
-    truth, found, _ = align(labels_true, labels_pred, missing)
-    return float(rand_score(truth, found))
+    counts = pair_counts(labels_true, labels_pred, missing=missing)
+    n_pairs = sum(counts)
+    return (counts.tp + counts.tn) / n_pairs if n_pairs else 1.0
 
 
 def adjusted_rand(labels_true: Any, labels_pred: Any, *, missing: Missing = "raise") -> float:
@@ -118,8 +116,11 @@ def adjusted_rand(labels_true: Any, labels_pred: Any, *, missing: Missing = "rai
     >>> adjusted_rand([0, 0, 1, 1], ["x", "x", "y", "y"])
     1.0
     """
-    truth, found, _ = align(labels_true, labels_pred, missing)
-    return float(adjusted_rand_score(truth, found))
+    tp, fp, fn, tn = pair_counts(labels_true, labels_pred, missing=missing)
+    if fp == fn == 0:
+        return 1.0
+    # Python's integers do not overflow, and the division rounds once
+    return 2 * (tp * tn - fn * fp) / ((tp + fn) * (fn + tn) + (tp + fp) * (fp + tn))
 
 
 def permutation_significance(
@@ -214,11 +215,53 @@ def error_rate(
 def _largest_matching(table: CrossTable) -> Any:
     """Largest total of cells with no two in one row or column."""
     shape = (table.class_sizes.size, table.cluster_sizes.size)
+    if shape[0] * shape[1] > SMALL_TABLE_CELLS:
+        return _match_sparse(table, shape)
+    dense = np.zeros(shape, dtype=table.counts.dtype)
+    dense[table.classes, table.clusters] = table.counts
+    return _match_small(dense if shape[0] <= shape[1] else dense.T)
+
+
+def _match_small(gains: NDArray[Any]) -> Any:
+    """Largest total of a small table with no more rows than columns (Hungarian method, one row at a time).
+
+    scipy has the same and is faster, but its import takes longer than all the rest of `partita compare`.
+
+    Examples
+    --------
+    >>> int(_match_small(np.array([[3, 2, 0], [4, 1, 0]])))
+    6
+    """
+    R, C = gains.shape
+    row_prices, prices = np.zeros(R), np.zeros(C + 1)
+    partner = np.full(C + 1, -1)  # row of each column; column C stands for the row that is being added
+    for row in range(R):
+        partner[C], j = row, C
+        slack, came_from = np.full(C, np.inf), np.full(C, C)
+        visited = np.zeros(C + 1, dtype=bool)
+        while partner[j] >= 0:  # shortest augmenting path to a free column
+            visited[j] = True
+            i = partner[j]
+            reduced = -gains[i] - row_prices[i] - prices[:C]
+            closer = ~visited[:C] & (reduced < slack)
+            slack[closer], came_from[closer] = reduced[closer], j
+            j = int(np.where(visited[:C], np.inf, slack).argmin())
+            step = slack[j]
+            row_prices[partner[visited]] += step
+            prices[visited] -= step
+            slack[~visited[:C]] -= step
+        while j != C:
+            partner[j], j = partner[came_from[j]], came_from[j]
+    matched = np.flatnonzero(partner[:C] >= 0)
+    return gains[partner[matched], matched].sum()
+
+
+def _match_sparse(table: CrossTable, shape: tuple[int, int]) -> Any:
+    from scipy import sparse as sp
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
     cells = sp.coo_array((table.counts, (table.classes, table.clusters)), shape=shape)
-    if shape[0] * shape[1] <= DENSE_MATCHING_CELLS:
-        dense = cells.toarray()
-        return dense[linear_sum_assignment(dense, maximize=True)].sum()
-    # The sparse solver matches every row, so each row gets an additional column that means "not matched".
+    # The solver matches every row, so each row gets an additional column that means "not matched".
     # It also drops zeros. Adding 1 to every edge avoids them and favors no matching: each has one edge per row.
     left_out = sp.eye_array(shape[0])
     edges = cells.astype(np.float64)

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from partita.metrics.information import normalized_mutual_info
 
@@ -57,6 +56,8 @@ def match_labelings(
     array([[0, 2],
            [1, 0]])
     """
+    from scipy.optimize import linear_sum_assignment
+
     truths, founds = _labelings(truths, "truths"), _labelings(founds, "founds")
     scores = np.array([[score(truth, found) for found in founds] for truth in truths], dtype=np.float64)
     if np.isnan(scores).any():

@@ -147,8 +147,9 @@ class Mixture(
     resume : path, optional
         A folder for the state of the fit: each pass ("em", "vb") or the iterations of the chains. The same call after
         an interruption continues from there.
-    verbose : bool, default=False
-        Whether to print a line per iteration to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -288,7 +289,7 @@ class Mixture(
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.family = family
         self.prior = prior
@@ -344,9 +345,8 @@ class Mixture(
         Mixture
         """
         self._validate_params()
-        control = self._control()
         settings = Settings.of(self)
-        with self._new_fit():
+        with self._control() as control, self._new_fit():
             training = self._read(X, settings, sample_weight)
             ask = make_request(
                 settings,

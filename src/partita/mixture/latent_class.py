@@ -83,7 +83,7 @@ class LatentClass(Mixture):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.n_clusters = n_clusters
         self.estimate = estimate

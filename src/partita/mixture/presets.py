@@ -76,7 +76,7 @@ random_state
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.covariance = covariance
         self.inference = inference
@@ -157,7 +157,7 @@ random_state
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.inference = inference
         self.n_clusters = n_clusters

@@ -84,8 +84,9 @@ class AffinityPropagation(RunningMixin, SimilarityEstimator):
         Not used, as ``n_jobs``.
     resume : path, optional
         A folder that keeps the messages: the same call after a kill continues from there.
-    verbose : bool, default=False
-        Print a line per round to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -174,7 +175,7 @@ class AffinityPropagation(RunningMixin, SimilarityEstimator):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.metric = metric
         self.n_neighbors = n_neighbors
@@ -211,8 +212,7 @@ class AffinityPropagation(RunningMixin, SimilarityEstimator):
         self
         """
         self._validate_params()
-        control = self._control()
-        with self._new_fit():
+        with self._control() as control, self._new_fit():
             rng = as_generator(self.random_state)
             if self._is_precomputed:
                 self._fit_precomputed(X, sample_weight, rng, control)

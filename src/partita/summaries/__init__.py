@@ -4,15 +4,18 @@ Every function reads the fitted attributes of a model and returns None if the mo
 estimator with ``labels_`` can be summarized.
 """
 
-from partita.summaries.blocks import BlockMap, block_map
-from partita.summaries.clusters import ClusterSummary, Trait, describe_groups, summarize_clusters
-from partita.summaries.comparison import Agreement, Flow, compare_with_truth, flow
-from partita.summaries.counts import Counts, cluster_counts
-from partita.summaries.dendrograms import TreeTop, tree_top
-from partita.summaries.members import Members, summarize_members
-from partita.summaries.pairs import PairMap, memberships_of, pair_map
-from partita.summaries.uncertainty import Uncertainty, find_uncertain
-from partita.summaries.views import View, ViewMap, view_cells, view_map
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from partita.summaries.blocks import BlockMap, block_map
+    from partita.summaries.clusters import ClusterSummary, Trait, describe_groups, summarize_clusters
+    from partita.summaries.comparison import Agreement, Flow, compare_with_truth, flow
+    from partita.summaries.counts import Counts, cluster_counts
+    from partita.summaries.dendrograms import TreeTop, tree_top
+    from partita.summaries.members import Members, summarize_members
+    from partita.summaries.pairs import PairMap, memberships_of, pair_map
+    from partita.summaries.uncertainty import Uncertainty, find_uncertain
+    from partita.summaries.views import View, ViewMap, view_cells, view_map
 
 __all__ = [
     "Agreement",
@@ -41,3 +44,44 @@ __all__ = [
     "view_cells",
     "view_map",
 ]
+
+_MODULES = {
+    "Agreement": "comparison",
+    "BlockMap": "blocks",
+    "ClusterSummary": "clusters",
+    "Counts": "counts",
+    "Flow": "comparison",
+    "Members": "members",
+    "PairMap": "pairs",
+    "Trait": "clusters",
+    "TreeTop": "dendrograms",
+    "Uncertainty": "uncertainty",
+    "View": "views",
+    "ViewMap": "views",
+    "block_map": "blocks",
+    "cluster_counts": "counts",
+    "compare_with_truth": "comparison",
+    "describe_groups": "clusters",
+    "find_uncertain": "uncertainty",
+    "flow": "comparison",
+    "memberships_of": "pairs",
+    "pair_map": "pairs",
+    "summarize_clusters": "clusters",
+    "summarize_members": "members",
+    "tree_top": "dendrograms",
+    "view_cells": "views",
+    "view_map": "views",
+}
+
+
+def __getattr__(name):
+    # a command that only formats a number must not wait for scipy.stats, which some of these modules need
+    if name in _MODULES:
+        import importlib
+
+        return getattr(importlib.import_module(f"partita.summaries.{_MODULES[name]}"), name)
+    raise AttributeError(f"module 'partita.summaries' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *_MODULES])

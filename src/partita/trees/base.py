@@ -51,8 +51,7 @@ class PairwiseEstimator(PrecomputedOrTable):
         self
         """
         self._validate_params()
-        control = self._control()
-        with self._new_fit():
+        with self._control() as control, self._new_fit():
             rng = as_generator(self.random_state)
             if self._is_precomputed:
                 pairs = read_pairs(X)

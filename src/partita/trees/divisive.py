@@ -47,7 +47,7 @@ class _Divisive(RunningMixin, PairwiseTree):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.n_clusters = n_clusters
         self.metric = metric
@@ -124,8 +124,9 @@ class Diana(_Divisive):
         Not used, as ``n_jobs``.
     resume : path, optional
         A folder that keeps the divisions so far: the same call after a kill continues from there.
-    verbose : bool, default=False
-        Print a line per division to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -197,8 +198,9 @@ class BisectingClusters(_Divisive):
         Not used, as ``n_jobs``.
     resume : path, optional
         A folder that keeps the divisions so far: the same call after a kill continues from there.
-    verbose : bool, default=False
-        Print a line per division to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -249,7 +251,7 @@ class BisectingClusters(_Divisive):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         super().__init__(
             n_clusters,

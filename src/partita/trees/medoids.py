@@ -63,8 +63,9 @@ class KMedoids(RunningMixin, PairwiseEstimator):
         Where the starts run; the result does not depend on it.
     resume : path, optional
         A folder that keeps the starts that are complete: the same call after a kill runs only the others.
-    verbose : bool, default=False
-        Print a line per start to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -124,7 +125,7 @@ class KMedoids(RunningMixin, PairwiseEstimator):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.n_clusters = n_clusters
         self.metric = metric

@@ -59,8 +59,9 @@ class DecorrelatedKMeans(NumericViews):
         Where the starts run; the result does not depend on it.
     resume : path, optional
         A folder that keeps the state of each start: the same call after a kill continues from there.
-    verbose : bool, default=False
-        Print a line per iteration to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -147,7 +148,7 @@ class DecorrelatedKMeans(NumericViews):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.n_clusters = n_clusters
         self.n_views = n_views
@@ -179,8 +180,7 @@ class DecorrelatedKMeans(NumericViews):
         self
         """
         self._validate_params()
-        control = self._control()
-        with self._new_fit():
+        with self._control() as control, self._new_fit():
             A = self._prepare(X)
             rng = as_generator(self.random_state)
             sizes = self._given_sizes(len(A))

@@ -58,8 +58,9 @@ class OrthogonalViews(NumericViews):
         Not used, as ``n_jobs``.
     resume : path, optional
         A folder that keeps the views so far: the same call after a kill continues from there.
-    verbose : bool, default=False
-        Print a line per view to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -129,7 +130,7 @@ class OrthogonalViews(NumericViews):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.n_clusters = n_clusters
         self.n_views = n_views
@@ -159,8 +160,7 @@ class OrthogonalViews(NumericViews):
         self
         """
         self._validate_params()
-        control = self._control()
-        with self._new_fit():
+        with self._control() as control, self._new_fit():
             A = self._prepare(X)
             sizes = self._given_sizes(len(A))
             rng = as_generator(self.random_state)

@@ -84,8 +84,9 @@ class BCE(RunningMixin, ConsensusEstimator):
         Where the work runs; the result does not depend on it.
     resume : path, default=None
         A folder that keeps the state of the chains: the same call after a kill continues from there.
-    verbose : bool, default=False
-        Print a line per iteration to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -184,7 +185,7 @@ class BCE(RunningMixin, ConsensusEstimator):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.n_clusters = n_clusters
         self.inference = inference

@@ -174,7 +174,7 @@ def climb(
             weight = float(tried.weights.sum())
             yield iterate(partial(update, cells=tried), start, weight=weight, number=restart, **options)
 
-    best, finals = best_run(runs(), options.get("control"))
+    best, finals = best_run(runs(), options.get("control"), n_init)
     if tried is cells:
         return best, finals
     if not (best.converged or best.reason == "max_iter"):

@@ -64,8 +64,9 @@ class Consensus(RunningMixin, ConsensusEstimator):
         Where such a matrix is read; the answer does not depend on it.
     resume : path, optional
         A folder that keeps the memberships after each pass: the same call after a kill continues from there.
-    verbose : bool, default=False
-        Print a line per pass to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -153,7 +154,7 @@ class Consensus(RunningMixin, ConsensusEstimator):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.n_clusters = n_clusters
         self.max_clusters = max_clusters

@@ -73,8 +73,9 @@ class LACA(RunningMixin, TreeConsensus):
         Where such a matrix is read; the answer does not depend on it.
     resume : path, optional
         A folder that keeps the state after each tree: the same call after a kill continues from there.
-    verbose : bool, default=False
-        Print a line per tree to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -155,7 +156,7 @@ class LACA(RunningMixin, TreeConsensus):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.n_clusters = n_clusters
         self.min_clusters = min_clusters

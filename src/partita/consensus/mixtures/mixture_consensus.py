@@ -77,8 +77,9 @@ class MixtureConsensus(LabelMixture):
         Where passes over chunks of rows run; the result does not depend on it.
     resume : path, default=None
         A folder that keeps the result of every pass: the same call after an interruption continues from there.
-    verbose : bool, default=False
-        Print a line per iteration to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -150,7 +151,7 @@ class MixtureConsensus(LabelMixture):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.n_clusters = n_clusters
         self.max_clusters = max_clusters

@@ -111,8 +111,9 @@ class NBCE(LabelMixture):
     resume : path, default=None
         A folder that keeps the result of every pass ("vb"), or every iteration of the chains ("subclusters"): the same
         call after an interruption continues from there.
-    verbose : bool, default=False
-        Print a line per iteration to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -217,7 +218,7 @@ class NBCE(LabelMixture):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.prior = prior
         self.inference = inference

@@ -56,8 +56,9 @@ class QMI(RunningMixin, ConsensusEstimator):
         Where such a matrix is read; the answer does not depend on it.
     resume : path, optional
         A folder that keeps the state of each start: the same call after a kill continues from there.
-    verbose : bool, default=False
-        Print a line per iteration to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -121,7 +122,7 @@ class QMI(RunningMixin, ConsensusEstimator):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.n_clusters = n_clusters
         self.n_init = n_init

@@ -66,8 +66,9 @@ class Voting(RunningMixin, ConsensusEstimator):
         Where such a matrix is read; the answer does not depend on it.
     resume : path, optional
         A folder that keeps the state after each round: the same call after a kill continues from there.
-    verbose : bool, default=False
-        Print a line per round to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -134,7 +135,7 @@ class Voting(RunningMixin, ConsensusEstimator):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.n_clusters = n_clusters
         self.reference = reference

@@ -114,17 +114,20 @@ def beam_search(
     best, placed = 0, 0
     control = Control() if control is None else control
     try:
-        while placed < len(rows):
-            batch = rows[placed : placed + BATCH]
-            zeros = np.zeros(len(batch))
-            pool, parent, seat, _ = grow(pool, Best(int(width)), prior, blocks, batch, zeros, hashes, placed)
-            parents.append(parent)
-            seats.append(seat)
-            placed += len(batch)
-            best = int(np.argmax(pool.log_w[: pool.counts[0]]))
-            progress = Progress(0, placed, float(pool.log_w[best]), int(pool.K[best]), control.seconds)
-            if control.after(progress) and placed < len(rows):
-                break
+        with control.run(0, len(rows)):
+            while placed < len(rows):
+                batch = rows[placed : placed + BATCH]
+                zeros = np.zeros(len(batch))
+                pool, parent, seat, _ = grow(
+                    pool, Best(int(width)), prior, blocks, batch, zeros, hashes, placed
+                )
+                parents.append(parent)
+                seats.append(seat)
+                placed += len(batch)
+                best = int(np.argmax(pool.log_w[: pool.counts[0]]))
+                progress = Progress(0, placed, float(pool.log_w[best]), int(pool.K[best]), control.seconds)
+                if control.after(progress) and placed < len(rows):
+                    break
     except KeyboardInterrupt:
         if not control.keep_partial or not placed:
             raise

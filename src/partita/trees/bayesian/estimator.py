@@ -81,8 +81,9 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         Where the trees of groups are grown; the result does not depend on it.
     resume : path, optional
         A folder that keeps the learned hyper-parameters: the same call after a kill continues from there.
-    verbose : bool, default=False
-        Print a line per round of learning to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -187,7 +188,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.family = family
         self.n_clusters = n_clusters
@@ -222,8 +223,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         BayesianTree
         """
         self._validate_params()
-        control = self._control()
-        with self._new_fit():
+        with self._control() as control, self._new_fit():
             plan = plan_families(self.family, self.kinds)
             table = self._read_training(X, kinds_asked(plan, self.exposure), None)
             blocks = assemble(table, plan, self.exposure, completes=False)

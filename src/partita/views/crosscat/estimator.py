@@ -94,8 +94,9 @@ class CrossCat(ViewsEstimator):
         Where the work runs; the result does not depend on it.
     resume : path, default=None
         Folder for checkpoints: the same call after an interruption continues from there.
-    verbose : bool, default=False
-        Whether to print a line per iteration to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -214,7 +215,7 @@ class CrossCat(ViewsEstimator):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.family = family
         self.inference = inference
@@ -259,8 +260,7 @@ class CrossCat(ViewsEstimator):
         CrossCat
         """
         self._validate_params()
-        control = self._control()
-        with self._new_fit():
+        with self._control() as control, self._new_fit():
             plan = self._plan_families()
             table = self._read_training(X, kinds_asked(plan, self.exposure), None)
             blocks = assemble(table, plan, self.exposure)

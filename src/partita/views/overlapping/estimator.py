@@ -110,8 +110,9 @@ class OverlappingViews(ViewsEstimator):
         Where the work runs; the result does not depend on it.
     resume : path, default=None
         Folder for checkpoints: the same call after an interruption continues from there.
-    verbose : bool, default=False
-        Whether to print a line per iteration to standard error.
+    verbose : bool, optional
+        Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
+        nothing elsewhere; True prints lines where there is no terminal.
 
     Attributes
     ----------
@@ -215,7 +216,7 @@ class OverlappingViews(ViewsEstimator):
         n_jobs=None,
         executor=None,
         resume=None,
-        verbose=False,
+        verbose=None,
     ):
         self.overlap = overlap
         self.max_views_per_feature = max_views_per_feature
@@ -258,8 +259,7 @@ class OverlappingViews(ViewsEstimator):
         OverlappingViews
         """
         self._validate_params()
-        control = self._control()
-        with self._new_fit():
+        with self._control() as control, self._new_fit():
             plan = self._plan_families()
             table = self._read_training(X, self._kinds_asked(plan), None)
             blocks = self._with_lengths(assemble(table, plan, self._exposure_column()))
