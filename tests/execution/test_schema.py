@@ -53,7 +53,7 @@ def test_weights_of_zero_teach_nothing():
     like(read_table(X, sample_weight=w).schema, read_chunks(open_chunks(X), None, sample_weight=w).schema)
 
 
-@pytest.mark.parametrize("options", [{"missing_code": -1}, {"negative": "level"}])
+@pytest.mark.parametrize("options", [{"missing_codes": -1}, {"negative": "level"}])
 def test_label_matrices(options):
     Y = np.where(RNG.random((N, 3)) < 0.1, -1, RNG.integers(4, size=(N, 3)))
     whole = read_table(Y, "categorical", **options)

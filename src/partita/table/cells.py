@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from partita.table.formats import MISSING_BESIDE_NUMBERS, NATIVE_DATE, TextFormat, days_of
+from partita.table.statistics import value_statistics
+from partita.table.suspicion import CodeEvidence, code_evidence
 
 # The class names of missing scalars in pandas. They are recognized by name because pandas is never imported.
 _MISSING_TYPE_NAMES = frozenset({"NoneType", "NAType", "NaTType", "MaskedConstant"})
@@ -127,6 +129,35 @@ class RawColumn:
     def n_observed(self, active: np.ndarray | None = None) -> int:
         """Return the number of observed cells in the rows where `active` is True (by default in all rows)."""
         return len(self.observed(active))
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the values are only some of the distinct values of the column."""
+        return False
+
+    def is_sequence(self) -> bool:
+        """Whether the values count the rows: each is the one before it plus 1."""
+        values = self.values
+        return (
+            self.missing is None
+            and len(values) > 1
+            and bool(np.all(values[1:3] - values[:1] == np.arange(1, len(values[:3]))))
+            and bool(np.all(values[1:] == values[:-1] + 1))
+        )
+
+    def count_marks(self, active: np.ndarray | None = None) -> tuple[int, int, int]:
+        """Return the numbers of observed cells, of zeros, and of cells that hold the highest value."""
+        seen = self.observed(active)
+        return len(seen), int(np.count_nonzero(seen == 0)), int(np.count_nonzero(seen == seen.max()))
+
+    def code_evidence(self, active: np.ndarray | None = None) -> CodeEvidence:
+        """Return the evidence for missing codes among the numbers of the column."""
+        return code_evidence(self.observed(active))
+
+    def statistics(self, rows: slice) -> dict[str, Any]:
+        """Return the statistics of the observed cells of some rows, for the account of the table."""
+        values = self.values[rows]
+        return value_statistics(values if self.missing is None else values[~self.missing[rows]])
 
     def value_counts(self, active: np.ndarray | None = None) -> dict[Any, int]:
         """Return how often each observed value occurs in the rows where `active` is True."""

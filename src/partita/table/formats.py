@@ -6,7 +6,8 @@ the distinct texts of a column, and the schema stores it, so that new data are r
 Numbers may have a currency before or after them, a percent sign, separators of thousands, a decimal comma, a sign
 before or after them, or the brackets of accountants: `(1,234)` is -1234. Whether a comma separates thousands or
 decimals is decided by the whole column: beside `1,5`, the text `1,477` is 1.477. If nothing in the column decides it,
-a single comma before three digits separates thousands, and a single point is a decimal point.
+a single comma before three digits separates thousands, and a single point is a decimal point (but a separator of
+thousands in money).
 
 Dates become days since 1970-01-01, with the time of the day as a fraction. Whether `03/04/2024` is in March or in April
 is decided by the whole column too; if nothing decides it, the month comes first with slashes, and the day otherwise.
@@ -18,6 +19,7 @@ import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -32,10 +34,28 @@ MISSING_BESIDE_NUMBERS = MISSING_WORDS | frozenset(
     ("none", "nil", "unknown", "missing", "not available", "not applicable", "n.d.", "nd", "#ref!", "#div/0!", "#value!")
 )  # fmt: skip
 
-_SYMBOLS = ("R$", "US$", "C$", "A$", "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₪", "฿", "kr", "zł", "Kč", "Ft", "Fr.")
-_CODES = (
-    "USD EUR GBP JPY CHF CAD AUD NZD CNY INR SEK NOK DKK PLN CZK HUF RUB BRL MXN ZAR KRW TRY SGD HKD ILS AED SAR THB"
-).split()
+_SYMBOLS = (
+    "R$",
+    "US$",
+    "C$",
+    "A$",
+    "$",
+    "€",
+    "£",
+    "¥",
+    "₹",
+    "₽",
+    "₩",
+    "₺",
+    "₪",
+    "฿",
+    "kr",
+    "zł",
+    "Kč",
+    "Ft",
+    "Fr.",
+)
+_CODES = ["USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "NZD", "CNY", "INR", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF", "RUB", "BRL", "MXN", "ZAR", "KRW", "TRY", "SGD", "HKD", "ILS", "AED", "SAR", "THB"]
 _CURRENCY = "|".join(re.escape(unit) for unit in (*_SYMBOLS, *_CODES))
 _SPACES = " \u00a0\u202f\u2009"
 _MINUS = "\u2212\u2013-"  # the hyphen comes last: it makes no range in a character class
@@ -78,7 +98,7 @@ class TextFormat:
     pattern : str
         The format of dates for `strptime`; "iso", or "native" if the container holds dates.
     ambiguous : bool
-        Whether another format would fit all cells too.
+        Whether day and month could also be the other way round.
 
     Examples
     --------
@@ -95,7 +115,7 @@ class TextFormat:
 
     @property
     def is_plain(self) -> bool:
-        """Whether `float` reads the text."""
+        """Whether the numbers have no unit and no separators."""
         return self.holds == "number" and (self.decimal, self.thousands, self.unit) == (".", "", "")
 
     def read(self, texts: Iterable[str]) -> np.ndarray:
@@ -127,8 +147,6 @@ class TextFormat:
             mark = {",": "a comma", ".": "a point", " ": "a space", "'": "an apostrophe"}[self.thousands]
             parts.append(f"thousands separated by {mark}")
         marks = f", with {' and '.join(parts)}" if parts else ""
-        if self.ambiguous:
-            marks += " (the other reading of the mark would fit too)"
         if self.unit == "%":
             return f"percent: 12.0% is read as 12{marks}"
         return f"numbers in {self.unit}{marks}" if self.unit else f"numbers{marks}"
@@ -231,12 +249,14 @@ def _number_format(texts: Sequence[str], decimal: str | None) -> TextFormat | No
     fitting = [marks for marks in _MARKS if all(map(_body_pattern(*marks).fullmatch, bodies))]
     if not fitting:
         return None
+    if units and units != {"%"}:
+        fitting.sort(key=lambda marks: marks[1] == "")  # money has no three decimals: 1.477 € are 1477 €
     if decimal == ",":
         fitting.sort(key=lambda marks: marks[0] != ",")
-    chosen = fitting[0]
-    doubt = any(_differ(chosen, other, bodies) for other in fitting[1:]) and decimal is None
-    # texts that float reads have a settled meaning
-    return TextFormat("number", *chosen, unit="".join(units), ambiguous=doubt and chosen != (".", ""))
+    decimal, thousands = fitting[0]
+    if not any(_digits(body, *fitting[0]) != body for body in bodies):
+        decimal, thousands = ".", ""  # no mark occurs: float reads all of them
+    return TextFormat("number", decimal, thousands, "".join(units))
 
 
 def _is_balanced(found: re.Match[str]) -> bool:
@@ -249,19 +269,12 @@ def _is_balanced(found: re.Match[str]) -> bool:
     )
 
 
-def _body_pattern(decimal: str, thousands: str, _known: dict[tuple[str, str], re.Pattern[str]] = {}) -> re.Pattern[str]:  # noqa: B006 # fmt: skip
-    """Return the pattern of digits with these marks; patterns are compiled once."""
-    if (decimal, thousands) not in _known:
-        mark = {"": "", " ": f"[{_SPACES}]", "'": "['’]"}.get(thousands, re.escape(thousands))
-        grouped = rf"|[1-9]\d{{0,2}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}" if thousands else ""
-        _known[decimal, thousands] = re.compile(
-            rf"(?:\d+{grouped})(?:{re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+"
-        )
-    return _known[decimal, thousands]
-
-
-def _differ(one: tuple[str, ...], other: tuple[str, ...], bodies: Iterable[str]) -> bool:
-    return any(_digits(body, *one) != _digits(body, *other) for body in bodies)
+@cache
+def _body_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
+    """Return the pattern of digits with these marks."""
+    mark = {"": "", " ": f"[{_SPACES}]", "'": "['’]"}.get(thousands, re.escape(thousands))
+    grouped = rf"|[1-9]\d{{0,2}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}" if thousands else ""
+    return re.compile(rf"(?:\d+{grouped})(?:{re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+")
 
 
 def _digits(body: str, decimal: str, thousands: str) -> str:

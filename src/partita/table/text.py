@@ -18,6 +18,7 @@ from partita.table.formats import (
     find_format,
     find_units,
 )
+from partita.table.schema import ColumnSchema
 
 MAX_TEXT_LEVELS = 20  # plain integers in text with at most so many distinct values may be codes
 MAX_STRAY_SHARE = 0.1  # a column of numbers may have so many cells that are none
@@ -34,7 +35,7 @@ def read_text(
     raw : RawColumn
         Columns that hold no text, and columns that the container declares as categorical, are returned as they are.
     kind : str or None
-        The declared kind. Columns that are declared categorical or binary stay text.
+        The declared kind. In columns that are declared categorical or binary, every text is a level.
     active : ndarray of bool, default=None
         The rows that decide; by default all.
     decimal : str, default=None
@@ -55,18 +56,17 @@ def read_text(
     """
     if kind == "date" and raw.family in ("int", "float") and not raw.holds_dates:
         return _read_compact_dates(raw)
-    if raw.family != "str" or raw.labeled:
+    if raw.family != "str" or raw.labeled or kind in ("categorical", "binary"):
         return raw
     counts = raw.value_counts(active)
     stripped = {text: text.strip() for text in counts}
-    if kind not in ("categorical", "binary"):
-        beside = [text for text, short in stripped.items() if short.lower() in MISSING_BESIDE_NUMBERS]
-        others = [short for short in stripped.values() if short.lower() not in MISSING_BESIDE_NUMBERS]
-        found, strays = _decide(others, counts, stripped, kind, decimal)
-        if found is not None:
-            return apply_format(raw, found, beside, strays)
-        if kind == "date" and others:
-            raise _no_date(raw, set(beside))
+    beside = [text for text, short in stripped.items() if short.lower() in MISSING_BESIDE_NUMBERS]
+    others = [short for short in stripped.values() if short.lower() not in MISSING_BESIDE_NUMBERS]
+    found, strays = _decide(others, counts, stripped, kind, decimal)
+    if found is not None:
+        return apply_format(raw, found, beside, strays)
+    if kind == "date" and others:
+        raise _no_date(raw, set(beside))
     words = [text for text, short in stripped.items() if short.lower() in MISSING_WORDS]
     return raw.recoded(dict.fromkeys(words), "str", words=tuple(sorted(words))) if words else raw
 
@@ -93,24 +93,25 @@ def apply_format(
     )
 
 
-def read_known_text(raw: RawColumn, known: TextFormat | None, kind: str) -> RawColumn:
+def read_known_text(raw: RawColumn, column: ColumnSchema) -> RawColumn:
     """Read text of new data in the format of the fitted column; texts that cannot be read are its `strays`.
 
     Parameters
     ----------
     raw : RawColumn
         A column of new data.
-    known : TextFormat or None
-        The format of the text at fit; None if the column held numbers.
-    kind : str
-        The kind of the fitted column; text of binary and categorical columns stays text.
+    column : ColumnSchema
+        The fitted column. Text of binary and categorical columns stays text; words that mean missing are missing
+        unless they are levels.
     """
     if raw.family != "str" or raw.labeled:
         return raw
     texts = {text: text.strip() for text in set(raw.observed().tolist())}
-    if kind not in ("real", "count"):
-        words = [text for text, short in texts.items() if short.lower() in MISSING_WORDS]
+    if column.kind not in ("real", "count"):
+        levels = set(column.levels)
+        words = [t for t, short in texts.items() if short.lower() in MISSING_WORDS and t not in levels]
         return raw.recoded(dict.fromkeys(words), "str", words=tuple(sorted(words))) if words else raw
+    known = column.format
     words = [text for text, short in texts.items() if short.lower() in MISSING_BESIDE_NUMBERS]
     others = [text for text in texts if text not in words]
     how = known or PLAIN_NUMBER
