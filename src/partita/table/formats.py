@@ -31,8 +31,8 @@ MISSING_WORDS = frozenset(
 )
 #: Texts that mean missing only in columns of numbers or dates: among words, "none" or "unknown" may be an answer.
 MISSING_BESIDE_NUMBERS = MISSING_WORDS | frozenset(
-    ("none", "nil", "unknown", "missing", "not available", "not applicable", "n.d.", "nd", "#ref!", "#div/0!", "#value!")
-)  # fmt: skip
+    ("none", "nil", "unknown", "missing", "not available", "not applicable", "n.d.", "nd", "#ref!", "#value!")
+)
 
 _SYMBOLS = (
     "R$",
@@ -55,7 +55,10 @@ _SYMBOLS = (
     "Ft",
     "Fr.",
 )
-_CODES = ["USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "NZD", "CNY", "INR", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF", "RUB", "BRL", "MXN", "ZAR", "KRW", "TRY", "SGD", "HKD", "ILS", "AED", "SAR", "THB"]
+_CODES = (
+    "USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "NZD", "CNY", "INR", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF",
+    "RUB", "BRL", "MXN", "ZAR", "KRW", "TRY", "SGD", "HKD", "ILS", "AED", "SAR", "THB",
+)  # fmt: skip
 _CURRENCY = "|".join(re.escape(unit) for unit in (*_SYMBOLS, *_CODES))
 _SPACES = " \u00a0\u202f\u2009"
 _MINUS = "\u2212\u2013-"  # the hyphen comes last: it makes no range in a character class

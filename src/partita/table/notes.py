@@ -23,6 +23,7 @@ _TEXTS = {
     "empty_columns": ("warning", "columns without any observed value are ignored: {columns}"),
     "missing_words": ("info", "words that are read as missing: {columns}"),
     "text_numbers": ("info", "text that is read as numbers: {columns}"),
+    "decimal_comma": ("info", "numbers with a decimal comma: {columns}"),
     "dates": ("info", "dates and times, which are modeled as real numbers: {columns}"),
     "uniform": (
         "info",
