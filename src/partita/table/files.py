@@ -160,16 +160,14 @@ def _read_excel(path: Path, sheet: str | None, missing: Collection[str]) -> Text
     if twice:
         raise FileError(f"{path}: several columns are called {_listed(twice)}: rename them")
     columns = {name: [row[j] for row in rows[1:]] for j, name in enumerate(names)}
-    dates = {name: _excel_dates(cells) for name, cells in columns.items()}
+    dates = {name: found for name, cells in columns.items() if (found := _excel_dates(cells)) is not None}
     texts: dict[str, Cells] = {
         name: ListCells([_excel_text(cell) for cell in cells])
         for name, cells in columns.items()
-        if dates[name] is None
+        if name not in dates
     }
     read = convert(texts, ",", missing)
-    return TextTable(
-        {name: read.columns[name] if dates[name] is None else dates[name] for name in names}, read.notes
-    )
+    return TextTable({name: (dates | read.columns)[name] for name in names}, read.notes)
 
 
 def _excel_dates(cells: Sequence[Any]) -> NDArray[Any] | None:

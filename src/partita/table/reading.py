@@ -197,6 +197,7 @@ def learn_schema(
     columns: list[Column] = []
     inferred: dict[str, str] = {}
     accounts: list[ColumnAccount] = []
+    differing = False  # whether a column on its own would have another kind
     rows = sampled_rows(source.n_rows)
     for position, name in enumerate(source.names):
         kind = declared[position]
@@ -219,7 +220,9 @@ def learn_schema(
             continue
         decided = "declared"
         if kind is None:
-            kind = inferred[name] = common or shared_kinds.get(position) or infer_kind(raw, active)
+            own = infer_kind(raw, active) if common is None else common
+            kind = inferred[name] = shared_kinds.get(position, own)
+            differing |= kind != own
             decided = decided_by(raw, common, shared, position in shared_kinds)
         column_schema = learn_column(
             raw,
@@ -236,7 +239,7 @@ def learn_schema(
         accounts.append(column_account(raw, column_schema.declared_kind, decided, rows, findings))
     if not columns:
         _raise_nothing_left(declared)
-    if shared is not None and shared_kinds:
+    if shared is not None and differing:
         findings.add("uniform", shared)
     if inferred:
         findings.add_note(_kinds_note(inferred))
