@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,12 +29,16 @@ class InputTable(NamedTuple):
     missing_codes: Any = None  # as in `read_table`
     encoding: str | None = None  # as it was given
     na: Sequence[str] = ()
+    words: Mapping[str, Sequence[str]] = {}  # texts of the file that were read as missing
 
     def typed(self, kinds: Any = None) -> Table:
         """The columns with their kinds, for the fit and for the report."""
         table = read_table(self.columns, kinds, missing_codes=self.missing_codes)
-        table.notes[:0] = self.notes
-        return table
+        account = table.schema.account
+        schema = table.schema
+        if account is not None:
+            schema = replace(schema, account=account.with_words(self.words))
+        return replace(table, schema=schema, notes=[*self.notes, *table.notes])
 
     def matrix(self) -> np.ndarray:
         """All columns as one array, for tables of one kind; text that is numbers or dates is read as such."""
@@ -95,7 +100,7 @@ def open_table(
     codes = _codes_by_column(na, list(kept.columns), path)
     return InputTable(
         path, kept.columns, table.n_rows, names, known, id_column, truth, tuple(notes), codes,
-        encoding, tuple(na),
+        encoding, tuple(na), table.words,
     )  # fmt: skip
 
 

@@ -33,11 +33,11 @@ def write_report(
     """Write a report about a fitted model: one HTML file that needs no other file and no network.
 
     The page begins with the result in a few sentences, and with how the table was read. The sections that follow depend
-    on the model: sizes of the groups, number of groups, co-clustering, the columns that distinguish each group, confidence, members, views,
-    tree, blocks, the course of the fit, its notes, and the call that repeats it. Figures show values at the pointer,
-    a click on a cluster highlights it in all figures, and tables can be sorted. Without JavaScript the page shows the
-    same content. Text from the data is escaped and shortened. Large data are drawn from an even sample, and the page
-    says so.
+    on the model: sizes of the groups, number of groups, co-clustering, the columns that distinguish each group,
+    confidence, members, views, tree, blocks, the course of the fit, its notes, and the call that repeats it. Figures
+    show values at the pointer, a click on a cluster highlights it in all figures, and tables can be sorted. Without
+    JavaScript the page shows the same content. Text from the data is escaped and shortened. Large data are drawn from
+    an even sample, and the page says so.
 
     Parameters
     ----------

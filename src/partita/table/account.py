@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 
@@ -68,6 +68,16 @@ class TableAccount:
     n_rows: int
     n_duplicate_rows: int | None = None
     n_sampled: int = 0
+
+    def with_words(self, words: Mapping[str, Sequence[str]]) -> TableAccount:
+        """Add the words that the reader of a file read as missing, by column."""
+        columns = tuple(
+            replace(column, missing_as=", ".join([*words[column.column], *filter(None, [column.missing_as])]))
+            if column.column in words
+            else column
+            for column in self.columns
+        )
+        return replace(self, columns=columns)
 
     def rows(self) -> dict[str, list[Any]]:
         """Return the account as columns of a table, for files and reports."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,12 +25,14 @@ class FileTable(NamedTuple):
     """Columns by name, in the order of the file.
 
     Numbers are floats with NaN for missing cells; text is in object arrays with None for missing cells; dates of
-    Parquet, Arrow and Excel files are datetime64. `notes` say what is unusual about the file.
+    Parquet, Arrow and Excel files are datetime64. `notes` say what is unusual about the file; `words` are the texts
+    that were read as missing, by column.
     """
 
     columns: dict[str, NDArray[Any]]
     n_rows: int
     notes: tuple[Note, ...] = ()
+    words: Mapping[str, Sequence[str]] = {}
 
     def take(self, names: Sequence[str], path: Any) -> FileTable:
         """Return some of the columns; an unknown name raises an error that lists the known ones."""
@@ -102,12 +104,13 @@ def read_file(
         raise FileError(f"{path} is a folder: give the path of a file")
     ending = _ending(path)
     notes: list[Note] = []
+    words: dict[str, list[str]] = {}
     if ending in TEXT:
-        columns, notes = read_text_file(
+        columns, notes, words = read_text_file(
             path, separator=separator or TEXT[ending], header=header, encoding=encoding, missing=missing
         )
     elif ending in EXCEL:
-        columns, notes = _read_excel(path, key, missing)
+        columns, notes, words = _read_excel(path, key, missing)
     elif ending in ARROW:
         columns = _read_arrow(path, ending)
     elif ending == ".npy":
@@ -122,7 +125,7 @@ def read_file(
     n_rows = len(next(iter(columns.values()))) if columns else 0
     if n_rows == 0:
         raise FileError(f"{path}: the table has no rows")
-    return FileTable(columns, n_rows, tuple(notes))
+    return FileTable(columns, n_rows, tuple(notes), words)
 
 
 def _ending(path: Path) -> str:
@@ -167,7 +170,7 @@ def _read_excel(path: Path, sheet: str | None, missing: Collection[str]) -> Text
         if name not in dates
     }
     read = convert(texts, ",", missing)
-    return TextTable({name: (dates | read.columns)[name] for name in names}, read.notes)
+    return read._replace(columns={name: (dates | read.columns)[name] for name in names})
 
 
 def _excel_dates(cells: Sequence[Any]) -> NDArray[Any] | None:

@@ -197,9 +197,8 @@ def find_format(texts: Sequence[str], decimal: str | None = None) -> TextFormat 
     """
     if not texts:
         return None
-    if all(map(_NUMBER.fullmatch, islice(texts, 20))):
-        return _number_format(texts, decimal)
-    return find_date_format(texts)
+    found = _number_format(texts, decimal) if all(map(_NUMBER.fullmatch, islice(texts, 20))) else None
+    return found or find_date_format(texts)
 
 
 def has_leading_zeros(texts: Iterable[str]) -> bool:
@@ -253,7 +252,8 @@ def _number_format(texts: Sequence[str], decimal: str | None) -> TextFormat | No
     if not fitting:
         return None
     if units and units != {"%"}:
-        fitting.sort(key=lambda marks: marks[1] == "")  # money has no three decimals: 1.477 € are 1477 €
+        # money has no three decimals: 1.477 € are 1477 €
+        fitting.sort(key=lambda marks: not any(marks[1] in body for body in bodies) if marks[1] else True)
     if decimal == ",":
         fitting.sort(key=lambda marks: marks[0] != ",")
     decimal, thousands = fitting[0]

@@ -95,13 +95,6 @@ def column_account(
     missing_as = list(raw.words)
     if "missing_code" in found:
         missing_as.append(f"{found['missing_code']} by missing_codes")
-    if "suspected_code" in found:
-        change = f"missing_codes={{{raw.name!r}: {str(found['suspected_code']).split()[0]}}}"
-    elif decided is None:
-        change = f"kinds={{{raw.name!r}: 'categorical'}} to model it"
-    else:
-        other = {"real": "count", "date": "ignore"}.get(kind, "real")
-        change = f"kinds={{{raw.name!r}: {other!r}}} or another kind"
     return ColumnAccount(
         raw.name,
         kind,
@@ -109,9 +102,23 @@ def column_account(
         raw.n_missing,
         ", ".join(missing_as),
         remarks="; ".join(remarks),
-        change=change,
+        change=_how_to_change(raw, kind, decided is None, found.get("suspected_code")),
         **statistics,
     )
+
+
+def _how_to_change(raw: RawColumn, kind: str, is_aside: bool, suspected: int | str | None) -> str:
+    """Say how the column would be read differently, in Python and on the command line."""
+    if suspected is not None:
+        code = str(suspected).split()[0]
+        return f"missing_codes={{{raw.name!r}: {code}}}, --na {raw.name}={code}"
+    if is_aside:
+        other = "categorical"
+    elif kind == "categorical":
+        other = "ignore" if raw.family == "str" else "real"
+    else:
+        other = {"real": "count", "binary": "categorical", "date": "ignore"}.get(kind, "real")
+    return f"kinds={{{raw.name!r}: {other!r}}}, --kind {raw.name}={other}"
 
 
 def table_account(

@@ -29,10 +29,11 @@ _SAMPLED_BYTES = 1 << 18
 
 
 class TextTable(NamedTuple):
-    """Columns by name, and what is unusual about the file."""
+    """Columns by name, what is unusual about the file, and the words that were read as missing in each column."""
 
     columns: dict[str, NDArray[Any]]
     notes: list[Note]
+    words: dict[str, list[str]]
 
 
 def read_text_file(
@@ -54,7 +55,7 @@ def read_text_file(
     names, has_header = _find_names(path, sample, separator, header)
     columns = _divide(path, data, separator, names, has_header)
     found = convert(columns, separator, missing)
-    return TextTable(found.columns, [*notes, *found.notes])
+    return found._replace(notes=[*notes, *found.notes])
 
 
 # ---- bytes -----------------------------------------------------------------------------------------------------
@@ -297,6 +298,7 @@ def convert(columns: dict[str, Cells], separator: str, missing: Collection[str])
         Texts that mean missing, besides the usual ones.
     """
     findings = Findings()
+    words_read: dict[str, list[str]] = {}
     given = {code.strip() for code in missing}
     usual = _spellings(MISSING_BESIDE_NUMBERS) | given
     converted: dict[str, NDArray[Any]] = {}
@@ -307,32 +309,28 @@ def convert(columns: dict[str, Cells], separator: str, missing: Collection[str])
             texts[name] = cells.distinct()
         else:
             converted[name] = found[0]
-            _note_words(found[1], name, findings)
+            words_read[name] = found[1]
     has_decimal_commas = any(_has_decimal_commas(distinct, given) for distinct, _ in texts.values())
     decimal = "," if separator == ";" or has_decimal_commas else None
     for name, (distinct, codes) in texts.items():
         values, words, has_comma = _read_distinct(distinct, given, decimal)
-        _note_words(words, name, findings)
+        words_read[name] = words
         if has_comma:
             findings.add("decimal_comma", name)
         converted[name] = values[codes]
     if has_decimal_commas:
         for name in [name for name in converted if name not in texts]:
             _read_points_as_thousands(name, columns[name], converted, given, findings)
-    return TextTable({name: converted[name] for name in columns}, findings.notes())
+    named = {name: shown for name, words in words_read.items() if (shown := [w for w in words if w.strip()])}
+    for name, words in named.items():
+        findings.add("missing_words", name, list_names(words, limit=3))
+    return TextTable({name: converted[name] for name in columns}, findings.notes(), named)
 
 
 def _spellings(words: Collection[str]) -> set[str]:
     return {
         spelled for word in words for spelled in (word, word.upper(), word.capitalize(), word.title())
     } | {"NaN"}
-
-
-def _note_words(words: Sequence[str], name: str, findings: Findings) -> None:
-    """Note words that are read as missing, except empty cells."""
-    unusual = [word for word in words if word.strip()]
-    if unusual:
-        findings.add("missing_words", name, list_names(unusual, limit=3))
 
 
 def _has_leading_zeros(numbers: NDArray[np.float64], cells: Cells) -> bool:
