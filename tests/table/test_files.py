@@ -155,7 +155,7 @@ def test_an_encoding_is_given(tmp_path):
     assert found.columns["город"].tolist() == ["Москва"] and not found.notes
     with pytest.raises(FileError, match="there is no encoding 'klingon'"):
         read_file(path, encoding="klingon")
-    with pytest.raises(FileError, match="line 1: the text is not utf-8 .*give another encoding"):
+    with pytest.raises(FileError, match=r"line 1: the text is not utf-8 .*give another encoding"):
         read_file(path, encoding="utf-8")
 
 
@@ -194,23 +194,69 @@ def test_the_csv_module_reads_as_pyarrow_does(tmp_path, monkeypatch):
         np.testing.assert_array_equal(values, by_csv.columns[name])
 
 
+def write_excel(path, rows):
+    """Write a small workbook by hand; dates are numbers with the date format."""
+    import zipfile
+
+    def cell(value, place):
+        if value is None:
+            return ""
+        if isinstance(value, str):
+            return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+        style = ' s="1"' if isinstance(value, tuple) else ""
+        return f'<c r="{place}"{style}><v>{value[0] if style else value}</v></c>'
+
+    lines = "".join(
+        f'<row r="{r + 1}">'
+        + "".join(cell(value, f"{'ABCDEF'[c]}{r + 1}") for c, value in enumerate(row))
+        + "</row>"
+        for r, row in enumerate(rows)
+    )
+    main, kind = (
+        "http://schemas.openxmlformats.org/spreadsheetml/2006/main",
+        "http://schemas.openxmlformats.org",
+    )
+    office, package = f"{kind}/officeDocument/2006/relationships", f"{kind}/package/2006"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="xml" '
+        'ContentType="application/xml"/><Default Extension="rels" '
+        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+        f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets><sheet name="Sheet" sheetId="1" '
+        'r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+        f'Type="{office}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="r2" Type="{office}/styles" '
+        'Target="styles.xml"/></Relationships>',
+        "xl/styles.xml": f'<styleSheet xmlns="{main}"><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs>'
+        "</styleSheet>",
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{lines}</sheetData></worksheet>',
+    }
+    with zipfile.ZipFile(path, "w") as file:
+        for name, text in parts.items():
+            file.writestr(name, text)
+
+
 def test_excel(tmp_path):
     pytest.importorskip("python_calamine")
-    openpyxl = pytest.importorskip("openpyxl")
-    import datetime
-
-    book = openpyxl.Workbook()
-    rows = [
-        ["age", "price", "born", "word"],
-        [31, "$5", datetime.date(2020, 1, 31), "a"],
-        ["-", "$1,200", None, 7],
-    ]
-    for row in rows:
-        book.active.append(row)
-    book.save(tmp_path / "t.xlsx")
+    day = (43861,)  # 2020-01-31
+    write_excel(
+        tmp_path / "t.xlsx",
+        [
+            ["age", "price", "born", "word"],
+            [31, "$5", day, "a"],
+            ["-", "$1,200", None, 7],
+            [44.5, "$7", day, "b"],
+        ],
+    )
     found = read_file(tmp_path / "t.xlsx")
-    np.testing.assert_array_equal(found.columns["age"], [31, np.nan])
-    assert found.columns["word"].tolist() == ["a", "7"]
-    assert read_table(found.columns).schema.kinds == ("categorical", "real", "date", "categorical")
+    np.testing.assert_array_equal(found.columns["age"], [31, np.nan, 44.5])
+    assert found.columns["word"].tolist() == ["a", "7", "b"]
+    table = read_table(found.columns)
+    assert table.schema.kinds == ("real", "real", "date", "categorical")
+    np.testing.assert_array_equal(table.column("born").values, [18292, np.nan, 18292])
     with pytest.raises(FileError, match="no sheet 'data'; choose from Sheet"):
         read_file(tmp_path / "t.xlsx", key="data")
+    (tmp_path / "bad.xlsx").write_bytes(b"no workbook")
+    with pytest.raises(FileError, match="damaged or has another format"):
+        read_file(tmp_path / "bad.xlsx")

@@ -123,7 +123,7 @@ DAMAGE = {
     "text for number": lambda d: d["columns"][5].update(center="one"),
     "name twice": lambda d: d["columns"][0].update(name="whole"),
     "missing codes": lambda d: d["columns"][1].update(missing_codes=[None]),
-    "format": lambda d: d["columns"][1].update(format={"holds": "words"}),
+    "format of text": lambda d: d["columns"][1].update(format={"holds": "words"}),
     "account": lambda d: d.update(account={"columns": [{"size": 1}]}),
     "binary with three": lambda d: d["columns"][4].update(levels=[0, 1, 2]),
     "column no mapping": lambda d: d["columns"].append(3),

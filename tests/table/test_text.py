@@ -99,7 +99,11 @@ def test_day_and_month_in_doubt_are_a_warning():
 
 def test_new_data_are_read_in_the_format_of_the_fit():
     fitted = table_of(price=["$1,200.50", "$3"], born=["31/01/1970", "02/02/1970"], word=["a", "b"])
-    new = {"price": ["$1,234", "7", "€9", None], "born": ["03/04/1970", "soon", "NA", None], "word": list("a-b?")}
+    new = {
+        "price": ["$1,234", "7", "€9", None],
+        "born": ["03/04/1970", "soon", "NA", None],
+        "word": list("a-b?"),
+    }
     read = read_table(
         {name: np.array(values, dtype=object) for name, values in new.items()}, schema=fitted.schema
     )
@@ -129,7 +133,12 @@ def test_new_data_of_another_type_are_refused():
 
 
 def test_missing_codes_of_columns():
-    X = {"age": [31.0, 999.0, 44.5], "q1": [1, 9, 5], "q2": [9, 2, 3], "pay": np.array(["$999", "$5", "$7"], dtype=object)}
+    X = {
+        "age": [31.0, 999.0, 44.5],
+        "q1": [1, 9, 5],
+        "q2": [9, 2, 3],
+        "pay": np.array(["$999", "$5", "$7"], dtype=object),
+    }
     table = read_table(X, missing_codes={"age": 999, "q*": [9, 8], "pay": "999"})
     assert [int(np.isnan(table.column(name).values).sum()) for name in ("age", "pay")] == [1, 1]
     assert [int((table.column(name).values < 0).sum()) for name in ("q1", "q2")] == [1, 1]

@@ -412,3 +412,8 @@ def find_rating_items(facts: Mapping[int, ColumnFacts]) -> set[int]:
             by_scale.setdefault((fact.low, fact.high), set()).add(position)
     shared = [members for members in by_scale.values() if len(members) >= _MIN_RATING_ITEMS]
     return set().union(*shared)
+
+
+def kinds_of_rating_items(facts: Mapping[int, ColumnFacts]) -> dict[int, str]:
+    """Return the kind of the columns that `find_rating_items` finds; nothing as long as there is no ordinal kind."""
+    return {} if ORDINAL_KIND is None else dict.fromkeys(find_rating_items(facts), ORDINAL_KIND)

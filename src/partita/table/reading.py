@@ -12,13 +12,12 @@ from partita.table.cells import RawColumn, first_row, place
 from partita.table.codes import CodesLike, resolve_codes
 from partita.table.columns import Policy, encode_column, identifier_error, learn_column
 from partita.table.kinds import (
-    ORDINAL_KIND,
     KindsLike,
     facts_of,
-    find_rating_items,
     infer_common_kind,
     infer_kind,
     infer_uniform_kind,
+    kinds_of_rating_items,
     resolve_kinds,
 )
 from partita.table.notes import Findings, Note, list_names
@@ -306,9 +305,8 @@ def _shared_kinds(
         for position, raw in undeclared.items()
         if raw.family in ("int", "float") and not raw.labeled and not raw.holds_dates
     }
-    items = find_rating_items(numbers) if ORDINAL_KIND is not None else set()
-    kinds = dict.fromkeys(items, str(ORDINAL_KIND))
-    if len(numbers) < len(undeclared) or len(items) == len(numbers):
+    kinds = kinds_of_rating_items(numbers)
+    if len(numbers) < len(undeclared) or len(kinds) == len(numbers):
         return None, kinds
     uniform = infer_uniform_kind(list(numbers.values()))
     return (None, kinds) if uniform is None else (uniform, dict.fromkeys(numbers, uniform))
