@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from partita.table.formats import MISSING_BESIDE_NUMBERS, NATIVE_DATE, TextFormat, days_of
+from partita.table.scaling import center_and_scale
 from partita.table.statistics import value_statistics
 from partita.table.suspicion import CodeEvidence, code_evidence
 
@@ -149,6 +150,10 @@ class RawColumn:
         """Return the numbers of observed cells, of zeros, and of cells that hold the highest value."""
         seen = self.observed(active)
         return len(seen), int(np.count_nonzero(seen == 0)), int(np.count_nonzero(seen == seen.max()))
+
+    def center_and_scale(self, values: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
+        """Return mean and standard deviation; `values` is the column as floats."""
+        return center_and_scale(values, weights)
 
     def code_evidence(self, active: np.ndarray | None = None) -> CodeEvidence:
         """Return the evidence for missing codes among the numbers of the column."""

@@ -11,7 +11,7 @@ from partita.table.cells import RawColumn, first_row, place
 from partita.table.formats import find_units
 from partita.table.levels import distinct_values, encode
 from partita.table.notes import Findings
-from partita.table.scaling import center_and_scale, standardize
+from partita.table.scaling import standardize
 from partita.table.schema import ColumnSchema
 
 
@@ -79,7 +79,7 @@ def learn_column(
             findings.add("constant", raw.name)
         if kind == "count":
             return ColumnSchema(raw.name, kind, missing_codes=missing_codes, format=raw.format)
-        center, scale = center_and_scale(values, weights)
+        center, scale = raw.center_and_scale(values, weights)
         return ColumnSchema(
             raw.name, "real", center=center, scale=scale, missing_codes=missing_codes, format=raw.format
         )

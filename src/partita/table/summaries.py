@@ -61,6 +61,9 @@ class ColumnSummary(RawColumn):
     def count_marks(self, active: np.ndarray | None = None) -> tuple[int, int, int]:
         return self.marks
 
+    def center_and_scale(self, values: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
+        return super().center_and_scale(values, weights) if self.moments is None else center_of(self.moments)
+
     def code_evidence(self, active: np.ndarray | None = None) -> CodeEvidence:
         return self.evidence
 
@@ -267,14 +270,7 @@ def learn_from_summaries(
     """
     columns = [_merged([part.columns[p] for part in parts]) for p in range(len(parts[0].names))]
     source = SummarySource(parts, columns)
-    schema, _ = learn_schema(source, kinds, np.ones(1), policy, findings)
-    scaled = []
-    for column, about in zip(schema.columns, columns, strict=True):
-        if column.kind == "real" and about is not None and about.moments is not None:
-            center, scale = center_of(about.moments)
-            column = replace(column, center=center, scale=scale)
-        scaled.append(column)
-    return Schema(tuple(scaled), schema.named, schema.account)
+    return learn_schema(source, kinds, np.ones(1), policy, findings)[0]
 
 
 def _merged(parts: Sequence[ColumnSummary | None]) -> ColumnSummary | None:
