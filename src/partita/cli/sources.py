@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.table import KINDS, FileError, Note, Table, read_file, read_table
+from partita.table.cells import parse_values
+from partita.table.text import read_text
 
 MAX_ROWS_BY_CHANCE = 20  # in so few rows all values of a column may differ by chance
 
@@ -110,8 +112,10 @@ def _naming_column(table: Any, used: set[str | None]) -> str | None:
     if name in used or len(table.columns) == 1 or table.n_rows <= MAX_ROWS_BY_CHANCE:
         return None
     if values.dtype.kind == "O":
-        texts = values.tolist()
-        return name if None not in texts and len(set(texts)) == len(texts) else None
+        read = read_text(parse_values(values, name), None)  # money and dates name no rows
+        texts = read.values.tolist()
+        is_name = read.family == "str" and None not in texts and len(set(texts)) == len(texts)
+        return name if is_name else None
     if values.dtype.kind in "iuf" and values[0] in (0, 1):
         return name if np.array_equal(values - values[0], np.arange(len(values))) else None
     return None
