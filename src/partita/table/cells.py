@@ -224,17 +224,24 @@ class RawColumn:
     def recoded(self, values_of: Mapping[str, Any], family: str, **changes: Any) -> RawColumn:
         """Replace each text by ``values_of[text]``; None marks the cell as missing. Texts that are not listed stay."""
         given = self.values.tolist()
-        values: list[Any] = [None if text is None else values_of.get(text, text) for text in given]
+        texts = list(set(given))
+        position = {text: code for code, text in enumerate(texts)}
+        codes = np.fromiter(map(position.__getitem__, given), np.intp, len(given))
+        values = [None if text is None else values_of.get(text, text) for text in texts]
+        missing = np.array([value is None for value in values])[codes]
         if self.missing is not None:
-            values = [None if hole else value for value, hole in zip(values, self.missing, strict=True)]
-        missing = np.fromiter((value is None for value in values), bool, len(values))
+            missing |= self.missing
         if family == "float":
-            array = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+            distinct = np.array([value if isinstance(value, float) else np.nan for value in values])
         else:
-            array = np.empty(len(values), dtype=object)
-            array[:] = values
-        hole_mask = missing if missing.any() else None
-        return replace(self, values=array, missing=hole_mask, family=family, **changes)
+            distinct = np.array(values, dtype=object)
+        return replace(
+            self,
+            values=distinct[codes],
+            missing=missing if missing.any() else None,
+            family=family,
+            **changes,
+        )
 
 
 def as_number(code: Any) -> float | int | None:

@@ -264,12 +264,9 @@ def _number_format(texts: Sequence[str], decimal: str | None) -> TextFormat | No
 
 def _is_balanced(found: re.Match[str]) -> bool:
     """Whether brackets are closed, and at most one sign and one unit are written."""
-    signs = [found["sign"], found["sign_after"], found["minus_after"], found["open"]]
-    return (
-        (found["open"] is None) == (found["close"] is None)
-        and sum(sign is not None for sign in signs) <= 1
-        and (found["before"] is None or found["after"] is None)
-    )
+    opened, sign, before, after_sign, _, _, after, minus, closed = found.groups()
+    n_signs = (opened is not None) + (sign is not None) + (after_sign is not None) + (minus is not None)
+    return (opened is None) == (closed is None) and n_signs <= 1 and (before is None or after is None)
 
 
 @cache

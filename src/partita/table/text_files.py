@@ -334,12 +334,16 @@ def _spellings(words: Collection[str]) -> set[str]:
 
 
 def _has_leading_zeros(numbers: NDArray[np.float64], cells: Cells) -> bool:
-    seen = numbers[~np.isnan(numbers)]
-    return bool(np.all(seen == np.floor(seen))) and has_leading_zeros(cells.begin_with_zero())
+    for part in (numbers[:1000], numbers):  # measurements are usually recognized from a few values
+        if not np.all((part == np.floor(part)) | np.isnan(part)):
+            return False
+    return has_leading_zeros(cells.begin_with_zero())
 
 
 def _has_decimal_commas(distinct: Sequence[str], given: Collection[str]) -> bool:
     """Whether a column can only be read with decimal commas."""
+    if not any("," in text for text in distinct):
+        return False
     how = find_format(_numbers_of(distinct, given))
     return how is not None and how.holds == "number" and how.decimal == ","
 
@@ -353,7 +357,9 @@ def _read_points_as_thousands(
     name: str, cells: Cells, converted: dict[str, NDArray[Any]], given: Collection[str], findings: Findings
 ) -> None:
     """Read 1.234 as 1234 in a file with decimal commas, if all points of a column can separate thousands."""
-    if np.all(np.isnan(converted[name]) | (converted[name] == np.floor(converted[name] * 1000) / 1000)):
+    seen = converted[name][~np.isnan(converted[name])]
+    thousandths = seen * 1000
+    if np.any(seen != np.floor(seen)) and np.allclose(thousandths, np.rint(thousandths), rtol=1e-12, atol=0):
         distinct, codes = cells.distinct()
         how = find_format(_numbers_of(distinct, given), ",")
         if how is not None and how.thousands == ".":
@@ -371,7 +377,7 @@ def _read_distinct(
     if others and all(map(is_number, others)) and not has_leading_zeros(others):
         numbers = [np.nan if hole else float(text) for text, hole in zip(short, beside, strict=True)]
         return np.array(numbers), _named(short, beside), False
-    how = find_format(others, decimal) if decimal == "," else None
+    how = find_format(others, ",") if decimal == "," and any("," in text for text in others) else None
     if how is not None and how.holds == "number" and (how.decimal, how.thousands, how.unit) == (",", "", ""):
         return np.where(beside, np.nan, how.read(short)), _named(short, beside), True
     holes = [text.lower() in MISSING_WORDS or text in given for text in short]
