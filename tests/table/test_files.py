@@ -60,6 +60,12 @@ def test_a_first_line_of_numbers_is_no_header(tmp_path):
     assert list(columns(tmp_path, "1,2\n3,4\n", header=True)) == ["1", "2"]
 
 
+def test_a_first_line_that_counts_the_columns_is_a_header(tmp_path):
+    assert list(columns(tmp_path, "0,1,2\n5,6,7\n")) == ["0", "1", "2"]
+    assert list(columns(tmp_path, ",0,1,2\n9,5,6,7\n")) == ["column_1", "0", "1", "2"]
+    assert list(columns(tmp_path, "0,1\n5,6\n")) == ["column_1", "column_2"]  # too few to tell
+
+
 def test_one_column_and_compressed_text(tmp_path):
     assert columns(tmp_path, "a\n1\n2\n")["a"].tolist() == [1.0, 2.0]
     path = tmp_path / "table.csv.gz"

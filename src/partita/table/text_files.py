@@ -152,7 +152,9 @@ def _find_names(path: Path, sample: str, separator: str, header: bool | None) ->
     if first is None:
         raise FileError(f"{path}: the file is empty")
     cells = first[1]
-    has_header = header if header is not None else not all(_is_number_or_missing(cell) for cell in cells)
+    has_header = header
+    if has_header is None:
+        has_header = _counts_columns(cells) or not all(_is_number_or_missing(cell) for cell in cells)
     names = [
         (cell.strip() if has_header else "") or f"column_{position + 1}"
         for position, cell in enumerate(cells)
@@ -161,6 +163,12 @@ def _find_names(path: Path, sample: str, separator: str, header: bool | None) ->
     if twice:
         raise FileError(f"{path}: several columns are called {', '.join(twice[:5])}: rename them")
     return names, has_header
+
+
+def _counts_columns(cells: Sequence[str]) -> bool:
+    """Whether the cells are 0, 1, 2, ..., as pandas names columns without names; the first may be that of the index."""
+    numbers = [cell.strip() for cell in (cells[1:] if cells[0].strip() == "" else cells)]
+    return len(numbers) > 2 and numbers == [str(position) for position in range(len(numbers))]
 
 
 def _is_number_or_missing(cell: str) -> bool:
