@@ -26,6 +26,7 @@ BENCHMARKS = {
     "subclusters": "benchmarks.speed.subclusters",
     "dp_gaussian": "benchmarks.speed.dp_gaussian",
     "affinity": "benchmarks.speed.affinity",
+    "reading": "benchmarks.speed.reading",
     "right_k": "benchmarks.quality.right_k",
     "stability": "benchmarks.quality.stability",
     "spectral": "benchmarks.quality.spectral",

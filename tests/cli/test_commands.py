@@ -152,7 +152,11 @@ def test_files_at_fault_are_told_in_one_line(tmp_path, capsys, text, words):
 def test_a_first_column_of_names_is_found(folder, capsys):
     """Text that never comes twice, or a count of the rows; said, and not done where the caller says what to use."""
     found = open_table(folder / "table.csv")
-    assert found.id_column == "id" and list(found.columns) == ["x", "y", "kind"] and "'id'" in found.note
+    assert (
+        found.id_column == "id"
+        and list(found.columns) == ["x", "y", "kind"]
+        and "'id'" in found.notes[0].message
+    )
     assert found.names[0] == "row0"
     for options in ({"columns": ["id", "x"]}, {"ignore": ["id"]}, {"id_column": "kind"}):
         assert open_table(folder / "table.csv", **options).id_column in (None, "kind")

@@ -21,7 +21,6 @@ FAULTY = {
     "ragged.csv": (b"x,y\n1,2\n3\n", "line 3"),
     "names_twice.csv": (b"x,x\n1,2\n", "several columns are called x"),
     "open_quote.csv": (b'x,y\n"1,2\n3,4\n', "quotes"),
-    "latin.csv": ("x,y\né,1\n".encode("latin-1"), "not UTF-8"),
     "zeros.csv": (b"x,y\n1,2\n\x00\x00,3\n", "line 3: a zero byte"),
     "bad.parquet": (b"PAR1 but no more", "damaged or has another format"),
     "bad.npy": (b"\x93NUMPY", "bad.npy"),

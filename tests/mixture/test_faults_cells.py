@@ -273,7 +273,7 @@ def test_row_25_identifier(categorical, two_answers, one_warning):
     names = np.array([f"id{i}" for i in range(80)], dtype=object)
     with one_warning("looks like an identifier: 'x6' (80)"):
         model = categorical().fit(np.column_stack([X.astype(str).astype(object), names]))
-    assert "identifier" in model.fit_report_
+    assert "identifier_modeled" in model.fit_report_  # the family declares the kind
 
 
 def test_row_26_different_numbers_of_levels(categorical, two_answers, quiet, global_random_seed):
@@ -302,7 +302,9 @@ def test_row_27_unseen_category(categorical, two_answers, one_warning):
         strict.predict(new)
 
 
-def test_dates_say_what_to_do(mixture):
+def test_dates_are_days(mixture, quiet):
     X = [[datetime.date(2020, 1, 1), 1.5], [datetime.date(2021, 1, 1), 2.5]]
-    with pytest.raises(ValueError, match=r"column 'x0' holds dates.*days since"):
-        mixture().fit(X)
+    with quiet():
+        model = mixture().fit(X)
+    assert model.schema_.kinds == ("date", "real") and "dates" in model.fit_report_
+    assert model.schema_.columns[0].center == 18262 + 183

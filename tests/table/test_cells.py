@@ -202,7 +202,7 @@ def test_inferred_negative_values_are_noted():
 @pytest.mark.parametrize("dtype", [np.int64, float, object])
 def test_missing_code(dtype):
     X = np.array([[-1, 4], [0, -1], [2, -1]]).astype(dtype)
-    table = read_table(X, "categorical", missing_code=-1)
+    table = read_table(X, "categorical", missing_codes=-1)
     assert table.block("categorical").values.tolist() == [[-1, 0], [0, -1], [1, -1]]
     found = note(table, "missing_code")
     assert found.level == "warning" and "'x0' (1), 'x1' (2)" in found.message
@@ -210,42 +210,52 @@ def test_missing_code(dtype):
     assert later.block("categorical").values.tolist() == [[-1, 0], [-1, 0]]
     assert "(1)" in note(later, "missing_code").message and "(1)" in note(later, "unknown_levels").message
     with pytest.raises(ValueError, match="negative code -2"):
-        read_table(X - 1, "categorical", missing_code=-1)
+        read_table(X - 1, "categorical", missing_codes=-1)
 
 
 def test_missing_code_under_a_mask_is_not_counted():
     X = np.ma.MaskedArray([[-1], [-1], [3]], mask=[[True], [False], [False]])
-    assert "'x0' (1)" in note(read_table(X, "categorical", missing_code=-1), "missing_code").message
+    assert "'x0' (1)" in note(read_table(X, "categorical", missing_codes=-1), "missing_code").message
 
 
 def test_missing_code_and_inference():
     X = np.array([[-1, 1], [0, 1], [1, 0]])
-    assert read_table(X, missing_code=-1).schema.kinds == ("binary", "binary")
+    assert read_table(X, missing_codes=-1).schema.kinds == ("binary", "binary")
     assert read_table(X).schema.kinds == ("categorical", "categorical")
     counts = np.append(np.arange(20), -1)[:, None]
-    table = read_table(counts, missing_code=-1)
+    table = read_table(counts, missing_codes=-1)
     assert table.schema.kinds == ("count",) and np.isnan(table.column("x0").values[-1])
     again = read_table(np.array([[-1], [3]]), schema=table.schema)
     np.testing.assert_array_equal(again.column("x0").values, [np.nan, 3.0])
-    real = read_table(np.array([[-1.0], [0.5]]), missing_code=-1)
-    assert real.column("x0").values.tolist() == [-1.0, 0.5]
-    declared = read_table(np.array([[-1], [3]]), "real", missing_code=-1)
-    assert declared.column("x0").values.tolist() == [-1.0, 3.0]
+    real = read_table(np.array([[-1.0], [0.5]]), missing_codes=-1)
+    np.testing.assert_array_equal(real.column("x0").values, [np.nan, 0.5])
+    declared = read_table(np.array([[-1], [3]]), "real", missing_codes=-1)
+    np.testing.assert_array_equal(declared.column("x0").values, [np.nan, 3.0])
 
 
-def test_identifiers():
-    names = np.array([f"id{row:03d}" for row in range(21)])[:, None]
-    found = note(read_table(names), "identifier")
-    assert (found.level, found.columns) == ("warning", ("x0",))
+def test_identifiers_are_set_aside():
+    names = np.array([f"id{row:03d}" for row in range(21)])
+    sizes = np.linspace(0.5, 1.5, 21)
+    table = read_table({"name": names, "size": sizes})
+    found = note(table, "identifier")
+    assert (found.level, found.columns) == ("warning", ("name",)) and table.schema.kinds == ("ignore", "real")
     assert "looks like an identifier" in found.message and "(21)" in found.message
-    with pytest.raises(ValueError, match="column 'x0' looks like an identifier"):
-        read_table(names, identifiers="error")
-    assert "identifier" not in codes_noted(read_table(names[:20]))
-    assert "identifier" not in codes_noted(read_table(np.vstack([names, names[:1]])))
-    with_hole = np.vstack([names.astype(object), [[None]]])
-    assert "identifier" in codes_noted(read_table(with_hole))
-    assert "identifier" in codes_noted(read_table(np.arange(30)[:, None], "categorical"))
-    assert "identifier" not in codes_noted(read_table(np.arange(30)[:, None], "real"))
+    with pytest.raises(ValueError, match="column 'name' looks like an identifier"):
+        read_table({"name": names, "size": sizes}, identifiers="error")
+    assert "identifier" not in codes_noted(read_table({"name": names[:20], "size": sizes[:20]}))
+    with_hole = np.append(names.astype(object), None)
+    assert "identifier" in codes_noted(read_table({"name": with_hole, "size": np.append(sizes, 2.0)}))
+    declared = read_table({"name": names, "size": sizes}, {"name": "categorical"})
+    assert declared.schema.kinds == ("categorical", "real")
+    assert "identifier_modeled" in codes_noted(declared)
+
+
+def test_an_only_column_is_modeled_even_if_it_looks_like_an_identifier():
+    names = np.array([f"id{row:03d}" for row in range(21)])[:, None]
+    assert "identifier_modeled" in codes_noted(read_table(names))
+    assert "identifier_modeled" not in codes_noted(read_table(np.vstack([names, names[:1]])))
+    assert "identifier_modeled" in codes_noted(read_table(np.arange(30)[:, None], "categorical"))
+    assert "identifier_modeled" not in codes_noted(read_table(np.arange(30)[:, None], "real"))
 
 
 def test_no_warnings_are_emitted(recwarn):
@@ -256,24 +266,3 @@ def test_no_warnings_are_emitted(recwarn):
 def test_long_names_are_shortened_in_notes():
     table = read_table(pd.DataFrame({"n" * 10_000: [0.5, np.nan]}))
     assert all(len(note.message) < 200 for note in table.notes)
-
-
-def test_text_that_is_hardly_meant_as_categories():
-    """Numbers with a stray word, dates and remarks are read as categories, with a note."""
-    numbers = [str(k % 8) for k in range(30)]
-    dates = [f"2024-{1 + k % 12:02d}-{1 + k % 28:02d}" for k in range(60)]
-    for values, code in (
-        (["?", *numbers], "text_numbers"),
-        ([f"{k / 7:.3f}" for k in range(60)], "text_numbers"),
-        (dates, "text_dates"),
-        ([f"{1 + k % 28}/{1 + k % 12}/24" for k in range(60)], "text_dates"),
-        ([f"{value} 10:30" for value in dates], "text_dates"),
-        ([*(f"remark {k}" for k in range(30)), *(f"remark {k}" for k in range(20))], "rare_levels"),
-    ):
-        table = read_table({"a": np.array(values, dtype=object)})
-        assert note(table, code).level == "warning" and note(table, code).columns == ("a",)
-        declared = read_table({"a": np.array(values, dtype=object)}, {"a": "categorical"})
-        assert code not in codes_noted(declared)
-    for values in (numbers, ["x", "1", "2", "3"] * 9, ["2024-01-01", "2024-02-01"] * 9, list("abcdefgh") * 9):
-        found = codes_noted(read_table({"a": np.array(values, dtype=object)}))
-        assert not {"text_numbers", "text_dates", "rare_levels"} & set(found)

@@ -274,15 +274,25 @@ def test_integer_categories_stay_integers():
         pd.DataFrame({"ok": [1.5, 2.5], "born": np.array([datetime.date(2020, 1, 1), None], dtype=object)}),
     ],
 )
-def test_dates_are_refused_unless_ignored(frame):
-    with pytest.raises(ValueError, match=r"column 'born' holds dates or times.*convert"):
-        read_table(frame)
+def test_dates_of_any_container_are_days(frame):
+    table = read_table(frame)
+    assert table.schema.kinds == ("real", "date") and table.column("born").kind == "real"
+    assert "dates" in [note.code for note in table.notes]
     assert read_table(frame, {"born": "ignore"}).schema.kinds == ("real", "ignore")
+    again = read_table(frame, schema=table.schema)
+    np.testing.assert_array_equal(again.column("born").values, table.column("born").values)
 
 
 def test_date_arrays():
-    with pytest.raises(ValueError, match="column 'x0' holds dates"):
-        read_table(np.array([["2020-01-01"]], dtype="M8[D]"))
+    table = read_table(np.array([["2020-01-01"], ["NaT"], ["1970-01-03"]], dtype="M8[D]"))
+    assert table.schema.kinds == ("date",)
+    np.testing.assert_array_equal(table.column("x0").values, [18262.0, np.nan, 2.0])
+
+
+def test_dates_with_a_time_zone_are_in_universal_time():
+    stamps = pd.to_datetime(["1970-01-02 02:00", "1970-01-03 14:00"]).tz_localize("Europe/Berlin")
+    for frame in (pd.DataFrame({"at": stamps}), pl.from_pandas(pd.DataFrame({"at": stamps}))):
+        np.testing.assert_allclose(read_table(frame).column("at").values, [1 + 1 / 24, 2 + 13 / 24])
 
 
 def test_array_protocol():

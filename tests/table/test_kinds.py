@@ -176,8 +176,9 @@ def test_wrong_options(option, value):
         read_table([[1.5]], **{option: value})
 
 
-def test_missing_code_must_be_an_integer():
-    with pytest.raises(TypeError, match="missing_code must be an integer"):
-        read_table([[1]], missing_code="-1")
-    with pytest.raises(TypeError, match="missing_code must be an integer"):
-        read_table([[1]], missing_code=True)
+def test_missing_codes_must_be_numbers_or_text():
+    for wrong in (True, [object()], {"x0": [None]}):
+        with pytest.raises(TypeError, match=r"missing_codes has .*; give numbers or text"):
+            read_table([[1]], missing_codes=wrong)
+    with pytest.raises(ValueError, match="missing_codes names the column 'age'"):
+        read_table([[1]], missing_codes={"age": 9})

@@ -368,7 +368,7 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
     def _log_joint_of_rows(self, X) -> np.ndarray:
         check_is_fitted(self)
         relations = read_again(X, self._schemas, type(self).__name__, self.handle_unknown)
-        FitReport(note for note in relations.notes if note.code == "unknown_levels").warn()
+        FitReport(note for note in relations.notes if note.code in ("unknown_levels", "unreadable")).warn()
         n = np.bincount(self.row_labels_).astype(float)
         log_weights = np.empty(len(n))
         log_mass(self.prior_, n, len(n), log_weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,7 +37,12 @@ Progress = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the random numbers.")]
 Kinds = Annotated[
-    list[str], typer.Option("--kind", "-k", help="column=kind: real, count, binary, categorical or ignore.")
+    list[str],
+    typer.Option(
+        "--kind",
+        "-k",
+        help="column=kind or 'pattern*=kind': real, count, binary, categorical, date or ignore; kind alone is for all.",
+    ),
 ]
 Clusters = Annotated[
     int | None, typer.Option("--clusters", "-K", min=1, help="Number of clusters, if it is known.")
@@ -48,8 +54,19 @@ Truth = Annotated[
 Ignore = Annotated[list[str], typer.Option(help="Column to leave out.")]
 Columns = Annotated[list[str], typer.Option("--column", "-c", help="Column to use (default: all).")]
 Separator = Annotated[str | None, typer.Option(help="Separator of a text file (default: detected).")]
-Key = Annotated[str | None, typer.Option(help="In an AnnData file: obs, or an entry of obsm or layers.")]
-Table = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, npy or AnnData.")]
+Key = Annotated[
+    str | None,
+    typer.Option(help="In an AnnData file: obs, or an entry of obsm or layers; in an Excel file: the sheet."),
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="Encoding of a text file, such as cp1252 (default: UTF-8, or guessed).")
+]
+Na = Annotated[
+    list[str],
+    typer.Option("--na", help="Missing codes: --na 999 - for all columns, --na age=999 for one."),
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print how each column was read.")]
+Table = Annotated[Path, typer.Argument(help="CSV, TSV, Excel, Parquet, Arrow, npy or AnnData.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -78,12 +95,14 @@ def consensus(
     column: Columns = [],  # noqa: B006
     separator: Separator = None,
     key: Key = None,
+    encoding: Encoding = None,
+    na: Na = [],  # noqa: B006
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
 ) -> Outcome:
     """Combine many clusterings of the same objects into one."""
-    reading = _reading_options(id, truth, ignore, column, separator, key)
+    reading = _reading_options(id, truth, ignore, column, separator, key, encoding, na)
     return _print_outcome(
         clustering.consensus(
             labels,
@@ -117,10 +136,13 @@ def cluster(
     column: Columns = [],  # noqa: B006
     separator: Separator = None,
     key: Key = None,
+    encoding: Encoding = None,
+    na: Na = [],  # noqa: B006
     jobs: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
+    verbose: Verbose = False,
 ) -> Outcome:
     """Cluster the rows of a table with columns of any kind, with probabilities."""
     return _print_outcome(
@@ -138,9 +160,10 @@ def cluster(
             seed=seed,
             jobs=jobs,
             verbose=progress,
-            **_reading_options(id, truth, ignore, column, separator, key),
+            **_reading_options(id, truth, ignore, column, separator, key, encoding, na),
         ),
         json,
+        verbose,
     )
 
 
@@ -160,9 +183,12 @@ def views(
     column: Columns = [],  # noqa: B006
     separator: Separator = None,
     key: Key = None,
+    encoding: Encoding = None,
+    na: Na = [],  # noqa: B006
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
+    verbose: Verbose = False,
 ) -> Outcome:
     """Find several groupings of the rows of one table, each with its own columns."""
     return _print_outcome(
@@ -176,9 +202,10 @@ def views(
             out=out,
             seed=seed,
             verbose=progress,
-            **_reading_options(id, None, ignore, column, separator, key),
+            **_reading_options(id, None, ignore, column, separator, key, encoding, na),
         ),
         json,
+        verbose,
     )
 
 
@@ -193,14 +220,19 @@ def tree(
     column: Columns = [],  # noqa: B006
     separator: Separator = None,
     key: Key = None,
+    encoding: Encoding = None,
+    na: Na = [],  # noqa: B006
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
+    verbose: Verbose = False,
 ) -> Outcome:
     """Build a Bayesian tree of the rows, cut where merging no longer improves the evidence."""
-    reading = _reading_options(id, truth, ignore, column, separator, key)
+    reading = _reading_options(id, truth, ignore, column, separator, key, encoding, na)
     return _print_outcome(
-        clustering.tree(table, kinds=kind, out=out, seed=seed, verbose=progress, **reading), json
+        clustering.tree(table, kinds=kind, out=out, seed=seed, verbose=progress, **reading),
+        json,
+        verbose,
     )
 
 
@@ -213,12 +245,14 @@ def blocks(
     column: Columns = [],  # noqa: B006
     separator: Separator = None,
     key: Key = None,
+    encoding: Encoding = None,
+    na: Na = [],  # noqa: B006
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
 ) -> Outcome:
     """Group the rows and the columns of a matrix at the same time."""
-    reading = _reading_options(id, None, ignore, column, separator, key)
+    reading = _reading_options(id, None, ignore, column, separator, key, encoding, na)
     return _print_outcome(clustering.blocks(table, out=out, seed=seed, verbose=progress, **reading), json)
 
 
@@ -237,12 +271,14 @@ def ensemble(
     column: Columns = [],  # noqa: B006
     separator: Separator = None,
     key: Key = None,
+    encoding: Encoding = None,
+    na: Na = [],  # noqa: B006
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
 ) -> Outcome:
     """Cluster one table many times and write the label matrix."""
-    reading = _reading_options(id, None, ignore, column, separator, key)
+    reading = _reading_options(id, None, ignore, column, separator, key, encoding, na)
     return _print_outcome(
         tools.ensemble(
             table,
@@ -316,7 +352,9 @@ def warm(
 def run(arguments: list[str] | None = None) -> int:
     """Run a command; returns the exit code. Errors in the arguments are printed by click, with exit code 2."""
     try:
-        result = app(args=arguments, standalone_mode=False)
+        result = app(
+            args=spread_codes(sys.argv[1:] if arguments is None else arguments), standalone_mode=False
+        )
     except Exception as error:  # click's own exceptions, which typer may have vendored under another name
         if type(error).__name__ == "Abort":
             raise KeyboardInterrupt from None
@@ -338,6 +376,8 @@ def _reading_options(
     column: list[str],
     separator: str | None,
     key: str | None,
+    encoding: str | None,
+    na: list[str],
 ) -> dict[str, Any]:
     if separator is not None and separator.lower() in ("tab", "\\t"):
         separator = "\t"
@@ -348,13 +388,37 @@ def _reading_options(
         "columns": column,
         "separator": separator,
         "key": key,
+        "encoding": encoding,
+        "na": na,
     }
 
 
-def _print_outcome(outcome: Outcome, json: bool) -> Outcome:
+_CODE = re.compile(r"-?\d+(\.\d+)?|[-.?*]+")
+
+
+def spread_codes(arguments: list[str]) -> list[str]:
+    """Write ``--na 999 -`` as ``--na 999 --na -``, because an option takes one value: numbers and marks may follow.
+
+    Examples
+    --------
+    >>> spread_codes(["cluster", "--na", "999", "-", "table.csv"])
+    ['cluster', '--na', '999', '--na', '-', 'table.csv']
+    """
+    spread: list[str] = []
+    for argument in arguments:
+        after_code = len(spread) > 1 and spread[-2] == "--na"
+        if after_code and _CODE.fullmatch(argument):
+            spread.append("--na")
+        spread.append(argument)
+    return spread
+
+
+def _print_outcome(outcome: Outcome, json: bool, verbose: bool = False) -> Outcome:
     if json:
         print(write_json(outcome))
     else:
+        if verbose and outcome.account:
+            print(outcome.account, end="\n\n")
         if outcome.interrupted:
             print(INTERRUPTED_NOTE)
         print(outcome.words)

@@ -19,6 +19,7 @@ from partita.cli.progress import INTERRUPTED_NOTE, FitMonitor, shows_progress
 from partita.cli.sources import InputTable, join_names, kinds_by_column, list_kinds, open_table
 from partita.progress import tell_stage
 from partita.summaries.formatting import count
+from partita.table.notes import READING_CODES
 
 CONSENSUS_METHODS = {
     "consensus": "Consensus",
@@ -37,7 +38,8 @@ CONSENSUS_METHODS = {
     "modularity": "BipartiteModularity",
 }
 INFERENCES = ("gibbs", "subclusters", "vb", "cvb", "em", "beam")
-MODEL_FILE, SOURCE_FILE, LABELS_FILE, REPORT_FILE = "model.npz", "source.json", "labels.csv", "report.html"
+MODEL_FILE, SOURCE_FILE, REPORT_FILE = "model.npz", "source.json", "report.html"
+LABELS_FILE, COLUMNS_FILE = "labels.csv", "columns.csv"
 
 
 @shows_progress
@@ -122,7 +124,8 @@ def cluster(
     path : str or path
         The table.
     kinds : sequence of str, default=()
-        ``"column=kind"``; the kinds of the other columns are inferred.
+        ``"column=kind"`` or ``"pattern*=kind"``; the kinds of the other columns are inferred. ``"kind"`` alone is
+        that of all columns.
     n_clusters : int, default=None
         The number of groups, if it is known.
     inference : {"gibbs", "subclusters", "vb", "cvb", "em", "beam"}, default="gibbs"
@@ -202,8 +205,9 @@ def views(
     model = cls(random_state=seed, **{name: value for name, value in given.items() if value is not None})
     if "kinds" in model.get_params():
         model.set_params(kinds=declared)
-    interrupted = fit_until_interrupted(model, table.columns, verbose)
-    return _write_views(model, table, out, interrupted)
+    X = table.typed(declared)
+    interrupted = fit_until_interrupted(model, X, verbose)
+    return _write_views(model, X, table, out, interrupted)
 
 
 @shows_progress
@@ -349,10 +353,13 @@ def _write_clustering(
     figures = clustering_figures(context)
     if command != "consensus":
         figures["kinds"] = list_kinds(model.schema_)
-    return Outcome(clustering_sentences(context), figures, files, _notes(model, table), interrupted)
+        files |= _write_account(model, folder)
+    account = model.schema_.describe() if command != "consensus" else ""
+    words = clustering_sentences(context)
+    return Outcome(words, figures, files, _notes(model, table), interrupted, account)
 
 
-def _write_views(model: Any, table: InputTable, out: str | Path | None, interrupted: bool) -> Outcome:
+def _write_views(model: Any, X: Any, table: InputTable, out: str | Path | None, interrupted: bool) -> Outcome:
     labels, members = np.asarray(model.view_labels_), np.asarray(model.feature_views_)
     names = np.array(list(table.columns), dtype=object)
     lines, alone = [], []
@@ -371,19 +378,21 @@ def _write_views(model: Any, table: InputTable, out: str | Path | None, interrup
     words = "\n".join([f"{count(n_views, 'view')} of {table.n_rows} rows and {len(names)} columns.", *lines])
     folder = _make_folder(out, table)
     of_rows = {"row": _row_names(table)} | {f"view_{v + 1}": labels[:, v] for v in range(labels.shape[1])}
-    of_columns = {"column": names} | {f"view_{v + 1}": members[:, v] for v in range(labels.shape[1])}
+    of_columns = {f"view_{v + 1}": members[:, v] for v in range(labels.shape[1])}
     write_columns(folder / LABELS_FILE, of_rows)
-    write_columns(folder / "columns.csv", of_columns)
+    if not _write_account(model, folder, of_columns):
+        write_columns(folder / COLUMNS_FILE, {"column": names, **of_columns})
     files = {
         str(folder / LABELS_FILE): "the cluster of each row in each view",
-        str(folder / "columns.csv"): "the probability of each column in each view",
+        str(folder / COLUMNS_FILE): "the probability of each column in each view, and how it was read",
     }
     files |= _save_model(model, folder, table, "views", interrupted)
-    files |= write_page(_context(model, table.columns, table), folder / REPORT_FILE, table.path.name)
+    files |= write_page(_context(model, X, table), folder / REPORT_FILE, table.path.name)
     figures: dict[str, Any] = {"method": type(model).__name__, "n_views": n_views, "views": views}
     if hasattr(model, "schema_"):
         figures["kinds"] = list_kinds(model.schema_)
-    return Outcome(words, figures, files, _notes(model, table), interrupted)
+    account = model.schema_.describe() if hasattr(model, "schema_") else ""
+    return Outcome(words, figures, files, _notes(model, table), interrupted, account)
 
 
 def write_page(context: Any, path: Path, title: str | None) -> dict[str, str]:
@@ -414,6 +423,8 @@ def _save_model(
         "columns": list(table.columns),
         "id": table.id_column,
         "truth": table.truth_column,
+        "encoding": table.encoding,
+        "na": list(table.na),
         "interrupted": interrupted,
     }
     (folder / SOURCE_FILE).write_text(json.dumps(source, indent=1) + "\n", encoding="utf-8")
@@ -421,5 +432,19 @@ def _save_model(
 
 
 def _notes(model: Any, table: InputTable) -> list[str]:
-    warned = [note.message for note in model.fit_report_ if note.level == "warning"]
-    return [table.note, *warned] if table.note else warned
+    """What the user should know: how the file was read, unusual columns, and all warnings."""
+    told = [note.message for note in table.notes]
+    for note in model.fit_report_:
+        if (note.level == "warning" or note.code in READING_CODES) and note.message not in told:
+            told.append(note.message)
+    return told
+
+
+def _write_account(model: Any, folder: Path, more: dict[str, Any] | None = None) -> dict[str, str]:
+    """Write how each column was read; `more` are further columns about the same columns."""
+    account = getattr(getattr(model, "schema_", None), "account", None)
+    if account is None:
+        return {}
+    columns = account.rows()
+    write_columns(folder / COLUMNS_FILE, {"column": columns.pop("column"), **(more or {}), **columns})
+    return {str(folder / COLUMNS_FILE): "how each column was read"}

@@ -22,6 +22,7 @@ class Outcome(NamedTuple):
     files: dict[str, str] = {}  # path -> what it holds
     notes: list[str] = []
     interrupted: bool = False
+    account: str = ""  # how each column was read
 
 
 def clustering_sentences(context: Any) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from partita.progress import tell_stage
-from partita.table import KINDS, FileError, Table, read_file, read_table
+from partita.table import KINDS, FileError, Note, Table, read_file, read_table
+from partita.table.cells import parse_values
+from partita.table.text import read_text
 
 MAX_ROWS_BY_CHANCE = 20  # in so few rows all values of a column may differ by chance
 
@@ -24,22 +28,36 @@ class InputTable(NamedTuple):
     truth: np.ndarray | None
     id_column: str | None = None  # column of the names
     truth_column: str | None = None
-    note: str = ""  # what the user should know about how the file was read
+    notes: tuple[Note, ...] = ()  # what the user should know about how the file was read
+    missing_codes: Any = None  # as in `read_table`
+    encoding: str | None = None  # as it was given
+    na: Sequence[str] = ()
+    words: Mapping[str, Sequence[str]] = {}  # texts of the file that were read as missing
 
     def typed(self, kinds: Any = None) -> Table:
         """The columns with their kinds, for the fit and for the report."""
-        return read_table(self.columns, kinds)
+        table = read_table(self.columns, kinds, missing_codes=self.missing_codes)
+        account = table.schema.account
+        schema = table.schema
+        if account is not None:
+            schema = replace(schema, account=account.with_words(self.words))
+        return replace(table, schema=schema, notes=[*self.notes, *table.notes])
 
     def matrix(self) -> np.ndarray:
-        """All columns as one array, for tables of one kind."""
-        texts = [name for name, values in self.columns.items() if values.dtype.kind == "O"]
-        if texts and len(texts) < len(self.columns):
+        """All columns as one array, for tables of one kind; text that is numbers or dates is read as such."""
+        table = self.typed()
+        columns = {
+            name: values if table.schema.column(name).format is None else table.column(name).values
+            for name, values in self.columns.items()
+        }
+        texts = [name for name, values in columns.items() if values.dtype.kind == "O"]
+        if texts and len(texts) < len(columns):
             raise FileError(
                 f"{self.path}: column {texts[0]!r} holds text and others hold numbers, and all cells must be of one "
                 f"kind; if it names the rows give --id {texts[0]}, otherwise leave it out with --ignore, or use "
                 "`partita cluster`"
             )
-        return np.column_stack(list(self.columns.values()))
+        return np.column_stack(list(columns.values()))
 
 
 def open_table(
@@ -52,21 +70,29 @@ def open_table(
     separator: str | None = None,
     header: bool | None = None,
     key: str | None = None,
+    encoding: str | None = None,
+    na: Sequence[str] = (),
 ) -> InputTable:
     """Read a file and separate the columns to model from names of rows and known classes.
+
+    `na` holds missing codes, ``"999"`` for all columns or ``"age=999"`` for one or a pattern of names.
 
     A first column whose values are all different texts, or 0, 1, 2, ..., is taken as the names of the rows, unless
     the caller says which columns to use or which column has the names.
     """
     path = Path(path)
     tell_stage(f"reading {path.name}")
-    table = read_file(path, separator=separator, header=header, key=key)
-    note = ""
+    everywhere = [code for code in na if "=" not in code]
+    table = read_file(
+        path, separator=separator, header=header, key=key, encoding=encoding, missing=everywhere
+    )
+    notes = list(table.notes)
     if id_column is None and not columns and (found := _naming_column(table, {truth, *ignore})):
         id_column = found
-        note = (
+        message = (
             f"column {found!r} is taken as the names of the rows (choose the columns to model with --column)"
         )
+        notes.append(Note("row_names", message, (found,)))
     aside = {name: table.take([name], path).columns[name] for name in (id_column, truth) if name}
     if columns:
         table = table.take(columns, path)
@@ -76,7 +102,11 @@ def open_table(
     names = None if id_column is None else aside[id_column]
     known = aside.get(truth) if truth else None
     tell_stage("loading the estimator")
-    return InputTable(path, kept.columns, table.n_rows, names, known, id_column, truth, note)
+    codes = _codes_by_column(na, list(kept.columns), path)
+    return InputTable(
+        path, kept.columns, table.n_rows, names, known, id_column, truth, tuple(notes), codes,
+        encoding, tuple(na), table.words,
+    )  # fmt: skip
 
 
 def _naming_column(table: Any, used: set[str | None]) -> str | None:
@@ -85,35 +115,56 @@ def _naming_column(table: Any, used: set[str | None]) -> str | None:
     if name in used or len(table.columns) == 1 or table.n_rows <= MAX_ROWS_BY_CHANCE:
         return None
     if values.dtype.kind == "O":
-        texts = values.tolist()
-        return name if None not in texts and len(set(texts)) == len(texts) else None
+        read = read_text(parse_values(values, name), None)  # money and dates name no rows
+        texts = read.values.tolist()
+        is_name = read.family == "str" and None not in texts and len(set(texts)) == len(texts)
+        return name if is_name else None
     if values.dtype.kind in "iuf" and values[0] in (0, 1):
         return name if np.array_equal(values - values[0], np.arange(len(values))) else None
     return None
 
 
-def kinds_by_column(declared: Sequence[str], table: InputTable) -> dict[str, str] | None:
-    """``["col=count"]`` as a mapping, with names and kinds checked."""
+def kinds_by_column(declared: Sequence[str], table: InputTable) -> Any:
+    """``["col=count", "word*=count"]`` as a mapping, and ``["count"]`` as one kind for all columns."""
+    if len(declared) == 1 and declared[0] in KINDS:
+        return declared[0]
     kinds = {}
     for text in declared:
         name, equals, kind = text.rpartition("=")
         if not equals or kind not in KINDS:
             raise ValueError(
-                f"--kind {text}: write --kind column=kind, where kind is one of {', '.join(KINDS)}"
+                f"--kind {text}: write --kind column=kind, or --kind kind for all columns, where kind is one of "
+                f"{', '.join(KINDS)}"
             )
-        if name not in table.columns:
-            raise FileError(
-                f"--kind {text}: {table.path} has no column {name!r}; it has {', '.join(table.columns)}"
-            )
+        _check_name(f"--kind {text}", name, list(table.columns), table.path)
         kinds[name] = kind
     return kinds or None
+
+
+def _codes_by_column(na: Sequence[str], names: Sequence[str], path: Path) -> Any:
+    """``["999", "age=-9"]`` as `missing_codes` of `read_table`."""
+    everywhere = [code for code in na if "=" not in code]
+    by_column: dict[str, list[str]] = {}
+    for text in na:
+        name, equals, code = text.rpartition("=")
+        if equals:
+            _check_name(f"--na {text}", name, names, path)
+            by_column.setdefault(name, list(everywhere)).append(code)
+    if not by_column:
+        return everywhere or None
+    return {"*": everywhere} | by_column if everywhere else by_column
+
+
+def _check_name(option: str, name: str, names: Sequence[str], path: Path) -> None:
+    if name not in names and not any(fnmatchcase(one, name) for one in names):
+        raise FileError(f"{option}: {path} has no column {name!r}; it has {', '.join(names)}")
 
 
 def list_kinds(schema: Any) -> str:
     """The columns of each kind, in one line."""
     by_kind: dict[str, list[str]] = {}
     for column in schema.columns:
-        by_kind.setdefault(column.kind, []).append(str(column.name))
+        by_kind.setdefault(column.declared_kind, []).append(str(column.name))
     return "; ".join(f"{kind}: {join_names(names)}" for kind, names in by_kind.items())
 
 

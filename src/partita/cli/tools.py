@@ -67,7 +67,7 @@ def ensemble(
     with FitMonitor() as monitor, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         labels = getattr(ensembles, makers[kind])(
-            table.columns,
+            table.typed(),
             n_members=n_members,
             random_state=seed,
             callback=monitor,
@@ -80,7 +80,7 @@ def ensemble(
     sizes = [len(np.unique(member[member >= 0])) for member in labels.T]
     words = f"{labels.shape[1]} clusterings of {table.n_rows} rows, with {min(sizes)} to {max(sizes)} clusters each."
     figures = {"n_objects": table.n_rows, "n_members": labels.shape[1], "n_clusters": sizes}
-    notes = [table.note] if table.note else []
+    notes = [note.message for note in table.notes]
     return Outcome(words, figures, {str(out): "the label matrix"}, notes, monitor.stopped)
 
 
@@ -202,6 +202,8 @@ def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> t
                 columns=recorded["columns"],
                 id_column=recorded.get("id"),
                 truth=recorded.get("truth"),
+                encoding=recorded.get("encoding"),
+                na=recorded.get("na", ()),
             )
             X = source.matrix() if recorded.get("command") == "blocks" else source.columns
     if type(fitted).__module__.startswith("partita.consensus") and X is not None:

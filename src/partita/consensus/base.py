@@ -184,7 +184,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         table = read_table(members.X, "categorical", **options, **reading_options(self.noise))
         if self.noise != "missing" and other_negatives(table.schema):
             # raises for the cell, unless the container declares its values as categories
-            read_table(members.X, "categorical", **options, missing_code=-1)
+            read_table(members.X, "categorical", **options, missing_codes=-1)
         self._remember(table.schema, members.names)
         self.fit_report_ = open_report(table, self.noise)
         labelings, self._columns, codes = gather(table, members, self.noise, member_weight, self.fit_report_)

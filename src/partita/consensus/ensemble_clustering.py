@@ -76,7 +76,10 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
     max_exact : int, default=2000
         With more rows than this, "ward" and "spectral" use a random sample of this size.
     kinds : None, str, mapping or sequence, optional
-        Kinds of columns ("real", "count", "binary", "categorical", "ignore"); kinds that are not given are inferred.
+        Kinds of columns ("real", "count", "binary", "categorical", "date", "ignore"), as in :class:`~partita.Mixture`;
+        those that are not given are inferred.
+    missing_codes : number, str, sequence or mapping, optional
+        Values that mean missing, as in :class:`~partita.Mixture`.
     standardize : bool, default=True
         False leaves real and count columns in their own units.
     handle_unknown : {"missing", "error"}, default="missing"
@@ -149,6 +152,7 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
         "rows": [StrOptions({"all", "bootstrap"}), Interval(Real, 0, 1, closed="right")],
         "max_exact": [Interval(Integral, 2, None, closed="left")],
         "kinds": "no_validation",
+        "missing_codes": "no_validation",
         "standardize": ["boolean"],
         "handle_unknown": [StrOptions({"missing", "error"})],
         "random_state": "no_validation",
@@ -167,6 +171,7 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
         rows="all",
         max_exact=2000,
         kinds=None,
+        missing_codes=None,
         standardize=True,
         handle_unknown="missing",
         random_state=None,
@@ -187,6 +192,7 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
         self.rows = rows
         self.max_exact = max_exact
         self.kinds = kinds
+        self.missing_codes = missing_codes
         self.standardize = standardize
         self.handle_unknown = handle_unknown
         self.random_state = random_state

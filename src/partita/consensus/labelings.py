@@ -74,7 +74,7 @@ def open_members(X: Any, rng: np.random.Generator) -> Members:
 
 def reading_options(noise: str) -> dict[str, Any]:
     """Options of ``read_table`` for the label -1."""
-    return {"missing_code": -1} if noise == "missing" else {"negative": "level"}
+    return {"missing_codes": -1} if noise == "missing" else {"negative": "level"}
 
 
 def other_negatives(schema: Schema) -> bool:

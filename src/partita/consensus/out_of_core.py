@@ -69,7 +69,7 @@ def read_sharded(
         apart=how.passes_over_shards and how.reads_columns_apart, **reading_options(how.noise),
     )  # fmt: skip
     if how.noise != "missing" and other_negatives(table.schema):
-        read_chunks(source, "categorical", missing_code=-1, executor=how.executor)  # refuses the cell
+        read_chunks(source, "categorical", missing_codes=-1, executor=how.executor)  # refuses the cell
     members = Members(None, None, None)
     report = open_report(table, how.noise)
     report.add("execution", choice.sentence)

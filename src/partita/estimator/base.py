@@ -80,6 +80,7 @@ class TableEstimator(BaseEstimator):
 
     def _read_training(self, X: Any, kinds: Any, sample_weight: Any, **options: Any) -> Table:
         """Read X, remember its schema, open the report."""
+        options.setdefault("missing_codes", getattr(self, "missing_codes", None))
         table = read_table(
             X, kinds, sample_weight=sample_weight, estimator_name=type(self).__name__, **options
         )
@@ -96,12 +97,12 @@ class TableEstimator(BaseEstimator):
             del self.feature_names_in_
 
     def _read_new(self, X: Any, handle_unknown: str = "missing") -> Table:
-        """Read X as the training table was read; warn of levels that the training table did not have."""
+        """Read X as the training table was read; warn of levels and texts that the training table did not have."""
         check_is_fitted(self)
         table = read_table(
             X, schema=self.schema_, handle_unknown=handle_unknown, estimator_name=type(self).__name__
         )
-        FitReport(n for n in table.notes if n.code == "unknown_levels").warn()
+        FitReport(n for n in table.notes if n.code in ("unknown_levels", "unreadable")).warn()
         return table
 
     # ---- scikit-learn ------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def read_chunks(
     *,
     sample_weight: Any = None,
     executor: Any = None,
-    missing_code: int | None = None,
+    missing_codes: Any = None,
     negative: str = "error",
     apart: bool = False,
 ) -> ShardedTable:
@@ -85,7 +85,7 @@ def read_chunks(
     ----------
     source : ChunkSource
         The table.
-    kinds, missing_code, negative
+    kinds, missing_codes, negative
         As in :func:`partita.table.read_table`.
     sample_weight : array of shape (n_rows,), default=None
         Weights of the rows.
@@ -116,10 +116,10 @@ def read_chunks(
         weights = check_weights(sample_weight, n_rows)
     shares = shards.split(None if sample_weight is None else weights)
     own = [(int(lo), share) for lo, share in zip(shards.starts[:-1], shares, strict=True)]
-    summaries = _summaries(shards, (kinds, missing_code), own)
+    summaries = _summaries(shards, (kinds, missing_codes), own)
     _check_alike(summaries, shards.starts)
     findings = Findings()
-    schema = learn_from_summaries(summaries, kinds, Policy(missing_code, negative), findings)
+    schema = learn_from_summaries(summaries, kinds, Policy(missing_codes, negative), findings)
     _note_empty_rows(summaries, shards.starts, findings)
     counts = [
         {
@@ -185,10 +185,10 @@ def _count(container: Any, _common: Any, _own: Any) -> int:
 
 
 def _summed(container: Any, common: Any, own: tuple[int, np.ndarray | None]) -> TableSummary:
-    kinds, missing_code = common
+    kinds, missing_codes = common
     start, weights = own
     try:
-        return summarize(container, kinds, weights, missing_code)
+        return summarize(container, kinds, weights, missing_codes)
     except (ValueError, TypeError) as error:
         raise type(error)(shift_rows(str(error), start)) from error
 

@@ -35,6 +35,7 @@ class Settings(NamedTuple):
     order: int = 1
     beam_width: int = 100
     kinds: Any = None
+    missing_codes: Any = None
     exposure: str | None = None
     handle_unknown: str = "missing"
     init: Any = "seeds"

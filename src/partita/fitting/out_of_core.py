@@ -54,6 +54,10 @@ def read_training(
 ) -> Training:
     """Read the table where the engine can use it; ``name`` is that of the estimator in messages."""
     if is_on_device(X):
+        if settings.missing_codes is not None:
+            raise ValueError(
+                "missing_codes are for tables in main memory: replace the codes by NaN on the device"
+            )
         return Training(*read_device_training(X, settings, plan, kinds, sample_weight))
     engine = ENGINES[settings.inference]
     source = find_chunks(X)
@@ -63,7 +67,13 @@ def read_training(
     bound = settings.n_clusters or settings.max_clusters or ASSUMED_CLUSTERS
     choice = choose(source, bound, executor, in_chunks=is_source, verbose=verbose)
     if choice.where != "memory" and engine.reads_chunks:
-        table = read_chunks(source, kinds, sample_weight=sample_weight, executor=executor)
+        table = read_chunks(
+            source,
+            kinds,
+            sample_weight=sample_weight,
+            executor=executor,
+            missing_codes=settings.missing_codes,
+        )
         report = FitReport(table.notes)
         report.add("execution", choice.sentence)
         blocks = _sharded_blocks(table, plan, settings.exposure, engine.completes_vectors)
@@ -81,7 +91,9 @@ def read_training(
 def _read_in_memory(
     X: Any, settings: Settings, plan: Plan, kinds: Any, sample_weight: Any, name: str
 ) -> Training:
-    table = read_table(X, kinds, sample_weight=sample_weight, estimator_name=name)
+    table = read_table(
+        X, kinds, sample_weight=sample_weight, missing_codes=settings.missing_codes, estimator_name=name
+    )
     completes = ENGINES[settings.inference].completes_vectors
     blocks = assemble(table, plan, settings.exposure, completes=completes)
     return Training(table, blocks, FitReport(table.notes))

@@ -117,7 +117,11 @@ class Mixture(
     beam_width : int, default=100
         Number of partial partitions that beam search keeps after each object. Time and memory are proportional to it.
     kinds : None, str, mapping or sequence, optional
-        Kinds of columns ("real", "count", "binary", "categorical", "ignore"); those that are not given are inferred.
+        Kinds of columns ("real", "count", "binary", "categorical", "date", "ignore"), for all columns, one per column,
+        or a mapping from column names, patterns like "word*" or positions; those that are not given are inferred.
+    missing_codes : number, str, sequence or mapping, optional
+        Values that mean missing, such as 999 or "-": for all columns, or a mapping from column names, patterns or
+        positions, such as ``{"age": 999}``. The usual words ("NA", "-", "?") are missing without it.
     exposure : str, optional
         Name of a column that holds the exposure of each row (for counts); the column itself is not modeled.
     handle_unknown : {"missing", "error"}, default="missing"
@@ -242,6 +246,7 @@ class Mixture(
         "order": [Interval(Integral, 1, 2, closed="both")],
         "beam_width": [Interval(Integral, 1, None, closed="left")],
         "kinds": "no_validation",
+        "missing_codes": "no_validation",
         "exposure": [None, str],
         "handle_unknown": [StrOptions({"missing", "error"})],
         "init": [StrOptions({"seeds", "random"}), "array-like"],
@@ -276,6 +281,7 @@ class Mixture(
         order=1,
         beam_width=100,
         kinds=None,
+        missing_codes=None,
         exposure=None,
         handle_unknown="missing",
         init="seeds",
@@ -309,6 +315,7 @@ class Mixture(
         self.order = order
         self.beam_width = beam_width
         self.kinds = kinds
+        self.missing_codes = missing_codes
         self.exposure = exposure
         self.handle_unknown = handle_unknown
         self.init = init

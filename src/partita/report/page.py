@@ -12,7 +12,7 @@ from typing import Any
 from sklearn.exceptions import NotFittedError
 
 from partita.files import write_atomically
-from partita.report import confidence, fit, groups, overview, structure
+from partita.report import columns, confidence, fit, groups, overview, structure
 from partita.report.context import ReportContext, build_context
 from partita.report.markup import note, section
 from partita.summaries.formatting import count, safe
@@ -32,12 +32,12 @@ def write_report(
 ) -> Path:
     """Write a report about a fitted model: one HTML file that needs no other file and no network.
 
-    The page begins with the result in a few sentences. The sections that follow depend on the model: sizes of the
-    groups, number of groups, co-clustering, the columns that distinguish each group, confidence, members, views,
-    tree, blocks, the course of the fit, its notes, and the call that repeats it. Figures show values at the pointer,
-    a click on a cluster highlights it in all figures, and tables can be sorted. Without JavaScript the page shows the
-    same content. Text from the data is escaped and shortened. Large data are drawn from an even sample, and the page
-    says so.
+    The page begins with the result in a few sentences, and with how the table was read. The sections that follow depend
+    on the model: sizes of the groups, number of groups, co-clustering, the columns that distinguish each group,
+    confidence, members, views, tree, blocks, the course of the fit, its notes, and the call that repeats it. Figures
+    show values at the pointer, a click on a cluster highlights it in all figures, and tables can be sorted. Without
+    JavaScript the page shows the same content. Text from the data is escaped and shortened. Large data are drawn from
+    an even sample, and the page says so.
 
     Parameters
     ----------
@@ -86,6 +86,7 @@ def write_context(context: ReportContext, path: Any, title: str | None = None) -
     model = context.given
     sections = [
         overview.overview(context) + overview.legend(context),
+        columns.column_section(model),
         groups.size_section(context) if context.views is None else "",
         structure.view_section(context),
         structure.count_section(context),

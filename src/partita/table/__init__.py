@@ -4,7 +4,8 @@
 new data in the same way, and to turn codes back into the user's values.
 """
 
-from partita.table.files import FileError, FileTable, read_file
+from partita.table.errors import FileError
+from partita.table.files import FileTable, read_file
 from partita.table.kinds import KINDS
 from partita.table.notes import Note
 from partita.table.reading import read_table

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import datetime
 import numbers
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+
+from partita.table.formats import MISSING_BESIDE_NUMBERS, NATIVE_DATE, TextFormat, days_of
+from partita.table.scaling import center_and_scale
+from partita.table.statistics import value_statistics
+from partita.table.suspicion import CodeEvidence, code_evidence
 
 # The class names of missing scalars in pandas. They are recognized by name because pandas is never imported.
 _MISSING_TYPE_NAMES = frozenset({"NoneType", "NAType", "NaTType", "MaskedConstant"})
@@ -84,6 +90,14 @@ class RawColumn:
         fractional values are then names of categories.
     declared : tuple
         The categories that the container declares, including unused ones, in its order.
+    ordered : bool
+        Whether the container says that these categories have an order.
+    format : TextFormat or None
+        How the cells were written, if they are numbers or dates that were read from text, or dates.
+    words : tuple of str
+        The texts that were read as missing.
+    strays : tuple of str
+        Texts among numbers that could not be read.
 
     Examples
     --------
@@ -98,11 +112,65 @@ class RawColumn:
     family: str
     labeled: bool = False
     declared: tuple[Any, ...] = ()
+    ordered: bool = False
+    format: TextFormat | None = None
+    words: tuple[str, ...] = ()
+    strays: tuple[str, ...] = ()
 
     @property
     def n_missing(self) -> int:
         """The number of missing cells."""
         return 0 if self.missing is None else int(np.count_nonzero(self.missing))
+
+    @property
+    def holds_dates(self) -> bool:
+        """Whether the values are days."""
+        return self.format is not None and self.format.holds == "date"
+
+    def n_observed(self, active: np.ndarray | None = None) -> int:
+        """Return the number of observed cells in the rows where `active` is True (by default in all rows)."""
+        return len(self.observed(active))
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the values are only some of the distinct values of the column."""
+        return False
+
+    def is_sequence(self) -> bool:
+        """Whether the values count the rows: each is the one before it plus 1."""
+        values = self.values
+        return (
+            self.missing is None
+            and len(values) > 1
+            and bool(np.all(values[1:3] - values[:1] == np.arange(1, len(values[:3]))))
+            and bool(np.all(values[1:] == values[:-1] + 1))
+        )
+
+    def count_marks(self, active: np.ndarray | None = None) -> tuple[int, int, int]:
+        """Return the numbers of observed cells, of zeros, and of cells that hold the highest value."""
+        seen = self.observed(active)
+        return len(seen), int(np.count_nonzero(seen == 0)), int(np.count_nonzero(seen == seen.max()))
+
+    def center_and_scale(self, values: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
+        """Return mean and standard deviation; `values` is the column as floats."""
+        return center_and_scale(values, weights)
+
+    def code_evidence(self, active: np.ndarray | None = None) -> CodeEvidence:
+        """Return the evidence for missing codes among the numbers of the column."""
+        return code_evidence(self.observed(active))
+
+    def statistics(self, rows: slice) -> dict[str, Any]:
+        """Return the statistics of the observed cells of some rows, for the account of the table."""
+        values = self.values[rows]
+        return value_statistics(values if self.missing is None else values[~self.missing[rows]])
+
+    def value_counts(self, active: np.ndarray | None = None) -> dict[Any, int]:
+        """Return how often each observed value occurs in the rows where `active` is True."""
+        seen = self.observed(active)
+        if seen.dtype.kind == "O":
+            return dict(Counter(seen.tolist()))
+        values, counts = np.unique(seen, return_counts=True)
+        return dict(zip(values.tolist(), counts.tolist(), strict=True))
 
     def observed(self, active: np.ndarray | None = None) -> np.ndarray:
         """Return the observed values in the rows where `active` is True (by default in all rows)."""
@@ -133,17 +201,60 @@ class RawColumn:
         head = seen[:1000]  # measurements are usually recognized from a few values
         return all(bool(np.all((x == np.floor(x)) & (np.abs(x) < 2.0**53))) for x in (head, seen))
 
-    def without_code(self, code: int) -> tuple[RawColumn, int]:
-        """Mark every cell equal to `code` as missing; return the column and the number of these cells."""
-        if self.family == "str":
+    def without(self, codes: Collection[Any]) -> tuple[RawColumn, int]:
+        """Mark every cell that holds one of the codes as missing; return the column and the number of these cells.
+
+        Numbers are compared as numbers, also if a code is the text of a number; text is compared as text.
+        """
+        if self.family == "bool" or not codes:
             return self, 0
-        hits = self.values == code
+        if self.family == "str":
+            wanted = {str(code).strip() for code in codes}
+            texts = {text for text in set(self.observed().tolist()) if text.strip() in wanted}
+            hits = np.fromiter((value in texts for value in self.values), bool, len(self.values))
+        else:
+            hits = np.isin(self.values, [number for code in codes if (number := as_number(code)) is not None])
         if self.missing is not None:
             hits &= ~self.missing
         count = int(np.count_nonzero(hits))
         if count == 0:
             return self, 0
         return replace(self, missing=hits if self.missing is None else hits | self.missing), count
+
+    def recoded(self, values_of: Mapping[str, Any], family: str, **changes: Any) -> RawColumn:
+        """Replace each text by ``values_of[text]``; None marks the cell as missing. Texts that are not listed stay."""
+        given = self.values.tolist()
+        texts = list(set(given))
+        position = {text: code for code, text in enumerate(texts)}
+        codes = np.fromiter(map(position.__getitem__, given), np.intp, len(given))
+        values = [None if text is None else values_of.get(text, text) for text in texts]
+        missing = np.array([value is None for value in values])[codes]
+        if self.missing is not None:
+            missing |= self.missing
+        if family == "float":
+            distinct = np.array([value if isinstance(value, float) else np.nan for value in values])
+        else:
+            distinct = np.array(values, dtype=object)
+        return replace(
+            self,
+            values=distinct[codes],
+            missing=missing if missing.any() else None,
+            family=family,
+            **changes,
+        )
+
+
+def as_number(code: Any) -> float | int | None:
+    """Return a code as a number; None if it is text.
+
+    Examples
+    --------
+    >>> as_number("-9"), as_number(999), as_number("-")
+    (-9.0, 999, None)
+    """
+    if isinstance(code, str):
+        return float(code) if is_number(code) else None
+    return code
 
 
 def parse_values(
@@ -153,6 +264,7 @@ def parse_values(
     *,
     labeled: bool = False,
     declared: Iterable[Any] = (),
+    ordered: bool = False,
 ) -> RawColumn:
     """Turn a one-dimensional array of any dtype into a `RawColumn`.
 
@@ -164,7 +276,7 @@ def parse_values(
         The name of the column, for messages.
     missing : ndarray of bool, default=None
         Cells that are missing whatever they hold, in addition to NaN, None, NA and NaT.
-    labeled, declared
+    labeled, declared, ordered
         See `RawColumn`.
 
     Examples
@@ -187,33 +299,19 @@ def parse_values(
         raw = RawColumn(name, native, missing, "bool" if kind == "b" else "int")
     elif kind == "f":
         raw = _parse_floats(values, name, missing)
+    elif kind in "Mm":
+        raw = replace(_parse_floats(days_of(values), name, missing), format=NATIVE_DATE)
     else:
         raise _unsupported_dtype(values.dtype, name)
-    return replace(raw, labeled=labeled, declared=tuple(declared))
+    return replace(raw, labeled=labeled, declared=tuple(declared), ordered=ordered)
 
 
 def _unsupported_dtype(dtype: np.dtype[Any], name: str) -> ValueError:
     if dtype.kind == "c":
         return ValueError(f"Complex data not supported\ncolumn {name!r}: split it into two real columns")
-    if dtype.kind in "Mm":
-        return dates_error(name)
     if dtype.kind == "S":
         return ValueError(f"column {name!r} holds bytes; decode them to text first, e.g. with .astype(str)")
     return ValueError(f"column {name!r} has the unsupported dtype {dtype}; convert it to numbers or text")
-
-
-def dates_error(name: str) -> ValueError:
-    """Return the error for dates and times, which have no likelihood of their own.
-
-    Examples
-    --------
-    >>> "days since" in str(dates_error("born"))
-    True
-    """
-    return ValueError(
-        f"column {name!r} holds dates or times, which cannot be modeled directly; convert it to a number "
-        "(days since a reference date) or to a category (month, weekday), or declare it 'ignore'"
-    )
 
 
 def _parse_floats(values: np.ndarray, name: str, missing: np.ndarray | None) -> RawColumn:
@@ -246,6 +344,12 @@ def _parse_objects(values: np.ndarray, name: str, missing: np.ndarray | None) ->
         missing = None
     seen = values if missing is None else values[~missing]
     families = {types[kind] for kind in set(map(type, seen))}
+    if families == {"time"}:
+        return _parse_dates(values, name, missing)
+    if "str" in families and families <= {"int", "float", "str"} and len(families) > 1:
+        words = np.fromiter((_is_missing_word(value) for value in values), bool, len(values))
+        if words.any():  # the usual words for missing, among numbers
+            return _parse_objects(values, name, words if missing is None else words | missing)
     if families - {"bool", "int", "float", "str"}:
         _raise_bad_object(values, name, missing, types)
     if not families:
@@ -257,6 +361,30 @@ def _parse_objects(values: np.ndarray, name: str, missing: np.ndarray | None) ->
     if "str" in families:
         raise _mixed_error(values, name, missing, types)
     return _parse_object_numbers(values, seen, name, missing, families)
+
+
+def _is_missing_word(value: Any) -> bool:
+    return isinstance(value, str) and value.strip().lower() in MISSING_BESIDE_NUMBERS
+
+
+def _parse_dates(values: np.ndarray, name: str, missing: np.ndarray | None) -> RawColumn:
+    """Read dates, times of the day and durations of the standard library as days."""
+    days = np.full(len(values), np.nan)
+    for row, value in enumerate(values):
+        if missing is None or not missing[row]:
+            days[row] = _days_of_object(value)
+    return replace(_parse_floats(days, name, missing), format=NATIVE_DATE)
+
+
+def _days_of_object(value: Any) -> float:
+    if isinstance(value, datetime.time):
+        value = datetime.timedelta(
+            hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
+        )
+    elif isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    kind = "timedelta64[us]" if isinstance(value, (datetime.timedelta, np.timedelta64)) else "datetime64[us]"
+    return float(days_of(np.array([value], dtype=kind))[0])
 
 
 def _parse_object_numbers(
@@ -312,7 +440,10 @@ def _raise_bad_object(
         if family in ("bool", "int", "float", "str") or (missing is not None and missing[row]):
             continue
         if family == "time":
-            raise dates_error(name)
+            raise ValueError(
+                f"{place(name, row)}: the date or time {value!s} stands among other values; convert the column to one "
+                "type, or declare it 'ignore'"
+            )
         if family == "bytes":
             raise ValueError(f"{place(name, row)}: bytes are not supported; decode them to text first")
         if family == "complex":

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.table.cells import RawColumn, first_row, is_number, place
+from partita.table.aside import MAX_DISTINCT_ROWS
+from partita.table.cells import RawColumn, first_row, place
+from partita.table.formats import find_units
 from partita.table.levels import distinct_values, encode
 from partita.table.notes import Findings
-from partita.table.scaling import center_and_scale, standardize
+from partita.table.scaling import standardize
 from partita.table.schema import ColumnSchema
-
-_MAX_DISTINCT_ROWS = 20  # in at most this many rows, all values may be distinct by chance
-_MAX_TEXT_LEVELS = (
-    20  # text with more distinct values may be numbers, dates or remarks rather than categories
-)
-_MAX_NUMBER_NAMES = 5  # up to this many levels, numbers beside a word may be names
-_MIN_NUMBER_SHARE = 0.8  # text whose levels are numbers in this share is reported
-_DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ].*)?")
 
 
 class Policy(NamedTuple):
@@ -31,7 +24,7 @@ class Policy(NamedTuple):
     'error'
     """
 
-    missing_code: int | None = None
+    missing_codes: Any = None
     negative: str = "error"
     identifiers: str = "warn"
     handle_unknown: str = "missing"
@@ -47,7 +40,7 @@ def learn_column(
     inferred: bool = False,
     policy: Policy = DEFAULT_POLICY,
     weights: np.ndarray | None = None,
-    missing_code: int | None = None,
+    missing_codes: tuple[Any, ...] = (),
     findings: Findings | None = None,
 ) -> ColumnSchema:
     """Learn the schema of a column: its levels, or its center and scale.
@@ -66,8 +59,8 @@ def learn_column(
         How negative codes and identifiers are treated.
     weights : ndarray, default=None
         Row weights, if some of them are not 1.
-    missing_code : int, default=None
-        The code that was read as missing in this column.
+    missing_codes : tuple, default=()
+        The values that were read as missing in this column.
     findings : Findings, default=None
         Collects what is unusual.
 
@@ -79,15 +72,17 @@ def learn_column(
     """
     findings = Findings() if findings is None else findings
     active = None if weights is None else weights > 0
-    if kind in ("real", "count"):
+    if kind in ("real", "count", "date"):
         values = _numbers_of(raw, kind)
         seen = raw.observed(active)
         if seen.min() == seen.max():
             findings.add("constant", raw.name)
         if kind == "count":
-            return ColumnSchema(raw.name, kind, missing_code=missing_code)
-        center, scale = center_and_scale(values, weights)
-        return ColumnSchema(raw.name, kind, center=center, scale=scale, missing_code=missing_code)
+            return ColumnSchema(raw.name, kind, missing_codes=missing_codes, format=raw.format)
+        center, scale = raw.center_and_scale(values, weights)
+        return ColumnSchema(
+            raw.name, "real", center=center, scale=scale, missing_codes=missing_codes, format=raw.format
+        )
     levels = distinct_values(raw.observed(active))
     if len(levels) == 1:
         findings.add("constant", raw.name)
@@ -96,15 +91,13 @@ def learn_column(
     else:
         _check_codes(raw, levels, inferred, policy, findings)
         _check_identifier(raw, levels, active, policy, findings)
-        if inferred and raw.family == "str" and not raw.declared:
-            _doubt_text(raw, levels, active, findings)
     return ColumnSchema(
         raw.name,
         kind,
         family=raw.family,
         levels=tuple(levels),
         levels_declared=raw.declared,
-        missing_code=missing_code,
+        missing_codes=missing_codes,
     )
 
 
@@ -126,6 +119,12 @@ def encode_column(raw: RawColumn, schema: ColumnSchema) -> tuple[np.ndarray, np.
     (array([ 1,  0, -1], dtype=int8), array([False, False,  True]))
     """
     if schema.kind in ("real", "count"):
+        if raw.holds_dates != schema.holds_dates and raw.n_missing < len(raw.values):
+            held = {True: "dates", False: "numbers" if raw.family != "str" else "text"}
+            raise ValueError(
+                f"column {raw.name!r} held {'dates' if schema.holds_dates else 'numbers'} at fit but holds "
+                f"{held[raw.holds_dates]} now; convert it to the type that it had at fit"
+            )
         values = _numbers_of(raw, schema.kind)
         if schema.kind == "real":
             _check_reach(values, schema)
@@ -142,10 +141,11 @@ def encode_column(raw: RawColumn, schema: ColumnSchema) -> tuple[np.ndarray, np.
 def _numbers_of(raw: RawColumn, kind: str) -> np.ndarray:
     """Return the column as floats, after checking that its kind allows every value."""
     if raw.family == "str":
-        row = first_row(np.array([value is not None for value in raw.values]))
+        words = [value is not None and not find_units([value.strip()]) for value in raw.values]
+        row = first_row(np.array(words if any(words) else [value is not None for value in raw.values]))
         raise ValueError(
             f"{place(raw.name, row)}: {raw.values[row]!r} is text but the column is {kind!r}; convert the "
-            "column to numbers or declare it 'categorical'"
+            "column to numbers, give the text as a missing code, or declare the column 'categorical'"
         )
     values = raw.as_floats()
     if kind == "count":
@@ -211,32 +211,23 @@ def _check_codes(
     raise ValueError(
         f"{place(raw.name, first_row(hits))}: negative code {negatives[0]} in a categorical column; replace "
         "it by NaN or None if it means missing, or convert the column to text if it is a level (read_table also "
-        f"has the options missing_code={negatives[0]} and negative='level')"
+        f"has the options missing_codes={negatives[0]} and negative='level')"
     )
 
 
 def _check_identifier(
     raw: RawColumn, levels: list[Any], active: np.ndarray | None, policy: Policy, findings: Findings
 ) -> None:
-    if len(levels) <= _MAX_DISTINCT_ROWS or len(levels) < len(raw.observed(active)):
+    if len(levels) <= MAX_DISTINCT_ROWS or len(levels) < raw.n_observed(active):
         return
     if policy.identifiers == "error":
-        raise ValueError(
-            f"column {raw.name!r} looks like an identifier: all its {len(levels)} values are distinct; "
-            "declare it 'ignore', or pass identifiers='warn' to model it"
-        )
-    findings.add("identifier", raw.name, len(levels))
+        raise identifier_error(raw.name, len(levels))
+    findings.add("identifier_modeled", raw.name, len(levels))
 
 
-def _doubt_text(raw: RawColumn, levels: list[Any], active: np.ndarray | None, findings: Findings) -> None:
-    """Report text that is probably not categorical: numbers with a stray word, dates, remarks."""
-    n_observed, n_numbers = len(raw.observed(active)), sum(map(is_number, levels))
-    enough = _MAX_NUMBER_NAMES if n_numbers < len(levels) else _MAX_TEXT_LEVELS
-    if len(levels) > enough and n_numbers >= _MIN_NUMBER_SHARE * len(levels):
-        findings.add("text_numbers", raw.name)
-    elif len(levels) <= _MAX_TEXT_LEVELS:
-        return
-    elif all(_DATE.fullmatch(level) for level in levels):
-        findings.add("text_dates", raw.name)
-    elif n_observed / 2 < len(levels) < n_observed:  # if all are distinct it is an identifier
-        findings.add("rare_levels", raw.name, len(levels))
+def identifier_error(name: str, n_distinct: int) -> ValueError:
+    """Return the error for identifiers, if they are not allowed."""
+    return ValueError(
+        f"column {name!r} looks like an identifier: all its {n_distinct} values are distinct; declare it 'ignore', or "
+        "pass identifiers='warn'"
+    )

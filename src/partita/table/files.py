@@ -1,42 +1,38 @@
-"""Read tables from files: CSV, TSV, Parquet, Arrow, npy and AnnData. Errors name the place and the remedy."""
+"""Read tables from files: CSV, TSV, Excel, Parquet, Arrow, npy and AnnData. Errors name the place and the remedy."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import re
-from collections.abc import Iterator, Sequence
+import datetime
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partita.table.cells import is_number
+from partita.table.errors import FileError
+from partita.table.notes import Note
+from partita.table.text_files import Cells, ListCells, TextTable, convert, read_text_file
 
 TEXT = {".csv": None, ".tsv": "\t", ".tab": "\t", ".txt": None}  # separator; None: detected
 ARROW = {".parquet", ".pq", ".feather", ".arrow", ".ipc"}
-SEPARATORS = (",", ";", "\t", "|")
-MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "?", "-nan", "<na>"))
-COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?([eE][-+]?\d+)?")
-SAMPLED_LINES = 20
-EXTRAS = {"pyarrow": "io", "anndata": "anndata"}
-
-
-class FileError(ValueError):
-    """A file that cannot be read as a table; the message names the place and the remedy."""
+EXCEL = {".xlsx", ".xls", ".xlsb", ".ods"}
+EXTRAS = {"pyarrow": "io", "anndata": "anndata", "python-calamine": "excel"}
 
 
 class FileTable(NamedTuple):
     """Columns by name, in the order of the file.
 
-    Numbers are floats with NaN for missing cells; text is in object arrays with None for missing cells.
+    Numbers are floats with NaN for missing cells; text is in object arrays with None for missing cells; dates of
+    Parquet, Arrow and Excel files are datetime64. `notes` say what is unusual about the file; `words` are the texts
+    that were read as missing, by column.
     """
 
     columns: dict[str, NDArray[Any]]
     n_rows: int
+    notes: tuple[Note, ...] = ()
+    words: Mapping[str, Sequence[str]] = {}
 
     def take(self, names: Sequence[str], path: Any) -> FileTable:
         """Return some of the columns; an unknown name raises an error that lists the known ones."""
@@ -45,21 +41,29 @@ class FileTable(NamedTuple):
                 raise FileError(
                     f"{path}: there is no column {name!r}; the columns are {_listed(self.columns)}"
                 )
-        return FileTable({name: self.columns[name] for name in names}, self.n_rows)
+        return self._replace(columns={name: self.columns[name] for name in names})
 
     def drop(self, names: Sequence[str], path: Any) -> FileTable:
         """Return all columns except some."""
         self.take(names, path)
-        return FileTable({k: v for k, v in self.columns.items() if k not in set(names)}, self.n_rows)
+        return self._replace(columns={k: v for k, v in self.columns.items() if k not in set(names)})
 
 
 def read_file(
-    path: Any, *, separator: str | None = None, header: bool | None = None, key: str | None = None
+    path: Any,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
+    key: str | None = None,
+    encoding: str | None = None,
+    missing: Collection[str] = (),
 ) -> FileTable:
     """Read a table from a file; the suffix determines the format.
 
-    .csv, .tsv, .tab and .txt (also .gz) are text in UTF-8; .parquet, .feather and .arrow need pyarrow (extra `io`);
-    .npy holds one array; .h5ad needs anndata (extra `anndata`).
+    .csv, .tsv, .tab and .txt (also .gz) are text; .xlsx, .xls, .xlsb and .ods need python-calamine (extra `excel`);
+    .parquet, .feather and .arrow need pyarrow (extra `io`), which also makes reading text faster; .npy holds one array;
+    .h5ad needs anndata (extra `anndata`). Columns of text stay as they are written: `read_table` reads money, percent
+    and dates.
 
     Parameters
     ----------
@@ -73,7 +77,12 @@ def read_file(
         are numbers.
     key : str, default=None
         The part of an AnnData file to read: ``obs`` (the annotations of the rows), an entry of ``obsm`` or an entry of
-        ``layers``; by default X.
+        ``layers``; by default X. The sheet of an Excel file, by default the first.
+    encoding : str, default=None
+        The encoding of a text file, such as "cp1252". By default UTF-8, that of a byte-order mark, or a guess, which is
+        noted.
+    missing : collection of str, default=()
+        Texts that mean missing in text and Excel files, besides the usual ones (empty, NA, n/a, null, nan, -, ., ?).
 
     Returns
     -------
@@ -94,8 +103,14 @@ def read_file(
     if path.is_dir():
         raise FileError(f"{path} is a folder: give the path of a file")
     ending = _ending(path)
+    notes: list[Note] = []
+    words: dict[str, list[str]] = {}
     if ending in TEXT:
-        columns = _read_text(path, separator or TEXT[ending], header)
+        columns, notes, words = read_text_file(
+            path, separator=separator or TEXT[ending], header=header, encoding=encoding, missing=missing
+        )
+    elif ending in EXCEL:
+        columns, notes, words = _read_excel(path, key, missing)
     elif ending in ARROW:
         columns = _read_arrow(path, ending)
     elif ending == ".npy":
@@ -103,14 +118,14 @@ def read_file(
     elif ending == ".h5ad":
         columns = _read_anndata(path, key)
     else:
-        known = ", ".join(sorted([*TEXT, *ARROW, ".npy", ".h5ad"]))
+        known = ", ".join(sorted([*TEXT, *EXCEL, *ARROW, ".npy", ".h5ad"]))
         raise FileError(
             f"{path}: files of type {ending or '(no suffix)'} cannot be read; known types are {known}"
         )
     n_rows = len(next(iter(columns.values()))) if columns else 0
     if n_rows == 0:
         raise FileError(f"{path}: the table has no rows")
-    return FileTable(columns, n_rows)
+    return FileTable(columns, n_rows, tuple(notes), words)
 
 
 def _ending(path: Path) -> str:
@@ -118,94 +133,6 @@ def _ending(path: Path) -> str:
     if endings and endings[-1] == ".gz":
         endings.pop()
     return endings[-1] if endings else ""
-
-
-# ---- text ------------------------------------------------------------------------------------------------------
-
-
-def _read_text(path: Path, separator: str | None, header: bool | None) -> dict[str, NDArray[Any]]:
-    separator = separator or _separator(path)
-    lines = _lines(path, separator)
-    first = next(lines, None)
-    if first is None:
-        raise FileError(f"{path}: the file is empty")
-    number, names = first
-    width = len(names)
-    rows = []
-    if not (header if header is not None else not all(_is_number_or_missing(cell) for cell in names)):
-        rows.append(names)
-        names = [f"column_{j + 1}" for j in range(width)]
-    for number, row in lines:
-        if len(row) != width:
-            raise FileError(
-                f"{path}, line {number}: {len(row)} cells, but the first line has {width}; check that the separator is "
-                f"{separator!r}, and put text that contains separators in quotes"
-            )
-        rows.append(row)
-    names = [name.strip() or f"column_{j + 1}" for j, name in enumerate(names)]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise FileError(f"{path}: several columns are called {_listed(twice)}: rename them")
-    return {
-        name: _column([row[j] for row in rows], decimal_comma=separator == ";")
-        for j, name in enumerate(names)
-    }
-
-
-def _open_text(path: Path) -> Any:
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
-    return opener(path, "rt", encoding="utf-8-sig", newline="")  # skip a byte-order mark
-
-
-def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line numbers and cells; empty lines are skipped."""
-    try:
-        with _open_text(path) as file:
-            reader = csv.reader(file, delimiter=separator, strict=True)
-            for row in reader:
-                if "\0" in "".join(row):
-                    raise FileError(
-                        f"{path}, line {reader.line_num}: a zero byte, so the file is not text: save it as UTF-8"
-                    )
-                if row:
-                    yield reader.line_num, row
-    except UnicodeDecodeError as error:
-        raise FileError(f"{path}: the text is not UTF-8 ({error.reason}): save it as UTF-8") from None
-    except csv.Error as error:
-        raise FileError(f"{path}, line {reader.line_num}: {error}; check the quotes") from None
-    except (OSError, EOFError) as error:
-        raise FileError(f"{path}: {error}") from None
-
-
-def _separator(path: Path) -> str:
-    """Return the separator for which the first lines have the same, and largest, number of cells."""
-    best, most = ",", 1
-    for separator in SEPARATORS:
-        try:
-            widths = [len(row) for _, row in islice(_lines(path, separator), SAMPLED_LINES)]
-        except FileError:  # the quotes do not fit this separator
-            continue
-        if widths and min(widths) == max(widths) and widths[0] > most:
-            best, most = separator, widths[0]
-    return best
-
-
-def _is_number_or_missing(cell: str) -> bool:
-    return is_number(cell) or (cell.strip().lower() in MISSING and cell.strip() != "")
-
-
-def _column(cells: list[str], *, decimal_comma: bool) -> NDArray[Any]:
-    """Return numbers if every cell is a number or missing, otherwise text."""
-    known = [None if (text := cell.strip()).lower() in MISSING else text for cell in cells]
-    try:
-        return np.array([np.nan if cell is None else float(cell) for cell in known])
-    except ValueError:
-        pass
-    if decimal_comma and all(cell is None or COMMA_NUMBER.fullmatch(cell) for cell in known):
-        return np.array([np.nan if cell is None else float(cell.replace(",", ".")) for cell in known])
-    column = np.empty(len(known), dtype=object)
-    column[:] = known
-    return column
 
 
 # ---- other formats ---------------------------------------------------------------------------------------------
@@ -218,6 +145,49 @@ def _library(name: str, path: Path, module: str | None = None) -> Any:
         raise FileError(
             f'{path}: reading this format needs {name}: pip install "partita[{EXTRAS[name]}]"'
         ) from None
+
+
+def _read_excel(path: Path, sheet: str | None, missing: Collection[str]) -> TextTable:
+    calamine = _library("python-calamine", path, "python_calamine")
+    try:
+        book = calamine.CalamineWorkbook.from_path(str(path))
+    except Exception as error:  # the classes of its errors differ between versions
+        raise FileError(f"{path}: {error}; the file is damaged or has another format") from None
+    if sheet is not None and sheet not in book.sheet_names:
+        raise FileError(f"{path}: there is no sheet {sheet!r}; choose from {_listed(book.sheet_names)}")
+    rows = book.get_sheet_by_name(sheet or book.sheet_names[0]).to_python()
+    if not rows:
+        raise FileError(f"{path}: the sheet is empty")
+    names = [str(name).strip() or f"column_{j + 1}" for j, name in enumerate(rows[0])]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise FileError(f"{path}: several columns are called {_listed(twice)}: rename them")
+    columns = {name: [row[j] for row in rows[1:]] for j, name in enumerate(names)}
+    dates = {name: found for name, cells in columns.items() if (found := _excel_dates(cells)) is not None}
+    texts: dict[str, Cells] = {
+        name: ListCells([_excel_text(cell) for cell in cells])
+        for name, cells in columns.items()
+        if name not in dates
+    }
+    read = convert(texts, ",", missing)
+    return read._replace(columns={name: (dates | read.columns)[name] for name in names})
+
+
+def _excel_dates(cells: Sequence[Any]) -> NDArray[Any] | None:
+    """Return a column of dates; None if it holds something else."""
+    seen = [cell for cell in cells if cell != ""]
+    if not seen or not all(isinstance(cell, datetime.date) for cell in seen):
+        return None
+    return np.array([None if cell == "" else cell for cell in cells], dtype="datetime64[us]")
+
+
+def _excel_text(cell: Any) -> str:
+    """Return a cell as it would stand in a text file."""
+    if isinstance(cell, bool):
+        return str(int(cell))
+    if isinstance(cell, float):
+        return f"{cell:.0f}" if cell == int(cell) and abs(cell) < 1e15 else repr(cell)
+    return str(cell)
 
 
 def _read_arrow(path: Path, ending: str) -> dict[str, NDArray[Any]]:
@@ -243,6 +213,8 @@ def _from_arrow(column: Any) -> NDArray[Any]:
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
         values = column.cast("float64") if not types.is_floating(kind) else column
         return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return column.cast("timestamp[us]").to_numpy(zero_copy_only=False)
     found = np.empty(len(column), dtype=object)
     found[:] = [None if value is None else str(value) for value in column.to_pylist()]
     return found
@@ -292,6 +264,8 @@ def _read_anndata(path: Path, key: str | None) -> dict[str, NDArray[Any]]:
 def _from_series(series: Any) -> NDArray[Any]:
     if series.dtype.kind in "biuf":
         return series.to_numpy(np.float64)
+    if series.dtype.kind == "M":
+        return series.to_numpy("datetime64[us]")
     found = np.empty(len(series), dtype=object)
     found[:] = [None if missing else str(value) for value, missing in zip(series, series.isna(), strict=True)]
     return found

@@ -1,12 +1,19 @@
 """The kinds of columns, how a user declares them, and how they are inferred.
 
-Rules of inference for a column of a data frame (from the observed cells of rows with positive weight):
+Rules of inference for a column of a data frame or file (from the observed cells of rows with positive weight):
 
 - bool: `binary`;
-- text, and columns that the container declares as categorical: `categorical` (also with two levels);
+- dates, also in text: `date`, which is modeled as `real` in days;
+- text that is numbers (see :mod:`partita.table.formats`): `real` with a unit or separators, otherwise as these
+  numbers;
+- other text, and columns that the container declares as categorical: `categorical` (also with two levels);
 - integers, also when stored as floats: `binary` if only 0 and 1 occur, `categorical` with up to 10 distinct
   values, `count` with more if none is negative and a zero occurs, otherwise `real`;
 - other numbers: `real`.
+
+A frame or file of at least 30 numeric columns and nothing else holds one measurement (pixels, word counts, expression,
+answers on one scale) if in nine of ten columns half of the cells are zero or the range is at least a quarter of the
+widest. It gets one kind for all columns: see `infer_uniform_kind`.
 
 A two-dimensional array or a list of lists that holds only numbers has one kind for all columns, because its columns
 share one dtype: floats are `real` unless every value is 0 or 1 (`binary`); integers follow the rule above, applied to
@@ -17,20 +24,55 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from partita.table.cells import RawColumn
-from partita.table.levels import has_more_distinct_than
+from partita.table.levels import distinct_values, has_more_distinct_than
 from partita.table.notes import list_names
 
-KINDS = ("real", "count", "binary", "categorical", "ignore")
+KINDS = ("real", "count", "binary", "categorical", "date", "ignore")
+
+#: The kind of columns that `ordered_levels` or `find_rating_items` recognizes. None, until there is a family for
+#: ordinal columns, means that they have the kind of columns without an order.
+ORDINAL_KIND: str | None = None
 
 #: What a user may pass as `kinds`.
 KindsLike: TypeAlias = str | Mapping[Any, str] | Sequence[str] | None
 
 MAX_INFERRED_LEVELS = 10  # integers with at most this many distinct values are codes rather than quantities
+
+MIN_UNIFORM_COLUMNS = 30  # tables with fewer columns rarely hold a single measurement
+MAX_UNIFORM_LEVELS = 20  # up to so many distinct values, all columns of a bounded scale are categorical
+MAX_UNIFORM_COUNTS = 100  # integers with more distinct values, most of them not zero, are measurements
+_MOST = 0.9  # share of the columns that must look alike
+_MIN_RANGE = 0.25  # of the widest column
+_MIN_BOUND_SHARE = 0.01  # of the cells: the highest value of a bounded scale is no rare event
+_MIN_RATING_ITEMS = 5  # columns of integers on the same scale
+
+# Answers in their usual order; the words between bars mean the same.
+_SCALES = tuple(
+    tuple(frozenset(step.split("|")) for step in scale.split(", "))
+    for scale in (
+        "strongly disagree|disagree strongly|completely disagree|totally disagree, disagree|rather disagree, "
+        "somewhat disagree|slightly disagree, neutral|neither|neither agree nor disagree|undecided|not sure, "
+        "somewhat agree|slightly agree|rather agree, agree, "
+        "strongly agree|agree strongly|completely agree|totally agree",
+        "very dissatisfied|very unsatisfied, dissatisfied|unsatisfied, somewhat dissatisfied, neutral|neither, "
+        "somewhat satisfied, satisfied, very satisfied",
+        "very unlikely, unlikely, neutral|neither|undecided, likely, very likely",
+        "never, rarely|seldom, sometimes|occasionally, often|frequently|usually, always",
+        "never, yearly, monthly, weekly, daily",
+        "very bad|very poor, bad|poor, fair|average|ok|neutral, good, very good, excellent",
+        "none|no, very mild, mild, moderate, severe, very severe",
+        "not at all, a little|slightly, somewhat|moderately, quite a bit|very, extremely|very much",
+        "very low, low, medium|moderate|middle|normal, high, very high",
+        "very small, small, medium, large, very large",
+        "xxs, xs, s, m, l, xl, xxl",
+    )
+)
 
 
 def resolve_kinds(
@@ -41,7 +83,8 @@ def resolve_kinds(
     Parameters
     ----------
     kinds : None, str, mapping or sequence
-        One kind for all columns, a mapping from column name or position to kind, one kind per column, or None.
+        One kind for all columns, a mapping from column name, pattern (``"word*"``) or position to kind, one kind per
+        column, or None. A name or position has precedence over a pattern.
     names : sequence of str
         The column names.
     labels : sequence, default=None
@@ -51,9 +94,11 @@ def resolve_kinds(
     --------
     >>> resolve_kinds({"b": "count", 0: "real"}, ["a", "b", "c"])
     ['real', 'count', None]
+    >>> resolve_kinds({"word*": "count", "words": "real"}, ["age", "word1", "words"])
+    [None, 'count', 'real']
     >>> resolve_kinds("counts", ["a"])
     Traceback (most recent call last):
-    ValueError: unknown kind 'counts' for column 'a'; choose from real, count, binary, categorical, ignore
+    ValueError: unknown kind 'counts' for column 'a'; choose from real, count, binary, categorical, date, ignore
     """
     resolved: list[str | None] = [None] * len(names)
     if kinds is None:
@@ -61,12 +106,10 @@ def resolve_kinds(
     if isinstance(kinds, str):
         resolved = [kinds] * len(names)
     elif isinstance(kinds, Mapping):
-        positions = {label: position for position, label in enumerate(labels or names)}
-        for key, kind in kinds.items():
-            position = _position_of(key, positions, names)
-            if resolved[position] not in (None, kind):
+        for position, entries in enumerate(entries_by_column(kinds, names, labels, "kinds")):
+            if len(set(entries)) > 1:
                 raise ValueError(f"kinds declares column {names[position]!r} twice; keep one of the entries")
-            resolved[position] = kind
+            resolved[position] = entries[0] if entries else None
     else:
         resolved = list(kinds)
         if len(resolved) != len(names):
@@ -80,7 +123,41 @@ def resolve_kinds(
     return resolved
 
 
-def _position_of(key: Any, positions: Mapping[Hashable, int], names: Sequence[str]) -> int:
+def entries_by_column(
+    given: Mapping[Any, Any], names: Sequence[str], labels: Sequence[Hashable] | None, option: str
+) -> list[list[Any]]:
+    """Return the entries of a mapping that concern each column.
+
+    Parameters
+    ----------
+    given : mapping
+        Its keys are column names, patterns or positions. Entries for a name or position replace those for a pattern.
+    names, labels
+        As in `resolve_kinds`.
+    option : str
+        The name of the option, for messages.
+
+    Examples
+    --------
+    >>> entries_by_column({"q*": 9, "q2": 99}, ["q1", "q2", "age"], None, "missing_codes")
+    [[9], [99], []]
+    """
+    positions = {label: position for position, label in enumerate(labels or names)}
+    exact: list[list[Any]] = [[] for _ in names]
+    by_pattern: list[list[Any]] = [[] for _ in names]
+    for key, entry in given.items():
+        if key not in positions and isinstance(key, str) and any(mark in key for mark in "*?["):
+            matching = [position for position, name in enumerate(names) if fnmatchcase(name, key)]
+            if not matching:
+                raise ValueError(f"{option}: no column matches {key!r}; the columns are {list_names(names)}")
+            for position in matching:
+                by_pattern[position].append(entry)
+        else:
+            exact[_position_of(key, positions, names, option)].append(entry)
+    return [one or other for one, other in zip(exact, by_pattern, strict=True)]
+
+
+def _position_of(key: Any, positions: Mapping[Hashable, int], names: Sequence[str], option: str) -> int:
     if key in positions:
         return positions[key]
     try:
@@ -90,8 +167,8 @@ def _position_of(key: Any, positions: Mapping[Hashable, int], names: Sequence[st
     if 0 <= position < len(names):
         return position
     raise ValueError(
-        f"kinds names the column {key!r}, which the data do not have; use a name ({list_names(names)}) or a "
-        f"position from 0 to {len(names) - 1}"
+        f"{option} names the column {key!r}, which the data do not have; use a name ({list_names(names)}), a pattern "
+        f"like 'word*', or a position from 0 to {len(names) - 1}"
     )
 
 
@@ -113,6 +190,12 @@ def infer_kind(raw: RawColumn, active: np.ndarray | None = None) -> str:
     >>> infer_kind(parse_values(np.arange(30), "visits"))
     'count'
     """
+    if ORDINAL_KIND is not None and ordered_levels(raw, active):
+        return ORDINAL_KIND
+    if raw.holds_dates:
+        return "date"
+    if raw.format is not None and not raw.format.is_plain:
+        return "real"  # money, percent and separated thousands are quantities
     if raw.labeled or raw.family == "str":
         return "categorical"
     if raw.family == "bool":
@@ -164,3 +247,173 @@ def _kind_of_integers(columns: Iterable[np.ndarray]) -> str:
 def _only_zero_and_one(values: np.ndarray) -> bool:
     # the first rows almost always decide
     return all(bool(np.all((part == 0) | (part == 1))) for part in (values[:1000], values))
+
+
+# ---- tables of one measurement ---------------------------------------------------------------------------------
+
+
+class ColumnFacts(NamedTuple):
+    """What decides whether the columns of a table hold one measurement.
+
+    Attributes
+    ----------
+    integral : bool
+        Whether all observed values are integers.
+    low, high : float
+        The range of the observed values.
+    n_seen, n_zero, n_high : int
+        The numbers of observed cells, of zeros, and of cells that hold the highest value.
+    values : tuple of float
+        The distinct values, if they are integers and few; otherwise empty.
+
+    Examples
+    --------
+    >>> from partita.table.cells import parse_values
+    >>> facts_of(parse_values(np.array([0, 0, 3]), "word")).n_zero
+    2
+    """
+
+    integral: bool
+    low: float
+    high: float
+    n_seen: int
+    n_zero: int
+    n_high: int
+    values: tuple[float, ...]
+
+
+def facts_of(raw: RawColumn, active: np.ndarray | None = None) -> ColumnFacts:
+    """Collect the facts about a column of numbers."""
+    seen = raw.observed(active)
+    low, high = float(seen.min()), float(seen.max())
+    integral = raw.is_integral(active)
+    few = integral and not has_more_distinct_than(seen, MAX_UNIFORM_COUNTS)
+    n_seen, n_zero, n_high = raw.count_marks(active)
+    return ColumnFacts(
+        integral, low, high, n_seen, n_zero, n_high, tuple(distinct_values(seen)) if few else ()
+    )
+
+
+def infer_uniform_kind(facts: Sequence[ColumnFacts]) -> str | None:
+    """Infer one kind for all columns of a table that holds one measurement; None if it does not.
+
+    The kind is `real` if a value is not an integer, `binary` if only 0 and 1 occur, and `count` if in nine of ten
+    columns half of the cells are zero. On a bounded scale, whose highest value is common in half of the columns, it is
+    `categorical` with up to 20 distinct values and `real` with more. Other integers are `count` with a zero and up to
+    100 distinct values, otherwise `real`.
+
+    Parameters
+    ----------
+    facts : sequence of ColumnFacts
+        One entry per column that is not declared; all of them numbers.
+
+    Examples
+    --------
+    >>> from partita.table.cells import parse_values
+    >>> words = np.random.default_rng(0).poisson(0.3, size=(200, 40))
+    >>> infer_uniform_kind([facts_of(parse_values(word, "w")) for word in words.T])
+    'count'
+    """
+    if len(facts) < MIN_UNIFORM_COLUMNS:
+        return None
+    width = max(fact.high - fact.low for fact in facts)
+    mostly_zero = [fact.n_zero >= 0.5 * fact.n_seen for fact in facts]
+    alike = [
+        zeros or fact.high - fact.low >= _MIN_RANGE * width
+        for zeros, fact in zip(mostly_zero, facts, strict=True)
+    ]
+    if np.mean(alike) < _MOST:
+        return None
+    if not all(fact.integral for fact in facts):
+        return "real"
+    low, high = min(fact.low for fact in facts), max(fact.high for fact in facts)
+    if (low, high) in ((0.0, 1.0), (0.0, 0.0)):
+        return "binary"
+    n_binary = sum(fact.low >= 0.0 and fact.high <= 1.0 for fact in facts)
+    if np.mean(mostly_zero) >= _MOST and low >= 0.0:
+        # answers of yes and no beside a few counts are a table of several measurements
+        return "count" if n_binary <= len(facts) / 2 else None
+    n_distinct = len({value for fact in facts for value in fact.values})
+    few = all(fact.values for fact in facts) and n_distinct <= MAX_UNIFORM_LEVELS
+    reaching = [fact for fact in facts if fact.high == high]
+    bounded = len(reaching) >= len(facts) / 2 and sum(fact.n_high for fact in reaching) >= (
+        _MIN_BOUND_SHARE * sum(fact.n_seen for fact in reaching)
+    )
+    if bounded:
+        return "categorical" if few else "real"
+    return (
+        "count"
+        if low == 0.0 and all(fact.values for fact in facts) and n_distinct <= MAX_UNIFORM_COUNTS
+        else "real"
+    )
+
+
+# ---- ordinal columns -------------------------------------------------------------------------------------------
+
+
+def ordered_levels(raw: RawColumn, active: np.ndarray | None = None) -> tuple[Any, ...] | None:
+    """Return the observed levels of an ordinal column in their order; None if the column is not ordinal.
+
+    Ordered categories of pandas, polars (Enum) and Arrow are ordinal, and so are words that all belong to one of the
+    usual scales of answers, with at least three of them.
+
+    Parameters
+    ----------
+    raw : RawColumn
+        A column with at least one observed cell.
+    active : ndarray of bool, default=None
+        The rows that are used; by default all.
+
+    Examples
+    --------
+    >>> from partita.table.cells import parse_values
+    >>> ordered_levels(parse_values(np.array(["Agree", "Neutral", "Disagree", "Agree"]), "answer"))
+    ('Disagree', 'Neutral', 'Agree')
+    >>> ordered_levels(parse_values(np.array(["red", "blue", "green"]), "color"))
+    """
+    levels = distinct_values(raw.observed(active))
+    if raw.ordered:
+        rank = {level: position for position, level in enumerate(raw.declared)}
+        known = all(level in rank for level in levels)
+        return tuple(sorted(levels, key=rank.__getitem__)) if known and len(levels) > 2 else None
+    if raw.family != "str" or raw.labeled or len(levels) < 3:
+        return None
+    words = {level: " ".join(level.lower().replace("-", " ").split()) for level in levels}
+    for scale in _SCALES:
+        rank = {word: position for position, step in enumerate(scale) for word in step}
+        found = [rank.get(word) for word in words.values()]
+        if None not in found and len(set(found)) == len(levels):
+            return tuple(sorted(levels, key=lambda level: rank[words[level]]))
+    return None
+
+
+def find_rating_items(facts: Mapping[int, ColumnFacts]) -> set[int]:
+    """Return the positions of integer columns that are answers on one scale, such as 1 to 5 or 0 to 10.
+
+    A scale begins with 0 or 1, or lies symmetrically around 0; it has 3 to 11 steps, and at least five columns share
+    it. A single column of small integers may hold codes without an order.
+
+    Parameters
+    ----------
+    facts : mapping from position to ColumnFacts
+        The columns of numbers.
+
+    Examples
+    --------
+    >>> item = ColumnFacts(True, 1.0, 5.0, 90, 0, 9, (1.0, 2.0, 3.0, 4.0, 5.0))
+    >>> sorted(find_rating_items({0: item, 1: item, 2: item, 3: item, 4: item, 5: item._replace(high=60.0)}))
+    [0, 1, 2, 3, 4]
+    """
+    by_scale: dict[tuple[float, float], set[int]] = {}
+    for position, fact in facts.items():
+        n_steps = fact.high - fact.low + 1
+        begins_well = fact.low in (0.0, 1.0) or fact.low == -fact.high
+        if fact.integral and begins_well and 3 <= n_steps <= 11 and len(fact.values) >= n_steps - 1:
+            by_scale.setdefault((fact.low, fact.high), set()).add(position)
+    shared = [members for members in by_scale.values() if len(members) >= _MIN_RATING_ITEMS]
+    return set().union(*shared)
+
+
+def kinds_of_rating_items(facts: Mapping[int, ColumnFacts]) -> dict[int, str]:
+    """Return the kind of the columns that `find_rating_items` finds; nothing as long as there is no ordinal kind."""
+    return {} if ORDINAL_KIND is None else dict.fromkeys(find_rating_items(facts), ORDINAL_KIND)

@@ -21,28 +21,61 @@ _TEXTS = {
     ),
     "missing_code": ("warning", "cells that hold the missing code are read as missing: {columns}"),
     "empty_columns": ("warning", "columns without any observed value are ignored: {columns}"),
+    "missing_words": ("info", "words that are read as missing: {columns}"),
+    "text_numbers": ("info", "text that is read as numbers: {columns}"),
+    "decimal_comma": ("info", "numbers with a decimal comma: {columns}"),
+    "dates": ("info", "dates and times, which are modeled as real numbers: {columns}"),
+    "uniform": (
+        "info",
+        "all columns look like one measurement and get one kind ({columns}); declare kinds to change it",
+    ),
+    "ambiguous_text": (
+        "warning",
+        "text that could also be read in another way: {columns}; write it without doubt, or convert the column before",
+    ),
+    "strays": (
+        "warning",
+        "texts among numbers, read as missing: {columns}; declare the column 'categorical' if its numbers are names",
+    ),
+    "mixed_units": (
+        "warning",
+        "numbers in several units stay text: {columns}; convert them to one unit",
+    ),
+    "suspected_code": (
+        "warning",
+        "values far outside the range of the others, which may be missing codes: {columns}; if they are, give "
+        "missing_codes={{column: code}} (on the command line --na column=code)",
+    ),
     "identifier": (
+        "warning",
+        "every observed value is distinct, which looks like an identifier: {columns}; set aside: declare a kind, for "
+        "example 'categorical' or 'real', to model it",
+    ),
+    "identifier_modeled": (
         "warning",
         "every observed value is distinct, which looks like an identifier: {columns}; leave such a column "
         "out, or declare it 'ignore', if it only names the rows",
     ),
-    "text_numbers": (
+    "postal_code": (
         "warning",
-        "text that is nearly all numbers is read as categories: {columns}; convert it to numbers (with NaN for "
-        "other values), or declare it 'categorical' if these are names",
+        "numbers that look like postal or article codes: {columns} distinct values; set aside: declare a kind, for "
+        "example 'categorical', to model it",
     ),
-    "text_dates": (
+    "free_text": (
         "warning",
-        "text that looks like dates is read as categories: {columns}; convert it to a number (days since a reference "
-        "date) or to a category (month, weekday), or declare it 'ignore'",
-    ),
-    "rare_levels": (
-        "warning",
-        "categories that rarely occur twice carry little information about groups: {columns} distinct values; declare "
-        "such a column 'ignore', or merge its values into fewer categories",
+        "text that looks like names or remarks: {columns} distinct values; set aside: merge its values into fewer "
+        "categories, or declare it 'categorical', to model it",
     ),
     "unknown_levels": ("warning", "values not seen at fit are read as missing: {columns}"),
+    "unreadable": (
+        "warning",
+        "texts that cannot be read as at fit are read as missing: {columns}; write them as in the fitted table",
+    ),
 }
+
+
+#: Notes without a warning that are about an unusual way of reading; the command line prints them.
+READING_CODES = ("missing_words", "text_numbers", "dates", "uniform", "encoding", "decimal_comma")
 
 
 @dataclass(frozen=True)
@@ -52,9 +85,7 @@ class Note:
     Attributes
     ----------
     code : str
-        A short name for programs: "kinds", "missing", "constant", "empty_columns", "empty_rows",
-        "identifier", "missing_code", "lone_minus_one", "negative_levels", "text_numbers", "text_dates",
-        "rare_levels", "unknown_levels" or "unweighted_levels".
+        A short name for programs. `READING_CODES` are about cells and columns that were read in an unusual way.
     message : str
         One sentence for users.
     columns : tuple of str
@@ -74,8 +105,8 @@ class Note:
     level: str = "info"
 
 
-def list_names(names: Sequence[str], counts: Sequence[int | None] | None = None, limit: int = 5) -> str:
-    """List a few names, and the number of the others.
+def list_names(names: Sequence[str], counts: Sequence[int | str | None] | None = None, limit: int = 5) -> str:
+    """List a few names with counts or words about them, and the number of the other names.
 
     Examples
     --------
@@ -103,16 +134,20 @@ class Findings:
     """
 
     def __init__(self) -> None:
-        self._found: dict[str, list[tuple[str, int | None]]] = {}
+        self._found: dict[str, list[tuple[str, int | str | None]]] = {}
         self._notes: list[Note] = []
 
-    def add(self, code: str, column: str, count: int | None = None) -> None:
-        """Add the finding `code` for a column, in `count` cells."""
+    def add(self, code: str, column: str, count: int | str | None = None) -> None:
+        """Add the finding `code` for a column: in `count` cells, or with words about it."""
         self._found.setdefault(code, []).append((column, count))
 
     def add_note(self, note: Note) -> None:
         """Add a note that is not about single columns."""
         self._notes.append(note)
+
+    def about(self, column: str) -> dict[str, int | str | None]:
+        """Return the findings about one column."""
+        return {code: count for code, found in self._found.items() for name, count in found if name == column}
 
     def notes(self) -> list[Note]:
         """Return all notes."""

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.table.account import ColumnAccount
+from partita.table.aside import Reason, reason_to_set_aside
 from partita.table.cells import RawColumn, first_row, place
-from partita.table.columns import Policy, encode_column, learn_column
-from partita.table.kinds import KindsLike, infer_common_kind, infer_kind, resolve_kinds
+from partita.table.codes import CodesLike, resolve_codes
+from partita.table.columns import Policy, encode_column, identifier_error, learn_column
+from partita.table.kinds import (
+    KindsLike,
+    facts_of,
+    infer_common_kind,
+    infer_kind,
+    infer_uniform_kind,
+    kinds_of_rating_items,
+    resolve_kinds,
+)
 from partita.table.notes import Findings, Note, list_names
+from partita.table.quality import (
+    column_account,
+    decided_by,
+    note_reading,
+    note_suspected_codes,
+    table_account,
+)
 from partita.table.schema import ColumnSchema, Schema
 from partita.table.sources import Source, is_sparse, open_source
+from partita.table.statistics import sampled_rows
 from partita.table.tables import Column, Table
+from partita.table.text import read_known_text, read_text
 from partita.table.weights import check_weights
 
 
@@ -23,15 +43,17 @@ def read_table(
     schema: Schema | None = None,
     sample_weight: Any = None,
     handle_unknown: str = "missing",
-    missing_code: int | None = None,
+    missing_codes: CodesLike = None,
     negative: str = "error",
     identifiers: str = "warn",
     estimator_name: str = "this estimator",
 ) -> Table:
     """Read a table of any type into typed columns.
 
-    NaN, None, NA, NaT, nulls and masked cells are missing. Values are never dropped, imputed or relabeled without a
-    note, and X is never changed. The function emits no warnings; they are in `notes`.
+    NaN, None, NA, NaT, nulls and masked cells are missing, and so are the usual words for it in text ("NA", "-", "?").
+    Text that is numbers or dates as people write them is read as such. Columns that name the rows or hold remarks are
+    set aside. Values are never dropped, imputed or relabeled without a note, and X is never changed. The function emits
+    no warnings; they are in `notes`.
 
     Parameters
     ----------
@@ -41,25 +63,25 @@ def read_table(
         `__dataframe__`. Sparse matrices need `kinds="count"` or `kinds="binary"` and stay sparse. A `Table` is
         returned as it is, if the other arguments agree with how it was read.
     kinds : None, str, mapping or sequence, default=None
-        The kinds of the columns: "real", "count", "binary", "categorical" or "ignore". One for all columns, one per
-        column, or a mapping from column names or positions (the others are inferred). The rules of inference are in
-        the docstring of `partita.table.kinds`.
+        The kinds of the columns: "real", "count", "binary", "categorical", "date" or "ignore". One for all columns, one
+        per column, or a mapping from column names, patterns like "word*" or positions (the others are inferred). The
+        rules of inference are in the docstring of `partita.table.kinds`.
     schema : Schema, default=None
         Read X like the table from which this schema was learned: same columns, kinds, levels and units. The kinds and
-        the missing code then come from the schema.
+        the missing codes then come from the schema.
     sample_weight : number or array-like of shape (n_rows,), default=None
         Weights for the center and scale of real columns. Rows of weight zero are read, but kinds, levels and scales are
         not learned from them.
     handle_unknown : {"missing", "error"}, default="missing"
         With `schema`: whether unknown categories are read as missing, with a note, or raise an error.
-    missing_code : int, default=None
-        An integer that means missing, in columns declared categorical or binary and in integer columns whose kind is
-        inferred. By default, -1 is a negative code like any other.
+    missing_codes : number, str, sequence or mapping, default=None
+        Values that mean missing: for all columns, or a mapping from column names, patterns or positions. By default, -1
+        is a negative code like any other; see `partita.table.codes`.
     negative : {"error", "level"}, default="error"
         Whether negative integers in a column declared categorical raise an error or are levels. In text and in columns
         of a categorical dtype they are always levels; if the kind is inferred they are levels, with a note.
     identifiers : {"warn", "error"}, default="warn"
-        What to do if all (more than 20) values of a categorical column are distinct.
+        What to do if all (more than 20) values of a column of text are distinct: set it aside, or raise an error.
     estimator_name : str, default="this estimator"
         The name of the estimator, for messages about the number of features.
 
@@ -85,10 +107,8 @@ def read_table(
     >>> new.block("categorical").values, new.notes[-1].message
     (array([[-1]], dtype=int8), "values not seen at fit are read as missing: 'x0' (1)")
     """
-    _check_options(kinds, schema, handle_unknown, missing_code, negative, identifiers)
-    policy = Policy(
-        None if missing_code is None else int(missing_code), negative, identifiers, handle_unknown
-    )
+    _check_options(kinds, schema, handle_unknown, negative, identifiers)
+    policy = Policy(missing_codes, negative, identifiers, handle_unknown)
     if isinstance(X, Table):
         return _check_table(X, kinds, schema, sample_weight)
     if is_sparse(X):
@@ -118,10 +138,13 @@ def _check_table(table: Table, kinds: KindsLike, schema: Schema | None, sample_w
     if schema is not None and table.schema != schema:
         raise ValueError("the Table was read with another schema: pass the data it was read from")
     for column, kind in zip(table.schema.columns, resolve_kinds(kinds, table.schema.names), strict=True):
-        if kind is not None and column.kind not in (kind, "ignore"):  # columns without values are ignored
+        if kind is not None and column.declared_kind not in (
+            kind,
+            "ignore",
+        ):  # columns without values are ignored
             raise ValueError(
-                f"column {column.name!r} was read as {column.kind}, and {kind} is asked for: give kinds to read_table "
-                "where the Table is read"
+                f"column {column.name!r} was read as {column.declared_kind}, and {kind} is asked for: give kinds to "
+                "read_table where the Table is read"
             )
     return table
 
@@ -130,7 +153,6 @@ def _check_options(
     kinds: KindsLike,
     schema: Schema | None,
     handle_unknown: str,
-    missing_code: int | None,
     negative: str,
     identifiers: str,
 ) -> None:
@@ -142,10 +164,6 @@ def _check_options(
     for option, (value, choices) in allowed.items():
         if value not in choices:
             raise ValueError(f"{option} must be {choices[0]!r} or {choices[1]!r}, got {value!r}")
-    if missing_code is not None and (
-        isinstance(missing_code, bool) or not isinstance(missing_code, (int, np.integer))
-    ):
-        raise TypeError(f"missing_code must be an integer or None, got {missing_code!r}")
     if schema is not None and kinds is not None:
         raise ValueError(
             "kinds and schema were both given; the schema already contains the kinds, so leave out one of them"
@@ -164,46 +182,138 @@ def learn_schema(
     ('a', 'b')
     """
     declared = resolve_kinds(kinds, source.names, source.labels)
+    codes = resolve_codes(policy.missing_codes, source.names, source.labels)
     # None means that all rows are used, and that all weights are 1: the common and fast cases
     active = None if weights.all() else weights > 0
     row_weights = None if np.all(weights == 1.0) else weights
-    common = _common_kind(source, declared, active, policy)
+    common = _common_kind(source, declared, active, codes)
+    # Columns whose kinds do not depend on other columns are read one at a time, to save memory.
+    apart = common is not None or None not in declared
+    raws = {} if apart else _read_columns(source, declared, codes, active)
+    aside = _set_aside(raws, declared, active, policy)
+    shared, shared_kinds = _shared_kinds(raws, declared, aside, active)
     remembered: list[ColumnSchema] = []
     columns: list[Column] = []
     inferred: dict[str, str] = {}
+    accounts: list[ColumnAccount] = []
+    differing = False  # whether a column on its own would have another kind
+    rows = sampled_rows(source.n_rows)
     for position, name in enumerate(source.names):
         kind = declared[position]
         if kind == "ignore":
             remembered.append(ColumnSchema(name, "ignore"))
+            accounts.append(ColumnAccount(name, "ignore", "declared"))
             continue
-        raw = source.column(position)
-        raw, code = _apply_missing_code(raw, kind, common, active, policy, findings)
-        if len(raw.observed(active)) == 0:
+        read = raws.pop(position, None) or _read_column(source, position, kind, codes[position], active)
+        raw = read.raw
+        note_reading(raw, read.n_codes, findings)
+        if raw.n_observed(active) == 0:
             findings.add("empty_columns", name)
             remembered.append(ColumnSchema(name, "ignore"))
+            accounts.append(ColumnAccount(name, "ignore", "no observed value", raw.n_missing))
             continue
+        if position in aside:
+            findings.add(aside[position].code, name, aside[position].n_distinct)
+            remembered.append(ColumnSchema(name, "ignore"))
+            accounts.append(column_account(raw, "ignore", None, rows, findings))
+            continue
+        decided = "declared"
         if kind is None:
-            kind = inferred[name] = common or infer_kind(raw, active)
+            own = infer_kind(raw, active) if common is None else common
+            kind = inferred[name] = shared_kinds.get(position, own)
+            differing |= kind != own
+            decided = decided_by(raw, common, shared, position in shared_kinds)
         column_schema = learn_column(
             raw,
             kind,
             inferred=declared[position] is None,
             policy=policy,
             weights=row_weights,
-            missing_code=code,
+            missing_codes=codes[position],
             findings=findings,
         )
+        note_suspected_codes(raw, active, findings)
         remembered.append(column_schema)
         columns.append(_encode_learned(raw, column_schema, findings))
+        accounts.append(column_account(raw, column_schema.declared_kind, decided, rows, findings))
     if not columns:
         _raise_nothing_left(declared)
+    if shared is not None and differing:
+        findings.add("uniform", shared)
     if inferred:
         findings.add_note(_kinds_note(inferred))
-    return Schema(tuple(remembered), source.named), columns
+    account = table_account(accounts, columns, source.n_rows, rows)
+    return Schema(tuple(remembered), source.named, account), columns
+
+
+class _Read(NamedTuple):
+    """A column after its text was read, and the number of cells that hold a missing code."""
+
+    raw: RawColumn
+    n_codes: int
+
+
+def _read_column(
+    source: Source, position: int, kind: str | None, codes: tuple[Any, ...], active: np.ndarray | None
+) -> _Read:
+    raw, n_before = source.column(position).without(codes)
+    was_text = raw.family == "str"
+    raw = read_text(raw, kind, active)
+    if not was_text or raw.family == "str":
+        return _Read(raw, n_before)
+    raw, n_after = raw.without(codes)  # codes among numbers that were written as text
+    return _Read(raw, n_before + n_after)
+
+
+def _read_columns(
+    source: Source, declared: list[str | None], codes: list[tuple[Any, ...]], active: np.ndarray | None
+) -> dict[int, _Read]:
+    return {
+        position: _read_column(source, position, kind, codes[position], active)
+        for position, kind in enumerate(declared)
+        if kind != "ignore"
+    }
+
+
+def _set_aside(
+    raws: dict[int, _Read], declared: list[str | None], active: np.ndarray | None, policy: Policy
+) -> dict[int, Reason]:
+    """Return the columns to set aside; none if no column would be left."""
+    modeled = [position for position, read in raws.items() if read.raw.n_observed(active)]
+    found = {
+        position: reason
+        for position in modeled
+        if declared[position] is None and (reason := reason_to_set_aside(raws[position].raw, active))
+    }
+    for position, reason in found.items():
+        if policy.identifiers == "error" and reason.code == "identifier":
+            raise identifier_error(raws[position].raw.name, reason.n_distinct)
+    return {} if len(found) == len(modeled) else found
+
+
+def _shared_kinds(
+    raws: dict[int, _Read], declared: list[str | None], aside: dict[int, Reason], active: np.ndarray | None
+) -> tuple[str | None, dict[int, str]]:
+    """Return the kind of a table that holds one measurement, and the kinds of columns that others decided."""
+    undeclared = {
+        position: read.raw
+        for position, read in raws.items()
+        if declared[position] is None and position not in aside and read.raw.n_observed(active)
+    }
+    numbers = {
+        position: facts_of(raw, active)
+        for position, raw in undeclared.items()
+        if raw.family in ("int", "float") and not raw.labeled and not raw.holds_dates
+    }
+    kinds = kinds_of_rating_items(numbers)
+    if len(numbers) < len(undeclared) or len(kinds) == len(numbers):
+        return None, kinds
+    uniform = infer_uniform_kind(list(numbers.values()))
+    return (None, kinds) if uniform is None else (uniform, dict.fromkeys(numbers, uniform))
 
 
 def _common_kind(
-    source: Source, declared: list[str | None], active: np.ndarray | None, policy: Policy
+    source: Source, declared: list[str | None], active: np.ndarray | None, codes: list[tuple[Any, ...]]
 ) -> str | None:
     """Infer the common kind of all undeclared columns of a numeric array; None for other sources."""
     undeclared = [position for position, kind in enumerate(declared) if kind is None]
@@ -212,34 +322,9 @@ def _common_kind(
         return None
 
     def observed(position: int) -> np.ndarray:
-        raw = source.column(position)
-        if policy.missing_code is not None and family == "int":
-            raw = raw.without_code(policy.missing_code)[0]
-        return raw.observed(active)
+        return source.column(position).without(codes[position])[0].observed(active)
 
     return infer_common_kind(map(observed, undeclared), family)
-
-
-def _apply_missing_code(
-    raw: RawColumn,
-    kind: str | None,
-    common: str | None,
-    active: np.ndarray | None,
-    policy: Policy,
-    findings: Findings,
-) -> tuple[RawColumn, int | None]:
-    """Mark the missing code as missing if the column may hold codes; return the column, and the code if it applies."""
-    code = policy.missing_code
-    if code is None or raw.family == "bool" or (raw.labeled and kind is None):
-        return raw, None
-    if kind in ("real", "count") or (kind is None and common == "real" and raw.family == "float"):
-        return raw, None
-    if kind is None and not raw.is_integral(active):
-        return raw, None
-    raw, count = raw.without_code(code)
-    if count:
-        findings.add("missing_code", raw.name, count)
-    return raw, code
 
 
 def _encode_learned(raw: RawColumn, schema: ColumnSchema, findings: Findings) -> Column:
@@ -253,10 +338,16 @@ def _encode_learned(raw: RawColumn, schema: ColumnSchema, findings: Findings) ->
 
 
 def _encode_known(raw: RawColumn, schema: ColumnSchema, policy: Policy, findings: Findings) -> Column:
-    if schema.missing_code is not None:
-        raw, count = raw.without_code(schema.missing_code)
-        if count:
-            findings.add("missing_code", schema.name, count)
+    raw, count = raw.without(schema.missing_codes)
+    given = raw
+    raw = read_known_text(raw, schema)
+    if raw is not given:
+        raw, count_in_text = raw.without(schema.missing_codes)
+        count += count_in_text
+    if count:
+        findings.add("missing_code", schema.name, count)
+    if raw.strays:
+        _note_unreadable(given, raw, policy, findings)
     values, unknown = encode_column(raw, schema)
     if raw.n_missing:
         findings.add("missing", schema.name, raw.n_missing)
@@ -270,6 +361,19 @@ def _encode_known(raw: RawColumn, schema: ColumnSchema, policy: Policy, findings
         findings.add("unknown_levels", schema.name, int(np.count_nonzero(unknown)))
     values.flags.writeable = False
     return Column(schema.name, schema.kind, values)
+
+
+def _note_unreadable(given: RawColumn, raw: RawColumn, policy: Policy, findings: Findings) -> None:
+    """Note the texts of new data that do not have the format of the fitted column, or raise an error."""
+    hits = np.fromiter((text in raw.strays for text in given.values), bool, len(given.values))
+    row = first_row(hits)
+    if policy.handle_unknown == "error":
+        raise ValueError(
+            f"{place(raw.name, row)}: {given.values[row]!r} cannot be read as at fit; correct the value, or pass "
+            "handle_unknown='missing'"
+        )
+    listed = f"{int(np.count_nonzero(hits))}, the first is {given.values[row]!r} in row {row}"
+    findings.add("unreadable", raw.name, listed)
 
 
 def _raise_nothing_left(declared: list[str | None]) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from partita.table.account import TableAccount, shorten, text_table
+from partita.table.formats import TextFormat
 from partita.table.kinds import KINDS
 from partita.table.notes import list_names
 
-_FORMAT = 1
+_FORMAT = 2
 _FAMILY_TYPES: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
 
 
@@ -26,7 +28,7 @@ class ColumnSchema:
     name : str
         The column's name ("x0", "x1", ... for arrays).
     kind : {"real", "count", "binary", "categorical", "ignore"}
-        How its values are modeled.
+        How its values are modeled. Dates are real.
     family : {"bool", "int", "float", "str"} or None
         The type of the levels; None for columns without levels.
     levels : tuple
@@ -36,8 +38,10 @@ class ColumnSchema:
         order; empty if it declared none.
     center, scale : float
         Mean and standard deviation of a real column.
-    missing_code : int or None
-        The integer that was read as missing.
+    missing_codes : tuple
+        Values that are read as missing.
+    format : TextFormat or None
+        How text is read as numbers, or that the column holds dates, which are days since 1970-01-01.
 
     Examples
     --------
@@ -52,7 +56,18 @@ class ColumnSchema:
     levels_declared: tuple[Any, ...] = ()
     center: float = 0.0
     scale: float = 1.0
-    missing_code: int | None = None
+    missing_codes: tuple[Any, ...] = ()
+    format: TextFormat | None = None
+
+    @property
+    def declared_kind(self) -> str:
+        """The kind that declares this column: "date" for real columns that hold dates."""
+        return "date" if self.holds_dates and self.kind == "real" else self.kind
+
+    @property
+    def holds_dates(self) -> bool:
+        """Whether the values are days since 1970-01-01."""
+        return self.format is not None and self.format.holds == "date"
 
     @property
     def n_levels(self) -> int:
@@ -69,7 +84,8 @@ class ColumnSchema:
             "levels_declared": list(self.levels_declared),
             "center": self.center,
             "scale": self.scale,
-            "missing_code": self.missing_code,
+            "missing_codes": list(self.missing_codes),
+            "format": None if self.format is None else self.format.to_dict(),
         }
 
     @classmethod
@@ -84,7 +100,8 @@ class ColumnSchema:
                 levels_declared=tuple(saved["levels_declared"]),
                 center=float(saved["center"]),
                 scale=float(saved["scale"]),
-                missing_code=saved["missing_code"],
+                missing_codes=tuple(saved["missing_codes"]),
+                format=None if saved["format"] is None else TextFormat.from_dict(saved["format"]),
             )
         except (KeyError, TypeError, ValueError) as problem:
             raise ValueError(
@@ -95,7 +112,7 @@ class ColumnSchema:
 
     def _check(self) -> None:
         fault = None
-        if not isinstance(self.name, str) or self.kind not in KINDS:
+        if not isinstance(self.name, str) or self.kind not in KINDS or self.kind == "date":
             fault = f"name {self.name!r} or kind {self.kind!r} is not valid"
         elif not (math.isfinite(self.center) and math.isfinite(self.scale) and self.scale > 0):
             fault = f"center {self.center} and scale {self.scale} must be finite, the scale positive"
@@ -107,8 +124,8 @@ class ColumnSchema:
                 fault = "levels are not distinct and in increasing order"
             elif not self.levels or (self.kind == "binary" and len(self.levels) > 2):
                 fault = f"a {self.kind} column cannot have {len(self.levels)} levels"
-        if fault is None and not (self.missing_code is None or type(self.missing_code) is int):
-            fault = f"missing_code {self.missing_code!r} is not an integer"
+        if fault is None and any(type(code) not in (int, float, str) for code in self.missing_codes):
+            fault = f"missing_codes {self.missing_codes!r} are not numbers or text"
         if fault is not None:
             raise ValueError(f"damaged schema: column {self.name!r}: {fault}; save it again")
 
@@ -123,6 +140,8 @@ class Schema:
         All columns, including ignored ones.
     named : bool
         Whether the names came with the data and must match at predict time.
+    account : TableAccount or None
+        How the table was read: kinds and how they were decided, missing cells, what is unusual about each column.
 
     Examples
     --------
@@ -138,6 +157,7 @@ class Schema:
 
     columns: tuple[ColumnSchema, ...]
     named: bool = False
+    account: TableAccount | None = field(default=None, compare=False)
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -151,7 +171,7 @@ class Schema:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of all columns; with these as `kinds`, the same data are read in the same way."""
-        return tuple(column.kind for column in self.columns)
+        return tuple(column.declared_kind for column in self.columns)
 
     @property
     def feature_names(self) -> np.ndarray | None:
@@ -240,22 +260,24 @@ class Schema:
         return lookup[positions.astype(np.intp)]
 
     def describe(self) -> str:
-        """Return a short text table of the columns and their kinds.
+        """Return a text table of the columns: kinds, how they were decided, missing cells, and what is unusual.
 
         Examples
         --------
         >>> from partita.table import read_table
         >>> print(read_table([["red", 1.5], ["blue", 2.5]]).schema.describe())
-        column  kind         details
-        x0      categorical  2 levels: 'blue', 'red'
-        x1      real         mean 2, standard deviation 0.5
+        column  kind         decided by  missing  distinct  most frequent  skewness  details
+        x0      categorical  text        0        2         'blue' 50%               2 levels: 'blue', 'red'
+        x1      real         numbers     0        2         1.5 50%        0.00      mean 2, standard deviation 0.5; ...
+        2 rows.
         """
+        details = [_details(column) for column in self.columns]
+        if self.account is not None:
+            return self.account.describe(details)
         rows = [("column", "kind", "details")]
-        for column in self.columns:
-            name = column.name if len(column.name) <= 40 else column.name[:37] + "..."
-            rows.append((name, column.kind, _details(column)))
-        widths = [max(len(row[part]) for row in rows) for part in range(2)]
-        return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
+        for column, detail in zip(self.columns, details, strict=True):
+            rows.append((shorten(column.name, 40), column.declared_kind, detail))
+        return text_table(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain Python objects, which `json.dumps` accepts."""
@@ -263,6 +285,7 @@ class Schema:
             "format": _FORMAT,
             "named": self.named,
             "columns": [column.to_dict() for column in self.columns],
+            "account": None if self.account is None else self.account.to_dict(),
         }
 
     @classmethod
@@ -274,7 +297,9 @@ class Schema:
             )
         if not isinstance(saved.get("columns"), list) or not isinstance(saved.get("named"), bool):
             raise ValueError("damaged schema: its columns cannot be read; save it again")
-        schema = cls(tuple(ColumnSchema.from_dict(column) for column in saved["columns"]), saved["named"])
+        columns = tuple(ColumnSchema.from_dict(column) for column in saved["columns"])
+        account = None if saved.get("account") is None else TableAccount.from_dict(saved["account"])
+        schema = cls(columns, saved["named"], account)
         if len(schema._positions) != len(schema.columns):
             raise ValueError("damaged schema: two columns have the same name; save it again")
         return schema
@@ -285,6 +310,9 @@ def _bullets(names: Sequence[str]) -> str:
 
 
 def _details(column: ColumnSchema) -> str:
+    if column.holds_dates and column.kind == "real":
+        day = np.datetime64(round(column.center), "D")
+        return f"mean {day}, standard deviation {column.scale:.6g} days"
     if column.kind == "real":
         return f"mean {column.center:.6g}, standard deviation {column.scale:.6g}"
     if column.kind in ("binary", "categorical"):

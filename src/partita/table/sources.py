@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from partita.table.cells import RawColumn, common_number_type, dates_error, parse_values
+from partita.table.cells import RawColumn, common_number_type, parse_values
 from partita.table.notes import list_names
 
 _RESHAPE_HINT = (
@@ -307,13 +307,14 @@ class FrameSource:
 
         name = self.names[position]
         series = self._series[position]
-        if series.dtype.is_temporal():
-            raise dates_error(name)
+        if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
+            series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         labeled = isinstance(series.dtype, (nw.Categorical, nw.Enum))
         declared = _declared_levels(series) if labeled else ()
+        ordered = labeled and _is_ordered(series)
         missing = np.array(series.is_null().to_numpy(), dtype=bool)
         if not missing.any():
-            return parse_values(series.to_numpy(), name, labeled=labeled, declared=declared)
+            return parse_values(series.to_numpy(), name, labeled=labeled, declared=declared, ordered=ordered)
         # With nulls, integers would be converted to rounded floats, and nulls of an Arrow dictionary to one of its
         # values: convert only the observed cells, and put them back into their rows.
         seen = series.drop_nulls().to_numpy()
@@ -323,7 +324,18 @@ class FrameSource:
             else np.zeros(len(missing), seen.dtype)
         )
         values[~missing] = seen
-        return parse_values(values, name, missing, labeled=labeled, declared=declared)
+        return parse_values(values, name, missing, labeled=labeled, declared=declared, ordered=ordered)
+
+
+def _is_ordered(series: Any) -> bool:
+    """Whether the categories of a column have an order: an ordered pandas Categorical, or a polars Enum."""
+    import narwhals as nw
+
+    native = series.to_native()
+    ordered = getattr(getattr(native, "cat", None), "ordered", None)
+    if ordered is None:
+        ordered = getattr(getattr(native, "type", None), "ordered", None)  # an Arrow dictionary
+    return bool(ordered) if isinstance(ordered, bool) else isinstance(series.dtype, nw.Enum)
 
 
 def _declared_levels(series: Any) -> tuple[Any, ...]:

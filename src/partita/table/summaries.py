@@ -9,13 +9,15 @@ and the same table in memory have the same schema.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from partita.table.cells import RawColumn, common_number_type
+from partita.table.codes import CodesLike, resolve_codes
 from partita.table.columns import Policy
 from partita.table.kinds import KindsLike, resolve_kinds
 from partita.table.levels import distinct_values
@@ -24,6 +26,7 @@ from partita.table.reading import learn_schema
 from partita.table.scaling import Moments, center_of, merge_moments, moments
 from partita.table.schema import Schema
 from partita.table.sources import ArraySource, open_source
+from partita.table.suspicion import NO_EVIDENCE, CodeEvidence, code_evidence, merge_evidence
 
 MAX_VALUES = 1 << 17  # distinct values of a column in a summary
 ROW = re.compile(r"row (\d+)")
@@ -38,14 +41,75 @@ class ColumnSummary(RawColumn):
     n_seen: int = 0
     many: bool = False  # whether the column has more distinct values than these
     moments: Moments | None = None
+    marks: tuple[int, int, int] = (0, 0, 0)  # as in `count_marks`
+    evidence: CodeEvidence = NO_EVIDENCE
+    sequence: tuple[float, float] | None = None  # first and last value, if they count the rows
+    counts: dict[str, int] | None = None  # of texts
+    weights: dict[str, float] | None = None  # total weights of texts
 
     @property
     def n_missing(self) -> int:
         return self.n_absent
 
-    def without_code(self, code: int) -> tuple[RawColumn, int]:
-        """Return the column itself: the code was removed before the summary was made."""
+    @property
+    def is_part(self) -> bool:
+        return self.many
+
+    def n_observed(self, active: np.ndarray | None = None) -> int:
+        return self.n_seen
+
+    def count_marks(self, active: np.ndarray | None = None) -> tuple[int, int, int]:
+        return self.marks
+
+    def center_and_scale(self, values: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
+        return super().center_and_scale(values, weights) if self.moments is None else center_of(self.moments)
+
+    def code_evidence(self, active: np.ndarray | None = None) -> CodeEvidence:
+        return self.evidence
+
+    def value_counts(self, active: np.ndarray | None = None) -> dict[Any, int]:
+        return super().value_counts(active) if self.counts is None else self.counts
+
+    def is_sequence(self) -> bool:
+        return self.sequence is not None
+
+    def statistics(self, rows: slice) -> dict[str, Any]:
+        """Return nothing: a summary does not say how often each value occurs."""
+        return {}
+
+    def without(self, codes: Collection[Any]) -> tuple[RawColumn, int]:
+        """Return the column itself: codes were removed before the summary was made."""
         return self, self.n_code
+
+    def recoded(self, values_of: Mapping[str, Any], family: str, **changes: Any) -> RawColumn:
+        """Replace texts by numbers, or remove the missing ones, as for the whole column."""
+        assert self.counts is not None and self.weights is not None
+        values = {text: values_of.get(text, text) for text in self.counts}
+        kept = [text for text, value in values.items() if value is not None]
+        n_seen = sum(self.counts[text] for text in kept)
+        n_absent = self.n_absent + self.n_seen - n_seen
+        if family == "str":
+            counts = {text: self.counts[text] for text in kept}
+            weights = {text: self.weights[text] for text in kept}
+            distinct = _with_repeat(np.array(sorted(kept), dtype=object), n_seen)
+            return replace(
+                self,
+                values=distinct,
+                n_seen=n_seen,
+                n_absent=n_absent,
+                counts=counts,
+                weights=weights,
+                **changes,
+            )
+        numbers = np.array([values[text] for text in kept], dtype=np.float64)
+        times = np.array([self.counts[text] for text in kept])
+        shares = np.array([self.weights[text] for text in kept])
+        cells = np.repeat(numbers, times)
+        return replace(
+            self, values=_with_repeat(np.unique(numbers), n_seen), family=family, n_seen=n_seen, n_absent=n_absent,
+            moments=moments(numbers, shares), evidence=code_evidence(cells),
+            marks=RawColumn(self.name, cells, None, "float").count_marks() if n_seen else (0, 0, 0), **changes,
+        )  # fmt: skip
 
 
 class TableSummary(NamedTuple):
@@ -62,7 +126,7 @@ class TableSummary(NamedTuple):
 
 
 def summarize(
-    container: Any, kinds: KindsLike, weights: np.ndarray | None = None, missing_code: int | None = None
+    container: Any, kinds: KindsLike, weights: np.ndarray | None = None, missing_codes: CodesLike = None
 ) -> TableSummary:
     """Summarize a chunk of rows.
 
@@ -74,8 +138,8 @@ def summarize(
         The declared kinds of the columns.
     weights : ndarray, default=None
         Weights of the rows; rows of weight zero are ignored.
-    missing_code : int, default=None
-        An integer that means missing in columns that are declared categorical or binary.
+    missing_codes : as in ``read_table``
+        Values that mean missing.
 
     Examples
     --------
@@ -85,6 +149,7 @@ def summarize(
     """
     source = open_source(container)
     declared = resolve_kinds(kinds, source.names, source.labels)
+    codes = resolve_codes(missing_codes, source.names, source.labels)
     active = None if weights is None or weights.all() else weights > 0
     empty = np.ones(source.n_rows, bool)
     columns: list[ColumnSummary | None] = []
@@ -92,10 +157,7 @@ def summarize(
         if kind == "ignore":
             columns.append(None)
             continue
-        raw = source.column(position)
-        n_code = 0
-        if missing_code is not None and kind in ("categorical", "binary") and raw.family != "bool":
-            raw, n_code = raw.without_code(missing_code)
+        raw, n_code = source.column(position).without(codes[position])
         empty &= False if raw.missing is None else raw.missing
         columns.append(_summarize_column(raw, kind, active, weights, n_code))
     dtype = source._data.dtype.kind if isinstance(source, ArraySource) else None
@@ -113,21 +175,44 @@ def _summarize_column(
     n_code: int,
 ) -> ColumnSummary:
     seen = raw.observed(active)
-    if raw.family in ("int", "float") and kind in (None, "real"):
+    if raw.family in ("int", "float") and kind in (None, "real", "date"):
         about = moments(raw.as_floats(), weights)
     else:
         about = None
     many = False
-    if kind == "real" or (kind is None and raw.family == "float" and not raw.is_integral(active)):
+    measured = kind == "real" or (kind is None and raw.family == "float" and not raw.is_integral(active))
+    if measured and raw.family != "str":
         values, many = _characteristic(seen), True
     else:
         values = _as_array(distinct_values(seen), seen.dtype)
-        if len(values) > MAX_VALUES and kind not in ("categorical", "binary"):
+        if len(values) > MAX_VALUES and kind not in ("categorical", "binary") and raw.family != "str":
             values, many = np.concatenate([values[:MAX_VALUES], _characteristic(seen)]), True
-    return ColumnSummary(
-        raw.name, values, None, raw.family, raw.labeled, raw.declared,
-        raw.n_missing, n_code, len(seen), many, about,
+    summary = ColumnSummary(
+        raw.name, values, None, raw.family, raw.labeled, raw.declared, raw.ordered, raw.format,
+        n_absent=raw.n_missing, n_code=n_code, n_seen=len(seen), many=many, moments=about,
+        evidence=raw.code_evidence(active),
     )  # fmt: skip
+    if raw.family == "str":
+        counts = raw.value_counts(active)
+        return replace(summary, counts=counts, weights=_text_weights(raw, active, weights, counts))
+    if len(seen) and raw.family in ("int", "float"):
+        sequence = (float(raw.values[0]), float(raw.values[-1])) if raw.is_sequence() else None
+        return replace(summary, marks=raw.count_marks(active), sequence=sequence)
+    return summary
+
+
+def _text_weights(
+    raw: RawColumn, active: np.ndarray | None, weights: np.ndarray | None, counts: dict[str, int]
+) -> dict[str, float]:
+    """Return the total weight of each text."""
+    if weights is None:
+        return {text: float(count) for text, count in counts.items()}
+    keep = np.ones(len(raw.values), bool) if raw.missing is None else ~raw.missing
+    totals = dict.fromkeys(counts, 0.0)
+    for text, weight in zip(raw.values[keep].tolist(), weights[keep].tolist(), strict=True):
+        if weight > 0.0:
+            totals[text] += weight
+    return totals
 
 
 def _characteristic(seen: np.ndarray) -> np.ndarray:
@@ -185,14 +270,7 @@ def learn_from_summaries(
     """
     columns = [_merged([part.columns[p] for part in parts]) for p in range(len(parts[0].names))]
     source = SummarySource(parts, columns)
-    schema, _ = learn_schema(source, kinds, np.ones(1), policy, findings)
-    scaled = []
-    for column, about in zip(schema.columns, columns, strict=True):
-        if column.kind == "real" and about is not None and about.moments is not None:
-            center, scale = center_of(about.moments)
-            column = replace(column, center=center, scale=scale)
-        scaled.append(column)
-    return Schema(tuple(scaled), schema.named)
+    return learn_schema(source, kinds, np.ones(1), policy, findings)[0]
 
 
 def _merged(parts: Sequence[ColumnSummary | None]) -> ColumnSummary | None:
@@ -208,15 +286,51 @@ def _merged(parts: Sequence[ColumnSummary | None]) -> ColumnSummary | None:
         distinct = np.unique(np.concatenate(values))
     n_seen = sum(part.n_seen for part in there)
     many = any(part.many for part in there)
-    if (many or n_seen > len(distinct)) and len(distinct):  # some value occurs twice: not an identifier
+    if many and len(distinct):  # some value occurs twice: not an identifier
         distinct = np.concatenate([distinct, distinct[:1]])
+    else:
+        distinct = _with_repeat(distinct, n_seen)
     summed = [part.moments for part in there if part.moments is not None]
     return ColumnSummary(
-        there[0].name, distinct, None, family,
-        any(part.labeled for part in there), max((part.declared for part in there), key=len),
-        sum(part.n_absent for part in there), sum(part.n_code for part in there), n_seen, many,
-        merge_moments(summed) if summed else None,
+        there[0].name, distinct, None, family, any(part.labeled for part in there),
+        max((part.declared for part in there), key=len), any(part.ordered for part in there),
+        next((part.format for part in voters if part.format is not None), None),
+        n_absent=sum(part.n_absent for part in there), n_code=sum(part.n_code for part in there), n_seen=n_seen,
+        many=many, moments=merge_moments(summed) if summed else None,
+        marks=_merge_marks(voters), evidence=merge_evidence([part.evidence for part in voters]),
+        sequence=_merge_sequences(there),
+        counts=_summed([part.counts for part in voters]) if family == "str" else None,
+        weights=_summed([part.weights for part in voters]) if family == "str" else None,
     )  # fmt: skip
+
+
+def _with_repeat(distinct: np.ndarray, n_seen: int) -> np.ndarray:
+    """Repeat one of the distinct values if some value occurs twice, so that they do not look like an identifier."""
+    return np.concatenate([distinct, distinct[:1]]) if n_seen > len(distinct) > 0 else distinct
+
+
+def _merge_marks(parts: Sequence[ColumnSummary]) -> tuple[int, int, int]:
+    if any(part.family == "str" or not len(part.values) for part in parts):
+        return 0, 0, 0
+    highest = [part.values.max() for part in parts]
+    n_high = sum(part.marks[2] for part, high in zip(parts, highest, strict=True) if high == max(highest))
+    return sum(part.marks[0] for part in parts), sum(part.marks[1] for part in parts), n_high
+
+
+def _merge_sequences(parts: Sequence[ColumnSummary]) -> tuple[float, float] | None:
+    spans = [part.sequence for part in parts]
+    known = [span for span in spans if span is not None]
+    if len(known) < len(spans) or any(a[1] + 1 != b[0] for a, b in pairwise(known)):
+        return None
+    return known[0][0], known[-1][1]
+
+
+def _summed(parts: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
+    totals: dict[str, Any] = {}
+    for part in parts:
+        for text, count in (part or {}).items():
+            totals[text] = totals.get(text, 0) + count
+    return totals
 
 
 def _common_family(parts: Sequence[ColumnSummary]) -> str:

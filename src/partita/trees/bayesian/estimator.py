@@ -60,7 +60,10 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
     tol : float, default=1e-3
         Learning stops when the bound per row increases by less than ``tol`` in one round.
     kinds : None, str, mapping or sequence, optional
-        Kinds of columns ("real", "count", "binary", "categorical", "ignore"); columns that are not named are inferred.
+        Kinds of columns ("real", "count", "binary", "categorical", "date", "ignore"), as in :class:`~partita.Mixture`;
+        those that are not given are inferred.
+    missing_codes : number, str, sequence or mapping, optional
+        Values that mean missing, as in :class:`~partita.Mixture`.
     exposure : str, optional
         Name of a column that holds the exposure of each row (for counts).
     handle_unknown : {"missing", "error"}, default="missing"
@@ -161,6 +164,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "kinds": "no_validation",
+        "missing_codes": "no_validation",
         "exposure": [None, str],
         "handle_unknown": [StrOptions({"missing", "error"})],
         "random_state": "no_validation",
@@ -179,6 +183,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         max_iter=20,
         tol=1e-3,
         kinds=None,
+        missing_codes=None,
         exposure=None,
         handle_unknown="missing",
         random_state=None,
@@ -198,6 +203,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.kinds = kinds
+        self.missing_codes = missing_codes
         self.exposure = exposure
         self.handle_unknown = handle_unknown
         self.random_state = random_state

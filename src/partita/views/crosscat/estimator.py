@@ -77,7 +77,7 @@ class CrossCat(ViewsEstimator):
         Stop "vb" when the bound per cell increases by less than ``tol`` in one iteration.
     precision : {"auto", "single", "double"}, default="auto"
         Floating-point precision of the predictive densities in Gibbs sweeps, as in :class:`~partita.Mixture`.
-    kinds, exposure, handle_unknown
+    kinds, missing_codes, exposure, handle_unknown
         As in :class:`~partita.Mixture`.
     random_state : None, int, RandomState, Generator or SeedSequence, default=None
         Source of randomness; an int makes the result reproducible.
@@ -179,6 +179,7 @@ class CrossCat(ViewsEstimator):
         "tol": [Interval(Real, 0, None, closed="left")],
         "precision": [StrOptions({"auto", "single", "double"})],
         "kinds": "no_validation",
+        "missing_codes": "no_validation",
         "exposure": [None, str],
         "handle_unknown": [StrOptions({"missing", "error"})],
         "random_state": "no_validation",
@@ -206,6 +207,7 @@ class CrossCat(ViewsEstimator):
         tol=1e-5,
         precision="auto",
         kinds=None,
+        missing_codes=None,
         exposure=None,
         handle_unknown="missing",
         random_state=None,
@@ -235,6 +237,7 @@ class CrossCat(ViewsEstimator):
         self.tol = tol
         self.precision = precision
         self.kinds = kinds
+        self.missing_codes = missing_codes
         self.exposure = exposure
         self.handle_unknown = handle_unknown
         self.random_state = random_state

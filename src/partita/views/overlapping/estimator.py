@@ -64,7 +64,7 @@ class OverlappingViews(ViewsEstimator):
         "full": columns of a view are correlated within its clusters (Gaussian-Wishart priors). For real columns
         without missing cells, each in at most one view; labels are averaged over draws, and queries about densities of
         cells and rows are not available.
-    family, kinds, handle_unknown
+    family, kinds, missing_codes, handle_unknown
         As in :class:`~partita.CrossCat`.
     exposure : str, default=None
         Name of the column with the exposures of the counts. "length", for text: the sum of the counts of each row, so
@@ -182,6 +182,7 @@ class OverlappingViews(ViewsEstimator):
         "concentration": [None, Interval(Real, 0, None, closed="neither")],
         "learn_hyper": ["boolean"],
         "kinds": "no_validation",
+        "missing_codes": "no_validation",
         "exposure": [None, str],
         "handle_unknown": [StrOptions({"missing", "error"})],
         "random_state": "no_validation",
@@ -207,6 +208,7 @@ class OverlappingViews(ViewsEstimator):
         concentration=None,
         learn_hyper=True,
         kinds=None,
+        missing_codes=None,
         exposure=None,
         handle_unknown="missing",
         random_state=None,
@@ -234,6 +236,7 @@ class OverlappingViews(ViewsEstimator):
         self.concentration = concentration
         self.learn_hyper = learn_hyper
         self.kinds = kinds
+        self.missing_codes = missing_codes
         self.exposure = exposure
         self.handle_unknown = handle_unknown
         self.random_state = random_state

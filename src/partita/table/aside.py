@@ -1,0 +1,77 @@
+"""Columns that name the rows or hold remarks: they say nothing about groups, and are set aside with a note."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from partita.table.cells import RawColumn
+from partita.table.formats import has_leading_zeros
+from partita.table.kinds import ordered_levels
+from partita.table.levels import distinct_values
+
+MAX_DISTINCT_ROWS = 20  # in at most this many rows, all values may be distinct by chance
+MAX_TEXT_LEVELS = 20  # text with more distinct values may be names or remarks rather than categories
+MIN_REMARK_WORDS = 5  # categories have fewer words on average
+_IDENTIFIER_NAME = re.compile(
+    r"(.*[_. -])?(id|ids|index|key|uuid|guid|rowid|row|nr|no|number|unnamed: 0)", re.I
+)
+_POSTAL_NAME = re.compile(r"(.*[_. -])?(zip|zip_?code|postal|postal_?code|post_?code|plz)", re.I)
+
+
+class Reason(NamedTuple):
+    """Why a column is set aside: the code of its note, and the number of its distinct values."""
+
+    code: str
+    n_distinct: int
+
+
+def reason_to_set_aside(raw: RawColumn, active: np.ndarray | None = None) -> Reason | None:
+    """Return why a column whose kind is not declared should be set aside; None if it should be modeled.
+
+    Parameters
+    ----------
+    raw : RawColumn
+        A column with at least one observed cell, after its text was read.
+    active : ndarray of bool, default=None
+        The rows that are used; by default all.
+
+    Examples
+    --------
+    >>> from partita.table.cells import parse_values
+    >>> reason_to_set_aside(parse_values(np.array([f"visitor {k}" for k in range(30)]), "name"))
+    Reason(code='identifier', n_distinct=30)
+    >>> reason_to_set_aside(parse_values(np.array(["no", "yes"] * 15), "member"))
+    """
+    n_seen = raw.n_observed(active)
+    if raw.labeled or raw.holds_dates or n_seen <= MAX_DISTINCT_ROWS:
+        return None
+    if raw.family == "str":
+        return _text_reason(raw, active, n_seen)
+    if raw.format is not None or raw.family not in ("int", "float"):
+        return None
+    if raw.is_sequence():
+        return Reason("identifier", n_seen)
+    named = _IDENTIFIER_NAME.fullmatch(raw.name), _POSTAL_NAME.fullmatch(raw.name)
+    if not any(named) or not raw.is_integral(active):
+        return None
+    n_distinct = len(distinct_values(raw.observed(active)))
+    if named[0] and n_distinct == n_seen and not raw.is_part:
+        return Reason("identifier", n_distinct)
+    return Reason("postal_code", n_distinct) if named[1] and n_distinct > MAX_TEXT_LEVELS else None
+
+
+def _text_reason(raw: RawColumn, active: np.ndarray | None, n_seen: int) -> Reason | None:
+    levels = distinct_values(raw.observed(active))
+    if len(levels) <= MAX_TEXT_LEVELS or ordered_levels(raw, active):
+        return None
+    if len(levels) == n_seen:
+        return Reason("identifier", len(levels))
+    if all(level.isdigit() for level in levels) and has_leading_zeros(levels):
+        return Reason("postal_code", len(levels))
+    n_words = np.mean([len(level.split()) for level in levels])
+    if len(levels) > n_seen / 2 or n_words >= MIN_REMARK_WORDS:
+        return Reason("free_text", len(levels))
+    return None

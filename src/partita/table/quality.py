@@ -1,0 +1,139 @@
+"""Say how each column was read: notes on what is unusual, and the account of the table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from partita.table.account import ColumnAccount, TableAccount
+from partita.table.cells import RawColumn
+from partita.table.formats import find_units
+from partita.table.notes import Findings, list_names
+from partita.table.statistics import count_duplicate_rows, duplicate_columns
+from partita.table.suspicion import suspected_codes
+from partita.table.tables import Column
+
+MIN_LUMP = 0.5  # a value in so many of the cells is a lump
+MIN_SKEWNESS = 2.0  # skewness beyond this is named
+
+# finding -> remark in the account; {} is what the finding says
+_REMARKS = {
+    "constant": "constant",
+    "strays": "unreadable texts {}",
+    "suspected_code": "missing code? {}",
+    "ambiguous_text": "{}",
+    "text_numbers": "{}",
+    "dates": "{}",
+    "mixed_units": "several units: {}",
+    "identifier": "set aside: looks like an identifier",
+    "identifier_modeled": "looks like an identifier",
+    "postal_code": "set aside: looks like postal or article codes",
+    "free_text": "set aside: names or remarks",
+    "lone_minus_one": "-1 is the only negative value",
+}
+
+
+def note_reading(raw: RawColumn, n_codes: int, findings: Findings) -> None:
+    """Note what was read in an unusual way."""
+    if n_codes:
+        findings.add("missing_code", raw.name, n_codes)
+    if raw.words:
+        findings.add("missing_words", raw.name, list_names(raw.words, limit=3))
+    if raw.strays:
+        findings.add("strays", raw.name, list_names(raw.strays, limit=3))
+    if raw.format is None:
+        units = find_units(set(raw.observed()[:1000].tolist())) - {""} if raw.family == "str" else set()
+        if len(units) > 1:
+            findings.add("mixed_units", raw.name, ", ".join(sorted(units)))
+        return
+    code = "dates" if raw.holds_dates else "text_numbers"
+    findings.add("ambiguous_text" if raw.format.ambiguous else code, raw.name, raw.format.describe())
+
+
+def note_suspected_codes(raw: RawColumn, active: np.ndarray | None, findings: Findings) -> None:
+    """Note values that look like missing codes."""
+    if raw.family not in ("int", "float") or raw.labeled or raw.holds_dates:
+        return
+    found = suspected_codes(raw.code_evidence(active))
+    if found:
+        listed = ", ".join(f"{value} in {count} rows" for value, count in found.items())
+        findings.add("suspected_code", raw.name, listed)
+
+
+def decided_by(raw: RawColumn, common: str | None, uniform: str | None, shared: bool) -> str:
+    """Say what decided the kind of a column that is not declared."""
+    if common is not None:
+        return "the type of the array"
+    if shared:
+        return "all columns together" if uniform is not None else "the scale of several columns"
+    if raw.labeled:
+        return "its type, categories"
+    if raw.holds_dates:
+        return "dates"
+    if raw.format is not None:
+        return "numbers in text"
+    if raw.family == "float":
+        return "integers" if raw.is_integral() else "numbers"
+    return {"bool": "its type, bool", "int": "integers", "str": "text"}[raw.family]
+
+
+def column_account(
+    raw: RawColumn, kind: str, decided: str | None, rows: slice, findings: Findings
+) -> ColumnAccount:
+    """Say how a column was read; `decided` is None if it is set aside."""
+    found = findings.about(raw.name)
+    statistics = raw.statistics(rows)
+    remarks = [words.format(found[code]) for code, words in _REMARKS.items() if code in found]
+    is_number = kind in ("real", "count", "date")
+    if is_number and statistics.get("most_frequent_share", 0.0) >= MIN_LUMP and "constant" not in found:
+        remarks.append(
+            f"{statistics['most_frequent']} in {statistics['most_frequent_share']:.0%} of the cells"
+        )
+    if abs(statistics.get("skewness", 0.0)) > MIN_SKEWNESS and is_number:
+        remarks.append("skewed")
+    missing_as = list(raw.words)
+    if "missing_code" in found:
+        missing_as.append(f"{found['missing_code']} by missing_codes")
+    return ColumnAccount(
+        raw.name,
+        kind,
+        "set aside" if decided is None else decided,
+        raw.n_missing,
+        ", ".join(missing_as),
+        remarks="; ".join(remarks),
+        change=_how_to_change(raw, kind, decided is None, found.get("suspected_code")),
+        **statistics,
+    )
+
+
+def _how_to_change(raw: RawColumn, kind: str, is_aside: bool, suspected: int | str | None) -> str:
+    """Say how the column would be read differently, in Python and on the command line."""
+    if suspected is not None:
+        code = str(suspected).split()[0]
+        return f"missing_codes={{{raw.name!r}: {code}}}, --na {raw.name}={code}"
+    if is_aside:
+        other = "categorical"
+    elif kind == "categorical":
+        other = "ignore" if raw.family == "str" else "real"
+    else:
+        other = {"real": "count", "binary": "categorical", "date": "ignore"}.get(kind, "real")
+    return f"kinds={{{raw.name!r}: {other!r}}}, --kind {raw.name}={other}"
+
+
+def table_account(
+    accounts: list[ColumnAccount], columns: list[Column], n_rows: int, rows: slice
+) -> TableAccount:
+    """Make the account of a table, with the columns and the rows that repeat others."""
+    if not columns or len(columns[0].values) != n_rows:  # a table in chunks
+        return TableAccount(tuple(accounts), n_rows)
+    repeats = duplicate_columns({column.name: column.values for column in columns})
+    for position, account in enumerate(accounts):
+        if account.column in repeats and "constant" not in account.remarks:
+            words = f"repeats {repeats[account.column]!r}"
+            accounts[position] = replace(
+                account, remarks=f"{account.remarks}; {words}" if account.remarks else words
+            )
+    arrays = [column.values for column in columns]
+    n_sampled = len(range(n_rows)[rows])
+    return TableAccount(tuple(accounts), n_rows, count_duplicate_rows(arrays, rows), n_sampled)

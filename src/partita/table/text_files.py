@@ -1,0 +1,398 @@
+"""Read text files: encoding, separator, header, and columns of numbers or text.
+
+Cells are divided by pyarrow if it is installed, and by the csv module otherwise. The csv module also reads what pyarrow
+refuses, because its errors name the line.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partita.table.cells import is_number
+from partita.table.encodings import guess_encoding, marked_encoding
+from partita.table.errors import FileError
+from partita.table.formats import MISSING_BESIDE_NUMBERS, MISSING_WORDS, find_format, has_leading_zeros
+from partita.table.notes import Findings, Note, list_names
+
+SEPARATORS = (",", ";", "\t", "|")
+SAMPLED_LINES = 20
+_SAMPLED_BYTES = 1 << 18
+
+
+class TextTable(NamedTuple):
+    """Columns by name, what is unusual about the file, and the words that were read as missing in each column."""
+
+    columns: dict[str, NDArray[Any]]
+    notes: list[Note]
+    words: dict[str, list[str]]
+
+
+def read_text_file(
+    path: Path,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
+    encoding: str | None = None,
+    missing: Collection[str] = (),
+) -> TextTable:
+    """Read a text file; see `read_file` for the parameters.
+
+    A column is numbers if all its cells are numbers or missing; it stays text if some integer has leading zeros. The
+    formats of other text are found when the table is read.
+    """
+    data, notes = _utf8_bytes(path, encoding)
+    sample = _sample(data)
+    separator = separator or _find_separator(sample)
+    names, has_header = _find_names(path, sample, separator, header)
+    columns = _divide(path, data, separator, names, has_header)
+    found = convert(columns, separator, missing)
+    return found._replace(notes=[*notes, *found.notes])
+
+
+# ---- bytes -----------------------------------------------------------------------------------------------------
+
+
+def _utf8_bytes(path: Path, encoding: str | None) -> tuple[bytes, list[Note]]:
+    """Return the content in UTF-8 without a mark, and a note if the encoding was guessed."""
+    try:
+        with gzip.open(path) if path.name.lower().endswith(".gz") else open(path, "rb") as file:
+            data = file.read()
+    except (OSError, EOFError) as error:
+        raise FileError(f"{path}: {error}") from None
+    notes: list[Note] = []
+    known = encoding or marked_encoding(data)
+    if known is None and not _is_utf8(data):
+        known = guess_encoding(data)
+        message = f"the text is not UTF-8 and is read as {known}; give the encoding if names look wrong"
+        notes.append(Note("encoding", f"{message} (--encoding on the command line)"))
+    if known is not None:
+        data = _decoded(path, data, known, encoding is not None).encode()
+    zero = data.find(b"\0")
+    if zero >= 0:
+        line = data[:zero].count(b"\n") + 1
+        raise FileError(f"{path}, line {line}: a zero byte, so the file is not text: save it as UTF-8")
+    return data, notes
+
+
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _decoded(path: Path, data: bytes, encoding: str, given: bool) -> str:
+    try:
+        return data.decode(encoding).removeprefix("\ufeff")
+    except LookupError:
+        raise FileError(
+            f"{path}: there is no encoding {encoding!r}; usual ones are utf-8, cp1252, utf-16"
+        ) from None
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        remedy = "give another encoding" if given else "give its encoding (--encoding), or save it as UTF-8"
+        raise FileError(
+            f"{path}, line {line}: the text is not {encoding} ({error.reason}): {remedy}"
+        ) from None
+
+
+# ---- lines and cells -------------------------------------------------------------------------------------------
+
+
+def _sample(data: bytes) -> str:
+    """Return the beginning of the file, up to the end of a line if it is not the whole file."""
+    part = data[:_SAMPLED_BYTES]
+    if len(part) < len(data):
+        part = part[: max(part.rfind(b"\n"), part.rfind(b"\r")) + 1] or part
+    return part.decode(errors="ignore")
+
+
+def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield line numbers and cells; empty lines are skipped."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        for row in reader:
+            if row:
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise FileError(f"line {reader.line_num}: {error}; check the quotes") from None
+
+
+def _find_separator(sample: str) -> str:
+    """Return the separator for which the first lines have the same, and largest, number of cells."""
+    best, most = ",", 1
+    for separator in SEPARATORS:
+        try:
+            widths = [len(row) for _, row in islice(_records(sample, separator), SAMPLED_LINES)]
+        except FileError:  # the quotes do not fit this separator
+            continue
+        if widths and min(widths) == max(widths) and widths[0] > most:
+            best, most = separator, widths[0]
+    return best
+
+
+def _find_names(path: Path, sample: str, separator: str, header: bool | None) -> tuple[list[str], bool]:
+    """Return the names of the columns, and whether the first line holds them."""
+    try:
+        first = next(_records(sample, separator), None)
+    except FileError as error:
+        raise FileError(f"{path}, {error}") from None
+    if first is None:
+        raise FileError(f"{path}: the file is empty")
+    cells = first[1]
+    has_header = header
+    if has_header is None:
+        has_header = _counts_columns(cells) or not all(_is_number_or_missing(cell) for cell in cells)
+    names = [
+        (cell.strip() if has_header else "") or f"column_{position + 1}"
+        for position, cell in enumerate(cells)
+    ]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise FileError(f"{path}: several columns are called {', '.join(twice[:5])}: rename them")
+    return names, has_header
+
+
+def _counts_columns(cells: Sequence[str]) -> bool:
+    """Whether the cells are 0, 1, 2, ..., as pandas names columns without names; the first may be that of the index."""
+    numbers = [cell.strip() for cell in (cells[1:] if cells[0].strip() == "" else cells)]
+    return len(numbers) > 2 and numbers == [str(position) for position in range(len(numbers))]
+
+
+def _is_number_or_missing(cell: str) -> bool:
+    return is_number(cell) or (cell.strip().lower() in MISSING_WORDS and cell.strip() != "")
+
+
+class Cells(Protocol):
+    """The cells of one column as text."""
+
+    def as_floats(self, missing: Collection[str]) -> tuple[NDArray[np.float64], list[str]] | None:
+        """Return numbers, with NaN for cells that are `missing`, and these cells; None if another cell is no number."""
+
+    def distinct(self) -> tuple[list[str], NDArray[np.intp]]:
+        """Return the distinct texts, and the position of each cell's text among them."""
+
+    def begin_with_zero(self) -> list[str]:
+        """Return the distinct texts of at least two characters that begin with a zero."""
+
+
+class ListCells:
+    """Cells in a list."""
+
+    def __init__(self, cells: list[str]) -> None:
+        self._cells = cells
+
+    def as_floats(self, missing: Collection[str]) -> tuple[NDArray[np.float64], list[str]] | None:
+        try:
+            numbers = np.array([np.nan if cell in missing else float(cell) for cell in self._cells])
+        except ValueError:
+            return None
+        return numbers, sorted({cell for cell in self._cells if cell in missing})
+
+    def distinct(self) -> tuple[list[str], NDArray[np.intp]]:
+        position: dict[str, int] = {}
+        codes = [position.setdefault(cell, len(position)) for cell in self._cells]
+        return list(position), np.array(codes, dtype=np.intp)
+
+    def begin_with_zero(self) -> list[str]:
+        return list({cell for cell in self._cells if cell.startswith("0") and len(cell) > 1})
+
+
+class ArrowCells:
+    """Cells in an Arrow column of text."""
+
+    def __init__(self, column: Any) -> None:
+        self._column = column
+
+    def as_floats(self, missing: Collection[str]) -> tuple[NDArray[np.float64], list[str]] | None:
+        import pyarrow
+        from pyarrow import compute
+
+        try:
+            return self._cast(self._column), []
+        except pyarrow.ArrowInvalid:
+            pass
+        holes = compute.is_in(self._column, pyarrow.array(sorted(missing), pyarrow.string()))
+        try:
+            numbers = self._cast(compute.if_else(holes, None, self._column))
+        except pyarrow.ArrowInvalid:
+            return None
+        return numbers, sorted(self._column.filter(holes).unique().to_pylist())
+
+    @staticmethod
+    def _cast(column: Any) -> NDArray[np.float64]:
+        return np.array(column.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    def distinct(self) -> tuple[list[str], NDArray[np.intp]]:
+        column = self._column.combine_chunks().dictionary_encode()
+        return column.dictionary.to_pylist(), np.asarray(column.indices).astype(np.intp)
+
+    def begin_with_zero(self) -> list[str]:
+        from pyarrow import compute
+
+        found = self._column.filter(compute.starts_with(self._column, "0"))
+        return [text for text in found.unique().to_pylist() if len(text) > 1]
+
+
+def _divide(path: Path, data: bytes, separator: str, names: list[str], has_header: bool) -> dict[str, Cells]:
+    """Divide the file into columns of text, named `names`."""
+    divided = _divide_by_arrow(data, separator, names, has_header)
+    if divided is not None:
+        return divided
+    rows = []
+    try:
+        for number, row in _records(data.decode(), separator):
+            if len(row) != len(names):
+                raise FileError(
+                    f"line {number}: {len(row)} cells, but the first line has {len(names)}; check that the separator "
+                    f"is {separator!r}, and put text that contains separators in quotes"
+                )
+            rows.append(row)
+    except FileError as error:
+        raise FileError(f"{path}, {error}") from None
+    rows = rows[1:] if has_header else rows
+    return {name: ListCells([row[position] for row in rows]) for position, name in enumerate(names)}
+
+
+def _divide_by_arrow(
+    data: bytes, separator: str, names: list[str], has_header: bool
+) -> dict[str, Cells] | None:
+    """Return None without pyarrow, and for files that it refuses."""
+    try:
+        import pyarrow
+        from pyarrow import csv as arrow_csv
+    except ImportError:
+        return None
+    places = [f"{position}" for position in range(len(names))]
+    try:
+        table = arrow_csv.read_csv(
+            pyarrow.BufferReader(data),
+            read_options=arrow_csv.ReadOptions(column_names=places, skip_rows_after_names=int(has_header)),
+            parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=b'"' in data),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(places, pyarrow.string()), strings_can_be_null=False
+            ),
+        )
+    except pyarrow.ArrowInvalid:
+        return None
+    return {name: ArrowCells(table.column(position)) for position, name in enumerate(names)}
+
+
+# ---- columns ---------------------------------------------------------------------------------------------------
+
+
+def convert(columns: dict[str, Cells], separator: str, missing: Collection[str]) -> TextTable:
+    """Turn columns of text into numbers where all cells are numbers or missing.
+
+    Parameters
+    ----------
+    columns : mapping from name to Cells
+        The columns.
+    separator : str
+        That of the file; with semicolons, numbers may have a decimal comma.
+    missing : collection of str
+        Texts that mean missing, besides the usual ones.
+    """
+    findings = Findings()
+    words_read: dict[str, list[str]] = {}
+    given = {code.strip() for code in missing}
+    usual = _spellings(MISSING_BESIDE_NUMBERS) | given
+    converted: dict[str, NDArray[Any]] = {}
+    texts: dict[str, tuple[list[str], NDArray[np.intp]]] = {}
+    for name, cells in columns.items():
+        found = cells.as_floats(usual)
+        if found is None or _has_leading_zeros(found[0], cells):
+            texts[name] = cells.distinct()
+        else:
+            converted[name] = found[0]
+            words_read[name] = found[1]
+    has_decimal_commas = any(_has_decimal_commas(distinct, given) for distinct, _ in texts.values())
+    decimal = "," if separator == ";" or has_decimal_commas else None
+    for name, (distinct, codes) in texts.items():
+        values, words, has_comma = _read_distinct(distinct, given, decimal)
+        words_read[name] = words
+        if has_comma:
+            findings.add("decimal_comma", name)
+        converted[name] = values[codes]
+    if has_decimal_commas:
+        for name in [name for name in converted if name not in texts]:
+            _read_points_as_thousands(name, columns[name], converted, given, findings)
+    named = {name: shown for name, words in words_read.items() if (shown := [w for w in words if w.strip()])}
+    for name, words in named.items():
+        findings.add("missing_words", name, list_names(words, limit=3))
+    return TextTable({name: converted[name] for name in columns}, findings.notes(), named)
+
+
+def _spellings(words: Collection[str]) -> set[str]:
+    return {
+        spelled for word in words for spelled in (word, word.upper(), word.capitalize(), word.title())
+    } | {"NaN"}
+
+
+def _has_leading_zeros(numbers: NDArray[np.float64], cells: Cells) -> bool:
+    for part in (numbers[:1000], numbers):  # measurements are usually recognized from a few values
+        if not np.all((part == np.floor(part)) | np.isnan(part)):
+            return False
+    return has_leading_zeros(cells.begin_with_zero())
+
+
+def _has_decimal_commas(distinct: Sequence[str], given: Collection[str]) -> bool:
+    """Whether a column can only be read with decimal commas."""
+    if not any("," in text for text in distinct):
+        return False
+    how = find_format(_numbers_of(distinct, given))
+    return how is not None and how.holds == "number" and how.decimal == ","
+
+
+def _numbers_of(distinct: Sequence[str], given: Collection[str]) -> list[str]:
+    short = [text.strip() for text in distinct]
+    return [text for text in short if text.lower() not in MISSING_BESIDE_NUMBERS and text not in given]
+
+
+def _read_points_as_thousands(
+    name: str, cells: Cells, converted: dict[str, NDArray[Any]], given: Collection[str], findings: Findings
+) -> None:
+    """Read 1.234 as 1234 in a file with decimal commas, if all points of a column can separate thousands."""
+    seen = converted[name][~np.isnan(converted[name])]
+    thousandths = seen * 1000
+    if np.any(seen != np.floor(seen)) and np.allclose(thousandths, np.rint(thousandths), rtol=1e-12, atol=0):
+        distinct, codes = cells.distinct()
+        how = find_format(_numbers_of(distinct, given), ",")
+        if how is not None and how.thousands == ".":
+            converted[name] = how.read([text.strip() for text in distinct])[codes]
+            findings.add("text_numbers", name, how.describe())
+
+
+def _read_distinct(
+    distinct: Sequence[str], given: Collection[str], decimal: str | None
+) -> tuple[NDArray[Any], list[str], bool]:
+    """Return the value of each distinct text as numbers or text, the missing words, and whether commas are decimal."""
+    short = [text.strip() for text in distinct]
+    beside = [text.lower() in MISSING_BESIDE_NUMBERS or text in given for text in short]
+    others = _numbers_of(distinct, given)
+    if others and all(map(is_number, others)) and not has_leading_zeros(others):
+        numbers = [np.nan if hole else float(text) for text, hole in zip(short, beside, strict=True)]
+        return np.array(numbers), _named(short, beside), False
+    how = find_format(others, ",") if decimal == "," and any("," in text for text in others) else None
+    if how is not None and how.holds == "number" and (how.decimal, how.thousands, how.unit) == (",", "", ""):
+        return np.where(beside, np.nan, how.read(short)), _named(short, beside), True
+    holes = [text.lower() in MISSING_WORDS or text in given for text in short]
+    values = np.empty(len(short), dtype=object)
+    values[:] = [None if hole else text for text, hole in zip(short, holes, strict=True)]
+    return values, _named(short, holes), False
+
+
+def _named(texts: Sequence[str], holes: Sequence[bool]) -> list[str]:
+    return sorted({text for text, hole in zip(texts, holes, strict=True) if hole})

@@ -1,0 +1,181 @@
+"""Columns of text in frames: numbers, dates, missing words, strays; the same at predict time."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from partita.table import read_table
+
+
+def table_of(**columns):
+    return read_table({name: np.array(values, dtype=object) for name, values in columns.items()})
+
+
+def notes_of(table):
+    return {note.code: note for note in table.notes}
+
+
+def test_money_and_percent_are_real_in_every_frame():
+    columns = {"price": ["$340.76", "$1,340.00", None, "-"], "share": ["12.0%", "3%", "0%", "n/a"]}
+    for X in (pd.DataFrame(columns), pl.DataFrame(columns), columns, pd.DataFrame(columns, dtype="string")):
+        table = read_table(X)
+        assert table.schema.kinds == ("real", "real")
+        np.testing.assert_array_equal(table.column("price").values, [340.76, 1340.0, np.nan, np.nan])
+        np.testing.assert_array_equal(table.column("share").values, [12.0, 3.0, 0.0, np.nan])
+        notes = notes_of(table)
+        assert "'price' (numbers in $, with thousands separated by a comma)" in notes["text_numbers"].message
+        assert "'share' (percent: 12.0% is read as 12)" in notes["text_numbers"].message
+        assert notes["missing_words"].columns == ("price", "share")
+
+
+def test_few_plain_integers_in_text_may_be_codes():
+    assert table_of(code=["1", "2", "3"] * 9).schema.kinds == ("categorical",)
+    assert table_of(code=["0.5", "1.5"] * 9).schema.kinds == ("real",)
+    many = table_of(code=[str(k % 40) for k in range(80)])
+    assert many.schema.kinds == ("count",) and "text_numbers" in notes_of(many)
+
+
+def test_words_that_may_be_answers_are_levels():
+    table = table_of(pain=["none", "mild", "severe", "unknown", "NA", "?", ".", "-", ""])
+    assert table.schema.column("pain").levels == ("mild", "none", "severe", "unknown")
+    numbers = table_of(pain=["1.5", "none", "2.5", "unknown", "missing"])
+    np.testing.assert_array_equal(numbers.column("pain").values, [1.5, np.nan, 2.5, np.nan, np.nan])
+
+
+def test_a_declaration_is_taken_literally():
+    texts = np.array(["-", "$5", "2024-01-31", "NA"], dtype=object)
+    table = read_table({"a": texts}, {"a": "categorical"})
+    assert table.schema.column("a").levels == ("$5", "-", "2024-01-31", "NA")
+
+
+def test_numbers_among_objects_with_missing_words():
+    table = read_table(pd.DataFrame({"age": np.array([31, "-", 44.5, "n/a", None], dtype=object)}))
+    np.testing.assert_array_equal(table.column("age").values, [31.0, np.nan, 44.5, np.nan, np.nan])
+
+
+def test_strays_among_numbers_are_missing_and_named():
+    values = [f"{k / 7:.3f}" for k in range(60)] + ["refused", "1O"]
+    table = table_of(size=values)
+    assert table.schema.kinds == ("real",) and np.isnan(table.column("size").values[-2:]).all()
+    note = notes_of(table)["strays"]
+    assert note.level == "warning" and "'size' ('1O', 'refused')" in note.message
+    words = table_of(size=[str(k) for k in range(30)] + ["a", "b", "c", "d", "e"])  # too many of them
+    assert "strays" not in notes_of(words)
+
+
+def test_several_units_stay_text_and_are_named():
+    table = table_of(price=["$5", "€6", "$7"] * 5)
+    assert table.schema.kinds == ("categorical",)
+    assert "'price' ($, €)" in notes_of(table)["mixed_units"].message
+
+
+@pytest.mark.parametrize("kind", ["real", "count"])
+def test_refusals_name_the_column_and_the_row(kind):
+    with pytest.raises(ValueError, match=f"column 'a', row 2 .*'b' is text but the column is '{kind}'"):
+        read_table({"a": np.array(["1", "$2", "b"], dtype=object)}, kind)
+    with pytest.raises(ValueError, match=r"column 'a', row 1 .*'soon' is no date"):
+        read_table({"a": np.array(["2024-01-31", "soon"], dtype=object)}, "date")
+    with pytest.raises(ValueError, match=r"column 'a', row 1 .*20241399.* is no date"):
+        read_table({"a": np.array([20240131, 20241399])}, "date")
+    with pytest.raises(ValueError, match="column 'a' is 'date' but its cells have different formats"):
+        read_table({"a": np.array(["2024-01-31", "31.01.2024"], dtype=object)}, "date")
+
+
+def test_dates_in_text_are_a_kind_of_their_own():
+    table = table_of(born=["31/01/1970", "02/02/1970", "-"])
+    assert table.schema.kinds == ("date",) and table.column("born").kind == "real"
+    np.testing.assert_array_equal(table.column("born").values, [30.0, 32.0, np.nan])
+    assert "day/month/year" in notes_of(table)["dates"].message
+    assert "date" in table.schema.describe() and "1970-02-01" in table.schema.describe()
+    compact = read_table({"born": np.array([19700102, 19700201])}, {"born": "date"})
+    np.testing.assert_array_equal(compact.column("born").values, [1.0, 31.0])
+
+
+def test_day_and_month_in_doubt_are_a_warning():
+    note = notes_of(table_of(born=["03/04/1970", "01/02/1970"]))["ambiguous_text"]
+    assert note.level == "warning" and "the other way round" in note.message
+
+
+def test_new_data_are_read_in_the_format_of_the_fit():
+    fitted = table_of(price=["$1,200.50", "$3"], born=["31/01/1970", "02/02/1970"], word=["a", "b"])
+    new = {
+        "price": ["$1,234", "7", "€9", None],
+        "born": ["03/04/1970", "soon", "NA", None],
+        "word": list("a-b?"),
+    }
+    read = read_table(
+        {name: np.array(values, dtype=object) for name, values in new.items()}, schema=fitted.schema
+    )
+    np.testing.assert_array_equal(read.column("price").values, [1234.0, 7.0, np.nan, np.nan])
+    np.testing.assert_array_equal(read.column("born").values, [92.0, np.nan, np.nan, np.nan])
+    assert read.column("word").values.tolist() == [0, -1, 1, -1]
+    note = notes_of(read)["unreadable"]
+    assert "'price' (1, the first is '€9' in row 2), 'born' (1, the first is 'soon' in row 1)" in note.message
+    with pytest.raises(ValueError, match=r"column 'price', row 2 .*'€9' cannot be read as at fit"):
+        read_table(
+            {name: np.array(values, dtype=object) for name, values in new.items()},
+            schema=fitted.schema,
+            handle_unknown="error",
+        )
+
+
+def test_new_data_of_another_type_are_refused():
+    dates, numbers = table_of(a=["2024-01-31", "2024-02-01"]), read_table({"a": [1.5, 2.5]})
+    with pytest.raises(ValueError, match="column 'a' held dates at fit but holds numbers now"):
+        read_table({"a": [1.5]}, schema=dates.schema)
+    with pytest.raises(ValueError, match="column 'a' held numbers at fit but holds dates now"):
+        read_table({"a": np.array(["2024-01-31"], dtype="M8[D]")}, schema=numbers.schema)
+    with pytest.raises(ValueError, match="'red' is text"):
+        read_table({"a": np.array(["red"], dtype=object)}, schema=numbers.schema)
+    read = read_table({"a": np.array(["1.5", "red"], dtype=object)}, schema=numbers.schema)
+    np.testing.assert_array_equal(read.column("a").values, [1.5, np.nan])
+
+
+def test_missing_codes_of_columns():
+    X = {
+        "age": [31.0, 999.0, 44.5],
+        "q1": [1, 9, 5],
+        "q2": [9, 2, 3],
+        "pay": np.array(["$999", "$5", "$7"], dtype=object),
+    }
+    table = read_table(X, missing_codes={"age": 999, "q*": [9, 8], "pay": "999"})
+    assert [int(np.isnan(table.column(name).values).sum()) for name in ("age", "pay")] == [1, 1]
+    assert [int((table.column(name).values < 0).sum()) for name in ("q1", "q2")] == [1, 1]
+    assert notes_of(table)["missing_code"].columns == ("age", "q1", "q2", "pay")
+    again = read_table({**X, "age": [999.0, 1.0, 2.0]}, schema=table.schema)
+    assert np.isnan(again.column("age").values[0])
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        (np.r_[np.linspace(18, 80, 50).round(), [999, 999]], "999 in 2 rows"),
+        (np.r_[np.tile([1, 2, 3, 4, 5], 9), [99] * 3], "99 in 3 rows"),
+        (np.r_[np.tile([1, 2, 3, 4, 5], 9), [9] * 3], "9 in 3 rows"),
+        (np.r_[np.tile([1, 2, 3, 4, 5], 9), [-9] * 3, [-8] * 2], "-9 in 3 rows, -8 in 2 rows"),
+        (np.r_[np.linspace(0.1, 2, 50), [-999] * 4], "-999 in 4 rows"),
+    ],
+)
+def test_values_that_look_like_missing_codes_are_named(values, code):
+    note = notes_of(read_table({"x": values}))["suspected_code"]
+    assert note.level == "warning" and f"'x' ({code})" in note.message and "--na column=code" in note.message
+    first = int(code.split()[0])
+    cleaned = read_table({"x": values}, missing_codes=[first, -8])
+    assert "suspected_code" not in notes_of(cleaned)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(18, 100),  # ages up to 99
+        np.tile([1, 2, 3, 4, 5, 6, 7, 8, 9], 5),
+        np.r_[np.linspace(18, 80, 50), [999]],  # once
+        np.array([9, 9, 9, 9]),
+        np.array([0, 9, 0, 9]),
+        np.random.default_rng(0).poisson(3, 200),
+        np.random.default_rng(0).normal(0, 5, 200).round(),
+    ],
+)
+def test_values_that_do_not_look_like_missing_codes(values):
+    assert "suspected_code" not in notes_of(read_table({"x": values}))

@@ -1,0 +1,160 @@
+"""Tables that hold one measurement get one kind for all columns; ordinal columns are recognized."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.datasets import load_digits
+
+from partita.table import kinds, read_table
+from partita.table.cells import parse_values
+from partita.table.kinds import facts_of, find_rating_items, ordered_levels
+from partita.table.sources import FrameSource
+
+RNG = np.random.default_rng(0)
+
+
+def frame_of(X, stem="v"):
+    return pd.DataFrame(X, columns=[f"{stem}{j}" for j in range(X.shape[1])])
+
+
+def kinds_of(X, **options):
+    return read_table(X, **options).schema.kinds
+
+
+TABLES = {
+    "pixels": (load_digits().data.astype(int), "categorical"),
+    "grey levels": (RNG.integers(0, 256, size=(300, 40)), "real"),
+    "word counts": (RNG.poisson(RNG.uniform(0.05, 0.6, size=60), size=(300, 60)), "count"),
+    "counts": (RNG.poisson(5.0, size=(300, 40)), "count"),
+    "expression": (np.where(RNG.random((300, 40)) < 0.6, 0.0, RNG.gamma(2.0, size=(300, 40))), "real"),
+    "answers": (RNG.integers(1, 6, size=(300, 40)), "categorical"),
+    "presence": (RNG.integers(0, 2, size=(300, 40)), "binary"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_one_kind_for_one_measurement(name):
+    X, kind = TABLES[name]
+    table = read_table(frame_of(X))
+    assert set(table.schema.kinds) == {kind}
+
+
+def test_the_note_says_why_and_how_to_change_it():
+    X = load_digits().data.astype(int)
+    notes = {note.code: note for note in read_table(frame_of(X)).notes}
+    assert "one kind ('categorical'); declare kinds to change it" in notes["uniform"].message
+    assert "uniform" not in {note.code for note in read_table(frame_of(X[:, :29])).notes}  # too few columns
+    assert set(kinds_of(frame_of(X), kinds="real")) == {"real"}
+    assert set(kinds_of(frame_of(X), kinds={"v?": "count"})[:10]) == {"count"}
+
+
+def test_tables_of_several_measurements_keep_their_kinds():
+    flags = RNG.integers(0, 2, size=(200, 30))
+    columns = {f"flag{j}": flags[:, j] for j in range(30)}
+    mixed = {**columns, "age": RNG.integers(18, 90, 200), "visits": RNG.poisson(4, 200)}
+    found = dict(zip(mixed, kinds_of(mixed), strict=True))
+    assert found["flag3"] == "binary" and found["age"] == "real" and found["visits"] == "count"
+    with_text = {**{f"p{j}": RNG.integers(0, 17, 200) for j in range(40)}, "word": np.array(["a", "b"] * 100)}
+    assert len(set(kinds_of(with_text))) == 2
+
+
+def test_patterns_declare_many_columns():
+    frame = frame_of(RNG.poisson(1.0, size=(50, 12)), "word")
+    frame["age"] = RNG.normal(size=50)
+    assert kinds_of(frame, kinds={"word*": "count"}) == ("count",) * 12 + ("real",)
+    assert kinds_of(frame, kinds={"word*": "count", "word3": "real"})[3] == "real"
+    assert kinds_of(frame, kinds={"word?": "count", "word1[01]": "ignore"})[9:12] == (
+        "count",
+        "ignore",
+        "ignore",
+    )
+    with pytest.raises(ValueError, match=r"kinds: no column matches 'term\*'; the columns are 'word0'"):
+        read_table(frame, {"term*": "count"})
+    with pytest.raises(ValueError, match="kinds declares column 'word1' twice"):
+        read_table(frame, {"word*": "count", "*1": "real"})
+    literal = pd.DataFrame({"a*": [1, 2], "ab": [1, 2]})
+    assert kinds_of(literal, kinds={"a*": "count"}) == ("count", "categorical")
+
+
+# ---- ordinal columns -------------------------------------------------------------------------------------------
+
+
+def levels_of(values):
+    return ordered_levels(parse_values(np.array(values, dtype=object), "answer"))
+
+
+@pytest.mark.parametrize(
+    ("words", "order"),
+    [
+        (["Agree", "Strongly disagree", "Neutral"], ("Strongly disagree", "Neutral", "Agree")),
+        (["often", "never", "sometimes", "always"], ("never", "sometimes", "often", "always")),
+        (["good", "Excellent", "poor", "fair"], ("poor", "fair", "good", "Excellent")),
+        (["high", "low", "medium"], ("low", "medium", "high")),
+        (["mild", "none", "severe"], ("none", "mild", "severe")),
+        (["XL", "S", "M"], ("S", "M", "XL")),
+        (
+            ["very satisfied", "satisfied", "very dissatisfied"],
+            ("very dissatisfied", "satisfied", "very satisfied"),
+        ),
+    ],
+)
+def test_words_in_the_usual_order(words, order):
+    assert levels_of(words * 3) == order
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["agree", "disagree"],
+        ["red", "green", "blue"],
+        ["agree", "neutral", "perhaps"],
+        ["often", "usually", "never"],
+    ],
+)
+def test_words_without_an_order(words):
+    assert levels_of(words * 3) is None
+
+
+def test_ordered_categories_of_frames():
+    import narwhals as nw
+
+    ordered = pd.Categorical(["low", "top", "mid"], ["low", "mid", "top", "never"], ordered=True)
+    for frame in (
+        pd.DataFrame({"a": ordered}),
+        pl.DataFrame({"a": pl.Series(list(ordered), dtype=pl.Enum(["low", "mid", "top"]))}),
+    ):
+        raw = FrameSource(nw.from_native(frame)).column(0)
+        assert raw.ordered and ordered_levels(raw) == ("low", "mid", "top")
+    unordered = pd.DataFrame({"a": pd.Categorical(["low", "top", "mid"])})
+    assert not FrameSource(nw.from_native(unordered)).column(0).ordered
+
+
+def test_integers_on_one_scale():
+    answers = RNG.integers(1, 6, size=(100, 6))
+    facts = {j: facts_of(parse_values(answers[:, j], "q")) for j in range(6)}
+    facts[6] = facts_of(parse_values(RNG.integers(1, 4, size=100), "region"))
+    facts[7] = facts_of(parse_values(RNG.normal(size=100), "size"))
+    assert find_rating_items(facts) == set(range(6))
+    assert find_rating_items({j: facts[j] for j in (0, 1, 6, 7)}) == set()
+    symmetric = facts_of(parse_values(RNG.integers(-2, 3, size=100), "q"))
+    assert find_rating_items(dict.fromkeys(range(5), symmetric)) == set(range(5))
+
+
+def test_one_constant_switches_the_kind_on(monkeypatch):
+    from partita.table import reading
+
+    items = {f"q{j}": RNG.integers(1, 6, size=60) for j in range(5)}
+    columns = {**items, "mood": np.array(["low", "medium", "high"] * 20), "size": RNG.normal(size=60)}
+    assert kinds_of(columns) == ("categorical",) * 6 + ("real",)
+    seen = {}
+
+    def learn(raw, kind, **options):
+        seen[raw.name] = kind
+        return learn_column(raw, "categorical" if kind == "ordinal" else kind, **options)  # no family yet
+
+    learn_column = reading.learn_column
+    monkeypatch.setattr(kinds, "ORDINAL_KIND", "ordinal")
+    monkeypatch.setattr(reading, "learn_column", learn)
+    read_table(columns)
+    assert set(seen.values()) == {"ordinal", "real"} and seen["mood"] == seen["q4"] == "ordinal"
