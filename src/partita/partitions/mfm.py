@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ from partita.partitions.learning import (
 )
 from partita.partitions.registry import register_examples
 
+NEGLIGIBLE = 60.0  # nats: hundreds of terms so far below the largest do not change a double
 UNBOUND = -1.0  # the total of a prior that is not bound to a number of objects
 
 
@@ -157,14 +159,34 @@ def tabulate_log_V(prior: MixtureOfFinite, N: float, t: np.ndarray) -> np.ndarra
     >>> np.exp(tabulate_log_V(prior, 2, np.arange(4))).round(6)
     array([0.166667, 0.333333, 0.333333, 0.      ])
     """
-    m = np.arange(1.0, len(prior.log_prior_components) + 1)
-    rising = prior.log_prior_components + gammaln(prior.gamma * m) - gammaln(prior.gamma * m + N)
-    empty = m[None, :] - np.asarray(t, dtype=float)[:, None]
-    log_ways = np.where(empty >= 0, gammaln(m + 1.0) - gammaln(np.maximum(empty, 0.0) + 1.0), -np.inf)
-    terms = rising + log_ways
+    log_p = prior.log_prior_components
+    t = np.atleast_1d(np.asarray(t, dtype=int))
+    log_ways = _log_ways(tuple(t.tolist()), len(log_p))
+    M = _n_terms(log_p + log_ways[-1]) if len(t) and t[-1] == t.max() else len(log_p)
+    m = np.arange(1.0, M + 1)
+    terms = log_p[:M] + gammaln(prior.gamma * m) - gammaln(prior.gamma * m + N) + log_ways[:, :M]
     top = np.maximum(terms.max(axis=1, keepdims=True), -1e300)  # finite where all are -inf
     with np.errstate(divide="ignore"):
         return top[:, 0] + np.log(np.exp(terms - top).sum(axis=1))
+
+
+@functools.lru_cache(maxsize=16)
+def _log_ways(t: tuple[int, ...], M: int) -> np.ndarray:
+    """``log m! / (m - t)!`` for each t and m = 1 .. M; chains ask for the same table in every iteration."""
+    m = np.arange(1.0, M + 1)
+    empty = m[None, :] - np.array(t, dtype=float)[:, None]
+    return np.where(empty >= 0, gammaln(m + 1.0) - gammaln(np.maximum(empty, 0.0) + 1.0), -np.inf)
+
+
+def _n_terms(log_heights: np.ndarray) -> int:
+    """Number of terms that can change a sum in double precision, given their logs up to a factor that falls with m.
+
+    ``Gamma(gamma m) / Gamma(gamma m + N)`` falls with m, so a term after the largest height is at least as far below
+    that one as the heights say. The largest t has the slowest decay.
+    """
+    top = int(np.argmax(log_heights))
+    high = np.flatnonzero(log_heights[top:] > log_heights[top] - NEGLIGIBLE)
+    return top + int(high[-1]) + 1 if len(high) else len(log_heights)
 
 
 @contract.bind.register(MixtureOfFinite)
