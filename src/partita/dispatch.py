@@ -171,7 +171,7 @@ class Kernel:
         # numba checks only the file of the kernel itself: after an edit in a family it would load stale code
         foreign = not self.__module__.startswith("partita.")
         own = cache._impl.locator.get_source_stamp() if foreign else ""
-        return KernelFiles(cache._cache_file, f"{_package_digest()} {own}", _added_from_outside, foreign)
+        return KernelFiles(cache._cache_file, f"{package_digest()} {own}", _added_from_outside, foreign)
 
     @property
     def _numba_type_(self) -> Any:
@@ -234,7 +234,7 @@ def interpreted() -> Iterator[None]:
 
 
 @functools.cache
-def _package_digest() -> str:
+def package_digest() -> str:
     """Return a digest of all sources with compiled code: those that import this module or its neighbour, or register
     implementations.
     """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partita import load
-from partita.cli import main
+from partita.cli import main, warming
 from partita.cli.sources import open_table
 from partita.table import read_file
 
@@ -129,9 +129,27 @@ def test_demo(tmp_path):
     assert (tmp_path / "partita-demo" / "report.html").exists()
 
 
-def test_warm(tmp_path):
-    done = partita("warm", "--kind", "categorical", "--json", folder=tmp_path)
-    assert done.returncode == 0 and json.loads(done.stdout)["cpu_s"] > 0
+def test_warm_remembers_what_is_compiled(tmp_path, monkeypatch):
+    ran = []
+    monkeypatch.setattr(warming, "record_path", lambda: tmp_path / "record.json")
+    monkeypatch.setattr(
+        warming,
+        "tasks",
+        lambda kinds: {name: lambda name=name: ran.append(name) for name in kinds or ("real", "count")},
+    )
+    assert warming.warm(check=True).figures["missing"] == ["real", "count"] and not ran
+    assert warming.warm(["real"], verbose=False).figures["compiled"] == ["real"] == ran
+    assert warming.warm(check=True).words == "Not compiled yet: count. Run: partita warm"
+    assert warming.warm(verbose=False).figures["compiled"] == ["count"]
+    assert warming.warm(check=True).words == "All 2 tasks are compiled."
+    (tmp_path / "record.json").write_text("{}")  # of another version
+    assert warming.tasks_done() == set()
+
+
+@pytest.mark.slow  # compiles every engine for every family
+def test_warm_needs_no_more_compilation(tmp_path):
+    assert partita("warm", folder=tmp_path).returncode == 0
+    assert "All" in partita("warm", "--check", folder=tmp_path).stdout
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from partita._version import __version__
-from partita.cli import clustering, tools
+from partita.cli import clustering, tools, warming
 from partita.cli.output import Outcome, write_json
 from partita.cli.progress import INTERRUPTED, INTERRUPTED_NOTE
 
@@ -338,12 +338,14 @@ def demo(
 @app.command()
 def warm(
     kind: Annotated[
-        list[str], typer.Option(help="Only for tables of this kind: real, categorical or count.")
+        list[str], typer.Option(help="Only for columns of this kind: real, binary, categorical or count.")
     ] = [],  # noqa: B006
+    check: Annotated[bool, typer.Option("--check", help="Only tell what is not compiled yet.")] = False,
     json: Json = False,
+    progress: Progress = None,
 ) -> Outcome:
-    """Compile the usual models, so that the first fit of a table is fast."""
-    return _print_outcome(tools.warm(kind), json)
+    """Compile everything that a table needs, so that the first fit is fast."""
+    return _print_outcome(warming.warm(kind, check=check, verbose=progress), json)
 
 
 # ---- running a command ---------------------------------------------------------------------------------------------

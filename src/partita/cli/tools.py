@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -251,46 +250,3 @@ def _texts(columns: dict[str, Any]) -> dict[str, Any]:
         else values
         for name, values in columns.items()
     }
-
-
-def warm(kinds: Sequence[str] = ()) -> Outcome:
-    """Compile the code of the usual models; later runs load it from disk.
-
-    Parameters
-    ----------
-    kinds : sequence of {"real", "categorical", "count"}, default=()
-        Kinds of tables to compile for; empty means all three.
-
-    Returns
-    -------
-    Outcome
-    """
-    import time
-
-    start = time.process_time()
-    rng = np.random.default_rng(0)
-    tables = {
-        "real": rng.normal(size=(30, 2)),
-        "categorical": rng.integers(3, size=(30, 2)).astype(str),
-        "count": rng.poisson(3.0, size=(30, 2)),
-    }
-    unknown = [kind for kind in kinds if kind not in tables]
-    if unknown:
-        raise ValueError(f"no kind {unknown[0]!r} to compile for; there are {', '.join(tables)}")
-    from partita import Consensus, Mixture
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for kind, X in tables.items():
-            if kinds and kind not in kinds:
-                continue
-            for inference in ("gibbs", "vb"):
-                short = {"n_chains": 1, "n_draws": 2, "burn_in": 1} if inference == "gibbs" else {}
-                Mixture(kinds=kind, inference=inference, random_state=0, **short).fit(X)
-        Consensus(random_state=0).fit(rng.integers(3, size=(30, 4)))
-    seconds = time.process_time() - start
-    words = (
-        f"Compiled in {seconds:.0f} s of CPU time and stored on disk. The first fit of a table with several kinds of "
-        "columns still compiles the code for its combination of kinds."
-    )
-    return Outcome(words, {"cpu_s": round(seconds, 1)})

@@ -30,7 +30,10 @@ from partita.partitions.learning import slice_sample
 from partita.trace import Trace, join, label_dtype
 
 SWEEP, MOVES, HIDDEN, COMPLETION, START = range(5)  # purposes of the random numbers of an iteration
-IDLE_ITERATIONS, FEW_MOVES = 10, 2  # after so many iterations without an accepted move, so many moves are tried
+IDLE_ITERATIONS, FEW_MOVES = (
+    10,
+    2,
+)  # after so many iterations without an accepted move, so many moves are tried
 SMALL_TABLE = 5000  # rows; above, predictive caches are in single precision
 HYPER_CUT = 3.0  # where the hyperprior ends, in its standard deviations
 HYPER_SPREAD = 1.5  # standard deviation of the hyperprior of each free hyper-parameter, around the default
