@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.table import KINDS, FileError, Table, read_file, read_table
+from partita.table.kinds import level_order
 
 MAX_ROWS_BY_CHANCE = 20  # in so few rows all values of a column may differ by chance
 
@@ -94,9 +95,10 @@ def kinds_by_column(declared: Sequence[str], table: InputTable) -> dict[str, str
     kinds = {}
     for text in declared:
         name, equals, kind = text.rpartition("=")
-        if not equals or kind not in KINDS:
+        if not equals or not (kind in KINDS or level_order(kind)):
             raise ValueError(
-                f"--kind {text}: write --kind column=kind, where kind is one of {', '.join(KINDS)}"
+                f"--kind {text}: write --kind column=kind, where kind is one of {', '.join(KINDS)}, or the levels of "
+                "an ordinal column from low to high, as in --kind 'answer=no < maybe < yes'"
             )
         if name not in table.columns:
             raise FileError(

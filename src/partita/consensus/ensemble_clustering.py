@@ -78,7 +78,8 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
     max_exact : int, default=2000
         With more rows than this, "ward" and "spectral" use a random sample of this size.
     kinds : None, str, mapping or sequence, optional
-        Kinds of columns ("real", "count", "binary", "categorical", "ignore"); kinds that are not given are inferred.
+        Kinds of columns ("real", "count", "binary", "categorical", "ordinal", "ignore"); kinds that are not given are
+        inferred.
     standardize : bool, default=True
         False leaves real and count columns in their own units.
     handle_unknown : {"missing", "error"}, default="missing"

@@ -46,6 +46,14 @@ from partita.families.intervals import (
     log_student_interval,
 )
 from partita.families.registry import Block, register_family
+from partita.families.rows import (
+    add_expected_statistics,
+    add_log_likelihood,
+    add_log_predictive,
+    project_rows,
+    scatter_rows,
+    score_rows,
+)
 
 PSEUDO_COUNT = 0.5  # added to the count of each level before the cuts are computed: no interval is empty
 
@@ -240,20 +248,113 @@ def _(lik, d, S, theta, x, R, j):
     bound = 0.0
     if not is_missing(x):
         for k in range(R.shape[1]):
-            r = R[j, k]
-            if r == 0.0:
-                continue
-            tau = -2.0 * theta[2, k]
-            mean, sd = theta[1, k] / tau, 1.0 / math.sqrt(tau)
-            first, second = interval_moments((lo - mean) / sd, (hi - mean) / sd)
-            z = mean + sd * first
-            zz = mean * mean + 2.0 * mean * sd * first + sd * sd * second
-            S[0, k] += r
-            S[1, k] += r * z
-            S[2, k] += r * zz
-            log_z = log_integral(theta[0, k], theta[1, k], theta[2, k], lo, hi)
-            bound += r * (log_z - theta[0, k] - theta[1, k] * z - theta[2, k] * zz)
+            if R[j, k] != 0.0:
+                bound += add_expected(S, theta, k, lo, hi, R[j, k])
     return bound
+
+
+@kernel
+def add_expected(S, theta, k, lo, hi, r):
+    """``S[:, k] += r E[t(z)]`` for z inside an interval; return its term in the variational bound."""
+    constant, linear, square = theta[0, k], theta[1, k], theta[2, k]
+    tau = -2.0 * square
+    mean, sd = linear / tau, 1.0 / math.sqrt(tau)
+    first, second = interval_moments((lo - mean) / sd, (hi - mean) / sd)
+    z = mean + sd * first
+    zz = mean * mean + 2.0 * mean * sd * first + sd * sd * second
+    S[0, k] += r
+    S[1, k] += r * z
+    S[2, k] += r * zz
+    # log Z - <theta, expected t> is the entropy of z
+    return r * (log_integral(constant, linear, square, lo, hi) - constant - linear * z - square * zz)
+
+
+# ---- tables of all levels: passes over many rows look a level up rather than compute it anew for each cell -------
+
+
+@kernel
+def tabulate_likelihood(cuts, starts, theta, T):
+    """``T[level, cluster] = log p(level | theta)``; levels are numbered as in ``cuts``."""
+    for d in range(starts.shape[0] - 1):
+        block = theta[3 * d : 3 * d + 3]
+        for at in range(starts[d], starts[d + 1] - 1):
+            for k in range(T.shape[1]):
+                T[at, k] = log_integral(block[0, k], block[1, k], block[2, k], cuts[at], cuts[at + 1])
+
+
+@kernel
+def tabulate_predictive(lik, C, T):
+    """``T[level, cluster] = log predictive`` of a level, from the caches of the clusters."""
+    for d in range(lik.starts.shape[0] - 1):
+        for at in range(lik.starts[d], lik.starts[d + 1] - 1):
+            score(lik, d, C[4 * d : 4 * d + 4], (lik.cuts[at], lik.cuts[at + 1], math.nan), T.shape[1], T[at])
+
+
+@kernel
+def look_up(codes, starts, rows, T, L):
+    """``L[j] += sum over columns of T[level]``."""
+    for d in range(codes.shape[1]):
+        for j in range(rows.shape[0]):
+            code = codes[rows[j], d]
+            if code >= 0:
+                for k in range(L.shape[1]):
+                    L[j, k] += T[starts[d] + code, k]
+
+
+@kernel
+def count_cells(codes, starts, rows, R, T):
+    """``T[level] += R[j]`` for the level of every cell."""
+    for d in range(codes.shape[1]):
+        for j in range(rows.shape[0]):
+            code = codes[rows[j], d]
+            if code >= 0:
+                for k in range(R.shape[1]):
+                    T[starts[d] + code, k] += R[j, k]
+
+
+@kernel
+def expand_levels(cuts, starts, theta, T, S):
+    """Add the expected statistics of counted levels; return their term in the variational bound."""
+    bound = 0.0
+    for d in range(starts.shape[0] - 1):
+        block, s = theta[3 * d : 3 * d + 3], S[3 * d : 3 * d + 3]
+        for at in range(starts[d], starts[d + 1] - 1):
+            for k in range(T.shape[1]):
+                if T[at, k] != 0.0:
+                    bound += add_expected(s, block, k, cuts[at], cuts[at + 1], T[at, k])
+    return bound
+
+
+def _is_table(data: Levels, rows: np.ndarray) -> bool:
+    """Whether only the levels are known, in more cells than a table of them has."""
+    return len(rows) > 10 and bool(np.isnan(data.latent[rows]).all())
+
+
+@add_log_likelihood.register(Ordinal)
+def _(lik, data, rows, theta, L):
+    if not _is_table(data, rows):
+        return project_rows(lik, data, rows, theta, L)
+    T = np.zeros((len(lik.cuts), L.shape[1]))
+    tabulate_likelihood(lik.cuts, lik.starts, theta, T)
+    look_up(data.codes, lik.starts, rows, T, L)
+
+
+@add_log_predictive.register(Ordinal)
+def _(lik, data, rows, C, L):
+    if not _is_table(data, rows):
+        return score_rows(lik, data, rows, C, L)
+    T = np.zeros((len(lik.cuts), L.shape[1]))
+    tabulate_predictive(lik, C, T)
+    look_up(data.codes, lik.starts, rows, T, L)
+
+
+@add_expected_statistics.register(Ordinal)
+def _(lik, data, rows, theta, R, S):
+    if not _is_table(data, rows):
+        return scatter_rows(lik, data, rows, theta, R, S)
+    T = np.zeros((len(lik.cuts), R.shape[1]))
+    count_cells(data.codes, lik.starts, rows, R, T)
+    return expand_levels(lik.cuts, lik.starts, theta, T, S)
 
 
 # ---- array functions: those of the latent variables, and the draws of these ----------------------------------------

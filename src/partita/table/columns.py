@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,7 @@ def learn_column(
     policy: Policy = DEFAULT_POLICY,
     weights: np.ndarray | None = None,
     missing_code: int | None = None,
+    order: Sequence[str] = (),
     findings: Findings | None = None,
 ) -> ColumnSchema:
     """Learn the schema of a column: its levels, or its center and scale.
@@ -68,6 +70,8 @@ def learn_column(
         Row weights, if some of them are not 1.
     missing_code : int, default=None
         The code that was read as missing in this column.
+    order : sequence of str, default=()
+        The levels of an ordinal column from low to high, as the user declared them.
     findings : Findings, default=None
         Collects what is unusual.
 
@@ -93,6 +97,8 @@ def learn_column(
         findings.add("constant", raw.name)
     if kind == "binary":
         levels = _binary_levels(raw, levels)
+    elif kind == "ordinal":
+        levels = _ordered_levels(raw, levels, order)
     else:
         _check_codes(raw, levels, inferred, policy, findings)
         _check_identifier(raw, levels, active, policy, findings)
@@ -136,7 +142,11 @@ def encode_column(raw: RawColumn, schema: ColumnSchema) -> tuple[np.ndarray, np.
             f"column {raw.name!r} held {held[schema.family == 'str']} at fit but holds "
             f"{held[raw.family == 'str']} now; convert it to the type that it had at fit"
         )
-    return encode(raw, schema.levels)
+    if schema.kind != "ordinal" or schema.family == "str":
+        return encode(raw, schema.levels)
+    rank = np.argsort(np.array(schema.levels), kind="stable")  # the order of numbers may be declared too
+    codes, unknown = encode(raw, [schema.levels[code] for code in rank])
+    return np.where(codes < 0, codes, rank[codes]).astype(codes.dtype), unknown
 
 
 def _numbers_of(raw: RawColumn, kind: str) -> np.ndarray:
@@ -184,6 +194,35 @@ def _binary_levels(raw: RawColumn, levels: list[Any]) -> list[Any]:
         pair: dict[str, list[Any]] = {"bool": [False, True], "int": [0, 1], "float": [0.0, 1.0]}
         return pair[raw.family]
     return levels
+
+
+def _ordered_levels(raw: RawColumn, levels: list[Any], order: Sequence[str]) -> list[Any]:
+    """Return the levels from low to high: as declared by the user or by the container, otherwise as numbers."""
+    kind: Any = {"bool": bool, "int": int, "float": float, "str": str}[raw.family]
+    if order:
+        try:
+            known = [str(level) if kind is str else kind(float(level)) for level in order]
+        except ValueError:
+            known = []
+    else:
+        known = [kind(level) for level in raw.declared]
+    if known:
+        unlisted = [level for level in levels if level not in set(known)]
+        if unlisted:
+            raise ValueError(
+                f"column {raw.name!r} holds {unlisted[0]!r}, which is not among its ordered levels "
+                f"({' < '.join(map(str, order or known))}); list all levels from low to high"
+            )
+        return known
+    if kind is not str:
+        return levels
+    if all(map(is_number, levels)):
+        return sorted(levels, key=float)
+    raise ValueError(
+        f"column {raw.name!r} is declared 'ordinal', but the order of its levels is not known: declare "
+        f"{' < '.join(levels[:3])!r}{' ...' if len(levels) > 3 else ''} (from low to high) in place of 'ordinal', or "
+        "pass an ordered Categorical (pandas) or an Enum (polars)"
+    )
 
 
 def _check_codes(

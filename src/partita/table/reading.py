@@ -8,7 +8,13 @@ import numpy as np
 
 from partita.table.cells import RawColumn, first_row, place
 from partita.table.columns import Policy, encode_column, learn_column
-from partita.table.kinds import KindsLike, infer_common_kind, infer_kind, resolve_kinds
+from partita.table.kinds import (
+    KindsLike,
+    infer_common_kind,
+    infer_kind,
+    resolve_kinds,
+    resolve_orders,
+)
 from partita.table.notes import Findings, Note, list_names
 from partita.table.schema import ColumnSchema, Schema
 from partita.table.sources import Source, is_sparse, open_source
@@ -41,9 +47,11 @@ def read_table(
         `__dataframe__`. Sparse matrices need `kinds="count"` or `kinds="binary"` and stay sparse. A `Table` is
         returned as it is, if the other arguments agree with how it was read.
     kinds : None, str, mapping or sequence, default=None
-        The kinds of the columns: "real", "count", "binary", "categorical" or "ignore". One for all columns, one per
-        column, or a mapping from column names or positions (the others are inferred). The rules of inference are in
-        the docstring of `partita.table.kinds`.
+        The kinds of the columns: "real", "count", "binary", "categorical", "ordinal" or "ignore". One for all columns,
+        one per column, or a mapping from column names or positions (the others are inferred). The rules of inference
+        are in the docstring of `partita.table.kinds`. The levels of an ordinal column are in the order that its
+        container declares (an ordered pandas Categorical, a polars Enum), numbers otherwise in increasing order; the
+        order of words is declared in place of the kind, as "low < mid < high".
     schema : Schema, default=None
         Read X like the table from which this schema was learned: same columns, kinds, levels and units. The kinds and
         the missing code then come from the schema.
@@ -53,8 +61,8 @@ def read_table(
     handle_unknown : {"missing", "error"}, default="missing"
         With `schema`: whether unknown categories are read as missing, with a note, or raise an error.
     missing_code : int, default=None
-        An integer that means missing, in columns declared categorical or binary and in integer columns whose kind is
-        inferred. By default, -1 is a negative code like any other.
+        An integer that means missing, in columns declared categorical, ordinal or binary and in integer columns whose
+        kind is inferred. By default, -1 is a negative code like any other.
     negative : {"error", "level"}, default="error"
         Whether negative integers in a column declared categorical raise an error or are levels. In text and in columns
         of a categorical dtype they are always levels; if the kind is inferred they are levels, with a note.
@@ -164,6 +172,7 @@ def learn_schema(
     ('a', 'b')
     """
     declared = resolve_kinds(kinds, source.names, source.labels)
+    orders = resolve_orders(kinds, source.names, source.labels)
     # None means that all rows are used, and that all weights are 1: the common and fast cases
     active = None if weights.all() else weights > 0
     row_weights = None if np.all(weights == 1.0) else weights
@@ -191,6 +200,7 @@ def learn_schema(
             policy=policy,
             weights=row_weights,
             missing_code=code,
+            order=orders[position],
             findings=findings,
         )
         remembered.append(column_schema)

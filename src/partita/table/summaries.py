@@ -17,7 +17,7 @@ import numpy as np
 
 from partita.table.cells import RawColumn, common_number_type
 from partita.table.columns import Policy
-from partita.table.kinds import KindsLike, resolve_kinds
+from partita.table.kinds import CODED_KINDS, KindsLike, resolve_kinds
 from partita.table.levels import distinct_values
 from partita.table.notes import Findings
 from partita.table.reading import learn_schema
@@ -75,7 +75,7 @@ def summarize(
     weights : ndarray, default=None
         Weights of the rows; rows of weight zero are ignored.
     missing_code : int, default=None
-        An integer that means missing in columns that are declared categorical or binary.
+        An integer that means missing in columns that are declared categorical, ordinal or binary.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def summarize(
             continue
         raw = source.column(position)
         n_code = 0
-        if missing_code is not None and kind in ("categorical", "binary") and raw.family != "bool":
+        if missing_code is not None and kind in CODED_KINDS and raw.family != "bool":
             raw, n_code = raw.without_code(missing_code)
         empty &= False if raw.missing is None else raw.missing
         columns.append(_summarize_column(raw, kind, active, weights, n_code))
@@ -122,7 +122,7 @@ def _summarize_column(
         values, many = _characteristic(seen), True
     else:
         values = _as_array(distinct_values(seen), seen.dtype)
-        if len(values) > MAX_VALUES and kind not in ("categorical", "binary"):
+        if len(values) > MAX_VALUES and kind not in CODED_KINDS:
             values, many = np.concatenate([values[:MAX_VALUES], _characteristic(seen)]), True
     return ColumnSummary(
         raw.name, values, None, raw.family, raw.labeled, raw.declared,
