@@ -27,6 +27,7 @@ BENCHMARKS = {
     "dp_gaussian": "benchmarks.speed.dp_gaussian",
     "affinity": "benchmarks.speed.affinity",
     "right_k": "benchmarks.quality.right_k",
+    "ordinal_survey": "benchmarks.quality.ordinal_survey",
     "stability": "benchmarks.quality.stability",
     "spectral": "benchmarks.quality.spectral",
     "consensus": "benchmarks.quality.consensus",

@@ -29,7 +29,7 @@ from partita.families.rows import (
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, FiniteDirichlet, StickBreaking, specify
 from partita.partitions import simulate as simulate_labels
-from partita.testing import check_geweke, enumerate_partitions, posterior_p_value
+from partita.testing import check_geweke, enumerate_partitions, geweke, posterior_p_value
 
 PLAIN = chains.Schedule(n_moves=1, learn_concentration=False, learn_likelihood=False)
 
@@ -213,7 +213,7 @@ def test_chains_agree_with_quadrature(prior, global_random_seed):
 @pytest.mark.slow  # compiled, and long enough to see one per cent
 @pytest.mark.parametrize("prior", [DirichletProcess(1.0), specify("mfm")], ids=["dp", "mfm"])
 def test_long_chains_agree_with_quadrature(prior, global_random_seed):
-    draws = draws_of_chain(tiny(), prior, 40_000, 2, seed=global_random_seed)
+    draws = draws_of_chain(tiny(), prior, 12_000, 1, seed=global_random_seed)
     assert posterior_p_value(exact_partitions(tiny(), prior), draws) > 1e-6
 
 
@@ -238,7 +238,7 @@ def test_latent_variables_stay_in_their_intervals_and_answers_do_not_change():
 def uniform_in_the_interval(right):
     def careless(lik, shown, theta, rows, z, rng, out):
         at = lik.starts[:-1] + shown.codes[rows]
-        lo, hi = np.maximum(lik.cuts[at], -3.0), np.minimum(lik.cuts[at + 1], 3.0)
+        lo, hi = np.maximum(lik.cuts[at], -3.0), np.clip(lik.cuts[at + 1], -3.0, 3.0)
         out.latent[rows] = np.where(shown.codes[rows] >= 0, lo + rng.random(lo.shape) * (hi - lo), np.nan)
 
     return careless
@@ -263,7 +263,7 @@ def at_the_mean_parameters(right):
 def test_a_wrong_draw_of_the_latent_variables_is_caught(bug, monkeypatch):
     monkeypatch.setattr(partly_observed, "impute", bug(partly_observed.impute))
     prior = DirichletProcess(1.0)
-    draws = draws_of_chain(tiny(), prior, 40_000, 2)
+    draws = draws_of_chain(tiny(), prior, 12_000, 1)
     assert posterior_p_value(exact_partitions(tiny(), prior), draws) < 1e-6
 
 
@@ -329,7 +329,7 @@ def traits(state):
     return found | {"answers": float(state.data.codes.sum()), "alike": float((together & alike).sum())}
 
 
-def run_geweke(schedule, spread, n_draws=4000):
+def run_geweke(schedule, spread, n_draws=2500):
     prior = DirichletProcess(1.0)
     check_geweke(from_prior(prior, spread), by_chain(schedule), traits, seed=0, n_draws=n_draws)
 
@@ -350,8 +350,9 @@ def test_geweke_with_learned_hyper_parameters(monkeypatch):
 def test_geweke_sees_a_wrong_draw(bug, monkeypatch):
     monkeypatch.setattr(chains, "HYPER_SPREAD", SPREAD)
     monkeypatch.setattr(partly_observed, "impute", bug(partly_observed.impute))
-    with pytest.raises(AssertionError, match="another distribution"):
-        run_geweke(PLAIN._replace(learn_likelihood=True), SPREAD)
+    move = by_chain(PLAIN._replace(learn_likelihood=True))
+    found = geweke(from_prior(DirichletProcess(1.0), SPREAD), move, traits, np.random.default_rng(0), 4000)
+    assert min(found.values()) < 1e-6
 
 
 def test_counts_of_levels():

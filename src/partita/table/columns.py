@@ -202,8 +202,11 @@ def _ordered_levels(raw: RawColumn, levels: list[Any], order: Sequence[str]) -> 
     if order:
         try:
             known = [str(level) if kind is str else kind(float(level)) for level in order]
-        except ValueError:
-            known = []
+        except ValueError as problem:
+            raise ValueError(
+                f"column {raw.name!r} holds numbers, but its declared order lists words ({' < '.join(order)}); list "
+                "its numbers from low to high"
+            ) from problem
     else:
         known = [kind(level) for level in raw.declared]
     if known:
