@@ -32,6 +32,8 @@ def run(*, full: bool, repeats: int) -> dict:
     sets = SETS if full else {"few_rows": SETS["few_rows"]}
     n_seeds = N_SEEDS if full else 2
     runs: dict[str, dict[str, list[dict]]] = {}
+    for method in METHODS:
+        fit(method, SETS["few_rows"] | {"n_rows": 60}, seed=0)  # compiled code is loaded here
     for name, planted in sets.items():
         runs[name] = {method: [] for method in METHODS}
         for seed in range(n_seeds):
@@ -89,7 +91,7 @@ def fit(method: str, planted: dict, seed: int) -> dict:
 def make_survey(
     n_rows: int, n_questions: int, n_groups: int, separation: float, seed: int, missing: float = 0.05
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Answers (whole numbers, NaN where missing), groups, and the groups that the true parameters make most probable."""
+    """Answers (whole numbers, NaN where missing), groups, and the most probable groups under the true parameters."""
     from scipy.stats import norm
 
     rng = np.random.default_rng([seed, n_rows, n_questions])

@@ -1,5 +1,6 @@
 """Cells that stand for an interval: probabilities, moments and draws, also where differences lose all digits."""
 
+import itertools
 import math
 
 import numpy as np
@@ -38,14 +39,16 @@ def test_probabilities_in_tails_and_narrow_intervals(a, b, right):
 def test_probabilities_add_up(rng):
     for _ in range(200):
         ends = np.sort(rng.normal(size=4) * 10 ** rng.uniform(-6, 1.2)) + rng.normal() * 5
-        parts = [log_interval(float(a), float(b)) for a, b in zip(ends, ends[1:], strict=False)]
+        parts = [log_interval(float(a), float(b)) for a, b in itertools.pairwise(ends)]
         whole = log_interval(float(ends[0]), float(ends[-1]))
         assert np.logaddexp.reduce(parts) == pytest.approx(whole, abs=1e-11 * (1 + abs(whole)))
         left = log_interval(-INF, float(ends[0]))
         assert left == pytest.approx(log_ndtr(ends[0]), rel=1e-12)
 
 
-@pytest.mark.parametrize(("a", "b"), [(-INF, 0.3), (0.2, INF), (-0.4, 1.9), (2.0, 2.1), (-9.0, -4.0), (6.0, INF)])
+@pytest.mark.parametrize(
+    ("a", "b"), [(-INF, 0.3), (0.2, INF), (-0.4, 1.9), (2.0, 2.1), (-9.0, -4.0), (6.0, INF)]
+)
 def test_moments_by_quadrature(a, b):
     lo, hi = max(a, -40.0), min(b, 40.0)
     far = min(abs(lo), abs(hi)) if lo * hi > 0 else 0.0
@@ -54,7 +57,10 @@ def test_moments_by_quadrature(a, b):
         return math.exp(-0.5 * (x * x - far * far))
 
     peak = [min(max(0.0, lo), hi)]
-    moments = [integrate.quad(lambda x, p=p: x**p * density(x), lo, hi, points=peak, limit=400, epsabs=0)[0] for p in range(3)]
+    moments = [
+        integrate.quad(lambda x, p=p: x**p * density(x), lo, hi, points=peak, limit=400, epsabs=0)[0]
+        for p in range(3)
+    ]
     mean, square = interval_moments(a, b)
     assert mean == pytest.approx(moments[1] / moments[0], rel=1e-8)
     assert square == pytest.approx(moments[2] / moments[0], rel=1e-8)
@@ -85,7 +91,8 @@ def test_student(freedom, rng):
 
 
 @pytest.mark.parametrize(
-    ("a", "b"), [(-INF, INF), (-0.5, 0.7), (-INF, -2.0), (4.0, 4.5), (35.0, INF), (-39.0, -38.0), (2.0, 2.0 + 1e-7)]
+    ("a", "b"),
+    [(-INF, INF), (-0.5, 0.7), (-INF, -2.0), (4.0, 4.5), (35.0, INF), (-39.0, -38.0), (2.0, 2.0 + 1e-7)],
 )
 def test_draws_are_truncated_normal(a, b, rng):
     x = draw_interval(np.full(4000, a), np.full(4000, b), rng.random(4000))

@@ -14,7 +14,15 @@ from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import partly_observed, sweep
 from partita.families import Background, Block, Levels, Ordinal, background, log_background
 from partita.families.columns import put_columns, take_columns, take_data
-from partita.families.contract import constrained, draw, expect, hidden_rows, simulate, summarize, unconstrained
+from partita.families.contract import (
+    constrained,
+    draw,
+    expect,
+    hidden_rows,
+    simulate,
+    summarize,
+    unconstrained,
+)
 from partita.families.ordinal import block as ordinal_block
 from partita.families.ordinal import count_levels, level_cuts, levels_of
 from partita.families.rows import (
@@ -96,7 +104,10 @@ def test_tables_of_levels_give_what_the_loops_over_cells_give(uncompiled, rng):
     lik, data = made.family, made.data
     rows, theta = np.arange(5, 60), draw(lik, np.zeros((9, 3)), rng)
     R, S = rng.dirichlet(np.ones(3), 55), [np.zeros((9, 3)) for _ in range(2)]
-    bounds = [f(lik, data, rows, theta, R, s) for f, s in zip((scatter_rows, add_expected_statistics), S, strict=True)]
+    bounds = [
+        f(lik, data, rows, theta, R, s)
+        for f, s in zip((scatter_rows, add_expected_statistics), S, strict=True)
+    ]
     np.testing.assert_allclose(S[1], S[0], rtol=1e-12)
     assert bounds[1] == pytest.approx(bounds[0], rel=1e-12)
     C = np.zeros((12, 3))
@@ -164,9 +175,13 @@ def test_the_bound_of_vb_rises(learn, uncompiled, rng):
 
 def test_the_bound_of_vb_stays_below_the_evidence(uncompiled):
     made = tiny()
-    parts = [made._replace(family=take_columns(made.family, [d]), data=take_data(made.data, [d])) for d in (0, 1)]
+    parts = [
+        made._replace(family=take_columns(made.family, [d]), data=take_data(made.data, [d])) for d in (0, 1)
+    ]
     one_cluster = [evidence_of_all(part) for part in parts]
-    state = vb.init([made], FiniteDirichlet(1.0, 1), label_statistics([made], np.ones(4), np.zeros(4, int), 1))
+    state = vb.init(
+        [made], FiniteDirichlet(1.0, 1), label_statistics([made], np.ones(4), np.zeros(4, int), 1)
+    )
     for _ in range(30):
         state = vb.step(state, [made], np.ones(4), learn_likelihood=False, learn_concentration=False)
     assert sum(one_cluster) - 1.0 < state.objective < sum(one_cluster)
@@ -253,7 +268,9 @@ def of_the_wrong_cluster(right):
 
 def at_the_mean_parameters(right):
     def careless(lik, shown, theta, rows, z, rng, out):
-        return right(lik, shown, np.tile(expect(lik, np.zeros_like(theta))[:, :1], theta.shape[1]), rows, z, rng, out)
+        return right(
+            lik, shown, np.tile(expect(lik, np.zeros_like(theta))[:, :1], theta.shape[1]), rows, z, rng, out
+        )
 
     return careless
 

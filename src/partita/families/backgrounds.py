@@ -43,10 +43,10 @@ def background(lik: Any, data: Any, weights: np.ndarray) -> Background:
 
     Real columns have a Student distribution with four degrees of freedom, centered in the middle of their range, with
     a quarter of the range as scale (vectors have a multivariate one without correlation). It is nearly flat where there
-    are data, so that no broad cluster describes scattered rows much better. Codes have the frequencies of their levels
-    in the whole column, and so have ordinal levels, counts a geometric distribution with the rate of the column, durations a Lomax distribution
-    whose median is the mean of the column, and count vectors a Dirichlet-multinomial around the frequencies of the
-    coordinates.
+    are data, so that no broad cluster describes scattered rows much better. Codes (ordinal ones too) have the
+    frequencies of their levels in the whole column, counts a geometric distribution with the rate of the column,
+    durations a Lomax distribution whose median is the mean of the column, and count vectors a Dirichlet-multinomial
+    around the frequencies of the coordinates.
 
     Examples
     --------

@@ -179,7 +179,9 @@ def is_missing(x):
 
 @observe.register(Ordinal)
 def _(lik, d, s, x, w):
-    if not is_missing(x):  # an interval without its latent variable spoils the statistics: the engine draws it before
+    if not is_missing(
+        x
+    ):  # an interval without its latent variable spoils the statistics: the engine draws it before
         z = x[2]
         s[0] += w
         s[1] += w * z
@@ -468,7 +470,8 @@ def _(lik, positions):
     positions = np.atleast_1d(np.asarray(positions, dtype=int))
     cuts = [lik.cuts[lik.starts[d] : lik.starts[d + 1]] for d in positions]
     starts = np.concatenate([[0], np.cumsum([len(own) for own in cuts])]).astype(np.int64)
-    return Ordinal(*(value[positions] for value in lik[:4]), np.concatenate([*cuts, np.zeros(0)]), starts)
+    m, k, a, b = (value[positions] for value in lik[:4])
+    return Ordinal(m, k, a, b, np.concatenate([*cuts, np.zeros(0)]), starts)
 
 
 def count_levels(codes: np.ndarray, n_levels: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -498,9 +501,9 @@ def block(X, columns, weights, *, n_levels, exposure=None, **options) -> Block:
 
 def examples(rng):
     """Three and four levels, with known latent variables."""
-    prior = np.array([[0.3, -0.4], [0.5, 0.2], [2.0, 1.6], [1.5, 0.6]])
+    m, k, a, b = np.array([[0.3, -0.4], [0.5, 0.2], [2.0, 1.6], [1.5, 0.6]])
     cuts = np.array([-np.inf, -0.6, 0.5, np.inf, -np.inf, -1.1, 0.0, 0.9, np.inf])
-    lik = Ordinal(*prior, cuts, np.array([0, 4, 9]))
+    lik = Ordinal(m, k, a, b, cuts, np.array([0, 4, 9]))
     values = rng.normal(size=(8, 2)) * [1.0, 1.5]
     return [(lik, Levels(levels_of(lik, values), values))]
 

@@ -60,7 +60,7 @@ def register_family(
         Whether the family reads real columns in the user's units (as families of positive numbers do); other families
         receive them standardized.
     block : callable
-        ``block(array, columns, weights, **context) -> Block``; the context holds ``n_levels`` (categorical and ordinal),
+        ``block(array, columns, weights, **context) -> Block``; the context holds ``n_levels`` (categorical, ordinal),
         ``exposure`` (counts) and the options that the user gave.
     examples : callable
         ``examples(rng) -> [(family, data), ...]``, small and complete; the tests check every law on them.

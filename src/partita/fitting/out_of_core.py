@@ -117,7 +117,8 @@ def _data_of_shard(table: Table, common: Any) -> tuple[Any, ...]:
 
 def _totals_of_shard(data: Sequence[Any], families: Sequence[Any], weights: np.ndarray) -> list[Any]:
     """Sums over the rows for families whose prior depends on them: counts, and the exposure
-    or number of cells; counts of ordinal levels."""
+    or number of cells; counts of ordinal levels.
+    """
     totals: list[Any] = []
     for family, own in zip(families, data, strict=True):
         if isinstance(family, Poisson):

@@ -274,7 +274,9 @@ def _orders_of_columns(orders: Any, schema: Schema, chosen: Mapping[str, str]) -
 def _ranks(table: Table, name: str, orders: Mapping[str, Any]) -> np.ndarray:
     """Position of each level: 1/L, 2/L, ..., 1 in the given order, the declared order of the column, or value order."""
     column = table.schema.column(name)
-    declared = () if column.kind == "ordinal" else column.levels_declared  # the levels are in their order already
+    declared = (
+        () if column.kind == "ordinal" else column.levels_declared
+    )  # the levels are in their order already
     order = list(orders.get(name) or declared or column.levels)
     absent = [level for level in column.levels if level not in order]
     if absent:

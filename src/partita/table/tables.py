@@ -136,7 +136,9 @@ class Table:
             `values`, `names` and `n_levels`; without columns if the table has none of that kind.
         """
         if kind == "ignore":
-            raise ValueError("ignored columns are not read; choose real, count, binary, categorical or ordinal")
+            raise ValueError(
+                "ignored columns are not read; choose real, count, binary, categorical or ordinal"
+            )
         schemas = self.schema.of_kind(kind)
         names = tuple(schema.name for schema in schemas)
         if self.sparse is not None and schemas:
