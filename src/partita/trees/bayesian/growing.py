@@ -44,7 +44,7 @@ def check_blocks(blocks: Sequence[Block]) -> None:
         if isinstance(block.family, Ordinal):
             raise ValueError(
                 "trees cannot draw the latent variables of ordinal columns "
-                f"({', '.join(map(str, block.columns[:5]))}): declare them 'categorical' (or 'real' if their levels are "
+                f"({', '.join(map(str, block.columns[:5]))}): declare them 'categorical' (or 'real' if the levels are "
                 "numbers), or use Mixture"
             )
         if partly_seen(block.family, block.data):
