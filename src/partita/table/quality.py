@@ -117,7 +117,12 @@ def _how_to_change(raw: RawColumn, kind: str, is_aside: bool, suspected: int | s
     elif kind == "categorical":
         other = "ignore" if raw.family == "str" else "real"
     else:
-        other = {"real": "count", "binary": "categorical", "date": "ignore"}.get(kind, "real")
+        other = {
+            "real": "count",
+            "binary": "categorical",
+            "ordinal": "categorical",
+            "date": "ignore",
+        }.get(kind, "real")
     return f"kinds={{{raw.name!r}: {other!r}}}, --kind {raw.name}={other}"
 
 
