@@ -65,3 +65,35 @@ def test_missing_codes_are_missing():
 def test_faults_are_named(X, kinds, message):
     with pytest.raises(ValueError, match=message):
         read_table(pd.DataFrame({"a": X}), kinds)
+
+
+def test_the_usual_answers_have_their_order():
+    assert levels(pd.DataFrame({"a": ["Agree", "Neutral", "Disagree"]})) == ("Disagree", "Neutral", "Agree")
+
+
+def test_missing_words_are_missing_unless_they_are_levels():
+    frame = pd.DataFrame({"a": ["low", "-", "high", "NA"]})
+    assert read_table(frame, "low < high").columns[0].values.tolist() == [0, -1, 1, -1]
+    table = read_table(frame, {"a": "- < low < high"})
+    assert table.columns[0].values.tolist() == [1, 0, 2, -1]
+    assert read_table(frame, schema=table.schema).columns[0].values.tolist() == [1, 0, 2, -1]
+
+
+def test_categories_without_an_order_need_one():
+    frame = pd.DataFrame({"a": pd.Categorical(WORDS)})
+    with pytest.raises(ValueError, match="order of its levels is not known"):
+        read_table(frame, "ordinal")
+
+
+def test_patterns_declare_the_order_of_several_columns():
+    frame = pd.DataFrame({"q1": WORDS, "q2": WORDS[::-1], "age": [1.5, 2.5, 3.5, 4.5]})
+    table = read_table(frame, {"q*": "low < mid < high"})
+    assert table.schema.kinds == ("ordinal", "ordinal", "real")
+
+
+def test_tables_in_chunks_have_the_same_order():
+    from partita.execution import open_chunks, read_chunks
+
+    codes = np.array([[3, 1], [1, 2], [2, 2], [1, 1]])
+    whole = read_table(codes, ["3 < 2 < 1", "ordinal"]).schema
+    assert read_chunks(open_chunks(codes, rows=2), ["3 < 2 < 1", "ordinal"]).schema == whole

@@ -39,7 +39,8 @@ KINDS = ("real", "count", "binary", "categorical", "ordinal", "date", "ignore")
 CODED_KINDS = ("binary", "categorical", "ordinal")  # columns of levels, stored as codes
 
 #: The kind of columns that `ordered_levels` or `find_rating_items` recognizes. None means that they have the kind of
-#: columns without an order.
+#: columns without an order: codes of names on one scale cannot be told from ratings, and lose far more as ordinal than
+#: ratings lose as categorical; and several models take no ordinal columns.
 ORDINAL_KIND: str | None = None
 
 #: What a user may pass as `kinds`.
@@ -456,5 +457,5 @@ def find_rating_items(facts: Mapping[int, ColumnFacts]) -> set[int]:
 
 
 def kinds_of_rating_items(facts: Mapping[int, ColumnFacts]) -> dict[int, str]:
-    """Return the kind of the columns that `find_rating_items` finds; nothing as long as there is no ordinal kind."""
+    """Return the kind of the columns that `find_rating_items` finds; nothing if they are not read as ordinal."""
     return {} if ORDINAL_KIND is None else dict.fromkeys(find_rating_items(facts), ORDINAL_KIND)

@@ -130,7 +130,7 @@ def table_account(
     accounts: list[ColumnAccount], columns: list[Column], n_rows: int, rows: slice
 ) -> TableAccount:
     """Make the account of a table, with the columns and the rows that repeat others."""
-    if not columns or len(columns[0].values) != n_rows:  # a table in chunks
+    if not columns:  # a table in chunks
         return TableAccount(tuple(accounts), n_rows)
     repeats = duplicate_columns({column.name: column.values for column in columns})
     for position, account in enumerate(accounts):

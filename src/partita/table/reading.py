@@ -250,7 +250,10 @@ def learn_schema(
         findings.add("uniform", shared)
     if inferred:
         findings.add_note(_kinds_note(inferred))
-    account = table_account(accounts, columns, source.n_rows, rows)
+    whole = (
+        len(weights) == source.n_rows
+    )  # the summary of a table in chunks has one weight, and no rows to compare
+    account = table_account(accounts, columns if whole else [], source.n_rows, rows)
     return Schema(tuple(remembered), source.named, account), columns
 
 
