@@ -28,6 +28,7 @@ BENCHMARKS = {
     "affinity": "benchmarks.speed.affinity",
     "reading": "benchmarks.speed.reading",
     "right_k": "benchmarks.quality.right_k",
+    "ordinal_survey": "benchmarks.quality.ordinal_survey",
     "stability": "benchmarks.quality.stability",
     "spectral": "benchmarks.quality.spectral",
     "consensus": "benchmarks.quality.consensus",

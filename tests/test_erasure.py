@@ -7,24 +7,25 @@ from partita.dispatch import interpreted, kernel
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.split_merge import run_moves
 from partita.engines.passes.live import PORTS, add_row, erase, make_live, rebuild, score_row, sides_of
-from partita.families import FAMILIES
+from partita.families import FAMILIES, n_rows, take
 from partita.partitions import DirichletProcess
 
-MIXES = [("gaussian",), ("categorical", "poisson"), ("gaussian_full", "bernoulli", "multinomial")]
+MIXES = [
+    ("gaussian",),
+    ("categorical", "poisson"),
+    ("gaussian_full", "bernoulli", "multinomial"),
+    ("ordinal", "gaussian"),
+]
 
 
 def live_blocks(mix, dtype=np.float64):
     """Blocks of the registry's examples in three slots, all rows seated."""
     rng = np.random.default_rng(0)
     examples = [FAMILIES[name].examples(rng)[0] for name in mix]
-    sizes = [len(add_all(family, data)) for family, data in examples]
+    sizes = [n_rows(data) for _, data in examples]
     blocks = [make_live(family, data, 4, dtype) for family, data in examples]
     z = np.arange(min(sizes)) % 3
     return blocks, z
-
-
-def add_all(family, data):
-    return data if isinstance(data, np.ndarray) else data[0] if hasattr(data, "X") else data.indptr[1:]
 
 
 @kernel
@@ -41,8 +42,6 @@ def seat_all(mix, dtype):
 
 
 def trimmed(data, N):
-    from partita.families import take
-
     return take(data, np.arange(N))
 
 

@@ -24,7 +24,7 @@ from partita.labels import set_partitions
 from partita.partitions import DirichletProcess, PitmanYor, log_eppf
 from partita.testing import FALSE_ALARM, chi_square, effective_size, row_statistics, take
 
-CELLWISE = sorted(name for name, entry in FAMILIES.items() if not entry.vector)
+CELLWISE = sorted(name for name, entry in FAMILIES.items() if not entry.vector and entry.kind != "ordinal")
 MODES = {"table": TABLE, "directed": DIRECTED, "undirected": UNDIRECTED}
 PRIORS = (DirichletProcess(1.3), PitmanYor(0.8, 0.3))
 

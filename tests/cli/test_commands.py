@@ -44,6 +44,21 @@ def folder(tmp_path_factory):
     return folder
 
 
+def test_cluster_reads_ordered_levels(tmp_path):
+    rng = np.random.default_rng(0)
+    mean = np.repeat([-1.5, 1.5], 30)[:, None]
+    words = np.array(["low", "mid", "high"])[np.digitize(mean + rng.normal(size=(60, 4)), [-1.0, 1.0])]
+    lines = ["q0,q1,q2,q3", *(",".join(row) for row in words)]
+    (tmp_path / "survey.csv").write_text("\n".join(lines) + "\n")
+    kinds = [part for d in range(4) for part in ("--kind", f"q{d}=low < mid < high")]
+    done = partita("cluster", "survey.csv", "--json", "-o", "found", *kinds, *SHORT, folder=tmp_path)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["n_clusters"] == 2 and found["kinds"] == "ordinal: q0, q1, q2, q3"
+    assert load(tmp_path / "found" / "model.npz").schema_.column("q0").levels == ("low", "mid", "high")
+    assert "high" in (tmp_path / "found" / "report.html").read_text()
+
+
 def test_cluster(folder):
     done = partita(
         "cluster",

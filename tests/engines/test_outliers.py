@@ -15,7 +15,7 @@ from partita.dispatch import interpreted
 from partita.engines.gibbs import outliers, sweep
 from partita.engines.gibbs.chain import Schedule
 from partita.engines.passes import live
-from partita.families import FAMILIES, Block, Counts, GaussianFull, background, log_background, take
+from partita.families import FAMILIES, Block, Counts, GaussianFull, Levels, background, log_background, take
 from partita.labels import canonical, set_partitions
 from partita.partitions import (
     DirichletProcess,
@@ -44,7 +44,7 @@ def few_objects(name, N):
     lik, data = FAMILIES[name].examples(np.random.default_rng(1))[0]
     data = take(data, range(N))
     if not FAMILIES[name].vector:
-        cells = data.X if isinstance(data, Counts) else data
+        cells = data.X if isinstance(data, Counts) else data.codes if isinstance(data, Levels) else data
         cells[0, 0] = -1 if cells.dtype.kind == "i" else np.nan
     density = log_background(background(lik, data, np.ones(N)), data) + LIFT
     return Block(lik, data, ()), density

@@ -11,7 +11,7 @@ import pytest
 
 from partita.engines.gibbs import sweep
 from partita.engines.subclusters import sampler
-from partita.families import FAMILIES, Block, Counts
+from partita.families import FAMILIES, Block, Counts, Levels
 from partita.labels import canonical
 from partita.partitions import (
     DirichletProcess,
@@ -44,7 +44,7 @@ def few_objects(name, N):
     """The first objects of a family's example, one cell missing where the family reads cells."""
     lik, data = FAMILIES[name].examples(np.random.default_rng(1))[0]
     data = take(data, range(N))
-    cells = data.X if isinstance(data, Counts) else data
+    cells = data.X if isinstance(data, Counts) else data.codes if isinstance(data, Levels) else data
     if not FAMILIES[name].vector:
         cells[0, 0] = -1 if cells.dtype.kind == "i" else np.nan
     return [Block(lik, data, ())]

@@ -57,3 +57,9 @@ def test_sparse_tables_are_refused_with_a_way_out():
 
     with pytest.raises(TypeError, match="TruncatedSVD"):
         read_features(sparse.eye_array(4, format="csr"), "count")
+
+
+def test_ordinal_columns_are_one_feature_of_ranks():
+    table = read_table([["low"], ["high"], ["mid"], [None]], "low < mid < high")
+    values = scaled(table, learn_scaling(table)).ravel()
+    assert values[0] < values[2] < values[1] and values[3] == 0.0

@@ -10,7 +10,7 @@ CODES = {"categorical": (np.int16, np.int8), "bernoulli": (np.int16, np.int8)}
 
 
 # one family per type of container; the others take half a minute to compile and are in the slow tests
-@pytest.mark.parametrize("name", ["categorical", "gaussian", "multinomial", "poisson"])
+@pytest.mark.parametrize("name", ["categorical", "gaussian", "multinomial", "ordinal", "poisson"])
 def test_compiled_twins(name, rng):
     lik, data = FAMILIES[name].examples(rng)[0]
     check_compiled(lik, with_missing_cells(data, 0.2, rng), rng)

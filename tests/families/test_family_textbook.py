@@ -107,7 +107,7 @@ def prior_density(name, lik, theta):
     if name in ("poisson", "exponential"):
         rate = -theta[0::3] if name == "poisson" else -theta[1::2]
         return stats.gamma.logpdf(rate, lik.a, scale=1 / lik.b).sum()
-    if name == "gaussian":
+    if name in ("gaussian", "ordinal"):
         variance = -0.5 / theta[2::3]
         mean = theta[1::3] * variance
         density = stats.invgamma.logpdf(variance, lik.a, scale=lik.b)
@@ -233,7 +233,7 @@ def test_learning_finds_better_hyper_parameters_than_poor_ones(name, rng, global
         poor = lik._replace(a=lik.a * 20, b=lik.b)
     if name == "poisson":
         poor = lik._replace(b=lik.b * 100)
-    if name == "gaussian":
+    if name in ("gaussian", "ordinal"):
         poor = lik._replace(m=lik.m + 10)
     if name == "gaussian_full":
         poor = GaussianFull.of(lik.m + 10, lik.kappa, lik.nu, lik.Psi)
@@ -313,6 +313,7 @@ def test_number_of_parameters(global_random_seed):
         "gaussian": 4,
         "gaussian_full": 2 + 3,
         "multinomial": 3,
+        "ordinal": 4,
         "poisson": 2,
     }
 

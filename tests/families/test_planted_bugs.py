@@ -17,6 +17,7 @@ from partita.families import (
     GaussianDiagonal,
     GaussianFull,
     Multinomial,
+    Ordinal,
     Poisson,
 )
 from partita.families import contract as family
@@ -149,6 +150,47 @@ def hidden_coordinates_not_renormalized(right):
     return score
 
 
+def interval_without_its_upper_end(right):
+    def project(lik, d, theta, x, L, j):
+        right(lik, d, theta, (x[0], math.inf, x[2]), L, j)
+
+    return project
+
+
+def level_at_its_middle(right):
+    """The density in the middle of the interval times its width, in place of the integral."""
+
+    def score(lik, d, c, x, K, out):
+        lo, hi, z = x
+        if math.isnan(z) and math.isfinite(lo) and math.isfinite(hi):
+            right(lik, d, c, (lo, hi, 0.5 * (lo + hi)), K, out)
+            out[:K] += math.log(hi - lo)
+        else:
+            right(lik, d, c, x, K, out)
+
+    return score
+
+
+def latent_variables_without_their_variance(right):
+    def scatter(lik, d, S, theta, x, R, j):
+        scratch = np.zeros_like(S)
+        bound = right(lik, d, scratch, theta, x, R, j)
+        if math.isnan(x[2]) and scratch[0].any():
+            scratch[2] = scratch[1] ** 2 / scratch[0]
+        S += scratch
+        return bound
+
+    return scatter
+
+
+def level_above(right):
+    def datum(lik, data, i, d):
+        lo, hi, z = right(lik, data, i, d)
+        return (lo, hi, z) if math.isnan(z) else (lo, hi, z + 0.1)
+
+    return datum
+
+
 def expect_without_digamma(right):
     def expect(lik, S):
         zeros, ones = S[0::2] + lik.b[:, None], S[1::2] + lik.a[:, None]
@@ -215,6 +257,11 @@ BUGS = [  # (family, what is broken, how, whether the data have holes, equation 
     (Multinomial, "scatter", hidden_entropy_of_the_wrong_sign, True, "log Z"),
     (GaussianFull, "scatter", hidden_coordinates_without_their_variance, True, r"E\[t"),
     (Multinomial, "score", hidden_coordinates_not_renormalized, True, "hidden coordinates of p"),
+    (Ordinal, "scatter", hidden_entropy_of_the_wrong_sign, True, "log Z"),
+    (Ordinal, "scatter", latent_variables_without_their_variance, True, r"E\[t"),
+    (Ordinal, "project", interval_without_its_upper_end, True, "hidden coordinates of exp"),
+    (Ordinal, "score", level_at_its_middle, True, "hidden coordinates of p"),
+    (Ordinal, "datum", level_above, False, "simulated"),
     (Bernoulli, "expect", expect_without_digamma, False, "mean of draw"),
     (Bernoulli, "log_prior", log_prior_missing, False, "log_prior"),
     (GaussianFull, "draw", draw_from_too_many_degrees_of_freedom, False, "draw"),

@@ -216,3 +216,13 @@ def test_what_cannot_be_is_refused(options, message, global_random_seed):
 def test_raw_squares_that_overflow_are_refused():
     with pytest.raises(ValueError, match="squared differences of column 'x0' overflow"):
         dissimilarity([[1e200], [-1e200]], standardize=False)
+
+
+def test_ordinal_columns_are_compared_by_the_ranks_of_their_levels():
+    frame = pd.DataFrame({"size": ["small", "large", "medium"]})
+    found = dissimilarity(frame, kinds={"size": "small < medium < large"})
+    right = dissimilarity(frame, "ordinal", orders={"size": ["small", "medium", "large"]})
+    np.testing.assert_allclose(found, right)
+    assert found[0, 1] > found[0, 2] == pytest.approx(found[1, 2])
+    with pytest.raises(ValueError, match="'size' is ordinal, and the metric 'city_block' is for numbers"):
+        dissimilarity(frame, "city_block", kinds={"size": "small < medium < large"})

@@ -119,9 +119,10 @@ def kind_of_family(family: Any) -> str | None:
     if isinstance(family, str) and family == "auto":
         return None
     entry = family_entry(_name_and_options(family, None)[0])
-    if entry.vector:
+    if entry.vector or entry.kind == "ordinal":
+        reads = "latent variables" if entry.kind == "ordinal" else "whole rows"
         raise ValueError(
-            f"family {entry.name!r} reads whole rows, but a block consists of single cells: choose one of "
+            f"family {entry.name!r} reads {reads}, but a block consists of single cells: choose one of "
             f"{', '.join(sorted(AUTO_FAMILIES.values()))}, exponential"
         )
     return entry.kind

@@ -13,6 +13,7 @@ import numpy as np
 from partita.progress import tell_stage
 from partita.table import KINDS, FileError, Note, Table, read_file, read_table
 from partita.table.cells import parse_values
+from partita.table.kinds import level_order
 from partita.table.text import read_text
 
 MAX_ROWS_BY_CHANCE = 20  # in so few rows all values of a column may differ by chance
@@ -131,10 +132,11 @@ def kinds_by_column(declared: Sequence[str], table: InputTable) -> Any:
     kinds = {}
     for text in declared:
         name, equals, kind = text.rpartition("=")
-        if not equals or kind not in KINDS:
+        if not equals or not (kind in KINDS or level_order(kind)):
             raise ValueError(
                 f"--kind {text}: write --kind column=kind, or --kind kind for all columns, where kind is one of "
-                f"{', '.join(KINDS)}"
+                f"{', '.join(KINDS)}, or the levels of an ordinal column from low to high, as in "
+                "--kind 'answer=no < maybe < yes'"
             )
         _check_name(f"--kind {text}", name, list(table.columns), table.path)
         kinds[name] = kind

@@ -76,8 +76,8 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
     max_exact : int, default=2000
         With more rows than this, "ward" and "spectral" use a random sample of this size.
     kinds : None, str, mapping or sequence, optional
-        Kinds of columns ("real", "count", "binary", "categorical", "date", "ignore"), as in :class:`~partita.Mixture`;
-        those that are not given are inferred.
+        Kinds of columns ("real", "count", "binary", "categorical", "ordinal", "date", "ignore"), as in
+        :class:`~partita.Mixture`; those that are not given are inferred.
     missing_codes : number, str, sequence or mapping, optional
         Values that mean missing, as in :class:`~partita.Mixture`.
     standardize : bool, default=True

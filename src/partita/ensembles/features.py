@@ -120,6 +120,8 @@ def _numbers(table: Table, position: int) -> NDArray[np.float64]:
         return table.standardized(column.name)[:, None]
     if column.kind == "count":
         return column.values[:, None].astype(np.float64)
+    if column.kind == "ordinal":
+        return np.where(column.values < 0, np.nan, column.values.astype(np.float64))[:, None]
     n_levels = table.schema.column(column.name).n_levels
     # two levels need one feature: the second would be redundant
     levels = np.arange(1, 2) if n_levels <= 2 else np.arange(n_levels)

@@ -9,6 +9,7 @@ from partita.families.exponential import Exponential
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.gaussian_full import GaussianFull
 from partita.families.multinomial import CountVectors, Multinomial
+from partita.families.ordinal import Levels, Ordinal
 from partita.families.poisson import Counts, Poisson
 from partita.families.registry import (
     FAMILIES,
@@ -34,7 +35,9 @@ __all__ = [
     "Exponential",
     "GaussianDiagonal",
     "GaussianFull",
+    "Levels",
     "Multinomial",
+    "Ordinal",
     "Poisson",
     "Student",
     "background",

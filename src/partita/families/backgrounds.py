@@ -20,12 +20,14 @@ from partita.families.exponential import Exponential
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.gaussian_full import GaussianFull
 from partita.families.multinomial import Multinomial
+from partita.families.ordinal import Ordinal
 from partita.families.poisson import Poisson
 from partita.families.rows import refresh_clusters, scatter_rows, score_rows
 
 FREEDOM = 4.0  # degrees of freedom of the Student distribution of a real column
 # the scale of that distribution, in halves of the range of the column: the density is nearly flat inside the range
 HALF_RANGES = 0.5
+MANY = 1000.0  # degrees of freedom with which Student's distribution is nearly normal
 
 
 class Background(NamedTuple):
@@ -41,10 +43,10 @@ def background(lik: Any, data: Any, weights: np.ndarray) -> Background:
 
     Real columns have a Student distribution with four degrees of freedom, centered in the middle of their range, with
     a quarter of the range as scale (vectors have a multivariate one without correlation). It is nearly flat where there
-    are data, so that no broad cluster describes scattered rows much better. Codes have the frequencies of their levels
-    in the whole column, counts a geometric distribution with the rate of the column, durations a Lomax distribution
-    whose median is the mean of the column, and count vectors a Dirichlet-multinomial around the frequencies of the
-    coordinates.
+    are data, so that no broad cluster describes scattered rows much better. Codes (ordinal ones too) have the
+    frequencies of their levels in the whole column, counts a geometric distribution with the rate of the column,
+    durations a Lomax distribution whose median is the mean of the column, and count vectors a Dirichlet-multinomial
+    around the frequencies of the coordinates.
 
     Examples
     --------
@@ -77,6 +79,14 @@ def _(lik, data, weights):
     p, kappa = len(middle), 1.0
     Psi = np.diag(FREEDOM * width**2 * kappa / (kappa + 1.0))
     law = GaussianFull.of(middle, kappa, FREEDOM + p - 1.0, Psi)
+    return Background(law, _no_statistics(law))
+
+
+@background.register(Ordinal)
+def _(lik, data, weights):
+    """The cuts are quantiles of the standard normal law, so the levels have their shares in the column."""
+    one = np.ones_like(lik.m)
+    law = lik._replace(m=0.0 * one, k=one, a=0.5 * MANY * one, b=0.25 * MANY * one)
     return Background(law, _no_statistics(law))
 
 

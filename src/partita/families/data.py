@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from partita.families.multinomial import CountVectors
+from partita.families.ordinal import Levels
 from partita.families.poisson import Counts
 
 
@@ -27,6 +28,11 @@ def n_rows(data: Any) -> int:
 @n_rows.register(Counts)
 def _(data):
     return len(data.X)
+
+
+@n_rows.register(Levels)
+def _(data):
+    return len(data.codes)
 
 
 @n_rows.register(CountVectors)
@@ -51,6 +57,11 @@ def _(data, rows):
     return Counts(take(data.X, rows), take(data.exposure, rows))
 
 
+@take.register(Levels)
+def _(data, rows):
+    return Levels(take(data.codes, rows), take(data.latent, rows))
+
+
 @take.register(CountVectors)
 def _(data, rows):
     spans = [np.arange(data.indptr[i], data.indptr[i + 1]) for i in rows]
@@ -68,8 +79,8 @@ def join(parts: Sequence[Any]) -> Any:
     array([1., 2.])
     """
     first = parts[0]
-    if isinstance(first, Counts):
-        return Counts(*(np.concatenate(field) for field in zip(*parts, strict=True)))
+    if isinstance(first, (Counts, Levels)):
+        return type(first)(*(np.concatenate(field) for field in zip(*parts, strict=True)))
     if isinstance(first, CountVectors):
         lengths = np.concatenate([np.diff(part.indptr) for part in parts])
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -98,6 +109,12 @@ def put_rows(data: Any, source: Any, rows: np.ndarray, seen: np.ndarray) -> None
 @put_rows.register(Counts)
 def _(data, source, rows, seen):
     put_rows(data.X, source.X, rows, seen)
+
+
+@put_rows.register(Levels)
+def _(data, source, rows, seen):
+    put_rows(data.codes, source.codes, rows, seen)
+    put_rows(data.latent, source.latent, rows, seen)
 
 
 @put_rows.register(CountVectors)

@@ -52,7 +52,7 @@ def register_family(
         The name that users pass as ``family=``.
     cls : type
         The NamedTuple class.
-    kind : {"real", "count", "binary", "categorical"}
+    kind : {"real", "count", "binary", "categorical", "ordinal"}
         The kind of column that the family reads.
     vector : bool, default=False
         Whether a datum is a whole row of the block (dependent coordinates) rather than one value.
@@ -60,7 +60,7 @@ def register_family(
         Whether the family reads real columns in the user's units (as families of positive numbers do); other families
         receive them standardized.
     block : callable
-        ``block(array, columns, weights, **context) -> Block``; the context holds ``n_levels`` (categorical),
+        ``block(array, columns, weights, **context) -> Block``; the context holds ``n_levels`` (categorical, ordinal),
         ``exposure`` (counts) and the options that the user gave.
     examples : callable
         ``examples(rng) -> [(family, data), ...]``, small and complete; the tests check every law on them.

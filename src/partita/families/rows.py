@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -192,3 +194,31 @@ def spread_rows(lik, data, rows, Q, V):
             lo, hi = spread_start(lik, d), spread_start(lik, d + 1)
             for k in range(K):
                 spread(lik, d, V[lo:hi, k], x, Q[j, k])
+
+
+# ---- loops that a family may replace, where its data have few distinct values -----------------------------------
+
+
+@singledispatch
+def add_log_likelihood(lik: Any, data: Any, rows: np.ndarray, theta: np.ndarray, L: np.ndarray) -> None:
+    """``L[j] += log p(x_rows[j] | theta_k)``: the result of ``project_rows``."""
+    project_rows(lik, data, rows, theta, L)
+
+
+@singledispatch
+def add_expected_statistics(
+    lik: Any, data: Any, rows: np.ndarray, theta: np.ndarray, R: np.ndarray, S: np.ndarray
+) -> float:
+    """``S += sum over rows of r E[t(x)]``; the result of ``scatter_rows``."""
+    return scatter_rows(lik, data, rows, theta, R, S)
+
+
+@singledispatch
+def add_log_predictive(lik: Any, data: Any, rows: np.ndarray, C: np.ndarray, L: np.ndarray) -> None:
+    """``L[j] += log predictive`` of row j given the data of every cluster: the result of ``score_rows``."""
+    score_rows(lik, data, rows, C, L)
+
+
+def has_own_loop(function: Any, lik: Any) -> bool:
+    """Whether the family replaces one of these loops."""
+    return function.dispatch(type(lik)) is not function.dispatch(object)

@@ -29,7 +29,7 @@ from partita.engines.passes.rows import Parameters, Statistics, assign_rows, n_c
 from partita.engines.run import Chains, Run, Sampler, run_chains
 from partita.engines.subclusters import chain as subclusters
 from partita.execution import Serial
-from partita.families import FAMILIES, Block, entry_of, take
+from partita.families import FAMILIES, Block, Ordinal, entry_of, take
 from partita.families.contract import expect, is_conjugate
 from partita.fitting.contract import EngineResult, Request
 from partita.fitting.objects import check_exchangeable, log_shares, rows_of_objects
@@ -43,6 +43,7 @@ STAND_INS = {"real": "gaussian", "count": "poisson", "binary": "bernoulli", "cat
 MAX_LABELS = 50_000_000  # labels of draws that the search for one partition reads
 MIN_DRAWS = 40
 N_COMPLETIONS = 5  # rounds in which hidden coordinates are replaced by their expectation
+N_LATENT = 25  # the same for ordinal columns, in which no cell shows its latent variable
 
 
 def resolve_sampling_prior(
@@ -246,7 +247,8 @@ def _statistics(blocks, weights, z, seed: int) -> tuple[Statistics, tuple[np.nda
         return Statistics(n, S, np.nan, 0.0, 0.0), thetas
     statistics = label_statistics(blocks, weights, z, K)
     if any_partly_seen(blocks):
-        for _ in range(N_COMPLETIONS):
+        latent = any(isinstance(block.family, Ordinal) for block in blocks)
+        for _ in range(N_LATENT if latent else N_COMPLETIONS):
             thetas = tuple(expect(block.family, S) for block, S in zip(blocks, statistics.S, strict=True))
             statistics = label_statistics(blocks, weights, z, K, thetas)
     return statistics._replace(entropy=0.0), None

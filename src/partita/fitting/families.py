@@ -13,7 +13,13 @@ import numpy as np
 from partita.families import FAMILIES, Block, entry_of, family_entry
 from partita.table import Column, Schema, Table
 
-AUTOMATIC = {"real": "auto", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
+AUTOMATIC = {
+    "real": "auto",
+    "count": "poisson",
+    "binary": "bernoulli",
+    "categorical": "categorical",
+    "ordinal": "ordinal",
+}
 
 
 class Plan(NamedTuple):

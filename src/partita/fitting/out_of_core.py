@@ -21,7 +21,8 @@ from partita.execution import (
     read_whole,
 )
 from partita.execution.device import is_on_device
-from partita.families import Block, Exponential, Poisson
+from partita.families import Block, Exponential, Ordinal, Poisson
+from partita.families.ordinal import count_levels
 from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_training
 from partita.fitting.engines import ENGINES, names_of
@@ -112,7 +113,7 @@ def _sharded_blocks(
     blocks = assemble(table_of_schema(table.schema, exposure), plan, exposure, completes=completes)
     parts = table.encode(_data_of_shard, (plan, exposure, completes))
     families = [block.family for block in blocks]
-    if any(isinstance(family, (Poisson, Exponential)) for family in families):
+    if any(isinstance(family, (Poisson, Exponential, Ordinal)) for family in families):
         totals = list(parts.map(_totals_of_shard, families, parts.split(table.weights)))
         families = [_informed(family, [part[b] for part in totals]) for b, family in enumerate(families)]
     return tuple(
@@ -127,7 +128,9 @@ def _data_of_shard(table: Table, common: Any) -> tuple[Any, ...]:
 
 
 def _totals_of_shard(data: Sequence[Any], families: Sequence[Any], weights: np.ndarray) -> list[Any]:
-    """Sums over the rows for families whose prior depends on them: counts, and the exposure or number of cells."""
+    """Sums over the rows for families whose prior depends on them: counts, and the exposure
+    or number of cells; counts of ordinal levels.
+    """
     totals: list[Any] = []
     for family, own in zip(families, data, strict=True):
         if isinstance(family, Poisson):
@@ -135,6 +138,8 @@ def _totals_of_shard(data: Sequence[Any], families: Sequence[Any], weights: np.n
             totals.append((np.where(seen, own.X, 0.0).T @ weights, seen.T @ (weights * own.exposure)))
         elif isinstance(family, Exponential):
             totals.append((np.nansum(own * weights[:, None], axis=0), (~np.isnan(own)).T @ weights))
+        elif isinstance(family, Ordinal):
+            totals.append((count_levels(own.codes, family.n_levels, weights), 0.0))
         else:
             totals.append(None)
     return totals
@@ -144,6 +149,9 @@ def _informed(family: Any, totals: Sequence[Any]) -> Any:
     if totals[0] is None:
         return family
     counted, within = (np.sum([part[side] for part in totals], axis=0) for side in (0, 1))
+    if isinstance(family, Ordinal):
+        cuts = Ordinal.default(counted, family.n_levels).cuts
+        return family._replace(cuts=cuts)
     a = float(family[0][0])
     if isinstance(family, Poisson):
         return Poisson.of_totals(counted, within, a=a)

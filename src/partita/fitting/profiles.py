@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.rows import Statistics
-from partita.families import Block, Categorical, Counts, CountVectors, entry_of
+from partita.families import Block, Categorical, Counts, CountVectors, Levels, entry_of
 from partita.families.contract import draw, simulate, summarize
-from partita.table import Schema
+from partita.table import CODED_KINDS, Schema
 
 
 def profile_columns(
@@ -19,7 +19,8 @@ def profile_columns(
     """For each column: posterior means of its parameters, one entry (or row) per cluster.
 
     Real columns have ``mean`` and ``sd`` in the user's units, counts a ``rate`` (or a share of the vector),
-    binary and categorical columns ``probabilities`` with the ``levels`` they belong to.
+    binary, categorical and ordinal columns ``probabilities`` with the ``levels`` they belong to. Ordinal columns also
+    have ``latent_mean`` and ``latent_sd``, where the whole column has about mean 0 and deviation 1.
     """
     out: dict[str, dict[str, np.ndarray]] = {}
     for block, S in zip(blocks, statistics.S, strict=True):
@@ -37,10 +38,13 @@ def profile_columns(
                     "mean": column.center + column.scale * summary["means"][:, d],
                     "sd": column.scale * np.sqrt(variance[:, d]),
                 }
-            elif column.kind == "categorical":
+            elif column.kind in ("categorical", "ordinal"):
                 P = summary["probabilities"][:, start : start + column.n_levels]
                 start += column.n_levels
                 out[name] = {"levels": np.array(column.levels, dtype=object), "probabilities": P}
+                if "latent_means" in summary:
+                    out[name]["latent_mean"] = summary["latent_means"][:, d]
+                    out[name]["latent_sd"] = np.sqrt(summary["latent_variances"][:, d])
             elif column.kind == "binary":
                 p = summary["probabilities"][:, d]
                 out[name] = {
@@ -68,7 +72,7 @@ def sample_table(
     """
     columns = sample_columns(blocks, statistics, thetas, z, schema, rng)
     for name, values in columns.items():
-        if schema.column(name).kind in ("categorical", "binary"):
+        if schema.column(name).kind in CODED_KINDS:
             columns[name] = _natural_type(schema.decode(name, values))
     numeric = all(columns[name].dtype.kind in "fiu" for name in columns)
     X = np.full((len(z), schema.n_features), np.nan, dtype=float if numeric else object)
@@ -100,6 +104,8 @@ def sample_columns(
 def _in_user_units(data: Any, block: Block, schema: Schema) -> list[np.ndarray]:
     if isinstance(data, Counts):
         return list(data.X.T)
+    if isinstance(data, Levels):
+        return list(data.codes.T)
     if isinstance(data, CountVectors):
         dense = np.zeros((len(data.indptr) - 1, len(block.columns)))
         rows = np.repeat(np.arange(len(dense)), np.diff(data.indptr))

@@ -8,7 +8,7 @@ from typing import Any
 from partita.engines.run import Control
 from partita.estimator import FitReport, as_generator
 from partita.execution import check_memory
-from partita.families import Block
+from partita.families import Block, Ordinal
 from partita.families.contract import is_conjugate
 from partita.fitting.beam import bytes_of_beam
 from partita.fitting.chains import bytes_of_chains, resolve_sampling_prior
@@ -105,7 +105,15 @@ def _check(settings: Settings, table: Table, blocks: Sequence[Block], ask: Reque
         raise ValueError(
             f"inference={inference!r} cannot bound the number of clusters: leave max_clusters out, or use 'gibbs'"
         )
+    explicit = [type(block.family).__name__ for block in blocks if not is_conjugate(block.family)]
     for block in blocks:
+        if isinstance(block.family, Ordinal) and (explicit or not engine.completes_vectors):
+            cause = f"beside {explicit[0]} columns" if explicit else f"with inference={inference!r}"
+            raise ValueError(
+                f"column {block.columns[0]!r} is ordinal, and its latent variable cannot be drawn {cause}: use "
+                f"inference={names_of('completes_vectors')} and conjugate families, or declare the column "
+                "'categorical' (or 'real' if its levels are numbers)"
+            )
         if not is_conjugate(block.family) and not engine.takes_non_conjugate:
             raise ValueError(
                 f"{type(block.family).__name__} is not conjugate, so inference={inference!r} cannot take it: use "

@@ -12,7 +12,7 @@ from partita.families import Background, Block, entry_of, family_entry
 from partita.fitting.fitted_mixture import FittedMixture
 from partita.fitting.outliers import OutlierModel
 from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
-from partita.table import Schema
+from partita.table import CODED_KINDS, Schema
 from partita.trace import Trace
 
 PRIORS = {
@@ -116,7 +116,7 @@ def check_family(block: Block, schema: Schema) -> None:
     columns = [schema.column(name) for name in block.columns]
     if any(column.kind != entry.kind for column in columns):
         raise ValueError(f"family {entry.name!r} does not read the kinds of {block.columns}")
-    codes = entry.kind in ("binary", "categorical")
+    codes = entry.kind in CODED_KINDS
     one = (np.zeros if codes else np.ones)((1, len(columns)), np.int8 if codes else np.float64)
     n_levels = np.array([column.n_levels for column in columns], dtype=np.int64)
     fresh = entry.block(one, block.columns, np.ones(1), n_levels=n_levels, exposure=None).family

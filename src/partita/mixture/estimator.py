@@ -64,8 +64,8 @@ class Mixture(
     family : "auto", str, pair or mapping, default="auto"
         The likelihood: "auto" (by the kind of each column; real columns have full covariance if there are 2 to 30 of
         them and at least five rows per column), one family for all columns ("gaussian", "gaussian_full",
-        "categorical", "bernoulli", "poisson", "multinomial", "exponential", "student"), a pair ``(name, options)``, or
-        a mapping from kinds of columns to these.
+        "categorical", "ordinal", "bernoulli", "poisson", "multinomial", "exponential", "student"), a pair
+        ``(name, options)``, or a mapping from kinds of columns to these.
     prior : str or prior, default="auto"
         The prior of the partition: "mfm" (mixture of finite mixtures), "dirichlet_process", "pitman_yor", "finite"
         (symmetric Dirichlet), "stick_breaking", or a prior of :mod:`partita.partitions`. "auto" is "mfm" for chains and
@@ -117,8 +117,10 @@ class Mixture(
     beam_width : int, default=100
         Number of partial partitions that beam search keeps after each object. Time and memory are proportional to it.
     kinds : None, str, mapping or sequence, optional
-        Kinds of columns ("real", "count", "binary", "categorical", "date", "ignore"), for all columns, one per column,
-        or a mapping from column names, patterns like "word*" or positions; those that are not given are inferred.
+        Kinds of columns ("real", "count", "binary", "categorical", "ordinal", "date", "ignore"), for all columns, one
+        per column, or a mapping from column names, patterns like "word*" or positions; those that are not given are
+        inferred. The order of ordinal levels is that of an ordered categorical, of numbers or of the usual answers;
+        that of other words is given in place of the kind, as in ``kinds={"answer": "no < maybe < yes"}``.
     missing_codes : number, str, sequence or mapping, optional
         Values that mean missing, such as 999 or "-": for all columns, or a mapping from column names, patterns or
         positions, such as ``{"age": 999}``. The usual words ("NA", "-", "?") are missing without it.

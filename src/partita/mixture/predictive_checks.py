@@ -8,7 +8,7 @@ import numpy as np
 
 from partita.fitting.fitted_mixture import FittedMixture
 from partita.posterior import ColumnCheck, predictive_checks
-from partita.table import Table
+from partita.table import CODED_KINDS, Table
 
 
 def check_columns(
@@ -21,7 +21,7 @@ def check_columns(
         )
     names = [name for block in fitted.blocks for name in block.columns]
     observed = np.column_stack([_numbers(table.column(name).values) for name in names])
-    is_coded = [fitted.schema.column(name).kind in ("categorical", "binary") for name in names]
+    is_coded = [fitted.schema.column(name).kind in CODED_KINDS for name in names]
     kinds = ["categorical" if coded else "real" for coded in is_coded]
     tables = _sampled_tables(fitted, names, table.n_rows, n_tables, rng)
     checks = predictive_checks(observed, tables, kinds=kinds)

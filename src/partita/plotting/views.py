@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from partita.plotting.canvas import color_of, open_axes, shorten
+from partita.table import CODED_KINDS
 
 MAX_NAMES = 60  # names of more rows would overlap
 MAX_COLUMNS = 40  # names of more columns would overlap
@@ -75,7 +76,7 @@ def _as_numbers(model: Any, X: Any) -> dict[str, np.ndarray]:
     out = {}
     for column in table.columns:
         values = np.asarray(column.values, float)
-        if column.kind in ("binary", "categorical"):
+        if column.kind in CODED_KINDS:
             values = np.where(values < 0, np.nan, values)
         seen = np.isfinite(values)
         _, rank = np.unique(values[seen], return_inverse=True)

@@ -17,8 +17,9 @@ DEFAULT_METRICS = {
     "count": "squared_euclidean",
     "binary": "hamming",
     "categorical": "hamming",
+    "ordinal": "ordinal",
 }
-LEVEL_KINDS = ("binary", "categorical")
+LEVEL_KINDS = ("binary", "categorical", "ordinal")
 
 
 class Group(NamedTuple):
@@ -216,9 +217,9 @@ def _check_metric(metric: Any, column: Any) -> None:
             f"column {column.name!r} is {column.kind!r}, but the metric 'ordinal' is for levels: declare it "
             "'categorical' in kinds, or use 'city_block'"
         )
-    if metric not in ("ordinal", "hamming") and column.kind == "categorical":
+    if metric not in ("ordinal", "hamming") and column.kind in ("categorical", "ordinal"):
         raise ValueError(
-            f"column {column.name!r} is categorical, and the metric {metric!r} is for numbers: pass a "
+            f"column {column.name!r} is {column.kind}, and the metric {metric!r} is for numbers: pass a "
             f"mapping such as metric={{'real': {metric!r}, 'categorical': 'hamming'}}, or kinds='real' if its values "
             "are numbers"
         )
@@ -273,7 +274,10 @@ def _orders_of_columns(orders: Any, schema: Schema, chosen: Mapping[str, str]) -
 def _ranks(table: Table, name: str, orders: Mapping[str, Any]) -> np.ndarray:
     """Position of each level: 1/L, 2/L, ..., 1 in the given order, the declared order of the column, or value order."""
     column = table.schema.column(name)
-    order = list(orders.get(name) or column.levels_declared or column.levels)
+    declared = (
+        () if column.kind == "ordinal" else column.levels_declared
+    )  # the levels are in their order already
+    order = list(orders.get(name) or declared or column.levels)
     absent = [level for level in column.levels if level not in order]
     if absent:
         raise ValueError(f"the order of column {name!r} lacks the level {absent[0]!r}: list all its levels")

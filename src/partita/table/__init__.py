@@ -6,7 +6,7 @@ new data in the same way, and to turn codes back into the user's values.
 
 from partita.table.errors import FileError
 from partita.table.files import FileTable, read_file
-from partita.table.kinds import KINDS
+from partita.table.kinds import CODED_KINDS, KINDS
 from partita.table.notes import Note
 from partita.table.reading import read_table
 from partita.table.schema import ColumnSchema, Schema
@@ -14,6 +14,7 @@ from partita.table.tables import Column, KindBlock, Table
 from partita.table.weights import check_weights
 
 __all__ = [
+    "CODED_KINDS",
     "KINDS",
     "Column",
     "ColumnSchema",

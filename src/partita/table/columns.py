@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from partita.table.aside import MAX_DISTINCT_ROWS
-from partita.table.cells import RawColumn, first_row, place
+from partita.table.cells import RawColumn, first_row, is_number, place
 from partita.table.formats import find_units
+from partita.table.kinds import ordered_levels
 from partita.table.levels import distinct_values, encode
 from partita.table.notes import Findings
 from partita.table.scaling import standardize
@@ -41,6 +43,7 @@ def learn_column(
     policy: Policy = DEFAULT_POLICY,
     weights: np.ndarray | None = None,
     missing_codes: tuple[Any, ...] = (),
+    order: Sequence[str] = (),
     findings: Findings | None = None,
 ) -> ColumnSchema:
     """Learn the schema of a column: its levels, or its center and scale.
@@ -61,6 +64,8 @@ def learn_column(
         Row weights, if some of them are not 1.
     missing_codes : tuple, default=()
         The values that were read as missing in this column.
+    order : sequence of str, default=()
+        The levels of an ordinal column from low to high, as the user declared them.
     findings : Findings, default=None
         Collects what is unusual.
 
@@ -88,6 +93,8 @@ def learn_column(
         findings.add("constant", raw.name)
     if kind == "binary":
         levels = _binary_levels(raw, levels)
+    elif kind == "ordinal":
+        levels = _levels_in_order(raw, levels, order, active)
     else:
         _check_codes(raw, levels, inferred, policy, findings)
         _check_identifier(raw, levels, active, policy, findings)
@@ -135,7 +142,11 @@ def encode_column(raw: RawColumn, schema: ColumnSchema) -> tuple[np.ndarray, np.
             f"column {raw.name!r} held {held[schema.family == 'str']} at fit but holds "
             f"{held[raw.family == 'str']} now; convert it to the type that it had at fit"
         )
-    return encode(raw, schema.levels)
+    if schema.kind != "ordinal" or schema.family == "str":
+        return encode(raw, schema.levels)
+    rank = np.argsort(np.array(schema.levels), kind="stable")  # the order of numbers may be declared too
+    codes, unknown = encode(raw, [schema.levels[code] for code in rank])
+    return np.where(codes < 0, codes, rank[codes]).astype(codes.dtype), unknown
 
 
 def _numbers_of(raw: RawColumn, kind: str) -> np.ndarray:
@@ -184,6 +195,43 @@ def _binary_levels(raw: RawColumn, levels: list[Any]) -> list[Any]:
         pair: dict[str, list[Any]] = {"bool": [False, True], "int": [0, 1], "float": [0.0, 1.0]}
         return pair[raw.family]
     return levels
+
+
+def _levels_in_order(
+    raw: RawColumn, levels: list[Any], order: Sequence[str], active: np.ndarray | None
+) -> list[Any]:
+    """Return the levels from low to high: as declared by the user or by the container, as numbers, or as answers."""
+    kind: Any = {"bool": bool, "int": int, "float": float, "str": str}[raw.family]
+    if order:
+        try:
+            known = [str(level) if kind is str else kind(float(level)) for level in order]
+        except ValueError as problem:
+            raise ValueError(
+                f"column {raw.name!r} holds numbers, but its declared order lists words ({' < '.join(order)}); list "
+                "its numbers from low to high"
+            ) from problem
+    else:
+        known = [kind(level) for level in raw.declared] if raw.ordered else []
+    if known:
+        unlisted = [level for level in levels if level not in set(known)]
+        if unlisted:
+            raise ValueError(
+                f"column {raw.name!r} holds {unlisted[0]!r}, which is not among its ordered levels "
+                f"({' < '.join(map(str, order or known))}); list all levels from low to high"
+            )
+        return known
+    if kind is not str:
+        return levels
+    if all(map(is_number, levels)):
+        return sorted(levels, key=float)
+    usual = ordered_levels(raw, active)
+    if usual is not None:
+        return list(usual)
+    raise ValueError(
+        f"column {raw.name!r} is declared 'ordinal', but the order of its levels is not known: declare "
+        f"{' < '.join(levels[:3])!r}{' ...' if len(levels) > 3 else ''} (from low to high) in place of 'ordinal', or "
+        "pass an ordered Categorical (pandas) or an Enum (polars)"
+    )
 
 
 def _check_codes(

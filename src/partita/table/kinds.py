@@ -18,6 +18,8 @@ widest. It gets one kind for all columns: see `infer_uniform_kind`.
 A two-dimensional array or a list of lists that holds only numbers has one kind for all columns, because its columns
 share one dtype: floats are `real` unless every value is 0 or 1 (`binary`); integers follow the rule above, applied to
 the whole array ("up to 10 distinct values" must then hold in every column).
+
+No column is inferred to be `ordinal`: it is declared, by that name or by its levels from low to high ("low < high").
 """
 
 from __future__ import annotations
@@ -33,10 +35,12 @@ from partita.table.cells import RawColumn
 from partita.table.levels import distinct_values, has_more_distinct_than
 from partita.table.notes import list_names
 
-KINDS = ("real", "count", "binary", "categorical", "date", "ignore")
+KINDS = ("real", "count", "binary", "categorical", "ordinal", "date", "ignore")
+CODED_KINDS = ("binary", "categorical", "ordinal")  # columns of levels, stored as codes
 
-#: The kind of columns that `ordered_levels` or `find_rating_items` recognizes. None, until there is a family for
-#: ordinal columns, means that they have the kind of columns without an order.
+#: The kind of columns that `ordered_levels` or `find_rating_items` recognizes. None means that they have the kind of
+#: columns without an order: codes of names on one scale cannot be told from ratings, and lose far more as ordinal than
+#: ratings lose as categorical; and several models take no ordinal columns.
 ORDINAL_KIND: str | None = None
 
 #: What a user may pass as `kinds`.
@@ -84,7 +88,8 @@ def resolve_kinds(
     ----------
     kinds : None, str, mapping or sequence
         One kind for all columns, a mapping from column name, pattern (``"word*"``) or position to kind, one kind per
-        column, or None. A name or position has precedence over a pattern.
+        column, or None. A name or position has precedence over a pattern. The levels of an ordinal column from low to
+        high, as in "low < high", stand for "ordinal".
     names : sequence of str
         The column names.
     labels : sequence, default=None
@@ -92,14 +97,54 @@ def resolve_kinds(
 
     Examples
     --------
-    >>> resolve_kinds({"b": "count", 0: "real"}, ["a", "b", "c"])
-    ['real', 'count', None]
+    >>> resolve_kinds({"b": "count", 0: "low < high"}, ["a", "b", "c"])
+    ['ordinal', 'count', None]
     >>> resolve_kinds({"word*": "count", "words": "real"}, ["age", "word1", "words"])
     [None, 'count', 'real']
-    >>> resolve_kinds("counts", ["a"])
+    >>> resolve_kinds("text", ["a"])
     Traceback (most recent call last):
-    ValueError: unknown kind 'counts' for column 'a'; choose from real, count, binary, categorical, date, ignore
+    ValueError: unknown kind 'text' for column 'a'; choose from real, count, binary, categorical, ordinal, date, ignore
     """
+    resolved = _declared_kinds(kinds, names, labels)
+    for name, declared in zip(names, resolved, strict=True):
+        if declared is not None and declared not in KINDS and not level_order(declared):
+            raise ValueError(f"unknown kind {declared!r} for column {name!r}; choose from {', '.join(KINDS)}")
+    return ["ordinal" if level_order(kind) else kind for kind in resolved]
+
+
+def resolve_orders(
+    kinds: KindsLike, names: Sequence[str], labels: Sequence[Hashable] | None = None
+) -> list[tuple[str, ...]]:
+    """Return the declared order of the levels of every column, as text; empty if none is declared.
+
+    Examples
+    --------
+    >>> resolve_orders({"a": "low < high"}, ["a", "b"])
+    [('low', 'high'), ()]
+    """
+    return [level_order(kind) for kind in _declared_kinds(kinds, names, labels)]
+
+
+def level_order(kind: Any) -> tuple[str, ...]:
+    """Return the levels that a declaration such as "low < mid < high" lists; empty for the name of a kind.
+
+    Examples
+    --------
+    >>> level_order("low < mid < high"), level_order("real")
+    (('low', 'mid', 'high'), ())
+    """
+    if not isinstance(kind, str) or "<" not in kind:
+        return ()
+    levels = tuple(level.strip() for level in kind.split("<"))
+    if "" in levels or len(set(levels)) < len(levels):
+        raise ValueError(f"the order {kind!r} has empty or equal levels; write it as 'low < mid < high'")
+    return levels
+
+
+def _declared_kinds(
+    kinds: KindsLike, names: Sequence[str], labels: Sequence[Hashable] | None
+) -> list[str | None]:
+    """Return the declaration of every column, None where there is none."""
     resolved: list[str | None] = [None] * len(names)
     if kinds is None:
         return resolved
@@ -117,9 +162,6 @@ def resolve_kinds(
                 f"kinds has {len(resolved)} entries but the data have {len(names)} columns; pass one kind "
                 "per column, or a mapping from column to kind"
             )
-    for name, declared in zip(names, resolved, strict=True):
-        if declared is not None and declared not in KINDS:
-            raise ValueError(f"unknown kind {declared!r} for column {name!r}; choose from {', '.join(KINDS)}")
     return resolved
 
 
@@ -415,5 +457,5 @@ def find_rating_items(facts: Mapping[int, ColumnFacts]) -> set[int]:
 
 
 def kinds_of_rating_items(facts: Mapping[int, ColumnFacts]) -> dict[int, str]:
-    """Return the kind of the columns that `find_rating_items` finds; nothing as long as there is no ordinal kind."""
+    """Return the kind of the columns that `find_rating_items` finds; nothing if they are not read as ordinal."""
     return {} if ORDINAL_KIND is None else dict.fromkeys(find_rating_items(facts), ORDINAL_KIND)

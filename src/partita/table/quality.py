@@ -117,7 +117,12 @@ def _how_to_change(raw: RawColumn, kind: str, is_aside: bool, suspected: int | s
     elif kind == "categorical":
         other = "ignore" if raw.family == "str" else "real"
     else:
-        other = {"real": "count", "binary": "categorical", "date": "ignore"}.get(kind, "real")
+        other = {
+            "real": "count",
+            "binary": "categorical",
+            "ordinal": "categorical",
+            "date": "ignore",
+        }.get(kind, "real")
     return f"kinds={{{raw.name!r}: {other!r}}}, --kind {raw.name}={other}"
 
 
@@ -125,7 +130,7 @@ def table_account(
     accounts: list[ColumnAccount], columns: list[Column], n_rows: int, rows: slice
 ) -> TableAccount:
     """Make the account of a table, with the columns and the rows that repeat others."""
-    if not columns or len(columns[0].values) != n_rows:  # a table in chunks
+    if not columns:  # a table in chunks
         return TableAccount(tuple(accounts), n_rows)
     repeats = duplicate_columns({column.name: column.values for column in columns})
     for position, account in enumerate(accounts):

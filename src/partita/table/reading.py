@@ -19,6 +19,7 @@ from partita.table.kinds import (
     infer_uniform_kind,
     kinds_of_rating_items,
     resolve_kinds,
+    resolve_orders,
 )
 from partita.table.notes import Findings, Note, list_names
 from partita.table.quality import (
@@ -63,9 +64,12 @@ def read_table(
         `__dataframe__`. Sparse matrices need `kinds="count"` or `kinds="binary"` and stay sparse. A `Table` is
         returned as it is, if the other arguments agree with how it was read.
     kinds : None, str, mapping or sequence, default=None
-        The kinds of the columns: "real", "count", "binary", "categorical", "date" or "ignore". One for all columns, one
-        per column, or a mapping from column names, patterns like "word*" or positions (the others are inferred). The
-        rules of inference are in the docstring of `partita.table.kinds`.
+        The kinds of the columns: "real", "count", "binary", "categorical", "ordinal", "date" or "ignore". One for all
+        columns, one per column, or a mapping from column names, patterns like "word*" or positions (the others are
+        inferred). The rules of inference are in the docstring of `partita.table.kinds`. The levels of an ordinal column
+        are in the order that its container declares (an ordered pandas Categorical, a polars Enum), numbers otherwise
+        in increasing order, and answers ("disagree", "agree") in the usual one; the order of other words is declared in
+        place of the kind, as "low < mid < high".
     schema : Schema, default=None
         Read X like the table from which this schema was learned: same columns, kinds, levels and units. The kinds and
         the missing codes then come from the schema.
@@ -183,13 +187,14 @@ def learn_schema(
     """
     declared = resolve_kinds(kinds, source.names, source.labels)
     codes = resolve_codes(policy.missing_codes, source.names, source.labels)
+    orders = resolve_orders(kinds, source.names, source.labels)
     # None means that all rows are used, and that all weights are 1: the common and fast cases
     active = None if weights.all() else weights > 0
     row_weights = None if np.all(weights == 1.0) else weights
     common = _common_kind(source, declared, active, codes)
     # Columns whose kinds do not depend on other columns are read one at a time, to save memory.
     apart = common is not None or None not in declared
-    raws = {} if apart else _read_columns(source, declared, codes, active)
+    raws = {} if apart else _read_columns(source, declared, codes, orders, active)
     aside = _set_aside(raws, declared, active, policy)
     shared, shared_kinds = _shared_kinds(raws, declared, aside, active)
     remembered: list[ColumnSchema] = []
@@ -204,7 +209,9 @@ def learn_schema(
             remembered.append(ColumnSchema(name, "ignore"))
             accounts.append(ColumnAccount(name, "ignore", "declared"))
             continue
-        read = raws.pop(position, None) or _read_column(source, position, kind, codes[position], active)
+        read = raws.pop(position, None) or _read_column(
+            source, position, kind, codes[position], orders[position], active
+        )
         raw = read.raw
         note_reading(raw, read.n_codes, findings)
         if raw.n_observed(active) == 0:
@@ -230,6 +237,7 @@ def learn_schema(
             policy=policy,
             weights=row_weights,
             missing_codes=codes[position],
+            order=orders[position],
             findings=findings,
         )
         note_suspected_codes(raw, active, findings)
@@ -242,7 +250,10 @@ def learn_schema(
         findings.add("uniform", shared)
     if inferred:
         findings.add_note(_kinds_note(inferred))
-    account = table_account(accounts, columns, source.n_rows, rows)
+    whole = (
+        len(weights) == source.n_rows
+    )  # the summary of a table in chunks has one weight, and no rows to compare
+    account = table_account(accounts, columns if whole else [], source.n_rows, rows)
     return Schema(tuple(remembered), source.named, account), columns
 
 
@@ -254,11 +265,16 @@ class _Read(NamedTuple):
 
 
 def _read_column(
-    source: Source, position: int, kind: str | None, codes: tuple[Any, ...], active: np.ndarray | None
+    source: Source,
+    position: int,
+    kind: str | None,
+    codes: tuple[Any, ...],
+    order: tuple[str, ...],
+    active: np.ndarray | None,
 ) -> _Read:
     raw, n_before = source.column(position).without(codes)
     was_text = raw.family == "str"
-    raw = read_text(raw, kind, active)
+    raw = read_text(raw, kind, active, levels=order)
     if not was_text or raw.family == "str":
         return _Read(raw, n_before)
     raw, n_after = raw.without(codes)  # codes among numbers that were written as text
@@ -266,10 +282,14 @@ def _read_column(
 
 
 def _read_columns(
-    source: Source, declared: list[str | None], codes: list[tuple[Any, ...]], active: np.ndarray | None
+    source: Source,
+    declared: list[str | None],
+    codes: list[tuple[Any, ...]],
+    orders: list[tuple[str, ...]],
+    active: np.ndarray | None,
 ) -> dict[int, _Read]:
     return {
-        position: _read_column(source, position, kind, codes[position], active)
+        position: _read_column(source, position, kind, codes[position], orders[position], active)
         for position, kind in enumerate(declared)
         if kind != "ignore"
     }

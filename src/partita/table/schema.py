@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from partita.table.account import TableAccount, shorten, text_table
 from partita.table.formats import TextFormat
-from partita.table.kinds import KINDS
+from partita.table.kinds import CODED_KINDS, KINDS
 from partita.table.notes import list_names
 
 _FORMAT = 2
@@ -27,12 +28,13 @@ class ColumnSchema:
     ----------
     name : str
         The column's name ("x0", "x1", ... for arrays).
-    kind : {"real", "count", "binary", "categorical", "ignore"}
+    kind : {"real", "count", "binary", "categorical", "ordinal", "ignore"}
         How its values are modeled. Dates are real.
     family : {"bool", "int", "float", "str"} or None
         The type of the levels; None for columns without levels.
     levels : tuple
-        The distinct values of a binary or categorical column in increasing order; code k means `levels[k]`.
+        The distinct values of a binary or categorical column in increasing order, those of an ordinal column from
+        low to high; code k means `levels[k]`.
     levels_declared : tuple
         The categories that the container declared (pandas Categorical, polars Enum), including unused ones, in its
         order; empty if it declared none.
@@ -116,12 +118,14 @@ class ColumnSchema:
             fault = f"name {self.name!r} or kind {self.kind!r} is not valid"
         elif not (math.isfinite(self.center) and math.isfinite(self.scale) and self.scale > 0):
             fault = f"center {self.center} and scale {self.scale} must be finite, the scale positive"
-        elif self.kind in ("binary", "categorical"):
+        elif self.kind in CODED_KINDS:
             expected = _FAMILY_TYPES.get(str(self.family))
             if expected is None or any(type(level) is not expected for level in self.levels):
                 fault = f"levels are not all of type {self.family!r}"
-            elif any(not a < b for a, b in zip(self.levels, self.levels[1:], strict=False)):
-                fault = "levels are not distinct and in increasing order"
+            elif len(set(self.levels)) < len(self.levels):
+                fault = "levels are not distinct"
+            elif self.kind != "ordinal" and any(not a < b for a, b in pairwise(self.levels)):
+                fault = "levels are not in increasing order"
             elif not self.levels or (self.kind == "binary" and len(self.levels) > 2):
                 fault = f"a {self.kind} column cannot have {len(self.levels)} levels"
         if fault is None and any(type(code) not in (int, float, str) for code in self.missing_codes):
@@ -170,7 +174,9 @@ class Schema:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of all columns; with these as `kinds`, the same data are read in the same way."""
+        """The kinds of all columns; with these as `kinds`, the same data are read in the same way (but for an order of
+        levels that was declared: give it again).
+        """
         return tuple(column.declared_kind for column in self.columns)
 
     @property
@@ -228,7 +234,7 @@ class Schema:
             )
 
     def decode(self, name: str | int, codes: Any) -> np.ndarray:
-        """Decode the codes of a binary or categorical column into the user's values.
+        """Decode the codes of a binary, categorical or ordinal column into the user's values.
 
         Parameters
         ----------
@@ -243,7 +249,7 @@ class Schema:
             The values, in the shape of `codes`; None for the code -1.
         """
         column = self.column(name)
-        if column.kind not in ("binary", "categorical"):
+        if column.kind not in CODED_KINDS:
             raise ValueError(
                 f"column {column.name!r} is {column.kind} and has no codes; its values need no decoding"
             )
@@ -315,8 +321,9 @@ def _details(column: ColumnSchema) -> str:
         return f"mean {day}, standard deviation {column.scale:.6g} days"
     if column.kind == "real":
         return f"mean {column.center:.6g}, standard deviation {column.scale:.6g}"
-    if column.kind in ("binary", "categorical"):
+    if column.kind in CODED_KINDS:
         shown = [text if len(text) <= 20 else text[:17] + "..." for text in map(repr, column.levels[:5])]
-        more = ", ..." if len(column.levels) > 5 else ""
-        return f"{len(column.levels)} levels: {', '.join(shown)}{more}"
+        between = " < " if column.kind == "ordinal" else ", "
+        more = f"{between}..." if len(column.levels) > 5 else ""
+        return f"{len(column.levels)} levels: {between.join(shown)}{more}"
     return ""

@@ -19,7 +19,7 @@ import numpy as np
 from partita.table.cells import RawColumn, common_number_type
 from partita.table.codes import CodesLike, resolve_codes
 from partita.table.columns import Policy
-from partita.table.kinds import KindsLike, resolve_kinds
+from partita.table.kinds import CODED_KINDS, KindsLike, resolve_kinds
 from partita.table.levels import distinct_values
 from partita.table.notes import Findings
 from partita.table.reading import learn_schema
@@ -185,7 +185,7 @@ def _summarize_column(
         values, many = _characteristic(seen), True
     else:
         values = _as_array(distinct_values(seen), seen.dtype)
-        if len(values) > MAX_VALUES and kind not in ("categorical", "binary") and raw.family != "str":
+        if len(values) > MAX_VALUES and kind not in CODED_KINDS and raw.family != "str":
             values, many = np.concatenate([values[:MAX_VALUES], _characteristic(seen)]), True
     summary = ColumnSummary(
         raw.name, values, None, raw.family, raw.labeled, raw.declared, raw.ordered, raw.format,

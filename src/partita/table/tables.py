@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.table.kinds import CODED_KINDS
 from partita.table.levels import code_dtype
 from partita.table.notes import Note
 from partita.table.scaling import standardize
@@ -126,7 +127,7 @@ class Table:
 
         Parameters
         ----------
-        kind : {"real", "count", "binary", "categorical"}
+        kind : {"real", "count", "binary", "categorical", "ordinal"}
             The kind of the columns.
 
         Returns
@@ -135,13 +136,15 @@ class Table:
             `values`, `names` and `n_levels`; without columns if the table has none of that kind.
         """
         if kind == "ignore":
-            raise ValueError("ignored columns are not read; choose real, count, binary or categorical")
+            raise ValueError(
+                "ignored columns are not read; choose real, count, binary, categorical or ordinal"
+            )
         schemas = self.schema.of_kind(kind)
         names = tuple(schema.name for schema in schemas)
         if self.sparse is not None and schemas:
             return KindBlock(self.sparse.copy(), names, _level_counts(kind, schemas))
         dtype: np.dtype[Any] = np.dtype(np.float64)
-        if kind in ("binary", "categorical"):
+        if kind in CODED_KINDS:
             dtype = code_dtype(max((schema.n_levels for schema in schemas), default=0))
         values = np.empty((self.n_rows, len(schemas)), dtype=dtype)
         members = (column for column in self.columns if column.kind == kind)
@@ -186,7 +189,7 @@ class Table:
 
 
 def _level_counts(kind: str, schemas: tuple[ColumnSchema, ...]) -> np.ndarray:
-    coded = kind in ("binary", "categorical")
+    coded = kind in CODED_KINDS
     return np.array([schema.n_levels for schema in schemas] if coded else [], dtype=np.int64)
 
 

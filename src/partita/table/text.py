@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,11 @@ _COMPACT_DATE = TextFormat("date", pattern="%Y%m%d")
 
 
 def read_text(
-    raw: RawColumn, kind: str | None, active: np.ndarray | None = None, decimal: str | None = None
+    raw: RawColumn,
+    kind: str | None,
+    active: np.ndarray | None = None,
+    decimal: str | None = None,
+    levels: Sequence[str] = (),
 ) -> RawColumn:
     """Find the missing words in a column of text, and read it as numbers or dates if all its cells agree.
 
@@ -35,11 +39,14 @@ def read_text(
     raw : RawColumn
         Columns that hold no text, and columns that the container declares as categorical, are returned as they are.
     kind : str or None
-        The declared kind. In columns that are declared categorical or binary, every text is a level.
+        The declared kind. In columns that are declared categorical or binary, every text is a level; in ordinal ones
+        every text but the words that mean missing.
     active : ndarray of bool, default=None
         The rows that decide; by default all.
     decimal : str, default=None
         The decimal mark of the file.
+    levels : sequence of str, default=()
+        The declared levels of an ordinal column, which are not missing.
 
     Returns
     -------
@@ -60,6 +67,8 @@ def read_text(
         return raw
     counts = raw.value_counts(active)
     stripped = {text: text.strip() for text in counts}
+    if kind == "ordinal":
+        return _without_words(raw, stripped, levels)
     beside = [text for text, short in stripped.items() if short.lower() in MISSING_BESIDE_NUMBERS]
     others = [short for short in stripped.values() if short.lower() not in MISSING_BESIDE_NUMBERS]
     found, strays = _decide(others, counts, stripped, kind, decimal)
@@ -67,7 +76,14 @@ def read_text(
         return apply_format(raw, found, beside, strays)
     if kind == "date" and others:
         raise _no_date(raw, set(beside))
-    words = [text for text, short in stripped.items() if short.lower() in MISSING_WORDS]
+    return _without_words(raw, stripped)
+
+
+def _without_words(raw: RawColumn, stripped: Mapping[str, str], levels: Collection[str] = ()) -> RawColumn:
+    """Return the column with the words that mean missing as missing cells, unless they are levels."""
+    words = [
+        text for text, short in stripped.items() if short.lower() in MISSING_WORDS and text not in levels
+    ]
     return raw.recoded(dict.fromkeys(words), "str", words=tuple(sorted(words))) if words else raw
 
 
@@ -108,9 +124,7 @@ def read_known_text(raw: RawColumn, column: ColumnSchema) -> RawColumn:
         return raw
     texts = {text: text.strip() for text in set(raw.observed().tolist())}
     if column.kind not in ("real", "count"):
-        levels = set(column.levels)
-        words = [t for t, short in texts.items() if short.lower() in MISSING_WORDS and t not in levels]
-        return raw.recoded(dict.fromkeys(words), "str", words=tuple(sorted(words))) if words else raw
+        return _without_words(raw, texts, set(column.levels))
     known = column.format
     words = [text for text, short in texts.items() if short.lower() in MISSING_BESIDE_NUMBERS]
     others = [text for text in texts if text not in words]

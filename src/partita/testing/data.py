@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.families import Counts, CountVectors, n_rows
+from partita.families import Counts, CountVectors, Levels, n_rows
 
 
 @singledispatch
@@ -26,6 +26,14 @@ def with_missing_cells(data: Any, rate: float, rng: np.random.Generator) -> Any:
 @with_missing_cells.register(Counts)
 def _(data, rate, rng):
     return Counts(with_missing_cells(data.X, rate, rng), data.exposure)
+
+
+@with_missing_cells.register(Levels)
+def _(data, rate, rng):
+    """Half of the cells lose only their latent variable and keep their level, unless all cells are missing."""
+    lost = rng.random(data.codes.shape)
+    codes = np.where(lost < (0.5 * rate if rate < 1.0 else 1.0), data.codes.dtype.type(-1), data.codes)
+    return Levels(codes, np.where(lost < rate, np.nan, data.latent))
 
 
 @with_missing_cells.register(CountVectors)

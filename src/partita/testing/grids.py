@@ -21,9 +21,12 @@ from partita.families import (
     Exponential,
     GaussianDiagonal,
     GaussianFull,
+    Levels,
     Multinomial,
+    Ordinal,
     Poisson,
 )
+from partita.families.ordinal import levels_of
 
 
 class Rule(NamedTuple):
@@ -57,6 +60,22 @@ def positive_rule(scale: float, *, step: float = 0.05, reach: float = 40.0) -> R
     """
     u = np.arange(-round(reach / step), round(reach / step) + 1) * step
     return Rule(scale * np.exp(u), np.log(scale * step) + u)
+
+
+def interval_rule(lo: float, hi: float, *, scale: float = 1.0, n_nodes: int = 28) -> Rule:
+    """A rule for integrals over an interval of which one end may be infinite (Gauss-Legendre).
+
+    Examples
+    --------
+    >>> nodes, log_w = interval_rule(0.0, np.inf)
+    >>> bool(np.isclose(np.exp(log_w - 0.5 * nodes**2).sum(), np.sqrt(np.pi / 2)))
+    True
+    """
+    t, w = np.polynomial.legendre.leggauss(n_nodes)
+    if np.isfinite(lo) and np.isfinite(hi):
+        return Rule(0.5 * (lo + hi) + 0.5 * (hi - lo) * t, np.log(0.5 * (hi - lo) * w))
+    reach, log_w = scale * (1.0 + t) / (1.0 - t), np.log(2.0 * scale * w) - 2.0 * np.log1p(-t)
+    return Rule(lo + reach if np.isfinite(lo) else hi - reach, log_w)
 
 
 def count_rule(exact: int = 60, *, n_tail: int = 40, reach: float = 25.0) -> Rule:
@@ -150,6 +169,14 @@ def _(lik, d):
     return Rule(_in_column(nodes, d, len(lik.m), np.nan), log_weights)
 
 
+@grid.register(Ordinal)
+def _(lik, d):
+    """All latent variables, with their levels; the sums over levels alone are tested elsewhere."""
+    nodes, log_weights = real_rule(lik.m[d], np.sqrt(lik.b[d] / lik.a[d]))
+    values = _in_column(nodes, d, len(lik.m), np.nan)
+    return Rule(Levels(levels_of(lik, values), values), log_weights)
+
+
 @grid.register(GaussianFull)
 def _(lik, d):
     p = len(lik.m)
@@ -197,6 +224,20 @@ def _(lik, data, i):
     X = np.tile(x, (len(rule.nodes), 1))
     X[:, hidden] = rule.nodes
     return Rule(X, rule.log_weights)
+
+
+@completions.register(Ordinal)
+def _(lik, data, i):
+    """The latent variables inside the intervals of their levels."""
+    hidden = np.flatnonzero((data.codes[i] >= 0) & np.isnan(data.latent[i]))
+    if not len(hidden):
+        return None
+    at = lik.starts[hidden] + data.codes[i, hidden]
+    ends = zip(lik.cuts[at], lik.cuts[at + 1], strict=True)
+    rule = product_rule([interval_rule(float(lo), float(hi)) for lo, hi in ends])
+    values = np.tile(data.latent[i], (len(rule.nodes), 1))
+    values[:, hidden] = rule.nodes
+    return Rule(Levels(np.tile(data.codes[i], (len(values), 1)), values), rule.log_weights)
 
 
 @completions.register(Multinomial)

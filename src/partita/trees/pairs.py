@@ -98,12 +98,12 @@ def count_units(table: Table) -> Units:
 
 
 def row_points(table: Table, units: Units) -> np.ndarray | None:
-    """Rows as points, NaN where a cell is missing; None if a column has more than two levels.
+    """Rows as points, NaN where a cell is missing; None if a column has more than two levels, or ordered ones.
 
     Numbers are in units of their standard deviation, two levels are 0 and 1, so that squared distances are those of
     ``partita.similarity.dissimilarity(X, "auto")``.
     """
-    if table.sparse is not None or table.schema.of_kind("categorical"):
+    if table.sparse is not None or table.schema.of_kind("categorical") or table.schema.of_kind("ordinal"):
         return None
     parts = []
     for kind in ("real", "count", "binary"):

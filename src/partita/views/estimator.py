@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from partita.estimator import RunningMixin, note_early_end
-from partita.families import Block, entry_of, family_entry
+from partita.families import Block, Ordinal, entry_of, family_entry
 from partita.fitting.families import plan_families
 from partita.views.diagnostics import ViewTrace, diagnose_views
 from partita.views.draw_queries import dependence
@@ -113,11 +113,16 @@ def estimate_draw(membership: np.ndarray, labels: np.ndarray, factors: tuple[Any
 
 
 def check_families(blocks: Sequence[Block]) -> None:
-    """Refuse tables without modeled columns, and families that read several columns as one vector."""
+    """Refuse tables without modeled columns, and families that they cannot read column by column."""
     if not blocks:
         raise ValueError("no column is left to model: every column is ignored")
     for block in blocks:
         entry = entry_of(block.family)
+        if isinstance(block.family, Ordinal):
+            raise ValueError(
+                f"models of views cannot draw the latent variables of ordinal columns ({block.columns[0]!r}): declare "
+                "them 'categorical' (or 'real' if their levels are numbers), or use Mixture"
+            )
         if entry.vector:
             raise ValueError(
                 f"family {entry.name!r} reads its columns as one vector, but here each column has its own view: use "

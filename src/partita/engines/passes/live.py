@@ -27,7 +27,7 @@ from partita.families.contract import (
     stats_start,
     touch,
 )
-from partita.families.rows import add_statistics
+from partita.families.rows import add_log_predictive, add_statistics, has_own_loop
 
 
 class Live(NamedTuple):
@@ -85,8 +85,14 @@ def refresh_caches(blocks: Sequence[Live]) -> None:
 
 def score_rows(blocks: Sequence[Live], rows: np.ndarray, L: np.ndarray) -> None:
     """``L[j] += log predictive of row j in each slot``."""
-    if len(blocks):
-        score_each(erase(blocks, SCORING), rows, L)
+    shared = []  # blocks whose families have no loop of their own
+    for live in blocks:
+        if has_own_loop(add_log_predictive, live.family):
+            add_log_predictive(live.family, live.data, rows, live.C, L)
+        else:
+            shared.append(live)
+    if shared:
+        score_each(erase(shared, SCORING), rows, L)
 
 
 @kernel

@@ -22,7 +22,12 @@ from partita.engines.passes.values import (
 from partita.execution import Serial, row_chunks
 from partita.families.contract import expect, partly_seen
 from partita.families.registry import Block
-from partita.families.rows import add_statistics, normalize_rows, project_rows, scatter_rows
+from partita.families.rows import (
+    add_expected_statistics,
+    add_log_likelihood,
+    add_statistics,
+    normalize_rows,
+)
 
 Side = tuple[Any, Any, np.ndarray]  # family, data and natural parameters of a block
 # (blocks, rows, replicates, labels of the replicates, common) -> marks of the replicates (or None), sums
@@ -104,7 +109,7 @@ class Memory:
             R = np.zeros((len(rows), K))
             R[np.arange(len(rows)), z[rows]] = weights[rows]
             for block, theta, s in zip(blocks, thetas, S, strict=True):
-                hidden += scatter_rows(block.family, block.data, rows, theta, R, s)
+                hidden += add_expected_statistics(block.family, block.data, rows, theta, R, s)
         n = np.bincount(z[seen], weights=weights[seen], minlength=K)
         return Statistics(n, tuple(S), np.nan, np.nan, hidden)
 
@@ -171,7 +176,7 @@ def log_joint_rows(blocks: Sequence[Block], parameters: Parameters, rows: np.nda
     """``log weight_k + log p(x_i | theta_k)`` of some rows in memory."""
     L = np.tile(parameters.log_weights, (len(rows), 1))
     for block, theta in zip(blocks, parameters.thetas, strict=True):
-        project_rows(block.family, block.data, rows, theta, L)
+        add_log_likelihood(block.family, block.data, rows, theta, L)
     return L
 
 
@@ -203,12 +208,12 @@ def walk(
     def one(rows: np.ndarray) -> list[np.ndarray]:
         R = np.tile(log_weights, (len(rows), 1))
         for family, data, theta in sides:
-            project_rows(family, data, rows, theta, R)
+            add_log_likelihood(family, data, rows, theta, R)
         sums = np.zeros(3)
         normalize_rows(R, weights[rows], sums)
         S = [np.zeros(theta.shape) for _, _, theta in sides]
         for (family, data, theta), s in zip(sides, S, strict=True):
-            sums[2] += scatter_rows(family, data, rows, theta, R, s)
+            sums[2] += add_expected_statistics(family, data, rows, theta, R, s)
         return [R.sum(axis=0), sums, *S]
 
     total: ExactSums | None = None

@@ -18,7 +18,7 @@ from partita.engines.checkpoints import Checkpoint
 from partita.engines.passes.rows import predictive
 from partita.engines.run import Control
 from partita.execution import Serial, check_memory, row_chunks
-from partita.families import Bernoulli, Block, entry_of
+from partita.families import Bernoulli, Block, Ordinal, entry_of
 from partita.families.contract import is_conjugate, n_columns, partly_seen, stats_start
 from partita.families.data import take
 from partita.trees.bayesian.cut import leaf_labels
@@ -40,6 +40,12 @@ def check_blocks(blocks: Sequence[Block]) -> None:
             raise ValueError(
                 f"{name} is not conjugate, and a tree needs marginal likelihoods: choose another family, or use "
                 "Mixture(inference='gibbs')"
+            )
+        if isinstance(block.family, Ordinal):
+            raise ValueError(
+                "trees cannot draw the latent variables of ordinal columns "
+                f"({', '.join(map(str, block.columns[:5]))}): declare them 'categorical' (or 'real' if the levels are "
+                "numbers), or use Mixture"
             )
         if partly_seen(block.family, block.data):
             raise ValueError(
