@@ -8,6 +8,8 @@ import pytest
 from partita.consensus.label_layout import lay_out
 from partita.consensus.votes.voting import ballots, count_votes, elect, medoid, translate
 
+PERMUTATIONS = list(itertools.permutations(range(3)))
+
 
 def laid_out(codes, weights=None, powers=None):
     weights = np.ones(len(codes)) if weights is None else np.asarray(weights, float)
@@ -45,6 +47,27 @@ def test_the_medoid_is_the_member_most_agree_with(global_random_seed):
     cells = laid_out(np.stack(members, axis=1))
     assert medoid(cells, np.arange(4)) == 2
     assert medoid(cells, np.array([0, 1, 3])) == 3
+
+
+@pytest.mark.parametrize("noise", [0.5, 1.0])
+def test_the_medoid_is_that_of_all_permutations(noise, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    for _ in range(10):
+        z, members = rng.integers(3, size=(30, 1)), rng.integers(3, size=(30, 5))
+        codes = np.where(rng.random((30, 5)) < noise, members, z)
+        codes[:3] = np.arange(3)[:, None]  # each member has all three labels
+        weights, powers = rng.integers(1, 4, size=30), rng.integers(1, 4, size=5)
+        best = {
+            m: sum(
+                powers[other]
+                * max(weights @ (np.array(names)[codes[:, other]] == codes[:, m]) for names in PERMUTATIONS)
+                for other in range(5)
+            )
+            for m in range(5)
+        }
+        cells = laid_out(codes, weights, powers)
+        for candidates in (np.arange(5), np.array([0, 2, 3])):
+            assert best[medoid(cells, candidates)] == max(best[m] for m in candidates)
 
 
 @pytest.mark.parametrize("soft", [False, True])

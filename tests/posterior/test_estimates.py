@@ -77,7 +77,10 @@ def test_a_planted_partition_is_found_by_every_loss(loss, noisy_copies, global_r
     draws, z = noisy_copies(np.random.default_rng(global_random_seed), 200, 150, 6, 0.15)
     estimate = point_estimate(draws, loss, random_state=global_random_seed)
     assert estimate.expected_loss <= expected_loss(z, draws, loss) + 1e-12
-    assert adjusted_rand(estimate.labels, z) > 0.95  # the normalized losses leave a few strays alone
+    if loss in ("vi", "binder"):
+        assert adjusted_rand(estimate.labels, z) == 1.0
+    else:  # the normalized losses leave a few strays alone
+        assert adjusted_rand(estimate.labels, z) > 0.98
 
 
 def test_the_order_and_the_names_of_draws_do_not_matter(noisy_copies, global_random_seed):

@@ -53,27 +53,28 @@ def test_asymmetric_as_scikit_learn():
 
 def best_configuration(S):
     """Over all valid choices of exemplars (25.39), by enumeration."""
-    n = len(S)
-    best = -np.inf
-    for exemplars in product([False, True], repeat=n):
-        chosen = np.flatnonzero(exemplars)
-        if len(chosen) == 0:
-            continue
-        value = sum(S[i, i] if exemplars[i] else S[i, chosen].max() for i in range(n))
-        best = max(best, value)
-    return best
+    exemplars = np.array(list(product([False, True], repeat=len(S))))[1:]
+    nearest = np.where(exemplars[:, None, :], S, -np.inf).max(axis=2)
+    return np.where(exemplars, np.diag(S), nearest).sum(axis=1).max()
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_net_similarity_of_tiny_data(seed):
-    # messages find a strong local maximum: here at least 97% of the best, and never more than it
-    X = np.random.default_rng(seed).normal(size=(9, 2))
-    S = -dissimilarity(X, standardize=False)
-    np.fill_diagonal(S, -1.5)
-    model = AffinityPropagation("precomputed", preference=-1.5, random_state=0).fit(S)
-    chosen = model.exemplars_[model.labels_]
-    assert model.net_similarity_ == pytest.approx(S[np.arange(9), chosen].sum())
-    assert best_configuration(S) * 1.03 <= model.net_similarity_ <= best_configuration(S) + 1e-12
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # one table in 700 oscillates
+def test_net_similarity_of_tiny_data(global_random_seed):
+    """Messages find the best configuration of 89% of such tables (1337 of 1500), and never more than the best.
+
+    At a share of 88%, fewer than 68 of 100 tables have a probability of 3e-8.
+    """
+    rng, n_best = np.random.default_rng(global_random_seed), 0
+    for _ in range(100):
+        S = -dissimilarity(rng.normal(size=(9, 2)), standardize=False)
+        np.fill_diagonal(S, -1.5)
+        model = AffinityPropagation("precomputed", preference=-1.5, random_state=global_random_seed).fit(S)
+        chosen = model.exemplars_[model.labels_]
+        assert model.net_similarity_ == pytest.approx(S[np.arange(9), chosen].sum())
+        best = best_configuration(S)
+        assert model.net_similarity_ <= best + 1e-12
+        n_best += model.net_similarity_ > best - 1e-9
+    assert n_best >= 68
 
 
 def test_sparse_with_all_edges_is_dense():

@@ -161,15 +161,21 @@ def test_empty_views_come_from_the_chinese_restaurant(global_random_seed):
 
 
 def test_the_best_of_several_searches_is_the_most_probable_state(global_random_seed):
-    """One search ends in a local maximum of its start; ten find the best of all."""
+    """One search in ten ends in another local maximum (34 of 317): the best of fifty is the best of all states.
+
+    If a search finds it with probability 0.82, fewer than 26 of fifty have a probability of 3e-7.
+    """
     layout, found = lay_out(table_blocks()), []
     states, p = exact_posterior(layout)
     alone, prior = [np.zeros(N, int)] * 3, DirichletProcess(ROWS)
-    for rng in np.random.default_rng(global_random_seed).spawn(10):
+    for rng in np.random.default_rng(global_random_seed).spawn(50):
         state = columns.start(
             layout, [[0], [1], [2]], alone, [prior] * 3, rng, PLAN, view_concentration=VIEWS
         )
         best, values = search.search_views(state, PLAN, rng, 100)
         assert (np.diff(values) >= -1e-9).all()
+        assert search.log_joint(best) == pytest.approx(values[-1])
         found.append((values[-1], state_of(best)))
-    assert max(found)[1] == states[int(np.argmax(p))]
+    most_probable = states[int(np.argmax(p))]
+    assert max(found)[1] == most_probable
+    assert sum(state == most_probable for _, state in found) >= 26
