@@ -288,8 +288,8 @@ def _listen() -> None:
             if not tell_compilation(begins=True) and is_ours and not Announce.told:
                 Announce.told = True
                 logger.warning(
-                    "partita: compiling this model for the first time on this machine, which takes seconds (up to a "
-                    "minute for tables with several kinds of columns); later runs load the code from disk."
+                    "partita: compiling for the first time on this machine, which takes seconds (up to half a minute "
+                    "for several kinds of columns); later runs load the code from disk. `partita warm` compiles all."
                 )
 
         def on_end(self, ended: Any) -> None:
