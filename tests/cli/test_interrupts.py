@@ -112,6 +112,7 @@ def test_an_interrupted_fit_keeps_what_it_has(folder):
     assert found["interrupted"] and found["n_clusters"] == 2
     assert {path.name for path in (folder / "out").iterdir()} == {
         "labels.csv",
+        "columns.csv",
         "model.npz",
         "source.json",
         "report.html",

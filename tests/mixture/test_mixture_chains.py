@@ -161,7 +161,7 @@ def test_four_kinds_with_missing_cells(mixed, same_partition):
 def test_row_4_a_row_without_any_cell(mixed):
     table, z = mixed
     table.iloc[0] = pd.NA
-    model = short(kinds={"visits": "count"}).fit(table)
+    model = short(kinds={"visits": "count"}, burn_in=20, n_draws=40).fit(table)
     assert len(model.labels_) == 60 and model.n_clusters_ == 2
     np.testing.assert_allclose(model.predict_proba(table.iloc[:1])[0], model.weights_, rtol=1e-6)
     assert model.confidence_[0] < 0.9 and model.confidence_[1:].mean() > 0.9

@@ -233,7 +233,19 @@ class ArrowCells:
 
     @staticmethod
     def _cast(column: Any) -> NDArray[np.float64]:
-        return np.array(column.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
+        # from the buffers: Arrow's own conversion to numpy imports pandas
+        parts = [np.empty(0)]
+        for chunk in column.cast("float64").chunks:
+            valid, values = chunk.buffers()
+            numbers = (
+                np.frombuffer(values, np.float64, len(chunk), 8 * chunk.offset) if len(chunk) else parts[0]
+            )
+            if chunk.null_count:
+                bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
+                seen = bits[chunk.offset : chunk.offset + len(chunk)]
+                numbers = np.where(seen == 1, numbers, np.nan)
+            parts.append(numbers)
+        return np.concatenate(parts)
 
     def distinct(self) -> tuple[list[str], NDArray[np.intp]]:
         column = self._column.combine_chunks().dictionary_encode()

@@ -30,10 +30,6 @@ from partita.partitions.learning import slice_sample
 from partita.trace import Trace, join, label_dtype
 
 SWEEP, MOVES, HIDDEN, COMPLETION, START = range(5)  # purposes of the random numbers of an iteration
-IDLE_ITERATIONS, FEW_MOVES = (
-    10,
-    2,
-)  # after so many iterations without an accepted move, so many moves are tried
 SMALL_TABLE = 5000  # rows; above, predictive caches are in single precision
 HYPER_CUT = 3.0  # where the hyperprior ends, in its standard deviations
 HYPER_SPREAD = 1.5  # standard deviation of the hyperprior of each free hyper-parameter, around the default
@@ -67,7 +63,6 @@ class Chain(NamedTuple):
     hidden_rows: np.ndarray
     visits: Visits | None = None  # the order of a sweep where rows are duplicates; found by the first one
     rng: Any = None  # generator of the steps after the sweep, within an iteration
-    idle: int = 0  # iterations of the burn-in since a split-merge move was accepted
 
 
 def start(
@@ -139,24 +134,18 @@ def sample_hidden(chain: Chain, schedule: Schedule) -> Chain:
 
 
 def move_clusters(chain: Chain, schedule: Schedule) -> Chain:
-    """Split-merge moves; swaps of labels where the prior has fixed labels.
-
-    Once none was accepted for some iterations of the burn-in, only a few are tried. The number of moves after the
-    burn-in does not depend on their outcomes, so that the posterior stays invariant.
-    """
+    """Split-merge moves; swaps of labels where the prior has fixed labels."""
     seating, prior = chain.seating, chain.prior
     rng = generator(chain.seed, chain.iteration, MOVES)
     accepted = dict(chain.accepted)
-    n_moves = schedule.n_moves if chain.idle < IDLE_ITERATIONS else min(FEW_MOVES, schedule.n_moves)
     if prior.fixed_labels:
-        outcomes = Counter(swap_labels(seating, prior, rng) for _ in range(n_moves))
+        outcomes = Counter(swap_labels(seating, prior, rng) for _ in range(schedule.n_moves))
     else:
-        seating, outcomes = split_merge(seating, prior, rng, schedule.n_scans, schedule.limit, n_moves)
+        seating, outcomes = split_merge(
+            seating, prior, rng, schedule.n_scans, schedule.limit, schedule.n_moves
+        )
     for outcome, count in outcomes.items():
         accepted[outcome] = accepted.get(outcome, 0) + count
-    if chain.iteration < schedule.burn_in:
-        idle = chain.idle + 1 if outcomes.get("rejected", 0) == n_moves else 0
-        chain = chain._replace(idle=idle)
     return chain._replace(seating=seating, accepted=accepted, rng=rng)
 
 
@@ -170,15 +159,11 @@ def sample_prior(chain: Chain, schedule: Schedule) -> Chain:
 
 
 def sample_likelihood(chain: Chain, schedule: Schedule) -> Chain:
-    """Draw the hyper-parameters of the likelihood, and compute all caches anew; ends the iteration.
-
-    After the burn-in they are drawn in every other iteration: they hardly change any more.
-    """
+    """Draw the hyper-parameters of the likelihood, and compute all caches anew; ends the iteration."""
     seating = chain.seating
-    if schedule.learn_likelihood and (chain.iteration < schedule.burn_in or chain.iteration % 2 == 0):
+    if schedule.learn_likelihood:
         seating = learn_likelihood(seating, chain.reference, chain.rng)
-    else:
-        refresh_caches(seating.blocks)  # single precision loses digits in a sweep of small changes
+    refresh_caches(seating.blocks)  # also where nothing was learned: single precision loses digits in a sweep
     return chain._replace(seating=seating, iteration=chain.iteration + 1, rng=None)
 
 
@@ -212,13 +197,15 @@ def swap_labels(seating: Seating, prior: Any, rng: np.random.Generator) -> str:
 
 
 def learn_likelihood(seating: Seating, reference: Sequence[Any], rng: np.random.Generator) -> Seating:
-    """New hyper-parameters given the clusters: walks column by column where columns have their own, else slices."""
+    """New hyper-parameters given the clusters: walks column by column where columns have their own, else slices.
+
+    The predictive caches are left as they were.
+    """
     K = len(seating.n) if seating.K[0] == len(seating.n) else int(seating.K[0])
     blocks = []
     for live, center in zip(seating.blocks, reference, strict=True):
         family = learn_cells(live.family, center, np.ascontiguousarray(live.S[:, :K]), rng)
         blocks.append(live._replace(family=family))
-    refresh_caches(blocks)
     return seating._replace(blocks=tuple(blocks))
 
 
