@@ -68,7 +68,9 @@ def test_rows_16_to_19_containers(make, two_groups):
     X, z = two_groups
     x, y, color = X[:, 0], X[:, 1], np.where(z == 1, "red", "blue")
     frames = [
-        pd.DataFrame({"x": x, "y": y, "color": pd.Categorical(color, ["blue", "green", "red"]), "on": z == 1}),
+        pd.DataFrame(
+            {"x": x, "y": y, "color": pd.Categorical(color, ["blue", "green", "red"]), "on": z == 1}
+        ),
         pl.DataFrame({"x": x, "y": y, "color": pl.Series(color, dtype=pl.Categorical), "on": z == 1}),
         pd.DataFrame({"x": x, "y": y, "color": pd.array(color, "string"), "on": pd.array(z, "Int64")}),
     ]
