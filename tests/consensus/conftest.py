@@ -34,6 +34,16 @@ def first_labels():
 
 @pytest.fixture
 def ensemble(global_random_seed):
+    """Three planted groups seen by six members, 10% of the labels redrawn, 10% missing."""
+    rng = np.random.default_rng(global_random_seed)
+    z = np.repeat([0, 1, 2], [40, 30, 20])
+    Y = np.repeat(z[:, None], 6, axis=1)
+    Y = np.where(rng.random(Y.shape) < 0.1, rng.integers(3, size=Y.shape), Y)
+    return z, np.where(rng.random(Y.shape) < 0.1, -1, Y)
+
+
+@pytest.fixture
+def clear_ensemble(global_random_seed):
     """Three planted groups seen by six members, 5% of the labels redrawn, 10% missing; at most one of each in a row.
 
     A row that differs from its group in several labels may rightly be a cluster of its own; here there is none.

@@ -88,8 +88,8 @@ def test_likelihood_rises_and_is_that_of_the_formula(ensemble, global_random_see
 
 
 @pytest.mark.parametrize("criterion", ["bic", "mdl", "icl"])
-def test_number_of_clusters_is_chosen(ensemble, criterion, global_random_seed):
-    z, Y = ensemble
+def test_number_of_clusters_is_chosen(clear_ensemble, criterion, global_random_seed):
+    z, Y = clear_ensemble
     model = MixtureConsensus(max_clusters=8, criterion=criterion, random_state=global_random_seed).fit(Y)
     assert model.n_clusters_ == 3
     assert min(model.n_clusters_scores_, key=model.n_clusters_scores_.get) == 3

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::partita.estimator.DataWarning")
      {"prior": "finite"}, {"n_clusters": 3}, {"inference": "vb", "n_clusters": 3}],
     ids=str,
 )  # fmt: skip
-def test_planted_groups_are_found(ensemble, how):
-    z, Y = ensemble
+def test_planted_groups_are_found(clear_ensemble, how):
+    z, Y = clear_ensemble
     model = NBCE(**(QUICK | how)).fit(Y)
     assert model.n_clusters_ == 3
     assert adjusted_rand(model.labels_, z) > 0.95

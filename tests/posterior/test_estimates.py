@@ -34,15 +34,16 @@ def test_the_search_finds_the_minimiser_over_all_partitions(
 def test_the_bound_on_clusters_holds_and_the_best_within_it_is_found(
     loss, most, partitions_of_8, random_posterior, global_random_seed
 ):
+    """A search misses the best in 3 of 400 cases at most; at 1.5%, more than 8 of 60 have a probability of 5e-7."""
     rng = np.random.default_rng([global_random_seed, most])
     allowed = partitions_of_8[partitions_of_8.max(axis=1) < most]
     found = 0
-    for case in range(20):
+    for case in range(60):
         draws, weights = random_posterior(rng, case % 4)
         estimate = point_estimate(draws, loss, max_clusters=most, weights=weights, random_state=case)
         assert estimate.n_clusters == estimate.labels.max() + 1 <= most
         found += estimate.expected_loss <= (loss_matrix(allowed, draws, loss) @ weights).min() + 1e-7
-    assert found >= 19
+    assert found >= 52
 
 
 @pytest.mark.parametrize(("loss", "a"), [("vi", 1.0), ("vi", 1.6), ("binder", 1.0), ("binder", 0.4)])
