@@ -54,6 +54,7 @@ class Ports:
 
     def __init__(self, erased: type[ErasedBlocks], scores: str, tail: type | None = None):
         self.erased, self.scores, self._tail = erased, scores, tail
+        self._n_tail = len(tail._fields) if tail else 0  # type: ignore[attr-defined]
         self._ports: list[_Port] = []
         self._addresses: dict[Any, list[int]] = {}  # of ports, by the layout of a block and their names
 
@@ -87,10 +88,10 @@ class Ports:
         """
         if not dispatch.is_compiling():
             return tuple(blocks)
-        n_tail = len(self._tail._fields) if self._tail else 0  # type: ignore[attr-defined]
         packed, calls = [], []
         for block in blocks:
-            packed += [_pack(block[: len(block) - n_tail]), _pack(block[len(block) - n_tail :])]
+            head, tail = self._divided(block)
+            packed += [_pack(head), _pack(tail)]
             key = (_layout(block), only)
             calls.append(self._addresses.get(key) or self._compile(key, block))
         buffer = _Records(b"".join(packed))
@@ -100,14 +101,18 @@ class Ports:
         scores = np.empty(0, getattr(blocks[0], self.scores).dtype)
         return self.erased(np.array(calls).T.copy(), starts[::2].copy(), starts[1::2].copy(), scores, records)
 
+    def _divided(self, block: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The fields of a block, and those of its tail."""
+        stop = len(block) - self._n_tail
+        return block[:stop], block[stop:]
+
     def _compile(self, key: Any, block: Any) -> list[int]:
         """Compile ports for blocks of this layout, or load them from disk; returns their addresses."""
         kind = _numba_type(block)
         scores = _numba_type(getattr(block, self.scores)).dtype
-        n_tail = len(self._tail._fields) if self._tail else 0  # type: ignore[attr-defined]
         # generics of a family that holds another family cannot be told apart by name
         family = None if any(isinstance(part, tuple) for part in block.family) else type(block.family)
-        tail = _numba_type(self._tail(*block[len(block) - n_tail :])) if self._tail else None
+        tail = _numba_type(self._tail(*self._divided(block)[1])) if self._tail else None
         self._addresses[key] = [
             port.address(tail if port.tail else kind, scores, family)
             if not key[1] or port.name in key[1]

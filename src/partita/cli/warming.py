@@ -59,11 +59,11 @@ def _fit_large(kind: str) -> None:
 
 
 def _fit_climbers(kind: str) -> None:
+    from partita import Mixture
+
     for inference in ("vb", "em", "cvb"):
         options = {"n_clusters": 2} if inference == "em" else {"max_clusters": 3}
         for family in FAMILIES_OF_KINDS[kind]:
-            from partita import Mixture
-
             Mixture(family=family, inference=inference, n_init=1, max_iter=3, random_state=0, **options).fit(
                 _columns(kind, 30)
             )
@@ -86,6 +86,17 @@ def _fit_other_engines(kind: str) -> None:
     if kind == "real":
         Mixture(family="student", **SHORT).fit(X)
     Mixture(kinds=kind, inference="beam", beam_width=3, random_state=0).fit(X)
+
+
+def _fit_ordinal() -> None:
+    from partita import Mixture
+
+    X = _columns("categorical", 30)
+    Mixture(kinds="ordinal", **SHORT).fit(X)
+    for inference in ("vb", "em"):
+        Mixture(kinds="ordinal", inference=inference, n_clusters=2, n_init=1, max_iter=3, random_state=0).fit(
+            X
+        )
 
 
 def _labels() -> np.ndarray:
@@ -135,6 +146,7 @@ def tasks(kinds: Sequence[str] = ()) -> dict[str, Callable[[], None]]:
         found[f"other engines over {kind} columns"] = lambda kind=kind: _fit_other_engines(kind)  # type: ignore[misc]
     if not kinds:
         found |= {
+            "ordinal columns": _fit_ordinal,
             "consensus": _fit_consensus,
             "trees": _fit_trees,
             "views": _fit_views,
