@@ -125,8 +125,14 @@ def cluster(
     clusters: Clusters = None,
     inference: Annotated[str, typer.Option(help=f"One of {', '.join(clustering.INFERENCES)}.")] = "gibbs",
     chains: Annotated[int, typer.Option(min=1)] = 4,
-    draws: Annotated[int, typer.Option(min=1)] = 200,
-    burn_in: Annotated[int, typer.Option(min=0)] = 100,
+    draws: Annotated[
+        int | None,
+        typer.Option(min=1, help="Draws per chain. By default chains run until they agree."),
+    ] = None,
+    burn_in: Annotated[
+        int | None,
+        typer.Option(min=0, help="Iterations before the first draw. By default until chains agree."),
+    ] = None,
     outliers: Annotated[bool, typer.Option("--outliers", help="Allow rows that belong to no group.")] = False,
     time_limit: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
     out: Out = None,

@@ -107,8 +107,8 @@ def cluster(
     n_clusters: int | None = None,
     inference: str = "gibbs",
     n_chains: int = 4,
-    n_draws: int = 200,
-    burn_in: int = 100,
+    n_draws: int | None = None,
+    burn_in: int | None = None,
     outliers: bool = False,
     time_limit: float | None = None,
     out: str | Path | None = None,
@@ -130,10 +130,10 @@ def cluster(
         The number of groups, if it is known.
     inference : {"gibbs", "subclusters", "vb", "cvb", "em", "beam"}, default="gibbs"
     n_chains : int, default=4
-    n_draws : int, default=200
-        Draws per chain.
-    burn_in : int, default=100
-        Iterations of each chain before its first draw.
+    n_draws : int, default=None
+        Draws per chain; None: chains run until they agree.
+    burn_in : int, default=None
+        Iterations of each chain before its first draw; None: as long as the chains take to agree.
     outliers : bool, default=False
         Whether rows may belong to no group.
     time_limit : float, default=None

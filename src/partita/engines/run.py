@@ -9,6 +9,7 @@ by :func:`run_chain` through burn-in and draws, several chains by :func:`run_cha
 - Ctrl-C raises, or with ``keep_partial`` ends the fit with the result so far.
 - Draws begin after burn-in. If some chains have draws, chains without a draw are left out of the result. If no chain
   has a draw, the result is the most probable of the last states, and it is marked as provisional.
+- Burn-in and the number of draws are given, or they follow from the run: chains stop when their draws agree.
 - With a checkpoint, a chain that was killed continues as if it had not been interrupted.
 - The display of the progress counts the iterations of all runs together, and is closed when the fit ends in any way.
 """
@@ -387,14 +388,25 @@ def run_restarts(
 
 
 class HasSchedule(Protocol):
-    """How long a chain runs: ``burn_in`` iterations, then ``n_draws`` draws, one every ``thin`` iterations."""
+    """How long a chain runs: ``burn_in`` iterations, then ``n_draws`` draws, one every ``thin`` iterations.
+
+    What is None follows from the run, which needs a :class:`Settling`.
+    """
 
     @property
-    def n_draws(self) -> int: ...
+    def n_draws(self) -> int | None: ...
     @property
-    def burn_in(self) -> int: ...
+    def burn_in(self) -> int | None: ...
     @property
     def thin(self) -> int: ...
+
+
+class Settling(NamedTuple):
+    """When chains have run long enough: after one of the ``checks``, if the draws of their second half agree."""
+
+    checks: Sequence[int]  # numbers of iterations, increasing; after the last one the chains end in any case
+    agree: Callable[[list[list[Any]]], bool]  # from the draws of each chain
+    min_draws: int  # of all chains together, if their number is not given
 
 
 class Sampler(NamedTuple):
@@ -432,6 +444,10 @@ class Chains(NamedTuple):
     runs: list[ChainResult]
     reason: str  # "done", or why the fit ended early
     provisional: bool  # no chain came to its first draw: `runs` holds one chain, its draw is its last state
+    burn_in: int = 0
+    agreed_at: int | None = (
+        None  # the iteration after which the draws agreed; None: they did not, or were not compared
+    )
 
     @property
     def draws(self) -> list[Any]:
@@ -444,9 +460,79 @@ class Chains(NamedTuple):
         return max(run.n_iter for run in self.runs)
 
 
-def n_iterations(schedule: HasSchedule) -> int:
-    """Iterations of a chain with this schedule."""
-    return schedule.burn_in + schedule.n_draws * schedule.thin
+class _ChainRun:
+    """A chain that runs in one or several parts; it continues from the checkpoint if there is one."""
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        first: int,
+        thin: int,
+        *,
+        number: int,
+        control: Control,
+        checkpoint: Checkpoint | None,
+    ):
+        self.sampler, self.first, self.thin = sampler, first, thin
+        self.number, self.control, self.checkpoint = number, control, checkpoint
+        self.values: list[float] = []
+        self.reason = "done"
+        draws: list[Any] = []
+        if checkpoint is not None and checkpoint.begun:
+            self.state, self.values, draws = checkpoint.load(sampler.given)
+        else:
+            self.state = sampler.start()
+        self.n_drawn = len(draws)
+        self._draws = {first + (j + 1) * thin: draw for j, draw in enumerate(draws)}  # by iteration, from 1
+
+    def advance(self, end: int, deadline: float | None) -> None:
+        """Run to iteration ``end``, or until the fit must stop."""
+        sampler, control = self.sampler, self.control
+        try:
+            for iteration in range(len(self.values) + 1, end + 1):
+                for step in sampler.steps:
+                    self.state = step(self.state)
+                self.values.append(float(sampler.log_joint(self.state)))
+                if iteration > self.first and (iteration - self.first) % self.thin == 0:
+                    self._add_draw(iteration)
+                n_clusters = sampler.n_clusters(self.state)
+                progress = Progress(self.number, iteration, self.values[-1], n_clusters, control.seconds)
+                stop = control.after(progress, deadline)
+                if self.checkpoint is not None:
+                    at_once = stop or iteration == end
+                    self.checkpoint.save(
+                        self.state, self.values, self.n_drawn, sampler.given, at_once=at_once
+                    )
+                if stop and iteration < end:
+                    self.reason = control.reason
+                    break
+        except KeyboardInterrupt:
+            if not control.keep_partial or not self.values:
+                raise
+            control.stop("interrupted")
+            self.reason = "interrupted"
+
+    def _add_draw(self, iteration: int) -> None:
+        draw = self.sampler.draw(self.state, self.values[-1])
+        self._draws[iteration] = draw
+        if self.checkpoint is not None:
+            self.checkpoint.add_draw(self.n_drawn, draw)
+        self.n_drawn += 1
+
+    def draws(self, after: int, until: int | None = None) -> list[Any]:
+        """The draws from after an iteration, until another one."""
+        return [draw for t, draw in self._draws.items() if t > after and (until is None or t <= until)]
+
+    def forget(self, until: int) -> None:
+        """Give up the memory of draws that are no longer needed."""
+        self._draws = {t: draw for t, draw in self._draws.items() if t > until}
+
+    def result(self, burn_in: int, n_draws: int | None = None) -> ChainResult:
+        """The draws from after burn-in, and the last state."""
+        draws = self.draws(burn_in)
+        draws = draws if n_draws is None else draws[-n_draws:]
+        last = None if draws else self.sampler.draw(self.state, self.values[-1])
+        return ChainResult(draws, self.state, np.array(self.values), self.reason, last)
 
 
 def run_chain(
@@ -455,43 +541,20 @@ def run_chain(
     *,
     number: int = 0,
     control: Control | None = None,
-    deadline: float | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> ChainResult:
     """Burn in, then draw; continue from the checkpoint if there is one."""
     control = Control() if control is None else control
-    values: list[float] = []
-    draws: list[Any] = []
-    if checkpoint is not None and checkpoint.begun:
-        state, values, draws = checkpoint.load(sampler.given)
-    else:
-        state = sampler.start()
-    total, reason = n_iterations(schedule), "done"
-    try:
-        for iteration in range(len(values), total):
-            for step in sampler.steps:
-                state = step(state)
-            values.append(float(sampler.log_joint(state)))
-            if iteration >= schedule.burn_in and (iteration + 1 - schedule.burn_in) % schedule.thin == 0:
-                draws.append(sampler.draw(state, values[-1]))
-                if checkpoint is not None:
-                    checkpoint.add_draw(len(draws) - 1, draws[-1])
-            progress = Progress(number, iteration + 1, values[-1], sampler.n_clusters(state), control.seconds)
-            stop = control.after(progress, deadline)
-            if checkpoint is not None:
-                checkpoint.save(
-                    state, values, len(draws), sampler.given, at_once=stop or iteration + 1 == total
-                )
-            if stop and iteration + 1 < total:
-                reason = control.reason
-                break
-    except KeyboardInterrupt:
-        if not control.keep_partial or not values:
-            raise
-        control.stop("interrupted")
-        reason = "interrupted"
-    last = None if draws else sampler.draw(state, values[-1])
-    return ChainResult(draws, state, np.array(values), reason, last)
+    burn_in, end = _given_length(schedule)
+    run = _ChainRun(sampler, burn_in, schedule.thin, number=number, control=control, checkpoint=checkpoint)
+    run.advance(end, None)
+    return run.result(burn_in)
+
+
+def _given_length(schedule: HasSchedule) -> tuple[int, int]:
+    """Burn-in and iterations of a schedule that gives both burn-in and the number of draws."""
+    assert schedule.burn_in is not None and schedule.n_draws is not None
+    return schedule.burn_in, schedule.burn_in + schedule.n_draws * schedule.thin
 
 
 def run_chains(
@@ -502,54 +565,137 @@ def run_chains(
     control: Control,
     executor: Any,
     checkpoint: Callable[[int], Checkpoint | None] = lambda number: None,
+    settling: Settling | None = None,
 ) -> Chains:
     """Run the chains that ``make`` makes.
 
     After the fit was stopped or interrupted, or its time limit has passed, no further chain begins (but at least one
     does). Chains in threads end after their current iteration, and all of them are waited for.
+
+    With ``settling`` the chains run in rounds, from check to check. Once their draws agree, they continue until they
+    have as many draws as wanted. Burn-in, if it is not given, is half of the iterations before that check.
     """
-    done: dict[int, ChainResult] = {}
-    busy: set[int] = set()
-    change = threading.Condition()
-    at_once = n_workers(executor)
+    pool = _ChainPool(make, n_chains, schedule, control, executor, checkpoint)
+    if settling is not None:
+        before = schedule.burn_in or 0
+        with control.runs(n_chains, "chain", before + settling.checks[-1]):
+            return _run_until_settled(pool, schedule, settling)
+    burn_in, end = _given_length(schedule)
+    with control.runs(n_chains, "chain", end, is_limit=False):
+        pool.run_to(end)
+    return pool.result(burn_in)
 
-    def one(number: int) -> None:
-        with change:
-            if (control.halted or control.late) and (done or busy):
-                control.stop("time_limit", everything=False)  # keeps an earlier reason
-                return
-            deadline = control.share(n_chains - len(done) - len(busy), at_once)
-            busy.add(number)
+
+def _run_until_settled(pool: _ChainPool, schedule: HasSchedule, settling: Settling) -> Chains:
+    burn_in, agreed_at = schedule.burn_in, None
+    for n_iter in settling.checks:
+        check = n_iter + (schedule.burn_in or 0)
+        if not pool.run_to(
+            check, is_last=False
+        ):  # stopped: the draws are those after the burn-in of the check before
+            return pool.result(burn_in)
+        burn_in = check // 2 if schedule.burn_in is None else schedule.burn_in
+        if settling.agree(pool.draws(burn_in, check)):
+            agreed_at = check
+            break
+        pool.forget(burn_in)
+    assert burn_in is not None
+    n_before, n_had = ((t - pool.first) // schedule.thin for t in (burn_in, check))
+    wanted = schedule.n_draws or max(n_had - n_before, -(-settling.min_draws // pool.n_chains))
+    pool.run_to(pool.first + (n_before + wanted) * schedule.thin)
+    return pool.result(burn_in, wanted, agreed_at)
+
+
+class _ChainPool:
+    """Several chains, which run to the same iterations."""
+
+    def __init__(
+        self,
+        make: Callable[[int], Sampler],
+        n_chains: int,
+        schedule: HasSchedule,
+        control: Control,
+        executor: Any,
+        checkpoint: Callable[[int], Checkpoint | None],
+    ):
+        self.n_chains, self.first = n_chains, schedule.burn_in or 0
+        self._make, self._thin, self._checkpoint = make, schedule.thin, checkpoint
+        self._control, self._executor = control, executor
+        self._runs: dict[int, _ChainRun] = {}  # those that have had an iteration
+        self._end = 0
+
+    def run_to(self, end: int, *, is_last: bool = True) -> bool:
+        """Run all chains to iteration ``end``, where they end or are continued; whether they came to it."""
+        control = self._control
+        left, busy = set(range(self.n_chains)), set[int]()
+        change = threading.Condition()
+        at_once = n_workers(self._executor)
+        self._end = end
+
+        def one(number: int) -> None:
+            with change:
+                if (control.halted or control.late) and (self._runs or busy):
+                    control.stop("time_limit", everything=False)  # keeps an earlier reason
+                    return
+                deadline = control.share(len(left), at_once)
+                left.discard(number)
+                busy.add(number)
+            try:
+                run = self._runs.get(number) or self._begin(number)
+                run.advance(end, deadline)
+                if is_last:
+                    control.display.end_run(number)
+                with change:
+                    self._runs[number] = run
+            except BaseException:
+                control.stop("failed")
+                raise
+            finally:
+                with change:
+                    busy.discard(number)
+                    change.notify_all()
+
         try:
-            run = run_chain(
-                make(number), schedule, number=number, control=control, deadline=deadline,
-                checkpoint=checkpoint(number),
-            )  # fmt: skip
-            control.display.end_run(number)
-            with change:
-                done[number] = run
-        except BaseException:
-            control.stop("failed")
-            raise
-        finally:
-            with change:
-                busy.discard(number)
-                change.notify_all()
-
-    try:
-        with control.runs(n_chains, "chain", n_iterations(schedule), is_limit=False):
-            for _ in executor.map(one, range(n_chains)):
+            for _ in self._executor.map(one, range(self.n_chains)):
                 pass
-    except BaseException as error:  # Ctrl-C reaches the main thread, whatever the others do
-        control.stop("interrupted")
-        with change:
-            change.wait_for(lambda: not busy)
-        if not (isinstance(error, KeyboardInterrupt) and control.keep_partial and done):
-            raise
-        control.reason = "interrupted"
-    complete = len(done) == n_chains and all(run.reason == "done" for run in done.values())
-    reason = "done" if complete else control.reason
-    return pool_chains([done[number] for number in sorted(done)], reason)
+        except BaseException as error:  # Ctrl-C reaches the main thread, whatever the others do
+            control.stop("interrupted")
+            with change:
+                change.wait_for(lambda: not busy)
+            if not (isinstance(error, KeyboardInterrupt) and control.keep_partial and self._runs):
+                raise
+            control.reason = "interrupted"
+        return self._complete
+
+    def _begin(self, number: int) -> _ChainRun:
+        return _ChainRun(
+            self._make(number), self.first, self._thin, number=number, control=self._control,
+            checkpoint=self._checkpoint(number),
+        )  # fmt: skip
+
+    @property
+    def _complete(self) -> bool:
+        return len(self._runs) == self.n_chains and all(
+            len(run.values) >= self._end for run in self._runs.values()
+        )
+
+    def draws(self, after: int, until: int) -> list[list[Any]]:
+        """The draws of each chain between two iterations."""
+        return [self._runs[number].draws(after, until) for number in range(self.n_chains)]
+
+    def forget(self, until: int) -> None:
+        """Give up the memory of draws that are no longer needed."""
+        for run in self._runs.values():
+            run.forget(until)
+
+    def result(self, burn_in: int | None, n_draws: int | None = None, agreed_at: int | None = None) -> Chains:
+        """What the chains have found; without a burn-in there is no draw."""
+        runs = [self._runs[number] for number in sorted(self._runs)]
+        if burn_in is None:
+            burn_in = max(len(run.values) for run in runs)
+        reason = "done" if self._complete else self._control.reason
+        found = pool_chains([run.result(burn_in, n_draws) for run in runs], reason)
+        return found._replace(burn_in=burn_in, agreed_at=agreed_at)
 
 
 def pool_chains(runs: Sequence[ChainResult], reason: str) -> Chains:

@@ -34,6 +34,7 @@ from partita.families.contract import expect, is_conjugate
 from partita.fitting.contract import EngineResult, Request
 from partita.fitting.objects import check_exchangeable, log_shares, rows_of_objects
 from partita.fitting.outliers import OutlierModel, Verdict, fit_background, log_density, summarize_draws
+from partita.fitting.settling import CHECKS, ONE_CHAIN, settling
 from partita.labels import canonical
 from partita.partitions import FiniteDirichlet, bind, specify, with_concentration
 from partita.posterior import confidence, map_draw, point_estimate, vote
@@ -75,9 +76,8 @@ def bytes_of_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) 
         for block in blocks
     )
     state = 8 * (3 * N + 2 * K * rows)
-    return ask.n_chains * (state + trace_bytes(ask.n_draws, N, K)) + trace_bytes(
-        ask.n_draws * ask.n_chains, N, K
-    )
+    n_draws = CHECKS[-1] if ask.n_draws is None else ask.n_draws
+    return ask.n_chains * (state + trace_bytes(n_draws, N, K)) + trace_bytes(n_draws * ask.n_chains, N, K)
 
 
 def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
@@ -105,13 +105,19 @@ def fit_subclusters(blocks: Sequence[Block], weights: np.ndarray, ask: Request) 
 
 def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, counts=None) -> EngineResult:
     """Run the chains, find the one partition, and the statistics that go with it."""
+    rule = settling(ask.n_chains, algorithm.warm_up) if None in (ask.n_draws, ask.burn_in) else None
+    burn_in, n_draws = ask.burn_in, ask.n_draws
+    if rule is None:
+        burn_in = ONE_CHAIN[0] if burn_in is None else burn_in
+        n_draws = ONE_CHAIN[1] if n_draws is None else n_draws
     schedule = Schedule(
-        n_draws=ask.n_draws,
-        burn_in=ask.burn_in,
+        n_draws=n_draws,
+        burn_in=burn_in,
         thin=ask.thin,
         learn_concentration=ask.learn_concentration,
         learn_likelihood=ask.learn_likelihood,
         limit=_limit(ask),
+        warm_up=algorithm.warm_up if burn_in is None else None,
     )
     seeds = [int(rng.integers(2**63)) for rng in ask.rngs]
 
@@ -127,8 +133,9 @@ def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, cou
         return Checkpoint(ask.folder, number, (seeds[number], model, weights, data))
 
     chains = run_chains(
-        make, ask.n_chains, schedule, control=ask.control, executor=ask.executor, checkpoint=checkpoint
-    )
+        make, ask.n_chains, schedule, control=ask.control, executor=ask.executor, checkpoint=checkpoint,
+        settling=rule,
+    )  # fmt: skip
     return _summarized(chains, blocks, rows, weights, ask)
 
 
@@ -210,7 +217,8 @@ def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineRe
         parameters = Parameters(log_weights, parameters)
     return EngineResult(
         families, prior, statistics, parameters, log_weights, run, [], chains.n_iter,
-        trace=trace, provisional=chains.provisional, object_rows=rows, labels=z, confidence=sure,
+        trace=trace, provisional=chains.provisional, burn_in=chains.burn_in, agreed_at=chains.agreed_at,
+        object_rows=rows, labels=z, confidence=sure,
         outliers=OutlierModel(fit_background(blocks, weights), share) if ask.outliers else None,
         outlier_probability=outlying,
     )  # fmt: skip

@@ -25,8 +25,8 @@ class Settings(NamedTuple):
     concentration: float | None = None
     learn_hyper: bool = True
     n_chains: int = 4
-    n_draws: int = 200
-    burn_in: int = 100
+    n_draws: int | None = None
+    burn_in: int | None = None
     thin: int = 1
     precision: str = "auto"
     partition: str = "votes"
@@ -70,8 +70,8 @@ class Request(NamedTuple):
     executor: Any
     folder: Any = None  # where chains store their checkpoints
     n_chains: int = 1
-    n_draws: int = 1
-    burn_in: int = 0
+    n_draws: int | None = None  # None: as the settling of the chains asks for
+    burn_in: int | None = None  # None: as long as the chains take to agree
     thin: int = 1
     limit: int | None = None  # largest number of clusters of a chain; None: no limit
     precision: str = "auto"  # of the predictive cache
@@ -95,6 +95,10 @@ class EngineResult(NamedTuple):
     n_iter: int
     trace: Trace | None = None  # of chains, over objects: a row of weight w is w objects
     provisional: bool = False  # no chain reached its first draw: the trace holds one state of the burn-in
+    burn_in: int | None = None  # of chains: iterations before the first draw
+    agreed_at: int | None = (
+        None  # the iteration after which chains agreed; None: they did not, or were not compared
+    )
     object_rows: np.ndarray | None = None  # the row of each object
     labels: np.ndarray | None = None  # a partition of the rows; None: the most probable cluster of each row
     confidence: np.ndarray | None = None  # in the labels, from the draws

@@ -42,7 +42,13 @@ SAVED = (
     "label_entropy_", "log_likelihood_", "lower_bound_", "converged_", "n_iter_", "weight_total_",
     "outlier_probability_", "outlier_share_",
 )  # fmt: skip
-OF_THE_FIRST_FIT = ("trace_", "object_rows_", "diagnostics_", "lower_bound_")  # not updated by partial_fit
+OF_THE_FIRST_FIT = (
+    "trace_",
+    "burn_in_",
+    "object_rows_",
+    "diagnostics_",
+    "lower_bound_",
+)  # not updated by partial_fit
 
 
 class Mixture(
@@ -91,8 +97,14 @@ class Mixture(
         "cvb".
     n_chains : int, default=4
         Number of chains. Half of them start from one cluster, the other half from many.
-    n_draws, burn_in, thin : int, default=200, 100, 1
-        Number of draws that each chain keeps, of iterations before the first draw, and of iterations per draw.
+    n_draws, burn_in : int, optional
+        Number of draws that each chain keeps, and of iterations before the first draw. What is not given follows from
+        the run: every few iterations the chains that started from one cluster are compared with those that started
+        from many; once they agree on the partition and on the number of clusters, they run until they have 100 draws
+        in all. Burn-in is then half of the iterations up to the agreement. They end after 160 iterations in any case
+        (a single chain: after 100 of burn-in and 200 draws).
+    thin : int, default=1
+        Number of iterations per draw.
     precision : {"auto", "single", "double"}, default="auto"
         Precision of the predictive cache of Gibbs sweeps; statistics are always in double precision. "auto": double up
         to 5,000 rows, single beyond, where it is faster.
@@ -183,6 +195,8 @@ class Mixture(
         row of weight w is w objects.
     object_rows_ : ndarray
         Chains: the row of each object.
+    burn_in_ : int
+        Chains: number of iterations before the first draw that is kept.
     diagnostics_ : Diagnostics
         Chains: R-hat, effective sample sizes, and a sentence on whether the number of clusters can be trusted.
     label_entropy_ : float
@@ -238,8 +252,8 @@ class Mixture(
         "concentration": [None, Interval(Real, 0, None, closed="neither")],
         "learn_hyper": ["boolean"],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
-        "burn_in": [Interval(Integral, 0, None, closed="left")],
+        "n_draws": [None, Interval(Integral, 1, None, closed="left")],
+        "burn_in": [None, Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
         "precision": [StrOptions({"auto", "single", "double"})],
         "partition": [StrOptions({"votes", "vi", "binder", "nvi", "nid", "map"})],
@@ -273,8 +287,8 @@ class Mixture(
         concentration=None,
         learn_hyper=True,
         n_chains=4,
-        n_draws=200,
-        burn_in=100,
+        n_draws=None,
+        burn_in=None,
         thin=1,
         precision="auto",
         partition="votes",

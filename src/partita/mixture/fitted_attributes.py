@@ -14,6 +14,7 @@ from partita.fitting.contract import EngineResult, Settings
 from partita.fitting.engines import ENGINES
 from partita.fitting.fitted_mixture import FittedMixture, fitted_mixture
 from partita.fitting.out_of_core import Training
+from partita.fitting.settling import note_settling
 
 MAX_SHARE_AT_BOUND = 0.05  # of draws that use all clusters that are allowed, before the report says so
 KIND_OF_CHAINS, KIND_OF_OTHERS = "co-clustering probability", "posterior probability"
@@ -167,6 +168,7 @@ def _chain_attributes(result: EngineResult, settings: Settings, report: FitRepor
     note_early_end(
         report, reason, 0 if result.provisional else len(trace.labels), provisional=result.provisional
     )
+    note_settling(report, result, settings)
     diagnostics = judge_chains(report, trace, reason, provisional=result.provisional)
     if settings.max_clusters is not None and settings.n_clusters is None:
         share = float(np.mean(trace.n_clusters >= settings.max_clusters))
@@ -179,6 +181,7 @@ def _chain_attributes(result: EngineResult, settings: Settings, report: FitRepor
             )
     return {
         "trace_": trace,
+        "burn_in_": result.burn_in,
         "object_rows_": result.object_rows,
         "n_clusters_posterior_": {} if result.provisional else trace.n_clusters_posterior,
         "diagnostics_": diagnostics,

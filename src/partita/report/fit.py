@@ -62,8 +62,9 @@ def _chains(model: Any) -> list[str]:
     draws = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes[0]}"
     sampler = SAMPLERS.get(getattr(model, "inference", ""), "Sampling")
     text = f"{sampler}: {count(len(sizes), 'chain')}, {draws} draws per chain"
-    if getattr(model, "burn_in", None) is not None:
-        text += f" after {count(int(model.burn_in), 'iteration')} of burn-in"
+    burn_in = getattr(model, "burn_in_", getattr(model, "burn_in", None))
+    if burn_in is not None:
+        text += f" after {count(int(burn_in), 'iteration')} of burn-in"
     if getattr(model, "thin", 1) > 1:
         text += f", one draw every {model.thin} iterations"
     svg, drawn = charts.chains(trace.log_joint, trace.chain)

@@ -82,8 +82,11 @@ class NBCE(LabelMixture):
         Order of collapsed variational Bayes (1 is known as CVB0).
     n_chains : int, default=4
         Number of chains. Half of them start from one cluster, the other half from many.
-    n_draws, burn_in, thin : int, default=200, 100, 1
-        Number of draws that each chain keeps, of iterations before the first draw, and of iterations per draw.
+    n_draws, burn_in : int, optional
+        Number of draws that each chain keeps, and of iterations before the first draw. By default the chains run until
+        they agree; see :class:`Mixture`.
+    thin : int, default=1
+        Number of iterations per draw.
     partition : {"votes", "vi", "binder", "nvi", "nid", "map"}, default="votes"
         How the draws of chains become one partition; see :class:`Mixture`.
     n_init : int, default=3
@@ -180,8 +183,8 @@ class NBCE(LabelMixture):
         "smoothing": [None, Interval(Real, 0, None, closed="neither")],
         "order": [Interval(Integral, 1, 2, closed="both")],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
-        "burn_in": [Interval(Integral, 0, None, closed="left")],
+        "n_draws": [None, Interval(Integral, 1, None, closed="left")],
+        "burn_in": [None, Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
         "partition": [StrOptions({"votes", "vi", "binder", "nvi", "nid", "map"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -202,8 +205,8 @@ class NBCE(LabelMixture):
         smoothing=None,
         order=1,
         n_chains=4,
-        n_draws=200,
-        burn_in=100,
+        n_draws=None,
+        burn_in=None,
         thin=1,
         partition="votes",
         n_init=3,

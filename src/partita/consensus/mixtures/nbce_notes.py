@@ -11,6 +11,7 @@ from partita.consensus.labelings import Labelings
 from partita.engines.climb.vb import bound
 from partita.estimator import judge_chains, note_early_end, warn_user
 from partita.fitting.contract import EngineResult
+from partita.fitting.settling import note_settling
 from partita.trace import Trace
 
 MIN_AGREEMENT = 0.5  # mean confidence below which draws have no clusters in common
@@ -31,10 +32,11 @@ def note_run(model: Any, fitted: EngineResult, labelings: Labelings, attributes:
     """Diagnostics of chains, or the bound; returns whether the run has converged."""
     if fitted.trace is not None:
         attributes["object_rows_"] = np.asarray(labelings.rows)[fitted.object_rows]
-        attributes["trace_"] = fitted.trace
+        attributes["trace_"], attributes["burn_in_"] = fitted.trace, fitted.burn_in
         reason, provisional = fitted.run.reason, fitted.provisional
         n_draws = 0 if provisional else len(fitted.trace.labels)
         note_early_end(model.fit_report_, reason, n_draws, provisional=provisional)
+        note_settling(model.fit_report_, fitted, model)
         found = judge_chains(model.fit_report_, fitted.trace, reason, provisional=provisional)
         attributes["diagnostics_"] = found
         return bool(reason == "done" and found.trust_n_clusters)

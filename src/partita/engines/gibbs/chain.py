@@ -40,14 +40,20 @@ N_WALKS, N_SLICES = 3, 3  # walks of each hyper-parameter per iteration, or entr
 class Schedule(NamedTuple):
     """How long a chain runs, and which steps an iteration has."""
 
-    n_draws: int = 200
-    burn_in: int = 200
+    n_draws: int | None = 200  # None: as many as the settling of the chains asks for
+    burn_in: int | None = 200  # None: as long as the chains take to agree
     thin: int = 1
     n_moves: int = 10  # split-merge moves per iteration
     n_scans: int = 0  # restricted Gibbs scans that build a split; 0: sequential allocation
     limit: int = NO_LIMIT  # largest number of clusters
     learn_concentration: bool = True
     learn_likelihood: bool = True
+    warm_up: int | None = None  # iterations whose steps may adapt to the data; None: half of the burn-in
+
+    @property
+    def n_adapting(self) -> int:
+        """Iterations whose steps need not leave the posterior invariant; burn-in is longer."""
+        return (self.burn_in or 0) // 2 if self.warm_up is None else self.warm_up
 
 
 class Chain(NamedTuple):
@@ -286,6 +292,7 @@ class Algorithm(NamedTuple):
     start: Callable[..., Any]
     steps: Sequence[Callable[..., Any]]
     log_joint: Callable[[Any], float]
+    warm_up: int = 0  # iterations that adapt to the data where burn-in is not given
 
 
 def collapsed_gibbs(dtype: type | None = None) -> Algorithm:

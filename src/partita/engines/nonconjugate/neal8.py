@@ -65,6 +65,7 @@ from partita.labels import canonical
 from partita.partitions import bind, log_eppf, log_new_seat, log_seat
 
 DRAWN_AT_ONCE = 2**18  # numbers of auxiliary parameters that are drawn ahead
+WARM_UP = 50  # iterations in which the walks are tuned, where burn-in is not given
 MAX_WALKED = 64  # hyper-parameters of one kind that are updated per iteration
 
 
@@ -294,7 +295,7 @@ def sweep_rows(chain: Chain, schedule: Schedule, *, n_auxiliary: int = 3) -> Cha
 
 
 def sample_parameters(chain: Chain, schedule: Schedule, *, n_walks: int = 3) -> Chain:
-    """Draw hyper-parameters and parameters of all clusters; walks are tuned during burn-in. Ends the iteration."""
+    """Draw hyper-parameters and parameters of all clusters; walks are tuned at first. Ends the iteration."""
     seating, iteration, rng = chain.seating, chain.iteration, chain.rng
     K, z = int(seating.K[0]), gibbs.labels(seating)
     blocks, walks, accepted = [], [], {}
@@ -311,7 +312,7 @@ def sample_parameters(chain: Chain, schedule: Schedule, *, n_walks: int = 3) -> 
         placed.theta[:, :K] = theta
         if walk is not None:
             accepted[f"{type(block.family).__name__} {b}"] = float(walk.accepted.mean())
-            walk = tuned(walk, iteration) if iteration < schedule.burn_in else walk
+            walk = tuned(walk, iteration) if iteration < schedule.n_adapting else walk
         blocks.append(placed)
         walks.append(walk)
     return chain._replace(
@@ -324,7 +325,7 @@ def sample_parameters(chain: Chain, schedule: Schedule, *, n_walks: int = 3) -> 
 
 
 def steps(n_auxiliary: int = 3, n_walks: int = 3) -> tuple[Any, ...]:
-    """The steps of an iteration; of the schedule they read ``burn_in`` and what to learn."""
+    """The steps of an iteration; of the schedule they read how long they adapt and what to learn."""
     return (
         partial(sweep_rows, n_auxiliary=n_auxiliary),
         sample_prior,
@@ -400,4 +401,4 @@ def algorithm(n_auxiliary: int = 3, n_walks: int = 3) -> Algorithm:
     >>> run.trace.labels.shape
     (5, 3)
     """
-    return Algorithm("neal8", start, steps(n_auxiliary, n_walks), log_joint)
+    return Algorithm("neal8", start, steps(n_auxiliary, n_walks), log_joint, WARM_UP)

@@ -24,6 +24,8 @@ from partita.families.registry import Block
 from partita.labels import canonical
 from partita.partitions import bind
 
+WARM_UP = 20  # iterations whose merges lead to the posterior, where burn-in is not given
+
 
 class SubclusterChain(NamedTuple):
     """Where a chain stands; ``seating`` is a view of ``state`` for those who read chains."""
@@ -76,9 +78,9 @@ def start(
 def sweep_and_move(chain: SubclusterChain, schedule: Schedule, *, executor: Any) -> SubclusterChain:
     """Clusters and sub-clusters of all rows, then splits and merges.
 
-    The first half of the burn-in warms up: its merges lead to the posterior but do not leave it invariant.
+    The first iterations warm up: its merges lead to the posterior but do not leave it invariant.
     """
-    warm_up = chain.state.iteration < schedule.burn_in // 2
+    warm_up = chain.state.iteration < schedule.n_adapting
     state = subclusters.step(chain.state, chain.blocks, chain.prior, executor, warm_up=warm_up)
     return chain._replace(state=state, rng=generator(chain.seed, state.iteration, MOVES))
 
@@ -127,4 +129,5 @@ def algorithm(counts: np.ndarray, executor: Any = None) -> Algorithm:
         partial(start, counts=counts, executor=executor),
         (partial(sweep_and_move, executor=executor), sample_prior, sample_likelihood),
         log_joint,
+        WARM_UP,
     )

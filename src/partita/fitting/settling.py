@@ -1,0 +1,93 @@
+"""When chains have run long enough: when those that started from opposite sides agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partita.engines.gibbs.chain import MixtureDraw
+from partita.engines.run import Settling
+from partita.estimator import FitReport
+from partita.fitting.contract import EngineResult
+from partita.metrics import adjusted_rand
+from partita.posterior import vote
+
+CHECKS = (12, 20, 30, 45, 70, 105, 160)  # iterations; after the last one the chains end in any case
+LEAST_AGREEMENT = 0.95  # adjusted Rand index of the votes of both halves
+LARGEST_DISTANCE = 0.3  # total variation between their distributions of the number of clusters
+MIN_DRAWS = 100  # of all chains, for the posterior of the number of clusters
+MAX_ROWS = 20_000  # a sample of so many rows tells whether two partitions agree
+ONE_CHAIN = (100, 200)  # burn-in and draws of a chain that has no other to agree with
+
+
+class HasChains(Protocol):
+    """What a user asks of the chains."""
+
+    @property
+    def n_chains(self) -> int: ...
+    @property
+    def n_draws(self) -> int | None: ...
+    @property
+    def burn_in(self) -> int | None: ...
+
+
+def settling(n_chains: int, warm_up: int = 0) -> Settling | None:
+    """The rule for so many chains; the first half of the iterations before a check contains ``warm_up``.
+
+    Examples
+    --------
+    >>> settling(4).checks[0], settling(4, warm_up=20).checks[0], settling(1)
+    (12, 45, None)
+    """
+    if n_chains == 1:
+        return None
+    return Settling([check for check in CHECKS if check // 2 >= warm_up], halves_agree, MIN_DRAWS)
+
+
+def halves_agree(draws: Sequence[Sequence[MixtureDraw]]) -> bool:
+    """Whether the chains from one cluster (even numbers) and those from many (odd numbers) come to the same answer.
+
+    The votes of both halves must be nearly the same partition, and their numbers of clusters similarly distributed.
+    Other rules were compared on real tables: convergence diagnostics of the log joint settle long after the partition
+    does, and lower bars stop on partitions that later change.
+    """
+    halves = [_labels(draws[0::2]), _labels(draws[1::2])]
+    if min(len(labels) for labels in halves) == 0:
+        return False
+    one, other = (np.bincount(labels.max(axis=1)) / len(labels) for labels in halves)
+    longest = max(len(one), len(other))
+    gap = np.abs(np.pad(one, (0, longest - len(one))) - np.pad(other, (0, longest - len(other))))
+    if 0.5 * gap.sum() > LARGEST_DISTANCE:
+        return False
+    first, second = (vote(labels).labels for labels in halves)
+    return adjusted_rand(first, second) >= LEAST_AGREEMENT
+
+
+def _labels(chains: Sequence[Sequence[MixtureDraw]]) -> NDArray[np.int64]:
+    """Labels [draw, row] of all draws of some chains; outliers are one more cluster."""
+    found = [draw.trace.labels[0] for draws in chains for draw in draws]
+    if not found:
+        return np.zeros((0, 0), dtype=np.int64)
+    n_rows = len(found[0])
+    rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MAX_ROWS)).round().astype(np.int64))
+    labels = np.stack([row[rows] for row in found]).astype(np.int64)
+    return labels - labels.min(axis=1, keepdims=True)
+
+
+def note_settling(report: FitReport, result: EngineResult, asked: HasChains) -> None:
+    """Note how long chains ran that stop by themselves."""
+    if result.trace is None or None not in (asked.n_draws, asked.burn_in) or asked.n_chains == 1:
+        return
+    if result.agreed_at is not None:
+        report.add(
+            "settled",
+            f"the chains agreed after {result.agreed_at} iterations: draws after iteration {result.burn_in} are kept",
+        )
+    elif result.run.reason == "done":
+        report.add(
+            "not_settled",
+            f"the chains did not agree within {result.n_iter} iterations: give burn_in and n_draws to run them longer",
+        )
