@@ -29,6 +29,7 @@ BENCHMARKS = {
     "reading": "benchmarks.speed.reading",
     "right_k": "benchmarks.quality.right_k",
     "ordinal_survey": "benchmarks.quality.ordinal_survey",
+    "real_tables": "benchmarks.quality.real_tables",
     "stability": "benchmarks.quality.stability",
     "spectral": "benchmarks.quality.spectral",
     "consensus": "benchmarks.quality.consensus",

@@ -70,3 +70,16 @@ def join(traces: Sequence[Trace]) -> Trace:
     (2, 2)
     """
     return Trace(*(np.concatenate(fields) for fields in zip(*traces, strict=True)))
+
+
+def select_draws(trace: Trace, chosen: np.ndarray) -> Trace:
+    """Some of the draws.
+
+    Examples
+    --------
+    >>> zeros = np.zeros(3)
+    >>> trace = Trace(np.arange(6).reshape(3, 2), zeros, zeros, zeros, zeros, np.arange(3))
+    >>> select_draws(trace, np.array([True, False, True])).chain
+    array([0, 2])
+    """
+    return Trace(*(np.asarray(field)[chosen] for field in trace))

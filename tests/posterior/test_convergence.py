@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm, rankdata
 
-from partita.posterior import diagnose, ess_bulk, ess_tail, rhat
+from partita.metrics import adjusted_rand
+from partita.posterior import diagnose, ess_bulk, ess_tail, rhat, vote
+from partita.posterior.agreement import draws_to_sum
 from partita.trace import Trace
 
 
@@ -101,7 +103,10 @@ def test_a_good_trace_is_trusted(noisy_copies, global_random_seed):
     labels, _ = noisy_copies(rng, 800, 30, 4, 0.2)
     found = diagnose(make_trace(labels, np.repeat(np.arange(4), 200), rng))
     assert found.trust_n_clusters and found.chains_agree
-    assert found.sentence == "The chains give no reason to doubt K."
+    assert found.grade == "firm" and found.agreement > 0.9
+    assert found.sentence.startswith("Firm: the chains agree on the groups (agreement ")
+    share = np.mean(labels.max(axis=1) == 3)
+    assert found.sentence.endswith(f"The number of groups is 4 with probability {share:.2f}.")
     names = [q.name for q in found.quantities]
     assert names[:4] == ["n_clusters", "log_joint", "concentration", "entropy"]  # no discount: it is NaN
     assert names[4].startswith("worst of 50 pairs")
@@ -115,8 +120,10 @@ def test_chains_that_disagree_are_told_apart(global_random_seed):
     labels[::7, 0] = 3  # an additional cluster in some draws, so that no chain is constant
     found = diagnose(make_trace(labels, np.repeat([0, 1], 100), rng))
     assert not found.trust_n_clusters and not found.chains_agree
-    assert found.sentence.startswith("Do not trust K: n_clusters has R-hat")
-    assert "The chains disagree: K is 2 (2 to 4) in chain 0, 3 (3 to 4) in chain 1." in found.sentence
+    assert found.grade == "weak" and found.sentence.startswith(
+        "Weak: the chains end in different groups (agreement "
+    )
+    assert "not settled: K is 2 (2 to 4) in chain 0, 3 (3 to 4) in chain 1. Run longer" in found.sentence
     assert set(found.n_clusters_by_chain[0]) == {2, 4}
 
 
@@ -124,10 +131,11 @@ def test_the_same_k_in_every_draw_is_fine_but_stuck_chains_are_not(global_random
     rng = np.random.default_rng(global_random_seed)
     labels = np.tile(np.arange(20) % 2, (200, 1))
     trace = make_trace(labels, np.repeat([0, 1], 100), rng)
-    assert diagnose(trace).trust_n_clusters
+    assert diagnose(trace).trust_n_clusters and diagnose(trace).grade == "firm"
     labels[100:] = np.arange(20) // 10 * (np.arange(20) % 5 > 0)  # K is 2 as well, the sizes differ
     found = diagnose(make_trace(labels, np.repeat([0, 1], 100), rng))
-    assert not found.trust_n_clusters and found.chains_agree and "entropy has R-hat inf" in found.sentence
+    assert found.trust_n_clusters and not found.chains_agree
+    assert found.grade == "weak" and "The number of groups is 2 with probability 1.00" in found.sentence
 
 
 def test_unequal_chains_are_cut_and_short_ones_refused(global_random_seed):
@@ -146,5 +154,53 @@ def test_rounding_is_no_difference_between_chains(global_random_seed):
     trace = make_trace(labels, np.repeat([0, 1], 100), rng)
     rounding = np.repeat([0.0, 1e-12], 100)
     found = diagnose(trace._replace(log_joint=-1234.5678 + rounding))
-    assert found.trust_n_clusters and {q.name: q.rhat for q in found.quantities}["log_joint"] == 1.0
-    assert not diagnose(trace._replace(log_joint=-1234.5678 + 1e6 * rounding)).trust_n_clusters
+    assert {q.name: q.rhat for q in found.quantities}["log_joint"] == 1.0
+    found = diagnose(trace._replace(log_joint=-1234.5678 + 1e6 * rounding))
+    assert {q.name: q.rhat for q in found.quantities}["log_joint"] == np.inf
+    assert found.grade == "firm" and found.trust_n_clusters, "the log joint is shown, not judged"
+
+
+def test_one_group_and_one_chain_have_no_grade(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    labels = np.zeros((200, 20), int)
+    labels[::10, 0] = 1
+    found = diagnose(make_trace(labels, np.repeat([0, 1], 100), rng))
+    assert found.grade == "" and found.sentence == "One group, with probability 0.90."
+    found = diagnose(make_trace(np.tile(np.arange(20) % 2, (100, 1)), np.zeros(100, int), rng))
+    assert found.grade == "" and found.sentence.startswith("Not graded: one chain")
+
+
+@pytest.mark.parametrize(
+    ("second", "grade", "words"),
+    [(0.93, "firm", ", and another method agrees to 0.93."), (0.3, "fair", ", but another method agrees only to 0.30"),
+     (0.1, "weak", ", but another method agrees only to 0.10")],
+)  # fmt: skip
+def test_a_second_opinion_is_told_and_counts(second, grade, words, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    trace = make_trace(np.tile(np.arange(20) % 2, (200, 1)), np.repeat([0, 1], 100), rng)
+    found = diagnose(trace, second_opinion=second)
+    assert found.grade == grade and words in found.sentence
+
+
+def test_chains_in_different_partitions_are_not_summed():
+    """Two chains against two: together they would vote for a partition that none of them visited."""
+    one, other = np.arange(40) // 20, np.arange(40) % 4 // 2
+    labels = np.repeat([one, other, one, other], 10, axis=0)
+    zeros, chain = np.zeros(40), np.repeat(np.arange(4), 10)
+    log_joint = np.where(chain % 2 == 0, -10.0, -20.0)
+    chosen = draws_to_sum(Trace(labels, log_joint, labels.max(axis=1) + 1, zeros, zeros, chain))
+    assert set(chain[chosen]) == {0, 2}
+    chosen = draws_to_sum(Trace(labels, -log_joint, labels.max(axis=1) + 1, zeros, zeros, chain))
+    assert set(chain[chosen]) == {1, 3}
+    labels[10:20] = one
+    assert draws_to_sum(Trace(labels, zeros, labels.max(axis=1) + 1, zeros, zeros, chain)).all()
+
+
+def test_votes_have_the_most_probable_number_of_clusters(global_random_seed):
+    """Every draw has three clusters, the third a single object that differs from draw to draw."""
+    rng = np.random.default_rng(global_random_seed)
+    labels = np.tile(np.arange(40) // 20, (200, 1))
+    labels[np.arange(200), rng.integers(40, size=200)] = 2
+    found = vote(labels)
+    assert found.n_clusters == 3
+    assert adjusted_rand(found.labels, np.arange(40) // 20) > 0.8

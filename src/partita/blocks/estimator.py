@@ -33,6 +33,7 @@ from partita.estimator import (
     TableEstimator,
     as_generator,
     diagnose_chains,
+    have_converged,
     judge_chains,
     note_early_end,
 )
@@ -329,7 +330,7 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
             judge_chains(self.fit_report_, trace, result.reason, provisional=result.provisional, of=side)
             for trace, side in zip(result.traces, ("rows", "columns"), strict=False)
         ]
-        self.converged_ = result.reason == "done" and all(one.trust_n_clusters for one in diagnostics)
+        self.converged_ = all(have_converged(one, result.reason) for one in diagnostics)
         self._describe(result.traces, diagnostics)
 
     def _describe(self, traces: Sequence[Trace], diagnostics: Sequence[Diagnostics]) -> None:

@@ -2,7 +2,7 @@
 
 from partita.estimator.annotated import annotate
 from partita.estimator.base import TableEstimator
-from partita.estimator.judging import diagnose_chains, judge_chains, note_early_end
+from partita.estimator.judging import diagnose_chains, have_converged, judge_chains, note_early_end
 from partita.estimator.report import DataWarning, FitReport, warn_user
 from partita.estimator.running import RUNNING_CONSTRAINTS, RunningMixin
 from partita.estimator.storage import ModelFileError, load
@@ -18,6 +18,7 @@ __all__ = [
     "annotate",
     "as_generator",
     "diagnose_chains",
+    "have_converged",
     "judge_chains",
     "load",
     "note_early_end",

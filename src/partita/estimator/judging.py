@@ -6,6 +6,7 @@ import numpy as np
 
 from partita.estimator.report import FitReport
 from partita.posterior import Diagnostics, diagnose
+from partita.posterior.diagnostics import WEAK
 from partita.trace import Trace
 
 MIN_DRAWS_PER_CHAIN = 8  # fewer draws contain no information about mixing
@@ -20,7 +21,9 @@ PROVISIONAL = (
 )
 
 
-def diagnose_chains(trace: Trace, *, provisional: bool = False) -> Diagnostics:
+def diagnose_chains(
+    trace: Trace, *, provisional: bool = False, second_opinion: float | None = None
+) -> Diagnostics:
     """Diagnostics of any trace; they do not trust a trace that is provisional or too short, and state why.
 
     Examples
@@ -38,7 +41,7 @@ def diagnose_chains(trace: Trace, *, provisional: bool = False) -> Diagnostics:
         return Diagnostics((), {}, n_chains, 0, False, False, PROVISIONAL)
     shortest = int(np.unique(trace.chain, return_counts=True)[1].min())
     if shortest >= MIN_DRAWS_PER_CHAIN:
-        return diagnose(trace)
+        return diagnose(trace, second_opinion=second_opinion)
     sentence = f"Chains of {shortest} draws are too short to be judged: raise n_draws to trust the number of clusters."
     return Diagnostics((), {}, n_chains, shortest, False, False, sentence)
 
@@ -58,12 +61,24 @@ def note_stop(report: FitReport, reason: str, kept: str) -> None:
 
 
 def judge_chains(
-    report: FitReport, trace: Trace, reason: str, *, provisional: bool = False, of: str = ""
+    report: FitReport,
+    trace: Trace,
+    reason: str,
+    *,
+    provisional: bool = False,
+    second_opinion: float | None = None,
+    of: str = "",
 ) -> Diagnostics:
     """Diagnostics of chains, with notes on reasons not to trust them; ``of`` names what was clustered."""
-    found = diagnose_chains(trace, provisional=provisional)
+    found = diagnose_chains(trace, provisional=provisional, second_opinion=second_opinion)
     prefix = f"{of}: " if of else ""
-    if not provisional and not found.trust_n_clusters:
-        code = "do_not_trust_k" if found.quantities else "few_draws"
-        report.add(code, prefix + found.sentence, level="warning")
+    if not provisional and not found.quantities:
+        report.add("few_draws", prefix + found.sentence, level="warning")
+    elif found.grade == "weak" or (not found.grade and not found.trust_n_clusters and not provisional):
+        report.add("weak", prefix + found.sentence, level="warning")
     return found
+
+
+def have_converged(found: Diagnostics, reason: str) -> bool:
+    """Whether chains ran to their end and have the same groups and the same number of them."""
+    return reason == "done" and found.trust_n_clusters and not found.agreement < WEAK

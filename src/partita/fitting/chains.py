@@ -38,7 +38,8 @@ from partita.fitting.settling import CHECKS, ONE_CHAIN, settling
 from partita.labels import canonical
 from partita.partitions import FiniteDirichlet, bind, specify, with_concentration
 from partita.posterior import confidence, map_draw, point_estimate, vote
-from partita.trace import Trace, join, trace_bytes
+from partita.posterior.agreement import draws_to_sum
+from partita.trace import Trace, join, select_draws, trace_bytes
 
 STAND_INS = {"real": "gaussian", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
 MAX_LABELS = 50_000_000  # labels of draws that the search for one partition reads
@@ -226,6 +227,8 @@ def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineRe
 
 def _estimate(trace: Trace, ask: Request) -> np.ndarray:
     """The one partition that summarizes the draws, from as many of them as are quick to search."""
+    if ask.partition != "map":
+        trace = select_draws(trace, draws_to_sum(trace))
     draws = trace.labels
     if ask.partition == "map":
         return map_draw(draws, trace.log_joint).labels

@@ -14,12 +14,12 @@ from partita.estimator import FitReport
 from partita.fitting.contract import EngineResult
 from partita.metrics import adjusted_rand
 from partita.posterior import vote
+from partita.posterior.agreement import sampled_labels
 
 CHECKS = (12, 20, 30, 45, 70, 105, 160)  # iterations; after the last one the chains end in any case
 LEAST_AGREEMENT = 0.95  # adjusted Rand index of the votes of both halves
 LARGEST_DISTANCE = 0.3  # total variation between their distributions of the number of clusters
 MIN_DRAWS = 100  # of all chains, for the posterior of the number of clusters
-MAX_ROWS = 20_000  # a sample of so many rows tells whether two partitions agree
 ONE_CHAIN = (100, 200)  # burn-in and draws of a chain that has no other to agree with
 
 
@@ -68,13 +68,8 @@ def halves_agree(draws: Sequence[Sequence[MixtureDraw]]) -> bool:
 
 def _labels(chains: Sequence[Sequence[MixtureDraw]]) -> NDArray[np.int64]:
     """Labels [draw, row] of all draws of some chains; outliers are one more cluster."""
-    found = [draw.trace.labels[0] for draws in chains for draw in draws]
-    if not found:
-        return np.zeros((0, 0), dtype=np.int64)
-    n_rows = len(found[0])
-    rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MAX_ROWS)).round().astype(np.int64))
-    labels = np.stack([row[rows] for row in found]).astype(np.int64)
-    return labels - labels.min(axis=1, keepdims=True)
+    found = [draw.trace.labels for draws in chains for draw in draws]
+    return sampled_labels(np.concatenate(found)) if found else np.zeros((0, 0), dtype=np.int64)
 
 
 def note_settling(report: FitReport, result: EngineResult, asked: HasChains) -> None:

@@ -40,7 +40,7 @@ from partita.table import check_weights
 SAVED = (
     "labels_", "confidence_", "confidence_kind_", "objective_trace_", "n_clusters_", "n_clusters_posterior_",
     "label_entropy_", "log_likelihood_", "lower_bound_", "converged_", "n_iter_", "weight_total_",
-    "outlier_probability_", "outlier_share_",
+    "outlier_probability_", "outlier_share_", "burn_in_",
 )  # fmt: skip
 OF_THE_FIRST_FIT = (
     "trace_",
@@ -640,6 +640,9 @@ class Mixture(
             "attributes": {name: getattr(self, name) for name in SAVED if hasattr(self, name)},
             "trace": list(self.trace_) if hasattr(self, "trace_") else None,
             "object_rows": getattr(self, "object_rows_", None),
+            "second_opinion": float(self.diagnostics_.second_opinion)
+            if hasattr(self, "diagnostics_")
+            else None,
         }
 
     def _restore(self, state):
@@ -654,4 +657,8 @@ class Mixture(
         if state["trace"] is not None:
             self.object_rows_ = state["object_rows"]
             self.trace_ = checked_trace(state["trace"], len(self.object_rows_))
-            self.diagnostics_ = diagnose_chains(self.trace_, provisional="provisional" in self.fit_report_)
+            self.diagnostics_ = diagnose_chains(
+                self.trace_,
+                provisional="provisional" in self.fit_report_,
+                second_opinion=state["second_opinion"],
+            )

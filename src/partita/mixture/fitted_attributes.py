@@ -8,12 +8,13 @@ import numpy as np
 
 from partita.engines.climb.vb import bound
 from partita.engines.passes.rows import Assignment
-from partita.estimator import FitReport, judge_chains, note_early_end
+from partita.estimator import FitReport, have_converged, judge_chains, note_early_end
 from partita.families.contract import is_conjugate
 from partita.fitting.contract import EngineResult, Settings
 from partita.fitting.engines import ENGINES
 from partita.fitting.fitted_mixture import FittedMixture, fitted_mixture
 from partita.fitting.out_of_core import Training
+from partita.fitting.second_opinion import second_opinion
 from partita.fitting.settling import note_settling
 
 MAX_SHARE_AT_BOUND = 0.05  # of draws that use all clusters that are allowed, before the report says so
@@ -58,7 +59,7 @@ def settle(
         found |= _outlier_attributes(result, fitted, found["labels_"], training, blocks, executor)
     if result.trace is None:
         return fitted, found | _run_attributes(result, found["n_clusters_"], table.n_rows, settings, report)
-    return fitted, found | _chain_attributes(result, settings, report)
+    return fitted, found | _chain_attributes(result, table, settings, report)
 
 
 def attributes_of(fitted: FittedMixture) -> dict[str, Any]:
@@ -162,14 +163,18 @@ def _run_attributes(
     return found
 
 
-def _chain_attributes(result: EngineResult, settings: Settings, report: FitReport) -> dict[str, Any]:
+def _chain_attributes(
+    result: EngineResult, table: Any, settings: Settings, report: FitReport
+) -> dict[str, Any]:
     trace, reason = result.trace, result.run.reason
     assert trace is not None
     note_early_end(
         report, reason, 0 if result.provisional else len(trace.labels), provisional=result.provisional
     )
     note_settling(report, result, settings)
-    diagnostics = judge_chains(report, trace, reason, provisional=result.provisional)
+    asked = result.labels is not None and int(result.labels.max()) > 0 and not result.provisional
+    opinion = second_opinion(table, result.labels) if asked else None
+    diagnostics = judge_chains(report, trace, reason, provisional=result.provisional, second_opinion=opinion)
     if settings.max_clusters is not None and settings.n_clusters is None:
         share = float(np.mean(trace.n_clusters >= settings.max_clusters))
         if share > MAX_SHARE_AT_BOUND:
@@ -185,5 +190,5 @@ def _chain_attributes(result: EngineResult, settings: Settings, report: FitRepor
         "object_rows_": result.object_rows,
         "n_clusters_posterior_": {} if result.provisional else trace.n_clusters_posterior,
         "diagnostics_": diagnostics,
-        "converged_": bool(reason == "done" and diagnostics.trust_n_clusters),
+        "converged_": have_converged(diagnostics, reason),
     }

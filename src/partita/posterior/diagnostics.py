@@ -1,4 +1,4 @@
-"""Convergence diagnostics of quantities that do not depend on the labels of the clusters."""
+"""The verdict on chains: a grade of the partition, and diagnostics that do not depend on the labels of clusters."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partita.labels.information import entropy
+from partita.posterior.agreement import agreement_matrix, mean_agreement, votes_of_chains
 from partita.posterior.convergence import MIN_DRAWS, ess_bulk, ess_tail, rhat
 from partita.randomness import as_generator
 from partita.trace import Trace
 
-MAX_RHAT = 1.05
-MIN_ESS = 100.0
+MAX_RHAT = 1.1
+MIN_ESS = 20.0
 N_PAIRS = 50
-JUDGED_QUANTITIES = ("n_clusters", "log_joint", "entropy")  # those that decide whether K is trusted
+FIRM, WEAK = 0.9, 0.7  # agreement of the chains from which an answer is firm, and below which it is weak
+SECOND_FIRM, SECOND_WEAK = 0.5, 0.2  # the same of a second opinion
 
 
 class Quantity(NamedTuple):
@@ -32,8 +34,9 @@ class Quantity(NamedTuple):
 class Diagnostics(NamedTuple):
     """Result of `diagnose`.
 
-    `n_clusters_by_chain[c]` is P(K) in chain c alone. `trust_n_clusters` is the verdict, and `sentence` states it
-    with its reasons.
+    `grade` says how far the groups can be relied on: "firm", "fair" or "weak"; it is empty for a single group, for a
+    single chain and where there are too few draws. `sentence` states it with its reasons. `trust_n_clusters` says
+    whether the chains have the same number of clusters, `n_clusters_by_chain[c]` is P(K) in chain c alone.
     """
 
     quantities: tuple[Quantity, ...]
@@ -41,8 +44,11 @@ class Diagnostics(NamedTuple):
     n_chains: int
     n_draws: int  # of each chain
     trust_n_clusters: bool
-    chains_agree: bool
+    chains_agree: bool  # on the partition
     sentence: str
+    grade: str = ""
+    agreement: float = float("nan")  # mean adjusted Rand index between the partitions of single chains
+    second_opinion: float = float("nan")  # the same between the answer and another method's
 
     def __str__(self) -> str:
         head = f"{'quantity':<24}{'mean':>12}{'sd':>10}{'R-hat':>8}{'bulk':>8}{'tail':>8}"
@@ -56,28 +62,35 @@ class Diagnostics(NamedTuple):
 def diagnose(
     trace: Trace,
     *,
+    second_opinion: float | None = None,
     n_pairs: int = N_PAIRS,
     random_state: Any = 0,
     max_rhat: float = MAX_RHAT,
     min_ess: float = MIN_ESS,
 ) -> Diagnostics:
-    """Split R-hat and effective sample sizes of K, log joint, concentration, entropy and pairs of objects.
+    """How far the groups and their number can be relied on, from the agreement of single chains.
 
-    The verdict on K depends on K, the log joint and the entropy of the cluster sizes. The worst of the sampled pairs is
-    shown for information only, as the worst of many is sometimes bad by chance. A quantity that is the same in every
-    draw has R-hat 1 by definition.
+    The partition is graded by the agreement of the partitions that single chains vote for, which start from opposite
+    sides: "firm" from 0.9 on, "weak" below 0.7 (adjusted Rand index, mean over pairs of chains). A second opinion, the
+    agreement of the answer with that of another method, must be 0.5 for "firm", and below 0.2 the answer is weak. The
+    grade says whether the groups come back, not whether they are the reader's classes. The number of clusters is judged
+    by split R-hat and the effective sample size of K alone. Those of the log joint, the concentration, the entropy and
+    the worst of some pairs of objects are shown for information: they settle long after the partition does. A quantity
+    that is the same in every draw has R-hat 1 by definition.
 
     Parameters
     ----------
     trace : Trace
         Draws of one or several chains; longer chains are cut to the first draws, as many as the shortest has.
+    second_opinion : float, optional
+        Agreement of another method with the answer (adjusted Rand index).
     n_pairs : int, default=50
         Pairs of objects whose co-clustering is followed; half of them share a cluster in some draw.
     random_state : int, RandomState, Generator, SeedSequence or None, default=0
         Choice of the pairs.
-    max_rhat : float, default=1.05
+    max_rhat : float, default=1.1
         Largest R-hat with which K is trusted.
-    min_ess : float, default=100.0
+    min_ess : float, default=20.0
         Smallest bulk effective sample size with which K is trusted.
 
     Returns
@@ -86,13 +99,12 @@ def diagnose(
 
     Examples
     --------
-    >>> stuck = np.repeat([[0, 0, 1, 1], [0, 1, 2, 3]], 100, axis=0)
+    >>> stuck = np.repeat([[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 2, 2]], 100, axis=0)
     >>> flat = np.zeros(200)
     >>> trace = Trace(stuck, flat, stuck.max(axis=1) + 1, flat, flat, np.repeat([0, 1], 100))
     >>> print(diagnose(trace).sentence)
-    Do not trust K: n_clusters has R-hat inf and bulk effective sample size 2, entropy has R-hat inf and bulk
-    effective sample size 2 (wanted: at most 1.05 and at least 100). The chains disagree: K is 2 in chain 0, 4 in
-    chain 1. Run longer (a larger burn_in and n_draws) or more chains.
+    Weak: the chains end in different groups (agreement 0.24). The number of groups is not settled: K is 2 in chain 0, 3
+    in chain 1. Run longer (a larger burn_in and n_draws) or more chains.
     """
     chains = by_chain(trace)
     n_draws = chains.shape[1]
@@ -117,11 +129,30 @@ def diagnose(
     K_by_chain = {
         name: _shares(np.asarray(trace.n_clusters)[rows]) for name, rows in zip(names, chains, strict=True)
     }
-    reasons = _reasons([q for q in quantities if q.name in JUDGED_QUANTITIES], max_rhat, min_ess)
-    agree = next(q for q in quantities if q.name == "n_clusters").rhat <= max_rhat
-    wanted = f"(wanted: at most {max_rhat:g} and at least {min_ess:g})"
-    sentence = _tell(reasons, wanted, agree, K_by_chain)
-    return Diagnostics(tuple(quantities), K_by_chain, len(chains), n_draws, not reasons, agree, sentence)
+    K = next(q for q in quantities if q.name == "n_clusters")
+    trusted = K.rhat <= max_rhat and K.ess_bulk >= min_ess
+    agreement = mean_agreement(agreement_matrix(votes_of_chains(trace)))
+    second = float("nan") if second_opinion is None else float(second_opinion)
+    posterior = trace.n_clusters_posterior
+    grade = "" if _mode(posterior) == 1 or len(chains) == 1 else grade_of(agreement, second)
+    sentence = _tell(grade, agreement, second, posterior, K_by_chain, trusted)
+    return Diagnostics(
+        tuple(quantities), K_by_chain, len(chains), n_draws, trusted, not agreement < FIRM, sentence,
+        grade, agreement, second,
+    )  # fmt: skip
+
+
+def grade_of(agreement: float, second_opinion: float = float("nan")) -> str:
+    """The grade of a partition, by the agreement of single chains and of another method (NaN: not asked).
+
+    Examples
+    --------
+    >>> grade_of(0.95), grade_of(0.95, 0.3), grade_of(0.95, 0.1), grade_of(0.8, 0.9), grade_of(0.6, 0.9)
+    ('firm', 'fair', 'weak', 'fair', 'weak')
+    """
+    if agreement < WEAK or second_opinion < SECOND_WEAK:
+        return "weak"
+    return "fair" if agreement < FIRM or second_opinion < SECOND_FIRM else "firm"
 
 
 def by_chain(trace: Trace) -> NDArray[np.int64]:
@@ -192,25 +223,54 @@ def _shares(values: NDArray[Any]) -> dict[int, float]:
     return {int(k): float(c / counts.sum()) for k, c in zip(K, counts, strict=True)}
 
 
-def _reasons(quantities: list[Quantity], max_rhat: float, min_ess: float) -> list[str]:
-    return [
-        f"{q.name} has R-hat {q.rhat:.2f} and bulk effective sample size {q.ess_bulk:.0f}"
-        for q in quantities
-        if q.rhat > max_rhat or q.ess_bulk < min_ess
-    ]
-
-
-def _tell(reasons: list[str], wanted: str, agree: bool, K_by_chain: dict[int, dict[int, float]]) -> str:
-    if not reasons:
-        return "The chains give no reason to doubt K."
-    text = f"Do not trust K: {', '.join(reasons)} {wanted}."
-    if not agree and len(K_by_chain) > 1:
+def _tell(
+    grade: str,
+    agreement: float,
+    second: float,
+    posterior: dict[int, float],
+    K_by_chain: dict[int, dict[int, float]],
+    trusted: bool,
+) -> str:
+    """The verdict in words: the grade with its reasons, then the number of groups."""
+    K = _mode(posterior)
+    parts = []
+    if grade:
+        parts.append(_tell_grade(grade, agreement, second))
+    elif K > 1:
+        parts.append("Not graded: one chain has no other to agree with (n_chains).")
+    if trusted and K == 1:
+        parts.append(f"One group, with probability {posterior[K]:.2f}.")
+    elif trusted:
+        parts.append(f"The number of groups is {K} with probability {posterior[K]:.2f}.")
+    else:
         told = ", ".join(f"{_range(shares)} in chain {name}" for name, shares in K_by_chain.items())
-        text += f" The chains disagree: K is {told}."
-    return f"{text} Run longer (a larger burn_in and n_draws) or more chains."
+        parts.append(f"The number of groups is not settled: K is {told}.")
+    if grade == "weak" or not trusted:
+        parts.append("Run longer (a larger burn_in and n_draws) or more chains.")
+    return " ".join(parts)
+
+
+def _tell_grade(grade: str, agreement: float, second: float) -> str:
+    chains = (
+        "the chains end in different groups"
+        if agreement < WEAK
+        else "the chains agree on most of the groups"
+        if agreement < FIRM
+        else "the chains agree on the groups"
+    )
+    text = f"{grade.capitalize()}: {chains} (agreement {agreement:.2f})"
+    if np.isnan(second):
+        return f"{text}."
+    joined = "but" if agreement >= WEAK and second < SECOND_FIRM else "and"
+    does = "agrees" if second >= SECOND_FIRM else "agrees only"
+    return f"{text}, {joined} another method {does} to {second:.2f}."
+
+
+def _mode(posterior: dict[int, float]) -> int:
+    return max(posterior, key=lambda K: (posterior[K], -K))
 
 
 def _range(shares: dict[int, float]) -> str:
     """The most frequent K, with the range if there are others."""
-    top = max(shares, key=lambda K: (shares[K], -K))
+    top = _mode(shares)
     return str(top) if len(shares) == 1 else f"{top} ({min(shares)} to {max(shares)})"

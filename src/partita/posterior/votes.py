@@ -25,8 +25,8 @@ def vote(draws: ArrayLike) -> PointEstimate:
 
     The first pivot is, among the draws with the most probable number of clusters, the one nearest to all others in
     variation of information. All draws are relabeled after the pivot by optimal assignment, the votes are counted, and
-    the result is the next pivot, for a few rounds. A cluster without objects is dropped, so that the number of
-    clusters is at most the most probable one.
+    the result is the next pivot, for a few rounds. A cluster that wins no object has those that most draws assign to
+    it, so that the number of clusters is the most probable one.
 
     Parameters
     ----------
@@ -67,7 +67,10 @@ def _winners(labels: NDArray[np.integer], pivot: NDArray[np.int64]) -> NDArray[n
             known = np.flatnonzero(voted < K)
             votes[known, voted[known]] += 1
         winners[chunk] = votes.argmax(axis=1)
-    return winners
+    for k in np.flatnonzero(np.bincount(winners, minlength=K) == 0):
+        votes_of_k = np.sum([name[row] == k for row, name in zip(labels, names, strict=True)], axis=0)
+        winners[votes_of_k == votes_of_k.max()] = k
+    return winners if len(np.unique(winners)) == K else pivot
 
 
 def _pivot(labels: NDArray[np.integer]) -> NDArray[np.int64]:

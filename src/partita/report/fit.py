@@ -52,7 +52,7 @@ def chain_diagnosis(model: Any) -> str:
     found = getattr(model, "diagnostics_", getattr(model, "row_diagnostics_", None))
     if found is None:
         return "The chains are too short to say whether the number of groups can be trusted."
-    return safe(found.sentence.replace("n_clusters", "K").replace("log_joint", "log joint"), 800)
+    return safe(found.sentence, 800)
 
 
 def _chains(model: Any) -> list[str]:

@@ -82,7 +82,7 @@ def _groups(context: ReportContext) -> list[str]:
         )
     if context.blocks is not None:
         lines.append(f"The columns form {count(len(context.blocks.column_sizes), 'group')}.")
-    if is_sampled(model) and "do_not_trust_k" not in _report(model):  # otherwise it is in the notes
+    if is_sampled(model) and "weak" not in _report(model):  # otherwise it is in the notes
         lines.append(chain_diagnosis(model))
     return lines
 

@@ -21,6 +21,7 @@ from partita.engines.run import STOPPED_EARLY, Control, Run, Sampler, run_chains
 from partita.estimator import (
     RUNNING_CONSTRAINTS,
     RunningMixin,
+    have_converged,
     judge_chains,
     note_early_end,
     warn_user,
@@ -336,7 +337,7 @@ class BCE(RunningMixin, ConsensusEstimator):
             drawn.argmax(axis=0),
             drawn.max(axis=0),
             n_iter=chains.n_iter,
-            converged=chains.reason == "done" and found.trust_n_clusters,
+            converged=have_converged(found, chains.reason),
             n_components=K,
             clusters={"concentration_": alpha, "_beta": beta, "_folding": beta, "_drawn": drawn},
             attributes={

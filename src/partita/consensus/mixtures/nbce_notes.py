@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from partita.consensus.labelings import Labelings
 from partita.engines.climb.vb import bound
-from partita.estimator import judge_chains, note_early_end, warn_user
+from partita.estimator import have_converged, judge_chains, note_early_end, warn_user
 from partita.fitting.contract import EngineResult
 from partita.fitting.settling import note_settling
 from partita.trace import Trace
@@ -39,7 +39,7 @@ def note_run(model: Any, fitted: EngineResult, labelings: Labelings, attributes:
         note_settling(model.fit_report_, fitted, model)
         found = judge_chains(model.fit_report_, fitted.trace, reason, provisional=provisional)
         attributes["diagnostics_"] = found
-        return bool(reason == "done" and found.trust_n_clusters)
+        return have_converged(found, reason)
     attributes["lower_bound_"] = bound(fitted.families, fitted.prior, fitted.statistics)
     if fitted.run.reason == "max_iter":
         model.fit_report_.add("not_converged", "the best start ended by max_iter, not by convergence")
