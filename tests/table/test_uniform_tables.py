@@ -23,7 +23,7 @@ def kinds_of(X, **options):
 
 
 TABLES = {
-    "pixels": (load_digits().data.astype(int), "categorical"),
+    "pixels": (load_digits().data.astype(int), "real"),
     "grey levels": (RNG.integers(0, 256, size=(300, 40)), "real"),
     "word counts": (RNG.poisson(RNG.uniform(0.05, 0.6, size=60), size=(300, 60)), "count"),
     "counts": (RNG.poisson(5.0, size=(300, 40)), "count"),
@@ -43,10 +43,18 @@ def test_one_kind_for_one_measurement(name):
 def test_the_note_says_why_and_how_to_change_it():
     X = load_digits().data.astype(int)
     notes = {note.code: note for note in read_table(frame_of(X)).notes}
-    assert "one kind ('categorical'); declare kinds to change it" in notes["uniform"].message
+    assert "one kind ('real'); declare kinds to change it" in notes["uniform"].message
     assert "uniform" not in {note.code for note in read_table(frame_of(X[:, :29])).notes}  # too few columns
-    assert set(kinds_of(frame_of(X), kinds="real")) == {"real"}
+    assert set(kinds_of(frame_of(X), kinds="categorical")) == {"categorical"}
     assert set(kinds_of(frame_of(X), kinds={"v?": "count"})[:10]) == {"count"}
+
+
+def test_fractions_with_two_values_are_two_states():
+    """A full covariance would find a cluster of width zero in them; in a short column two values say nothing."""
+    switch = np.where(np.arange(40) < 3, 1.0, 0.48)
+    frame = {"switch": switch, "size": RNG.normal(size=40)}
+    assert kinds_of(frame) == ("binary", "real")
+    assert kinds_of({"switch": switch[:19], "size": frame["size"][:19]}) == ("real", "real")
 
 
 def test_tables_of_several_measurements_keep_their_kinds():

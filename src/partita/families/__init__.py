@@ -20,6 +20,7 @@ from partita.families.registry import (
     family_entry,
     register_family,
 )
+from partita.families.signal import Signal, find_signal
 from partita.families.student import Student
 
 __all__ = [
@@ -39,10 +40,12 @@ __all__ = [
     "Multinomial",
     "Ordinal",
     "Poisson",
+    "Signal",
     "Student",
     "background",
     "entry_of",
     "family_entry",
+    "find_signal",
     "join",
     "log_background",
     "n_rows",

@@ -308,6 +308,12 @@ def unconstrained(lik: Any) -> dict[str, np.ndarray]:
 
 
 @singledispatch
+def held(lik: Any) -> tuple[str, ...]:
+    """Names of :func:`unconstrained` that chains leave at their defaults; derived: none."""
+    return ()
+
+
+@singledispatch
 def constrained(lik: Any, name: str, value: np.ndarray) -> Any:
     """Return the family with one hyper-parameter set from its unbounded scale."""
     return lik._replace(**{name: np.exp(value)})

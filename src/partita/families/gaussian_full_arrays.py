@@ -12,6 +12,7 @@ from partita.families.contract import (
     draw,
     expect,
     flat,
+    held,
     learn,
     log_prior,
     mode,
@@ -223,6 +224,12 @@ def _(lik):
         "nu": np.log([lik.nu - p + 1.0]),
         "Psi": np.array([lik.log_det / p - np.log(lik.nu - p + 1.0)]),
     }
+
+
+@held.register(GaussianFull)
+def _(lik):
+    """The law of the means: learned, it moves onto the tightest cluster, whose width it is measured in."""
+    return ("m", "kappa")
 
 
 @constrained.register(GaussianFull)

@@ -8,14 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.families.contract import log_marginal
+from partita.families.signal import Signal
 
 
 class Block(NamedTuple):
-    """Columns that share a family: the family, its data, and the names of the columns."""
+    """Columns that share a family: the family, its data, and the names of the columns.
+
+    Where the data are scores of the columns, ``signal`` computes them, and ``log_rest`` is the log density of the rest
+    of each row in the user's units.
+    """
 
     family: Any
     data: Any
     columns: tuple
+    signal: Signal | None = None
+    log_rest: Any = None
 
 
 class Entry(NamedTuple):

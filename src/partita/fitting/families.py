@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.families import FAMILIES, Block, entry_of, family_entry
+from partita.families import FAMILIES, Block, Signal, entry_of, family_entry, find_signal
 from partita.table import Column, Schema, Table
 
 AUTOMATIC = {
@@ -20,6 +20,9 @@ AUTOMATIC = {
     "categorical": "categorical",
     "ordinal": "ordinal",
 }
+
+
+MIN_OBJECTS = 20  # with fewer, covariances cannot be told from chance
 
 
 class Plan(NamedTuple):
@@ -73,12 +76,18 @@ def _name_and_options(spec: Any) -> tuple[str, dict[str, Any]]:
 
 
 def assemble(
-    table: Table, plan: Plan, exposure: str | None = None, *, completes: bool = True
+    table: Table,
+    plan: Plan,
+    exposure: str | None = None,
+    *,
+    completes: bool = True,
+    finds_signal: bool = False,
 ) -> tuple[Block, ...]:
     """One block per family that has columns in the table.
 
     ``completes`` says whether the engine completes partly observed vectors; if not, the automatic choice for
-    real columns with missing cells is the family that reads single cells.
+    real columns with missing cells is the family that reads single cells. ``finds_signal`` allows the automatic choice
+    to model the signal of real columns instead of the columns.
     """
     rates = _exposure(table, exposure)
     blocks = []
@@ -95,6 +104,14 @@ def assemble(
         name, options = plan.families[kind]
         if name == "auto":
             holes = any(np.isnan(table.column(column).values).any() for column in columns)
+            if (
+                finds_signal
+                and not holes
+                and len(columns) > 1
+                and count_objects(table.weights) >= MIN_OBJECTS
+            ):
+                blocks.append(_signal_block(table, columns))
+                continue
             name = gaussian_for(table.weights, columns, holes, completes)
         _check_options(name, options)
         if table.sparse is not None and name != "multinomial":
@@ -110,6 +127,24 @@ def assemble(
         )
     _check_exposed(blocks, exposure)
     return tuple(blocks)
+
+
+def _signal_block(table: Table, columns: list[str]) -> Block:
+    """Full covariances of complete real columns, or of their signal where not all directions belong to it."""
+    values, n_levels = _values(table, "real", columns, raw=False)
+    signal = find_signal(values, table.weights)
+    if signal is None:
+        return family_entry("gaussian_full").block(values, columns, table.weights, n_levels=n_levels)
+    made = family_entry("gaussian_full").block(
+        signal.scores(values), columns, table.weights, n_levels=n_levels
+    )
+    return made._replace(signal=signal, log_rest=_log_rest(signal, values, columns, table.schema))
+
+
+def _log_rest(signal: Signal, values: np.ndarray, columns: Sequence[str], schema: Schema) -> np.ndarray:
+    """Log density of what the scores leave out, in the user's units."""
+    log_scales = np.log([schema.column(name).scale for name in columns])
+    return signal.log_rest(values) - ~np.isnan(values) @ log_scales
 
 
 def _check_options(name: str, options: Mapping[str, Any]) -> None:
@@ -181,6 +216,10 @@ def reassemble(table: Table, blocks: Sequence[Block], families: Sequence[Any], e
         entry = entry_of(family)
         columns = list(block.columns)
         values, n_levels = _values(table, entry.kind, columns, entry.raw)
+        if block.signal is not None:
+            log_rest = _log_rest(block.signal, values, columns, table.schema)
+            out.append(block._replace(family=family, data=block.signal.scores(values), log_rest=log_rest))
+            continue
         made = entry.block(values, columns, table.weights, n_levels=n_levels, exposure=rates)
         out.append(Block(family, made.data, block.columns))
     return tuple(out)

@@ -172,7 +172,8 @@ def fitted_mixture(
         schema=schema,
         exposure=exposure,
         blocks=tuple(
-            Block(family, None, block.columns) for family, block in zip(result.families, blocks, strict=True)
+            Block(family, None, block.columns, block.signal)
+            for family, block in zip(result.families, blocks, strict=True)
         ),
         statistics=result.statistics,
         parameters=result.parameters,

@@ -96,8 +96,22 @@ def _read_in_memory(
         X, kinds, sample_weight=sample_weight, missing_codes=settings.missing_codes, estimator_name=name
     )
     completes = ENGINES[settings.inference].completes_vectors
-    blocks = assemble(table, plan, settings.exposure, completes=completes)
-    return Training(table, blocks, FitReport(table.notes))
+    blocks = assemble(table, plan, settings.exposure, completes=completes, finds_signal=not settings.outliers)
+    report = FitReport(table.notes)
+    _note_signal(report, blocks)
+    return Training(table, blocks, report)
+
+
+def _note_signal(report: FitReport, blocks: Sequence[Block]) -> None:
+    for block in blocks:
+        if block.signal is not None:
+            D, d = len(block.columns), block.signal.n_scores
+            share = block.signal.variances[:d].sum() / block.signal.variances.sum()
+            report.add(
+                "signal",
+                f"groups are looked for in {d} directions of the {D} real columns, with {share:.1%} of their variance; "
+                "the others hardly vary or look like noise. family={'real': 'gaussian_full'} uses all columns",
+            )
 
 
 def _sharded_blocks(

@@ -29,14 +29,10 @@ def profile_columns(
         for d, name in enumerate(block.columns):
             column = schema.column(name)
             if "means" in summary:
-                variance = (
-                    summary["variances"]
-                    if "variances" in summary
-                    else np.diagonal(summary["covariances"], axis1=1, axis2=2)
-                )
+                means, variances = _moments_of_columns(block, summary)
                 out[name] = {
-                    "mean": column.center + column.scale * summary["means"][:, d],
-                    "sd": column.scale * np.sqrt(variance[:, d]),
+                    "mean": column.center + column.scale * means[:, d],
+                    "sd": column.scale * np.sqrt(variances[:, d]),
                 }
             elif column.kind in ("categorical", "ordinal"):
                 P = summary["probabilities"][:, start : start + column.n_levels]
@@ -56,6 +52,18 @@ def profile_columns(
             else:
                 out[name] = {"share": summary["probabilities"][:, d]}
     return out
+
+
+def _moments_of_columns(block: Block, summary: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of standardized columns, [cluster, column]."""
+    if block.signal is not None:
+        return (
+            block.signal.column_means(summary["means"]),
+            block.signal.column_variances(summary["covariances"]),
+        )
+    if "variances" in summary:
+        return summary["means"], summary["variances"]
+    return summary["means"], np.diagonal(summary["covariances"], axis1=1, axis2=2)
 
 
 def sample_table(
@@ -97,6 +105,8 @@ def sample_columns(
     for b, block in enumerate(blocks):
         theta = draw(block.family, statistics.S[b], rng) if thetas is None else thetas[b]
         data = simulate(block.family, theta, z, rng)
+        if block.signal is not None:
+            data = block.signal.rows(data, rng)
         columns |= dict(zip(block.columns, _in_user_units(data, block, schema), strict=True))
     return columns
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.rows import Parameters, Statistics, n_stats
-from partita.families import Background, Block, entry_of, family_entry
+from partita.families import Background, Block, Signal, entry_of, family_entry
 from partita.fitting.fitted_mixture import FittedMixture
 from partita.fitting.outliers import OutlierModel
 from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
@@ -28,7 +28,12 @@ def pack_mixture(fitted: FittedMixture) -> dict[str, Any]:
         "schema": fitted.schema.to_dict(),
         "exposure": fitted.exposure,
         "blocks": [
-            {"family": entry_of(b.family).name, "hyper": list(b.family), "columns": list(b.columns)}
+            {
+                "family": entry_of(b.family).name,
+                "hyper": list(b.family),
+                "columns": list(b.columns),
+                "signal": b.signal and list(b.signal),
+            }
             for b in fitted.blocks
         ],
         "prior": [type(fitted.prior).__name__, list(fitted.prior)],
@@ -54,7 +59,13 @@ def unpack_mixture(state: dict[str, Any]) -> FittedMixture:
     """The inverse of :func:`pack_mixture`; refuses a state whose arrays do not belong together."""
     schema = Schema.from_dict(state["schema"])
     blocks = tuple(
-        Block(family_entry(b["family"]).cls(*b["hyper"]), None, tuple(b["columns"])) for b in state["blocks"]
+        Block(
+            family_entry(b["family"]).cls(*b["hyper"]),
+            None,
+            tuple(b["columns"]),
+            b["signal"] and Signal(*b["signal"]),
+        )
+        for b in state["blocks"]
     )
     saved = state["parameters"]
     fitted = FittedMixture(
@@ -117,7 +128,8 @@ def check_family(block: Block, schema: Schema) -> None:
     if any(column.kind != entry.kind for column in columns):
         raise ValueError(f"family {entry.name!r} does not read the kinds of {block.columns}")
     codes = entry.kind in CODED_KINDS
-    one = (np.zeros if codes else np.ones)((1, len(columns)), np.int8 if codes else np.float64)
+    n_coordinates = len(columns) if block.signal is None else _check_signal(block.signal, len(columns))
+    one = (np.zeros if codes else np.ones)((1, n_coordinates), np.int8 if codes else np.float64)
     n_levels = np.array([column.n_levels for column in columns], dtype=np.int64)
     fresh = entry.block(one, block.columns, np.ones(1), n_levels=n_levels, exposure=None).family
     for field, value, new in zip(fresh._fields, block.family, fresh, strict=True):
@@ -127,6 +139,15 @@ def check_family(block: Block, schema: Schema) -> None:
                 raise ValueError(f"{field} of {entry.name} does not fit the columns")
         elif not isinstance(value, (int, float)):
             raise ValueError(f"{field} of {entry.name} is {value!r}")
+
+
+def _check_signal(signal: Signal, n_columns: int) -> int:
+    """Refuse a signal of other columns; returns the number of its scores."""
+    check_array("axes of the signal", signal.axes, (n_columns, n_columns))
+    check_array("variances of the signal", signal.variances, (n_columns,))
+    if not (isinstance(signal.n_scores, int) and 1 <= signal.n_scores <= n_columns):
+        raise ValueError(f"the signal has {signal.n_scores!r} scores of {n_columns} columns")
+    return signal.n_scores
 
 
 def check_array(what: str, array: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +18,16 @@ def log_jacobian(blocks: Sequence[Block], schema: Schema, n_rows: int) -> np.nda
         np.log([schema.column(name).scale for name in block.columns]) if _is_standardized(block) else None
         for block in blocks
     ]
+    rest = sum((block.log_rest for block in blocks if _signal_of(block) is not None), np.zeros(n_rows))
     if all(scale is None for scale in scales):
-        return np.zeros(n_rows)
-    return -residence_of(blocks).sum_observed(blocks, scales)
+        return rest
+    return rest - residence_of(blocks).sum_observed(blocks, scales)
+
+
+def _signal_of(block: Any) -> Any:
+    return getattr(block, "signal", None)  # packed blocks have none
 
 
 def _is_standardized(block: Block) -> bool:
     entry = entry_of(block.family)
-    return entry.kind == "real" and not entry.raw
+    return entry.kind == "real" and not entry.raw and _signal_of(block) is None

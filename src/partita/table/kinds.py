@@ -9,7 +9,7 @@ Rules of inference for a column of a data frame or file (from the observed cells
 - other text, and columns that the container declares as categorical: `categorical` (also with two levels);
 - integers, also when stored as floats: `binary` if only 0 and 1 occur, `categorical` with up to 10 distinct
   values, `count` with more if none is negative and a zero occurs, otherwise `real`;
-- other numbers: `real`.
+- other numbers: `binary` with two distinct values in at least 20 cells, otherwise `real`.
 
 A frame or file of at least 30 numeric columns and nothing else holds one measurement (pixels, word counts, expression,
 answers on one scale) if in nine of ten columns half of the cells are zero or the range is at least a quarter of the
@@ -48,8 +48,10 @@ KindsLike: TypeAlias = str | Mapping[Any, str] | Sequence[str] | None
 
 MAX_INFERRED_LEVELS = 10  # integers with at most this many distinct values are codes rather than quantities
 
+MIN_SWITCH_CELLS = 20  # fractions with two distinct values in so many cells are codes of two states
+
 MIN_UNIFORM_COLUMNS = 30  # tables with fewer columns rarely hold a single measurement
-MAX_UNIFORM_LEVELS = 20  # up to so many distinct values, all columns of a bounded scale are categorical
+MAX_UNIFORM_LEVELS = 10  # up to so many distinct values, all columns of a bounded scale are categorical
 MAX_UNIFORM_COUNTS = 100  # integers with more distinct values, most of them not zero, are measurements
 _MOST = 0.9  # share of the columns that must look alike
 _MIN_RANGE = 0.25  # of the widest column
@@ -242,7 +244,11 @@ def infer_kind(raw: RawColumn, active: np.ndarray | None = None) -> str:
         return "categorical"
     if raw.family == "bool":
         return "binary"
-    return _kind_of_integers([raw.observed(active)]) if raw.is_integral(active) else "real"
+    seen = raw.observed(active)
+    if raw.is_integral(active):
+        return _kind_of_integers([seen])
+    is_switch = len(seen) >= MIN_SWITCH_CELLS and not has_more_distinct_than(seen, 2)
+    return "binary" if is_switch else "real"
 
 
 def infer_common_kind(columns: Iterable[np.ndarray], family: str) -> str:
@@ -341,7 +347,7 @@ def infer_uniform_kind(facts: Sequence[ColumnFacts]) -> str | None:
 
     The kind is `real` if a value is not an integer, `binary` if only 0 and 1 occur, and `count` if in nine of ten
     columns half of the cells are zero. On a bounded scale, whose highest value is common in half of the columns, it is
-    `categorical` with up to 20 distinct values and `real` with more. Other integers are `count` with a zero and up to
+    `categorical` with up to 10 distinct values and `real` with more. Other integers are `count` with a zero and up to
     100 distinct values, otherwise `real`.
 
     Parameters

@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines.gibbs import chain as chains
-from partita.families.contract import constrained, draw, n_columns, simulate, stats_start, unconstrained
+from partita.families.contract import (
+    constrained,
+    draw,
+    held,
+    n_columns,
+    simulate,
+    stats_start,
+    unconstrained,
+)
 from partita.families.registry import Block
 from partita.partitions import PitmanYor, bind, with_concentration
 from partita.partitions import simulate as simulate_labels
@@ -77,6 +85,8 @@ def draw_joint(
     prior = bind(prior, N)
     if spread > 0.0:
         for name, value in unconstrained(family).items():
+            if name in held(family):
+                continue
             family = constrained(family, name, value + spread * rng.standard_normal(value.shape))
     return redraw_data(Joint(prior, family, simulate_labels(prior, N, rng), None), rng)
 

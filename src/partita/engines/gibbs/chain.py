@@ -21,7 +21,7 @@ from partita.engines.gibbs.duplicate_rows import Visits, reseat_copies, visits
 from partita.engines.gibbs.split_merge import split_merge
 from partita.engines.gibbs.sweep import NO_LIMIT, Seating
 from partita.engines.passes.live import refresh_caches
-from partita.families.contract import constrained, n_columns, unconstrained
+from partita.families.contract import constrained, held, n_columns, unconstrained
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.labels import canonical
@@ -218,6 +218,8 @@ def learn_likelihood(seating: Seating, reference: Sequence[Any], rng: np.random.
 def learn_cells(family: Any, center: Any, S: np.ndarray, rng: np.random.Generator) -> Any:
     """The family with hyper-parameters drawn given the statistics ``S`` of all cells, [statistic, cluster]."""
     for name, mean in unconstrained(center).items():
+        if name in held(family):
+            continue
         if n_columns(family) > 1 and len(mean) == n_columns(family):
             family = _walk_columns(family, name, mean, S, rng)
         else:

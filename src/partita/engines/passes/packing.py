@@ -117,7 +117,7 @@ class Layout(NamedTuple):
 def pack_block(block: Block) -> PackedBlock:
     """The block with its packed form."""
     layout = layout_of(block)
-    return PackedBlock(*block, layout.states, pack_codes(block.data, layout), layout.levels)
+    return PackedBlock(*block[:3], layout.states, pack_codes(block.data, layout), layout.levels)
 
 
 def layout_of(block: Block) -> Layout:
