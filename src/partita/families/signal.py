@@ -136,9 +136,11 @@ def find_signal(Z: NDArray[np.float64], weights: NDArray[np.float64]) -> Signal 
     n_rows, D = int(np.count_nonzero(weights)), Z.shape[1]
     variances, axes = np.linalg.eigh((Z.T * weights) @ Z / weights.sum())
     variances, axes = np.maximum(variances[::-1], 0.0), np.ascontiguousarray(axes.T[::-1])
+    if variances[0] == 0.0:  # all rows are equal
+        return None
     if D <= MAX_COLUMNS and n_rows >= ROWS_PER_COLUMN * D:
         n_scores = int(np.count_nonzero(variances >= LEAST_VARIANCE))
-        return None if n_scores == D else Signal(axes, variances, max(n_scores, 1))
+        return None if n_scores in (0, D) else Signal(axes, variances, n_scores)
     most = min(MAX_DIRECTIONS, max(n_rows // ROWS_PER_DIRECTION, 2))
     return Signal(axes, variances, min(max(_n_beyond_chance(Z[weights > 0]), MIN_DIRECTIONS), most, D))
 

@@ -8,7 +8,8 @@ Rules of inference for a column of a data frame or file (from the observed cells
   numbers;
 - other text, and columns that the container declares as categorical: `categorical` (also with two levels);
 - integers, also when stored as floats: `binary` if only 0 and 1 occur, `categorical` with up to 10 distinct
-  values, `count` with more if none is negative and a zero occurs, otherwise `real`;
+  values, `count` with more if none is negative, a zero occurs, their mean is at most 20 and their variance not below
+  it (a mixture of Poisson distributions has no smaller one), otherwise `real`;
 - other numbers: `binary` with two distinct values in at least 20 cells, otherwise `real`.
 
 A frame or file of at least 30 numeric columns and nothing else holds one measurement (pixels, word counts, expression,
@@ -47,6 +48,9 @@ ORDINAL_KIND: str | None = None
 KindsLike: TypeAlias = str | Mapping[Any, str] | Sequence[str] | None
 
 MAX_INFERRED_LEVELS = 10  # integers with at most this many distinct values are codes rather than quantities
+
+MAX_COUNT_MEAN = 20.0  # larger counts are nearly normal, and few of them are Poisson
+MIN_COUNT_DISPERSION = 0.9  # variance of counts, in units of their mean
 
 MIN_SWITCH_CELLS = 20  # fractions with two distinct values in so many cells are codes of two states
 
@@ -276,6 +280,7 @@ def infer_common_kind(columns: Iterable[np.ndarray], family: str) -> str:
 def _kind_of_integers(columns: Iterable[np.ndarray]) -> str:
     binary = few = True
     nonnegative, zero = True, False
+    means, ratios = [], []
     for values in columns:
         if len(values) == 0:
             continue
@@ -283,13 +288,17 @@ def _kind_of_integers(columns: Iterable[np.ndarray]) -> str:
         few = few and (binary or not has_more_distinct_than(values, MAX_INFERRED_LEVELS))
         nonnegative = nonnegative and bool(values.min() >= 0)
         zero = zero or bool((values == 0).any())
+        mean, variance = float(values.mean()), float(values.var())
+        means.append(mean)
+        ratios.append(variance / mean if mean > 0 else 1.0)
         if not (few or nonnegative):
             return "real"
     if binary:
         return "binary"
     if few:
         return "categorical"
-    return "count" if nonnegative and zero else "real"
+    is_count = nonnegative and zero and np.median(means) <= MAX_COUNT_MEAN
+    return "count" if is_count and np.median(ratios) >= MIN_COUNT_DISPERSION else "real"
 
 
 def _only_zero_and_one(values: np.ndarray) -> bool:
