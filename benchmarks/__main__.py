@@ -17,6 +17,7 @@ from benchmarks.record import save
 BENCHMARKS = {
     "em_latent_class": "benchmarks.speed.em_latent_class",
     "startup": "benchmarks.speed.startup",
+    "default_fit": "benchmarks.speed.default_fit",
     "yardsticks": "benchmarks.speed.yardsticks",
     "growth": "benchmarks.speed.growth",
     "engines": "benchmarks.speed.engines",

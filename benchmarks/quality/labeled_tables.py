@@ -19,7 +19,7 @@ KEPT_APART = ("vehicle", "texture", "wisconsin", "satimage", "twonorm", "penguin
 
 
 class LabeledTable(NamedTuple):
-    """The table for partita, the same as numbers for other programs (missing cells at the column's mean), the classes."""
+    """The table for partita, the same as numbers for others (missing cells at the mean of the column), the classes."""
 
     frame: Any
     numbers: Any

@@ -56,14 +56,14 @@ def _summary(found: dict[str, dict]) -> dict[str, dict]:
     out = {}
     for method in (*FREE, *GIVEN_K):
         runs = [one["methods"][method] for one in found.values()]
-        behind = [
-            one["methods"]["partita"]["ari"] - one["methods"][method]["ari"] for one in found.values()
-        ]
+        behind = [one["methods"]["partita"]["ari"] - one["methods"][method]["ari"] for one in found.values()]
         error = statistics.stdev(behind) / math.sqrt(len(behind)) if len(behind) > 1 else math.nan
         out[method] = {
             "ari": round(statistics.mean(r["ari"] for r in runs), 4),
             "off_k": round(
-                statistics.mean(abs(r["n_clusters"] - one["n_classes"]) for r, one in zip(runs, found.values())),
+                statistics.mean(
+                    abs(r["n_clusters"] - one["n_classes"]) for r, one in zip(runs, found.values())
+                ),
                 2,
             ),
             "between_seeds": round(statistics.mean(r["between_seeds"] for r in runs), 3),

@@ -68,8 +68,9 @@ class Mixture(
     Parameters
     ----------
     family : "auto", str, pair or mapping, default="auto"
-        The likelihood: "auto" (by the kind of each column; real columns have full covariance if there are 2 to 30 of
-        them and at least five rows per column), one family for all columns ("gaussian", "gaussian_full",
+        The likelihood: "auto" (by the kind of each column; complete real columns have full covariances in the
+        directions in which the rows differ, see :func:`partita.families.find_signal`; those with missing cells have
+        full covariance if there are 2 to 30 of them and at least five rows per column), one family for all columns ("gaussian", "gaussian_full",
         "categorical", "ordinal", "bernoulli", "poisson", "multinomial", "exponential", "student"), a pair
         ``(name, options)``, or a mapping from kinds of columns to these.
     prior : str or prior, default="auto"

@@ -231,7 +231,7 @@ def _tell(
     K_by_chain: dict[int, dict[int, float]],
     trusted: bool,
 ) -> str:
-    """The verdict in words: the grade with its reasons, then the number of groups."""
+    """The verdict in words: the grade with its reasons, then the number of groups if it is one or not settled."""
     K = _mode(posterior)
     parts = []
     if grade:
@@ -240,9 +240,7 @@ def _tell(
         parts.append("Not graded: one chain has no other to agree with (n_chains).")
     if trusted and K == 1:
         parts.append(f"One group, with probability {posterior[K]:.2f}.")
-    elif trusted:
-        parts.append(f"The number of groups is {K} with probability {posterior[K]:.2f}.")
-    else:
+    elif not trusted:
         told = ", ".join(f"{_range(shares)} in chain {name}" for name, shares in K_by_chain.items())
         parts.append(f"The number of groups is not settled: K is {told}.")
     if grade == "weak" or not trusted:
