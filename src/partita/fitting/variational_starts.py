@@ -56,7 +56,7 @@ def start_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request, restart
 def _from_chain(
     blocks: Sequence[Block], weights: np.ndarray, ask: Request, rng: np.random.Generator, *, apart: bool
 ) -> vb.VBState:
-    """The clusters and hyper-parameters that a short chain finds in a sample of the objects."""
+    """The clusters that a short chain finds in a sample of the objects."""
     sample = sample_objects(blocks, weights, rng, SAMPLE_ROWS, ask.objects)
     counts = _whole_counts(sample.weights, SAMPLE_ROWS)
     rows = np.repeat(sample.rows, counts)
@@ -67,10 +67,9 @@ def _from_chain(
         limit=ask.n_components,
     )
     start = find_start(held, ask.prior, schedule, seed=int(rng.integers(2**63)), apart=apart)
-    learned = [block._replace(family=family) for block, family in zip(held, start.families, strict=True)]
-    ones = np.ones(len(rows))
-    statistics = label_statistics(learned, ones, start.z, ask.n_components)
-    return vb.init(learned, start.prior, statistics)
+    statistics = label_statistics(held, np.ones(len(rows)), start.z, ask.n_components)
+    # hyper-parameters are learned from their defaults: those that a chain has drawn are random
+    return vb.init(held, ask.prior, statistics)
 
 
 def _whole_counts(weights: np.ndarray, limit: int) -> np.ndarray:
