@@ -123,7 +123,7 @@ def cluster(
     table: Table,
     kind: Kinds = [],  # noqa: B006
     clusters: Clusters = None,
-    inference: Annotated[str, typer.Option(help=f"One of {', '.join(clustering.INFERENCES)}.")] = "gibbs",
+    inference: Annotated[str, typer.Option(help=f"One of {', '.join(clustering.INFERENCES)}.")] = "auto",
     chains: Annotated[int, typer.Option(min=1)] = 4,
     draws: Annotated[
         int | None,

@@ -37,7 +37,7 @@ CONSENSUS_METHODS = {
     "mcla": "MCLA",
     "modularity": "BipartiteModularity",
 }
-INFERENCES = ("gibbs", "subclusters", "vb", "cvb", "em", "beam")
+INFERENCES = ("auto", "gibbs", "subclusters", "vb", "cvb", "em", "beam")
 MODEL_FILE, SOURCE_FILE, REPORT_FILE = "model.npz", "source.json", "report.html"
 LABELS_FILE, COLUMNS_FILE = "labels.csv", "columns.csv"
 
@@ -105,7 +105,7 @@ def cluster(
     *,
     kinds: Sequence[str] = (),
     n_clusters: int | None = None,
-    inference: str = "gibbs",
+    inference: str = "auto",
     n_chains: int = 4,
     n_draws: int | None = None,
     burn_in: int | None = None,
@@ -128,7 +128,7 @@ def cluster(
         that of all columns.
     n_clusters : int, default=None
         The number of groups, if it is known.
-    inference : {"gibbs", "subclusters", "vb", "cvb", "em", "beam"}, default="gibbs"
+    inference : {"auto", "gibbs", "subclusters", "vb", "cvb", "em", "beam"}, default="auto"
     n_chains : int, default=4
     n_draws : int, default=None
         Draws per chain; None: chains run until they agree.
@@ -156,8 +156,7 @@ def cluster(
     from partita.fitting.engines import ENGINES
 
     options: dict[str, Any] = {"n_clusters": n_clusters, "inference": inference, "time_limit": time_limit}
-    samples = ENGINES[inference].samples
-    if samples:
+    if inference == "auto" or ENGINES[inference].samples:
         options |= {"n_chains": n_chains, "n_draws": n_draws, "burn_in": burn_in, "outliers": outliers}
     model = Mixture(kinds=declared, random_state=seed, n_jobs=jobs, **options)
     interrupted = fit_until_interrupted(model, X, verbose)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from partita.engines.climb import cvb, em, vb
-from partita.engines.climb.merges import with_merges
+from partita.engines.climb.moves import with_moves
 from partita.engines.climb.seeding import SAMPLE, label_statistics, seed_parameters, seed_statistics
 from partita.engines.passes.rows import Statistics, collect, label_rows, n_stats, pack, plug_in
 from partita.engines.run import STOPPED_EARLY, Run, best_run, iterate
@@ -17,6 +17,7 @@ from partita.execution import CHUNK_ROWS
 from partita.families.contract import interior
 from partita.families.registry import Block
 from partita.fitting.contract import EngineResult, Request
+from partita.fitting.variational_starts import start_vb
 from partita.partitions import DirichletProcess, FiniteDirichlet, StickBreaking, mean_log_weights, specify
 
 
@@ -105,12 +106,16 @@ def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
 
     def runs() -> Iterator[Run]:
         for restart, run in _starts(blocks, weights, ask):
-            state = vb.init(blocks, ask.prior, _start(blocks, weights, ask, restart))
+            if _from_seeds(ask):
+                state = start_vb(blocks, weights, ask, restart)
+            else:
+                state = vb.init(blocks, ask.prior, _start(blocks, weights, ask, restart))
             if ask.exact:
                 yield run(step, state)
             else:
-                merging = with_merges(partial(run, step), step, state, control=ask.control)
-                yield _joined(merging)
+                min_gain = ask.tol * float(weights.sum())
+                moves = with_moves(partial(run, step), step, state, min_gain=min_gain, control=ask.control)
+                yield _joined(moves)
 
     best, finals = best_run(runs(), ask.control, len(ask.rngs))
     state = best.state
@@ -181,11 +186,15 @@ def _starts(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Itera
 def _start(blocks: Sequence[Block], weights: np.ndarray, ask: Request, restart: int) -> Statistics:
     """Statistics of all objects with labels from seeds, at random, or given by the user."""
     rng, K = ask.rngs[restart], ask.n_components
-    if isinstance(ask.init, str) and ask.init == "seeds":
+    if _from_seeds(ask):
         seeds = seed_statistics(blocks, weights, K, rng, ask.objects)
         return collect(blocks, weights, seed_parameters(blocks, seeds), ask.executor)
     z = rng.integers(K, size=len(weights)) if isinstance(ask.init, str) else ask.init
     return label_statistics(blocks, weights, z, K)
+
+
+def _from_seeds(ask: Request) -> bool:
+    return isinstance(ask.init, str) and ask.init == "seeds"
 
 
 def _joined(runs: Any) -> Run:

@@ -19,7 +19,7 @@ class Settings(NamedTuple):
 
     family: Any = "auto"
     prior: Any = "auto"
-    inference: str = "gibbs"
+    inference: str = "auto"
     n_clusters: int | None = None
     max_clusters: int | None = None
     concentration: float | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from partita.execution import (
 from partita.execution.device import is_on_device
 from partita.families import Block, Exponential, Ordinal, Poisson
 from partita.families.ordinal import count_levels
+from partita.fitting.choice import AUTO, EngineChoice, choose_engine, choose_for_chunks, choose_for_device
 from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_training
 from partita.fitting.engines import ENGINES, names_of
@@ -35,11 +37,12 @@ BULKY = ("labels_", "confidence_", "trace_", "object_rows_", "outlier_probabilit
 
 
 class Training(NamedTuple):
-    """The training table, in memory or in shards, the blocks over it, and the notes on reading it."""
+    """The training table, in memory or in shards, the blocks over it, the notes on reading it, and the engine."""
 
     table: Any
     blocks: tuple[Block, ...]
     report: FitReport
+    inference: str  # the engine that was asked for, or that was chosen for the table
 
 
 def read_training(
@@ -53,20 +56,29 @@ def read_training(
     verbose: bool = False,
     name: str = "Mixture",
 ) -> Training:
-    """Read the table where the engine can use it; ``name`` is that of the estimator in messages."""
+    """Read the table where the engine can use it; ``name`` is that of the estimator in messages.
+
+    For ``inference="auto"`` the engine is chosen here, where the size and the place of the table are known.
+    """
     if is_on_device(X):
         if settings.missing_codes is not None:
             raise ValueError(
                 "missing_codes are for tables in main memory: replace the codes by NaN on the device"
             )
-        return Training(*read_device_training(X, settings, plan, kinds, sample_weight))
-    engine = ENGINES[settings.inference]
+        chosen = _chosen(settings, choose_for_device)
+        settings = settings._replace(inference=chosen.inference)
+        found = read_device_training(X, settings, plan, kinds, sample_weight)
+        return _noted(Training(*found, settings.inference), chosen)
     source = find_chunks(X)
     if source is None:
         return _read_in_memory(X, settings, plan, kinds, sample_weight, name)
     is_source = isinstance(X, ChunkSource)
     bound = settings.n_clusters or settings.max_clusters or ASSUMED_CLUSTERS
     choice = choose(source, bound, executor, in_chunks=is_source, verbose=verbose)
+    if choice.where != "memory":
+        chosen = _chosen(settings, partial(choose_for_chunks, settings))
+        settings = settings._replace(inference=chosen.inference)
+        engine = ENGINES[settings.inference]
     if choice.where != "memory" and engine.reads_chunks:
         table = read_chunks(
             source,
@@ -78,7 +90,7 @@ def read_training(
         report = FitReport(table.notes)
         report.add("execution", choice.sentence)
         blocks = _sharded_blocks(table, plan, settings.exposure, engine.completes_vectors)
-        return Training(table, blocks, report)
+        return _noted(Training(table, blocks, report, settings.inference), chosen)
     if choice.where != "memory" and not is_source:
         raise ValueError(
             f"inference={settings.inference!r} needs the whole table in memory: use inference="
@@ -95,11 +107,13 @@ def _read_in_memory(
     table = read_table(
         X, kinds, sample_weight=sample_weight, missing_codes=settings.missing_codes, estimator_name=name
     )
-    completes = ENGINES[settings.inference].completes_vectors
+    # the engines among which one is chosen complete vectors, or take no table that has partly observed ones
+    completes = settings.inference == AUTO or ENGINES[settings.inference].completes_vectors
     blocks = assemble(table, plan, settings.exposure, completes=completes, finds_signal=not settings.outliers)
     report = FitReport(table.notes)
     _note_signal(report, blocks)
-    return Training(table, blocks, report)
+    chosen = _chosen(settings, partial(choose_engine, settings, table.weights, blocks))
+    return _noted(Training(table, blocks, report, chosen.inference), chosen)
 
 
 def _note_signal(report: FitReport, blocks: Sequence[Block]) -> None:
@@ -112,6 +126,17 @@ def _note_signal(report: FitReport, blocks: Sequence[Block]) -> None:
                 f"groups are looked for in {d} directions of the {D} real columns, with {share:.1%} of their variance; "
                 "the others hardly vary or look like noise. family={'real': 'gaussian_full'} uses all columns",
             )
+
+
+def _chosen(settings: Settings, choice: Callable[[], EngineChoice]) -> EngineChoice:
+    """The engine that was asked for; for "auto" the choice."""
+    return choice() if settings.inference == AUTO else EngineChoice(settings.inference)
+
+
+def _noted(training: Training, chosen: EngineChoice) -> Training:
+    if chosen.sentence:
+        training.report.add("engine", chosen.sentence)
+    return training
 
 
 def _sharded_blocks(

@@ -22,6 +22,7 @@ from partita.estimator import (
 )
 from partita.execution import find_chunks, make_executor
 from partita.execution.device import as_given, is_on_device
+from partita.fitting.choice import AUTO
 from partita.fitting.contract import EngineResult, Settings
 from partita.fitting.device import read_device_rows
 from partita.fitting.engines import ENGINES
@@ -40,7 +41,7 @@ from partita.table import check_weights
 SAVED = (
     "labels_", "confidence_", "confidence_kind_", "objective_trace_", "n_clusters_", "n_clusters_posterior_",
     "label_entropy_", "log_likelihood_", "lower_bound_", "converged_", "n_iter_", "weight_total_",
-    "outlier_probability_", "outlier_share_", "burn_in_",
+    "outlier_probability_", "outlier_share_", "burn_in_", "inference_",
 )  # fmt: skip
 OF_THE_FIRST_FIT = (
     "trace_",
@@ -70,16 +71,20 @@ class Mixture(
     family : "auto", str, pair or mapping, default="auto"
         The likelihood: "auto" (by the kind of each column; complete real columns have full covariances in the
         directions in which the rows differ, see :func:`partita.families.find_signal`; those with missing cells have
-        full covariance if there are 2 to 30 of them and at least five rows per column), one family for all columns ("gaussian", "gaussian_full",
-        "categorical", "ordinal", "bernoulli", "poisson", "multinomial", "exponential", "student"), a pair
-        ``(name, options)``, or a mapping from kinds of columns to these.
+        full covariance if there are 2 to 30 of them and at least five rows per column), one family for all columns
+        ("gaussian", "gaussian_full", "categorical", "ordinal", "bernoulli", "poisson", "multinomial", "exponential",
+        "student"), a pair ``(name, options)``, or a mapping from kinds of columns to these.
     prior : str or prior, default="auto"
         The prior of the partition: "mfm" (mixture of finite mixtures), "dirichlet_process", "pitman_yor", "finite"
         (symmetric Dirichlet), "stick_breaking", or a prior of :mod:`partita.partitions`. "auto" is "mfm" for chains and
         beam search, because it has an explicit prior of the number of components, and "stick_breaking" for variational
         engines, which approximate a Dirichlet process by sticks truncated at ``max_clusters``. Not used if
         ``n_clusters`` is given.
-    inference : {"gibbs", "subclusters", "vb", "em", "cvb", "beam"}, default="gibbs"
+    inference : {"auto", "gibbs", "subclusters", "vb", "em", "cvb", "beam"}, default="auto"
+        "auto": "gibbs" where its chains take about a minute or less, otherwise "subclusters" if these do and can fit
+        the table, otherwise "vb"; ``inference_`` is the engine that was chosen, and ``fit_report_`` says why. It is
+        "gibbs" if ``outliers`` is set, or if any of ``n_chains``, ``n_draws``, ``burn_in``, ``thin``, ``precision``
+        and ``partition`` is not the default; tables that are read in chunks or are on a device are fitted by "vb".
         "gibbs": chains of collapsed Gibbs sweeps and split-merge moves, which sample the posterior. "subclusters":
         chains whose steps run on many cores, for large tables. "vb": variational Bayes, for a first result at any size.
         "cvb": its collapsed form. "em": expectation maximization (needs ``n_clusters``). "beam": beam search for the
@@ -142,8 +147,8 @@ class Mixture(
     handle_unknown : {"missing", "error"}, default="missing"
         What ``predict`` does with categories that were not observed in ``fit``.
     init : {"seeds", "random"} or array of labels, default="seeds"
-        Where the engine starts. Chains find their start on a sample of the rows, unless labels are given. Not used by
-        beam search.
+        Where the engine starts. With "seeds", chains find their start on a sample of the rows, variational engines on
+        such a sample or from rows that are far apart, and EM from such rows. Not used by beam search.
     n_init : int, default=3
         Number of starts of "em", "vb" and "cvb"; the one with the best objective is kept.
     max_iter : int, default=500
@@ -178,6 +183,8 @@ class Mixture(
         may differ for rows between clusters; the same holds for beam search. For the other engines ``predict`` on the
         training rows returns ``labels_``. With ``outliers`` a row has the label -1 if it is an outlier in more than
         half of the draws.
+    inference_ : str
+        The engine that was used: ``inference``, or the one that was chosen for "auto".
     n_clusters_ : int
         Number of clusters that have rows.
     n_clusters_posterior_ : dict
@@ -247,7 +254,7 @@ class Mixture(
     _parameter_constraints = {
         "family": "no_validation",
         "prior": "no_validation",
-        "inference": [StrOptions(set(ENGINES))],
+        "inference": [StrOptions({AUTO, *ENGINES})],
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "max_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "concentration": [None, Interval(Real, 0, None, closed="neither")],
@@ -281,7 +288,7 @@ class Mixture(
         self,
         family="auto",
         prior="auto",
-        inference="gibbs",
+        inference="auto",
         *,
         n_clusters=None,
         max_clusters=None,
@@ -372,6 +379,7 @@ class Mixture(
         settings = Settings.of(self)
         with self._control() as control, self._new_fit():
             training = self._read(X, settings, sample_weight)
+            settings = settings._replace(inference=training.inference)
             ask = make_request(
                 settings,
                 training.table,
@@ -410,6 +418,7 @@ class Mixture(
         return training
 
     def _finish(self, result: EngineResult, training: Training, settings: Settings) -> None:
+        self.inference_ = settings.inference
         self._fitted, attributes = settle(result, training, settings, make_executor(self.n_jobs))
         self._set(attributes)
 

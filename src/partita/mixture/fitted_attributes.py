@@ -172,8 +172,9 @@ def _chain_attributes(
         report, reason, 0 if result.provisional else len(trace.labels), provisional=result.provisional
     )
     note_settling(report, result, settings)
-    asked = result.labels is not None and int(result.labels.max()) > 0 and not result.provisional
-    opinion = second_opinion(table, result.labels) if asked else None
+    opinion = None
+    if result.labels is not None and int(result.labels.max()) > 0 and not result.provisional:
+        opinion = second_opinion(table, result.labels)
     diagnostics = judge_chains(report, trace, reason, provisional=result.provisional, second_opinion=opinion)
     if settings.max_clusters is not None and settings.n_clusters is None:
         share = float(np.mean(trace.n_clusters >= settings.max_clusters))

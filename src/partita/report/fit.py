@@ -55,12 +55,17 @@ def chain_diagnosis(model: Any) -> str:
     return safe(found.sentence, 800)
 
 
+def _inference(model: Any) -> str:
+    """The engine that was used; of estimators that choose none, the one that was asked for."""
+    return getattr(model, "inference_", getattr(model, "inference", ""))
+
+
 def _chains(model: Any) -> list[str]:
     """What ran, the diagnostics, and the log joint of each chain."""
     trace = model.trace_
     sizes = np.unique(trace.chain, return_counts=True)[1]
     draws = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes[0]}"
-    sampler = SAMPLERS.get(getattr(model, "inference", ""), "Sampling")
+    sampler = SAMPLERS.get(_inference(model), "Sampling")
     text = f"{sampler}: {count(len(sizes), 'chain')}, {draws} draws per chain"
     burn_in = getattr(model, "burn_in_", getattr(model, "burn_in", None))
     if burn_in is not None:
@@ -99,7 +104,7 @@ def _diagnosed_quantities(model: Any) -> str:
 def _objective(model: Any, values: np.ndarray) -> list[str]:
     """The objective by iteration; of samplers without a trace, the log joint of one chain."""
     svg, drawn = charts.line(values)
-    inference = getattr(model, "inference", "")
+    inference = _inference(model)
     if inference in SAMPLERS:
         text = f"{SAMPLERS[inference]}: the log joint of one chain by iteration"
         text += f", {values[-1]:,.2f} at the end." if len(values) else "."

@@ -27,6 +27,7 @@ from partita.families.registry import Block
 from partita.families.rows import add_statistics, scatter_rows
 
 SAMPLE = 1000  # number of objects that seeds are chosen among; their pairwise losses are computed
+CELLS = 64  # objects whose statistics are computed at once, each against all of them
 
 
 class Objects(NamedTuple):
@@ -48,21 +49,41 @@ def seed_statistics(
     Where rows are distinct rows that stand for several objects, seeds are drawn among the ``objects``: the same ones
     as if each had a row of its own.
     """
-    rows, own = _sampled(weights if objects is None else objects.weights, rng)
-    if objects is not None:
-        rows = objects.rows[rows]
-    blocks, rows = rows_in_memory(blocks, rows)
-    cells = [_single_statistics(block, rows) for block in blocks]
-    # each distinct object once, in the order of its values: the order of rows must not matter, nor whether an
-    # object comes twice or with weight 2
-    _, first, inverse = np.unique(np.concatenate(cells).T, axis=0, return_index=True, return_inverse=True)
-    share = np.bincount(inverse.ravel(), weights=own)
-    rows, cells = rows[first], [np.ascontiguousarray(T[:, first]) for T in cells]
+    blocks, rows, share, cells = sample_objects(blocks, weights, rng, SAMPLE, objects)
     thetas = tuple(expect(block.family, T) for block, T in zip(blocks, cells, strict=True))
     L = log_joint_rows(blocks, Parameters(np.zeros(len(rows)), thetas), rows)
     seeds = _spread_out(np.maximum(np.diag(L)[:, None] - L, 0.0), share / share.sum(), K, rng)
     S = tuple(np.ascontiguousarray(T[:, seeds]) for T in cells)
     return Statistics(np.full(K, weights.sum() / K), S, np.nan, np.nan, 0.0)
+
+
+class Sample(NamedTuple):
+    """Distinct objects in memory, in the order of their values."""
+
+    blocks: Sequence[Block]
+    rows: np.ndarray  # where the blocks hold them
+    weights: np.ndarray
+    cells: list[np.ndarray]  # statistics [statistic, object] of single objects, for each block
+
+
+def sample_objects(
+    blocks: Sequence[Block],
+    weights: np.ndarray,
+    rng: np.random.Generator,
+    size: int,
+    objects: Objects | None = None,
+) -> Sample:
+    """At most ``size`` objects: each distinct one once, with the weight that it has in the sample.
+
+    They are in the order of their values, because the order of rows must not matter, nor whether an object comes twice
+    or with weight 2.
+    """
+    rows, own = sample_rows(weights, rng, size, objects)
+    blocks, rows = rows_in_memory(blocks, rows)
+    cells = [_single_statistics(block, rows) for block in blocks]
+    _, first, inverse = np.unique(np.concatenate(cells).T, axis=0, return_index=True, return_inverse=True)
+    share = np.bincount(inverse.ravel(), weights=own)
+    return Sample(blocks, rows[first], share, [np.ascontiguousarray(T[:, first]) for T in cells])
 
 
 def seed_labels(blocks: Sequence[Block], K: int, rng: np.random.Generator) -> np.ndarray:
@@ -76,7 +97,7 @@ def seed_labels(blocks: Sequence[Block], K: int, rng: np.random.Generator) -> np
     if any(partly_seen(block.family, block.data) for block in blocks):
         seeds = seed_parameters(blocks, seed_statistics(blocks, np.ones(N), K, rng))
         return log_joint_rows(blocks, seeds, rows).argmax(axis=1)
-    chosen, _ = _sampled(np.ones(N), rng)
+    chosen, _ = sample_rows(np.ones(N), rng, SAMPLE)
     cells = []
     for block in blocks:
         S = np.zeros((n_stats(block.family), len(chosen)))
@@ -88,17 +109,22 @@ def seed_labels(blocks: Sequence[Block], K: int, rng: np.random.Generator) -> np
     return predictive(blocks, [S[:, seeds] for S in cells], np.zeros(K))(rows).argmax(axis=1)
 
 
-def _sampled(weights: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Objects that seeds are chosen among, and how much each counts."""
-    if len(weights) > SAMPLE and weights.min() == weights.max():  # no list of all rows
-        return np.sort(rng.choice(len(weights), size=SAMPLE, replace=False)), np.ones(SAMPLE)
+def sample_rows(
+    weights: np.ndarray, rng: np.random.Generator, size: int, objects: Objects | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of at most ``size`` objects, and how much each counts."""
+    if objects is not None:
+        sampled, own = sample_rows(objects.weights, rng, size)
+        return objects.rows[sampled], own
+    if len(weights) > size and weights.min() == weights.max():  # no list of all rows
+        return np.sort(rng.choice(len(weights), size=size, replace=False)), np.ones(size)
     rows = np.flatnonzero(weights)
     own = weights[rows]
-    if len(rows) <= SAMPLE:
+    if len(rows) <= size:
         return rows, own
     p = None if own.min() == own.max() else own / own.sum()
     # heavy objects are more likely in the sample already
-    return np.sort(rows[rng.choice(len(rows), size=SAMPLE, replace=False, p=p)]), np.ones(SAMPLE)
+    return np.sort(rows[rng.choice(len(rows), size=size, replace=False, p=p)]), np.ones(size)
 
 
 def label_statistics(
@@ -117,9 +143,12 @@ def label_statistics(
 
 def _single_statistics(block: Block, rows: np.ndarray) -> np.ndarray:
     """Statistics [statistic, object] of single objects; hidden coordinates by their prior expectation."""
-    shape = (n_stats(block.family), len(rows))
-    S = np.zeros(shape)
-    scatter_rows(block.family, block.data, rows, expect(block.family, np.zeros(shape)), np.eye(len(rows)), S)
+    S = np.zeros((n_stats(block.family), len(rows)))
+    for start in range(0, len(rows), CELLS):
+        own = np.zeros((len(S), len(rows[start : start + CELLS])))
+        theta = expect(block.family, np.zeros(own.shape))
+        scatter_rows(block.family, block.data, rows[start : start + CELLS], theta, np.eye(own.shape[1]), own)
+        S[:, start : start + CELLS] = own
     return S
 
 

@@ -1,15 +1,15 @@
-"""Merges never lose, and find planted halves; seeds do not depend on the order or the copies of rows."""
+"""Moves never lose; merges and deletions find what was planted; seeds do not depend on the order or copies of rows."""
 
 from functools import partial
 
 import numpy as np
 import pytest
 
-from partita.engines.climb import vb
-from partita.engines.climb.merges import merge_pairs, merged, with_merges
+from partita.engines.climb import moves, vb
+from partita.engines.climb.moves import deleted, merge_pairs, merged, smallest_clusters, with_moves
 from partita.engines.climb.seeding import SAMPLE, label_statistics, seed_parameters, seed_statistics
 from partita.engines.passes.rows import collect
-from partita.engines.run import iterate
+from partita.engines.run import Run, iterate
 from partita.families import Block, Categorical, GaussianFull
 from partita.partitions import FiniteDirichlet, StickBreaking
 from partita.testing import take
@@ -23,11 +23,11 @@ def runner(blocks, weights, **learn):
 
 
 @pytest.mark.parametrize("prior", [FiniteDirichlet(1.0, 4), StickBreaking(1.0, 4)], ids=["finite", "sticks"])
-def test_merges_never_end_below_where_they_started(family_name, prior, make_mixture, rng):
+def test_moves_never_end_below_where_they_started(family_name, prior, make_mixture, rng):
     block = make_mixture(family_name)
     run, step = runner([block], np.ones(40))
     state = vb.init([block], prior, label_statistics([block], np.ones(40), rng.integers(4, size=40), 4))
-    objectives = [result.objective for result in with_merges(run, step, state)]
+    objectives = [result.objective for result in with_moves(run, step, state)]
     assert objectives == sorted(objectives)
 
 
@@ -45,9 +45,59 @@ def test_planted_halves_are_merged(prior, global_random_seed):
     def few(state):  # one iteration a run: VB has no time to merge by itself
         return iterate(step, state, max_iter=1, tol=0.0, weight=100.0)._replace(converged=True)
 
-    *_, last = with_merges(few, step, vb.init([block], prior, start))
+    *_, last = with_moves(few, step, vb.init([block], prior, start))
     n = np.sort(last.state.statistics.n)
     np.testing.assert_allclose(n, [0.0, 40.0, 60.0], atol=0.5)
+
+
+@pytest.mark.parametrize("prior", [FiniteDirichlet(1.0, 4), StickBreaking(1.0, 4)], ids=["finite", "sticks"])
+def test_a_cluster_between_others_is_deleted(prior, global_random_seed, monkeypatch):
+    """A few objects of three clusters are a fourth one: no merge helps all of them, a deletion does."""
+    rng = np.random.default_rng(global_random_seed)
+    centers = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]])
+    z = np.repeat(np.arange(3), 40)
+    X = rng.normal(centers[z], 1.0)
+    z[[0, 40, 80]] = 3
+    block = Block(GaussianFull.default(2), X / 8.0, ("a", "b"))
+    start = label_statistics([block], np.ones(120), z, 4)
+    assert smallest_clusters(start)[0] == 3
+    _, step = runner([block], np.ones(120), learn_likelihood=False, learn_concentration=False)
+    monkeypatch.setattr(moves, "merge_pairs", lambda *_: [])
+
+    def none(state):  # the bound at the start itself, without a pass that would dissolve the cluster anyway
+        bound = vb.bound(state.families, state.prior, state.statistics._replace(entropy=0.0))
+        return Run(state._replace(objective=bound), [bound], True, "converged", 0.0)
+
+    runs = list(with_moves(none, step, vb.init([block], prior, start)))
+    assert runs[1].objective > runs[0].objective
+    np.testing.assert_allclose(np.sort(runs[-1].state.statistics.n), [0.0, 40.0, 40.0, 40.0], atol=0.5)
+
+
+@pytest.mark.parametrize(("min_gain", "n_runs"), [(0.4, 3), (0.6, 1)])
+def test_a_move_must_gain_enough(min_gain, n_runs, make_mixture, rng, monkeypatch):
+    """A pass is worth 0.5: two moves leave one of three clusters, and none is made where more is asked for."""
+    block = make_mixture("poisson")
+    start = label_statistics([block], np.ones(40), rng.integers(3, size=40), 3)
+    state = vb.init([block], FiniteDirichlet(1.0, 3), start)._replace(objective=-2.5)
+
+    def step(moved):
+        return moved._replace(objective=moved.objective + 0.5)
+
+    def run(state):
+        return Run(state, [state.objective], True, "converged", 0.0)
+
+    monkeypatch.setattr(moves, "MAX_PASSES", 1)
+    assert len(list(with_moves(run, step, state, min_gain=min_gain))) == n_runs
+
+
+def test_a_deletion_takes_one_cluster_only(make_mixture, rng):
+    block = make_mixture("poisson")
+    start = label_statistics([block], np.ones(40), rng.integers(3, size=40), 3)
+    left = deleted(start, 1)
+    np.testing.assert_array_equal(left.n, start.n * [1, 0, 1])
+    np.testing.assert_array_equal(left.S[0], start.S[0] * [1, 0, 1])
+    one = start._replace(n=np.array([0.0, 40.0, 0.0]))
+    assert smallest_clusters(one) == []
 
 
 def test_pouring_keeps_totals(make_mixture, rng):

@@ -1,0 +1,117 @@
+"""Starts of variational Bayes: from a short chain over a sample or from seeds, then runs over growing samples.
+
+A run over all rows from seeds needs hundreds of passes. A run over a sample finds the same clusters, and leaves a few
+passes over all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from partita.engines.climb import vb
+from partita.engines.climb.moves import with_moves
+from partita.engines.climb.seeding import (
+    label_statistics,
+    sample_objects,
+    sample_rows,
+    seed_parameters,
+    seed_statistics,
+)
+from partita.engines.gibbs.chain import Schedule
+from partita.engines.gibbs.starts import SAMPLE_ROWS, find_start
+from partita.engines.passes.rows import Parameters, collect, pack, rows_in_memory
+from partita.engines.run import Control, iterate
+from partita.families import take
+from partita.families.registry import Block
+from partita.fitting.contract import Request
+
+SAMPLES = (SAMPLE_ROWS, 8 * SAMPLE_ROWS)  # rows of the runs before that over all rows
+# The starts, in turn: a chain that begins with many clusters, one that begins with one, and seeds without a chain. On
+# tables of some hundred rows each of them leads to the highest bound now and then.
+STARTS = ("many", "one", "seeds")
+
+
+def start_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request, restart: int) -> vb.VBState:
+    """The state from which a run over all rows starts, for ``init="seeds"``."""
+    rng = ask.rngs[restart]
+    kind = "seeds" if ask.exact else STARTS[restart % len(STARTS)]
+    if kind == "seeds":
+        seeds = seed_statistics(blocks, weights, ask.n_components, rng, ask.objects)
+        state, at = vb.init(blocks, ask.prior, seeds), seed_parameters(blocks, seeds)
+    else:
+        state = _from_chain(blocks, weights, ask, rng, apart=kind == "many")
+        at = vb.parameters(state)
+    n_objects = np.count_nonzero(weights if ask.objects is None else ask.objects.weights)
+    for size in SAMPLES:
+        if 2 * size > n_objects or ask.control.halted or ask.control.late:
+            break
+        state = _climbed(blocks, weights, ask, rng, size, state, at)
+        at = vb.parameters(state)
+    return state._replace(statistics=collect(blocks, weights, at, ask.executor), objective=-np.inf)
+
+
+def _from_chain(
+    blocks: Sequence[Block], weights: np.ndarray, ask: Request, rng: np.random.Generator, *, apart: bool
+) -> vb.VBState:
+    """The clusters that a short chain finds in a sample of the objects."""
+    sample = sample_objects(blocks, weights, rng, SAMPLE_ROWS, ask.objects)
+    counts = _whole_counts(sample.weights, SAMPLE_ROWS)
+    rows = np.repeat(sample.rows, counts)
+    held = [Block(block.family, take(block.data, rows), block.columns) for block in sample.blocks]
+    schedule = Schedule(
+        learn_concentration=ask.learn_concentration,
+        learn_likelihood=ask.learn_likelihood,
+        limit=ask.n_components,
+    )
+    start = find_start(held, ask.prior, schedule, seed=int(rng.integers(2**63)), apart=apart)
+    statistics = label_statistics(held, np.ones(len(rows)), start.z, ask.n_components)
+    # hyper-parameters are learned from their defaults: those that a chain has drawn are random
+    return vb.init(held, ask.prior, statistics)
+
+
+def _whole_counts(weights: np.ndarray, limit: int) -> np.ndarray:
+    """How often each object occurs among as many objects as the weights sum up to, at most ``limit``.
+
+    Examples
+    --------
+    >>> _whole_counts(np.array([2.0, 1.0]), 10), _whole_counts(np.array([2.0, 0.5, 0.5, 1.0]), 2)
+    (array([2, 1]), array([1, 0, 1, 0]))
+    """
+    total = float(weights.sum())
+    n_objects = int(np.clip(round(total), 1, limit))
+    ends = np.floor(np.cumsum(weights) * (n_objects / total) + 0.5).astype(np.int64)
+    return np.diff(ends, prepend=0)
+
+
+def _climbed(
+    blocks: Sequence[Block],
+    weights: np.ndarray,
+    ask: Request,
+    rng: np.random.Generator,
+    size: int,
+    state: vb.VBState,
+    at: Parameters,
+) -> vb.VBState:
+    """The state after a run over a sample of so many rows."""
+    rows, own = sample_rows(weights, rng, size, ask.objects)
+    held, rows = rows_in_memory(blocks, rows)
+    held = pack([Block(b.family, take(b.data, rows), b.columns) for b in held], len(rows))
+    step = partial(
+        vb.step,
+        blocks=held,
+        weights=own,
+        learn_likelihood=ask.learn_likelihood,
+        learn_concentration=ask.learn_concentration,
+    )
+    quiet = Control()  # the user's callback gets the iterations over all rows
+    quiet.deadline = ask.control.deadline
+    total = float(own.sum())
+    run = partial(iterate, step, max_iter=ask.max_iter, tol=ask.tol, weight=total, control=quiet)
+    state = state._replace(statistics=collect(held, own, at), objective=-np.inf)
+    if ask.exact:
+        return run(state).state
+    *_, last = with_moves(run, step, state, min_gain=ask.tol * total, control=quiet)
+    return last.state
