@@ -43,7 +43,7 @@ def test_finds_planted_groups_and_says_how_sure(ensemble, inference):
     No false alarm in 400 fresh seeds per engine: the scores were 0.89 and 0.94 or more, the two gaps 0.06 and 0.22.
     """
     z, Y = ensemble
-    Y[[0, 40, 70], :2] = [[1], [2], [0]]  # without these, one ensemble in sixty has no such row
+    Y[[0, 40, 70], :2] = [[1], [2], [0]]  # without these, one ensemble in seventy has no such row (binomial)
     model = fitted(Y, inference)
     assert adjusted_rand_score(z, model.labels_) > 0.8
     assert np.bincount(model.labels_).tolist() == sorted(np.bincount(model.labels_), reverse=True)

@@ -3,8 +3,8 @@
 The exactness tests ask the kernels for probabilities; here the sweep itself runs, with its running counts, births,
 deaths and cached seats. Each verdict is a p-value with a false-alarm rate of 1e-6, and each is shown to be sharp: the
 same draws are refused by a posterior in which the weight of a new cluster is 25% off (2.5 times the right one for
-sub-clusters, which give fewer independent draws a second). Refusal takes 4.8 standard deviations; over 12 seeds, the
-least sharp case (Gaussian columns, finite prior) was at 10.6 with a weight that is 20% off, give or take 1.2.
+sub-clusters, which give fewer independent draws a second). Refusal takes 4.8 standard deviations. Of 13 cases over
+12 seeds, the least sharp (Gaussian columns, finite prior) was at 10.6 with a weight that is 20% off, give or take 1.2.
 """
 
 import numpy as np

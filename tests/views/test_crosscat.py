@@ -50,7 +50,7 @@ def matched(model, z):
 
 
 def test_planted_views_are_found(model, table):
-    """Bounds are wider than in 100 fresh seeds: NMI from 0.75 and 0.93; in one of fifteen, noise was a third view."""
+    """Bounds are wider than in 100 fresh seeds: NMI from 0.75 and 0.93; in 5 or more, noise was a third view."""
     _, a, b = table
     assert model.n_views_ in (2, 3)
     labels = model.column_labels_
