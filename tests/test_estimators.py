@@ -122,7 +122,7 @@ def expected_failures(model):
         return COUNTS
     if getattr(model, "outliers", None) is True:
         return OUTLIERS
-    if name == "DPGaussian" or (name == "Mixture" and model.inference in ("gibbs", "subclusters")):
+    if name == "DPGaussian" or (name == "Mixture" and model.inference in ("auto", "gibbs", "subclusters")):
         return ORDER
     return {}
 

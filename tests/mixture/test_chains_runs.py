@@ -232,7 +232,7 @@ def test_the_estimate_covers_the_trace(two_groups):
     blocks = assemble(table, plan_families("gaussian", None))
 
     def ask(n_draws):
-        settings = Settings.of(short(n_draws=n_draws))
+        settings = Settings.of(short(n_draws=n_draws, inference="gibbs"))
         return make_request(settings, table, blocks, control=Control(), executor=None, report=FitReport([]))
 
     few, many = (bytes_of_chains(blocks, table.weights, ask(n)) for n in (10, 1010))

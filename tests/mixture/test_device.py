@@ -83,10 +83,16 @@ def test_labels_to_start_from_and_levels_not_seen(global_random_seed):
         there.predict(on(X[:1]))
 
 
+def test_the_default_is_an_engine_that_runs_on_the_device(global_random_seed):
+    model = Mixture(random_state=0).fit(on(reals(np.random.default_rng(global_random_seed))))
+    assert model.inference_ == "vb"
+    assert "runs on the device" in model.fit_report_["engine"].message
+
+
 def test_what_a_device_cannot_do_is_said(global_random_seed):
     X = on(reals(np.random.default_rng(global_random_seed)))
     with pytest.raises(ValueError, match="inference='gibbs' does not run on a device: use 'em' or 'vb'"):
-        Mixture().fit(X)
+        Mixture(n_draws=10).fit(X)
     with pytest.raises(ValueError, match="codes or amounts"):
         Mixture(inference="vb").fit(on(np.ones((5, 2), np.int64)))
     with pytest.raises(ValueError, match="'x1' is declared 'count', which does not run on a device"):

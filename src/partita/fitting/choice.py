@@ -96,8 +96,10 @@ def choose_for_chunks(settings: Settings) -> EngineChoice:
     return EngineChoice("vb", f"{ENGINES['vb'].title} was chosen, which reads chunks of rows: {other}")
 
 
-def choose_for_device() -> EngineChoice:
+def choose_for_device(settings: Settings) -> EngineChoice:
     """The engine for an array on a device."""
+    if needs_gibbs(settings):
+        return EngineChoice("gibbs")
     other = "move the table to the host to run chains"
     return EngineChoice("vb", f"{ENGINES['vb'].title} was chosen, which runs on the device: {other}")
 

@@ -65,7 +65,7 @@ def read_training(
             raise ValueError(
                 "missing_codes are for tables in main memory: replace the codes by NaN on the device"
             )
-        chosen = _chosen(settings, choose_for_device)
+        chosen = _chosen(settings, partial(choose_for_device, settings))
         settings = settings._replace(inference=chosen.inference)
         found = read_device_training(X, settings, plan, kinds, sample_weight)
         return _noted(Training(*found, settings.inference), chosen)
