@@ -141,7 +141,8 @@ def test_bad_chunks_are_reported_before_iterating(client, reals):
     with pytest.raises(ValueError, match=r"row 8000 .*infinity"):
         Mixture(**EM, executor=client).fit(da.from_array(bad, chunks=(3000, 2)))
     with pytest.raises(ValueError, match="whole table in memory"):
-        Mixture("gaussian", random_state=0).fit(da.from_array(reals, chunks=(3000, 2)))
+        Mixture("gaussian", inference="gibbs", random_state=0).fit(da.from_array(reals, chunks=(3000, 2)))
+    assert Mixture("gaussian", random_state=0).fit(da.from_array(reals, chunks=(3000, 2))).inference_ == "vb"
 
 
 def test_without_a_cluster_chunks_are_computed_here(mixture, reals, monkeypatch):
