@@ -64,7 +64,7 @@ def test_attributes_are_documented(name):
     # an array has no names; variational engines alone have a bound, and chains alone a trace
     elsewhere = {"feature_names_in_", "lower_bound_", "outlier_probability_", "outlier_share_"}
     if not hasattr(model, "trace_"):
-        elsewhere |= {"trace_", "object_rows_", "n_clusters_posterior_", "diagnostics_"}
+        elsewhere |= {"trace_", "burn_in_", "object_rows_", "n_clusters_posterior_", "diagnostics_"}
     assert listed - fitted <= elsewhere, f"not there: {sorted(listed - fitted)}"
 
 

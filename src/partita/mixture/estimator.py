@@ -206,7 +206,7 @@ class Mixture(
     burn_in_ : int
         Chains: number of iterations before the first draw that is kept.
     diagnostics_ : Diagnostics
-        Chains: R-hat, effective sample sizes, and a sentence on whether the number of clusters can be trusted.
+        Chains: a grade of the groups ("firm", "fair" or "weak") with its reasons, R-hat and effective sample sizes.
     label_entropy_ : float
         Entropy of the labels given the fitted mixture, summed over the rows.
     weights_ : ndarray (n_components,)

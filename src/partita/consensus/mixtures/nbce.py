@@ -141,8 +141,10 @@ class NBCE(LabelMixture):
         of weight w is w objects.
     object_rows_ : ndarray
         Chains: the row of each object (rows without any label are left out).
+    burn_in_ : int
+        Chains: number of iterations before the first draw that is kept.
     diagnostics_ : Diagnostics
-        Chains: R-hat, effective sample sizes, and a sentence on whether the number of clusters can be trusted.
+        Chains: a grade of the groups with its reasons, R-hat and effective sample sizes.
     lower_bound_ : float
         VB and CVB: lower bound of the log evidence.
     weights_ : ndarray (n_components,)
