@@ -23,6 +23,7 @@ AUTOMATIC = {
 
 
 MIN_OBJECTS = 20  # with fewer, covariances cannot be told from chance
+MAX_SIGNAL_COLUMNS = 500  # the time for principal directions grows with the cube of the number of columns
 
 
 class Plan(NamedTuple):
@@ -104,12 +105,7 @@ def assemble(
         name, options = plan.families[kind]
         if name == "auto":
             holes = any(np.isnan(table.column(column).values).any() for column in columns)
-            if (
-                finds_signal
-                and not holes
-                and len(columns) > 1
-                and count_objects(table.weights) >= MIN_OBJECTS
-            ):
+            if finds_signal and not holes and _can_have_signal(columns, table.weights):
                 blocks.append(_signal_block(table, columns))
                 continue
             name = gaussian_for(table.weights, columns, holes, completes)
@@ -127,6 +123,10 @@ def assemble(
         )
     _check_exposed(blocks, exposure)
     return tuple(blocks)
+
+
+def _can_have_signal(columns: Sequence[str], weights: np.ndarray) -> bool:
+    return 2 <= len(columns) <= MAX_SIGNAL_COLUMNS and count_objects(weights) >= MIN_OBJECTS
 
 
 def _signal_block(table: Table, columns: list[str]) -> Block:
