@@ -446,7 +446,7 @@ class Chains(NamedTuple):
     provisional: bool  # no chain came to its first draw: `runs` holds one chain, its draw is its last state
     burn_in: int = 0
     agreed_at: int | None = (
-        None  # the iteration after which the draws agreed; None: they did not, or were not compared
+        None  # iteration after which the draws agreed; None: they did not, or were not compared
     )
 
     @property
@@ -590,10 +590,8 @@ def _run_until_settled(pool: _ChainPool, schedule: HasSchedule, settling: Settli
     burn_in, agreed_at = schedule.burn_in, None
     for n_iter in settling.checks:
         check = n_iter + (schedule.burn_in or 0)
-        if not pool.run_to(
-            check, is_last=False
-        ):  # stopped: the draws are those after the burn-in of the check before
-            return pool.result(burn_in)
+        if not pool.run_to(check, is_last=False):
+            return pool.result(burn_in)  # stopped: the draws are those after the burn-in of the check before
         burn_in = check // 2 if schedule.burn_in is None else schedule.burn_in
         if settling.agree(pool.draws(burn_in, check)):
             agreed_at = check

@@ -77,7 +77,7 @@ def bytes_of_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) 
         for block in blocks
     )
     state = 8 * (3 * N + 2 * K * rows)
-    n_draws = CHECKS[-1] if ask.n_draws is None else ask.n_draws
+    n_draws = max(CHECKS[-1], ONE_CHAIN[1]) if ask.n_draws is None else ask.n_draws
     return ask.n_chains * (state + trace_bytes(n_draws, N, K)) + trace_bytes(n_draws * ask.n_chains, N, K)
 
 
