@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from partita import dispatch
+from partita import compilation, dispatch
 from partita.dispatch import generic, interpreted, kernel, lacks
 from partita.families import FAMILIES
 from partita.families.rows import normalize_rows, project_rows
@@ -270,7 +270,7 @@ def test_the_first_compile_is_announced_once(tmp_path):
 
 
 def test_the_announcement_can_be_silenced():
-    assert dispatch.logger is logging.getLogger("partita")
+    assert compilation.logger is logging.getLogger("partita")
 
 
 def test_every_family_implements_what_the_engines_need():

@@ -1,4 +1,5 @@
-"""Compiled generic functions and kernels. With :mod:`partita.erasure`, the only module that imports numba.
+"""Compiled generic functions and kernels. Only this module, :mod:`partita.erasure` and :mod:`partita.compilation`
+import numba.
 
 A *generic* is a function with one implementation per NamedTuple type of its first argument. In the interpreter it is
 a :func:`functools.singledispatch` function. In compiled code it is resolved at compile time, so it costs nothing at run
@@ -15,16 +16,13 @@ import contextlib
 import functools
 import hashlib
 import inspect
-import logging
 import pathlib
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
 
+from partita.compilation import inlined_pipeline, watch_compilation
 from partita.kernel_files import KernelFiles
-from partita.progress import tell_compilation
-
-logger = logging.getLogger("partita")
 
 # Kernels have no C callers; skipping the C wrapper saves about 5% of the compile time.
 KERNEL_OPTIONS: Any = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
@@ -133,7 +131,7 @@ def _hand_to_numba(function: Any, stub: Callable) -> None:
 
     names = list(inspect.signature(stub).parameters)
     for want_long in (False, True):
-        options: Any = {**JIT_OPTIONS, "forceinline": not want_long}
+        options: Any = {**JIT_OPTIONS, "forceinline": not want_long, "pipeline_class": inlined_pipeline()}
         scope: dict[str, Any] = {"find": find}
         # numba requires the same argument names in the chooser and the implementation, hence the exec
         exec(f"def choose({', '.join(names)}):\n    return find({names[0]}, {want_long})", scope)
@@ -148,14 +146,15 @@ class Kernel:
         self.py_func = function
         self._options = {**KERNEL_OPTIONS, **options}
         self._compiled: Any = None
+        self._inner: Any = None
 
     @property
     def compiled(self) -> Any:
-        """The numba dispatcher (the plain function if ``NUMBA_DISABLE_JIT=1`` is set)."""
+        """The numba dispatcher for calls from Python (the plain function if ``NUMBA_DISABLE_JIT=1`` is set)."""
         if self._compiled is None:
             from numba import njit
 
-            _listen()
+            watch_compilation()
             try:
                 self._compiled = njit(cache=True, **self._options)(self.py_func)
             except RuntimeError:  # a function without a file (typed at a prompt) cannot be cached
@@ -163,19 +162,33 @@ class Kernel:
             cache: Any = getattr(self._compiled, "_cache", None)
             if hasattr(cache, "_cache_file"):
                 cache._cache_file = self._files(cache)
-        while _waiting:
-            _waiting.pop()()
+        _register_overloads()
         return self._compiled
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type of the function in compiled code: numba asks for it when another kernel calls this one.
+
+        Such a call needs neither a wrapper for Python nor a cache file, because its code becomes a part of the caller,
+        and a constant among the arguments is no reason to compile another version.
+        """
+        if self._inner is None:
+            from numba import njit
+            from numba.core.types import unliteral
+
+            watch_compilation()
+            options = {**self._options, "nogil": False, "no_cpython_wrapper": True}
+            self._inner = njit(pipeline_class=inlined_pipeline(), **options)(self.py_func)
+            template = self._inner.get_call_template
+            self._inner.get_call_template = lambda args, kws: template(tuple(map(unliteral, args)), kws)
+        _register_overloads()
+        return self._inner._numba_type_
 
     def _files(self, cache: Any) -> KernelFiles:
         # numba checks only the file of the kernel itself: after an edit in a family it would load stale code
         foreign = not self.__module__.startswith("partita.")
         own = cache._impl.locator.get_source_stamp() if foreign else ""
         return KernelFiles(cache._cache_file, f"{package_digest()} {own}", _added_from_outside, foreign)
-
-    @property
-    def _numba_type_(self) -> Any:
-        return self.compiled._numba_type_
 
     def __call__(self, *args: Any) -> Any:
         return (self.py_func if _interpreting else self.compiled)(*args)
@@ -196,6 +209,11 @@ def kernel(function: Callable) -> Kernel:
     8
     """
     return Kernel(function)
+
+
+def _register_overloads() -> None:
+    while _waiting:
+        _waiting.pop()()
 
 
 def when_compiling(register: Callable[[], None]) -> None:
@@ -272,27 +290,3 @@ def _digest_code(digest: Any, code: CodeType) -> None:
         else:
             digest.update(repr(constant).encode())
     digest.update(" ".join(code.co_names).encode())
-
-
-@functools.cache
-def _listen() -> None:
-    """Show in the progress bar that code is being compiled; without a bar, log it once per process."""
-    from numba.core import event
-
-    class Announce(event.Listener):
-        told = False
-
-        def on_start(self, started: Any) -> None:
-            function = started.data["dispatcher"].py_func
-            is_ours = (function.__module__ or "").startswith("partita.")
-            if not tell_compilation(begins=True) and is_ours and not Announce.told:
-                Announce.told = True
-                logger.warning(
-                    "partita: compiling for the first time on this machine, which takes seconds (up to half a minute "
-                    "for several kinds of columns); later runs load the code from disk. `partita warm` compiles all."
-                )
-
-        def on_end(self, ended: Any) -> None:
-            tell_compilation(begins=False)
-
-    event.register("numba:compile", Announce())

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from partita import dispatch
+from partita.compilation import inlined_pipeline
 from partita.dispatch import JIT_OPTIONS, Kernel, generic
 
 SCALARS = {"int": "int64", "float": "float64"}  # arguments of ports: kind -> type in compiled code
@@ -339,4 +340,5 @@ def _overload(apply: Callable, port: _Port, erased: type) -> None:
     scope: dict[str, Any] = {"make": make}
     # numba requires the same argument names in the chooser and the implementation, hence the exec
     exec(f"def choose(blocks, {rest}):\n    return make(blocks)", scope)
-    dispatch.add_overload(apply, scope["choose"], JIT_OPTIONS)
+    options = {**JIT_OPTIONS, "pipeline_class": inlined_pipeline()}
+    dispatch.add_overload(apply, scope["choose"], options)

@@ -96,6 +96,16 @@ def gain(lik, S, L, a, b, s, scratch):
 
 
 @kernel
+def copy_statistics(S, a, b, to_a, to_b):
+    """Copy the statistics of block (a, b) onto another block.
+
+    A loop: for an assignment of slices numba compiles a message about their shapes, which takes a second.
+    """
+    for e in range(S.shape[2]):
+        S[to_a, to_b, e] = S[a, b, e]
+
+
+@kernel
 def put(lik, mode, S, L, a, J, r, c, own, w):
     """Add the sums of ``gather`` to the blocks of slot a (w = 1), or subtract them (w = -1)."""
     for b in range(J):
@@ -109,7 +119,7 @@ def put(lik, mode, S, L, a, J, r, c, own, w):
                 S[b, a, e] += w * c[b, e]
             L[b, a] = block_log_marginal(lik, S[b, a])
         elif mode == 2:
-            S[b, a, :] = S[a, b]
+            copy_statistics(S, a, b, b, a)
             L[b, a] = L[a, b]
     if mode > 0:
         for e in range(own.shape[0]):
@@ -122,12 +132,14 @@ def close(mode, z, n, K, S, L, k):
     """Remove the empty slot k; the last slot takes its place."""
     last = K[0] - 1
     if k != last:
-        S[k, :, :] = S[last]
-        L[k, :] = L[last]
+        for b in range(S.shape[1]):
+            copy_statistics(S, last, b, k, b)
+            L[k, b] = L[last, b]
         n[k] = n[last]
         if mode > 0:
-            S[:, k, :] = S[:, last]
-            L[:, k] = L[:, last]
+            for a in range(S.shape[0]):
+                copy_statistics(S, a, last, a, k)
+                L[a, k] = L[a, last]
         for i in range(z.shape[0]):
             if z[i] == last:
                 z[i] = k

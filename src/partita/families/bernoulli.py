@@ -13,6 +13,7 @@ from partita.families.contract import (
     curvature,
     draw,
     expect,
+    faster_in_single,
     flat,
     interior,
     learn,
@@ -168,6 +169,11 @@ def _(lik, S):
     zeros, ones = np.where(nothing, 0.5, zeros), np.where(nothing, 0.5, ones)
     with np.errstate(divide="ignore"):
         return _interleave(np.log(zeros / (zeros + ones)), np.log(ones / (zeros + ones)))
+
+
+@faster_in_single.register(Bernoulli)
+def _(lik):
+    return True
 
 
 @flat.register(Bernoulli)

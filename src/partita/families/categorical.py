@@ -20,6 +20,7 @@ from partita.families.contract import (
     curvature,
     draw,
     expect,
+    faster_in_single,
     flat,
     interior,
     learn,
@@ -222,6 +223,11 @@ def _(lik, S):
         theta = np.where(total_rows > 0, np.log(P / total_rows), -np.log(levels))
     theta[lik.offsets[:-1]] = 0.0
     return theta
+
+
+@faster_in_single.register(Categorical)
+def _(lik):
+    return True
 
 
 @flat.register(Categorical)

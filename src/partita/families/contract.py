@@ -264,6 +264,12 @@ def is_conjugate(lik: Any) -> bool:
 
 
 @singledispatch
+def faster_in_single(lik: Any) -> bool:
+    """Whether sweeps over large tables are faster with predictive caches in single precision; derived: no."""
+    return False
+
+
+@singledispatch
 def hidden_rows(lik: Any, data: Any) -> np.ndarray:
     """Rows whose vector is partly observed (none for families of single columns)."""
     return np.zeros(0, np.int64)

@@ -15,6 +15,7 @@ from partita.families.contract import (
     datum,
     draw,
     expect,
+    faster_in_single,
     flat,
     hidden_rows,
     impute,
@@ -310,6 +311,11 @@ def _(lik, S):
     P[:, P.sum(axis=0) == 0] = 1.0
     with np.errstate(divide="ignore"):
         return _natural(np.log(P / P.sum(axis=0)))
+
+
+@faster_in_single.register(Multinomial)
+def _(lik):
+    return True
 
 
 @flat.register(Multinomial)

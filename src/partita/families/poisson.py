@@ -16,6 +16,7 @@ from partita.families.contract import (
     datum,
     draw,
     expect,
+    faster_in_single,
     flat,
     interior,
     learn,
@@ -219,6 +220,11 @@ def _(lik, S):
     rate = np.maximum(a - 1.0, 0.0) / np.where(b > 0, b, 1.0)
     with np.errstate(divide="ignore"):
         return _natural(rate, np.log(rate))
+
+
+@faster_in_single.register(Poisson)
+def _(lik):
+    return True
 
 
 @flat.register(Poisson)

@@ -91,7 +91,8 @@ def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> En
     elif ask.outliers:
         algorithm = outliers.algorithm(log_density(fit_background(blocks, weights), objects))
     else:
-        algorithm = collapsed_gibbs(cache_dtype(ask.precision, len(rows)))
+        families = [block.family for block in blocks]
+        algorithm = collapsed_gibbs(cache_dtype(ask.precision, families, len(rows)))
     return _fit(algorithm, objects, blocks, rows, weights, ask)
 
 

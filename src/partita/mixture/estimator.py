@@ -112,8 +112,8 @@ class Mixture(
     thin : int, default=1
         Number of iterations per draw.
     precision : {"auto", "single", "double"}, default="auto"
-        Precision of the predictive cache of Gibbs sweeps; statistics are always in double precision. "auto": double up
-        to 5,000 rows, single beyond, where it is faster.
+        Precision of the predictive cache of Gibbs sweeps; statistics are always in double precision. "auto": single
+        for more than 5,000 rows of counts, binary or categorical columns, for which it is faster, otherwise double.
     partition : {"votes", "vi", "binder", "nvi", "nid", "map"}, default="votes"
         How the draws of chains become one partition. "votes": the labels of the draws are aligned, and each row has the
         label that most draws give it; the number of clusters is the most probable one. "vi", "binder", "nvi", "nid":

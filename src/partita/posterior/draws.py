@@ -65,7 +65,8 @@ def canonical_draws(draws: ArrayLike) -> NDArray[Any]:
         matrix = np.stack([np.unique(row, return_inverse=True)[1] for row in matrix])
         high = int(matrix.max())
     out = np.empty(matrix.shape, dtype=np.uint16 if matrix.shape[1] <= 2**16 else np.uint32)
-    _renumber(np.ascontiguousarray(matrix), out, np.full(high + 1, -1, dtype=np.int64))
+    # one type of labels, so that it is compiled once
+    _renumber(np.ascontiguousarray(matrix, dtype=np.int64), out, np.full(high + 1, -1, dtype=np.int64))
     return out
 
 

@@ -99,14 +99,13 @@ def distance(kind, a, S_c, S_z, S_cz, n):
 
 
 @kernel
-def cross_losses(kind, a, first, second, weights, table, out):
+def cross_losses(kind, a, first, second, K_first, K_second, weights, table, out):
     """Losses of the rows of `first` (estimates) against the rows of `second`; `weights` count the objects."""
     P, U = first.shape
     T = second.shape[0]
     n = 0
     for i in range(U):
         n += weights[i]
-    K_first, K_second = np.int64(first.max()) + 1, np.int64(second.max()) + 1
     cells = np.zeros((K_first, K_second), dtype=np.int64)
     rows, columns = np.zeros(K_first, dtype=np.int64), np.zeros(K_second, dtype=np.int64)
     for p in range(P):
@@ -135,7 +134,8 @@ def losses_between(loss: Loss, partitions: NDArray[Any], draws: Draws) -> NDArra
     """Losses [partition, draw] of partitions of the *groups* of the draws."""
     out = np.empty((len(partitions), len(draws.labels)))
     table = counting_table(loss, draws.n_objects)
-    cross_losses(loss.kind, loss.a, partitions, draws.labels, draws.group_weights, table, out)
+    counts = [int(labels.max(initial=0)) + 1 for labels in (partitions, draws.labels)]
+    cross_losses(loss.kind, loss.a, partitions, draws.labels, *counts, draws.group_weights, table, out)
     return out
 
 

@@ -21,7 +21,7 @@ from partita.engines.gibbs.duplicate_rows import Visits, reseat_copies, visits
 from partita.engines.gibbs.split_merge import split_merge
 from partita.engines.gibbs.sweep import NO_LIMIT, Seating
 from partita.engines.passes.live import refresh_caches
-from partita.families.contract import constrained, held, n_columns, unconstrained
+from partita.families.contract import constrained, faster_in_single, held, n_columns, unconstrained
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.labels import canonical
@@ -30,7 +30,7 @@ from partita.partitions.learning import slice_sample
 from partita.trace import Trace, join, label_dtype
 
 SWEEP, MOVES, HIDDEN, COMPLETION, START = range(5)  # purposes of the random numbers of an iteration
-SMALL_TABLE = 5000  # rows; above, predictive caches are in single precision
+SMALL_TABLE = 5000  # rows; above, predictive caches may be in single precision
 HYPER_CUT = 3.0  # where the hyperprior ends, in its standard deviations
 HYPER_SPREAD = 1.5  # standard deviation of the hyperprior of each free hyper-parameter, around the default
 STEP_SIZES = (1.0, 0.3, 0.1)  # of its random walk, one of them at random: no size suits all data
@@ -96,20 +96,28 @@ def start(
         completed = partly_observed.complete(
             shown, z, fixed or int(z.max()) + 1, generator(seed, 0, COMPLETION)
         )
-    seating = sweep.seat(completed, z, n_components=fixed, dtype=dtype or cache_dtype("auto", len(z)))
+    dtype = dtype or cache_dtype("auto", reference, len(z))
+    seating = sweep.seat(completed, z, n_components=fixed, dtype=dtype)
     return Chain(seating, prior, reference, seed, 0, {}, shown, rows)
 
 
-def cache_dtype(precision: str, n_rows: int) -> type:
-    """Type of the predictive cache. Small tables have the type of predictions, so that one compilation serves both.
+def cache_dtype(precision: str, families: Sequence[Any], n_rows: int) -> type:
+    """Type of the predictive cache.
+
+    "auto" is single precision for large tables whose families are all faster with it, otherwise that of predictions,
+    so that one compilation serves both.
 
     Examples
     --------
-    >>> cache_dtype("auto", 150), cache_dtype("auto", 100_000)
-    (<class 'numpy.float64'>, <class 'numpy.float32'>)
+    >>> from partita.families import Categorical, GaussianDiagonal
+    >>> discrete, real = Categorical.default([3]), GaussianDiagonal.default(1)
+    >>> cache_dtype("auto", [discrete], 100_000), cache_dtype("auto", [discrete, real], 100_000)
+    (<class 'numpy.float32'>, <class 'numpy.float64'>)
     """
-    is_double = n_rows <= SMALL_TABLE if precision == "auto" else precision == "double"
-    return np.float64 if is_double else np.float32
+    is_single = precision == "single"
+    if precision == "auto":
+        is_single = n_rows > SMALL_TABLE and all(map(faster_in_single, families))
+    return np.float32 if is_single else np.float64
 
 
 def generator(seed: int, iteration: int, purpose: int) -> np.random.Generator:

@@ -165,7 +165,10 @@ def choose_anchors(blocks, z, n, slot_of, name_of, K, u):
         if K < 2:
             return i, i
         weights = partner_weights(blocks, i, first, K, -1, 0.0)
-        left = u[2] * weights.sum()
+        left = 0.0
+        for k in range(K):
+            left += weights[k]
+        left *= u[2]
         for k in range(K):
             if weights[k] > 0.0:
                 second = k
@@ -205,7 +208,9 @@ def propose(blocks, sides, prior, z, n, slot_of, name_of, K, i, j, rng, n_scans,
         return 0
     members = shuffled_members(z, z[i], z[j], i, j, rng)
     M = members.shape[0]
-    side_of, now, u, m = np.full(M, -1), np.full(M, -1), np.empty(M), np.empty(2)
+    side_of, now, u, m = np.empty(M, np.int64), np.empty(M, np.int64), np.empty(M), np.empty(2)
+    for t in range(M):
+        side_of[t], now[t] = -1, -1
     start_sides(sides, i, j, m)
     for scan in range(n_scans + 1):
         if scan == n_scans and not split:

@@ -200,13 +200,13 @@ def sides_of(blocks: Sequence[Live]) -> tuple[Live, ...]:
 @PORTS.each("floats")
 def add_side_log_marginals(block, out):
     """``out += log marginals of the left side, of the right side, and of both as one cluster``."""
-    both = np.empty(block.S2.shape[0])
+    both = np.empty((block.S2.shape[0], 1))  # a column, so that its type is that of a slot's statistics
     for d in range(n_columns(block.family)):
         lo, hi = stats_start(block.family, d), stats_start(block.family, d + 1)
         for side in range(3):
             for e in range(lo, hi):
-                both[e] = block.S2[e, side] if side < 2 else block.S2[e, 0] + block.S2[e, 1]
-            out[side] += log_marginal(block.family, d, both[lo:hi])
+                both[e, 0] = block.S2[e, side] if side < 2 else block.S2[e, 0] + block.S2[e, 1]
+            out[side] += log_marginal(block.family, d, both[lo:hi, 0])
 
 
 @PORTS.each("int int", tail=True)

@@ -139,7 +139,8 @@ def seat_children(pool, born, kept, m, i, hashed, fate, to):
     counts[0], counts[1], counts[2], counts[3] = m, 1, 0, 0
     for j in range(m):
         p, h = born.owner[kept[j]], born.slot[kept[j]]
-        columns[j, : sizes[p]] = parents[p, : sizes[p]]
+        for g in range(sizes[p]):
+            columns[j, g] = parents[p, g]
         columns[j, h] = to[parents[p, h] if h < sizes[p] else 0]
         K[j] = max(sizes[p], h + 1)
         pool.key[j] = born.key[kept[j]]

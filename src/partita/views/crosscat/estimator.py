@@ -270,7 +270,7 @@ class CrossCat(ViewsEstimator):
             check_families(blocks)
             self._keep_families(blocks)
             layout = self._lay_out(blocks)
-            request = self._request(table, control)
+            request = self._request(table, blocks, control)
             rng = as_generator(request.rngs[0].integers(2**32))
             result = INFERENCES[self.inference](layout, request)
             self._set_result(result, layout, blocks, rng)
@@ -314,7 +314,7 @@ class CrossCat(ViewsEstimator):
             raise ValueError(f"column {names[number]!r} is not modeled: remove it from together= and apart=")
         return number
 
-    def _request(self, table: Table, control: Control) -> sampling.CrossCatRequest:
+    def _request(self, table: Table, blocks: Sequence[Block], control: Control) -> sampling.CrossCatRequest:
         labels = self.n_chains * self.n_draws * table.n_rows * len(table.schema.columns)
         check_memory(
             labels // 2,  # at most about one view per two columns
@@ -329,7 +329,7 @@ class CrossCat(ViewsEstimator):
             concentration=None if self.concentration is None else float(self.concentration),
             view_concentration=None if self.view_concentration is None else float(self.view_concentration),
             learn_likelihood=self.learn_hyper,
-            dtype=cache_dtype(self.precision, table.n_rows),
+            dtype=cache_dtype(self.precision, [block.family for block in blocks], table.n_rows),
             max_views=self.max_views,
             max_clusters=self.max_clusters,
             max_iter=self.max_iter,

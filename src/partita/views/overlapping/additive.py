@@ -82,7 +82,8 @@ def score_subsets(G, T, squares, counts, offset, subsets, hyper, out):
         index[p] = P
         p += 1
         log_det = 0.5 * ((p - 1) * math.log(hyper[0]) + math.log(hyper[1]))
-        rest[:] = squares
+        for d in range(D):
+            rest[d] = squares[d]
         for r in range(p):
             for c in range(r + 1):
                 value = G[index[r], index[c]]
@@ -92,7 +93,8 @@ def score_subsets(G, T, squares, counts, offset, subsets, hyper, out):
                     value -= L[r, k] * L[c, k]
                 L[r, c] = math.sqrt(value) if r == c else value / L[c, c]
             log_det -= math.log(L[r, r])
-            U[r] = T[index[r]]
+            for d in range(D):
+                U[r, d] = T[index[r], d]
             for c in range(r):
                 factor = L[r, c]
                 for d in range(D):
