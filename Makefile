@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all:
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-arviz lint bench bench-full docs gallery clean
+.PHONY: help demo test test-slow test-arviz lint bench bench-full docs gallery wheel clean
 
 help:
 	@echo "make demo        run the tour in examples/demo.py"
@@ -27,6 +27,7 @@ help:
 	@echo "make bench-full  the whole of them: hours (PARTITA_DATA names the folder of data sets)"
 	@echo "make gallery     run examples/gallery and write docs/gallery.md"
 	@echo "make docs        build the documentation into site/"
+	@echo "make wheel       build the distributions into dist/, one wheel with compiled kernels"
 	@echo "make clean       remove the environment and everything built"
 
 $(BIN)/python:
@@ -40,6 +41,10 @@ $(VENV)/.stamp-dev: pyproject.toml | $(BIN)/python
 
 $(VENV)/.stamp-docs: pyproject.toml | $(VENV)/.stamp-dev
 	$(PIP_INSTALL) -e ".[docs]"
+	@touch $@
+
+$(VENV)/.stamp-wheel: pyproject.toml | $(VENV)/.stamp-dev
+	$(PIP_INSTALL) -e ".[cli,wheel]"
 	@touch $@
 
 $(VENV)/.stamp-bench: pyproject.toml | $(VENV)/.stamp-dev
@@ -82,6 +87,9 @@ bench-full: $(VENV)/.stamp-bench
 
 gallery: $(VENV)/.stamp-dev
 	$(BIN)/python scripts/build_gallery.py
+
+wheel: $(VENV)/.stamp-wheel
+	$(BIN)/python scripts/build_wheel.py
 
 docs: $(VENV)/.stamp-docs
 	$(BIN)/mkdocs build --strict

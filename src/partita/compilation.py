@@ -20,6 +20,13 @@ from partita.progress import tell_compilation
 logger = logging.getLogger("partita")
 
 
+def processor() -> tuple[str, ...]:
+    """Return platform, name and features of the processor that code is compiled for, as in the keys of cache files."""
+    from numba.core.registry import cpu_target
+
+    return tuple(cpu_target.target_context.codegen().magic_tuple())
+
+
 @functools.cache
 def inlined_pipeline() -> Any:
     """Return numba's compiler for functions that only compiled code calls.

@@ -188,7 +188,8 @@ class Kernel:
         # numba checks only the file of the kernel itself: after an edit in a family it would load stale code
         foreign = not self.__module__.startswith("partita.")
         own = cache._impl.locator.get_source_stamp() if foreign else ""
-        return KernelFiles(cache._cache_file, f"{package_digest()} {own}", _added_from_outside, foreign)
+        stamp, source = f"{package_digest()} {own}", self.py_func.__code__.co_filename
+        return KernelFiles(cache._cache_file, stamp, _added_from_outside, foreign, source)
 
     def __call__(self, *args: Any) -> Any:
         return (self.py_func if _interpreting else self.compiled)(*args)

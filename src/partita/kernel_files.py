@@ -3,12 +3,17 @@
 numba keeps one index file per kernel and discards it when its stamp differs from that of the process. A process that
 has registered classes of its own must therefore not stamp the shared files: code that was compiled for classes from
 outside this package goes into separate files.
+
+A wheel for one platform (``make wheel``) also holds compiled code, in the folder ``_compiled``. It is compiled for a
+processor with fewer features than most have, and used where the code was not compiled on this machine.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import json
 import pickle
 import uuid
 from collections.abc import Callable
@@ -16,6 +21,36 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE_PREFIX = "partita."
+PACKAGE = Path(__file__).parent
+SHIPPED = PACKAGE / "_compiled"  # a copy of the folders of the package, with cache files instead of sources
+SHIPPED_RECORD = SHIPPED / "record.json"
+
+
+@functools.cache
+def shipped_processor(here: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the processor that the shipped code was compiled for; None if there is none, or it does not run here.
+
+    A processor is described as numba does: platform, name, features.
+    """
+    try:
+        found = tuple(json.loads(SHIPPED_RECORD.read_text())["processor"])
+        return found if can_run(found, here) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def can_run(compiled_for: tuple[str, ...], here: tuple[str, ...]) -> bool:
+    """Whether code that was compiled for one processor runs on another one.
+
+    Examples
+    --------
+    >>> can_run(("linux", "x86-64-v3", "+avx2,+fma"), ("linux", "skylake", "+avx2,-avx512f,+fma"))
+    True
+    >>> can_run(("linux", "x86-64-v3", "+avx2,+fma"), ("linux", "nehalem", "-avx2,+sse4.2"))
+    False
+    """
+    needed, present = ({f for f in one[2].split(",") if f.startswith("+")} for one in (compiled_for, here))
+    return compiled_for[0] == here[0] and needed <= present
 
 
 def foreign_names(kind: Any) -> set[str]:
@@ -39,16 +74,33 @@ class KernelFiles:
 
     ``common`` is the stamp of the package (and of the kernel's own file). ``added`` returns the names of foreign
     implementations for classes of the package, and a digest of everything that other packages have registered.
+    ``source`` is the file of the kernel's source.
     """
 
-    def __init__(self, original: Any, common: str, added: Callable[[], tuple[set[str], str]], foreign: bool):
+    def __init__(
+        self,
+        original: Any,
+        common: str,
+        added: Callable[[], tuple[set[str], str]],
+        foreign: bool,
+        source: str,
+    ):
         self._make, self._path = type(original), Path(original._cache_path)
         self._base = original._index_name.removesuffix(".nbi")
         self._common, self._added, self._foreign = common, added, foreign
+        self._source = Path(source)
 
     def load(self, key: Any) -> Any:
-        """Load the code that was compiled for this key, or None."""
-        return self._file(key).load(key)
+        """Load the code that was compiled for this key here or that came with the package, or None."""
+        file = self._file(key)
+        found = file.load(key)
+        if found is None and self._is_common(file) and (processor := shipped_processor(key[1])):
+            shipped = self._open("", self._common, SHIPPED / self._source.parent.relative_to(PACKAGE))
+            found = shipped.load((key[0], processor, *key[2:]))
+        return found
+
+    def _is_common(self, file: Any) -> bool:
+        return not self._foreign and file._index_name == f"{self._base}.nbi"
 
     def save(self, key: Any, data: Any) -> None:
         """Save compiled code: first the code, under a unique name, then its entry in the index.
@@ -77,8 +129,8 @@ class KernelFiles:
         mark = hashlib.sha256(" ".join(sorted(names)).encode()).hexdigest()[:8]
         return self._open(f"-{mark}", f"{self._common} {digest}")
 
-    def _open(self, mark: str, stamp: str) -> Any:
-        file = self._make(str(self._path), self._base + mark, stamp)
+    def _open(self, mark: str, stamp: str, folder: Path | None = None) -> Any:
+        file = self._make(str(folder or self._path), self._base + mark, stamp)
         load_index = file._load_index
 
         def load_or_forget() -> Any:

@@ -20,6 +20,8 @@ import numpy as np
 
 from partita.cli.output import Outcome
 from partita.cli.progress import shows_progress
+from partita.compilation import processor
+from partita.kernel_files import SHIPPED_RECORD, shipped_processor
 from partita.progress import tell_stage
 from partita.summaries.formatting import count
 
@@ -169,20 +171,27 @@ def record_path() -> Path:
     ) / "partita-warm.json"
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     """What compiled code depends on."""
     from importlib.metadata import version
 
     from partita.dispatch import package_digest
 
-    return {"python": sys.version, "numba": version("numba"), "sources": package_digest()}
+    python = f"{sys.implementation.name} {sys.version_info.major}.{sys.version_info.minor}"
+    return {"python": python, "numba": version("numba"), "sources": package_digest()}
 
 
 def tasks_done() -> set[str]:
-    """Names of the tasks whose code is compiled, by the record; none if sources or versions have changed."""
+    """Names of the tasks whose code is compiled, by the records of this machine and of the code in the package."""
+    records = [record_path(), *([SHIPPED_RECORD] if shipped_processor(processor()) else [])]
+    return set().union(*map(_tasks_of, records))
+
+
+def _tasks_of(record: Path) -> set[str]:
+    """The tasks of a record; none if sources or versions have changed."""
     try:
-        held = json.loads(record_path().read_text())
-        return set(held["tasks"]) if held["versions"] == _versions() else set()
+        held = json.loads(record.read_text())
+        return set(held["tasks"]) if held["versions"] == versions() else set()
     except (OSError, ValueError, KeyError, TypeError):
         return set()
 
@@ -190,7 +199,7 @@ def tasks_done() -> set[str]:
 def _write_record(done: set[str]) -> None:
     try:
         record_path().parent.mkdir(parents=True, exist_ok=True)
-        record_path().write_text(json.dumps({"versions": _versions(), "tasks": sorted(done)}))
+        record_path().write_text(json.dumps({"versions": versions(), "tasks": sorted(done)}))
     except OSError:  # a folder that cannot be written: code is compiled again in every process
         pass
 
