@@ -5,8 +5,8 @@ tuple has the same type for all of them: it holds the addresses of records (the 
 lays them out in memory) and the addresses of the functions that can be called on each block. Each of these functions,
 a *port*, is compiled once for each type of block, with a C signature that does not depend on the block.
 
-The functions are written for one block, without any of this; :class:`Ports` makes both forms. Kernels take plain tuples
-as well, and then are compiled for their types (all calls inlined); results are the same.
+The functions are written for one block, without any of this. Compiled kernels take erased tuples only; in the
+interpreter the same kernels take the blocks themselves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from partita import dispatch
 from partita.compilation import inlined_pipeline
-from partita.dispatch import JIT_OPTIONS, Kernel, generic
+from partita.dispatch import JIT_OPTIONS, Kernel
 
 SCALARS = {"int": "int64", "float": "float64"}  # arguments of ports: kind -> type in compiled code
 ARRAYS = ("floats", "scores")  # one-dimensional arrays of doubles, and of the type of the block's scores
@@ -59,23 +59,22 @@ class Ports:
         self._ports: list[_Port] = []
         self._addresses: dict[Any, list[int]] = {}  # of ports, by the layout of a block and their names
 
-    def each(self, takes: str, *, inline: bool = False, tail: bool = False) -> Callable[[Callable], Callable]:
+    def each(self, takes: str, *, tail: bool = False) -> Callable[[Callable], Callable]:
         """Turn ``function(block, ...)`` into a function of a tuple of blocks, which calls it on each block in turn.
 
         ``takes`` gives the kinds of the arguments after the block: "int", "float", "floats" (an array of doubles) and
-        "scores" (an array of the type of the scores). The function writes into arrays and returns nothing.
-        ``inline=True`` saves the cost of a call in the innermost loops over plain tuples. A function that reads only
-        the fields in the tail of a block says so.
+        "scores" (an array of the type of the scores). The function writes into arrays and returns nothing. A function
+        that reads only the fields in the tail of a block says so.
         """
 
         def decorate(function: Callable) -> Callable:
-            port = _Port(function, takes.split(), len(self._ports), inline, tail)
+            port = _Port(function, takes.split(), len(self._ports), tail)
             self._ports.append(port)
 
             @functools.wraps(function)
             def apply(blocks, *args):
                 for block in blocks:
-                    port.one(block, *args)
+                    function(block, *args)
 
             dispatch.when_compiling(functools.partial(_overload, apply, port, self.erased))
             return apply
@@ -126,10 +125,9 @@ class Ports:
 class _Port:
     """A function of one block, and its form with a C signature."""
 
-    def __init__(self, function: Callable, takes: list[str], index: int, inline: bool, tail: bool):
+    def __init__(self, function: Callable, takes: list[str], index: int, tail: bool):
         self.name, self.takes, self.index, self.tail = function.__name__, takes, index, tail
         self.names = list(inspect.signature(function).parameters)[1:]
-        self.one: Any = generic(function, derived=True) if inline else Kernel(function)
         self._function = function
         self._entries: dict[type | None, Kernel] = {}
 
@@ -318,26 +316,20 @@ def _caller(port: _Port) -> Any:
 
 
 def _overload(apply: Callable, port: _Port, erased: type) -> None:
-    """Teach numba both forms of a function of blocks: the erased tuple, and the plain one, which is unrolled."""
-    from numba import types
-
+    """Teach numba to call a port on each block of an erased tuple."""
     call, rest, where = _caller(port), ", ".join(port.names), "tails" if port.tail else "at"
+    scope: dict[str, Any] = {"call": call}
+    exec(
+        f"def loop(blocks, {rest}):\n"
+        f"    for block_ in range(blocks.at.shape[0]):\n"
+        f"        call(blocks.calls[{port.index}, block_], blocks.{where}[block_], {rest})\n",
+        scope,
+    )
 
     def make(blocks: Any) -> Callable | None:
-        if not isinstance(blocks, types.BaseTuple):
-            return None
-        if getattr(blocks, "instance_class", None) is erased:
-            body = (
-                f"    for block_ in range(blocks.at.shape[0]):\n"
-                f"        call(blocks.calls[{port.index}, block_], blocks.{where}[block_], {rest})\n"
-            )
-        else:
-            body = "".join(f"    one(blocks[{b}], {rest})\n" for b in range(len(blocks)))
-        scope = {"one": port.one, "call": call}
-        exec(f"def loop(blocks, {rest}):\n{body or '    pass'}", scope)
-        return scope["loop"]
+        return scope["loop"] if getattr(blocks, "instance_class", None) is erased else None
 
-    scope: dict[str, Any] = {"make": make}
+    scope["make"] = make
     # numba requires the same argument names in the chooser and the implementation, hence the exec
     exec(f"def choose(blocks, {rest}):\n    return make(blocks)", scope)
     options = {**JIT_OPTIONS, "pipeline_class": inlined_pipeline()}

@@ -118,7 +118,7 @@ def fill_slots(block, supply, first, stop):
             block.theta[e, k] = block.fresh[supply + k - first, e]
 
 
-@PORTS.each("int int floats", inline=True)
+@PORTS.each("int int floats")
 def add_log_densities(block, i, H, out):
     """``out[:H] += log density of object i in each of the first H slots``."""
     densities = out[:H].reshape((1, H))

@@ -133,7 +133,7 @@ def add_row(block, i, k, w):
         touch(block.family, d, s, c, k, x)
 
 
-@PORTS.each("int int scores", inline=True)
+@PORTS.each("int int scores")
 def score_row(block, i, K, out):
     """``out[:K] += log predictive of object i in each slot``."""
     for d in range(n_columns(block.family)):
@@ -141,7 +141,7 @@ def score_row(block, i, K, out):
         score(block.family, d, c, datum(block.family, block.data, i, d), K, out)
 
 
-@PORTS.each("int int floats", inline=True)
+@PORTS.each("int int floats")
 def score_own_row(block, i, k, acc):
     """``acc`` collects the log predictive of object i in its own slot, itself taken out."""
     for d in range(n_columns(block.family)):
