@@ -2,7 +2,8 @@
 
 CPU seconds of one thread, after a small fit that loads the compiled code; K, and the agreement of the default with the
 long schedule and with the classes or planted labels. Of large tables the long schedule is measured over its first
-iterations and multiplied, and only the planted labels are compared.
+iterations and multiplied, and only the planted labels are compared. The groups of the sensors overlap: their oracle
+knows the centers and the spread of the groups, and is the best that any method can reach.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def run(*, full: bool, repeats: int) -> dict:
     if full:
         bars |= {
             "visitors within 3 s": found["visitors"]["cpu_s"] <= 3.0,
-            "sensors within 60 s at ARI 0.99": found["sensors_2e5_12"]["cpu_s"] <= 60.0
-            and found["sensors_2e5_12"]["ari"] >= 0.99,
+            "sensors within 60 s at 0.99 of the ARI of the oracle": found["sensors_2e5_12"]["cpu_s"] <= 60.0
+            and found["sensors_2e5_12"]["ari"] >= 0.99 * found["sensors_2e5_12"]["ari_oracle"],
         }
     return {"found": found, "median_ratio": round(ratio, 2), "bars": bars}
 
@@ -53,7 +54,7 @@ def measure(name: str, repeats: int) -> dict:
     from partita.metrics import adjusted_rand
 
     warnings.simplefilter("ignore")
-    X, truth, options = load(name)
+    X, truth, options, oracle = load(name)
     is_large = name in LARGE_TABLES
     for schedule in ({}, SHORT):
         Mixture(random_state=0, **options, **schedule).fit(X[:300])  # compiled code is loaded here
@@ -76,30 +77,39 @@ def measure(name: str, repeats: int) -> dict:
         "n_iter": model.n_iter_,
         "inference": getattr(model, "inference_", "gibbs"),
         "ari": round(adjusted_rand(truth, model.labels_), 4),
+        "ari_oracle": None if oracle is None else round(adjusted_rand(truth, oracle), 4),
         "ari_to_long": None if is_large else round(adjusted_rand(long.labels_, model.labels_), 4),
     }
 
 
 def load(name: str):
-    """Rows, classes or planted labels, and options that the table needs."""
+    """Rows, classes or planted labels, options that the table needs, and the labels of an oracle if there is one."""
     import numpy as np
 
     from partita.datasets import load_visitors, make_categorical_clusters, make_gaussian_clusters
 
     if name == "visitors":
         visitors = load_visitors(as_frame="pandas")
-        return visitors.frame, visitors.target, {"kinds": {"rooms_visited": "count", "photos_taken": "count"}}
+        return (
+            visitors.frame,
+            visitors.target,
+            {"kinds": {"rooms_visited": "count", "photos_taken": "count"}},
+            None,
+        )
     if name in SMALL_TABLES:
         from sklearn import datasets
 
         found = getattr(datasets, f"load_{name}")()
-        return found.data, found.target, {}
+        return found.data, found.target, {}, None
     if name == "planted_1e4_20":
         found = make_gaussian_clusters(10_000, 20, 10, 2.0, random_state=0)
-        return found.X, found.labels, {}
+        return found.X, found.labels, {}, None
     if name == "categorical_1e5_20":
         found = make_categorical_clusters(100_000, 20, 10, 10, random_state=0)
-        return found.X, found.labels, {}
+        return found.X, found.labels, {}, None
     rng = np.random.default_rng(0)
     z = rng.integers(5, size=200_000)
-    return rng.normal(size=(5, 12))[z] * 1.2 + rng.normal(size=(200_000, 12)), z, {}
+    centers = rng.normal(size=(5, 12)) * 1.2
+    X = centers[z] + rng.normal(size=(200_000, 12))
+    oracle = (X @ centers.T - 0.5 * (centers**2).sum(axis=1)).argmax(axis=1)
+    return X, z, {}, oracle
