@@ -127,7 +127,10 @@ def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
 
 
 def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
-    """CVB, started where VB ends: sweeps over single objects do not leave a bad start."""
+    """CVB, started where VB ends: sweeps over single objects do not leave a bad start.
+
+    VB also finds the number of clusters, if it is not given: the clusters that it does not use stay closed.
+    """
     cvb.check(blocks, ask.order)
     start = fit_vb(blocks, weights, ask)
     if start.run.reason in STOPPED_EARLY or ask.control.halted or ask.control.late:
@@ -135,6 +138,7 @@ def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engin
     assert start.parameters is not None
     R, _ = label_rows(plug_in(blocks, start.parameters), len(weights), ask.n_components, ask.executor)
     learned = [block._replace(family=family) for block, family in zip(blocks, start.families, strict=True)]
+    closed = None if ask.exact else cvb.unused_clusters(start.statistics.n, weights)
     step = partial(
         cvb.step,
         blocks=blocks,
@@ -145,7 +149,7 @@ def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engin
     )
     run = iterate(
         step,
-        cvb.init(learned, start.prior, R, weights),
+        cvb.init(learned, start.prior, R, weights, closed),
         max_iter=ask.max_iter,
         tol=max(ask.tol, 1e-8),
         weight=float(weights.sum()),
