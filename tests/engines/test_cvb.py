@@ -125,6 +125,22 @@ def test_objective_is_the_bound_of_vb_and_below_the_evidence(family_name, make_m
         np.testing.assert_allclose(state.R.sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_closed_clusters_stay_empty(family_name, order, make_mixture, rng):
+    """With one of three clusters closed, a sweep is that of the other two (the prior has 0.5 objects per cluster)."""
+    if order == 2 and family_name not in CURVED:
+        pytest.skip("no curvature")
+    block = make_mixture(family_name, N=6, K=2, holes=0.0)
+    R, ones = rng.dirichlet(np.ones(2), size=6), np.ones(6)
+    two = cvb.init([block], FiniteDirichlet(1.0, 2), R, ones)
+    wide = np.insert(R, 1, 0.0, axis=1)
+    three = cvb.init([block], FiniteDirichlet(1.5, 3), wide, ones, np.array([False, True, False]))
+    for _ in range(3):
+        two, three = (sweep(state, block, order) for state in (two, three))
+    assert (three.R[:, 1] == 0.0).all()
+    np.testing.assert_allclose(three.R[:, [0, 2]], two.R, atol=1e-9)
+
+
 @pytest.mark.parametrize("pull", [-0.4, -1.0, -2.0, -4.0, 0.9])
 def test_sweeps_that_turn_back_take_smaller_shares(pull):
     """A map that goes in circles around its fixed point, or runs away from it: part of the way leads there."""

@@ -71,3 +71,20 @@ def test_the_sample_of_the_chain_has_whole_counts_in_proportion_to_the_weights()
     assert counts.sum() == 500
     np.testing.assert_allclose(counts[:2], 250, atol=1)
     np.testing.assert_array_equal(variational_starts._whole_counts(np.array([3.0, 1.0, 2.0]), 500), [3, 1, 2])
+
+
+def test_collapsed_sweeps_open_no_cluster_that_vb_leaves_empty(global_random_seed):
+    """True of every table. Without closed clusters the sweeps found a third one in 13 of 60 such tables, so ten tables
+    miss the defect with probability 0.09.
+    """
+    rng = np.random.default_rng([global_random_seed, 3])
+    z = np.repeat([0, 1], [44, 36])
+    for _ in range(10):
+        X = rng.normal(12.0 * z[:, None] - 6.0, 1.0, (80, 2))
+        by_vb, by_cvb = (
+            Mixture(
+                inference=inference, max_clusters=3, tol=1e-3, n_init=1, random_state=global_random_seed
+            ).fit(X)
+            for inference in ("vb", "cvb")
+        )
+        assert by_cvb.n_clusters_ <= by_vb.n_clusters_

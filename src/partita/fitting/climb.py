@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from partita.engines.climb import cvb, em, vb
-from partita.engines.climb.moves import with_moves
 from partita.engines.climb.seeding import SAMPLE, label_statistics, seed_parameters, seed_statistics
 from partita.engines.passes.rows import Statistics, collect, label_rows, n_stats, pack, plug_in
 from partita.engines.run import STOPPED_EARLY, Run, best_run, iterate
@@ -17,7 +16,7 @@ from partita.execution import CHUNK_ROWS
 from partita.families.contract import interior
 from partita.families.registry import Block
 from partita.fitting.contract import EngineResult, Request
-from partita.fitting.variational_starts import start_vb
+from partita.fitting.variational_starts import run_vb, start_vb
 from partita.partitions import DirichletProcess, FiniteDirichlet, StickBreaking, mean_log_weights, specify
 
 
@@ -72,17 +71,26 @@ def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
     watched = ask.stop == "assignments"
     stepping = em.step_labels if watched else em.step
     step = partial(stepping, blocks=blocks, weights=weights, executor=ask.executor)
-    options: dict[str, Any] = {"monotone": False, "tol": 0.0} if watched else {}
 
     def runs() -> Iterator[Run]:
-        for restart, run in _starts(blocks, weights, ask):
+        for restart in range(len(ask.rngs)):
             state = em.init(
                 blocks,
                 ask.prior,
                 _start(blocks, weights, ask, restart),
                 maximum_likelihood=ask.maximum_likelihood,
             )
-            yield run(step, em.Labelled(state) if watched else state, **options)
+            yield iterate(
+                step,
+                em.Labelled(state) if watched else state,
+                max_iter=ask.max_iter,
+                tol=0.0 if watched else ask.tol,
+                weight=float(weights.sum()),
+                number=restart,
+                monotone=not watched,
+                control=ask.control,
+                debug=ask.debug,
+            )
 
     best, finals = best_run(runs(), ask.control, len(ask.rngs))
     state = best.state.em if watched else best.state
@@ -95,27 +103,14 @@ def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
 def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
     """VB from every start, with merges unless the number of clusters is given."""
     blocks = pack(blocks, len(weights))
-    step = partial(
-        vb.step,
-        blocks=blocks,
-        weights=weights,
-        executor=ask.executor,
-        learn_likelihood=ask.learn_likelihood,
-        learn_concentration=ask.learn_concentration,
-    )
 
     def runs() -> Iterator[Run]:
-        for restart, run in _starts(blocks, weights, ask):
+        for restart in range(len(ask.rngs)):
             if _from_seeds(ask):
                 state = start_vb(blocks, weights, ask, restart)
             else:
                 state = vb.init(blocks, ask.prior, _start(blocks, weights, ask, restart))
-            if ask.exact:
-                yield run(step, state)
-            else:
-                min_gain = ask.tol * float(weights.sum())
-                moves = with_moves(partial(run, step), step, state, min_gain=min_gain, control=ask.control)
-                yield _joined(moves)
+            yield run_vb(blocks, weights, state, ask, restart)
 
     best, finals = best_run(runs(), ask.control, len(ask.rngs))
     state = best.state
@@ -127,7 +122,10 @@ def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
 
 
 def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
-    """CVB, started where VB ends: sweeps over single objects do not leave a bad start."""
+    """CVB, started where VB ends: sweeps over single objects do not leave a bad start.
+
+    VB also finds the number of clusters, if it is not given: the clusters that it does not use stay closed.
+    """
     cvb.check(blocks, ask.order)
     start = fit_vb(blocks, weights, ask)
     if start.run.reason in STOPPED_EARLY or ask.control.halted or ask.control.late:
@@ -135,6 +133,7 @@ def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engin
     assert start.parameters is not None
     R, _ = label_rows(plug_in(blocks, start.parameters), len(weights), ask.n_components, ask.executor)
     learned = [block._replace(family=family) for block, family in zip(blocks, start.families, strict=True)]
+    closed = None if ask.exact else cvb.unused_clusters(start.statistics.n, weights)
     step = partial(
         cvb.step,
         blocks=blocks,
@@ -145,7 +144,7 @@ def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engin
     )
     run = iterate(
         step,
-        cvb.init(learned, start.prior, R, weights),
+        cvb.init(learned, start.prior, R, weights, closed),
         max_iter=ask.max_iter,
         tol=max(ask.tol, 1e-8),
         weight=float(weights.sum()),
@@ -166,23 +165,6 @@ def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engin
     )
 
 
-def _starts(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Iterator[tuple[int, Callable]]:
-    """Each restart with its own ``iterate``."""
-    for restart in range(len(ask.rngs)):
-        yield (
-            restart,
-            partial(
-                iterate,
-                max_iter=ask.max_iter,
-                tol=ask.tol,
-                weight=float(weights.sum()),
-                number=restart,
-                control=ask.control,
-                debug=ask.debug,
-            ),
-        )
-
-
 def _start(blocks: Sequence[Block], weights: np.ndarray, ask: Request, restart: int) -> Statistics:
     """Statistics of all objects with labels from seeds, at random, or given by the user."""
     rng, K = ask.rngs[restart], ask.n_components
@@ -195,13 +177,3 @@ def _start(blocks: Sequence[Block], weights: np.ndarray, ask: Request, restart: 
 
 def _from_seeds(ask: Request) -> bool:
     return isinstance(ask.init, str) and ask.init == "seeds"
-
-
-def _joined(runs: Any) -> Run:
-    """Several runs in sequence as one."""
-    objectives: list[float] = []
-    worst = 0.0
-    for run in runs:
-        objectives += run.objectives
-        worst = max(worst, run.worst_fall)
-    return run._replace(objectives=objectives, worst_fall=worst)

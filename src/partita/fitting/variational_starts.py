@@ -1,4 +1,4 @@
-"""Starts of variational Bayes: from a short chain over a sample or from seeds, then runs over growing samples.
+"""Runs of variational Bayes, and their starts: from a short chain or from seeds, then over growing samples.
 
 A run over all rows from seeds needs hundreds of passes. A run over a sample finds the same clusters, and leaves a few
 passes over all rows.
@@ -6,7 +6,7 @@ passes over all rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -23,7 +23,7 @@ from partita.engines.climb.seeding import (
 from partita.engines.gibbs.chain import Schedule
 from partita.engines.gibbs.starts import SAMPLE_ROWS, find_start
 from partita.engines.passes.rows import Parameters, collect, pack, rows_in_memory
-from partita.engines.run import Control, iterate
+from partita.engines.run import Control, Run, iterate
 from partita.families import take
 from partita.families.registry import Block
 from partita.fitting.contract import Request
@@ -99,19 +99,39 @@ def _climbed(
     rows, own = sample_rows(weights, rng, size, ask.objects)
     held, rows = rows_in_memory(blocks, rows)
     held = pack([Block(b.family, take(b.data, rows), b.columns) for b in held], len(rows))
+    quiet = Control()  # the user's callback gets the iterations over all rows
+    quiet.deadline = ask.control.deadline
+    state = state._replace(statistics=collect(held, own, at), objective=-np.inf)
+    return run_vb(held, own, state, ask._replace(control=quiet, executor=None)).state
+
+
+def run_vb(
+    blocks: Sequence[Block], weights: np.ndarray, state: vb.VBState, ask: Request, number: int = 0
+) -> Run:
+    """VB from a state until it converges, with merges and deletions unless the number of clusters is given."""
+    total = float(weights.sum())
     step = partial(
         vb.step,
-        blocks=held,
-        weights=own,
+        blocks=blocks,
+        weights=weights,
+        executor=ask.executor,
         learn_likelihood=ask.learn_likelihood,
         learn_concentration=ask.learn_concentration,
     )
-    quiet = Control()  # the user's callback gets the iterations over all rows
-    quiet.deadline = ask.control.deadline
-    total = float(own.sum())
-    run = partial(iterate, step, max_iter=ask.max_iter, tol=ask.tol, weight=total, control=quiet)
-    state = state._replace(statistics=collect(held, own, at), objective=-np.inf)
+    run = partial(
+        iterate, step, max_iter=ask.max_iter, tol=ask.tol, weight=total, number=number, control=ask.control,
+        debug=ask.debug,
+    )  # fmt: skip
     if ask.exact:
-        return run(state).state
-    *_, last = with_moves(run, step, state, min_gain=ask.tol * total, control=quiet)
-    return last.state
+        return run(state)
+    return _joined(with_moves(run, step, state, min_gain=ask.tol * total, control=ask.control))
+
+
+def _joined(runs: Iterator[Run]) -> Run:
+    """Several runs in sequence as one."""
+    objectives: list[float] = []
+    worst = 0.0
+    for run in runs:
+        objectives += run.objectives
+        worst = max(worst, run.worst_fall)
+    return run._replace(objectives=objectives, worst_fall=worst)

@@ -6,6 +6,11 @@ are updated in small groups, each against statistics with the newest labels of a
 of the one-by-one sweep; neither has a bound that must increase. A sweep that reverses the one before it oscillates: the
 next sweep takes a smaller step, which has the same fixed points.
 
+The expansion fails for clusters that are almost empty: if the prior of a mean weighs 0.03 objects, the expected
+statistics of 0.04 objects predict almost as well as those of a whole cluster, and sweeps would fill the cluster by
+fractions of objects, against the bound. A run that does not know the number of clusters therefore starts from VB, and
+the clusters that VB does not use stay closed.
+
 Good for label matrices and counts, where it is often closer to the sampler than VB. Not for partly observed vectors.
 Teh, Newman and Welling (2007); Asuncion et al. (2009).
 """
@@ -26,6 +31,7 @@ from partita.families.rows import curve_without_self, scatter_rows, score_withou
 from partita.partitions import count_spread, cvb_log_mass
 
 MIN_STEP = 1 / 64  # smallest share of the proposed change that a sweep makes
+MIN_OBJECTS = 0.5  # in a cluster that is in use
 
 
 class CVBState(NamedTuple):
@@ -39,6 +45,7 @@ class CVBState(NamedTuple):
     change: float  # mean absolute change of a responsibility that the last sweep asked for
     moves: np.ndarray | None = None  # the changes themselves
     share: float = 1.0  # of the changes that the next sweep makes
+    closed: np.ndarray | None = None  # (K,) clusters that stay empty
 
 
 def check(blocks: Sequence[Block], order: int) -> None:
@@ -57,10 +64,30 @@ def check(blocks: Sequence[Block], order: int) -> None:
             )
 
 
-def init(blocks: Sequence[Block], prior: Any, R: np.ndarray, weights: np.ndarray) -> CVBState:
-    """Start from responsibilities."""
+def init(
+    blocks: Sequence[Block],
+    prior: Any,
+    R: np.ndarray,
+    weights: np.ndarray,
+    closed: np.ndarray | None = None,
+) -> CVBState:
+    """Start from responsibilities; the clusters that are ``closed`` stay empty."""
     families = tuple(block.family for block in blocks)
-    return CVBState(families, prior, R, _statistics(blocks, families, R, weights), -np.inf, np.inf)
+    statistics = _statistics(blocks, families, R, weights)
+    return CVBState(families, prior, R, statistics, -np.inf, np.inf, closed=closed)
+
+
+def unused_clusters(n: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The clusters of less than half an object; an object is a row, or the unit of weight where rows weigh more.
+
+    Examples
+    --------
+    >>> unused_clusters(np.array([3.6, 0.4, 0.0]), np.ones(4))
+    array([False,  True,  True])
+    >>> unused_clusters(np.array([0.2, 0.1, 0.0]), np.full(3, 0.1))
+    array([False, False,  True])
+    """
+    return n < min(MIN_OBJECTS * min(1.0, float(weights.max())), float(n.max()))
 
 
 def step(
@@ -98,6 +125,8 @@ def step(
             score_without_self(lik, block.data, rows, s, own, L)
             if second:
                 curve_without_self(lik, block.data, rows, s, v, own, L)
+        if state.closed is not None:
+            L[:, state.closed] = -np.inf
         R[rows] = (1.0 - state.share) * old + state.share * normalized(L)[0]
         n, spread = _exchange(families, blocks, rows, old, R[rows], weights[rows], n, S, V, spread)
     statistics = _statistics(blocks, families, R, weights)
@@ -110,9 +139,8 @@ def step(
     moves = (R - state.R) / state.share
     change = float(weights @ np.abs(moves).sum(axis=1) / weights.sum())
     objective = bound(families, prior, statistics) + log_hyperprior(prior, learn_concentration)
-    return CVBState(
-        families, prior, R, statistics, objective, change, moves, next_share(state, moves, weights)
-    )
+    share = next_share(state, moves, weights)
+    return CVBState(families, prior, R, statistics, objective, change, moves, share, state.closed)
 
 
 def next_share(state: CVBState, moves: np.ndarray, weights: np.ndarray) -> float:

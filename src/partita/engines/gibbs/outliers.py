@@ -28,7 +28,7 @@ from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep as gibbs
 from partita.engines.gibbs.chain import HIDDEN, SWEEP, Algorithm, Chain, Schedule, generator
 from partita.engines.gibbs.drawing import draw_slot, whole_blocks
-from partita.engines.gibbs.sweep import Seating, close_slot, fill_mass, log_opening, open_slot, weigh
+from partita.engines.gibbs.sweep import Seating, close_slot, count_move, fill_mass, log_opening, weigh
 from partita.engines.passes.live import add_row, erase, new_scores, rebuild, score_own_row, score_row
 from partita.engines.passes.rows import Parameters, log_joint_rows
 from partita.execution import row_chunks
@@ -117,17 +117,9 @@ def move(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new, was_out, i
     """Move row i from its old slot (-1: none) to another, or into or out of the background, and update the
     statistics.
     """
-    if old >= 0:
-        n[old] -= 1.0
-        mass[old] = log_seat(prior, n[old])
-        if not was_out:
-            add_row(blocks, i, old, -1.0)
-    if new == K[0]:
-        open_slot(blocks, slot_of, name_of, K)
-        mass[K[0]] = log_opening(prior, z.shape[0], K[0], limit)
-    z[i] = name_of[new]
-    n[new] += 1.0
-    mass[new] = log_seat(prior, n[new])
+    if old >= 0 and not was_out:
+        add_row(blocks, i, old, -1.0)
+    count_move(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new, limit)
     if not is_out:
         add_row(blocks, i, new, 1.0)
 

@@ -81,18 +81,25 @@ def weigh(blocks, prior, n, K, mass, i, k, lp, acc):
 
 
 @kernel
-def take(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new, limit):
-    """Move object i from its old slot (-1: none) to another one, which may be the empty slot K."""
+def count_move(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new, limit):
+    """Count object i in its new slot and no longer in its old one (-1: none); the statistics are left as they are."""
     if old >= 0:
         n[old] -= 1.0
         mass[old] = log_seat(prior, n[old])
-        add_row(blocks, i, old, -1.0)
     if new == K[0]:
         open_slot(blocks, slot_of, name_of, K)
         mass[K[0]] = log_opening(prior, z.shape[0], K[0], limit)
     z[i] = name_of[new]
     n[new] += 1.0
     mass[new] = log_seat(prior, n[new])
+
+
+@kernel
+def take(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new, limit):
+    """Move object i from its old slot (-1: none) to another one, which may be the empty slot K."""
+    if old >= 0:
+        add_row(blocks, i, old, -1.0)
+    count_move(blocks, prior, z, n, slot_of, name_of, K, mass, i, old, new, limit)
     add_row(blocks, i, new, 1.0)
 
 
