@@ -35,9 +35,9 @@ class InputTable(NamedTuple):
     na: Sequence[str] = ()
     words: Mapping[str, Sequence[str]] = {}  # texts of the file that were read as missing
 
-    def typed(self, kinds: Any = None) -> Table:
-        """The columns with their kinds, for the fit and for the report."""
-        table = read_table(self.columns, kinds, missing_codes=self.missing_codes)
+    def typed(self, kinds: Any = None, *, infer_ordinal: bool = False) -> Table:
+        """The columns with their kinds, for the fit and for the report; few models use the order of levels."""
+        table = read_table(self.columns, kinds, missing_codes=self.missing_codes, infer_ordinal=infer_ordinal)
         account = table.schema.account
         schema = table.schema
         if account is not None:

@@ -10,9 +10,9 @@ import numpy as np
 from partita.table.aside import MAX_DISTINCT_ROWS
 from partita.table.cells import RawColumn, first_row, is_number, place
 from partita.table.formats import find_units
-from partita.table.kinds import ordered_levels
 from partita.table.levels import distinct_values, encode
 from partita.table.notes import Findings
+from partita.table.scales import ordered_levels
 from partita.table.scaling import standardize
 from partita.table.schema import ColumnSchema
 
@@ -30,6 +30,7 @@ class Policy(NamedTuple):
     negative: str = "error"
     identifiers: str = "warn"
     handle_unknown: str = "missing"
+    infer_ordinal: bool = True
 
 
 DEFAULT_POLICY = Policy()

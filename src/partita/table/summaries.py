@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from partita.table.kinds import CODED_KINDS, KindsLike, resolve_kinds
 from partita.table.levels import distinct_values
 from partita.table.notes import Findings
 from partita.table.reading import learn_schema
+from partita.table.scales import MAX_COMPARED_COLUMNS, PAIR_DISTANCES
 from partita.table.scaling import Moments, center_of, merge_moments, moments
 from partita.table.schema import Schema
 from partita.table.sources import ArraySource, open_source
@@ -43,9 +44,12 @@ class ColumnSummary(RawColumn):
     moments: Moments | None = None
     marks: tuple[int, int, int] = (0, 0, 0)  # as in `count_marks`
     evidence: CodeEvidence = NO_EVIDENCE
-    sequence: tuple[float, float] | None = None  # first and last value, if they count the rows
+    ends: tuple[float, float] | None = None  # first and last value, if every value is above the one before it
     counts: dict[str, int] | None = None  # of texts
     weights: dict[str, float] | None = None  # total weights of texts
+    joint: Mapping[int, np.ndarray] = field(
+        default_factory=dict
+    )  # as in `joint_counts`, with following columns
 
     @property
     def n_missing(self) -> int:
@@ -61,6 +65,11 @@ class ColumnSummary(RawColumn):
     def count_marks(self, active: np.ndarray | None = None) -> tuple[int, int, int]:
         return self.marks
 
+    def joint_counts(
+        self, other: RawColumn, distance: int, active: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        return self.joint.get(distance)
+
     def center_and_scale(self, values: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
         return super().center_and_scale(values, weights) if self.moments is None else center_of(self.moments)
 
@@ -70,8 +79,8 @@ class ColumnSummary(RawColumn):
     def value_counts(self, active: np.ndarray | None = None) -> dict[Any, int]:
         return super().value_counts(active) if self.counts is None else self.counts
 
-    def is_sequence(self) -> bool:
-        return self.sequence is not None
+    def rises(self) -> bool:
+        return self.ends is not None and self.n_seen > 1
 
     def statistics(self, rows: slice) -> dict[str, Any]:
         """Return nothing: a summary does not say how often each value occurs."""
@@ -153,6 +162,7 @@ def summarize(
     active = None if weights is None or weights.all() else weights > 0
     empty = np.ones(source.n_rows, bool)
     columns: list[ColumnSummary | None] = []
+    inferred: dict[int, RawColumn] = {}  # columns before this one whose kinds are not declared
     for position, kind in enumerate(declared):
         if kind == "ignore":
             columns.append(None)
@@ -160,11 +170,31 @@ def summarize(
         raw, n_code = source.column(position).without(codes[position])
         empty &= False if raw.missing is None else raw.missing
         columns.append(_summarize_column(raw, kind, active, weights, n_code))
+        if kind is None and position < MAX_COMPARED_COLUMNS:
+            _compare_with_next(columns, inferred, raw, position, active)
     dtype = source._data.dtype.kind if isinstance(source, ArraySource) else None
     return TableSummary(
         source.n_rows, source.names, source.labels, source.named, dtype, columns,
         int(np.count_nonzero(empty)), int(np.argmax(empty)),
     )  # fmt: skip
+
+
+def _compare_with_next(
+    columns: list[ColumnSummary | None],
+    inferred: dict[int, RawColumn],
+    raw: RawColumn,
+    position: int,
+    active: np.ndarray | None,
+) -> None:
+    """Add the joint counts with this column to the summaries of the columns before it."""
+    for distance in PAIR_DISTANCES:
+        before = inferred.get(position - distance)
+        counts = None if before is None else before.joint_counts(raw, distance, active)
+        summary = columns[position - distance] if counts is not None else None
+        if summary is not None:
+            columns[position - distance] = replace(summary, joint={**summary.joint, distance: counts})
+    inferred.pop(position - max(PAIR_DISTANCES), None)
+    inferred[position] = raw
 
 
 def _summarize_column(
@@ -196,8 +226,9 @@ def _summarize_column(
         counts = raw.value_counts(active)
         return replace(summary, counts=counts, weights=_text_weights(raw, active, weights, counts))
     if len(seen) and raw.family in ("int", "float"):
-        sequence = (float(raw.values[0]), float(raw.values[-1])) if raw.is_sequence() else None
-        return replace(summary, marks=raw.count_marks(active), sequence=sequence)
+        one_or_rising = raw.missing is None and (len(seen) == 1 or raw.rises())
+        ends = (float(raw.values[0]), float(raw.values[-1])) if one_or_rising else None
+        return replace(summary, marks=raw.count_marks(active), ends=ends)
     return summary
 
 
@@ -298,9 +329,10 @@ def _merged(parts: Sequence[ColumnSummary | None]) -> ColumnSummary | None:
         n_absent=sum(part.n_absent for part in there), n_code=sum(part.n_code for part in there), n_seen=n_seen,
         many=many, moments=merge_moments(summed) if summed else None,
         marks=_merge_marks(voters), evidence=merge_evidence([part.evidence for part in voters]),
-        sequence=_merge_sequences(there),
+        ends=_merge_ends(there),
         counts=_summed([part.counts for part in voters]) if family == "str" else None,
         weights=_summed([part.weights for part in voters]) if family == "str" else None,
+        joint=_summed([part.joint for part in voters]),
     )  # fmt: skip
 
 
@@ -317,16 +349,16 @@ def _merge_marks(parts: Sequence[ColumnSummary]) -> tuple[int, int, int]:
     return sum(part.marks[0] for part in parts), sum(part.marks[1] for part in parts), n_high
 
 
-def _merge_sequences(parts: Sequence[ColumnSummary]) -> tuple[float, float] | None:
-    spans = [part.sequence for part in parts]
+def _merge_ends(parts: Sequence[ColumnSummary]) -> tuple[float, float] | None:
+    spans = [part.ends for part in parts]
     known = [span for span in spans if span is not None]
-    if len(known) < len(spans) or any(a[1] + 1 != b[0] for a, b in pairwise(known)):
+    if len(known) < len(spans) or any(a[1] >= b[0] for a, b in pairwise(known)):
         return None
     return known[0][0], known[-1][1]
 
 
-def _summed(parts: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
-    totals: dict[str, Any] = {}
+def _summed(parts: Sequence[Mapping[Any, Any] | None]) -> dict[Any, Any]:
+    totals: dict[Any, Any] = {}
     for part in parts:
         for text, count in (part or {}).items():
             totals[text] = totals.get(text, 0) + count
