@@ -124,10 +124,8 @@ def test_codes_on_one_scale_are_not(rng, n_levels):
 
 def test_independent_columns_are_not(rng):
     """Without dependence there is no evidence (a strength above 3 has a probability of about 0.002)."""
-    shares = [
-        order_evidence([np.bincount(rng.integers(256, size=2000), minlength=256).reshape(16, 16)])
-        for _ in range(9)
-    ]
+    tables = [np.bincount(rng.integers(256, size=2000), minlength=256).reshape(16, 16) for _ in range(9)]
+    shares = [order_evidence([table]) for table in tables]
     assert sum(strength > 3.0 for _, strength in shares) < 5  # probability below 1e-11
     assert order_evidence([]) == (0.0, 0.0)
 

@@ -23,6 +23,11 @@ TABLES = {
     "grey levels": (RNG.integers(0, 256, size=(300, 40)), "real"),
     "word counts": (RNG.poisson(RNG.uniform(0.05, 0.6, size=60), size=(300, 60)), "count"),
     "counts": (RNG.poisson(5.0, size=(300, 40)), "count"),
+    "a few columns of counts": (RNG.poisson(8.0, size=(300, 12)), "count"),
+    "features on one scale": (
+        np.hstack([RNG.binomial(15, 0.5, size=(300, 6)), RNG.integers(0, 16, size=(300, 6))]),
+        "real",
+    ),
     "expression": (np.where(RNG.random((300, 40)) < 0.6, 0.0, RNG.gamma(2.0, size=(300, 40))), "real"),
     "answers": (RNG.integers(1, 6, size=(300, 40)), "categorical"),
     "presence": (RNG.integers(0, 2, size=(300, 40)), "binary"),
@@ -40,7 +45,7 @@ def test_the_note_says_why_and_how_to_change_it():
     X = load_digits().data.astype(int)
     notes = {note.code: note for note in read_table(frame_of(X)).notes}
     assert "one kind ('real'); declare kinds to change it" in notes["uniform"].message
-    assert "uniform" not in {note.code for note in read_table(frame_of(X[:, :29])).notes}  # too few columns
+    assert "uniform" not in {note.code for note in read_table(frame_of(X[:, 18:27])).notes}  # too few columns
     assert set(kinds_of(frame_of(X), kinds="categorical")) == {"categorical"}
     assert set(kinds_of(frame_of(X), kinds={"v?": "count"})[:10]) == {"count"}
 

@@ -149,6 +149,11 @@ class RawColumn:
         seen = self.observed(active)
         return len(seen), int(np.count_nonzero(seen == 0)), int(np.count_nonzero(seen == seen.max()))
 
+    def mean_and_variance(self, active: np.ndarray | None = None) -> tuple[float, float]:
+        """Return mean and variance of the observed numbers, whatever the weights of their rows."""
+        seen = self.observed(active)
+        return (float(seen.mean()), float(seen.var())) if len(seen) else (0.0, 0.0)
+
     def center_and_scale(self, values: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
         """Return mean and standard deviation; `values` is the column as floats."""
         return center_and_scale(values, weights)

@@ -14,8 +14,8 @@ Rules of inference for a column of a data frame or file (from the observed cells
 
 A frame or file of at least 30 numeric columns and nothing else holds one measurement (pixels, word counts, expression,
 answers on one scale) if in nine of ten columns half of the cells are zero or the range is at least a quarter of the
-widest; ten columns are enough if all are integers that end at the same highest value. It gets one kind for all columns:
-see `infer_uniform_kind`.
+widest; ten columns are enough if all of them are integers and half have more than ten distinct values. It gets one kind
+for all columns: see `infer_uniform_kind`.
 
 A two-dimensional array or a list of lists that holds only numbers has one kind for all columns, because its columns
 share one dtype: floats are `real` unless every value is 0 or 1 (`binary`); integers follow the rule above, applied to
@@ -53,7 +53,7 @@ MIN_COUNT_DISPERSION = 0.9  # variance of counts, in units of their mean
 MIN_SWITCH_CELLS = 20  # fractions with two distinct values in so many cells are codes of two states
 
 MIN_UNIFORM_COLUMNS = 30  # tables with fewer columns rarely hold a single measurement
-MIN_BOUNDED_COLUMNS = 10  # the same, if all columns are integers that end at the same highest value
+MIN_INTEGER_COLUMNS = 10  # the same, if all of them are integers and half have more than ten distinct values
 MAX_UNIFORM_LEVELS = 10  # up to so many distinct values, all columns of a bounded scale are categorical
 MAX_UNIFORM_COUNTS = 100  # integers with more distinct values, most of them not zero, are measurements
 _MOST = 0.9  # share of the columns that must look alike
@@ -224,47 +224,51 @@ def infer_kind(raw: RawColumn, active: np.ndarray | None = None) -> str:
         return "binary"
     seen = raw.observed(active)
     if raw.is_integral(active):
-        return _kind_of_integers([seen])
-    is_switch = len(seen) >= MIN_SWITCH_CELLS and not has_more_distinct_than(seen, 2)
+        return _kind_of_integers([raw], active)
+    is_switch = raw.n_observed(active) >= MIN_SWITCH_CELLS and not has_more_distinct_than(seen, 2)
     return "binary" if is_switch else "real"
 
 
-def infer_common_kind(columns: Iterable[np.ndarray], family: str) -> str:
+def infer_common_kind(columns: Iterable[RawColumn], family: str, active: np.ndarray | None = None) -> str:
     """Infer one kind for all columns of a numeric array; see the rules at the top of this module.
 
     Parameters
     ----------
-    columns : iterable of ndarray
-        The observed values of each column; read only as far as needed.
+    columns : iterable of RawColumn
+        The columns; read only as far as needed.
     family : {"bool", "int", "float"}
         The type of the values of the array.
+    active : ndarray of bool, default=None
+        The rows that are used; by default all.
 
     Examples
     --------
-    >>> infer_common_kind([np.array([0.0, 1.0]), np.array([0.5, 1.0])], "float")
+    >>> from partita.table.cells import parse_values
+    >>> infer_common_kind([parse_values(np.array([0.5, 1.0]), "x0")], "float")
     'real'
     """
     if family == "bool":
         return "binary"
     if family == "int":
-        return _kind_of_integers(columns)
-    return "binary" if all(_only_zero_and_one(values) for values in columns) else "real"
+        return _kind_of_integers(columns, active)
+    return "binary" if all(_only_zero_and_one(raw.observed(active)) for raw in columns) else "real"
 
 
-def _kind_of_integers(columns: Iterable[np.ndarray]) -> str:
+def _kind_of_integers(columns: Iterable[RawColumn], active: np.ndarray | None) -> str:
     binary = few = True
     nonnegative, zero = True, False
-    means, ratios = [], []
-    for values in columns:
+    means, poisson = [], []
+    for raw in columns:
+        values = raw.observed(active)
         if len(values) == 0:
             continue
         binary = binary and _only_zero_and_one(values)
         few = few and (binary or not has_more_distinct_than(values, MAX_INFERRED_LEVELS))
         nonnegative = nonnegative and bool(values.min() >= 0)
         zero = zero or bool((values == 0).any())
-        mean, variance = float(values.mean()), float(values.var())
+        mean, variance = raw.mean_and_variance(active)
         means.append(mean)
-        ratios.append(variance / mean if mean > 0 else 1.0)
+        poisson.append(_may_be_poisson(raw.n_observed(active), mean, variance))
         if not (few or nonnegative):
             return "real"
     if binary:
@@ -272,7 +276,15 @@ def _kind_of_integers(columns: Iterable[np.ndarray]) -> str:
     if few:
         return "categorical"
     is_count = nonnegative and zero and np.median(means) <= MAX_COUNT_MEAN
-    return "count" if is_count and np.median(ratios) >= MIN_COUNT_DISPERSION else "real"
+    return "count" if is_count and np.mean(poisson) >= _MOST else "real"
+
+
+def _may_be_poisson(n_cells: int, mean: float, variance: float) -> bool:
+    """Whether the variance is not too small for a mixture of Poisson distributions, up to two standard errors.
+
+    A constant column says nothing.
+    """
+    return variance == 0.0 or variance >= (MIN_COUNT_DISPERSION - 2.0 * np.sqrt(2.0 / n_cells)) * mean
 
 
 def _only_zero_and_one(values: np.ndarray) -> bool:
@@ -296,6 +308,8 @@ class ColumnFacts(NamedTuple):
         The numbers of observed cells, of zeros, and of cells that hold the highest value.
     values : tuple of float
         The distinct values, if they are integers and few; otherwise empty.
+    mean, variance : float
+        Of the observed values.
 
     Examples
     --------
@@ -311,6 +325,8 @@ class ColumnFacts(NamedTuple):
     n_zero: int
     n_high: int
     values: tuple[float, ...]
+    mean: float = 0.0
+    variance: float = 0.0
 
 
 def facts_of(raw: RawColumn, active: np.ndarray | None = None) -> ColumnFacts:
@@ -320,9 +336,8 @@ def facts_of(raw: RawColumn, active: np.ndarray | None = None) -> ColumnFacts:
     integral = raw.is_integral(active)
     few = integral and not has_more_distinct_than(seen, MAX_UNIFORM_COUNTS)
     n_seen, n_zero, n_high = raw.count_marks(active)
-    return ColumnFacts(
-        integral, low, high, n_seen, n_zero, n_high, tuple(distinct_values(seen)) if few else ()
-    )
+    values = tuple(distinct_values(seen)) if few else ()
+    return ColumnFacts(integral, low, high, n_seen, n_zero, n_high, values, *raw.mean_and_variance(active))
 
 
 def infer_uniform_kind(facts: Sequence[ColumnFacts]) -> str | None:
@@ -330,8 +345,8 @@ def infer_uniform_kind(facts: Sequence[ColumnFacts]) -> str | None:
 
     The kind is `real` if a value is not an integer, `binary` if only 0 and 1 occur, and `count` if in nine of ten
     columns half of the cells are zero. On a bounded scale, whose highest value is common in half of the columns, it is
-    `categorical` with up to 10 distinct values and `real` with more. Other integers are `count` with a zero and up to
-    100 distinct values, otherwise `real`.
+    `categorical` with up to 10 distinct values and `real` with more. Other integers are `count` with a zero, up to 100
+    distinct values and variances that counts have in nine of ten columns, otherwise `real`.
 
     Parameters
     ----------
@@ -345,7 +360,7 @@ def infer_uniform_kind(facts: Sequence[ColumnFacts]) -> str | None:
     >>> infer_uniform_kind([facts_of(parse_values(word, "w")) for word in words.T])
     'count'
     """
-    if len(facts) < MIN_BOUNDED_COLUMNS:
+    if len(facts) < MIN_INTEGER_COLUMNS:
         return None
     width = max(fact.high - fact.low for fact in facts)
     mostly_zero = [fact.n_zero >= 0.5 * fact.n_seen for fact in facts]
@@ -371,12 +386,17 @@ def infer_uniform_kind(facts: Sequence[ColumnFacts]) -> str | None:
     bounded = len(reaching) >= len(facts) / 2 and sum(fact.n_high for fact in reaching) >= (
         _MIN_BOUND_SHARE * sum(fact.n_seen for fact in reaching)
     )
-    if bounded and (is_wide or not few):
+    if is_wide and bounded:
         return "categorical" if few else "real"
-    if not is_wide:
+    n_measured = sum(not 0 < len(fact.values) <= MAX_INFERRED_LEVELS for fact in facts)
+    if not is_wide and n_measured < len(facts) / 2:
         return None
+    counts = [_may_be_poisson(fact.n_seen, fact.mean, fact.variance) for fact in facts]
     return (
         "count"
-        if low == 0.0 and all(fact.values for fact in facts) and n_distinct <= MAX_UNIFORM_COUNTS
+        if low == 0.0
+        and all(fact.values for fact in facts)
+        and n_distinct <= MAX_UNIFORM_COUNTS
+        and np.mean(counts) >= _MOST
         else "real"
     )

@@ -31,8 +31,8 @@ _TEXTS = {
     ),
     "ordered": (
         "info",
-        "levels with an order, read as ordinal: {columns}; declare 'categorical' if they are names (on the command line "
-        "--kind column=categorical)",
+        "levels with an order, read as ordinal: {columns}; declare 'categorical' if they are names (on the command "
+        "line --kind column=categorical)",
     ),
     "one_scale": (
         "info",

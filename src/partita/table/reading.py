@@ -395,16 +395,14 @@ def _common_kind(
     if family is None:
         return None
 
-    def observed(position: int) -> np.ndarray:
-        return source.column(position).without(codes[position])[0].observed(active)
-
-    return infer_common_kind(map(observed, undeclared), family)
+    columns = (source.column(position).without(codes[position])[0] for position in undeclared)
+    return infer_common_kind(columns, family, active)
 
 
 def _common_order(
     source: Source, declared: list[str | None], active: np.ndarray | None, codes: list[tuple[Any, ...]]
 ) -> tuple[str, set[int]]:
-    """Return the kind of an array of few integers, and the columns of which it is not known whether they have an order."""
+    """Return the kind of an array of few integers, and its columns that may have an order or not."""
 
     def column(position: int) -> RawColumn:
         return source.column(position).without(codes[position])[0]

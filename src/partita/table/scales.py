@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.table.cells import ANSWERS, RawColumn
+from partita.table.cells import RawColumn
 from partita.table.kinds import ColumnFacts
 from partita.table.levels import distinct_values
 
@@ -116,8 +116,8 @@ def find_ratings(
 ) -> Ratings:
     """Find the columns of whole numbers that are answers on one scale, such as 1 to 5 or 0 to 10.
 
-    At least five columns share a scale, and `order_evidence` speaks for an order. Columns with the same stem of the name
-    (``q7`` beside ``q1``, ``q2``) whose answers do not reach the ends of the scale belong to it, too.
+    At least five columns share a scale, and `order_evidence` speaks for an order. Columns with the same stem of the
+    name (``q7`` beside ``q1``, ``q2``) whose answers do not reach the ends of the scale belong to it, too.
 
     Parameters
     ----------

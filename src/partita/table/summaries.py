@@ -43,6 +43,7 @@ class ColumnSummary(RawColumn):
     many: bool = False  # whether the column has more distinct values than these
     moments: Moments | None = None
     marks: tuple[int, int, int] = (0, 0, 0)  # as in `count_marks`
+    spread: tuple[float, float] = (0.0, 0.0)  # mean and variance
     evidence: CodeEvidence = NO_EVIDENCE
     ends: tuple[float, float] | None = None  # first and last value, if every value is above the one before it
     counts: dict[str, int] | None = None  # of texts
@@ -69,6 +70,9 @@ class ColumnSummary(RawColumn):
         self, other: RawColumn, distance: int, active: np.ndarray | None = None
     ) -> np.ndarray | None:
         return self.joint.get(distance)
+
+    def mean_and_variance(self, active: np.ndarray | None = None) -> tuple[float, float]:
+        return self.spread
 
     def center_and_scale(self, values: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
         return super().center_and_scale(values, weights) if self.moments is None else center_of(self.moments)
@@ -228,7 +232,8 @@ def _summarize_column(
     if len(seen) and raw.family in ("int", "float"):
         one_or_rising = raw.missing is None and (len(seen) == 1 or raw.rises())
         ends = (float(raw.values[0]), float(raw.values[-1])) if one_or_rising else None
-        return replace(summary, marks=raw.count_marks(active), ends=ends)
+        spread = raw.mean_and_variance(active)
+        return replace(summary, marks=raw.count_marks(active), spread=spread, ends=ends)
     return summary
 
 
@@ -247,10 +252,11 @@ def _text_weights(
 
 
 def _characteristic(seen: np.ndarray) -> np.ndarray:
-    """Return the smallest and the largest value, and if present a zero and a value that is not an integer."""
+    """Return the smallest and the largest value, and if present one between them, a zero and one that is no integer."""
     if len(seen) == 0:
         return seen[:0]
-    values = [seen[:11], [seen.min(), seen.max()], seen[seen == 0][:1]]
+    low, high = seen.min(), seen.max()
+    values = [seen[:11], [low, high], seen[(seen > low) & (seen < high)][:1], seen[seen == 0][:1]]
     if seen.dtype.kind == "f":
         values.append(seen[seen != np.floor(seen)][:1])
     return np.unique(np.concatenate([np.asarray(part, dtype=seen.dtype) for part in values]))
@@ -328,7 +334,8 @@ def _merged(parts: Sequence[ColumnSummary | None]) -> ColumnSummary | None:
         next((part.format for part in voters if part.format is not None), None),
         n_absent=sum(part.n_absent for part in there), n_code=sum(part.n_code for part in there), n_seen=n_seen,
         many=many, moments=merge_moments(summed) if summed else None,
-        marks=_merge_marks(voters), evidence=merge_evidence([part.evidence for part in voters]),
+        marks=_merge_marks(voters), spread=_merge_spreads(voters),
+        evidence=merge_evidence([part.evidence for part in voters]),
         ends=_merge_ends(there),
         counts=_summed([part.counts for part in voters]) if family == "str" else None,
         weights=_summed([part.weights for part in voters]) if family == "str" else None,
@@ -347,6 +354,14 @@ def _merge_marks(parts: Sequence[ColumnSummary]) -> tuple[int, int, int]:
     highest = [part.values.max() for part in parts]
     n_high = sum(part.marks[2] for part, high in zip(parts, highest, strict=True) if high == max(highest))
     return sum(part.marks[0] for part in parts), sum(part.marks[1] for part in parts), n_high
+
+
+def _merge_spreads(parts: Sequence[ColumnSummary]) -> tuple[float, float]:
+    n = sum(part.n_seen for part in parts)
+    if n == 0:
+        return 0.0, 0.0
+    mean = sum(part.n_seen * part.spread[0] for part in parts) / n
+    return mean, sum(part.n_seen * (part.spread[1] + (part.spread[0] - mean) ** 2) for part in parts) / n
 
 
 def _merge_ends(parts: Sequence[ColumnSummary]) -> tuple[float, float] | None:
