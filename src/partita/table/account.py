@@ -134,7 +134,7 @@ class TableAccount:
 
 def most_frequent_words(column: ColumnAccount) -> str:
     """Return the most frequent value and its share, in words."""
-    if column.most_frequent_share is None:
+    if column.most_frequent_share is None or column.most_frequent_share < 0.005:
         return ""
     return f"{column.most_frequent} {column.most_frequent_share:.0%}"
 
