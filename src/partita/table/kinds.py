@@ -18,7 +18,7 @@ widest; ten columns are enough if all of them are integers and half have more th
 for all columns: see `infer_uniform_kind`.
 
 A two-dimensional array or a list of lists that holds only numbers has one kind for all columns, because its columns
-share one dtype: floats are `real` unless every value is 0 or 1 (`binary`); integers follow the rule above, applied to
+share one dtype: floats are `real` unless every value is 0 or 1 (`binary`); integers follow the rules above, applied to
 the whole array ("up to 10 distinct values" must then hold in every column).
 
 Columns with an order are `ordinal` (see :mod:`partita.table.scales`): ordered categories, words of a usual scale, and

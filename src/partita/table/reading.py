@@ -13,6 +13,7 @@ from partita.table.codes import CodesLike, resolve_codes
 from partita.table.columns import Policy, encode_column, identifier_error, learn_column
 from partita.table.formats import find_decimal_mark
 from partita.table.kinds import (
+    MIN_UNIFORM_COLUMNS,
     KindsLike,
     facts_of,
     infer_common_kind,
@@ -198,8 +199,8 @@ def learn_schema(
     row_weights = None if np.all(weights == 1.0) else weights
     common = _common_kind(source, declared, active, codes)
     doubtful: set[int] = set()
-    if common == "categorical" and policy.infer_ordinal:
-        common, doubtful = _common_order(source, declared, active, codes)
+    if common in ("categorical", "count", "real") and _holds_integers(source, declared):
+        common, doubtful = _common_integers(source, declared, active, codes, policy, common)
     # Columns whose kinds do not depend on other columns are read one at a time, to save memory.
     apart = common is not None or None not in declared
     raws = {} if apart else _read_columns(source, declared, codes, orders, active)
@@ -399,10 +400,25 @@ def _common_kind(
     return infer_common_kind(columns, family, active)
 
 
-def _common_order(
-    source: Source, declared: list[str | None], active: np.ndarray | None, codes: list[tuple[Any, ...]]
+def _holds_integers(source: Source, declared: list[str | None]) -> bool:
+    """Whether the undeclared columns of an array have an integer type."""
+    return (
+        source.uniform_family([position for position, kind in enumerate(declared) if kind is None]) == "int"
+    )
+
+
+def _common_integers(
+    source: Source,
+    declared: list[str | None],
+    active: np.ndarray | None,
+    codes: list[tuple[Any, ...]],
+    policy: Policy,
+    common: str,
 ) -> tuple[str, set[int]]:
-    """Return the kind of an array of few integers, and its columns that may have an order or not."""
+    """Return the kind of an array of integers, and its columns that may have an order or not.
+
+    `common` is the kind if the array does not hold one measurement by the rules for frames.
+    """
 
     def column(position: int) -> RawColumn:
         return source.column(position).without(codes[position])[0]
@@ -412,8 +428,14 @@ def _common_order(
         for position, kind in enumerate(declared)
         if kind is None and (raw := column(position)).n_observed(active)
     }
+    kind = infer_uniform_kind(list(facts.values())) or common
+    if kind != "categorical" or not policy.infer_ordinal:
+        return kind, set()
     ratings = find_ratings(facts, column, source.names, active)
-    return ("ordinal", set()) if ratings.ordered == set(facts) else ("categorical", ratings.doubtful)
+    is_survey = len(facts) >= MIN_UNIFORM_COLUMNS and 2 * len(ratings.ordered) >= len(facts)
+    if ratings.ordered == set(facts) or is_survey:
+        return "ordinal", set()
+    return kind, ratings.doubtful
 
 
 def _encode_learned(raw: RawColumn, schema: ColumnSchema, findings: Findings) -> Column:
