@@ -305,12 +305,9 @@ def _read_columns(
         for position, kind in enumerate(declared)
         if kind != "ignore"
     }
-    with_marks = [
-        position
-        for position, read in reads.items()
-        if read.raw.format is not None and read.raw.format.has_marks
-    ]
-    if not any(reads[position].raw.format.decimal == "," for position in with_marks):
+    formats = {position: read.raw.format for position, read in reads.items()}
+    with_marks = [position for position, how in formats.items() if how is not None and how.has_marks]
+    if not any(how is not None and how.decimal == "," for how in formats.values()):
         return reads
     texts = (
         number_texts(source.column(position).without(codes[position])[0], active) for position in with_marks

@@ -193,9 +193,9 @@ def _compare_with_next(
     """Add the joint counts with this column to the summaries of the columns before it."""
     for distance in PAIR_DISTANCES:
         before = inferred.get(position - distance)
+        summary = columns[position - distance] if before is not None else None
         counts = None if before is None else before.joint_counts(raw, distance, active)
-        summary = columns[position - distance] if counts is not None else None
-        if summary is not None:
+        if summary is not None and counts is not None:
             columns[position - distance] = replace(summary, joint={**summary.joint, distance: counts})
     inferred.pop(position - max(PAIR_DISTANCES), None)
     inferred[position] = raw
