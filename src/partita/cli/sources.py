@@ -42,9 +42,12 @@ class InputTable(NamedTuple):
         table = read_table(columns, kinds, missing_codes=self.missing_codes, infer_ordinal=infer_ordinal)
         account = table.schema.account
         schema = table.schema
+        notes = [*self.notes, *table.notes]
         if account is not None:
+            if (repeated := account.repeats_note()) is not None:
+                notes.append(repeated)
             schema = replace(schema, account=account.with_words(self.words))
-        return replace(table, schema=schema, notes=[*self.notes, *table.notes])
+        return replace(table, schema=schema, notes=notes)
 
     def matrix(self) -> np.ndarray:
         """All columns as one array, for tables of one kind; text that is numbers or dates is read as such."""

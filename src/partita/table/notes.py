@@ -25,10 +25,6 @@ _TEXTS = {
     "text_numbers": ("info", "text that is read as numbers: {columns}"),
     "decimal_comma": ("info", "numbers with a decimal comma: {columns}"),
     "dates": ("info", "dates and times, which are modeled as real numbers: {columns}"),
-    "repeats": (
-        "info",
-        "columns that repeat another one count twice: {columns}; declare them 'ignore' to count them once",
-    ),
     "uniform": (
         "info",
         "all columns look like one measurement and get one kind ({columns}); declare kinds to change it",

@@ -145,7 +145,7 @@ def _other_kind(raw: RawColumn, kind: str, found: Mapping[str, int | str | None]
 
 
 def table_account(
-    accounts: list[ColumnAccount], columns: list[Column], n_rows: int, rows: slice, findings: Findings
+    accounts: list[ColumnAccount], columns: list[Column], n_rows: int, rows: slice
 ) -> TableAccount:
     """Make the account of a table, with the columns and the rows that repeat others."""
     if not columns:  # a table in chunks
@@ -154,9 +154,10 @@ def table_account(
     for position, account in enumerate(accounts):
         if account.column in repeats and "constant" not in account.remarks:
             words = f"repeats {repeats[account.column]!r}"
-            findings.add("repeats", account.column, words)
             accounts[position] = replace(
-                account, remarks=f"{account.remarks}; {words}" if account.remarks else words
+                account,
+                remarks=f"{account.remarks}; {words}" if account.remarks else words,
+                repeats=repeats[account.column],
             )
     arrays = [column.values for column in columns]
     n_sampled = len(range(n_rows)[rows])

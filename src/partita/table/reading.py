@@ -264,7 +264,7 @@ def learn_schema(
     whole = (
         len(weights) == source.n_rows
     )  # the summary of a table in chunks has one weight, and no rows to compare
-    account = table_account(accounts, columns if whole else [], source.n_rows, rows, findings)
+    account = table_account(accounts, columns if whole else [], source.n_rows, rows)
     return Schema(tuple(remembered), source.named, account), columns
 
 
