@@ -14,7 +14,7 @@ from partita.table import read_file, read_table
 N = 60
 CODES = {"age": 999}
 KINDS = {
-    "number": "ignore", "spend": "real", "share": "real", "loss": "real", "euro": "real", "cents": "real",
+    "order": "ignore", "spend": "real", "share": "real", "loss": "real", "euro": "real", "cents": "real",
     "age": "real", "since": "date", "mood": "ordinal", "plan": "categorical", "zip": "ignore", "remark": "ignore",
     "member": "binary",
 }  # fmt: skip
@@ -26,7 +26,7 @@ def dirty():
     euro = [f"{value:,.2f}".translate(str.maketrans(",.", ".,")) for value in rng.gamma(2.0, 900.0, N)]
     loss = [f"({value:.1f})" if k % 3 else f"{value:.1f}" for k, value in enumerate(rng.gamma(2.0, 9.0, N))]
     return {
-        "number": (100 + 3 * np.arange(N)).tolist(),
+        "order": (100 + 3 * np.arange(N)).tolist(),
         "spend": [f"${value:.2f}" for value in rng.gamma(2.0, 300.0, N)],
         "share": ["-" if k % 7 == 0 else f"{value:.1f}%" for k, value in enumerate(rng.uniform(0, 99, N))],
         "loss": loss,
@@ -102,7 +102,7 @@ def test_dirty_columns_have_the_same_kinds_and_values(door, tmp_path):
     assert table.column("cents").values.max() < 10  # the decimal commas of other columns decide
     assert table.schema.column("mood").levels == ("disagree", "neutral", "agree")
     account = {column.column: column for column in table.schema.account.columns}
-    assert account["number"].remarks == "set aside: looks like an identifier"
+    assert account["order"].remarks == "set aside: looks like an identifier"
     assert {note.code for note in table.notes} >= {
         "identifier",
         "postal_code",
