@@ -275,7 +275,11 @@ def test_views(folder):
 
 def test_the_command_line_knows_every_engine():
     """It has the names itself, because importing the engines takes seconds."""
-    from partita.cli.clustering import INFERENCES
+    from partita.cli.clustering import INFERENCES, ORDER_INFERENCES
     from partita.fitting.engines import ENGINES
 
     assert set(INFERENCES) == {"auto", *ENGINES}
+    assert set(ORDER_INFERENCES) == {
+        "auto",
+        *(n for n, engine in ENGINES.items() if engine.completes_vectors),
+    }

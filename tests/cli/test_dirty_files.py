@@ -149,3 +149,11 @@ def test_codes_and_kinds_of_many_columns(tmp_path, capsys):
     assert "no column 'salary'" in capsys.readouterr().err
     assert main(["cluster", str(tmp_path / "table.csv"), "--encoding", "klingon"]) == 2
     assert "no encoding 'klingon'" in capsys.readouterr().err
+
+
+def test_repeated_and_constant_columns_are_named(tmp_path, capsys):
+    clean, z, _ = planted()
+    score(tmp_path, clean | {"age_again": clean["age"], "same": ["x"] * N}, z, {}, [])
+    printed = capsys.readouterr().err
+    assert "columns that repeat another one count twice: 'age_again' (repeats 'age')" in printed
+    assert "constant columns carry no information: 'same'" in printed

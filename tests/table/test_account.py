@@ -26,6 +26,8 @@ def read(**columns):
 ASIDE = {
     "name": (np.array([f"visitor {k}" for k in range(N)]), "identifier"),
     "row": (np.arange(N) + 1, "identifier"),
+    "customer": (5_000 + np.cumsum(RNG.integers(1, 9, N)), "identifier"),
+    "record": (RNG.permutation(N) + 7, "identifier"),
     "patient_id": (RNG.permutation(10_000)[:N], "identifier"),
     "zip": (np.array([f"{k % 40:05d}" for k in range(N)]), "postal_code"),
     "zip_code": (10_000 + np.arange(N) % 40, "postal_code"),
@@ -64,6 +66,15 @@ KEPT = {
 def test_columns_that_are_modeled(name):
     table, _, _ = read(**{name: KEPT[name]})
     assert "ignore" not in table.schema.kinds
+
+
+def test_ranks_and_sorted_measurements_are_modeled():
+    """Several columns of consecutive numbers are ranks; numbers that rise in large steps are measurements."""
+    ranks = {f"rank {j}": RNG.permutation(N) for j in range(2)}
+    assert read(**ranks)[0].schema.kinds == ("real", "real", "real")
+    assert read(area=np.cumsum(RNG.integers(1, 900, N)))[0].schema.kinds == ("real", "real")
+    text = pd.DataFrame({"size": SIZE, "record": [str(k) for k in RNG.permutation(N)]})
+    assert read_table(text).schema.kinds == ("real", "ignore")
 
 
 def test_the_account_names_what_is_unusual():

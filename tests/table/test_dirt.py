@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -137,3 +138,95 @@ def test_dates_come_back(days, pattern, code):
     native = read_table(pd.DataFrame({"born": pd.to_datetime([*days, None])}))
     assert table.schema.kinds == native.schema.kinds == ("date",)
     np.testing.assert_array_equal(table.column("born").values, native.column("born").values)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.integers(0, 500), min_size=22, max_size=N, unique=True).map(
+        lambda cells: cells[:11] + [None] * (N - len(cells)) + cells[11:]
+    ),
+    st.sampled_from([999, -9, 9999, -99.5, "x", "refused"]),
+    st.sampled_from([",", ";", "\t"]),
+    st.booleans(),
+)
+def test_declared_codes_are_missing(cells, code, separator, by_column):
+    """A missing cell that is written as a code is missing, whatever the code is, in files and in frames."""
+    clean = {
+        "visits": np.array([np.nan if cell is None else cell for cell in cells]),
+        "word": ["a", "b"] * (N // 2),
+    }
+    written = [code if cell is None else cell for cell in cells]
+    if isinstance(code, str):  # text among numbers is text, as in frames that were read from files
+        written = [str(cell) for cell in written]
+    codes = {"visits": code} if by_column else [code]
+    expected = read_table(clean)
+    assert_same_cells(
+        read_table({**clean, "visits": np.array(written, dtype=object)}, missing_codes=codes), expected
+    )
+    text = "".join(
+        f"{a}{separator}{b}\n" for a, b in [("visits", "word"), *zip(written, clean["word"], strict=True)]
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        path.write_text(text, encoding="utf-8")
+        found = read_file(path, missing=[str(code)])
+    assert_same_cells(read_table(found.columns, missing_codes=codes), expected)
+
+
+def assert_same_cells(one, other):
+    assert one.schema.kinds == other.schema.kinds
+    for a, b in zip(one.columns, other.columns, strict=True):
+        np.testing.assert_array_equal(a.values, b.values)
+
+
+REFUSED = {
+    "real": ["$5 or so", "five", "1.2.3"],
+    "count": ["-3", "2.5", "many"],
+    "date": ["31/31/2020", "soon", "2020"],
+    "a < b": ["c"],
+}
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(sorted(REFUSED)),
+    st.integers(0, 2),
+    st.integers(0, N - 1),
+    st.integers(0, 3),
+    st.booleans(),
+)
+def test_refusals_name_the_column_and_the_row_or_the_value(kind, which, row, position, from_file):
+    """A cell that the declared kind does not allow is refused by name; levels are refused by the value."""
+    wrong = REFUSED[kind][which % len(REFUSED[kind])]
+    good = {"real": "1.5", "count": "7", "date": "2020-01-31", "a < b": "a"}[kind]
+    cells = [wrong if k == row else good for k in range(N)]
+    names = ["u", "v", "w", "z"]
+    columns = {
+        name: cells if j == position else [str(k / 7) for k in range(N)] for j, name in enumerate(names)
+    }
+    if from_file:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "table.csv"
+            rows = [names, *zip(*columns.values(), strict=True)]
+            path.write_text("\n".join(",".join(row) for row in rows) + "\n", encoding="utf-8")
+            columns = read_file(path).columns
+    with pytest.raises(ValueError) as caught:
+        read_table(columns, {names[position]: kind})
+    message = str(caught.value)
+    assert f"column {names[position]!r}" in message
+    assert repr(wrong) in message if kind == "a < b" else f"row {row} (rows count from 0)" in message
+
+
+@settings(max_examples=100, deadline=None)
+@given(values, dirts(), st.integers(0, N - 1), st.sampled_from(["much", "12 apples", "1,2,3,4"]))
+def test_new_texts_that_cannot_be_read_are_named_by_row(cells, dirt, row, wrong):
+    texts = [write(cell, dirt) for cell in cells]
+    schema = read_table(pd.DataFrame({"amount": texts})).schema
+    new = pd.DataFrame({"amount": [wrong if k == row else text for k, text in enumerate(texts)]})
+    with pytest.raises(ValueError, match=rf"column 'amount', row {row} \(rows count from 0\): '{wrong}'"):
+        read_table(new, schema=schema, handle_unknown="error")
+    table = read_table(new, schema=schema)
+    (note,) = [note for note in table.notes if note.code == "unreadable"]
+    assert f"the first is {wrong!r} in row {row}" in note.message and np.isnan(
+        table.column("amount").values[row]
+    )

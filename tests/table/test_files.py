@@ -214,7 +214,7 @@ def write_excel(path, rows):
 
     lines = "".join(
         f'<row r="{r + 1}">'
-        + "".join(cell(value, f"{'ABCDEF'[c]}{r + 1}") for c, value in enumerate(row))
+        + "".join(cell(value, f"{chr(65 + c)}{r + 1}") for c, value in enumerate(row))
         + "</row>"
         for r, row in enumerate(rows)
     )

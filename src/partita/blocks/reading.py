@@ -58,7 +58,7 @@ def split_relations(X: Any) -> list[Any]:
 def read_relations(X: Any, kind: str | None, name: str) -> Relations:
     """Read X; ``kind`` is the kind that the family reads, or None to infer one for all cells."""
     matrices = split_relations(X)
-    tables = [read_table(x, kind, estimator_name=name) for x in matrices]
+    tables = [read_table(x, kind, infer_ordinal=False, estimator_name=name) for x in matrices]
     if any(table.sparse is not None for table in tables):
         raise ValueError(f"{name} reads dense relations only: pass X.toarray(), in which 0 is a value")
     _check_alike(tables)

@@ -38,6 +38,7 @@ CONSENSUS_METHODS = {
     "modularity": "BipartiteModularity",
 }
 INFERENCES = ("auto", "gibbs", "subclusters", "vb", "cvb", "em", "beam")
+ORDER_INFERENCES = ("auto", "gibbs", "vb", "em")  # those that use the order of levels
 MODEL_FILE, SOURCE_FILE, REPORT_FILE = "model.npz", "source.json", "report.html"
 LABELS_FILE, COLUMNS_FILE = "labels.csv", "columns.csv"
 
@@ -151,7 +152,7 @@ def cluster(
         raise ValueError(f"no inference {inference!r}; there are {', '.join(INFERENCES)}")
     table = open_table(path, **reading)
     declared = kinds_by_column(kinds, table)
-    X = table.typed(declared)
+    X = table.typed(declared, infer_ordinal=inference in ORDER_INFERENCES)
     from partita import Mixture
     from partita.fitting.engines import ENGINES
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.progress import tell_stage
-from partita.table import KINDS, FileError, Note, Table, read_file, read_table
+from partita.table import KINDS, FileError, FileTable, Note, Table, read_file, read_table
 from partita.table.cells import parse_values
 from partita.table.kinds import level_order
 from partita.table.text import read_text
@@ -34,15 +34,20 @@ class InputTable(NamedTuple):
     encoding: str | None = None  # as it was given
     na: Sequence[str] = ()
     words: Mapping[str, Sequence[str]] = {}  # texts of the file that were read as missing
+    levels: Mapping[str, tuple[str, ...]] = {}  # of the columns that have an order in the file
 
-    def typed(self, kinds: Any = None) -> Table:
-        """The columns with their kinds, for the fit and for the report."""
-        table = read_table(self.columns, kinds, missing_codes=self.missing_codes)
+    def typed(self, kinds: Any = None, *, infer_ordinal: bool = False) -> Table:
+        """The columns with their kinds, for the fit and for the report; few models use the order of levels."""
+        columns = FileTable(self.columns, self.n_rows, levels=self.levels).ordered()
+        table = read_table(columns, kinds, missing_codes=self.missing_codes, infer_ordinal=infer_ordinal)
         account = table.schema.account
         schema = table.schema
+        notes = [*self.notes, *table.notes]
         if account is not None:
+            if (repeated := account.repeats_note()) is not None:
+                notes.append(repeated)
             schema = replace(schema, account=account.with_words(self.words))
-        return replace(table, schema=schema, notes=[*self.notes, *table.notes])
+        return replace(table, schema=schema, notes=notes)
 
     def matrix(self) -> np.ndarray:
         """All columns as one array, for tables of one kind; text that is numbers or dates is read as such."""
@@ -106,7 +111,7 @@ def open_table(
     codes = _codes_by_column(na, list(kept.columns), path)
     return InputTable(
         path, kept.columns, table.n_rows, names, known, id_column, truth, tuple(notes), codes,
-        encoding, tuple(na), table.words,
+        encoding, tuple(na), table.words, table.levels,
     )  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def read_features(X: Any, kinds: Any = None, *, standardize: bool = True) -> Fea
             n_bytes, f"the features of {source.n_rows:,} rows", "give a sample of the rows, or fewer columns"
         )
         X = read_whole(source)
-    table = read_table(X, kinds, estimator_name="an ensemble")
+    table = read_table(X, kinds, infer_ordinal=False, estimator_name="an ensemble")
     scaling = learn_scaling(table, standardize=standardize)
     return Features(scaled(table, scaling), scaling, table.schema)
 

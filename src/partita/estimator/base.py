@@ -81,6 +81,7 @@ class TableEstimator(BaseEstimator):
     def _read_training(self, X: Any, kinds: Any, sample_weight: Any, **options: Any) -> Table:
         """Read X, remember its schema, open the report."""
         options.setdefault("missing_codes", getattr(self, "missing_codes", None))
+        options.setdefault("infer_ordinal", False)  # most models cannot use the order of levels
         table = read_table(
             X, kinds, sample_weight=sample_weight, estimator_name=type(self).__name__, **options
         )

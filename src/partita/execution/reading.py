@@ -77,6 +77,7 @@ def read_chunks(
     executor: Any = None,
     missing_codes: Any = None,
     negative: str = "error",
+    infer_ordinal: bool = True,
     apart: bool = False,
 ) -> ShardedTable:
     """Learn the schema of a table in chunks: kinds, levels, scales and notes as if it were read as a whole.
@@ -85,7 +86,7 @@ def read_chunks(
     ----------
     source : ChunkSource
         The table.
-    kinds, missing_codes, negative
+    kinds, missing_codes, negative, infer_ordinal
         As in :func:`partita.table.read_table`.
     sample_weight : array of shape (n_rows,), default=None
         Weights of the rows.
@@ -119,7 +120,8 @@ def read_chunks(
     summaries = _summaries(shards, (kinds, missing_codes), own)
     _check_alike(summaries, shards.starts)
     findings = Findings()
-    schema = learn_from_summaries(summaries, kinds, Policy(missing_codes, negative), findings)
+    policy = Policy(missing_codes, negative, infer_ordinal=infer_ordinal)
+    schema = learn_from_summaries(summaries, kinds, policy, findings)
     _note_empty_rows(summaries, shards.starts, findings)
     counts = [
         {

@@ -24,6 +24,7 @@ from partita.execution import (
 from partita.execution.device import is_on_device
 from partita.families import Block, Exponential, Ordinal, Poisson
 from partita.families.ordinal import count_levels
+from partita.families.registry import NON_CONJUGATE
 from partita.fitting.choice import AUTO, EngineChoice, choose_engine, choose_for_chunks, choose_for_device
 from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_training
@@ -86,6 +87,7 @@ def read_training(
             sample_weight=sample_weight,
             executor=executor,
             missing_codes=settings.missing_codes,
+            infer_ordinal=engine.completes_vectors,
         )
         report = FitReport(table.notes)
         report.add("execution", choice.sentence)
@@ -104,11 +106,17 @@ def read_training(
 def _read_in_memory(
     X: Any, settings: Settings, plan: Plan, kinds: Any, sample_weight: Any, name: str
 ) -> Training:
-    table = read_table(
-        X, kinds, sample_weight=sample_weight, missing_codes=settings.missing_codes, estimator_name=name
-    )
     # the engines among which one is chosen complete vectors, or take no table that has partly observed ones
     completes = settings.inference == AUTO or ENGINES[settings.inference].completes_vectors
+    conjugate = all(family not in NON_CONJUGATE for family, _ in plan.families.values())
+    table = read_table(
+        X,
+        kinds,
+        sample_weight=sample_weight,
+        missing_codes=settings.missing_codes,
+        infer_ordinal=completes and conjugate,  # latent variables of ordinal columns need both
+        estimator_name=name,
+    )
     blocks = assemble(table, plan, settings.exposure, completes=completes, finds_signal=not settings.outliers)
     report = FitReport(table.notes)
     _note_signal(report, blocks)

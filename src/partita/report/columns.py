@@ -12,14 +12,14 @@ MAX_COLUMNS = 100
 HEAD = (
     "column",
     "kind",
-    "decided by",
     "missing",
     "distinct",
     "most frequent",
     "skewness",
-    "remarks",
-    "to change",
+    "remarks, and how to change the reading",
 )
+NUMERIC = (2, 3, 5)
+OPTIONAL = (3, 4, 5)
 
 
 def column_section(model: Any) -> str:
@@ -34,28 +34,31 @@ def column_section(model: Any) -> str:
     return section(
         "How the table was read",
         f"<p>{safe(account.sentence())}</p>",
-        table(HEAD, [_row(column) for column in columns[:MAX_COLUMNS]], numeric=(3, 4, 6), tall=True),
+        table(
+            HEAD,
+            [_row(column) for column in columns[:MAX_COLUMNS]],
+            numeric=NUMERIC,
+            optional=OPTIONAL,
+            kind="sort reading",
+            tall=True,
+        ),
         note(f"{more} more columns are not shown; columns.csv has all of them.") if more > 0 else "",
     )
 
 
 def _row(column: ColumnAccount) -> str:
-    missing = str(column.n_missing) + (f" ({column.missing_as})" if column.missing_as else "")
+    missing = f"{column.n_missing:,}"
+    if column.missing_as:
+        missing += f'<br><span class="note">{safe(column.missing_as, 60)}</span>'
     distinct = "" if column.n_distinct is None else f"{column.n_distinct:,}"
     skewness = "" if column.skewness is None else f"{column.skewness:.2f}"
-    texts = [
-        column.column,
-        column.kind,
-        column.decided,
-        missing,
-        distinct,
-        most_frequent_words(column),
-        skewness,
-    ]
-    numeric = (3, 4, 6)
-    cells = [
-        f'<td class="n">{safe(text, 60)}</td>' if position in numeric else f"<td>{safe(text, 60)}</td>"
-        for position, text in enumerate(texts)
-    ]
-    cells += [f"<td>{safe(column.remarks, 200)}</td>", f"<td>{safe(column.change, 120)}</td>"]
-    return f"<tr>{''.join(cells)}</tr>"
+    kind = f'{safe(column.kind)}<br><span class="note">{safe(column.decided, 60)}</span>'
+    remarks = [safe(column.remarks, 200)] if column.remarks else []
+    remarks.append(f'<span class="note">{safe(column.change, 120)}</span>')
+    frequent = safe(most_frequent_words(column), 60)
+    cells = [safe(column.column, 60), kind, missing, distinct, frequent, skewness, "<br>".join(remarks)]
+    row = []
+    for position, text in enumerate(cells):
+        classes = " ".join([*["n"] * (position in NUMERIC), *["o"] * (position in OPTIONAL)])
+        row.append(f'<td class="{classes}">{text}</td>' if classes else f"<td>{text}</td>")
+    return f"<tr>{''.join(row)}</tr>"

@@ -56,11 +56,17 @@ def table(
     rows: Iterable[str],
     *,
     numeric: Sequence[int] = (),
+    optional: Sequence[int] = (),
     kind: str = "sort",
     tall: bool = False,
 ) -> str:
-    """A table that scrolls on narrow screens; a click on a heading sorts it. `numeric` columns are right-aligned."""
+    """A table that scrolls on narrow screens; a click on a heading sorts it.
+
+    `numeric` columns are right-aligned, and `optional` ones are left out on narrow screens; their cells have the
+    classes "n" and "o".
+    """
     kinds = ["n" if j in numeric else "" if text else "w" for j, text in enumerate(head)]
+    kinds = [f"{one} o".strip() if j in optional else one for j, one in enumerate(kinds)]
     cells = "".join(f'<th class="{one}">{text}</th>' for one, text in zip(kinds, head)).replace(
         ' class=""', ""
     )

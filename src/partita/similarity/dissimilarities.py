@@ -78,7 +78,11 @@ def dissimilarity(
     >>> dissimilarity(X, {"real": "city_block"}, standardize=False, condensed=True)
     array([2., 2., 2.])
     """
-    table = X if isinstance(X, Table) else read_table(X, kinds, estimator_name="dissimilarity")
+    table = (
+        X
+        if isinstance(X, Table)
+        else read_table(X, kinds, infer_ordinal=False, estimator_name="dissimilarity")
+    )
     _check_size(table.n_rows, Y, condensed)
     comparison = learn_comparison(table, metric, weights, orders, standardize)
     rows = Rows.of(table, comparison)

@@ -68,7 +68,11 @@ def neighbor_graph(
            [1., 0., 4.],
            [0., 4., 0.]])
     """
-    table = X if isinstance(X, Table) else read_table(X, kinds, estimator_name="neighbor_graph")
+    table = (
+        X
+        if isinstance(X, Table)
+        else read_table(X, kinds, infer_ordinal=False, estimator_name="neighbor_graph")
+    )
     rows = Rows.of(table, learn_comparison(table, metric, weights, orders, standardize))
     if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, (int, np.integer)) or n_neighbors < 1:
         raise ValueError(f"n_neighbors is {n_neighbors!r}: give a number of neighbors, 1 or more")

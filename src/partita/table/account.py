@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from partita.table.notes import Note, list_names
+
 
 @dataclass(frozen=True)
 class ColumnAccount:
@@ -33,6 +35,8 @@ class ColumnAccount:
         What is unusual: constant, repeats another column, set aside, a lump, a suspected missing code, ...
     change : str
         What to say to read it differently.
+    repeats : str
+        The column whose values it repeats.
     """
 
     column: str
@@ -46,6 +50,7 @@ class ColumnAccount:
     skewness: float | None = None
     remarks: str = ""
     change: str = ""
+    repeats: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,18 @@ class TableAccount:
             for column in self.columns
         )
         return replace(self, columns=columns)
+
+    def repeats_note(self) -> Note | None:
+        """Return the note on columns that repeat others; None if there are none."""
+        repeated = [column for column in self.columns if column.repeats]
+        if not repeated:
+            return None
+        names = [column.column for column in repeated]
+        listed = list_names(names, [f"repeats {column.repeats!r}" for column in repeated])
+        message = (
+            f"columns that repeat another one count twice: {listed}; declare them 'ignore' to count them once"
+        )
+        return Note("repeats", message, tuple(names))
 
     def rows(self) -> dict[str, list[Any]]:
         """Return the account as columns of a table, for files and reports."""
@@ -134,7 +151,7 @@ class TableAccount:
 
 def most_frequent_words(column: ColumnAccount) -> str:
     """Return the most frequent value and its share, in words."""
-    if column.most_frequent_share is None:
+    if column.most_frequent_share is None or column.most_frequent_share < 0.005:
         return ""
     return f"{column.most_frequent} {column.most_frequent_share:.0%}"
 

@@ -9,10 +9,14 @@ import numpy as np
 
 from partita.table.cells import RawColumn
 from partita.table.formats import has_leading_zeros
-from partita.table.kinds import ordered_levels
 from partita.table.levels import distinct_values
+from partita.table.scales import ordered_levels
 
 MAX_DISTINCT_ROWS = 20  # in at most this many rows, all values may be distinct by chance
+MAX_ROW_STEP = 20  # numbers of rows rise by at most this much on average
+MAX_NUMBERED_ROWS = (
+    1 << 17
+)  # in larger tables it is not checked whether whole numbers in any order are consecutive
 MAX_TEXT_LEVELS = 20  # text with more distinct values may be names or remarks rather than categories
 MIN_REMARK_WORDS = 5  # categories have fewer words on average
 _IDENTIFIER_NAME = re.compile(
@@ -50,17 +54,46 @@ def reason_to_set_aside(raw: RawColumn, active: np.ndarray | None = None) -> Rea
         return None
     if raw.family == "str":
         return _text_reason(raw, active, n_seen)
-    if raw.format is not None or raw.family not in ("int", "float"):
+    if raw.family not in ("int", "float") or (raw.format is not None and not raw.format.is_plain):
         return None
-    if raw.is_sequence():
+    if not raw.is_integral(active):
+        return None
+    if _numbers_rows(raw, active, n_seen):
         return Reason("identifier", n_seen)
     named = _IDENTIFIER_NAME.fullmatch(raw.name), _POSTAL_NAME.fullmatch(raw.name)
-    if not any(named) or not raw.is_integral(active):
+    if not any(named):
         return None
     n_distinct = len(distinct_values(raw.observed(active)))
     if named[0] and n_distinct == n_seen and not raw.is_part:
         return Reason("identifier", n_distinct)
     return Reason("postal_code", n_distinct) if named[1] and n_distinct > MAX_TEXT_LEVELS else None
+
+
+def _numbers_rows(raw: RawColumn, active: np.ndarray | None, n_seen: int) -> bool:
+    """Whether whole numbers only number the rows: they rise from row to row in steps that are not large."""
+    seen = raw.observed(active)
+    span = float(seen.max()) - float(seen.min())
+    return raw.format is None and span <= MAX_ROW_STEP * n_seen and raw.rises()
+
+
+def is_shuffled_numbering(raw: RawColumn, active: np.ndarray | None = None) -> bool:
+    """Whether a column holds consecutive whole numbers, each once and in any order: shuffled numbers of rows, or ranks.
+
+    Examples
+    --------
+    >>> from partita.table.cells import parse_values
+    >>> is_shuffled_numbering(parse_values(np.random.default_rng(0).permutation(30), "record"))
+    True
+    """
+    n_seen = raw.n_observed(active)
+    if not MAX_DISTINCT_ROWS < n_seen <= MAX_NUMBERED_ROWS or raw.family not in ("int", "float"):
+        return False
+    if raw.labeled or raw.is_part or (raw.format is not None and not raw.format.is_plain):
+        return False
+    seen = raw.observed(active)
+    if float(seen.max()) - float(seen.min()) != n_seen - 1 or not raw.is_integral(active):
+        return False
+    return len(distinct_values(seen)) == n_seen
 
 
 def _text_reason(raw: RawColumn, active: np.ndarray | None, n_seen: int) -> Reason | None:

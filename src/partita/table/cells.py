@@ -16,6 +16,8 @@ from partita.table.scaling import center_and_scale
 from partita.table.statistics import value_statistics
 from partita.table.suspicion import CodeEvidence, code_evidence
 
+ANSWERS = range(-5, 11)  # whole numbers that may be answers on a scale
+
 # The class names of missing scalars in pandas. They are recognized by name because pandas is never imported.
 _MISSING_TYPE_NAMES = frozenset({"NoneType", "NAType", "NaTType", "MaskedConstant"})
 
@@ -136,20 +138,21 @@ class RawColumn:
         """Whether the values are only some of the distinct values of the column."""
         return False
 
-    def is_sequence(self) -> bool:
-        """Whether the values count the rows: each is the one before it plus 1."""
+    def rises(self) -> bool:
+        """Whether no cell is missing and every value is above the one before it."""
         values = self.values
-        return (
-            self.missing is None
-            and len(values) > 1
-            and bool(np.all(values[1:3] - values[:1] == np.arange(1, len(values[:3]))))
-            and bool(np.all(values[1:] == values[:-1] + 1))
-        )
+        is_full = self.missing is None and len(values) > 1
+        return is_full and all(bool(np.all(part[1:] > part[:-1])) for part in (values[:10], values))
 
     def count_marks(self, active: np.ndarray | None = None) -> tuple[int, int, int]:
         """Return the numbers of observed cells, of zeros, and of cells that hold the highest value."""
         seen = self.observed(active)
         return len(seen), int(np.count_nonzero(seen == 0)), int(np.count_nonzero(seen == seen.max()))
+
+    def mean_and_variance(self, active: np.ndarray | None = None) -> tuple[float, float]:
+        """Return mean and variance of the observed numbers, whatever the weights of their rows."""
+        seen = self.observed(active)
+        return (float(seen.mean()), float(seen.var())) if len(seen) else (0.0, 0.0)
 
     def center_and_scale(self, values: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
         """Return mean and standard deviation; `values` is the column as floats."""
@@ -178,6 +181,27 @@ class RawColumn:
         if self.missing is not None:
             keep = ~self.missing if active is None else active & ~self.missing
         return self.values if keep is None else self.values[keep]
+
+    def joint_counts(
+        self, other: RawColumn, distance: int, active: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        """Return how often each pair of answers in `ANSWERS` occurs in the rows of two columns.
+
+        None if a column holds something else. `distance` is the number of columns from this one to the other.
+        """
+        keep = np.ones(len(self.values), bool) if active is None else active.copy()
+        for column in (self, other):
+            if column.missing is not None:
+                keep &= ~column.missing
+        n, codes = len(ANSWERS), []
+        for column in (self, other):
+            if column.family not in ("int", "float") or not column.is_integral(active):
+                return None
+            seen = column.observed(active)
+            if len(seen) and not (seen.min() >= ANSWERS[0] and seen.max() <= ANSWERS[-1]):
+                return None
+            codes.append(column.values[keep].astype(np.int64) - ANSWERS[0])
+        return np.bincount(codes[0] * n + codes[1], minlength=n * n).reshape(n, n)
 
     def as_floats(self) -> np.ndarray:
         """Return a float64 copy with NaN for missing cells."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from partita.table.aside import MAX_DISTINCT_ROWS
 from partita.table.cells import RawColumn, first_row, is_number, place
-from partita.table.formats import find_units
-from partita.table.kinds import ordered_levels
+from partita.table.formats import find_format
 from partita.table.levels import distinct_values, encode
 from partita.table.notes import Findings
+from partita.table.scales import ordered_levels
 from partita.table.scaling import standardize
 from partita.table.schema import ColumnSchema
 
@@ -30,6 +30,7 @@ class Policy(NamedTuple):
     negative: str = "error"
     identifiers: str = "warn"
     handle_unknown: str = "missing"
+    infer_ordinal: bool = True
 
 
 DEFAULT_POLICY = Policy()
@@ -152,7 +153,7 @@ def encode_column(raw: RawColumn, schema: ColumnSchema) -> tuple[np.ndarray, np.
 def _numbers_of(raw: RawColumn, kind: str) -> np.ndarray:
     """Return the column as floats, after checking that its kind allows every value."""
     if raw.family == "str":
-        words = [value is not None and not find_units([value.strip()]) for value in raw.values]
+        words = [value is not None and find_format([value.strip()]) is None for value in raw.values]
         row = first_row(np.array(words if any(words) else [value is not None for value in raw.values]))
         raise ValueError(
             f"{place(raw.name, row)}: {raw.values[row]!r} is text but the column is {kind!r}; convert the "

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from partita.table.errors import FileError
 from partita.table.notes import Note
+from partita.table.sources import OrderedCells
 from partita.table.text_files import Cells, ListCells, TextTable, convert, read_text_file
 
 TEXT = {".csv": None, ".tsv": "\t", ".tab": "\t", ".txt": None}  # separator; None: detected
@@ -26,13 +27,22 @@ class FileTable(NamedTuple):
 
     Numbers are floats with NaN for missing cells; text is in object arrays with None for missing cells; dates of
     Parquet, Arrow and Excel files are datetime64. `notes` say what is unusual about the file; `words` are the texts
-    that were read as missing, by column.
+    that were read as missing, by column; `levels` are the levels from low to high of columns that have an order in the
+    file.
     """
 
     columns: dict[str, NDArray[Any]]
     n_rows: int
     notes: tuple[Note, ...] = ()
     words: Mapping[str, Sequence[str]] = {}
+    levels: Mapping[str, tuple[str, ...]] = {}
+
+    def ordered(self) -> dict[str, Any]:
+        """Return the columns for `read_table`, with the levels of those that have an order in the file."""
+        return {
+            name: OrderedCells(values, self.levels[name]) if name in self.levels else values
+            for name, values in self.columns.items()
+        }
 
     def take(self, names: Sequence[str], path: Any) -> FileTable:
         """Return some of the columns; an unknown name raises an error that lists the known ones."""
@@ -105,6 +115,7 @@ def read_file(
     ending = _ending(path)
     notes: list[Note] = []
     words: dict[str, list[str]] = {}
+    levels: dict[str, tuple[str, ...]] = {}
     if ending in TEXT:
         columns, notes, words = read_text_file(
             path, separator=separator or TEXT[ending], header=header, encoding=encoding, missing=missing
@@ -112,11 +123,11 @@ def read_file(
     elif ending in EXCEL:
         columns, notes, words = _read_excel(path, key, missing)
     elif ending in ARROW:
-        columns = _read_arrow(path, ending)
+        columns, levels = _read_arrow(path, ending)
     elif ending == ".npy":
         columns = _read_npy(path)
     elif ending == ".h5ad":
-        columns = _read_anndata(path, key)
+        columns, levels = _read_anndata(path, key)
     else:
         known = ", ".join(sorted([*TEXT, *EXCEL, *ARROW, ".npy", ".h5ad"]))
         raise FileError(
@@ -125,7 +136,7 @@ def read_file(
     n_rows = len(next(iter(columns.values()))) if columns else 0
     if n_rows == 0:
         raise FileError(f"{path}: the table has no rows")
-    return FileTable(columns, n_rows, tuple(notes), words)
+    return FileTable(columns, n_rows, tuple(notes), words, levels)
 
 
 def _ending(path: Path) -> str:
@@ -190,7 +201,7 @@ def _excel_text(cell: Any) -> str:
     return str(cell)
 
 
-def _read_arrow(path: Path, ending: str) -> dict[str, NDArray[Any]]:
+def _read_arrow(path: Path, ending: str) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
     pyarrow = _library("pyarrow", path)
     reader = (
         _library("pyarrow", path, "pyarrow.parquet")
@@ -203,7 +214,12 @@ def _read_arrow(path: Path, ending: str) -> dict[str, NDArray[Any]]:
         raise FileError(
             f"{path}: {str(error).splitlines()[0]}; the file is damaged or has another format"
         ) from None
-    return {str(name): _from_arrow(table.column(name)) for name in table.column_names}
+    levels = {
+        str(field.name): tuple(map(str, table.column(field.name).combine_chunks().dictionary.to_pylist()))
+        for field in table.schema
+        if pyarrow.types.is_dictionary(field.type) and field.type.ordered
+    }
+    return {str(name): _from_arrow(table.column(name)) for name in table.column_names}, levels
 
 
 def _from_arrow(column: Any) -> NDArray[Any]:
@@ -241,14 +257,19 @@ def _from_matrix(array: NDArray[Any], names: Sequence[str] | None) -> dict[str, 
     return {name: np.ascontiguousarray(array[:, j]) for j, name in enumerate(names)}
 
 
-def _read_anndata(path: Path, key: str | None) -> dict[str, NDArray[Any]]:
+def _read_anndata(path: Path, key: str | None) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
     anndata = _library("anndata", path)
     try:
         data = anndata.read_h5ad(path)
     except OSError as error:
         raise FileError(f"{path}: {error}") from None
     if key == "obs":
-        return {str(name): _from_series(data.obs[name]) for name in data.obs.columns}
+        levels = {
+            str(name): tuple(map(str, data.obs[name].cat.categories))
+            for name in data.obs.columns
+            if getattr(data.obs[name].dtype, "ordered", False)
+        }
+        return {str(name): _from_series(data.obs[name]) for name in data.obs.columns}, levels
     if key is None:
         values, names = data.X, [str(name) for name in data.var_names]
     elif key in data.obsm:
@@ -258,7 +279,7 @@ def _read_anndata(path: Path, key: str | None) -> dict[str, NDArray[Any]]:
     else:
         there = ["obs", *data.obsm, *data.layers]
         raise FileError(f"{path}: there is no {key!r}; choose from {_listed(there)}")
-    return _from_matrix(np.asarray(values.toarray() if hasattr(values, "toarray") else values), names)
+    return _from_matrix(np.asarray(values.toarray() if hasattr(values, "toarray") else values), names), {}
 
 
 def _from_series(series: Any) -> NDArray[Any]:

@@ -16,6 +16,7 @@ is decided by the whole column too; if nothing decides it, the month comes first
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -121,11 +122,28 @@ class TextFormat:
         """Whether the numbers have no unit and no separators."""
         return self.holds == "number" and (self.decimal, self.thousands, self.unit) == (".", "", "")
 
+    @property
+    def has_marks(self) -> bool:
+        """Whether the numbers have separators of thousands or decimal commas."""
+        return self.holds == "number" and (self.decimal, self.thousands) != (".", "")
+
     def read(self, texts: Iterable[str]) -> np.ndarray:
         """Return the numbers, or the days since 1970-01-01; NaN for texts of another format."""
         if self.holds == "number":
             return np.array([_number(text, self) for text in texts], dtype=np.float64)
         return np.array([_days(text, self.pattern) for text in texts], dtype=np.float64)
+
+    def write(self, value: float) -> str:
+        """Write one of the numbers as the user would know it: days as dates, times and money as they are.
+
+        Examples
+        --------
+        >>> TextFormat("date", pattern="iso").write(19753.0), TextFormat("number", unit="$").write(12.5)
+        ('2024-01-31', '12.5')
+        """
+        if self.holds == "number" or self.pattern in _CLOCKS:
+            return f"{value:.6g}"
+        return str(np.datetime64(math.floor(value), "D"))
 
     def describe(self) -> str:
         """Say how the text is read, for notes.
@@ -201,6 +219,29 @@ def find_format(texts: Sequence[str], decimal: str | None = None) -> TextFormat 
     return found or find_date_format(texts)
 
 
+def find_decimal_mark(columns: Iterable[Sequence[str]]) -> str | None:
+    """Return the decimal comma if some columns can only be read with it, and no column only with a decimal point.
+
+    Parameters
+    ----------
+    columns : iterable of sequences of str
+        The texts of each column, as for `find_format`.
+
+    Examples
+    --------
+    >>> find_decimal_mark([["1,5", "2,25"], ["1,477"]]), find_decimal_mark([["1,477"]])
+    (',', None)
+    """
+    marks = set()
+    for texts in columns:
+        if not any("," in text for text in texts):
+            continue
+        found = find_format(texts)
+        if found is not None and found.holds == "number" and found == find_format(texts, ","):
+            marks.add(found.decimal)
+    return "," if marks == {","} else None
+
+
 def has_leading_zeros(texts: Iterable[str]) -> bool:
     """Whether some text is an integer that begins with a zero, as postal codes and article numbers do.
 
@@ -251,11 +292,11 @@ def _number_format(texts: Sequence[str], decimal: str | None) -> TextFormat | No
     fitting = [marks for marks in _MARKS if all(map(_body_pattern(*marks).fullmatch, bodies))]
     if not fitting:
         return None
+    if decimal == ",":
+        fitting.sort(key=lambda marks: marks[0] != ",")
     if units and units != {"%"}:
         # money has no three decimals: 1.477 € are 1477 €
         fitting.sort(key=lambda marks: not any(marks[1] in body for body in bodies) if marks[1] else True)
-    if decimal == ",":
-        fitting.sort(key=lambda marks: marks[0] != ",")
     decimal, thousands = fitting[0]
     if not any(_digits(body, *fitting[0]) != body for body in bodies):
         decimal, thousands = ".", ""  # no mark occurs: float reads all of them

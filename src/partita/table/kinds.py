@@ -14,13 +14,16 @@ Rules of inference for a column of a data frame or file (from the observed cells
 
 A frame or file of at least 30 numeric columns and nothing else holds one measurement (pixels, word counts, expression,
 answers on one scale) if in nine of ten columns half of the cells are zero or the range is at least a quarter of the
-widest. It gets one kind for all columns: see `infer_uniform_kind`.
+widest; ten columns are enough if all of them are integers and half have more than ten distinct values. It gets one kind
+for all columns: see `infer_uniform_kind`.
 
 A two-dimensional array or a list of lists that holds only numbers has one kind for all columns, because its columns
-share one dtype: floats are `real` unless every value is 0 or 1 (`binary`); integers follow the rule above, applied to
+share one dtype: floats are `real` unless every value is 0 or 1 (`binary`); integers follow the rules above, applied to
 the whole array ("up to 10 distinct values" must then hold in every column).
 
-No column is inferred to be `ordinal`: it is declared, by that name or by its levels from low to high ("low < high").
+Columns with an order are `ordinal` (see :mod:`partita.table.scales`): ordered categories, words of a usual scale, and
+answers in whole numbers on one scale. The order may also be declared, by the name of the kind or by the levels from low
+to high ("low < high").
 """
 
 from __future__ import annotations
@@ -39,11 +42,6 @@ from partita.table.notes import list_names
 KINDS = ("real", "count", "binary", "categorical", "ordinal", "date", "ignore")
 CODED_KINDS = ("binary", "categorical", "ordinal")  # columns of levels, stored as codes
 
-#: The kind of columns that `ordered_levels` or `find_rating_items` recognizes. None means that they have the kind of
-#: columns without an order: codes of names on one scale cannot be told from ratings, and lose far more as ordinal than
-#: ratings lose as categorical; and several models take no ordinal columns.
-ORDINAL_KIND: str | None = None
-
 #: What a user may pass as `kinds`.
 KindsLike: TypeAlias = str | Mapping[Any, str] | Sequence[str] | None
 
@@ -55,34 +53,12 @@ MIN_COUNT_DISPERSION = 0.9  # variance of counts, in units of their mean
 MIN_SWITCH_CELLS = 20  # fractions with two distinct values in so many cells are codes of two states
 
 MIN_UNIFORM_COLUMNS = 30  # tables with fewer columns rarely hold a single measurement
+MIN_INTEGER_COLUMNS = 10  # the same, if all of them are integers and half have more than ten distinct values
 MAX_UNIFORM_LEVELS = 10  # up to so many distinct values, all columns of a bounded scale are categorical
 MAX_UNIFORM_COUNTS = 100  # integers with more distinct values, most of them not zero, are measurements
 _MOST = 0.9  # share of the columns that must look alike
 _MIN_RANGE = 0.25  # of the widest column
 _MIN_BOUND_SHARE = 0.01  # of the cells: the highest value of a bounded scale is no rare event
-_MIN_RATING_ITEMS = 5  # columns of integers on the same scale
-
-# Answers in their usual order; the words between bars mean the same.
-_SCALES = tuple(
-    tuple(frozenset(step.split("|")) for step in scale.split(", "))
-    for scale in (
-        "strongly disagree|disagree strongly|completely disagree|totally disagree, disagree|rather disagree, "
-        "somewhat disagree|slightly disagree, neutral|neither|neither agree nor disagree|undecided|not sure, "
-        "somewhat agree|slightly agree|rather agree, agree, "
-        "strongly agree|agree strongly|completely agree|totally agree",
-        "very dissatisfied|very unsatisfied, dissatisfied|unsatisfied, somewhat dissatisfied, neutral|neither, "
-        "somewhat satisfied, satisfied, very satisfied",
-        "very unlikely, unlikely, neutral|neither|undecided, likely, very likely",
-        "never, rarely|seldom, sometimes|occasionally, often|frequently|usually, always",
-        "never, yearly, monthly, weekly, daily",
-        "very bad|very poor, bad|poor, fair|average|ok|neutral, good, very good, excellent",
-        "none|no, very mild, mild, moderate, severe, very severe",
-        "not at all, a little|slightly, somewhat|moderately, quite a bit|very, extremely|very much",
-        "very low, low, medium|moderate|middle|normal, high, very high",
-        "very small, small, medium, large, very large",
-        "xxs, xs, s, m, l, xl, xxl",
-    )
-)
 
 
 def resolve_kinds(
@@ -238,8 +214,6 @@ def infer_kind(raw: RawColumn, active: np.ndarray | None = None) -> str:
     >>> infer_kind(parse_values(np.arange(30), "visits"))
     'count'
     """
-    if ORDINAL_KIND is not None and ordered_levels(raw, active):
-        return ORDINAL_KIND
     if raw.holds_dates:
         return "date"
     if raw.format is not None and not raw.format.is_plain:
@@ -250,47 +224,51 @@ def infer_kind(raw: RawColumn, active: np.ndarray | None = None) -> str:
         return "binary"
     seen = raw.observed(active)
     if raw.is_integral(active):
-        return _kind_of_integers([seen])
-    is_switch = len(seen) >= MIN_SWITCH_CELLS and not has_more_distinct_than(seen, 2)
+        return _kind_of_integers([raw], active)
+    is_switch = raw.n_observed(active) >= MIN_SWITCH_CELLS and not has_more_distinct_than(seen, 2)
     return "binary" if is_switch else "real"
 
 
-def infer_common_kind(columns: Iterable[np.ndarray], family: str) -> str:
+def infer_common_kind(columns: Iterable[RawColumn], family: str, active: np.ndarray | None = None) -> str:
     """Infer one kind for all columns of a numeric array; see the rules at the top of this module.
 
     Parameters
     ----------
-    columns : iterable of ndarray
-        The observed values of each column; read only as far as needed.
+    columns : iterable of RawColumn
+        The columns; read only as far as needed.
     family : {"bool", "int", "float"}
         The type of the values of the array.
+    active : ndarray of bool, default=None
+        The rows that are used; by default all.
 
     Examples
     --------
-    >>> infer_common_kind([np.array([0.0, 1.0]), np.array([0.5, 1.0])], "float")
+    >>> from partita.table.cells import parse_values
+    >>> infer_common_kind([parse_values(np.array([0.5, 1.0]), "x0")], "float")
     'real'
     """
     if family == "bool":
         return "binary"
     if family == "int":
-        return _kind_of_integers(columns)
-    return "binary" if all(_only_zero_and_one(values) for values in columns) else "real"
+        return _kind_of_integers(columns, active)
+    return "binary" if all(_only_zero_and_one(raw.observed(active)) for raw in columns) else "real"
 
 
-def _kind_of_integers(columns: Iterable[np.ndarray]) -> str:
+def _kind_of_integers(columns: Iterable[RawColumn], active: np.ndarray | None) -> str:
     binary = few = True
     nonnegative, zero = True, False
-    means, ratios = [], []
-    for values in columns:
+    means, poisson = [], []
+    for raw in columns:
+        values = raw.observed(active)
         if len(values) == 0:
             continue
         binary = binary and _only_zero_and_one(values)
         few = few and (binary or not has_more_distinct_than(values, MAX_INFERRED_LEVELS))
         nonnegative = nonnegative and bool(values.min() >= 0)
         zero = zero or bool((values == 0).any())
-        mean, variance = float(values.mean()), float(values.var())
+        mean, variance = raw.mean_and_variance(active)
         means.append(mean)
-        ratios.append(variance / mean if mean > 0 else 1.0)
+        poisson.append(_may_be_poisson(raw.n_observed(active), mean, variance))
         if not (few or nonnegative):
             return "real"
     if binary:
@@ -298,7 +276,15 @@ def _kind_of_integers(columns: Iterable[np.ndarray]) -> str:
     if few:
         return "categorical"
     is_count = nonnegative and zero and np.median(means) <= MAX_COUNT_MEAN
-    return "count" if is_count and np.median(ratios) >= MIN_COUNT_DISPERSION else "real"
+    return "count" if is_count and np.mean(poisson) >= _MOST else "real"
+
+
+def _may_be_poisson(n_cells: int, mean: float, variance: float) -> bool:
+    """Whether the variance is not too small for a mixture of Poisson distributions, up to two standard errors.
+
+    A constant column says nothing.
+    """
+    return variance == 0.0 or variance >= (MIN_COUNT_DISPERSION - 2.0 * np.sqrt(2.0 / n_cells)) * mean
 
 
 def _only_zero_and_one(values: np.ndarray) -> bool:
@@ -322,6 +308,8 @@ class ColumnFacts(NamedTuple):
         The numbers of observed cells, of zeros, and of cells that hold the highest value.
     values : tuple of float
         The distinct values, if they are integers and few; otherwise empty.
+    mean, variance : float
+        Of the observed values.
 
     Examples
     --------
@@ -337,6 +325,8 @@ class ColumnFacts(NamedTuple):
     n_zero: int
     n_high: int
     values: tuple[float, ...]
+    mean: float = 0.0
+    variance: float = 0.0
 
 
 def facts_of(raw: RawColumn, active: np.ndarray | None = None) -> ColumnFacts:
@@ -346,9 +336,8 @@ def facts_of(raw: RawColumn, active: np.ndarray | None = None) -> ColumnFacts:
     integral = raw.is_integral(active)
     few = integral and not has_more_distinct_than(seen, MAX_UNIFORM_COUNTS)
     n_seen, n_zero, n_high = raw.count_marks(active)
-    return ColumnFacts(
-        integral, low, high, n_seen, n_zero, n_high, tuple(distinct_values(seen)) if few else ()
-    )
+    values = tuple(distinct_values(seen)) if few else ()
+    return ColumnFacts(integral, low, high, n_seen, n_zero, n_high, values, *raw.mean_and_variance(active))
 
 
 def infer_uniform_kind(facts: Sequence[ColumnFacts]) -> str | None:
@@ -356,8 +345,8 @@ def infer_uniform_kind(facts: Sequence[ColumnFacts]) -> str | None:
 
     The kind is `real` if a value is not an integer, `binary` if only 0 and 1 occur, and `count` if in nine of ten
     columns half of the cells are zero. On a bounded scale, whose highest value is common in half of the columns, it is
-    `categorical` with up to 10 distinct values and `real` with more. Other integers are `count` with a zero and up to
-    100 distinct values, otherwise `real`.
+    `categorical` with up to 10 distinct values and `real` with more. Other integers are `count` with a zero, up to 100
+    distinct values and variances that counts have in nine of ten columns, otherwise `real`.
 
     Parameters
     ----------
@@ -371,7 +360,7 @@ def infer_uniform_kind(facts: Sequence[ColumnFacts]) -> str | None:
     >>> infer_uniform_kind([facts_of(parse_values(word, "w")) for word in words.T])
     'count'
     """
-    if len(facts) < MIN_UNIFORM_COLUMNS:
+    if len(facts) < MIN_INTEGER_COLUMNS:
         return None
     width = max(fact.high - fact.low for fact in facts)
     mostly_zero = [fact.n_zero >= 0.5 * fact.n_seen for fact in facts]
@@ -381,13 +370,14 @@ def infer_uniform_kind(facts: Sequence[ColumnFacts]) -> str | None:
     ]
     if np.mean(alike) < _MOST:
         return None
-    if not all(fact.integral for fact in facts):
-        return "real"
+    integral, is_wide = all(fact.integral for fact in facts), len(facts) >= MIN_UNIFORM_COLUMNS
+    if not integral:
+        return "real" if is_wide else None
     low, high = min(fact.low for fact in facts), max(fact.high for fact in facts)
     if (low, high) in ((0.0, 1.0), (0.0, 0.0)):
-        return "binary"
+        return "binary" if is_wide else None
     n_binary = sum(fact.low >= 0.0 and fact.high <= 1.0 for fact in facts)
-    if np.mean(mostly_zero) >= _MOST and low >= 0.0:
+    if is_wide and np.mean(mostly_zero) >= _MOST and low >= 0.0:
         # answers of yes and no beside a few counts are a table of several measurements
         return "count" if n_binary <= len(facts) / 2 else None
     n_distinct = len({value for fact in facts for value in fact.values})
@@ -396,81 +386,17 @@ def infer_uniform_kind(facts: Sequence[ColumnFacts]) -> str | None:
     bounded = len(reaching) >= len(facts) / 2 and sum(fact.n_high for fact in reaching) >= (
         _MIN_BOUND_SHARE * sum(fact.n_seen for fact in reaching)
     )
-    if bounded:
+    if is_wide and bounded:
         return "categorical" if few else "real"
+    n_measured = sum(not 0 < len(fact.values) <= MAX_INFERRED_LEVELS for fact in facts)
+    if not is_wide and n_measured < len(facts) / 2:
+        return None
+    counts = [_may_be_poisson(fact.n_seen, fact.mean, fact.variance) for fact in facts]
     return (
         "count"
-        if low == 0.0 and all(fact.values for fact in facts) and n_distinct <= MAX_UNIFORM_COUNTS
+        if low == 0.0
+        and all(fact.values for fact in facts)
+        and n_distinct <= MAX_UNIFORM_COUNTS
+        and np.mean(counts) >= _MOST
         else "real"
     )
-
-
-# ---- ordinal columns -------------------------------------------------------------------------------------------
-
-
-def ordered_levels(raw: RawColumn, active: np.ndarray | None = None) -> tuple[Any, ...] | None:
-    """Return the observed levels of an ordinal column in their order; None if the column is not ordinal.
-
-    Ordered categories of pandas, polars (Enum) and Arrow are ordinal, and so are words that all belong to one of the
-    usual scales of answers, with at least three of them.
-
-    Parameters
-    ----------
-    raw : RawColumn
-        A column with at least one observed cell.
-    active : ndarray of bool, default=None
-        The rows that are used; by default all.
-
-    Examples
-    --------
-    >>> from partita.table.cells import parse_values
-    >>> ordered_levels(parse_values(np.array(["Agree", "Neutral", "Disagree", "Agree"]), "answer"))
-    ('Disagree', 'Neutral', 'Agree')
-    >>> ordered_levels(parse_values(np.array(["red", "blue", "green"]), "color"))
-    """
-    levels = distinct_values(raw.observed(active))
-    if raw.ordered:
-        rank = {level: position for position, level in enumerate(raw.declared)}
-        known = all(level in rank for level in levels)
-        return tuple(sorted(levels, key=rank.__getitem__)) if known and len(levels) > 2 else None
-    if raw.family != "str" or raw.labeled or len(levels) < 3:
-        return None
-    words = {level: " ".join(level.lower().replace("-", " ").split()) for level in levels}
-    for scale in _SCALES:
-        rank = {word: position for position, step in enumerate(scale) for word in step}
-        found = [rank.get(word) for word in words.values()]
-        if None not in found and len(set(found)) == len(levels):
-            return tuple(sorted(levels, key=lambda level: rank[words[level]]))
-    return None
-
-
-def find_rating_items(facts: Mapping[int, ColumnFacts]) -> set[int]:
-    """Return the positions of integer columns that are answers on one scale, such as 1 to 5 or 0 to 10.
-
-    A scale begins with 0 or 1, or lies symmetrically around 0; it has 3 to 11 steps, and at least five columns share
-    it. A single column of small integers may hold codes without an order.
-
-    Parameters
-    ----------
-    facts : mapping from position to ColumnFacts
-        The columns of numbers.
-
-    Examples
-    --------
-    >>> item = ColumnFacts(True, 1.0, 5.0, 90, 0, 9, (1.0, 2.0, 3.0, 4.0, 5.0))
-    >>> sorted(find_rating_items({0: item, 1: item, 2: item, 3: item, 4: item, 5: item._replace(high=60.0)}))
-    [0, 1, 2, 3, 4]
-    """
-    by_scale: dict[tuple[float, float], set[int]] = {}
-    for position, fact in facts.items():
-        n_steps = fact.high - fact.low + 1
-        begins_well = fact.low in (0.0, 1.0) or fact.low == -fact.high
-        if fact.integral and begins_well and 3 <= n_steps <= 11 and len(fact.values) >= n_steps - 1:
-            by_scale.setdefault((fact.low, fact.high), set()).add(position)
-    shared = [members for members in by_scale.values() if len(members) >= _MIN_RATING_ITEMS]
-    return set().union(*shared)
-
-
-def kinds_of_rating_items(facts: Mapping[int, ColumnFacts]) -> dict[int, str]:
-    """Return the kind of the columns that `find_rating_items` finds; nothing if they are not read as ordinal."""
-    return {} if ORDINAL_KIND is None else dict.fromkeys(find_rating_items(facts), ORDINAL_KIND)

@@ -29,6 +29,17 @@ _TEXTS = {
         "info",
         "all columns look like one measurement and get one kind ({columns}); declare kinds to change it",
     ),
+    "ordered": (
+        "info",
+        "levels with an order, read as ordinal: {columns}; declare 'categorical' if they are names (on the command "
+        "line --kind column=categorical)",
+    ),
+    "one_scale": (
+        "info",
+        "integers on one scale, which may be answers from low to high or codes of names, read as categorical: "
+        "{columns}; if they are answers, declare kinds='ordinal' or kinds={{'q*': 'ordinal'}} (on the command line "
+        "--kind 'q*=ordinal')",
+    ),
     "ambiguous_text": (
         "warning",
         "text that could also be read in another way: {columns}; write it without doubt, or convert the column before",
@@ -75,7 +86,18 @@ _TEXTS = {
 
 
 #: Notes without a warning that are about an unusual way of reading; the command line prints them.
-READING_CODES = ("missing_words", "text_numbers", "dates", "uniform", "encoding", "decimal_comma")
+READING_CODES = (
+    "missing_words",
+    "text_numbers",
+    "dates",
+    "constant",
+    "repeats",
+    "uniform",
+    "ordered",
+    "one_scale",
+    "encoding",
+    "decimal_comma",
+)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from partita.table.account import ColumnAccount, TableAccount
 from partita.table.cells import RawColumn
 from partita.table.formats import find_units
 from partita.table.notes import Findings, list_names
+from partita.table.schema import ColumnSchema
 from partita.table.statistics import count_duplicate_rows, duplicate_columns
 from partita.table.suspicion import suspected_codes
 from partita.table.tables import Column
@@ -61,20 +63,32 @@ def note_suspected_codes(raw: RawColumn, active: np.ndarray | None, findings: Fi
         findings.add("suspected_code", raw.name, listed)
 
 
-def decided_by(raw: RawColumn, common: str | None, uniform: str | None, shared: bool) -> str:
+def note_order(raw: RawColumn, schema: ColumnSchema, doubtful: bool, findings: Findings) -> None:
+    """Note that a column is read as ordinal, or that it may be."""
+    if doubtful:
+        findings.add("one_scale", raw.name)
+    elif schema.kind == "ordinal":
+        levels = [f"{level:g}" if isinstance(level, float) else str(level) for level in schema.levels]
+        shown = levels if len(levels) <= 5 else [*levels[:2], "...", levels[-1]]
+        findings.add("ordered", raw.name, " < ".join(shown))
+
+
+def decided_by(raw: RawColumn, kind: str, common: str | None, uniform: str | None, shared: bool) -> str:
     """Say what decided the kind of a column that is not declared."""
     if common is not None:
         return "the type of the array"
     if shared:
         return "all columns together" if uniform is not None else "the scale of several columns"
     if raw.labeled:
-        return "its type, categories"
+        return "its type, ordered categories" if kind == "ordinal" else "its type, categories"
     if raw.holds_dates:
         return "dates"
     if raw.format is not None:
         return "numbers in text"
     if raw.family == "float":
         return "integers" if raw.is_integral() else "numbers"
+    if kind == "ordinal":
+        return "words in their usual order"
     return {"bool": "its type, bool", "int": "integers", "str": "text"}[raw.family]
 
 
@@ -84,6 +98,8 @@ def column_account(
     """Say how a column was read; `decided` is None if it is set aside."""
     found = findings.about(raw.name)
     statistics = raw.statistics(rows)
+    if raw.format is not None and "most_frequent" in statistics:
+        statistics["most_frequent"] = raw.format.write(float(statistics["most_frequent"]))
     remarks = [words.format(found[code]) for code, words in _REMARKS.items() if code in found]
     is_number = kind in ("real", "count", "date")
     if is_number and statistics.get("most_frequent_share", 0.0) >= MIN_LUMP and "constant" not in found:
@@ -102,28 +118,30 @@ def column_account(
         raw.n_missing,
         ", ".join(missing_as),
         remarks="; ".join(remarks),
-        change=_how_to_change(raw, kind, decided is None, found.get("suspected_code")),
+        change=_how_to_change(raw, kind, found, decided is None),
         **statistics,
     )
 
 
-def _how_to_change(raw: RawColumn, kind: str, is_aside: bool, suspected: int | str | None) -> str:
+def _how_to_change(raw: RawColumn, kind: str, found: Mapping[str, int | str | None], is_aside: bool) -> str:
     """Say how the column would be read differently, in Python and on the command line."""
-    if suspected is not None:
-        code = str(suspected).split()[0]
+    if "suspected_code" in found:
+        code = str(found["suspected_code"]).split()[0]
         return f"missing_codes={{{raw.name!r}: {code}}}, --na {raw.name}={code}"
-    if is_aside:
-        other = "categorical"
-    elif kind == "categorical":
-        other = "ignore" if raw.family == "str" else "real"
-    else:
-        other = {
-            "real": "count",
-            "binary": "categorical",
-            "ordinal": "categorical",
-            "date": "ignore",
-        }.get(kind, "real")
+    other = "categorical" if is_aside else _other_kind(raw, kind, found)
     return f"kinds={{{raw.name!r}: {other!r}}}, --kind {raw.name}={other}"
+
+
+def _other_kind(raw: RawColumn, kind: str, found: Mapping[str, int | str | None]) -> str:
+    """Return the kind that a user may have meant instead, one that allows every value of the column."""
+    if kind == "ordinal" or (kind == "binary" and raw.family != "float"):
+        return "categorical"
+    if kind in ("count", "binary"):
+        return "real"
+    if kind == "categorical":
+        return "ordinal" if "one_scale" in found else "ignore" if raw.family == "str" else "real"
+    is_count = kind == "real" and raw.is_integral() and bool(raw.observed().min() >= 0)
+    return "count" if is_count else "ignore"
 
 
 def table_account(
@@ -137,7 +155,9 @@ def table_account(
         if account.column in repeats and "constant" not in account.remarks:
             words = f"repeats {repeats[account.column]!r}"
             accounts[position] = replace(
-                account, remarks=f"{account.remarks}; {words}" if account.remarks else words
+                account,
+                remarks=f"{account.remarks}; {words}" if account.remarks else words,
+                repeats=repeats[account.column],
             )
     arrays = [column.values for column in columns]
     n_sampled = len(range(n_rows)[rows])

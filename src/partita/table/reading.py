@@ -7,17 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.table.account import ColumnAccount
-from partita.table.aside import Reason, reason_to_set_aside
+from partita.table.aside import Reason, is_shuffled_numbering, reason_to_set_aside
 from partita.table.cells import RawColumn, first_row, place
 from partita.table.codes import CodesLike, resolve_codes
 from partita.table.columns import Policy, encode_column, identifier_error, learn_column
+from partita.table.formats import find_decimal_mark
 from partita.table.kinds import (
+    MIN_UNIFORM_COLUMNS,
     KindsLike,
     facts_of,
     infer_common_kind,
     infer_kind,
     infer_uniform_kind,
-    kinds_of_rating_items,
     resolve_kinds,
     resolve_orders,
 )
@@ -25,15 +26,17 @@ from partita.table.notes import Findings, Note, list_names
 from partita.table.quality import (
     column_account,
     decided_by,
+    note_order,
     note_reading,
     note_suspected_codes,
     table_account,
 )
+from partita.table.scales import Ratings, find_ratings, ordered_levels
 from partita.table.schema import ColumnSchema, Schema
 from partita.table.sources import Source, is_sparse, open_source
 from partita.table.statistics import sampled_rows
 from partita.table.tables import Column, Table
-from partita.table.text import read_known_text, read_text
+from partita.table.text import number_texts, read_known_text, read_text
 from partita.table.weights import check_weights
 
 
@@ -47,6 +50,7 @@ def read_table(
     missing_codes: CodesLike = None,
     negative: str = "error",
     identifiers: str = "warn",
+    infer_ordinal: bool = True,
     estimator_name: str = "this estimator",
 ) -> Table:
     """Read a table of any type into typed columns.
@@ -86,6 +90,8 @@ def read_table(
         of a categorical dtype they are always levels; if the kind is inferred they are levels, with a note.
     identifiers : {"warn", "error"}, default="warn"
         What to do if all (more than 20) values of a column of text are distinct: set it aside, or raise an error.
+    infer_ordinal : bool, default=True
+        Whether columns with an order are inferred to be ordinal; otherwise they are ordinal only if they are declared.
     estimator_name : str, default="this estimator"
         The name of the estimator, for messages about the number of features.
 
@@ -112,7 +118,7 @@ def read_table(
     (array([[-1]], dtype=int8), "values not seen at fit are read as missing: 'x0' (1)")
     """
     _check_options(kinds, schema, handle_unknown, negative, identifiers)
-    policy = Policy(missing_codes, negative, identifiers, handle_unknown)
+    policy = Policy(missing_codes, negative, identifiers, handle_unknown, infer_ordinal)
     if isinstance(X, Table):
         return _check_table(X, kinds, schema, sample_weight)
     if is_sparse(X):
@@ -192,11 +198,15 @@ def learn_schema(
     active = None if weights.all() else weights > 0
     row_weights = None if np.all(weights == 1.0) else weights
     common = _common_kind(source, declared, active, codes)
+    doubtful: set[int] = set()
+    if common in ("categorical", "count", "real") and _holds_integers(source, declared):
+        common, doubtful = _common_integers(source, declared, active, codes, policy, common)
     # Columns whose kinds do not depend on other columns are read one at a time, to save memory.
     apart = common is not None or None not in declared
     raws = {} if apart else _read_columns(source, declared, codes, orders, active)
     aside = _set_aside(raws, declared, active, policy)
-    shared, shared_kinds = _shared_kinds(raws, declared, aside, active)
+    shared, shared_kinds, more = _shared_kinds(raws, declared, aside, active, policy)
+    doubtful |= more
     remembered: list[ColumnSchema] = []
     columns: list[Column] = []
     inferred: dict[str, str] = {}
@@ -226,10 +236,10 @@ def learn_schema(
             continue
         decided = "declared"
         if kind is None:
-            own = infer_kind(raw, active) if common is None else common
+            own = _own_kind(raw, active, policy) if common is None else common
             kind = inferred[name] = shared_kinds.get(position, own)
             differing |= kind != own
-            decided = decided_by(raw, common, shared, position in shared_kinds)
+            decided = decided_by(raw, kind, common, shared, position in shared_kinds)
         column_schema = learn_column(
             raw,
             kind,
@@ -241,6 +251,7 @@ def learn_schema(
             findings=findings,
         )
         note_suspected_codes(raw, active, findings)
+        note_order(raw, column_schema, position in doubtful, findings)
         remembered.append(column_schema)
         columns.append(_encode_learned(raw, column_schema, findings))
         accounts.append(column_account(raw, column_schema.declared_kind, decided, rows, findings))
@@ -271,10 +282,11 @@ def _read_column(
     codes: tuple[Any, ...],
     order: tuple[str, ...],
     active: np.ndarray | None,
+    decimal: str | None = None,
 ) -> _Read:
     raw, n_before = source.column(position).without(codes)
     was_text = raw.family == "str"
-    raw = read_text(raw, kind, active, levels=order)
+    raw = read_text(raw, kind, active, decimal, levels=order)
     if not was_text or raw.family == "str":
         return _Read(raw, n_before)
     raw, n_after = raw.without(codes)  # codes among numbers that were written as text
@@ -288,11 +300,23 @@ def _read_columns(
     orders: list[tuple[str, ...]],
     active: np.ndarray | None,
 ) -> dict[int, _Read]:
-    return {
+    reads = {
         position: _read_column(source, position, kind, codes[position], orders[position], active)
         for position, kind in enumerate(declared)
         if kind != "ignore"
     }
+    formats = {position: read.raw.format for position, read in reads.items()}
+    with_marks = [position for position, how in formats.items() if how is not None and how.has_marks]
+    if not any(how is not None and how.decimal == "," for how in formats.values()):
+        return reads
+    texts = (
+        number_texts(source.column(position).without(codes[position])[0], active) for position in with_marks
+    )
+    if find_decimal_mark(texts) == ",":  # it decides in columns that decide nothing
+        for position in with_marks:
+            kind, order = declared[position], orders[position]
+            reads[position] = _read_column(source, position, kind, codes[position], order, active, ",")
+    return reads
 
 
 def _set_aside(
@@ -305,16 +329,38 @@ def _set_aside(
         for position in modeled
         if declared[position] is None and (reason := reason_to_set_aside(raws[position].raw, active))
     }
+    shuffled = [
+        position
+        for position in modeled
+        if declared[position] is None
+        and position not in found
+        and is_shuffled_numbering(raws[position].raw, active)
+    ]
+    if len(shuffled) == 1:  # several are ranks
+        found[shuffled[0]] = Reason("identifier", raws[shuffled[0]].raw.n_observed(active))
     for position, reason in found.items():
         if policy.identifiers == "error" and reason.code == "identifier":
             raise identifier_error(raws[position].raw.name, reason.n_distinct)
     return {} if len(found) == len(modeled) else found
 
 
+def _own_kind(raw: RawColumn, active: np.ndarray | None, policy: Policy) -> str:
+    """Return the kind that a column has on its own."""
+    if policy.infer_ordinal and ordered_levels(raw, active):
+        return "ordinal"
+    return infer_kind(raw, active)
+
+
 def _shared_kinds(
-    raws: dict[int, _Read], declared: list[str | None], aside: dict[int, Reason], active: np.ndarray | None
-) -> tuple[str | None, dict[int, str]]:
-    """Return the kind of a table that holds one measurement, and the kinds of columns that others decided."""
+    raws: dict[int, _Read],
+    declared: list[str | None],
+    aside: dict[int, Reason],
+    active: np.ndarray | None,
+    policy: Policy,
+) -> tuple[str | None, dict[int, str], set[int]]:
+    """Return the kind of a table that holds one measurement, the kinds of columns that others decided, and the columns
+    on one scale of which it is not known whether they have an order.
+    """
     undeclared = {
         position: read.raw
         for position, read in raws.items()
@@ -325,11 +371,17 @@ def _shared_kinds(
         for position, raw in undeclared.items()
         if raw.family in ("int", "float") and not raw.labeled and not raw.holds_dates
     }
-    kinds = kinds_of_rating_items(numbers)
-    if len(numbers) < len(undeclared) or len(kinds) == len(numbers):
-        return None, kinds
-    uniform = infer_uniform_kind(list(numbers.values()))
-    return (None, kinds) if uniform is None else (uniform, dict.fromkeys(numbers, uniform))
+    uniform = infer_uniform_kind(list(numbers.values())) if len(numbers) == len(undeclared) else None
+    ratings = Ratings(set(), set())
+    if policy.infer_ordinal and uniform in (None, "categorical"):
+        plain = {position: fact for position, fact in numbers.items() if undeclared[position].format is None}
+        names = {position: raw.name for position, raw in undeclared.items()}
+        ratings = find_ratings(plain, undeclared.__getitem__, names, active)
+    if uniform is not None and 2 * len(ratings.ordered) >= len(numbers):
+        uniform = "ordinal"  # answers to a few questions may not reach the ends of the scale
+    if uniform is None:
+        return None, dict.fromkeys(ratings.ordered, "ordinal"), ratings.doubtful
+    return uniform, dict.fromkeys(numbers, uniform), ratings.doubtful if uniform == "categorical" else set()
 
 
 def _common_kind(
@@ -341,10 +393,46 @@ def _common_kind(
     if family is None:
         return None
 
-    def observed(position: int) -> np.ndarray:
-        return source.column(position).without(codes[position])[0].observed(active)
+    columns = (source.column(position).without(codes[position])[0] for position in undeclared)
+    return infer_common_kind(columns, family, active)
 
-    return infer_common_kind(map(observed, undeclared), family)
+
+def _holds_integers(source: Source, declared: list[str | None]) -> bool:
+    """Whether the undeclared columns of an array have an integer type."""
+    return (
+        source.uniform_family([position for position, kind in enumerate(declared) if kind is None]) == "int"
+    )
+
+
+def _common_integers(
+    source: Source,
+    declared: list[str | None],
+    active: np.ndarray | None,
+    codes: list[tuple[Any, ...]],
+    policy: Policy,
+    common: str,
+) -> tuple[str, set[int]]:
+    """Return the kind of an array of integers, and its columns that may have an order or not.
+
+    `common` is the kind if the array does not hold one measurement by the rules for frames.
+    """
+
+    def column(position: int) -> RawColumn:
+        return source.column(position).without(codes[position])[0]
+
+    facts = {
+        position: facts_of(raw, active)
+        for position, kind in enumerate(declared)
+        if kind is None and (raw := column(position)).n_observed(active)
+    }
+    kind = infer_uniform_kind(list(facts.values())) or common
+    if kind != "categorical" or not policy.infer_ordinal:
+        return kind, set()
+    ratings = find_ratings(facts, column, source.names, active)
+    is_survey = len(facts) >= MIN_UNIFORM_COLUMNS and 2 * len(ratings.ordered) >= len(facts)
+    if ratings.ordered == set(facts) or is_survey:
+        return "ordinal", set()
+    return kind, ratings.doubtful
 
 
 def _encode_learned(raw: RawColumn, schema: ColumnSchema, findings: Findings) -> Column:

@@ -322,7 +322,8 @@ def _details(column: ColumnSchema) -> str:
     if column.kind == "real":
         return f"mean {column.center:.6g}, standard deviation {column.scale:.6g}"
     if column.kind in CODED_KINDS:
-        shown = [text if len(text) <= 20 else text[:17] + "..." for text in map(repr, column.levels[:5])]
+        texts = [f"{level:g}" if isinstance(level, float) else repr(level) for level in column.levels[:5]]
+        shown = [text if len(text) <= 20 else text[:17] + "..." for text in texts]
         between = " < " if column.kind == "ordinal" else ", "
         more = f"{between}..." if len(column.levels) > 5 else ""
         return f"{len(column.levels)} levels: {between.join(shown)}{more}"

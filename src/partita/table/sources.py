@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -183,6 +184,17 @@ class ArraySource:
         return raw
 
 
+@dataclass(frozen=True, eq=False)
+class OrderedCells:
+    """Cells of text with all their levels from low to high, as a file declares them."""
+
+    values: np.ndarray
+    levels: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
 class MappingSource:
     """A mapping from names to columns of equal length.
 
@@ -209,7 +221,9 @@ class MappingSource:
                 )
 
     @staticmethod
-    def _checked(name: Any, column: Any) -> np.ndarray:
+    def _checked(name: Any, column: Any) -> np.ndarray | OrderedCells:
+        if isinstance(column, OrderedCells):
+            return column
         array = column if isinstance(column, np.ndarray) else _array_from_rows(list(column))
         if array.ndim != 1:
             raise ValueError(f"column {name!r} has {array.ndim} dimensions; a column must have one")
@@ -222,6 +236,9 @@ class MappingSource:
     def column(self, position: int) -> RawColumn:
         """Read one column."""
         values = self._columns[position]
+        if isinstance(values, OrderedCells):
+            name = self.names[position]
+            return parse_values(values.values, name, labeled=True, declared=values.levels, ordered=True)
         mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
         return parse_values(np.ma.getdata(values), self.names[position], mask)
 
@@ -339,9 +356,11 @@ def _is_ordered(series: Any) -> bool:
 
 
 def _declared_levels(series: Any) -> tuple[Any, ...]:
-    """List the declared categories of a column, including unused ones (pandas Categorical and polars Enum)."""
+    """List the declared categories of a column, with unused ones: pandas, polars Enum, ordered Arrow dictionaries."""
     native = series.to_native()
     categories = getattr(getattr(native, "cat", None), "categories", None)
+    if categories is None and getattr(getattr(native, "type", None), "ordered", False):
+        categories = native.combine_chunks().dictionary.to_pylist()  # an Arrow dictionary
     if categories is None:
         categories = getattr(series.dtype, "categories", ())
     listed = categories.tolist() if hasattr(categories, "tolist") else list(categories)

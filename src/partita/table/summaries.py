@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from partita.table.kinds import CODED_KINDS, KindsLike, resolve_kinds
 from partita.table.levels import distinct_values
 from partita.table.notes import Findings
 from partita.table.reading import learn_schema
+from partita.table.scales import MAX_COMPARED_COLUMNS, PAIR_DISTANCES
 from partita.table.scaling import Moments, center_of, merge_moments, moments
 from partita.table.schema import Schema
 from partita.table.sources import ArraySource, open_source
@@ -42,10 +43,14 @@ class ColumnSummary(RawColumn):
     many: bool = False  # whether the column has more distinct values than these
     moments: Moments | None = None
     marks: tuple[int, int, int] = (0, 0, 0)  # as in `count_marks`
+    spread: tuple[float, float] = (0.0, 0.0)  # mean and variance
     evidence: CodeEvidence = NO_EVIDENCE
-    sequence: tuple[float, float] | None = None  # first and last value, if they count the rows
+    ends: tuple[float, float] | None = None  # first and last value, if every value is above the one before it
     counts: dict[str, int] | None = None  # of texts
     weights: dict[str, float] | None = None  # total weights of texts
+    joint: Mapping[int, np.ndarray] = field(
+        default_factory=dict
+    )  # as in `joint_counts`, with following columns
 
     @property
     def n_missing(self) -> int:
@@ -61,6 +66,14 @@ class ColumnSummary(RawColumn):
     def count_marks(self, active: np.ndarray | None = None) -> tuple[int, int, int]:
         return self.marks
 
+    def joint_counts(
+        self, other: RawColumn, distance: int, active: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        return self.joint.get(distance)
+
+    def mean_and_variance(self, active: np.ndarray | None = None) -> tuple[float, float]:
+        return self.spread
+
     def center_and_scale(self, values: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
         return super().center_and_scale(values, weights) if self.moments is None else center_of(self.moments)
 
@@ -70,8 +83,8 @@ class ColumnSummary(RawColumn):
     def value_counts(self, active: np.ndarray | None = None) -> dict[Any, int]:
         return super().value_counts(active) if self.counts is None else self.counts
 
-    def is_sequence(self) -> bool:
-        return self.sequence is not None
+    def rises(self) -> bool:
+        return self.ends is not None and self.n_seen > 1
 
     def statistics(self, rows: slice) -> dict[str, Any]:
         """Return nothing: a summary does not say how often each value occurs."""
@@ -153,6 +166,7 @@ def summarize(
     active = None if weights is None or weights.all() else weights > 0
     empty = np.ones(source.n_rows, bool)
     columns: list[ColumnSummary | None] = []
+    inferred: dict[int, RawColumn] = {}  # columns before this one whose kinds are not declared
     for position, kind in enumerate(declared):
         if kind == "ignore":
             columns.append(None)
@@ -160,11 +174,31 @@ def summarize(
         raw, n_code = source.column(position).without(codes[position])
         empty &= False if raw.missing is None else raw.missing
         columns.append(_summarize_column(raw, kind, active, weights, n_code))
+        if kind is None and position < MAX_COMPARED_COLUMNS:
+            _compare_with_next(columns, inferred, raw, position, active)
     dtype = source._data.dtype.kind if isinstance(source, ArraySource) else None
     return TableSummary(
         source.n_rows, source.names, source.labels, source.named, dtype, columns,
         int(np.count_nonzero(empty)), int(np.argmax(empty)),
     )  # fmt: skip
+
+
+def _compare_with_next(
+    columns: list[ColumnSummary | None],
+    inferred: dict[int, RawColumn],
+    raw: RawColumn,
+    position: int,
+    active: np.ndarray | None,
+) -> None:
+    """Add the joint counts with this column to the summaries of the columns before it."""
+    for distance in PAIR_DISTANCES:
+        before = inferred.get(position - distance)
+        summary = columns[position - distance] if before is not None else None
+        counts = None if before is None else before.joint_counts(raw, distance, active)
+        if summary is not None and counts is not None:
+            columns[position - distance] = replace(summary, joint={**summary.joint, distance: counts})
+    inferred.pop(position - max(PAIR_DISTANCES), None)
+    inferred[position] = raw
 
 
 def _summarize_column(
@@ -196,8 +230,10 @@ def _summarize_column(
         counts = raw.value_counts(active)
         return replace(summary, counts=counts, weights=_text_weights(raw, active, weights, counts))
     if len(seen) and raw.family in ("int", "float"):
-        sequence = (float(raw.values[0]), float(raw.values[-1])) if raw.is_sequence() else None
-        return replace(summary, marks=raw.count_marks(active), sequence=sequence)
+        one_or_rising = raw.missing is None and (len(seen) == 1 or raw.rises())
+        ends = (float(raw.values[0]), float(raw.values[-1])) if one_or_rising else None
+        spread = raw.mean_and_variance(active)
+        return replace(summary, marks=raw.count_marks(active), spread=spread, ends=ends)
     return summary
 
 
@@ -216,10 +252,11 @@ def _text_weights(
 
 
 def _characteristic(seen: np.ndarray) -> np.ndarray:
-    """Return the smallest and the largest value, and if present a zero and a value that is not an integer."""
+    """Return the smallest and the largest value, and if present one between them, a zero and one that is no integer."""
     if len(seen) == 0:
         return seen[:0]
-    values = [seen[:11], [seen.min(), seen.max()], seen[seen == 0][:1]]
+    low, high = seen.min(), seen.max()
+    values = [seen[:11], [low, high], seen[(seen > low) & (seen < high)][:1], seen[seen == 0][:1]]
     if seen.dtype.kind == "f":
         values.append(seen[seen != np.floor(seen)][:1])
     return np.unique(np.concatenate([np.asarray(part, dtype=seen.dtype) for part in values]))
@@ -297,10 +334,12 @@ def _merged(parts: Sequence[ColumnSummary | None]) -> ColumnSummary | None:
         next((part.format for part in voters if part.format is not None), None),
         n_absent=sum(part.n_absent for part in there), n_code=sum(part.n_code for part in there), n_seen=n_seen,
         many=many, moments=merge_moments(summed) if summed else None,
-        marks=_merge_marks(voters), evidence=merge_evidence([part.evidence for part in voters]),
-        sequence=_merge_sequences(there),
+        marks=_merge_marks(voters), spread=_merge_spreads(voters),
+        evidence=merge_evidence([part.evidence for part in voters]),
+        ends=_merge_ends(there),
         counts=_summed([part.counts for part in voters]) if family == "str" else None,
         weights=_summed([part.weights for part in voters]) if family == "str" else None,
+        joint=_summed([part.joint for part in voters]),
     )  # fmt: skip
 
 
@@ -317,16 +356,24 @@ def _merge_marks(parts: Sequence[ColumnSummary]) -> tuple[int, int, int]:
     return sum(part.marks[0] for part in parts), sum(part.marks[1] for part in parts), n_high
 
 
-def _merge_sequences(parts: Sequence[ColumnSummary]) -> tuple[float, float] | None:
-    spans = [part.sequence for part in parts]
+def _merge_spreads(parts: Sequence[ColumnSummary]) -> tuple[float, float]:
+    n = sum(part.n_seen for part in parts)
+    if n == 0:
+        return 0.0, 0.0
+    mean = sum(part.n_seen * part.spread[0] for part in parts) / n
+    return mean, sum(part.n_seen * (part.spread[1] + (part.spread[0] - mean) ** 2) for part in parts) / n
+
+
+def _merge_ends(parts: Sequence[ColumnSummary]) -> tuple[float, float] | None:
+    spans = [part.ends for part in parts]
     known = [span for span in spans if span is not None]
-    if len(known) < len(spans) or any(a[1] + 1 != b[0] for a, b in pairwise(known)):
+    if len(known) < len(spans) or any(a[1] >= b[0] for a, b in pairwise(known)):
         return None
     return known[0][0], known[-1][1]
 
 
-def _summed(parts: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
-    totals: dict[str, Any] = {}
+def _summed(parts: Sequence[Mapping[Any, Any] | None]) -> dict[Any, Any]:
+    totals: dict[Any, Any] = {}
     for part in parts:
         for text, count in (part or {}).items():
             totals[text] = totals.get(text, 0) + count

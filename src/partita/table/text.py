@@ -79,6 +79,12 @@ def read_text(
     return _without_words(raw, stripped)
 
 
+def number_texts(raw: RawColumn, active: np.ndarray | None = None) -> list[str]:
+    """Return the distinct texts of a column, without spaces around them and without words that mean missing."""
+    short = {text.strip() for text in raw.value_counts(active)}
+    return [text for text in short if text.lower() not in MISSING_BESIDE_NUMBERS]
+
+
 def _without_words(raw: RawColumn, stripped: Mapping[str, str], levels: Collection[str] = ()) -> RawColumn:
     """Return the column with the words that mean missing as missing cells, unless they are levels."""
     words = [

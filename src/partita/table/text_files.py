@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 from partita.table.cells import is_number
 from partita.table.encodings import guess_encoding, marked_encoding
 from partita.table.errors import FileError
-from partita.table.formats import MISSING_BESIDE_NUMBERS, MISSING_WORDS, find_format, has_leading_zeros
+from partita.table.formats import (
+    MISSING_BESIDE_NUMBERS,
+    MISSING_WORDS,
+    find_decimal_mark,
+    find_format,
+    has_leading_zeros,
+)
 from partita.table.notes import Findings, Note, list_names
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -330,15 +336,15 @@ def convert(columns: dict[str, Cells], separator: str, missing: Collection[str])
         else:
             converted[name] = found[0]
             words_read[name] = found[1]
-    has_decimal_commas = any(_has_decimal_commas(distinct, given) for distinct, _ in texts.values())
-    decimal = "," if separator == ";" or has_decimal_commas else None
+    mark = find_decimal_mark(_numbers_of(distinct, given) for distinct, _ in texts.values())
+    decimal = "," if separator == ";" else mark
     for name, (distinct, codes) in texts.items():
         values, words, has_comma = _read_distinct(distinct, given, decimal)
         words_read[name] = words
         if has_comma:
             findings.add("decimal_comma", name)
         converted[name] = values[codes]
-    if has_decimal_commas:
+    if mark is not None:
         for name in [name for name in converted if name not in texts]:
             _read_points_as_thousands(name, columns[name], converted, given, findings)
     named = {name: shown for name, words in words_read.items() if (shown := [w for w in words if w.strip()])}
@@ -358,14 +364,6 @@ def _has_leading_zeros(numbers: NDArray[np.float64], cells: Cells) -> bool:
         if not np.all((part == np.floor(part)) | np.isnan(part)):
             return False
     return has_leading_zeros(cells.begin_with_zero())
-
-
-def _has_decimal_commas(distinct: Sequence[str], given: Collection[str]) -> bool:
-    """Whether a column can only be read with decimal commas."""
-    if not any("," in text for text in distinct):
-        return False
-    how = find_format(_numbers_of(distinct, given))
-    return how is not None and how.holds == "number" and how.decimal == ","
 
 
 def _numbers_of(distinct: Sequence[str], given: Collection[str]) -> list[str]:
