@@ -203,7 +203,7 @@ def order_evidence(tables: Iterable[np.ndarray]) -> tuple[float, float]:
     Examples
     --------
     >>> order_evidence([np.diag([50.0, 50.0, 50.0])])
-    (0.5, 104.65...)
+    (0.50..., 104.65...)
     """
     in_order = total = variance = 0.0
     for counts in tables:
