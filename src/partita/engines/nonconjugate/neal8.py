@@ -37,7 +37,7 @@ from partita.engines.gibbs.chain import (
     sample_prior,
 )
 from partita.engines.gibbs.drawing import draw_slot, whole_blocks
-from partita.engines.gibbs.sweep import Seating
+from partita.engines.gibbs.sweep import NO_LIMIT, Seating
 from partita.engines.nonconjugate.parameters import (
     Walk,
     check_blocks,
@@ -194,22 +194,25 @@ def fill_tables(prior, N, seat, new_seat):
         new_seat[K] = log_new_seat(prior, float(N), K)
 
 
-def seat_tables(prior: Any, N: int, capacity: int) -> tuple[np.ndarray, np.ndarray]:
-    """What the sweep knows of the prior."""
+def seat_tables(prior: Any, N: int, capacity: int, limit: int = NO_LIMIT) -> tuple[np.ndarray, np.ndarray]:
+    """What the sweep knows of the prior; no cluster is opened beside ``limit`` others."""
     seat, new_seat = np.full(N + 1, -np.inf), np.full(min(capacity, N), -np.inf)
     fill_tables(prior, N, seat, new_seat)
+    new_seat[limit:] = -np.inf
     return seat, new_seat
 
 
 # ---- sweeps ------------------------------------------------------------------------------------------------
 
 
-def reseat(seating: Seating, prior: Any, rng: np.random.Generator, n_auxiliary: int = 3) -> Seating:
-    """One sweep over all objects, with more slots where they are needed."""
+def reseat(
+    seating: Seating, prior: Any, rng: np.random.Generator, n_auxiliary: int = 3, limit: int = NO_LIMIT
+) -> Seating:
+    """One sweep over all objects, with more slots where they are needed and no more clusters than the limit."""
     N, m = len(seating.z), n_auxiliary
     tallest = sum(len(block.theta) for block in seating.blocks)
     ahead = max(1, DRAWN_AT_ONCE // (m * tallest))
-    tables = seat_tables(prior, N, len(seating.n))
+    tables = seat_tables(prior, N, len(seating.n), limit)
     for first in range(0, N, ahead):
         rows = np.arange(first, min(first + ahead, N))
         u = rng.random(len(rows))
@@ -221,7 +224,7 @@ def reseat(seating: Seating, prior: Any, rng: np.random.Generator, n_auxiliary: 
             rows
         ):
             seating = _grown(seating, len(seating.n))
-            tables = seat_tables(prior, N, len(seating.n))
+            tables = seat_tables(prior, N, len(seating.n), limit)
     return seating
 
 
@@ -290,7 +293,8 @@ def start(
 
 def sweep_rows(chain: Chain, schedule: Schedule, *, n_auxiliary: int = 3) -> Chain:
     """Every object draws its cluster among those there are and ``n_auxiliary`` empty ones."""
-    seating = reseat(chain.seating, chain.prior, generator(chain.seed, chain.iteration, SWEEP), n_auxiliary)
+    rng = generator(chain.seed, chain.iteration, SWEEP)
+    seating = reseat(chain.seating, chain.prior, rng, n_auxiliary, schedule.limit)
     return chain._replace(seating=seating, rng=generator(chain.seed, chain.iteration, MOVES))
 
 
@@ -325,7 +329,7 @@ def sample_parameters(chain: Chain, schedule: Schedule, *, n_walks: int = 3) -> 
 
 
 def steps(n_auxiliary: int = 3, n_walks: int = 3) -> tuple[Any, ...]:
-    """The steps of an iteration; of the schedule they read how long they adapt and what to learn."""
+    """The steps of an iteration; of the schedule they read how long they adapt, what to learn, and the limit."""
     return (
         partial(sweep_rows, n_auxiliary=n_auxiliary),
         sample_prior,
