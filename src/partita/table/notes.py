@@ -158,7 +158,7 @@ class Findings:
     >>> findings = Findings()
     >>> findings.add("missing", "age", 3)
     >>> [note.message for note in findings.notes()]
-    ["missing cells, left out of the likelihood: 'age' (3)"]
+    ["missing cells, which are left out of the likelihood: 'age' (3)"]
     """
 
     def __init__(self) -> None:
