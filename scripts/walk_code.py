@@ -17,7 +17,8 @@ first part of the path below ``partita``: all of ``views/overlapping/`` is in ``
 Leaves, and functions whose callees the reader has met before, are thereby left out. The state classes of the main line
 are those of which a function of the main line makes an instance itself. Lambdas, comprehensions and code that runs
 while a module is imported are not counted, and the machinery of compilation (`dispatch`, `erasure`, `compilation`,
-`kernel_files`) is passed over: a call through it counts as a call of the kernel. All figures are counts, so they are equal on every machine.
+`kernel_files`) is passed over: a call through it counts as a call of the kernel. All figures are counts, so they are
+equal on every machine.
 
     python scripts/walk_code.py                      the figures of this checkout
     python scripts/walk_code.py --source DIR         those of another checkout (the folder that contains src)

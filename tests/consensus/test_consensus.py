@@ -188,7 +188,10 @@ def test_one_labeling_is_returned_as_it_is(global_random_seed):
     labels = np.array(["a", "b", "b", "c", "b", "a"], dtype=object)[:, None]
     model = Consensus().fit(labels)
     assert same_partition(model.labels_, labels[:, 0]) and model.n_clusters_ == 3
-    assert model.summary_.startswith("one labeling") and "one_labeling" in model.fit_report_
+    assert (
+        model.summary_.startswith("there is one member, with 3 clusters")
+        and "one_labeling" in model.fit_report_
+    )
     assert np.isnan(model.confidence_).all()
     assert (model.predict(labels) == model.labels_).all()
     assert Consensus(2, random_state=global_random_seed).fit(labels).n_clusters_ == 2

@@ -165,7 +165,7 @@ def test_row_39_chains_in_different_groups(two_groups, stuck_chains):
     one, other = np.arange(80) // 40, np.arange(80) % 2
     stuck_chains(one, other)
     with pytest.warns(
-        DataWarning, match=r"Weak: the chains end in different groups \(agreement -?0.0.*Run longer"
+        DataWarning, match=r"Weak: the chains find different groups \(adjusted Rand index -?0.0.*Run longer"
     ):
         model = short().fit(two_groups[0])
     assert not model.converged_ and model.diagnostics_.trust_n_clusters
@@ -179,7 +179,7 @@ def test_row_39_chains_in_different_groups(two_groups, stuck_chains):
 def test_row_40_each_chain_is_reported(two_groups, stuck_chains):
     """Two chains that never leave where they began: one from one cluster, one from forty."""
     stuck_chains(np.zeros(80, int), np.arange(80) // 2)
-    with pytest.warns(DataWarning, match="not settled: K is 1 in chain 0, 40 in chain 1"):
+    with pytest.warns(DataWarning, match="not converged: K is 1 in chain 0, 40 in chain 1"):
         model = short().fit(two_groups[0])
     assert model.n_clusters_posterior_ == {1: 0.5, 40: 0.5} and not model.diagnostics_.chains_agree
 

@@ -134,7 +134,7 @@ def test_row_10_one_row(mixture, quiet):
 
 def test_row_11_fewer_rows_than_clusters(mixture, two_groups, one_warning):
     X = two_groups[0][::20]
-    with one_warning("10 clusters were asked for, and there are only 4 rows"):
+    with one_warning("10 clusters were asked for, but there are only 4 rows"):
         model = mixture(n_clusters=10, max_iter=10_000).fit(X)
     assert 1 <= model.n_clusters_ <= 4 and "few_rows" in model.fit_report_
 

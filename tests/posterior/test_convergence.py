@@ -104,8 +104,8 @@ def test_a_good_trace_is_trusted(noisy_copies, global_random_seed):
     found = diagnose(make_trace(labels, np.repeat(np.arange(4), 200), rng))
     assert found.trust_n_clusters and found.chains_agree
     assert found.grade == "firm" and found.agreement > 0.9
-    assert found.sentence.startswith("Firm: the chains agree on the groups (agreement ")
-    assert "number of groups" not in found.sentence, "it is settled"
+    assert found.sentence.startswith("Firm: the chains agree on the groups (adjusted Rand index ")
+    assert "number of groups" not in found.sentence, "it has converged"
     names = [q.name for q in found.quantities]
     assert names[:4] == ["n_clusters", "log_joint", "concentration", "entropy"]  # no discount: it is NaN
     assert names[4].startswith("worst of 50 pairs")
@@ -120,9 +120,9 @@ def test_chains_that_disagree_are_told_apart(global_random_seed):
     found = diagnose(make_trace(labels, np.repeat([0, 1], 100), rng))
     assert not found.trust_n_clusters and not found.chains_agree
     assert found.grade == "weak" and found.sentence.startswith(
-        "Weak: the chains end in different groups (agreement "
+        "Weak: the chains find different groups (adjusted Rand index "
     )
-    assert "not settled: K is 2 (2 to 4) in chain 0, 3 (3 to 4) in chain 1. Run longer" in found.sentence
+    assert "not converged: K is 2 (2 to 4) in chain 0, 3 (3 to 4) in chain 1. Run longer" in found.sentence
     assert set(found.n_clusters_by_chain[0]) == {2, 4}
 
 
@@ -134,7 +134,7 @@ def test_the_same_k_in_every_draw_is_fine_but_stuck_chains_are_not(global_random
     labels[100:] = np.arange(20) // 10 * (np.arange(20) % 5 > 0)  # K is 2 as well, the sizes differ
     found = diagnose(make_trace(labels, np.repeat([0, 1], 100), rng))
     assert found.trust_n_clusters and not found.chains_agree
-    assert found.grade == "weak" and "not settled" not in found.sentence
+    assert found.grade == "weak" and "not converged" not in found.sentence
 
 
 def test_unequal_chains_are_cut_and_short_ones_refused(global_random_seed):
@@ -171,8 +171,9 @@ def test_one_group_and_one_chain_have_no_grade(global_random_seed):
 
 @pytest.mark.parametrize(
     ("second", "grade", "words"),
-    [(0.93, "firm", ", and another method agrees to 0.93."), (0.3, "fair", ", but another method agrees only to 0.30"),
-     (0.1, "weak", ", but another method agrees only to 0.10")],
+    [(0.93, "firm", ", and another method agrees with the result (0.93)."),
+     (0.3, "fair", ", but another method agrees with the result only in part (0.30)."),
+     (0.1, "weak", ", but another method finds different groups (0.10).")],
 )  # fmt: skip
 def test_a_second_opinion_is_told_and_counts(second, grade, words, global_random_seed):
     rng = np.random.default_rng(global_random_seed)

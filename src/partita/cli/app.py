@@ -41,7 +41,8 @@ Kinds = Annotated[
     typer.Option(
         "--kind",
         "-k",
-        help="column=kind or 'pattern*=kind': real, count, binary, categorical, date or ignore; kind alone is for all.",
+        help="column=kind or 'pattern*=kind'; kind alone is for all columns. Kinds: real, count, binary, categorical, "
+        "ordinal, date, ignore; or the levels from low to high: 'answer=no < maybe < yes'.",
     ),
 ]
 Clusters = Annotated[
@@ -63,7 +64,7 @@ Encoding = Annotated[
 ]
 Na = Annotated[
     list[str],
-    typer.Option("--na", help="Missing codes: --na 999 - for all columns, --na age=999 for one."),
+    typer.Option("--na", help="Values that mean missing: --na 999 - for all columns, --na age=999 for one."),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print how each column was read.")]
 Table = Annotated[Path, typer.Argument(help="CSV, TSV, Excel, Parquet, Arrow, npy or AnnData.")]
@@ -87,7 +88,9 @@ def consensus(
         str, typer.Option(help=f"One of {', '.join(clustering.CONSENSUS_METHODS)}.")
     ] = "consensus",
     clusters: Clusters = None,
-    noise: Annotated[str, typer.Option(help="What -1 means: missing, cluster or singletons.")] = "missing",
+    noise: Annotated[
+        str, typer.Option(help="Meaning of the label -1: missing, cluster or singletons.")
+    ] = "missing",
     out: Out = None,
     id: Id = None,
     truth: Truth = None,
@@ -127,11 +130,13 @@ def cluster(
     chains: Annotated[int, typer.Option(min=1)] = 4,
     draws: Annotated[
         int | None,
-        typer.Option(min=1, help="Draws per chain. By default chains run until they agree."),
+        typer.Option(min=1, help="Draws per chain (default: chains run until they agree)."),
     ] = None,
     burn_in: Annotated[
         int | None,
-        typer.Option(min=0, help="Iterations before the first draw. By default until chains agree."),
+        typer.Option(
+            min=0, help="Iterations before the first draw (default: half of those until the chains agree)."
+        ),
     ] = None,
     outliers: Annotated[bool, typer.Option("--outliers", help="Allow rows that belong to no group.")] = False,
     time_limit: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
@@ -346,7 +351,7 @@ def warm(
     kind: Annotated[
         list[str], typer.Option(help="Only for columns of this kind: real, binary, categorical or count.")
     ] = [],  # noqa: B006
-    check: Annotated[bool, typer.Option("--check", help="Only tell what is not compiled yet.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only list what is not compiled yet.")] = False,
     json: Json = False,
     progress: Progress = None,
 ) -> Outcome:

@@ -132,9 +132,9 @@ def cluster(
     inference : {"auto", "gibbs", "subclusters", "vb", "cvb", "em", "beam"}, default="auto"
     n_chains : int, default=4
     n_draws : int, default=None
-        Draws per chain; None: chains run until they agree.
+        Draws per chain; by default chains run until they agree.
     burn_in : int, default=None
-        Iterations of each chain before its first draw; None: as long as the chains take to agree.
+        Iterations of each chain before its first draw; by default half of the iterations until the chains agree.
     outliers : bool, default=False
         Whether rows may belong to no group.
     time_limit : float, default=None
@@ -220,7 +220,7 @@ def tree(
     verbose: bool | None = None,
     **reading: Any,
 ) -> Outcome:
-    """Build a tree of the rows whose merges have odds, and cut it where they are against a merge.
+    """Build a tree of the rows whose merges have posterior odds, and cut it at merges whose odds are below one.
 
     The estimator is :class:`partita.BayesianTree`.
 
@@ -292,8 +292,8 @@ def fit_until_interrupted(model: Any, X: Any, verbose: bool | None, *, can_stop:
     """Fit; returns whether Ctrl-C ended the fit early.
 
     Estimators that have both `callback` and `keep_partial` stop after the current iteration and keep their result.
-    In all others, and with ``can_stop=False`` (for a fit most of which is no iteration), Ctrl-C raises
-    KeyboardInterrupt. Python's warnings are not shown: the fit report has them.
+    In all others, and with ``can_stop=False`` (for fits that spend most of their time outside of iterations), Ctrl-C
+    raises KeyboardInterrupt. Python's warnings are not shown: the fit report has them.
     """
     parameters = model.get_params()
     can_stop = can_stop and "callback" in parameters and "keep_partial" in parameters

@@ -16,23 +16,23 @@ REASONS = {
     "interrupted": "by an interrupt",
 }
 PROVISIONAL = (
-    "No draw was kept: the fit ended before the first iteration after burn-in. The answer is provisional: it is one "
-    "state of the burn-in, without uncertainty."
+    "No draw was kept: the fit ended during burn-in. The result is provisional: it is one state of the burn-in, "
+    "without uncertainty."
 )
 
 
 def diagnose_chains(
     trace: Trace, *, provisional: bool = False, second_opinion: float | None = None
 ) -> Diagnostics:
-    """Diagnostics of any trace; they do not trust a trace that is provisional or too short, and state why.
+    """Diagnostics of any trace; the number of clusters is not trusted if the trace is provisional or too short.
 
     Examples
     --------
     >>> zeros = np.zeros(1)
     >>> one = Trace(np.zeros((1, 3), int), zeros, np.ones(1, int), zeros, zeros, np.zeros(1, int))
     >>> print(diagnose_chains(one, provisional=True).sentence)
-    No draw was kept: the fit ended before the first iteration after burn-in. The answer is provisional: it is one
-    state of the burn-in, without uncertainty.
+    No draw was kept: the fit ended during burn-in. The result is provisional: it is one state of the burn-in,
+    without uncertainty.
     >>> diagnose_chains(one).trust_n_clusters
     False
     """
@@ -42,7 +42,9 @@ def diagnose_chains(
     shortest = int(np.unique(trace.chain, return_counts=True)[1].min())
     if shortest >= MIN_DRAWS_PER_CHAIN:
         return diagnose(trace, second_opinion=second_opinion)
-    sentence = f"Chains of {shortest} draws are too short to be judged: raise n_draws to trust the number of clusters."
+    sentence = (
+        f"Chains of {shortest} draws are too short to be judged: raise n_draws to know whether they agree."
+    )
     return Diagnostics((), {}, n_chains, shortest, False, False, sentence)
 
 

@@ -2,7 +2,7 @@
 
 Chains sample the posterior, so they come first: collapsed Gibbs sampling, then sub-cluster sampling, whose iterations
 are faster for most families. Variational Bayes is next; it gives one fit. Parameters that only chains of collapsed
-Gibbs sampling have lead to these, however long they take.
+Gibbs sampling have select these chains, however long they take.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OTHER_CELL_SECONDS = {"gibbs": 8e-7, "subclusters": 4e-7}  # of the other famili
 
 
 class EngineChoice(NamedTuple):
-    """The engine that was chosen, and a sentence on why; empty where there is nothing to say."""
+    """The engine that was chosen, and the reason in a sentence; empty if no note is needed."""
 
     inference: str
     sentence: str = ""
@@ -78,13 +78,13 @@ def choose_engine(settings: Settings, weights: np.ndarray, blocks: Sequence[Bloc
     chosen = in_time[0] if in_time else min(possible or ["gibbs"], key=lambda name: seconds[name])
     about = duration(seconds["gibbs"])
     if chosen != "gibbs":
-        reason = f"{ENGINES['gibbs'].title} would take about {about}; inference='gibbs' runs it"
+        reason = f"{ENGINES['gibbs'].title} would take about {about}; to use it, set inference='gibbs'"
         if "gibbs" not in possible:
-            reason = "a weight that is not a whole number cannot be a number of objects in chains"
+            reason = "chains need weights that are whole numbers, and a weight is not a whole number"
         return EngineChoice(chosen, f"{ENGINES[chosen].title} was chosen: {reason}")
     if seconds["gibbs"] < MIN_NOTED:
         return EngineChoice("gibbs")
-    other = "inference='vb' gives one fit, faster" if "vb" in possible else "no faster engine fits this model"
+    other = "inference='vb' is faster" if "vb" in possible else "no faster engine supports this model"
     return EngineChoice("gibbs", f"{ENGINES['gibbs'].title} was chosen: about {about} on one core; {other}")
 
 
@@ -92,8 +92,10 @@ def choose_for_chunks(settings: Settings) -> EngineChoice:
     """The engine for a table that is not read into memory as a whole."""
     if needs_gibbs(settings):
         return EngineChoice("gibbs")
-    other = "inference='subclusters' samples the posterior in chunks, too"
-    return EngineChoice("vb", f"{ENGINES['vb'].title} was chosen, which reads chunks of rows: {other}")
+    other = "inference='subclusters' also reads chunks and samples the posterior"
+    return EngineChoice(
+        "vb", f"{ENGINES['vb'].title} was chosen, because the table is read in chunks; {other}"
+    )
 
 
 def choose_for_device(settings: Settings) -> EngineChoice:
@@ -101,7 +103,7 @@ def choose_for_device(settings: Settings) -> EngineChoice:
     if needs_gibbs(settings):
         return EngineChoice("gibbs")
     other = "move the table to the host to run chains"
-    return EngineChoice("vb", f"{ENGINES['vb'].title} was chosen, which runs on the device: {other}")
+    return EngineChoice("vb", f"{ENGINES['vb'].title} was chosen, because the table is on a device; {other}")
 
 
 def needs_gibbs(settings: Settings) -> bool:

@@ -131,8 +131,9 @@ def _note_signal(report: FitReport, blocks: Sequence[Block]) -> None:
             share = block.signal.variances[:d].sum() / block.signal.variances.sum()
             report.add(
                 "signal",
-                f"groups are looked for in {d} directions of the {D} real columns, with {share:.1%} of their variance; "
-                "the others hardly vary or look like noise. family={'real': 'gaussian_full'} uses all columns",
+                f"the clusters are modeled in {d} principal directions of the {D} real columns, with {share:.1%} of "
+                "the variance; the other directions hardly vary or look like noise. family={'real': 'gaussian_full'} "
+                "uses all directions",
             )
 
 

@@ -96,8 +96,8 @@ def _check(settings: Settings, table: Table, blocks: Sequence[Block], ask: Reque
     if ask.outliers:
         if not engine.finds_outliers:
             raise ValueError(
-                f"outliers=True needs inference={names_of('finds_outliers')}, not {inference!r}: only its chains tell "
-                "outliers from clusters"
+                f"outliers=True needs inference={names_of('finds_outliers')}, not {inference!r}: the other "
+                "engines do not model outliers"
             )
         check_outliers(blocks)
     _check_memory(settings, table, blocks, ask)
@@ -155,7 +155,7 @@ def _n_components(settings: Settings, n_objects: int, report: FitReport) -> int:
     if wanted > n_objects:
         report.add(
             "few_rows",
-            f"{wanted} clusters were asked for, and there are only {n_objects} rows: at most that many are found",
+            f"{wanted} clusters were asked for, but there are only {n_objects} rows: at most that many are found",
             level="warning" if settings.n_clusters else "info",  # a bound may be larger than the table
         )
     return min(int(wanted), n_objects)

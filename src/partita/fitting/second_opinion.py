@@ -1,7 +1,8 @@
 """A second opinion: whether an ensemble of k-means clusterings finds the same groups.
 
-No chain can doubt its own model. Evidence accumulation assumes little about the shape of a group, runs in a fraction of
-a second on a sample of the rows, and its agreement with the answer says whether the groups depend on the model.
+Chains of the same model can agree even if the model does not fit the data. Evidence accumulation assumes little about
+the shape of a group and is fast on a sample of the rows; its agreement with the result shows whether the groups depend
+on the model.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from partita.table import Table
 MAX_ROWS = 1000  # of the sample: the time grows with its square
 MIN_ROWS = 10
 N_MEMBERS = 20
-SEED = 0  # one opinion per table, whatever the seed of the fit
+SEED = 0  # fixed: the second opinion does not depend on the seed of the fit
 
 
 def second_opinion(table: Any, labels: NDArray[np.integer]) -> float | None:
     """Adjusted Rand index between the labels and the groups that an ensemble finds in a sample of the rows.
 
-    None where there is no opinion: a table that is not in memory, is sparse, or has very few rows.
+    None if the table is not in memory, is sparse, or has very few rows.
 
     Examples
     --------

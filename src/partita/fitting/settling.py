@@ -1,4 +1,4 @@
-"""When chains have run long enough: when those that started from opposite sides agree."""
+"""When chains have run long enough: when those from one cluster agree with those from many clusters."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def halves_agree(draws: Sequence[Sequence[MixtureDraw]]) -> bool:
     """Whether the chains from one cluster (even numbers) and those from many (odd numbers) come to the same answer.
 
     The votes of both halves must be nearly the same partition, and their numbers of clusters similarly distributed.
-    Other rules were compared on real tables: convergence diagnostics of the log joint settle long after the partition
-    does, and lower bars stop on partitions that later change.
+    Other rules were compared on real tables: convergence diagnostics of the log joint converge long after the
+    partition, and with lower thresholds chains stop at partitions that change later.
     """
     halves = [_labels(draws[0::2]), _labels(draws[1::2])]
     if min(len(labels) for labels in halves) == 0:
@@ -79,10 +79,10 @@ def note_settling(report: FitReport, result: EngineResult, asked: HasChains) -> 
     if result.agreed_at is not None:
         report.add(
             "settled",
-            f"the chains agreed after {result.agreed_at} iterations: draws after iteration {result.burn_in} are kept",
+            f"the chains agreed after {result.agreed_at} iterations; the first {result.burn_in} iterations are burn-in",
         )
     elif result.run.reason == "done":
         report.add(
             "not_settled",
-            f"the chains did not agree within {result.n_iter} iterations: give burn_in and n_draws to run them longer",
+            f"the chains did not agree within {result.n_iter} iterations: set burn_in and n_draws to run them longer",
         )

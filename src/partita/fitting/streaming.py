@@ -31,7 +31,8 @@ def check_streamable(fitted: FittedMixture) -> None:
         raise ValueError("partial_fit needs conjugate families: fit all rows at once")
     if fitted.outliers is not None:
         raise ValueError(
-            "partial_fit cannot tell outliers among later rows: fit all rows at once, or leave outliers out"
+            "partial_fit cannot tell outliers from clusters in later batches: fit all rows at once, or leave outliers "
+            "out"
         )
 
 

@@ -62,34 +62,39 @@ class Mixture(
 ):
     """Mixture model of a table with columns of any kind and missing values.
 
-    Finds groups of rows and their number. Columns may be real, count, binary or categorical, in any combination, with
-    missing cells anywhere. Each kind has its conjugate family, and the columns of different families are independent
-    given the cluster.
+    Finds groups of rows and their number. Columns may be real, count, binary, categorical or ordinal, in any
+    combination, with missing cells anywhere. Each kind of column has its own family of distributions. Given the
+    cluster, columns of different families are independent.
 
     Parameters
     ----------
     family : "auto", str, pair or mapping, default="auto"
-        The likelihood: "auto" (by the kind of each column; complete real columns have full covariances in the
-        directions in which the rows differ, see :func:`partita.families.find_signal`; those with missing cells have
-        full covariance if there are 2 to 30 of them and at least five rows per column), one family for all columns
-        ("gaussian", "gaussian_full", "categorical", "ordinal", "bernoulli", "poisson", "multinomial", "exponential",
-        "student"), a pair ``(name, options)``, or a mapping from kinds of columns to these.
+        The likelihood: "auto", one family for all columns ("gaussian", "gaussian_full", "categorical", "ordinal",
+        "bernoulli", "poisson", "multinomial", "exponential", "student"), a pair ``(name, options)``, or a mapping from
+        kinds of columns to these. "auto" chooses by the kind of each column. Complete real columns then have full
+        covariances in those principal directions whose variance is not negligible (see
+        :func:`partita.families.find_signal`). Other real columns have full covariance if there are 2 to 30 of them and
+        at least five rows per column, and are independent otherwise.
     prior : str or prior, default="auto"
         The prior of the partition: "mfm" (mixture of finite mixtures), "dirichlet_process", "pitman_yor", "finite"
         (symmetric Dirichlet), "stick_breaking", or a prior of :mod:`partita.partitions`. "auto" is "mfm" for chains and
         beam search, because it has an explicit prior of the number of components, and "stick_breaking" for variational
-        engines, which approximate a Dirichlet process by sticks truncated at ``max_clusters``. Not used if
-        ``n_clusters`` is given.
+        engines: a Dirichlet process that is truncated at ``max_clusters``. Not used if ``n_clusters`` is given.
     inference : {"auto", "gibbs", "subclusters", "vb", "em", "cvb", "beam"}, default="auto"
-        "auto": "gibbs" where its chains take about a minute or less, otherwise "subclusters" if these do and can fit
-        the table, otherwise "vb"; ``inference_`` is the engine that was chosen, and ``fit_report_`` says why. It is
-        "gibbs" if ``outliers`` is set, or if any of ``n_chains``, ``n_draws``, ``burn_in``, ``thin``, ``precision``
-        and ``partition`` is not the default; tables that are read in chunks or are on a device are fitted by "vb".
-        "gibbs": chains of collapsed Gibbs sweeps and split-merge moves, which sample the posterior. "subclusters":
-        chains whose steps run on many cores, for large tables. "vb": variational Bayes, for a first result at any size.
-        "cvb": its collapsed form. "em": expectation maximization (needs ``n_clusters``). "beam": beam search for the
-        most probable partition of a small table; it is deterministic and gives one partition without uncertainty, with
-        the hyper-parameters at their defaults.
+        The inference algorithm (engine).
+
+        - "auto": "gibbs" if its chains are expected to take about a minute or less. Otherwise "subclusters", if these
+          chains are expected to take about a minute or less and support the model, and "vb" if not. If ``outliers`` is
+          True, or one of ``n_chains``, ``n_draws``, ``burn_in``, ``thin``, ``precision`` and ``partition`` is not at
+          its default, it is "gibbs". Tables that are read in chunks or are on a device are fitted by "vb".
+          ``inference_`` is the engine that was chosen.
+        - "gibbs": chains of collapsed Gibbs sweeps and split-merge moves, which sample the posterior.
+        - "subclusters": chains whose steps run on many cores, for large tables.
+        - "vb": variational Bayes, for a first result at any size.
+        - "cvb": collapsed variational Bayes.
+        - "em": expectation maximization; needs ``n_clusters``.
+        - "beam": beam search for the most probable partition of a small table. It is deterministic and gives one
+          partition without uncertainty; hyper-parameters are at their defaults.
     n_clusters : int, optional
         The number of clusters, if it is known (chains and beam search may leave some of them empty). Otherwise the
         engine finds it.
@@ -99,35 +104,36 @@ class Mixture(
     concentration : float, optional
         Concentration of the prior. By default it is learned (beam search uses the default of the prior).
     learn_hyper : bool, default=True
-        Whether the hyper-parameters of the likelihood are learned: sampled in chains, by empirical Bayes in "vb" and
-        "cvb".
+        Whether the hyper-parameters of the likelihood are learned: chains sample them, "vb" and "cvb" estimate them by
+        empirical Bayes.
     n_chains : int, default=4
         Number of chains. Half of them start from one cluster, the other half from many.
     n_draws, burn_in : int, optional
-        Number of draws that each chain keeps, and of iterations before the first draw. What is not given follows from
-        the run: every few iterations the chains that started from one cluster are compared with those that started
-        from many; once they agree on the partition and on the number of clusters, they run until they have 100 draws
-        in all. Burn-in is then half of the iterations up to the agreement. They end after 160 iterations in any case
-        (a single chain: after 100 of burn-in and 200 draws).
+        Number of draws that each chain keeps, and number of iterations before the first draw. By default the chains
+        stop when they agree. At certain iterations, from 12 to 160, the draws of the chains that started from one
+        cluster are compared with the draws of those that started from many. Once both give nearly the same partition
+        and similar numbers of clusters, the chains run until they have at least 100 draws in all. Burn-in is half of
+        the iterations before the agreement. If there is no agreement after 160 iterations, the draws of their second
+        half are used. A single chain has 100 iterations of burn-in and 200 draws.
     thin : int, default=1
         Number of iterations per draw.
     precision : {"auto", "single", "double"}, default="auto"
         Precision of the predictive cache of Gibbs sweeps; statistics are always in double precision. "auto": single
         for more than 5,000 rows of counts, binary or categorical columns, for which it is faster, otherwise double.
     partition : {"votes", "vi", "binder", "nvi", "nid", "map"}, default="votes"
-        How the draws of chains become one partition. "votes": the labels of the draws are aligned, and each row has the
-        label that most draws give it; the number of clusters is the most probable one. "vi", "binder", "nvi", "nid":
-        the partition of least expected loss (:func:`partita.posterior.point_estimate`); "vi" joins clusters that
+        How one partition is computed from the draws of chains. "votes": the labels of the draws are aligned, and each
+        row has its most frequent label; the number of clusters is the most probable one. "vi", "binder", "nvi", "nid":
+        the partition with the least expected loss (:func:`partita.posterior.point_estimate`); "vi" joins clusters that
         overlap. "map": the draw with the highest log joint.
     outliers : bool, default=False
         Whether a row may be an outlier, which belongs to no cluster and has the label -1 (``inference="gibbs"`` only).
-        A row is an outlier with probability rho, ``rho ~ Beta(1, 19)``, and then comes from a fixed, broad background
-        that is the same for all rows. Real columns: a Student t distribution with four degrees of freedom, centered at
-        the middle of the column's range, with a quarter of the range as its scale, so that it is nearly flat inside the
-        range (full covariance: a multivariate one). Categories: the shares of the levels in the column. Counts: a
-        geometric distribution with the column's rate. Durations: a Lomax distribution whose median is the column's
-        mean. Count vectors: a Dirichlet-multinomial with the shares of the coordinates. Missing cells are left out, and
-        the result does not depend on units.
+        A row is an outlier with probability rho, ``rho ~ Beta(1, 19)``. Outliers are drawn from a fixed, broad
+        background distribution that is the same for all rows. Real columns: a Student t distribution with four degrees
+        of freedom, centered at the middle of the column's range, with a quarter of the range as its scale, so that it
+        is nearly flat inside the range (full covariance: a multivariate one). Categories: the shares of the levels in
+        the column. Counts: a geometric distribution with the column's rate. Durations: a Lomax distribution whose
+        median is the column's mean. Count vectors: a Dirichlet-multinomial with the shares of the coordinates. Missing
+        cells are left out, and the result does not depend on units.
     estimate : {"map", "ml"}, default="map"
         What EM maximizes: the posterior density or the likelihood.
     order : {1, 2}, default=1
@@ -137,18 +143,19 @@ class Mixture(
     kinds : None, str, mapping or sequence, optional
         Kinds of columns ("real", "count", "binary", "categorical", "ordinal", "date", "ignore"), for all columns, one
         per column, or a mapping from column names, patterns like "word*" or positions; those that are not given are
-        inferred. The order of ordinal levels is that of an ordered categorical, of numbers or of the usual answers;
-        that of other words is given in place of the kind, as in ``kinds={"answer": "no < maybe < yes"}``.
+        inferred. The order of ordinal levels is known for ordered categoricals, for numbers and for the words of common
+        answer scales. For other words, give the order in place of the kind, as in
+        ``kinds={"answer": "no < maybe < yes"}``.
     missing_codes : number, str, sequence or mapping, optional
-        Values that mean missing, such as 999 or "-": for all columns, or a mapping from column names, patterns or
-        positions, such as ``{"age": 999}``. The usual words ("NA", "-", "?") are missing without it.
+        Values that mean missing, such as 999: for all columns, or a mapping from column names, patterns or positions,
+        such as ``{"age": 999}``. Common words and signs for missing cells ("NA", "-", "?") need not be given.
     exposure : str, optional
         Name of a column that holds the exposure of each row (for counts); the column itself is not modeled.
     handle_unknown : {"missing", "error"}, default="missing"
         What ``predict`` does with categories that were not observed in ``fit``.
     init : {"seeds", "random"} or array of labels, default="seeds"
-        Where the engine starts. With "seeds", chains find their start on a sample of the rows, variational engines on
-        such a sample or from rows that are far apart, and EM from such rows. Not used by beam search.
+        Where the engine starts. With "seeds", chains start from clusters that are found on a sample of the rows, EM
+        from rows that are far apart, and variational engines from both. Not used by beam search.
     n_init : int, default=3
         Number of starts of "em", "vb" and "cvb"; the one with the best objective is kept.
     max_iter : int, default=500
@@ -169,8 +176,8 @@ class Mixture(
     executor : None, "threads", "processes", Dask client or address, optional
         Where passes over chunks of rows run; the result does not depend on it.
     resume : path, optional
-        A folder for the state of the fit: each pass ("em", "vb") or the iterations of the chains. The same call after
-        an interruption continues from there.
+        A folder in which the state of the fit is stored after each pass ("em", "vb"), or during the iterations of
+        chains. If the fit is interrupted, the same call continues from there.
     verbose : bool, optional
         Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
         nothing elsewhere; True prints lines where there is no terminal.
@@ -178,11 +185,10 @@ class Mixture(
     Attributes
     ----------
     labels_ : ndarray (n_rows,)
-        Cluster of each row, the largest cluster first; ``fit_predict`` returns it. For chains it summarizes all draws
-        of all chains (``partition``). ``predict`` returns the cluster of this partition that predicts a row best, which
-        may differ for rows between clusters; the same holds for beam search. For the other engines ``predict`` on the
-        training rows returns ``labels_``. With ``outliers`` a row has the label -1 if it is an outlier in more than
-        half of the draws.
+        Cluster of each row; cluster 0 is the largest. For chains it summarizes the draws of all chains (see
+        ``partition``). With ``outliers`` a row has the label -1 if it is an outlier in more than half of the draws.
+        ``predict`` returns the cluster of this partition with the highest probability given the row. On the training
+        rows this equals ``labels_``, except for chains and beam search, where it may differ for rows between clusters.
     inference_ : str
         The engine that was used: ``inference``, or the one that was chosen for "auto".
     n_clusters_ : int
@@ -206,7 +212,8 @@ class Mixture(
     burn_in_ : int
         Chains: number of iterations before the first draw that is kept.
     diagnostics_ : Diagnostics
-        Chains: a grade of the groups ("firm", "fair" or "weak") with its reasons, R-hat and effective sample sizes.
+        Chains: a grade of the groups ("firm", "fair" or "weak") with its reasons, R-hats and effective sample sizes.
+        See :func:`partita.posterior.diagnose`.
     label_entropy_ : float
         Entropy of the labels given the fitted mixture, summed over the rows.
     weights_ : ndarray (n_components,)
@@ -220,13 +227,13 @@ class Mixture(
     log_likelihood_ : float
         Log density of the training rows in the user's units, with their weights.
     n_iter_, converged_, objective_trace_
-        Iterations of the best start or of the longest chain, whether it converged, and its objective by iteration (or
-        the log joint by draw). Beam search: number of objects placed, whether all were placed, and the log joint of the
-        partition.
+        Number of iterations of the best start or of the longest chain; whether the fit converged (chains: whether they
+        agree on the groups and on their number); the objective of each iteration (chains: the log joint of each draw).
+        Beam search: number of objects that were assigned, whether all were, and the log joint of the partition.
     prior_ : prior
         The prior of the labels, with the concentration that was learned.
     n_parameters_ : int
-        Number of free parameters, with the shares of the clusters.
+        Number of free parameters, including the shares of the clusters.
     weight_total_ : float
         Sum of the weights: the number of objects.
     n_features_in_, feature_names_in_, schema_
@@ -368,8 +375,8 @@ class Mixture(
             :func:`partita.execution.open_chunks` has opened, if the engine is "em", "vb" or "subclusters".
         y : ignored
         sample_weight : array of shape (n_rows,), optional
-            How many objects each row stands for. A row of weight 0 takes no part. Fractions are allowed, except in
-            chains and beam search, where a row of weight w is w objects.
+            How many objects each row stands for. A row of weight 0 has no effect on the fit. Fractions are allowed,
+            except in chains and beam search, where a row of weight w stands for w objects.
 
         Returns
         -------
@@ -430,10 +437,11 @@ class Mixture(
         """Fit the first batch; update the mixture with later batches by a particle filter, row by row.
 
         The schema (columns, kinds, levels) and the hyper-parameters are those of the first batch, so it should be large
-        enough to represent the stream. Clusters keep their numbers, and new ones come after them.
+        enough to represent later batches. Clusters keep their numbers, and new clusters get the next numbers.
         ``labels_``, ``confidence_`` and ``log_likelihood_`` are those of the last batch; ``weights_``, ``profiles_``,
-        ``n_clusters_`` and ``n_clusters_posterior_`` those of all rows so far. Earlier rows are not read again; the
-        clusters hold what is known of them. A model that was saved and loaded continues from its one partition.
+        ``n_clusters_`` and ``n_clusters_posterior_`` those of all rows so far. Earlier rows are not read again: only
+        the statistics of the clusters are updated. A model that was saved and loaded continues from its estimated
+        partition, without the other particles.
 
         Parameters
         ----------
@@ -500,8 +508,8 @@ class Mixture(
     def predict_proba(self, X):
         """Probability of each cluster for each row.
 
-        A row without any observed cell has the shares of the clusters. With ``outliers``, what is missing to 1 in a row
-        is its probability of being an outlier.
+        For a row without any observed cell these are the shares of the clusters. With ``outliers``, one minus the sum
+        of a row is its probability of being an outlier.
 
         Parameters
         ----------
@@ -558,7 +566,7 @@ class Mixture(
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def score_samples(self, X):
-        """Log density of each row in the user's units: the posterior predictive, for EM that at the parameters.
+        """Log posterior predictive density of each row in the user's units (EM: at the estimated parameters).
 
         Missing cells add nothing, so the densities of rows with different observed cells are not comparable.
 

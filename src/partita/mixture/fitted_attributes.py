@@ -150,7 +150,7 @@ def _run_attributes(
     if run.worst_fall > 0:
         report.add("objective_fell", f"the objective fell by up to {run.worst_fall:.3g}", level="warning")
     if not run.converged:
-        report.add("not_converged", f"the best start ended by {run.reason}, not by convergence")
+        report.add("not_converged", f"the best start did not converge: it was ended by {run.reason}")
     if settings.n_clusters is None and result.labels is None and n_clusters >= K > 1:
         report.add(
             "bound_reached",

@@ -25,7 +25,7 @@ class DPGaussian(Mixture):
     Parameters
     ----------
     covariance : {"auto", "full", "diagonal"}, default="auto"
-        Shape of the clusters; "auto" is full if there are 2 to 30 columns and at least five rows per column.
+        Shape of the clusters. "auto": as ``family="auto"`` of :class:`Mixture`.
     inference : {"gibbs", "subclusters", "vb", "cvb"}, default="gibbs"
         As in :class:`Mixture`.
     n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, partition, init, \

@@ -68,24 +68,25 @@ def diagnose(
     max_rhat: float = MAX_RHAT,
     min_ess: float = MIN_ESS,
 ) -> Diagnostics:
-    """How far the groups and their number can be relied on, from the agreement of single chains.
+    """How far the groups and their number can be relied on, from the agreement of the chains.
 
-    The partition is graded by the agreement of the partitions that single chains vote for, which start from opposite
-    sides: "firm" from 0.9 on, "weak" below 0.7 (adjusted Rand index, mean over pairs of chains). A second opinion, the
-    agreement of the answer with that of another method, must be 0.5 for "firm", and below 0.2 the answer is weak. The
-    grade says whether the groups come back, not whether they are the reader's classes. The number of clusters is judged
-    by split R-hat and the effective sample size of K alone. Those of the log joint, the concentration, the entropy and
-    the worst of some pairs of objects are shown for information: they settle long after the partition does. A quantity
-    that is the same in every draw has R-hat 1 by definition.
+    Each chain gives one partition (by `vote` over its own draws). The grade depends on the adjusted Rand index between
+    these partitions, averaged over pairs of chains: "firm" if it is at least 0.9, "weak" if it is below 0.7, otherwise
+    "fair". If the agreement of the result with another method is given (`second_opinion`), it must be at least 0.5 for
+    "firm", and the grade is "weak" if it is below 0.2. The grade says whether the same groups are found again, not
+    whether they are the classes that a user has in mind. The number of clusters K is trusted if its split R-hat and its
+    effective sample size are sufficient. The same diagnostics of the log joint, the concentration, the entropy and the
+    worst of some sampled pairs of objects are shown, but they do not affect the grade: they converge long after the
+    partition. A quantity that is the same in every draw has R-hat 1 by definition.
 
     Parameters
     ----------
     trace : Trace
-        Draws of one or several chains; longer chains are cut to the first draws, as many as the shortest has.
+        Draws of one or several chains; of longer chains, as many of the first draws are used as the shortest has.
     second_opinion : float, optional
         Agreement of another method with the answer (adjusted Rand index).
     n_pairs : int, default=50
-        Pairs of objects whose co-clustering is followed; half of them share a cluster in some draw.
+        Number of pairs of objects that are sampled; half of the pairs share a cluster in some draw.
     random_state : int, RandomState, Generator, SeedSequence or None, default=0
         Choice of the pairs.
     max_rhat : float, default=1.1
@@ -103,8 +104,8 @@ def diagnose(
     >>> flat = np.zeros(200)
     >>> trace = Trace(stuck, flat, stuck.max(axis=1) + 1, flat, flat, np.repeat([0, 1], 100))
     >>> print(diagnose(trace).sentence)
-    Weak: the chains end in different groups (agreement 0.24). The number of groups is not settled: K is 2 in chain 0, 3
-    in chain 1. Run longer (a larger burn_in and n_draws) or more chains.
+    Weak: the chains find different groups (adjusted Rand index 0.24). The number of groups has not converged: K is 2 in
+    chain 0, 3 in chain 1. Run longer chains (raise burn_in and n_draws) or more chains.
     """
     chains = by_chain(trace)
     n_draws = chains.shape[1]
@@ -231,37 +232,43 @@ def _tell(
     K_by_chain: dict[int, dict[int, float]],
     trusted: bool,
 ) -> str:
-    """The verdict in words: the grade with its reasons, then the number of groups if it is one or not settled."""
+    """The verdict in words: the grade with its reasons, then the number of groups if it is one or has not converged."""
     K = _mode(posterior)
     parts = []
     if grade:
         parts.append(_tell_grade(grade, agreement, second))
     elif K > 1:
-        parts.append("Not graded: one chain has no other to agree with (n_chains).")
+        parts.append("Not graded: one chain cannot be compared with another (raise n_chains).")
     if trusted and K == 1:
         parts.append(f"One group, with probability {posterior[K]:.2f}.")
     elif not trusted:
         told = ", ".join(f"{_range(shares)} in chain {name}" for name, shares in K_by_chain.items())
-        parts.append(f"The number of groups is not settled: K is {told}.")
+        parts.append(f"The number of groups has not converged: K is {told}.")
     if grade == "weak" or not trusted:
-        parts.append("Run longer (a larger burn_in and n_draws) or more chains.")
+        parts.append("Run longer chains (raise burn_in and n_draws) or more chains.")
     return " ".join(parts)
 
 
 def _tell_grade(grade: str, agreement: float, second: float) -> str:
     chains = (
-        "the chains end in different groups"
+        "the chains find different groups"
         if agreement < WEAK
         else "the chains agree on most of the groups"
         if agreement < FIRM
         else "the chains agree on the groups"
     )
-    text = f"{grade.capitalize()}: {chains} (agreement {agreement:.2f})"
+    text = f"{grade.capitalize()}: {chains} (adjusted Rand index {agreement:.2f})"
     if np.isnan(second):
         return f"{text}."
-    joined = "but" if agreement >= WEAK and second < SECOND_FIRM else "and"
-    does = "agrees" if second >= SECOND_FIRM else "agrees only"
-    return f"{text}, {joined} another method {does} to {second:.2f}."
+    joined = "and" if (agreement >= WEAK) == (second >= SECOND_FIRM) else "but"
+    does = (
+        "finds different groups"
+        if second < SECOND_WEAK
+        else "agrees with the result only in part"
+        if second < SECOND_FIRM
+        else "agrees with the result"
+    )
+    return f"{text}, {joined} another method {does} ({second:.2f})."
 
 
 def _mode(posterior: dict[int, float]) -> int:

@@ -29,7 +29,7 @@ CRITERIA = {
     "mean_nmi_": "mean normalized mutual information with the members",
     "modularity_": "modularity",
     "utility_": "category utility",
-    "explained_": "share of the pair information of the members that is explained",
+    "explained_": "share of the members' information about pairs that is explained",
 }
 CHAINS_NOTE = "The log joint of labels and data by draw, one line per chain. Chains that agree overlap."
 
@@ -48,10 +48,10 @@ def fit_section(model: Any) -> str:
 
 
 def chain_diagnosis(model: Any) -> str:
-    """Whether the number of groups can be trusted, as the diagnostics of the chains say."""
+    """How far the groups and their number can be relied on, in the words of the diagnostics of the chains."""
     found = getattr(model, "diagnostics_", getattr(model, "row_diagnostics_", None))
     if found is None:
-        return "The chains are too short to say whether the number of groups can be trusted."
+        return "The chains are too short to judge whether they agree."
     return safe(found.sentence, 800)
 
 

@@ -89,7 +89,7 @@ def _leaf_labels(model: Any, children: np.ndarray, n: int, leaves: list[int]) ->
     labels = getattr(model, "labels_", None)
     if labels is None or n > MAX_LEAVES:
         return None
-    own = getattr(model, "row_leaves_", getattr(model, "row_leaves_", None))
+    own = getattr(model, "row_leaves_", None)
     leaf_of = np.arange(len(labels)) if own is None else np.asarray(own)
     if len(leaf_of) != len(labels) or leaf_of.max(initial=-1) >= n:
         return None

@@ -32,9 +32,10 @@ class ColumnAccount:
     skewness : float or None
         The skewness of a column of numbers.
     remarks : str
-        What is unusual: constant, repeats another column, set aside, a lump, a suspected missing code, ...
+        What is unusual: constant, repeats another column, set aside, one value in most cells, a suspected missing
+        code, ...
     change : str
-        What to say to read it differently.
+        The option that would change how the column is read.
     repeats : str
         The column whose values it repeats.
     """
@@ -91,9 +92,7 @@ class TableAccount:
             return None
         names = [column.column for column in repeated]
         listed = list_names(names, [f"repeats {column.repeats!r}" for column in repeated])
-        message = (
-            f"columns that repeat another one count twice: {listed}; declare them 'ignore' to count them once"
-        )
+        message = f"columns that repeat another one count twice: {listed}; declare them 'ignore' to use each value once"
         return Note("repeats", message, tuple(names))
 
     def rows(self) -> dict[str, list[Any]]:

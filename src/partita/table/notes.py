@@ -7,16 +7,19 @@ from dataclasses import dataclass
 
 # code -> (level, message; {columns} lists names with counts)
 _TEXTS = {
-    "missing": ("info", "missing cells, left out of the likelihood: {columns}"),
+    "missing": ("info", "missing cells, which are left out of the likelihood: {columns}"),
     "constant": ("info", "constant columns carry no information: {columns}"),
-    "negative_levels": ("info", "negative integers read as levels of a categorical column: {columns}"),
+    "negative_levels": (
+        "info",
+        "negative integers that are read as levels of a categorical column: {columns}",
+    ),
     "unweighted_levels": (
         "info",
         "levels that occur only in rows of zero weight are read as missing: {columns}",
     ),
     "lone_minus_one": (
         "warning",
-        "-1 is the only negative value and is read as a level: {columns}; replace it by NaN or None if it means "
+        "-1 is the only negative value, and it is read as a level: {columns}; replace it by NaN or None if it means "
         "missing, or convert the column to text if it is a level",
     ),
     "missing_code": ("warning", "cells that hold the missing code are read as missing: {columns}"),
@@ -24,33 +27,35 @@ _TEXTS = {
     "missing_words": ("info", "words that are read as missing: {columns}"),
     "text_numbers": ("info", "text that is read as numbers: {columns}"),
     "decimal_comma": ("info", "numbers with a decimal comma: {columns}"),
-    "dates": ("info", "dates and times, which are modeled as real numbers: {columns}"),
+    "dates": ("info", "dates and times, which are modeled as numbers of days: {columns}"),
     "uniform": (
         "info",
-        "all columns look like one measurement and get one kind ({columns}); declare kinds to change it",
+        "all columns seem to measure the same thing and get the same kind ({columns}); declare kinds to change this",
     ),
     "ordered": (
         "info",
-        "levels with an order, read as ordinal: {columns}; declare 'categorical' if they are names (on the command "
-        "line --kind column=categorical)",
+        "columns whose levels have an order, which are read as ordinal: {columns}; declare a column 'categorical' if "
+        "its levels have no order (on the command line --kind column=categorical)",
     ),
     "one_scale": (
         "info",
-        "integers on one scale, which may be answers from low to high or codes of names, read as categorical: "
-        "{columns}; if they are answers, declare kinds='ordinal' or kinds={{'q*': 'ordinal'}} (on the command line "
-        "--kind 'q*=ordinal')",
+        "columns of integers on the same scale, which are read as categorical because it is not clear whether they are "
+        "answers from low to high or codes of names: {columns}; if they are answers, declare kinds='ordinal' or "
+        "kinds={{'q*': 'ordinal'}} (on the command line --kind 'q*=ordinal')",
     ),
     "ambiguous_text": (
         "warning",
-        "text that could also be read in another way: {columns}; write it without doubt, or convert the column before",
+        "text that could also be read in another way: {columns}; if this is wrong, write the values in an unambiguous "
+        "format such as 2024-01-31, or convert the column first",
     ),
     "strays": (
         "warning",
-        "texts among numbers, read as missing: {columns}; declare the column 'categorical' if its numbers are names",
+        "words in a column of numbers or dates, which are read as missing: {columns}; declare the column 'categorical' "
+        "if its numbers are codes",
     ),
     "mixed_units": (
         "warning",
-        "numbers in several units stay text: {columns}; convert them to one unit",
+        "columns of numbers in several units, which are read as text: {columns}; convert them to one unit",
     ),
     "suspected_code": (
         "warning",
@@ -59,8 +64,8 @@ _TEXTS = {
     ),
     "identifier": (
         "warning",
-        "every observed value is distinct, which looks like an identifier: {columns}; set aside: declare a kind, for "
-        "example 'categorical' or 'real', to model it",
+        "every observed value is distinct, which looks like an identifier: {columns}; it is set aside (not modeled): "
+        "declare a kind, for example 'categorical' or 'real', to model it",
     ),
     "identifier_modeled": (
         "warning",
@@ -69,18 +74,19 @@ _TEXTS = {
     ),
     "postal_code": (
         "warning",
-        "numbers that look like postal or article codes: {columns} distinct values; set aside: declare a kind, for "
-        "example 'categorical', to model it",
+        "numbers that look like postal or article codes: {columns} distinct values; set aside (not modeled): declare a "
+        "kind, for example 'categorical', to model it",
     ),
     "free_text": (
         "warning",
-        "text that looks like names or remarks: {columns} distinct values; set aside: merge its values into fewer "
-        "categories, or declare it 'categorical', to model it",
+        "text that looks like names or remarks: {columns} distinct values; set aside (not modeled): to model it, merge "
+        "its values into fewer categories, or declare it 'categorical'",
     ),
     "unknown_levels": ("warning", "values not seen at fit are read as missing: {columns}"),
     "unreadable": (
         "warning",
-        "texts that cannot be read as at fit are read as missing: {columns}; write them as in the fitted table",
+        "texts that do not have the format of the fitted column are read as missing: {columns}; write them in this "
+        "format",
     ),
 }
 
@@ -152,7 +158,7 @@ class Findings:
     >>> findings = Findings()
     >>> findings.add("missing", "age", 3)
     >>> [note.message for note in findings.notes()]
-    ["missing cells, left out of the likelihood: 'age' (3)"]
+    ["missing cells, which are left out of the likelihood: 'age' (3)"]
     """
 
     def __init__(self) -> None:

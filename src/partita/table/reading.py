@@ -498,7 +498,7 @@ def _kinds_note(inferred: dict[str, str]) -> Note:
     for name, kind in inferred.items():
         groups.setdefault(kind, []).append(name)
     listed = "; ".join(f"{kind}: {list_names(names)}" for kind, names in groups.items())
-    return Note("kinds", f"kinds inferred from the values, {listed}", tuple(inferred))
+    return Note("kinds", f"kinds inferred from the values: {listed}", tuple(inferred))
 
 
 def _note_empty_rows(columns: list[Column], n_rows: int, findings: Findings) -> None:
@@ -519,7 +519,7 @@ def empty_rows_note(count: int, first: int) -> Note:
     'empty_rows'
     """
     message = (
-        f"{count} rows have no observed value and get prior probabilities; the first is row "
+        f"{count} rows have no observed value, so their probabilities are the shares of the clusters; the first is row "
         f"{first} (rows count from 0)"
     )
     return Note("empty_rows", message, level="warning")

@@ -198,12 +198,13 @@ def order_evidence(tables: Iterable[np.ndarray]) -> tuple[float, float]:
     Parameters
     ----------
     tables : iterable of ndarray
-        Contingency tables, whose rows and columns are the answers in `ANSWERS`.
+        Contingency tables, whose rows and columns are the answers in `partita.table.cells.ANSWERS`.
 
     Examples
     --------
-    >>> order_evidence([np.diag([50.0, 50.0, 50.0])])
-    (0.50..., 104.65...)
+    >>> share, strength = order_evidence([np.diag([50.0, 50.0, 50.0])])
+    >>> round(share, 2), round(strength, 1)
+    (0.5, 104.7)
     """
     in_order = total = variance = 0.0
     for counts in tables:

@@ -24,27 +24,30 @@ MIN_QUALITY = 0.02  # share of the pairs of a member below which the report list
 
 
 class Consensus(RunningMixin, ConsensusEstimator):
-    """What do many clusterings of the same objects agree on?
+    """One clustering from many clusterings (members) of the same objects.
 
-    Uses the labels alone, which may be missing in part, and finds one clustering, its number of clusters, and how far
-    to trust both. No parameter is required. The steps are: a tree over the distinct label rows, which merges where the
-    members lose least information; the cut that explains most about which pairs of objects the members put together;
-    the number of *independent* clusterings with the same evidence as the members, since runs of one algorithm repeat
-    each other; and memberships by EM in which the labels of an object count as that many.
+    The input consists of labels only, some of which may be missing. The result is one clustering, its number of
+    clusters, and measures of how far both can be trusted. No parameter is required. There are four steps:
+
+    1. The distinct rows of the label matrix are merged into a tree, such that the loss of information about the labels
+       is smallest in each step.
+    2. The tree is cut into the number of clusters with the highest mean margin (see ``n_clusters_scores_``).
+    3. The number of *independent* members is estimated, because runs of one algorithm resemble each other.
+    4. Memberships are estimated by EM, in which the labels of an object count as this number of independent labels.
 
     Good for: ensembles of any kind and size (k-means runs, bootstraps with left-out objects, several algorithms,
-    annotators). Not for: draws from a posterior (:func:`partita.posterior.point_estimate`), or clusters of fewer than
-    about one in a thousand objects in large data, as the tree is grown on 2,000 distinct rows.
+    annotators). Not for: draws from a posterior (use :func:`partita.posterior.point_estimate`), or, in large data, for
+    clusters of fewer than about one in a thousand objects, because the tree is built from at most 2,000 distinct rows.
 
     Parameters
     ----------
     n_clusters : int, optional
-        Number of clusters. None: it is found.
+        Number of clusters; by default it is estimated.
     max_clusters : int, optional
         Largest number of clusters that is considered; by default twice the square root of the number of objects in the
         tree.
     noise : {"missing", "cluster", "singletons"}, default="missing"
-        Meaning of the label -1: not seen, one further cluster of its member, or an object that is alone.
+        Meaning of the label -1: no label, one further cluster of the member, or one cluster per object with this label.
     handle_unknown : {"missing", "error"}, default="missing"
         What ``predict`` does with labels that were not present in ``fit``.
     random_state : int, RandomState, Generator, SeedSequence or None, default=None
@@ -59,11 +62,12 @@ class Consensus(RunningMixin, ConsensusEstimator):
     keep_partial : bool, default=False
         Whether an interrupt (Ctrl-C) during EM keeps the memberships so far instead of raising.
     n_jobs : int, optional
-        Threads that read a label matrix that is not in memory; the answer does not depend on their number.
+        Number of threads that read a label matrix that is not in memory; the result does not depend on it.
     executor : None, "threads", "processes", Dask client or address, optional
-        Where such a matrix is read; the answer does not depend on it.
+        Where such a matrix is read; the result does not depend on it.
     resume : path, optional
-        A folder that keeps the memberships after each pass: the same call after a kill continues from there.
+        A folder in which the memberships are stored after each pass. If the process is killed, the same call continues
+        from there.
     verbose : bool, optional
         Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
         nothing elsewhere; True prints lines where there is no terminal.
@@ -75,14 +79,16 @@ class Consensus(RunningMixin, ConsensusEstimator):
     n_clusters_ : int
         Number of clusters that have objects.
     n_clusters_posterior_ : dict
-        Number of clusters -> how often it is the best cut when the members are resampled, with the variation of
-        ``independent_members_`` independent members (Bayesian bootstrap; the tree stays). A number that was found by
-        chance has a wide distribution.
+        For each number of clusters, how often it is the best when the members are resampled (Bayesian bootstrap with a
+        total weight of ``independent_members_``; the tree stays the same). If the distribution is wide, the number of
+        clusters is uncertain.
     n_clusters_scores_ : dict
-        Number of clusters -> mean margin of the cut; high is good. The maximum is at ``n_clusters_``, unless clusters
-        lose all their objects in the last step.
+        For each number of clusters, the mean margin over the objects; higher is better. The margin is the share of the
+        members that put an object with its own cluster, minus the share for the next best cluster. The maximum is at
+        ``n_clusters_``, unless clusters lose all their objects in the last step.
     independent_members_ : float
-        Number of independent clusterings that hold as much evidence as the members, between 1 and their number.
+        Number of independent clusterings that would contain as much evidence as the members, between 1 and the number
+        of members.
     explained_ : float
         Share of the information about pairs of objects (mutual information over entropy) that the clusters explain,
         averaged over the members.
@@ -92,10 +98,10 @@ class Consensus(RunningMixin, ConsensusEstimator):
     confidence_kind_ : str
         "probability and share of members"; "share of members" if all objects are in one cluster.
     member_weights_ : ndarray (n_members,)
-        Given weight of each member times the share of its pairs that the clusters explain: near 0 for noise, 0 for
-        members that took no part.
+        Given weight of each member times the share of its information about pairs that the clusters explain: near 0 for
+        random labels, 0 for members that were not used.
     summary_ : str
-        The answer in a few sentences.
+        The result in a few sentences.
     fit_report_ : FitReport
         Notes on the labels and on the fit: `"no_consensus"`, `"one_labeling"`, `"identical"`, `"poor_members"`,
         `"bound_reached"`, ...
@@ -194,12 +200,15 @@ class Consensus(RunningMixin, ConsensusEstimator):
         K = len(distinct.rows)
         clusters = "1 cluster" if K == 1 else f"{K} clusters"
         if M == 1:
-            text = f"one labeling, of {clusters}, returned as it is: without other members, confidence is NaN"
+            text = (
+                f"there is one member, with {clusters}, which is returned unchanged: without other members, "
+                "confidence is NaN"
+            )
             self.fit_report_.add("one_labeling", text)
         else:
             text = (
-                f"all {M} members are the same partition into {clusters}: full agreement, which is the evidence of one "
-                "clustering and does not show that it is right"
+                f"all {M} members are the same partition into {clusters}: they count as one clustering, and their "
+                "agreement does not show that it is right"
             )
             self.fit_report_.add("identical", text)
         confidence = np.full(len(distinct.inverse), np.nan if M == 1 else 1.0)
@@ -225,9 +234,10 @@ class Consensus(RunningMixin, ConsensusEstimator):
         if found.n_clusters == 1 and self.n_clusters is None:
             add(
                 "no_consensus",
-                f"no consensus: the best clusters explain {found.common:.1%} of what the members say about pairs "
-                f"(without the member explained best), and at least {CHANCE_FACTOR:g} times the {found.chance:.1%} of "
-                "shuffled members is required; all objects are in one cluster (n_clusters= gives the best cut)",
+                f"no consensus: the best clusters explain {found.common:.1%} of the members' information about pairs "
+                f"(without the member that is explained best), and at least {CHANCE_FACTOR:g} times the "
+                f"{found.chance:.1%} of shuffled members is required; all objects are in one cluster (set n_clusters "
+                "to get clusters nevertheless)",
                 level="warning",
             )
         else:
@@ -252,7 +262,7 @@ class Consensus(RunningMixin, ConsensusEstimator):
         poor = [m for m in np.unique(labelings.owners) if quality[m] < MIN_QUALITY]
         if poor and self.n_clusters_ > 1:
             names = tuple(self._member_name(m) for m in poor)
-            text = "members that have almost nothing in common with the consensus, and almost no weight: "
+            text = "members that have almost nothing in common with the consensus, and therefore almost no weight: "
             self.fit_report_.add("poor_members", text + ", ".join(names), names)
 
     def _member_name(self, m: int) -> str:
@@ -341,7 +351,7 @@ def _given(labelings: Labelings, n_members: int) -> np.ndarray:
 
 def _evidence_words(n_independent: float, M: int) -> str:
     independent = f"{n_independent:.0f} independent clustering{'s' if round(n_independent) != 1 else ''}"
-    return f"the {M} members hold the evidence of about {independent}"
+    return f"the {M} members contain as much evidence as about {independent}"
 
 
 def _as_found(found: ConsensusResult, inverse: np.ndarray, labelings: Labelings, asked: bool) -> Found:
@@ -386,6 +396,6 @@ def _summary(found: ConsensusResult, M: int, posterior: dict[int, float], asked:
     often = sorted(posterior.items(), key=lambda item: -item[1])[:3]
     numbers = ", ".join(f"{k} ({p:.0%})" for k, p in often)
     return (
-        f"{K} clusters; {_evidence_words(found.n_independent, M)}; the clusters explain {found.share:.0%} of what the "
-        f"members say about pairs of objects; numbers of clusters with resampled members: {numbers}"
+        f"{K} clusters; {_evidence_words(found.n_independent, M)}; the clusters explain {found.share:.0%} of the "
+        f"members' information about pairs of objects; numbers of clusters with resampled members: {numbers}"
     )

@@ -30,14 +30,14 @@ from partita.trees.choosing import limit_clusters
 class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
     """Bayesian hierarchical clustering: a tree whose merges have probabilities.
 
-    Starts from single rows and merges the two trees that are most probably one cluster of a Dirichlet process mixture,
-    until one tree is left (Heller and Ghahramani 2005). The tree is cut where a merge is less likely than not, so the
-    number of clusters need not be given, and data without groups give one cluster. Columns may be real, count, binary
-    or categorical, in any combination, with missing cells.
+    Each row is a tree at first. In each step, the two trees whose rows most probably form one cluster of a Dirichlet
+    process mixture are merged, until one tree is left (Heller and Ghahramani 2005). The tree is cut at merges with a
+    probability below one half, so the number of clusters need not be given, and data without groups give one cluster.
+    Columns may be real, count, binary or categorical, in any combination, with missing cells.
 
-    Good for a few thousand rows with nested groups, and for a first result without chains. Not for the posterior:
-    merges are never undone, and only the partitions of one tree are summed over; use :class:`~partita.Mixture` for
-    that.
+    Good for a few thousand rows with nested groups, and for a first result without chains. Not for the full posterior
+    (use :class:`~partita.Mixture`): merges are never undone, and only the partitions that are cuts of this tree are
+    considered.
 
     Parameters
     ----------
@@ -45,16 +45,18 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         The likelihood, as in :class:`~partita.Mixture`. With "auto", real columns with missing cells are independent
         ("gaussian").
     n_clusters : int, optional
-        Number of clusters; the least likely merges are undone from the root down. By default the odds decide.
+        Number of clusters: beginning at the root, the least probable merges are undone until there are so many. By
+        default the odds of the merges determine the number.
     concentration : float, optional
         Concentration of the Dirichlet process; learned by default (or 1 with ``learn_hyper=False``).
     learn_hyper : bool, default=True
-        Whether the hyper-parameters of the likelihood are learned: the lower bound of the evidence is maximized by
-        gradients through the tree, and trees are grown anew with the result. With more than 600 rows this is done on a
-        sample of 600, followed by one maximization on the tree of all rows.
+        Whether the hyper-parameters of the likelihood are learned. Two steps alternate: the lower bound of the evidence
+        is maximized by a gradient method for the current tree, and a new tree is built with the result. With more than
+        600 rows this is done on a sample of 600, followed by one maximization for the tree of all rows.
     max_exact : int, default=5000
-        With at most this many rows the greedy algorithm is exact, in time O(N^2). More rows are first divided into
-        groups of at most 500 by the tree of a sample; each group is exact, and the trees of the groups are merged.
+        Up to this number of rows, each merge is the best of all pairs of trees, in time O(N^2). More rows are first
+        divided into groups of at most 500 by the tree of a sample; the tree of each group is built in this way, and
+        then the trees of the groups are merged.
     max_iter : int, default=20
         Maximum number of trees that are grown while hyper-parameters are learned.
     tol : float, default=1e-3
@@ -69,7 +71,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
     handle_unknown : {"missing", "error"}, default="missing"
         How ``predict`` treats categories that did not occur in ``fit``.
     random_state : None, int, RandomState, Generator or SeedSequence
-        Draws the samples; with at most 600 rows nothing is random.
+        Source of randomness for the samples of rows; with at most 600 rows the result is deterministic.
     time_limit : float, optional
         Wall seconds; no round of learning begins after it. The tree of all rows is grown in any case.
     callback : callable, optional
@@ -83,7 +85,8 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
     executor : None, "threads", "processes", Dask client or address, optional
         Where the trees of groups are grown; the result does not depend on it.
     resume : path, optional
-        A folder that keeps the learned hyper-parameters: the same call after a kill continues from there.
+        A folder in which the learned hyper-parameters are stored. If the process is killed, the same call continues
+        from there.
     verbose : bool, optional
         Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
         nothing elsewhere; True prints lines where there is no terminal.
@@ -91,8 +94,8 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
     Attributes
     ----------
     labels_ : ndarray (n_rows,)
-        Cluster of each row, the largest cluster first. ``predict`` returns the cluster that predicts a row best, which
-        may differ for rows between clusters, because merges are never undone.
+        Cluster of each row; cluster 0 is the largest. On the training rows ``predict``, which returns the most probable
+        cluster, may differ for rows between clusters, because merges are never undone.
     n_clusters_ : int
         Number of clusters.
     n_clusters_posterior_ : dict
@@ -102,11 +105,11 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
     confidence_kind_ : str
         "posterior probability": ``confidence_`` is the probability of the row's label given the tree.
     linkage_ : ndarray (n_rows - 1, 4)
-        The tree as scipy's linkage matrix. The height of a merge is minus the log of its probability, or the largest
-        height below it if that is larger.
+        The tree as a linkage matrix of scipy. The height of a merge is minus the log of its probability, but at least
+        the height of the merges below it.
     log_odds_ : ndarray (n_rows - 1,)
-        Log odds of each merge of ``linkage_``: that its rows are one cluster, against all other partitions that the
-        tree allows.
+        Log odds of each merge of ``linkage_``: the probability that its rows form one cluster, against that of all
+        other partitions of these rows that the tree allows.
     lower_bound_ : float
         Lower bound of the log evidence of the Dirichlet process mixture (of standardized real columns).
     concentration_ : float

@@ -48,22 +48,23 @@ class CrossCat(ViewsEstimator):
         The likelihood of each column, as in :class:`~partita.Mixture`: "gaussian", "exponential", "poisson",
         "bernoulli" or "categorical". Families of several columns (full covariances, count vectors) are not allowed.
     inference : {"gibbs", "vb", "search"}, default="gibbs"
-        "gibbs": chains over columns and rows, which sample the posterior. "vb": variational Bayes, with independent
-        draws from its approximation. "search": the most probable state that short chains with coordinate ascent find.
+        "gibbs": chains that sample the views and the clusters from the posterior. "vb": variational Bayes, with
+        independent draws from its approximation. "search": the most probable state that is found by short chains and
+        coordinate ascent.
     together, apart : sequence of sequences of columns, default=None
         Constraints on columns (names or numbers). The columns of a group of ``together`` share a view; no two columns
         of a group of ``apart`` do.
     concentration, view_concentration : float, default=None
-        Concentration of the clusters in each view, and of the views; None to learn it.
+        Concentration of the clusters in each view, and of the views; by default they are learned.
     learn_hyper : bool, default=True
         Whether the hyper-parameters of the columns are learned.
     n_chains : int, default=4
-        Number of chains (of starts with "search"). Each starts from views found by screening the columns for
-        dependence, at different thresholds.
+        Number of chains (with "search": of starts). Each chain starts from views that are found by screening the
+        columns for dependence, with its own threshold.
     n_draws : int, default=20
         Number of draws that each chain keeps.
     burn_in : int, default=None
-        Number of iterations before the first draw; None for 50 in tables of fewer than 100,000 cells, otherwise 10.
+        Number of iterations before the first draw; by default 50 for tables of fewer than 100,000 cells, otherwise 10.
     thin : int, default=1
         Number of iterations from one draw to the next.
     partition : {"vi", "binder", "votes"}, default="vi"
