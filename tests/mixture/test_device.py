@@ -86,7 +86,7 @@ def test_labels_to_start_from_and_levels_not_seen(global_random_seed):
 def test_the_default_is_an_engine_that_runs_on_the_device(global_random_seed):
     model = Mixture(random_state=0).fit(on(reals(np.random.default_rng(global_random_seed))))
     assert model.inference_ == "vb"
-    assert "runs on the device" in model.fit_report_["engine"].message
+    assert "the table is on a device" in model.fit_report_["engine"].message
 
 
 def test_what_a_device_cannot_do_is_said(global_random_seed):
