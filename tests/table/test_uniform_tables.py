@@ -44,7 +44,7 @@ def test_one_kind_for_one_measurement(name):
 def test_the_note_says_why_and_how_to_change_it():
     X = load_digits().data.astype(int)
     notes = {note.code: note for note in read_table(frame_of(X)).notes}
-    assert "one kind ('real'); declare kinds to change it" in notes["uniform"].message
+    assert "the same kind ('real'); declare kinds to change this" in notes["uniform"].message
     assert "uniform" not in {note.code for note in read_table(frame_of(X[:, 18:27])).notes}  # too few columns
     assert set(kinds_of(frame_of(X), kinds="categorical")) == {"categorical"}
     assert set(kinds_of(frame_of(X), kinds={"v?": "count"})[:10]) == {"count"}
