@@ -41,7 +41,7 @@ def settled(step, R, n_sweeps=100):
 def test_certain_labels_give_the_gibbs_conditional(family_name, prior, order, make_mixture, rng):
     """Without uncertainty there is nothing to approximate: both orders are exact."""
     if order == 2 and family_name not in CURVED:
-        pytest.skip("no curvature")
+        pytest.skip("the second order needs the curvature of the family")
     block = make_mixture(family_name, N=5, K=2, holes=0.0)
     exact = enumerate_labels([block], prior)
     for _ in range(3):
@@ -129,7 +129,7 @@ def test_objective_is_the_bound_of_vb_and_below_the_evidence(family_name, make_m
 def test_closed_clusters_stay_empty(family_name, order, make_mixture, rng):
     """With one of three clusters closed, a sweep is that of the other two (the prior has 0.5 objects per cluster)."""
     if order == 2 and family_name not in CURVED:
-        pytest.skip("no curvature")
+        pytest.skip("the second order needs the curvature of the family")
     block = make_mixture(family_name, N=6, K=2, holes=0.0)
     R, ones = rng.dirichlet(np.ones(2), size=6), np.ones(6)
     two = cvb.init([block], FiniteDirichlet(1.0, 2), R, ones)
@@ -170,7 +170,7 @@ def test_says_what_a_family_lacks(make_tiny):
 def test_learning_and_missing_cells(family_name, order, make_mixture, rng):
     """Runs to finite numbers with holes and weights; a row of weight zero changes nothing."""
     if order == 2 and family_name not in CURVED:
-        pytest.skip("no curvature")
+        pytest.skip("the second order needs the curvature of the family")
     holes = 0.0 if FAMILIES[family_name].vector or family_name == "ordinal" else 0.2  # none that hide numbers
     block, prior = make_mixture(family_name, N=20, holes=holes), FiniteDirichlet(1.5, 3)
     weights = rng.uniform(0.5, 2.0, size=20)
