@@ -32,7 +32,7 @@ def main() -> None:
     if not options.picture:
         print(f"{len(visitors.target)} visitors of a museum, {visitors.frame.shape[1]} columns, "
               f"{int(visitors.frame.isna().sum().sum())} cells missing. Which groups are there?")  # fmt: skip
-        print("(The first fit on a machine compiles the model, which takes a minute or two.)\n")
+        print("(The first fit on a machine compiles the model, which takes about half a minute.)\n")
     start = time.perf_counter()
     model = Mixture(kinds=KINDS, random_state=0).fit(visitors.frame)
     if options.picture:

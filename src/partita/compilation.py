@@ -114,7 +114,7 @@ def watch_compilation() -> None:
             if not tell_compilation(begins=True) and is_ours and not self.told:
                 self.told = True
                 logger.warning(
-                    "partita: compiling for the first time on this machine, which takes seconds (up to 20 for several "
+                    "partita: compiling for the first time on this machine, which takes seconds (up to 30 for several "
                     "kinds of columns); later runs load the code from disk. `partita warm` compiles all."
                 )
 
