@@ -9,7 +9,8 @@ rounded.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,18 +61,20 @@ PLANTED = {
 
 def make_planted(planted: Planted) -> PlantedTable:
     """Draw a table, at the separation with which the oracle agrees with the labels as ``planted`` says."""
+    return separated(draw_table, planted)
+
+
+def separated(draw: Callable[[Any, float], PlantedTable], planted: Any) -> PlantedTable:
+    """Draw a table at the smallest separation with which the oracle agrees as well as ``planted.agreement``."""
+    from partita.metrics import adjusted_rand
+
     low, high = 0.0, MOST_SEPARATION
     for _ in range(N_BISECTIONS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if _agreement(planted, middle) < planted.agreement else (low, middle)
-    return draw_table(planted, high)
-
-
-def _agreement(planted: Planted, separation: float) -> float:
-    from partita.metrics import adjusted_rand
-
-    table = draw_table(planted, separation)
-    return adjusted_rand(table.labels, table.oracle)
+        table = draw(planted, middle)
+        enough = adjusted_rand(table.labels, table.oracle) >= planted.agreement
+        low, high = (low, middle) if enough else (middle, high)
+    return draw(planted, high)
 
 
 def draw_table(planted: Planted, separation: float) -> PlantedTable:
@@ -79,7 +82,7 @@ def draw_table(planted: Planted, separation: float) -> PlantedTable:
     rng = np.random.default_rng([planted.seed, planted.n_columns, planted.n_rows])
     N, D, K = planted.n_rows, planted.n_columns, planted.n_clusters
     shares = LEAST_SHARE + (1 - K * LEAST_SHARE) * rng.dirichlet(np.full(K, 2.0))
-    z = rng.permutation(np.repeat(np.arange(K), _sizes(shares, N)))
+    z = rng.permutation(np.repeat(np.arange(K), group_sizes(shares, N)))
     directions = rng.normal(size=(K, D))
     means = separation * directions / np.linalg.norm(directions, axis=1).mean()
     factors = _factors(rng, K, D)
@@ -109,7 +112,8 @@ def draw_table(planted: Planted, separation: float) -> PlantedTable:
     return PlantedTable(X, z, oracle)
 
 
-def _sizes(shares: np.ndarray, n_rows: int) -> np.ndarray:
+def group_sizes(shares: np.ndarray, n_rows: int) -> np.ndarray:
+    """Whole numbers of rows, nearly in these shares."""
     ends = np.round(np.cumsum(shares) * n_rows).astype(int)
     return np.diff(np.concatenate([[0], ends]))
 

@@ -14,7 +14,7 @@ from partita.families.gaussian_full import GaussianFull
 def make_signal(rng, n_columns=4, n_scores=2):
     A = rng.normal(size=(n_columns, n_columns))
     variances, axes = np.linalg.eigh(A @ A.T)
-    return Signal(axes.T[::-1].copy(), variances[::-1].copy(), n_scores)
+    return Signal.of(axes.T[::-1].copy(), variances[::-1].copy(), n_scores)
 
 
 def covariance(signal):

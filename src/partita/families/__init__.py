@@ -6,6 +6,7 @@ from partita.families.bernoulli import Bernoulli
 from partita.families.categorical import Categorical
 from partita.families.data import join, n_rows, put_rows, take
 from partita.families.exponential import Exponential
+from partita.families.factors import find_signal, is_wide
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.gaussian_full import GaussianFull
 from partita.families.multinomial import CountVectors, Multinomial
@@ -20,7 +21,7 @@ from partita.families.registry import (
     family_entry,
     register_family,
 )
-from partita.families.signal import Signal, find_signal
+from partita.families.signal import Signal
 from partita.families.student import Student
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "entry_of",
     "family_entry",
     "find_signal",
+    "is_wide",
     "join",
     "log_background",
     "n_rows",

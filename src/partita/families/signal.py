@@ -2,9 +2,12 @@
 
 Columns that nearly follow from others (an area and a perimeter, a sum and its parts) give a table directions in which
 all rows are almost equal. A cluster can be arbitrarily narrow there, and would be found for that reason alone. With
-many columns, most directions hold nothing but noise. The clusters of a mixture therefore live in the first principal
+many columns, most directions hold nothing but noise. The clusters of a mixture therefore live in the first
 directions; the rest carries one Gaussian for all rows (a factor model with common loadings), so that labels depend on
 the scores alone, and densities are still those of whole rows.
+
+The model of a row under one Gaussian is ``z = widths * u`` with ``u ~ N(0, noise I + A' diag(variances - noise) A)``,
+where the rows of A, the axes, are orthonormal: low rank plus diagonal. The scores are the first coordinates of ``A u``.
 """
 
 from __future__ import annotations
@@ -17,22 +20,22 @@ from numpy.typing import NDArray
 
 LOG_2PI = math.log(2 * math.pi)
 WIDTH_FLOOR = 1e-6  # variance of a direction that is determined by others, so that densities stay finite
-LEAST_VARIANCE = 0.01  # of a direction of the signal, where a column has variance 1
-MAX_COLUMNS, ROWS_PER_COLUMN = (
-    30,
-    5,
-)  # with more columns or fewer rows, directions count that vary beyond chance
-MIN_DIRECTIONS, MAX_DIRECTIONS = 6, 30  # of those
-ROWS_PER_DIRECTION = 10
-N_SHUFFLES, QUANTILE, MAX_ROWS, SEED = 20, 0.95, 2000, 0  # of parallel analysis
+CHUNK_CELLS = 1 << 22  # of the arrays that hold a matrix per row with missing cells
 
 
 class Signal(NamedTuple):
-    """Principal directions of standardized columns; the first ``n_scores`` are the signal."""
+    """Directions of standardized columns, each divided by its width; the first ``n_scores`` are the signal."""
 
-    axes: NDArray[np.float64]  # [direction, column], orthonormal
+    axes: NDArray[np.float64]  # [direction, column], orthonormal; all directions, or the leading ones
     variances: NDArray[np.float64]  # [direction], decreasing
     n_scores: int
+    widths: NDArray[np.float64]  # [column], of the noise of columns, with the geometric mean 1
+    noise: float  # variance of the directions that are not among the axes
+
+    @classmethod
+    def of(cls, axes: NDArray[np.float64], variances: NDArray[np.float64], n_scores: int) -> Signal:
+        """Return the signal of columns with equal noise, of which all directions are known."""
+        return cls(axes, variances, n_scores, np.ones(axes.shape[1]), float(variances[-1]))
 
     def scores(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows in the directions of the signal.
@@ -42,14 +45,14 @@ class Signal(NamedTuple):
 
         Examples
         --------
-        >>> signal = Signal(np.sqrt([[0.5, 0.5], [0.5, 0.5]]) * [[1, 1], [1, -1]], np.array([1.9, 0.1]), 1)
+        >>> signal = Signal.of(np.sqrt([[0.5, 0.5], [0.5, 0.5]]) * [[1, 1], [1, -1]], np.array([1.9, 0.1]), 1)
         >>> signal.scores(np.array([[1.0, 1.0], [1.0, np.nan], [np.nan, np.nan]])).round(3)
         array([[1.414],
                [1.344],
                [  nan]])
         """
-        filled = self._filled(np.asarray(Z, float))[0]
-        return np.ascontiguousarray(filled @ self.axes[: self.n_scores].T)
+        U = np.asarray(Z, float) / self.widths
+        return np.ascontiguousarray(self.completed(U).U @ self.axes[: self.n_scores].T)
 
     def log_rest(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log density of the rows apart from their scores.
@@ -59,102 +62,123 @@ class Signal(NamedTuple):
 
         Examples
         --------
-        >>> signal = Signal(np.eye(2), np.array([1.0, 0.5]), 1)
+        >>> signal = Signal.of(np.eye(2), np.array([1.0, 0.5]), 1)
         >>> signal.log_rest(np.array([[7.0, 0.0], [np.nan, np.nan]])).round(4)
         array([-0.5724,  0.    ])
         """
-        filled, log_observed = self._filled(np.asarray(Z, float))
+        Z = np.asarray(Z, float)
+        filled, log_observed, _ = self.completed(Z / self.widths)
         T = filled @ self.axes.T
-        log_all = -0.5 * (T**2 / self._widths + np.log(self._widths) + LOG_2PI)
-        log_scores, log_rest = (part.sum(axis=1) for part in np.split(log_all, [self.n_scores], axis=1))
+        log_axes = -0.5 * (T**2 / self._spreads + np.log(self._spreads) + LOG_2PI)
+        log_scores, log_rest = (part.sum(axis=1) for part in np.split(log_axes, [self.n_scores], axis=1))
+        n_others = filled.shape[1] - len(self.axes)
+        if n_others:
+            others = np.maximum((filled**2).sum(axis=1) - (T**2).sum(axis=1), 0.0)
+            log_rest -= 0.5 * (others / self._noise + n_others * (math.log(self._noise) + LOG_2PI))
         # where nothing is missing this is the same as log_observed - log_scores, with fewer rounding errors
-        return np.nan_to_num(np.where(np.isnan(log_observed), log_rest, log_observed - log_scores))
+        log_rest = np.where(np.isnan(log_observed), log_rest, log_observed - log_scores)
+        return np.nan_to_num(log_rest) - ~np.isnan(Z) @ np.log(self.widths)
 
     def column_means(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means of the columns from those of the scores, [cluster, column]."""
-        return means @ self.axes[: self.n_scores]
+        return means @ self.axes[: self.n_scores] * self.widths
 
     def column_variances(self, covariances: NDArray[np.float64]) -> NDArray[np.float64]:
         """Variances of the columns from the covariances of the scores, [cluster, column]."""
         A, B = self.axes[: self.n_scores], self.axes[self.n_scores :]
-        return np.einsum("jd,kji,id->kd", A, covariances, A) + (
-            self._widths[self.n_scores :, None] * B**2
-        ).sum(0)
+        of_scores = np.stack([((C @ A) * A).sum(axis=0) for C in covariances])
+        of_rest = self._spreads[self.n_scores :] @ B**2
+        of_rest += self._noise * np.maximum(1.0 - (self.axes**2).sum(axis=0), 0.0)
+        return (of_scores + of_rest) * self.widths**2
+
+    def share(self) -> float:
+        """Share of the variance of the columns that the signal has.
+
+        Examples
+        --------
+        >>> Signal.of(np.eye(2), np.array([3.0, 1.0]), 1).share()
+        0.75
+        """
+        C = np.diag(self._spreads[: self.n_scores])[None]
+        whole = self.column_variances(C).sum()
+        return float(1.0 - self.column_variances(0.0 * C).sum() / whole)
 
     def rows(self, scores: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         """Whole rows with the given scores, the rest drawn at random."""
-        rest = rng.standard_normal((len(scores), len(self.axes) - self.n_scores))
-        rest *= np.sqrt(self._widths[self.n_scores :])
-        return np.concatenate([scores, rest], axis=1) @ self.axes
+        m, D = self.axes.shape
+        T = rng.standard_normal((len(scores), m)) * np.sqrt(self._spreads)
+        if m < D:
+            U = math.sqrt(self._noise) * rng.standard_normal((len(scores), D))
+            T -= U @ self.axes.T  # takes the place of the part of U that lies in the axes
+        else:
+            U = np.zeros((len(scores), D))
+        T[:, : self.n_scores] = scores - (U @ self.axes[: self.n_scores].T)
+        return (U + T @ self.axes) * self.widths
+
+    def undetermined(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Share of the variance of the scores that the missing cells of each row leave open.
+
+        Examples
+        --------
+        >>> signal = Signal.of(np.eye(2), np.array([3.0, 1.0]), 2)
+        >>> signal.undetermined(np.array([[1.0, 1.0], [1.0, np.nan], [np.nan, np.nan]]))
+        array([0.  , 0.25, 1.  ])
+        """
+        found = self.completed(np.asarray(Z, float) / self.widths).open
+        return found[:, : self.n_scores].sum(axis=1) / self._spreads[: self.n_scores].sum()
 
     @property
-    def _widths(self) -> NDArray[np.float64]:
+    def _spreads(self) -> NDArray[np.float64]:
         return np.maximum(self.variances, WIDTH_FLOOR)
 
-    def _filled(self, Z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Rows without missing cells, and the log density of the observed cells (NaN where none is missing)."""
-        missing = np.isnan(Z)
-        log_observed = np.full(len(Z), np.nan)
-        if not missing.any():
-            return Z, log_observed
-        filled = Z.copy()
-        R = (self.axes.T * self._widths) @ self.axes
-        patterns, which = np.unique(missing, axis=0, return_inverse=True)
-        for p, lost in enumerate(patterns):
-            rows = np.flatnonzero(which.ravel() == p)
-            seen = ~lost
-            if not lost.any():
-                continue
-            if not seen.any():
-                filled[rows], log_observed[rows] = np.nan, np.nan
-                continue
-            L = np.linalg.cholesky(R[np.ix_(seen, seen)])
-            u = np.linalg.solve(L, Z[np.ix_(rows, seen)].T)
-            filled[np.ix_(rows, lost)] = (R[np.ix_(lost, seen)] @ np.linalg.solve(L.T, u)).T
-            log_observed[rows] = (
-                -0.5 * (u**2).sum(axis=0) - np.log(np.diag(L)).sum() - 0.5 * seen.sum() * LOG_2PI
-            )
-        return filled, log_observed
+    @property
+    def _noise(self) -> float:
+        return max(self.noise, WIDTH_FLOOR)
+
+    def completed(self, U: NDArray[np.float64]) -> Completed:
+        """Rows (divided by the widths) with missing cells filled in under one Gaussian for all rows."""
+        log_observed = np.full(len(U), np.nan)
+        left = np.zeros((len(U), len(self.axes)))
+        missing = np.isnan(U)
+        lacking = np.flatnonzero(missing.any(axis=1))
+        if len(lacking) == 0:
+            return Completed(U, log_observed, left)
+        filled = U.copy()
+        left[missing.all(axis=1)] = self._spreads
+        lacking = lacking[~missing[lacking].all(axis=1)]
+        m = len(self.axes)
+        # u = loadings' f + noise, with f ~ N(0, I): the posterior of f given the observed cells of a row
+        loadings = self.axes * np.sqrt(np.maximum(self._spreads - self._noise, 0.0))[:, None]
+        products = (loadings[:, None, :] * loadings[None, :, :]).reshape(m * m, -1).T / self._noise
+        for rows in np.array_split(lacking, 1 + len(lacking) * (m * m + U.shape[1]) // CHUNK_CELLS):
+            seen = ~missing[rows]
+            values = np.where(seen, U[rows], 0.0)
+            precisions = (seen @ products).reshape(-1, m, m) + np.eye(m)
+            b = values @ loadings.T / self._noise
+            covariances = np.linalg.inv(precisions)
+            f = np.einsum("nij,nj->ni", covariances, b)
+            filled[rows] = np.where(seen, values, f @ loadings)
+            square = (values**2).sum(axis=1) / self._noise - (b * f).sum(axis=1)
+            log_det = np.linalg.slogdet(precisions)[1] + seen.sum(axis=1) * (math.log(self._noise) + LOG_2PI)
+            log_observed[rows] = -0.5 * (square + log_det)
+            left[rows] = self._left_open(~seen, loadings, covariances)
+        return Completed(filled, log_observed, left)
+
+    def _left_open(self, lost, loadings, covariances) -> NDArray[np.float64]:
+        """Variances of ``A u`` given the observed cells; the cells that are missing are ``loadings' f + noise``."""
+        out = np.empty((len(lost), len(self.axes)))
+        for j, axis in enumerate(self.axes):
+            through = (lost * axis) @ loadings.T
+            out[:, j] = np.einsum("ni,nij,nj->n", through, covariances, through)
+            out[:, j] += self._noise * (lost @ axis**2)
+        return out
 
 
-def find_signal(Z: NDArray[np.float64], weights: NDArray[np.float64]) -> Signal | None:
-    """The signal of complete, standardized columns; None if every direction of a table of few columns belongs to it.
+class Completed(NamedTuple):
+    """Rows without missing cells and what filling them in means."""
 
-    Up to `MAX_COLUMNS` columns, a direction belongs to the signal unless its variance is below `LEAST_VARIANCE`. With
-    more columns, or few rows, the directions count whose variance is larger than in tables whose columns were shuffled
-    (parallel analysis).
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> Z = rng.normal(size=(200, 3))
-    >>> find_signal(Z, np.ones(200)) is None
-    True
-    >>> find_signal(np.column_stack([Z, Z[:, 0] + 0.01 * rng.normal(size=200)]), np.ones(200)).n_scores
-    3
-    """
-    n_rows, D = int(np.count_nonzero(weights)), Z.shape[1]
-    variances, axes = np.linalg.eigh((Z.T * weights) @ Z / weights.sum())
-    variances, axes = np.maximum(variances[::-1], 0.0), np.ascontiguousarray(axes.T[::-1])
-    if variances[0] == 0.0:  # all rows are equal
-        return None
-    if D <= MAX_COLUMNS and n_rows >= ROWS_PER_COLUMN * D:
-        n_scores = int(np.count_nonzero(variances >= LEAST_VARIANCE))
-        return None if n_scores in (0, D) else Signal(axes, variances, n_scores)
-    most = min(MAX_DIRECTIONS, max(n_rows // ROWS_PER_DIRECTION, 2))
-    return Signal(axes, variances, min(max(_n_beyond_chance(Z[weights > 0]), MIN_DIRECTIONS), most, D))
-
-
-def _n_beyond_chance(Z: NDArray[np.float64]) -> int:
-    """Number of leading directions with more variance than those of columns that were shuffled."""
-    rng = np.random.default_rng(SEED)
-    Z = Z[np.unique(np.linspace(0, len(Z) - 1, min(len(Z), MAX_ROWS)).round().astype(int))]
-
-    def spectrum(A: NDArray[np.float64]) -> NDArray[np.float64]:
-        A = A - A.mean(axis=0)
-        return np.linalg.svd(A, compute_uv=False) / math.sqrt(len(A))
-
-    found = spectrum(Z)
-    chance = np.quantile([spectrum(rng.permuted(Z, axis=0)) for _ in range(N_SHUFFLES)], QUANTILE, axis=0)
-    below = np.flatnonzero(found <= chance)
-    return int(below[0]) if len(below) else len(found)
+    U: NDArray[np.float64]  # NaN remains in rows without any observed cell
+    log_observed: NDArray[
+        np.float64
+    ]  # [row], log density of the observed cells; NaN where none is missing or seen
+    open: NDArray[np.float64]  # [row, direction], variance given the observed cells

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.families import FAMILIES, Block, Signal, entry_of, family_entry, find_signal
+from partita.families import FAMILIES, Block, Signal, entry_of, family_entry, find_signal, is_wide
 from partita.table import Column, Schema, Table
 
 AUTOMATIC = {
@@ -23,7 +23,9 @@ AUTOMATIC = {
 
 
 MIN_OBJECTS = 20  # with fewer, covariances cannot be told from chance
-MAX_SIGNAL_COLUMNS = 500  # the time for principal directions grows with the cube of the number of columns
+MOST_OPEN = (
+    0.1  # of the variance of the scores, may missing cells leave open, or columns are modeled one by one
+)
 
 
 class Plan(NamedTuple):
@@ -105,9 +107,11 @@ def assemble(
         name, options = plan.families[kind]
         if name == "auto":
             holes = any(np.isnan(table.column(column).values).any() for column in columns)
-            if finds_signal and not holes and _can_have_signal(columns, table.weights):
-                blocks.append(_signal_block(table, columns))
-                continue
+            if finds_signal and _can_have_signal(columns, table.weights, holes):
+                found = _signal_block(table, columns)
+                if not holes or open_share(table, found) <= MOST_OPEN:
+                    blocks.append(found)
+                    continue
             name = gaussian_for(table.weights, columns, holes, completes)
         _check_options(name, options)
         if table.sparse is not None and name != "multinomial":
@@ -125,12 +129,15 @@ def assemble(
     return tuple(blocks)
 
 
-def _can_have_signal(columns: Sequence[str], weights: np.ndarray) -> bool:
-    return 2 <= len(columns) <= MAX_SIGNAL_COLUMNS and count_objects(weights) >= MIN_OBJECTS
+def _can_have_signal(columns: Sequence[str], weights: np.ndarray, holes: bool) -> bool:
+    """Vectors of few columns are completed by the engines instead, given the cluster of each row."""
+    if len(columns) < 2 or count_objects(weights) < MIN_OBJECTS:
+        return False
+    return not holes or is_wide(int(np.count_nonzero(weights)), len(columns))
 
 
 def _signal_block(table: Table, columns: list[str]) -> Block:
-    """Full covariances of complete real columns, or of their signal where not all directions belong to it."""
+    """Full covariances of real columns, or of their signal where not all directions belong to it."""
     values, n_levels = _values(table, "real", columns, raw=False)
     signal = find_signal(values, table.weights)
     if signal is None:
@@ -139,6 +146,15 @@ def _signal_block(table: Table, columns: list[str]) -> Block:
         signal.scores(values), columns, table.weights, n_levels=n_levels
     )
     return made._replace(signal=signal, log_rest=_log_rest(signal, values, columns, table.schema))
+
+
+def open_share(table: Table, block: Block) -> float:
+    """Mean share of the variance of the scores that missing cells leave open, of rows with any observed cell."""
+    if block.signal is None:
+        return 1.0
+    values = _values(table, "real", list(block.columns), raw=False)[0]
+    rows = ~np.isnan(values).all(axis=1) & (table.weights > 0)
+    return float(block.signal.undetermined(values[rows]).mean()) if rows.any() else 1.0
 
 
 def _log_rest(signal: Signal, values: np.ndarray, columns: Sequence[str], schema: Schema) -> np.ndarray:

@@ -23,13 +23,14 @@ from partita.execution import (
 )
 from partita.execution.device import is_on_device
 from partita.families import Block, Exponential, Ordinal, Poisson
+from partita.families.factors import MAX_COLUMNS
 from partita.families.ordinal import count_levels
 from partita.families.registry import NON_CONJUGATE
 from partita.fitting.choice import AUTO, EngineChoice, choose_engine, choose_for_chunks, choose_for_device
 from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_training
 from partita.fitting.engines import ENGINES, names_of
-from partita.fitting.families import Plan, assemble, gaussian_for, table_of_schema
+from partita.fitting.families import Plan, assemble, gaussian_for, open_share, table_of_schema
 from partita.table import Table, read_table
 
 ASSUMED_CLUSTERS = 30  # in the estimate of the time of a pass, if no number is given
@@ -119,22 +120,32 @@ def _read_in_memory(
     )
     blocks = assemble(table, plan, settings.exposure, completes=completes, finds_signal=not settings.outliers)
     report = FitReport(table.notes)
-    _note_signal(report, blocks)
+    _note_signal(report, table, blocks)
     chosen = _chosen(settings, partial(choose_engine, settings, table.weights, blocks))
     return _noted(Training(table, blocks, report, chosen.inference), chosen)
 
 
-def _note_signal(report: FitReport, blocks: Sequence[Block]) -> None:
+def _note_signal(report: FitReport, table: Table, blocks: Sequence[Block]) -> None:
     for block in blocks:
         if block.signal is not None:
             D, d = len(block.columns), block.signal.n_scores
-            share = block.signal.variances[:d].sum() / block.signal.variances.sum()
-            report.add(
-                "signal",
-                f"the clusters are modeled in {d} principal directions of the {D} real columns, with {share:.1%} of "
-                "the variance; the other directions hardly vary or look like noise. family={'real': 'gaussian_full'} "
-                "uses all directions",
+            text = (
+                f"the clusters are modeled in {d} principal directions of the {D} real columns, with "
+                f"{block.signal.share():.1%} of the variance; the other directions hardly vary or look like noise. "
             )
+            if (left := open_share(table, block)) > 0.0:
+                text += (
+                    f"Missing cells are filled in with their expectation given the other cells of the row; they leave "
+                    f"{left:.1%} of the variance in these directions open, which probabilities of labels do not "
+                    "reflect. "
+                )
+            report.add("signal", text + _other_family(D, left > 0.0))
+
+
+def _other_family(n_columns: int, holes: bool) -> str:
+    if n_columns <= MAX_COLUMNS and not holes:
+        return "family={'real': 'gaussian_full'} uses all directions"
+    return "family={'real': 'gaussian'} models the columns one by one"
 
 
 def _chosen(settings: Settings, choice: Callable[[], EngineChoice]) -> EngineChoice:

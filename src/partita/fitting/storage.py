@@ -143,10 +143,14 @@ def check_family(block: Block, schema: Schema) -> None:
 
 def _check_signal(signal: Signal, n_columns: int) -> int:
     """Refuse a signal of other columns; returns the number of its scores."""
-    check_array("axes of the signal", signal.axes, (n_columns, n_columns))
-    check_array("variances of the signal", signal.variances, (n_columns,))
-    if not (isinstance(signal.n_scores, int) and 1 <= signal.n_scores <= n_columns):
+    n_axes = len(signal.variances) if isinstance(signal.variances, np.ndarray) else 0
+    check_array("variances of the signal", signal.variances, (n_axes,))
+    check_array("axes of the signal", signal.axes, (n_axes, n_columns))
+    check_array("widths of the signal", signal.widths, (n_columns,))
+    if not (isinstance(signal.n_scores, int) and 1 <= signal.n_scores <= n_axes <= n_columns):
         raise ValueError(f"the signal has {signal.n_scores!r} scores of {n_columns} columns")
+    if not (isinstance(signal.noise, float) and signal.noise >= 0.0):
+        raise ValueError(f"the noise of the signal is {signal.noise!r}")
     return signal.n_scores
 
 
