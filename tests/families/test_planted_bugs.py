@@ -19,6 +19,7 @@ from partita.families import (
     Multinomial,
     Ordinal,
     Poisson,
+    VonMisesFisher,
 )
 from partita.families import contract as family
 from partita.families.rows import log_marginals
@@ -240,6 +241,34 @@ def own_with_itself_in(right):
     return score_own
 
 
+def direction_of_the_prior_forgotten(right):
+    def log_marginal(lik, d, s):
+        return right(lik._replace(mean=0.0 * lik.mean), d, s)
+
+    return log_marginal
+
+
+def length_without_the_new_vector(right):
+    def score(lik, d, c, x, K, out):
+        right(lik._replace(concentration=0.9 * lik.concentration), d, c, x, K, out)
+
+    return score
+
+
+def expect_is_the_mode(right):
+    return lambda lik, S: family.mode(lik, S)
+
+
+def drawn_twice_as_concentrated(right):
+    return lambda lik, S, rng: right(lik, 2.0 * S, rng)
+
+
+def simulated_half_as_concentrated(right):
+    return lambda lik, theta, z, rng: right(
+        lik._replace(concentration=0.5 * lik.concentration), theta, z, rng
+    )
+
+
 BUGS = [  # (family, what is broken, how, whether the data have holes, equation that catches it)
     (Categorical, "log_marginal", wrong_dirichlet_constant, False, "log_marginal"),
     (GaussianFull, "score", missing_half_log_determinant, False, "log_marginal"),
@@ -269,6 +298,11 @@ BUGS = [  # (family, what is broken, how, whether the data have holes, equation 
     (GaussianDiagonal, "simulate", simulated_with_precision_for_variance, False, "simulated"),
     (GaussianDiagonal, "curvature", curvature_of_the_marginal, False, "curvature"),
     (Categorical, "score_own", own_with_itself_in, False, "score_own"),
+    (VonMisesFisher, "log_marginal", direction_of_the_prior_forgotten, False, "log_marginal|log p"),
+    (VonMisesFisher, "score", length_without_the_new_vector, False, "log_marginal|log p"),
+    (VonMisesFisher, "expect", expect_is_the_mode, False, "mean of draw"),
+    (VonMisesFisher, "draw", drawn_twice_as_concentrated, False, "draw"),
+    (VonMisesFisher, "simulate", simulated_half_as_concentrated, False, "simulated"),
 ]
 
 

@@ -23,6 +23,7 @@ from partita.families.registry import (
 )
 from partita.families.signal import Signal
 from partita.families.student import Student
+from partita.families.von_mises_fisher import VonMisesFisher
 
 __all__ = [
     "FAMILIES",
@@ -43,6 +44,7 @@ __all__ = [
     "Poisson",
     "Signal",
     "Student",
+    "VonMisesFisher",
     "background",
     "entry_of",
     "family_entry",

@@ -25,6 +25,7 @@ from partita.families import (
     Multinomial,
     Ordinal,
     Poisson,
+    VonMisesFisher,
 )
 from partita.families.ordinal import levels_of
 
@@ -185,6 +186,22 @@ def _(lik, d):
     step, reach = {1: (0.05, 14.0), 2: (0.125, 10.0), 3: (0.25, 6.0)}[p]
     widths = np.sqrt(np.diag(lik.Psi) / lik.nu)
     return product_rule([real_rule(m, s, step=step, reach=reach) for m, s in zip(lik.m, widths, strict=True)])
+
+
+@grid.register(VonMisesFisher)
+def _(lik, d):
+    """The circle by equal steps, the sphere by Gauss-Legendre nodes in one coordinate and equal steps around it."""
+    p, n = len(lik.mean), 64
+    if p > 3:
+        raise NotImplementedError(f"no grid of the sphere in {p} dimensions")
+    around = 2 * np.pi * (np.arange(n) + 0.5) / n
+    circle = np.column_stack([np.cos(around), np.sin(around)])
+    if p == 2:
+        return Rule(circle, np.full(n, np.log(2 * np.pi / n)))
+    height, w = np.polynomial.legendre.leggauss(n)
+    rings = np.sqrt(1.0 - height**2)[:, None, None] * circle
+    nodes = np.concatenate([rings, np.broadcast_to(height[:, None, None], (n, n, 1))], axis=2)
+    return Rule(nodes.reshape(-1, 3), np.log(np.repeat(w, n) * 2 * np.pi / n))
 
 
 @grid.register(Multinomial)
