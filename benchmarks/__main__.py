@@ -54,7 +54,7 @@ BENCHMARKS = {
     "dask_overhead": "benchmarks.scale.dask_overhead",
 }
 # those without a kept result: ratios for benchmarks.regression alone, and new ones that have not run in full
-NOT_KEPT: set[str] = {"yardsticks", "planted_tables"}
+NOT_KEPT: set[str] = {"yardsticks"}
 
 
 def main(arguments: list[str] | None = None) -> int:

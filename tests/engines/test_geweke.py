@@ -12,7 +12,7 @@ from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.split_merge import split_merge
 from partita.engines.subclusters import sampler
-from partita.families import Categorical, GaussianDiagonal
+from partita.families import Categorical, GaussianDiagonal, VonMisesFisher
 from partita.partitions import DirichletProcess, FiniteDirichlet, PitmanYor, StickBreaking, specify
 from partita.testing import check_geweke, draw_joint, redraw_data
 
@@ -31,6 +31,7 @@ FAMILIES = {
     # variances of a light tail: a datum of 1e6 would leave a chain and the test no digits
     "gaussian": GaussianDiagonal(np.array([0.3]), np.array([0.4]), np.array([3.0]), np.array([2.0])),
     "categorical": Categorical.default(np.array([3, 2])),
+    "vonmises_fisher": VonMisesFisher.of(np.array([0.6, -0.8]), 1.0, 3.0),
 }
 NOTHING_LEARNED = chains.Schedule(n_moves=0, learn_concentration=False, learn_likelihood=False)
 SPREAD = 0.4  # of the hyper-parameters in these tests, for the same reason
@@ -112,7 +113,12 @@ def test_learned_concentration(prior):
 
 
 @pytest.mark.parametrize(
-    ("family", "prior"), [*(("gaussian", prior) for prior in PRIORS), ("categorical", "dirichlet_process")]
+    ("family", "prior"),
+    [
+        *(("gaussian", prior) for prior in PRIORS),
+        ("categorical", "dirichlet_process"),
+        ("vonmises_fisher", "dirichlet_process"),
+    ],
 )
 def test_learned_likelihood(family, prior, monkeypatch):
     monkeypatch.setattr(chains, "HYPER_SPREAD", SPREAD)

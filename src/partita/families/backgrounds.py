@@ -23,6 +23,7 @@ from partita.families.multinomial import Multinomial
 from partita.families.ordinal import Ordinal
 from partita.families.poisson import Poisson
 from partita.families.rows import refresh_clusters, scatter_rows, score_rows
+from partita.families.von_mises_fisher import MIN_CONCENTRATION, VonMisesFisher
 
 FREEDOM = 4.0  # degrees of freedom of the Student distribution of a real column
 # the scale of that distribution, in halves of the range of the column: the density is nearly flat inside the range
@@ -45,8 +46,8 @@ def background(lik: Any, data: Any, weights: np.ndarray) -> Background:
     a quarter of the range as scale (vectors have a multivariate one without correlation). It is nearly flat where there
     are data, so that no broad cluster describes scattered rows much better. Codes (ordinal ones too) have the
     frequencies of their levels in the whole column, counts a geometric distribution with the rate of the column,
-    durations a Lomax distribution whose median is the mean of the column, and count vectors a Dirichlet-multinomial
-    around the frequencies of the coordinates.
+    durations a Lomax distribution whose median is the mean of the column, count vectors a Dirichlet-multinomial
+    around the frequencies of the coordinates, and directions are uniform.
 
     Examples
     --------
@@ -112,6 +113,14 @@ def _(lik, data, weights):
     counts = lik.alpha + _all_statistics(lik, data, weights)[2:, 0]
     law = Multinomial.of(lik.total * counts / counts.sum())
     return Background(law, _no_statistics(law))
+
+
+@background.register(VonMisesFisher)
+def _(lik, data, weights):
+    """All directions are about equally probable."""
+    return Background(
+        VonMisesFisher.of(lik.mean, MIN_CONCENTRATION, MIN_CONCENTRATION), _no_statistics(lik)
+    )
 
 
 def _no_statistics(lik: Any) -> np.ndarray:
