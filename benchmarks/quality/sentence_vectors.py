@@ -16,8 +16,14 @@ import warnings
 import numpy as np
 
 SUBPACKAGES = {
-    "scipy": ("cluster.hierarchy", "fft", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial.distance", "special", "stats"),
-    "sklearn": ("cluster", "covariance", "decomposition", "ensemble", "feature_selection", "linear_model", "manifold", "metrics", "model_selection", "naive_bayes", "neighbors", "preprocessing", "tree"),
+    "scipy": (
+        "cluster.hierarchy", "fft", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
+        "spatial.distance", "special", "stats",
+    ),
+    "sklearn": (
+        "cluster", "covariance", "decomposition", "ensemble", "feature_selection", "linear_model", "manifold",
+        "metrics", "model_selection", "naive_bayes", "neighbors", "preprocessing", "tree",
+    ),
     "numpy": ("char", "fft", "linalg", "ma", "polynomial.polynomial", "random", "testing"),
 }  # fmt: skip
 LEAST_LETTERS = 25  # of a sentence
@@ -45,7 +51,12 @@ def docstrings(library: str) -> tuple[list[str], np.ndarray]:
             except ImportError:  # experimental members
                 continue
             text = re.sub(r"\s+", " ", (inspect.getdoc(thing) or "").split("\n\n")[0])
-            if callable(thing) and len(text) >= LEAST_LETTERS and "(" not in text and text not in texts + found:
+            if (
+                callable(thing)
+                and len(text) >= LEAST_LETTERS
+                and "(" not in text
+                and text not in texts + found
+            ):
                 found.append(text)
         keep = np.linspace(0, len(found) - 1, min(len(found), MOST_PER_CLASS)).round().astype(int)
         texts += [found[i] for i in keep]
@@ -62,13 +73,15 @@ class Sentences:
         size = int.from_bytes(raw[:8], "little")
         header = json.loads(raw[8 : 8 + size])
         self.weights = {
-            name: np.frombuffer(raw, np.float32, int(np.prod(one["shape"])), 8 + size + one["data_offsets"][0]).reshape(
-                one["shape"]
-            )
+            name: np.frombuffer(
+                raw, np.float32, int(np.prod(one["shape"])), 8 + size + one["data_offsets"][0]
+            ).reshape(one["shape"])
             for name, one in header.items()
             if name != "__metadata__" and one["dtype"] == "F32"
         }
-        self.words = {word: i for i, word in enumerate((folder / "vocab.txt").read_text("utf-8").splitlines())}
+        self.words = {
+            word: i for i, word in enumerate((folder / "vocab.txt").read_text("utf-8").splitlines())
+        }
 
     def embed(self, texts: list[str]) -> np.ndarray:
         """Unit vectors [sentence, coordinate]."""
@@ -116,7 +129,9 @@ class Sentences:
             scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
             mixed = (scores / scores.sum(axis=-1, keepdims=True)) @ v
             mixed = mixed.transpose(0, 2, 1, 3).reshape(n, length, 384)
-            h = self._normalized(h + self._linear(mixed, f"{at}attention.output.dense"), f"{at}attention.output.LayerNorm")
+            h = self._normalized(
+                h + self._linear(mixed, f"{at}attention.output.dense"), f"{at}attention.output.LayerNorm"
+            )
             inner = self._linear(h, f"{at}intermediate.dense")
             inner = self._linear(_gelu(inner), f"{at}output.dense")
             h = self._normalized(h + inner, f"{at}output.LayerNorm")

@@ -118,9 +118,7 @@ def _(lik, data, weights):
 @background.register(VonMisesFisher)
 def _(lik, data, weights):
     """All directions are about equally probable."""
-    return Background(
-        VonMisesFisher.of(lik.mean, MIN_CONCENTRATION, MIN_CONCENTRATION), _no_statistics(lik)
-    )
+    return Background(VonMisesFisher.of(lik.mean, MIN_CONCENTRATION, MIN_CONCENTRATION), _no_statistics(lik))
 
 
 def _no_statistics(lik: Any) -> np.ndarray:

@@ -21,22 +21,31 @@ MAX_COLUMNS, ROWS_PER_COLUMN = (
     30,
     5,
 )  # with more columns or fewer rows, directions count that vary beyond chance
-MIN_DIRECTIONS, MAX_DIRECTIONS = 6, 30  # of those
+MIN_DIRECTIONS, MAX_DIRECTIONS = 2, 30  # of those
 ROWS_PER_DIRECTION = 10
+MIN_OWN_NOISE = (
+    100  # columns above which each has noise of its own: of fewer, one with little noise would dominate
+)
 N_SHUFFLES, QUANTILE, SEED = 20, 0.95, 0  # of parallel analysis
 MAX_ROWS, MAX_CELLS = 2000, 5_000_000  # of the sample for it
 FEW_SHUFFLES, MANY_CELLS = 5, 1_000_000  # largest singular values of large random tables hardly vary
-SPARE_DIRECTIONS, N_POWERS, MAX_GRAM = 10, 8, 2000  # of the subspace that converges to the leading directions
+SPARE_DIRECTIONS, N_POWERS, MAX_GRAM = (
+    10,
+    15,
+    2000,
+)  # of the subspace that converges to the leading directions
 N_ROUNDS, TOLERANCE = 100, 1e-3  # of the noise of columns, as a share of the largest change
 N_FILLS = 8  # rounds in which missing cells are filled in
 
 
 def find_signal(Z: NDArray[np.float64], weights: NDArray[np.float64]) -> Signal | None:
-    """The signal of standardized columns; None if every direction of a table of few columns belongs to it.
+    """The signal of standardized columns; None if all directions of few columns belong to it, or none of many.
 
     Up to `MAX_COLUMNS` complete columns, a direction belongs to the signal unless its variance is below
     `LEAST_VARIANCE`. With more columns, or few rows, the directions count whose variance is larger than in tables whose
-    columns were shuffled (parallel analysis), and every column has noise of its own (a factor model).
+    columns were shuffled (parallel analysis), and the rest is noise: with more than `MIN_OWN_NOISE` columns each has
+    noise of its own (factor analysis), otherwise all have the same (probabilistic principal component analysis). Many
+    columns without any such direction depend on each other no more than by chance.
 
     Examples
     --------
@@ -56,15 +65,18 @@ def find_signal(Z: NDArray[np.float64], weights: NDArray[np.float64]) -> Signal 
     filled = np.where(missing, 0.0, Z)
     if not filled.any():  # all rows are equal
         return None
-    most = min(MAX_DIRECTIONS, max(n_rows // ROWS_PER_DIRECTION, 2))
-    n_scores = min(max(n_beyond_chance(filled), MIN_DIRECTIONS), most, D, n_rows - 1)
+    n_found = n_beyond_chance(filled)
+    if n_found == 0:
+        return None
+    most = max(min(MAX_DIRECTIONS, n_rows // ROWS_PER_DIRECTION, D, n_rows - 1), 1)
+    n_scores = min(max(n_found, MIN_DIRECTIONS), most)
     if not missing.any():
-        return fit_factors(filled, weights, n_scores)
+        return fit_factors(filled, weights, n_scores, own_noise=D > MIN_OWN_NOISE)
     lost = np.zeros(
         D
     )  # variance of the missing cells of a column given the observed ones, per row of the table
     for _ in range(N_FILLS):
-        signal = fit_factors(filled, weights, n_scores, lost)
+        signal = fit_factors(filled, weights, n_scores, lost, own_noise=D > MIN_OWN_NOISE)
         filled = signal.completed(Z / signal.widths).U * signal.widths
         filled[missing.all(axis=1)] = 0.0
         lost = signal.noise * signal.widths**2 * ((weights @ missing) / weights.sum())
@@ -98,12 +110,14 @@ def fit_factors(
     weights: NDArray[np.float64],
     n_factors: int,
     lost: NDArray[np.float64] | float = 0.0,
+    *,
+    own_noise: bool = True,
 ) -> Signal:
     """Factor analysis of complete columns by maximum likelihood, with the widths of noise drawn together.
 
     Given the noise, the best axes are the leading principal directions of columns divided by it; given the axes, the
     noise of a column is the variance that they leave over (`lost` is variance that the table does not show), and at
-    least `LEAST_VARIANCE` of its whole variance.
+    least `LEAST_VARIANCE` of its whole variance. Without ``own_noise`` all columns have the same.
 
     Examples
     --------
@@ -136,8 +150,7 @@ def fit_factors(
         rest = np.maximum(U2 - np.maximum(variances - noise, 0.0) @ axes**2, 0.0) / degrees
         psi = np.maximum(rest * widths**2, LEAST_VARIANCE * np.maximum(squares, LEAST_VARIANCE))
         new = _shrunken_widths(psi, n_rows - n_factors)
-        change = np.abs(new / widths - 1.0).max()
-        if change < TOLERANCE:
+        if not own_noise or np.abs(new / widths - 1.0).max() < TOLERANCE:
             break
         widths = new
     return Signal(np.ascontiguousarray(axes), np.maximum(variances, noise), n_factors, widths, float(noise))

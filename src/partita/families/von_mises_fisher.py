@@ -15,6 +15,7 @@ from partita.families.contract import (
     draw,
     expect,
     flat,
+    held,
     learn,
     log_marginal,
     log_prior,
@@ -32,9 +33,7 @@ from partita.families.contract import (
 from partita.families.gaussian_hidden import count_hidden
 from partita.families.registry import Block, register_family
 
-EXPLAINED = (
-    0.3  # of what is left of the squared length of the mean of all rows, by clusters of the default family
-)
+PRIOR_SHARE = 0.1  # concentration of the prior of directions, per coordinate
 MIN_CONCENTRATION, MAX_CONCENTRATION = 1e-3, 1e8
 NEWTON_STEPS = 30
 
@@ -74,9 +73,9 @@ class VonMisesFisher(NamedTuple):
     def default(
         cls, p: int, *, concentration: float | None = None, prior_concentration: float | None = None
     ) -> VonMisesFisher:
-        """Return clusters whose directions are nearly uniform and whose vectors are about 45 degrees away."""
+        """Return clusters with nearly uniform directions, and vectors about 50 degrees away from them."""
         mean = np.full(p, p**-0.5)
-        return cls.of(mean, prior_concentration or 0.1 * p, concentration or 1.4 * p)
+        return cls.of(mean, prior_concentration or PRIOR_SHARE * p, concentration or float(p))
 
 
 def log_height(p: int, concentration: float) -> float:
@@ -177,7 +176,7 @@ def mean_cosines(p: int, concentrations: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> mean_cosines(3, np.array([0.0, 1.0, 100.0])).round(4)
-    array([0.    , 0.313 , 0.99  ])
+    array([0.   , 0.313, 0.99 ])
     """
     return np.array([bessel_ratio(0.5 * p - 1.0, float(c)) for c in concentrations])
 
@@ -266,18 +265,14 @@ def draw_vectors(directions: np.ndarray, concentrations: np.ndarray, rng: np.ran
 
 @learn.register(VonMisesFisher)
 def _(lik, S, n):
-    """One EM step: the hyper-parameters that best explain the posteriors of the directions of the clusters in use."""
-    S, n = S[:, n >= 1.0], n[n >= 1.0]
-    if len(n) < 2:
+    """One EM step: the concentration that best explains the vectors, given the posteriors of the directions."""
+    S = S[:, n >= 1.0]
+    if not S[0].sum() > 0:
         return lik
     p = len(lik.mean)
     directions, lengths = _posterior(lik, S)
-    expected = directions * mean_cosines(p, lengths)
-    cosine = float((expected * S[1:]).sum() / max(S[0].sum(), 1e-300))
-    common = expected.mean(axis=1)
-    length = float(np.linalg.norm(common))
-    mean = common / length if length > 0 else lik.mean
-    return VonMisesFisher.of(mean, concentration_of(p, length), concentration_of(p, cosine))
+    cosine = float((directions * mean_cosines(p, lengths) * S[1:]).sum() / S[0].sum())
+    return VonMisesFisher.of(lik.mean, lik.prior_concentration, concentration_of(p, cosine))
 
 
 @summarize.register(VonMisesFisher)
@@ -302,6 +297,12 @@ def _(lik):
     return {name: np.log([getattr(lik, name)]) for name in ("prior_concentration", "concentration")}
 
 
+@held.register(VonMisesFisher)
+def _(lik):
+    """The law of the directions: learned around the mean of all rows, it becomes so narrow that nothing is split."""
+    return ("prior_concentration",)
+
+
 @constrained.register(VonMisesFisher)
 def _(lik, name, value):
     new = lik._replace(**{name: float(np.exp(value[0]))})
@@ -313,8 +314,7 @@ def block(
 ) -> Block:
     """Make a block of directions; vectors are divided by their length.
 
-    The default prior is around the mean direction of all rows, and its two concentrations explain the length of the
-    mean of all rows.
+    The prior is around the mean direction of all rows.
     """
     if len(columns) < 2:
         raise ValueError("family 'vonmises_fisher' reads vectors: it needs at least two real columns")
@@ -326,14 +326,8 @@ def block(
     seen = ~np.isnan(data[:, 0]) & (weights > 0)
     total = weights[seen] @ data[seen] / max(weights[seen].sum(), 1e-300)
     length = float(np.linalg.norm(total))
-    if not 0.0 < length < 1.0 - 1e-9:
-        return Block(lik, data, tuple(columns))
-    within = math.sqrt(length**2 + EXPLAINED * (1.0 - length**2))
-    lik = VonMisesFisher.of(
-        total / length,
-        prior_concentration or concentration_of(p, length / within),
-        concentration or concentration_of(p, within),
-    )
+    if length > 0.0:
+        lik = VonMisesFisher.of(total / length, lik.prior_concentration, lik.concentration)
     return Block(lik, data, tuple(columns))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -108,8 +109,8 @@ def assemble(
         if name == "auto":
             holes = any(np.isnan(table.column(column).values).any() for column in columns)
             if finds_signal and _can_have_signal(columns, table.weights, holes):
-                found = _signal_block(table, columns)
-                if not holes or open_share(table, found) <= MOST_OPEN:
+                found = _signal_block(table, columns, holes)
+                if found is not None:
                     blocks.append(found)
                     continue
             name = gaussian_for(table.weights, columns, holes, completes)
@@ -136,25 +137,30 @@ def _can_have_signal(columns: Sequence[str], weights: np.ndarray, holes: bool) -
     return not holes or is_wide(int(np.count_nonzero(weights)), len(columns))
 
 
-def _signal_block(table: Table, columns: list[str]) -> Block:
-    """Full covariances of real columns, or of their signal where not all directions belong to it."""
+def _signal_block(table: Table, columns: list[str], holes: bool) -> Block | None:
+    """Full covariances of few real columns, or of the signal of the columns; None if they should be read one by one."""
     values, n_levels = _values(table, "real", columns, raw=False)
     signal = find_signal(values, table.weights)
-    if signal is None:
-        return family_entry("gaussian_full").block(values, columns, table.weights, n_levels=n_levels)
-    made = family_entry("gaussian_full").block(
-        signal.scores(values), columns, table.weights, n_levels=n_levels
+    gaussian = partial(
+        family_entry("gaussian_full").block, columns=columns, weights=table.weights, n_levels=n_levels
     )
+    if signal is None:
+        return None if is_wide(int(np.count_nonzero(table.weights)), len(columns)) else gaussian(values)
+    if holes and _open_share(signal, values, table.weights) > MOST_OPEN:
+        return None
+    made = gaussian(signal.scores(values))
     return made._replace(signal=signal, log_rest=_log_rest(signal, values, columns, table.schema))
 
 
 def open_share(table: Table, block: Block) -> float:
-    """Mean share of the variance of the scores that missing cells leave open, of rows with any observed cell."""
-    if block.signal is None:
-        return 1.0
+    """Mean share of the variance of the scores of a block that missing cells leave open."""
     values = _values(table, "real", list(block.columns), raw=False)[0]
-    rows = ~np.isnan(values).all(axis=1) & (table.weights > 0)
-    return float(block.signal.undetermined(values[rows]).mean()) if rows.any() else 1.0
+    return 0.0 if block.signal is None else _open_share(block.signal, values, table.weights)
+
+
+def _open_share(signal: Signal, values: np.ndarray, weights: np.ndarray) -> float:
+    rows = ~np.isnan(values).all(axis=1) & (weights > 0)
+    return float(signal.undetermined(values[rows]).mean()) if rows.any() else 1.0
 
 
 def _log_rest(signal: Signal, values: np.ndarray, columns: Sequence[str], schema: Schema) -> np.ndarray:
