@@ -7,6 +7,7 @@ again, so that thousands of columns, and fewer rows than columns, take seconds.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,9 +139,7 @@ def fit_factors(
     n_powers = N_POWERS
     degrees = 1.0 - n_factors / n_rows  # rows that are left for the noise
     for _ in range(N_ROUNDS):
-        Q, variances = leading_directions(
-            lambda Q, w=widths: multiply(Q / w[:, None]) / w[:, None], Q, n_powers
-        )
+        Q, variances = leading_directions(partial(_multiply_divided, multiply, widths), Q, n_powers)
         n_powers = 1
         axes, variances = Q[:, :n_factors].T, variances[:n_factors]
         U2 = squares / widths**2
@@ -176,6 +175,15 @@ def _covariance(
         C = (Z.T * weights) @ Z / total
         return lambda Q: C @ Q
     return lambda Q: Z.T @ (weights[:, None] * (Z @ Q)) / total
+
+
+def _multiply_divided(
+    multiply: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    widths: NDArray[np.float64],
+    Q: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The same for columns that are divided by their widths."""
+    return multiply(Q / widths[:, None]) / widths[:, None]
 
 
 def leading_directions(

@@ -24,6 +24,7 @@ AUTOMATIC = {
 
 
 MIN_OBJECTS = 20  # with fewer, covariances cannot be told from chance
+LENGTH_ERROR = 1e-3  # of vectors of length 1
 MOST_OPEN = (
     0.1  # of the variance of the scores, may missing cells leave open, or columns are modeled one by one
 )
@@ -156,6 +157,12 @@ def open_share(table: Table, block: Block) -> float:
     """Mean share of the variance of the scores of a block that missing cells leave open."""
     values = _values(table, "real", list(block.columns), raw=False)[0]
     return 0.0 if block.signal is None else _open_share(block.signal, values, table.weights)
+
+
+def has_unit_rows(table: Table, block: Block) -> bool:
+    """Whether the rows of real columns are complete and have the length 1, so that only their directions differ."""
+    X = _values(table, "real", list(block.columns), raw=True)[0]
+    return X.shape[1] > 2 and bool(np.all(np.abs(np.linalg.norm(X, axis=1) - 1.0) <= LENGTH_ERROR))
 
 
 def _open_share(signal: Signal, values: np.ndarray, weights: np.ndarray) -> float:

@@ -22,7 +22,7 @@ from partita.execution import (
     read_whole,
 )
 from partita.execution.device import is_on_device
-from partita.families import Block, Exponential, Ordinal, Poisson
+from partita.families import Block, Exponential, Ordinal, Poisson, VonMisesFisher, entry_of
 from partita.families.factors import MAX_COLUMNS
 from partita.families.ordinal import count_levels
 from partita.families.registry import NON_CONJUGATE
@@ -30,7 +30,7 @@ from partita.fitting.choice import AUTO, EngineChoice, choose_engine, choose_for
 from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_training
 from partita.fitting.engines import ENGINES, names_of
-from partita.fitting.families import Plan, assemble, gaussian_for, open_share, table_of_schema
+from partita.fitting.families import Plan, assemble, gaussian_for, has_unit_rows, open_share, table_of_schema
 from partita.table import Table, read_table
 
 ASSUMED_CLUSTERS = 30  # in the estimate of the time of a pass, if no number is given
@@ -121,6 +121,7 @@ def _read_in_memory(
     blocks = assemble(table, plan, settings.exposure, completes=completes, finds_signal=not settings.outliers)
     report = FitReport(table.notes)
     _note_signal(report, table, blocks)
+    _note_directions(report, table, blocks)
     chosen = _chosen(settings, partial(choose_engine, settings, table.weights, blocks))
     return _noted(Training(table, blocks, report, chosen.inference), chosen)
 
@@ -140,6 +141,25 @@ def _note_signal(report: FitReport, table: Table, blocks: Sequence[Block]) -> No
                     "reflect. "
                 )
             report.add("signal", text + _other_family(D, left > 0.0))
+
+
+def _note_directions(report: FitReport, table: Table, blocks: Sequence[Block]) -> None:
+    """Of vectors that are directions: what was made of them, or which family compares them by angles."""
+    for block in blocks:
+        if isinstance(block.family, VonMisesFisher):
+            lost = int(np.isnan(block.data[:, 0]).sum())
+            if lost:
+                report.add(
+                    "directions",
+                    f"{lost} rows have a missing cell or only zeros, so they have no direction; the other rows decide "
+                    "the clusters",
+                )
+        elif entry_of(block.family).kind == "real" and has_unit_rows(table, block):
+            report.add(
+                "directions",
+                "all rows have the length 1, as embeddings of texts have; family='vonmises_fisher' compares them by "
+                "the angles between them",
+            )
 
 
 def _other_family(n_columns: int, holes: bool) -> str:

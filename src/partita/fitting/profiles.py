@@ -30,9 +30,10 @@ def profile_columns(
             column = schema.column(name)
             if "means" in summary:
                 means, variances = _moments_of_columns(block, summary)
+                center, scale = (0.0, 1.0) if entry_of(block.family).raw else (column.center, column.scale)
                 out[name] = {
-                    "mean": column.center + column.scale * means[:, d],
-                    "sd": column.scale * np.sqrt(variances[:, d]),
+                    "mean": center + scale * means[:, d],
+                    "sd": scale * np.sqrt(variances[:, d]),
                 }
             elif column.kind in ("categorical", "ordinal"):
                 P = summary["probabilities"][:, start : start + column.n_levels]

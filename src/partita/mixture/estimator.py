@@ -70,11 +70,11 @@ class Mixture(
     ----------
     family : "auto", str, pair or mapping, default="auto"
         The likelihood: "auto", one family for all columns ("gaussian", "gaussian_full", "categorical", "ordinal",
-        "bernoulli", "poisson", "multinomial", "exponential", "student"), a pair ``(name, options)``, or a mapping from
-        kinds of columns to these. "auto" chooses by the kind of each column. Complete real columns then have full
-        covariances in those principal directions whose variance is not negligible (see
-        :func:`partita.families.find_signal`). Other real columns have full covariance if there are 2 to 30 of them and
-        at least five rows per column, and are independent otherwise.
+        "bernoulli", "poisson", "multinomial", "exponential", "vonmises_fisher", "student"), a pair ``(name, options)``,
+        or a mapping from kinds of columns to these. "auto" chooses by the kind of each column. Complete real columns
+        then have full covariances in those principal directions whose variance is not negligible, and so have many real
+        columns (a factor model, see :func:`partita.families.find_signal`). Other real columns have full covariance if
+        there are 2 to 30 of them and at least five rows per column, and are independent otherwise.
     prior : str or prior, default="auto"
         The prior of the partition: "mfm" (mixture of finite mixtures), "dirichlet_process", "pitman_yor", "finite"
         (symmetric Dirichlet), "stick_breaking", or a prior of :mod:`partita.partitions`. "auto" is "mfm" for chains and
@@ -132,8 +132,8 @@ class Mixture(
         of freedom, centered at the middle of the column's range, with a quarter of the range as its scale, so that it
         is nearly flat inside the range (full covariance: a multivariate one). Categories: the shares of the levels in
         the column. Counts: a geometric distribution with the column's rate. Durations: a Lomax distribution whose
-        median is the column's mean. Count vectors: a Dirichlet-multinomial with the shares of the coordinates. Missing
-        cells are left out, and the result does not depend on units.
+        median is the column's mean. Count vectors: a Dirichlet-multinomial with the shares of the coordinates.
+        Directions: all are equally probable. Missing cells are left out, and the result does not depend on units.
     estimate : {"map", "ml"}, default="map"
         What EM maximizes: the posterior density or the likelihood.
     order : {1, 2}, default=1
