@@ -62,7 +62,7 @@ def _natural(m: np.ndarray, precision: np.ndarray, log_det: np.ndarray, extra: n
     return theta
 
 
-def _moments(theta: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:
+def moments(theta: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:
     """Means [K, p] and precisions [K, p, p] of packed natural parameters."""
     rows, columns = np.tril_indices(p)
     precision = np.zeros((theta.shape[1], p, p))
@@ -138,7 +138,7 @@ def _(lik, theta):
     if lik.kappa == 0:  # flat
         return np.zeros(theta.shape[1])
     p = len(lik.m)
-    m, precision = _moments(theta, p)
+    m, precision = moments(theta, p)
     log_det = np.linalg.slogdet(precision)[1]
     delta = m - lik.m
     out = 0.5 * lik.nu * lik.log_det - 0.5 * lik.nu * p * math.log(2) - multigammaln(0.5 * lik.nu, p)
@@ -165,7 +165,7 @@ def _(lik, S, rng):
 @simulate.register(GaussianFull)
 def _(lik, theta, z, rng):
     p = len(lik.m)
-    m, precision = _moments(theta, p)
+    m, precision = moments(theta, p)
     upper = np.linalg.cholesky(precision).transpose(0, 2, 1)
     noise = rng.standard_normal((len(z), p, 1))
     return m[z] + np.linalg.solve(upper[z], noise)[..., 0]
