@@ -144,7 +144,7 @@ class Values(NamedTuple):
     def decode(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values in the user's units."""
         X = np.empty(Z.shape)
-        for d, power in enumerate(self.powers):
+        for d in range(Z.shape[1]):
             X[:, d] = self.decode_column(d, Z[:, d])
         return X
 

@@ -64,11 +64,10 @@ def plan_families(family: Any, kinds: Any) -> Plan:
 
 def _name_and_options(spec: Any, kind: str = "") -> tuple[str, dict[str, Any]]:
     """The name and options of a family; real columns may have "auto"."""
-    name = spec if isinstance(spec, str) else None
-    options: dict[str, Any] = {}
-    if not isinstance(spec, str) and isinstance(spec, Sequence) and len(spec) == 2:
-        if isinstance(spec[0], str) and isinstance(spec[1], Mapping):
-            name, options = spec[0], dict(spec[1])
+    name, options = (spec, {}) if isinstance(spec, str) else (None, {})
+    is_pair = isinstance(spec, Sequence) and len(spec) == 2 and isinstance(spec[1], Mapping)
+    if is_pair and isinstance(spec[0], str):
+        name, options = spec[0], dict(spec[1])
     if name == "auto" and kind == "real":
         steps_of(options)
         return name, options
@@ -210,6 +209,7 @@ def reassemble(table: Table, blocks: Sequence[Block], families: Sequence[Any], e
 def _coded(block: Block, X: np.ndarray) -> Block:
     """A block whose data follow from its columns by its coding."""
     assert block.coding is not None
+    data: Any
     data, log_rest = block.coding.encode(X)
     if block.signal is not None:
         data, log_rest = block.signal.scores(data), log_rest + block.signal.log_rest(data)
