@@ -21,7 +21,14 @@ from partita.engines.gibbs.duplicate_rows import Visits, reseat_copies, visits
 from partita.engines.gibbs.split_merge import split_merge
 from partita.engines.gibbs.sweep import NO_LIMIT, Seating
 from partita.engines.passes.live import refresh_caches
-from partita.families.contract import constrained, faster_in_single, held, n_columns, unconstrained
+from partita.families.contract import (
+    constrained,
+    faster_in_single,
+    held,
+    n_columns,
+    sample_shape,
+    unconstrained,
+)
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.labels import canonical
@@ -235,6 +242,7 @@ def learn_likelihood(seating: Seating, reference: Sequence[Any], rng: np.random.
 
 def learn_cells(family: Any, center: Any, S: np.ndarray, rng: np.random.Generator) -> Any:
     """The family with hyper-parameters drawn given the statistics ``S`` of all cells, [statistic, cluster]."""
+    family = sample_shape(family, S, rng)
     for name, mean in unconstrained(center).items():
         if name in held(family):
             continue
