@@ -51,8 +51,8 @@ def note_bounds(report: FitReport, blocks: Sequence[Block], families: Sequence[A
             shown = ", ".join(map(str, columns[:5])) + (", ..." if len(columns) > 5 else "")
             report.add(
                 "hyper_at_end",
-                f"a learned hyper-parameter ({MEANINGS.get(name, name)!s} of family {entry_of(learned).name!r}, columns "
-                f"{shown}) is near the end of its support, so the number of clusters depends on that bound: look for "
+                f"a learned hyper-parameter ({MEANINGS.get(name, name)} of family {entry_of(learned).name!r}, "
+                f"columns {shown}) is near the end of its support, so the number of clusters depends on that bound: look for "
                 "values that repeat or columns that follow from others, and compare with other kinds or families",
                 level="warning",
             )
