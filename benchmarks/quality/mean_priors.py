@@ -31,8 +31,8 @@ def run(*, full: bool, repeats: int) -> dict:
             continue
         one = found[name]
         print(
-            f"   {name}: ARI {one['ari']:.2f}, {one['n_clusters']} groups for {one['n_classes']} classes; log evidence of "
-            f"the classes minus that of the groups {one['own_width']:+.1f}, with means of their own prior "
+            f"   {name}: ARI {one['ari']:.2f}, {one['n_clusters']} groups for {one['n_classes']} classes; log "
+            f"evidence of the classes minus that of the groups {one['own_width']:+.1f}, with means of their own prior "
             f"{one['semi_conjugate']:+.1f}",
             flush=True,
         )

@@ -19,6 +19,10 @@ from partita.table.scaling import center_and_scale, standardize
 
 LOG_2PI = math.log(2 * math.pi)
 MIN_LUMP = 0.5  # share of the rows from which a value is a lump
+MIN_SMALL_LUMP, MIN_RATIO = (
+    0.1,
+    5.0,
+)  # the same for a value that is so many times as frequent as any other one
 MIN_ALONE = 0.9  # share from which the other values are too few to be described in each cluster
 MIN_OTHERS = 10  # other values that can be described in each cluster
 MIN_SKEWNESS = 1.0  # from which a column may be transformed
@@ -230,7 +234,15 @@ class Lump(NamedTuple):
 
     value: float
     share: float
+    next_share: float  # of the second most frequent value
     n_others: float  # total weight of the other cells
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether it is a lump: in most rows, or far more frequent than all other values, as zeros often are."""
+        return self.share >= MIN_LUMP or (
+            self.share >= MIN_SMALL_LUMP and self.share >= MIN_RATIO * self.next_share
+        )
 
 
 def find_lump(values: NDArray[np.float64], weights: NDArray[np.float64]) -> Lump:
@@ -239,15 +251,18 @@ def find_lump(values: NDArray[np.float64], weights: NDArray[np.float64]) -> Lump
     Examples
     --------
     >>> find_lump(np.array([0.0, 0.0, 3.0, np.nan]), np.ones(4))
-    Lump(value=0.0, share=0.6666666666666666, n_others=1.0)
+    Lump(value=0.0, share=0.6666666666666666, next_share=0.3333333333333333, n_others=1.0)
     """
     seen = ~np.isnan(values) & (weights > 0)
     distinct, which = np.unique(values[seen], return_inverse=True)
     if not len(distinct):
-        return Lump(math.nan, 0.0, 0.0)
+        return Lump(math.nan, 0.0, 0.0, 0.0)
     counts = np.bincount(which, weights[seen])
-    top = int(counts.argmax())
-    return Lump(float(distinct[top]), float(counts[top] / counts.sum()), float(counts.sum() - counts[top]))
+    top, total = int(counts.argmax()), float(counts.sum())
+    next_count = float(np.delete(counts, top).max(initial=0.0))
+    return Lump(
+        float(distinct[top]), float(counts[top]) / total, next_count / total, total - float(counts[top])
+    )
 
 
 def code_lumps(

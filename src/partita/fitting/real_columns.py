@@ -3,8 +3,9 @@
 Each step is chosen by what the columns look like, noted in the fit report, and switched off by an option:
 ``family={"real": ("auto", {"lumps": False})}``.
 
-- ``lumps``: a column with one value in at least half of the rows becomes a yes-no variable (is it that value?) and, if
-  there are enough other values, a real variable that is missing at the lump. Not with more columns than
+- ``lumps``: a column with one value in at least half of the rows, or far more often than any other value, becomes a
+  yes-no variable (is it that value?) and, if there are enough other values, a real variable that is missing at the
+  lump. Not with more columns than
   `MAX_COLUMNS`: in tables of pixels or counts of words, lumps are the shape of all columns.
 - ``powers``: skewed columns are transformed if the evidence for the transformed columns is higher.
 - ``ties``: a value that several rows share stands for its cell (:mod:`partita.families.ties`).
@@ -25,7 +26,6 @@ from partita.engines.gibbs import chain as chains
 from partita.families import Block, Lumps, Power, Values, family_entry, find_signal, take_block
 from partita.families.codings import (
     MIN_ALONE,
-    MIN_LUMP,
     MIN_OTHERS,
     MIN_SKEWNESS,
     Lump,
@@ -112,7 +112,7 @@ def _find_lumps(
 ) -> _Columns:
     lumps = [find_lump(x, weights) for x in X.T]
     is_possible = steps.lumps and len(names) <= MAX_COLUMNS
-    has_lump = np.array([is_possible and MIN_LUMP <= lump.share < 1.0 for lump in lumps], bool)
+    has_lump = np.array([is_possible and lump.stands_out and lump.share < 1.0 for lump in lumps], bool)
     is_alone = np.array([lump.share >= MIN_ALONE or lump.n_others < MIN_OTHERS for lump in lumps], bool)
     return _Columns(names, X, weights, lumps, has_lump, is_alone)
 
@@ -272,7 +272,7 @@ def _describe_lumps(block: Block, blocks: Sequence[Block]) -> tuple[str, str]:
     split = [name for name in block.columns if name in parted]
     alone = [name for name in block.columns if name not in parted]
     parts = [
-        f"one value in at least half of the rows: {_names(shown)}. Whether a cell has it is a yes-no variable"
+        f"one value is far more frequent than all others: {_names(shown)}. Whether a cell has it is a yes-no variable"
     ]
     if split:
         parts.append(f"the other values of {_names(split)} are a variable of their own")
