@@ -71,8 +71,8 @@ def find_ties(
     --------
     >>> X = np.array([[1.0], [2.0], [2.0], [4.0], [4.0]])
     >>> ties = find_ties(X, np.ones(5), lambda values: values / 10)
-    >>> ties.low.ravel(), ties.high.ravel()
-    (array([ nan, 0.15, 0.15, 0.3 , 0.3 ]), array([ nan, 0.3, 0.3, 0.5, 0.5]))
+    >>> ties.low[1:].ravel(), ties.high[1:].ravel()
+    (array([0.15, 0.15, 0.3 , 0.3 ]), array([0.3, 0.3, 0.5, 0.5]))
     """
     low, high = np.full(X.shape, np.nan), np.full(X.shape, np.nan)
     for d, x in enumerate(X.T):

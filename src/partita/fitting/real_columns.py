@@ -41,7 +41,7 @@ from partita.fitting.objects import rows_of_objects
 from partita.labels import canonical
 from partita.partitions import specify
 
-MIN_OBJECTS = 20  # with fewer, covariances cannot be told from chance
+MIN_OBJECTS = 20  # with fewer, the shape of a column cannot be told from chance
 MAX_SIGNAL_COLUMNS = 500  # the time for principal directions grows with the cube of the number of columns
 EVIDENCE_ROWS, EVIDENCE_ITERATIONS, EVIDENCE_SEED = 500, 30, 0
 N_SEEDS = 30
@@ -98,6 +98,8 @@ def real_blocks(
     X: NDArray[np.float64], names: Sequence[str], weights: NDArray[np.float64], steps: Steps, completes: bool
 ) -> list[Block]:
     """The blocks of real columns in memory, given in the user's units."""
+    if count_objects(weights) < MIN_OBJECTS:
+        steps = Steps(False, False, False, False)
     columns = _find_lumps(X, names, weights, steps)
     plain = _make_blocks(columns, [Power()] * len(names), steps, completes)
     powers = _find_powers(columns) if steps.powers else None
@@ -148,7 +150,7 @@ def _whole_block(columns: _Columns, powers: list[Power], steps: Steps, completes
     Z, log_slope = coding.encode(X)
     holes = bool(np.isnan(Z).any())
     name = gaussian_for(columns.weights, names, holes, completes)
-    complete = not holes and len(names) >= 2 and count_objects(columns.weights) >= MIN_OBJECTS
+    complete = not holes and len(names) >= 2
     signal = None
     if complete and len(names) <= MAX_SIGNAL_COLUMNS and steps.signal:
         signal = find_signal(Z, columns.weights)
