@@ -33,6 +33,8 @@ BENCHMARKS = {
     "real_tables": "benchmarks.quality.real_tables",
     "planted_tables": "benchmarks.quality.planted_tables",
     "wide_tables": "benchmarks.quality.wide_tables",
+    "prior_tables": "benchmarks.quality.prior_tables",
+    "mean_priors": "benchmarks.quality.mean_priors",
     "stability": "benchmarks.quality.stability",
     "spectral": "benchmarks.quality.spectral",
     "consensus": "benchmarks.quality.consensus",

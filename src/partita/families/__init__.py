@@ -4,7 +4,8 @@ from partita.families import gaussian_full_arrays
 from partita.families.backgrounds import Background, background, log_background
 from partita.families.bernoulli import Bernoulli
 from partita.families.categorical import Categorical
-from partita.families.data import join, n_rows, put_rows, take
+from partita.families.codings import Lumps, Power, Values
+from partita.families.data import join, n_rows, put_rows, take, take_block
 from partita.families.exponential import Exponential
 from partita.families.factors import find_signal, is_wide
 from partita.families.gaussian import GaussianDiagonal
@@ -23,6 +24,7 @@ from partita.families.registry import (
 )
 from partita.families.signal import Signal
 from partita.families.student import Student
+from partita.families.ties import Ties
 from partita.families.von_mises_fisher import VonMisesFisher
 
 __all__ = [
@@ -39,11 +41,15 @@ __all__ = [
     "GaussianDiagonal",
     "GaussianFull",
     "Levels",
+    "Lumps",
     "Multinomial",
     "Ordinal",
     "Poisson",
+    "Power",
     "Signal",
     "Student",
+    "Ties",
+    "Values",
     "VonMisesFisher",
     "background",
     "entry_of",
@@ -56,4 +62,5 @@ __all__ = [
     "put_rows",
     "register_family",
     "take",
+    "take_block",
 ]

@@ -103,6 +103,14 @@ class Signal(NamedTuple):
         whole = self.column_variances(C).sum()
         return float(1.0 - self.column_variances(0.0 * C).sum() / whole)
 
+    def column_precisions(self, precisions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Precision matrices of whole rows from those of the scores, [cluster, column, column]."""
+        A, B = self.axes[: self.n_scores], self.axes[self.n_scores :]
+        rest = (B.T / self._spreads[self.n_scores :]) @ B
+        if len(self.axes) < self.axes.shape[1]:
+            rest += (np.eye(self.axes.shape[1]) - self.axes.T @ self.axes) / self._noise
+        return (np.einsum("jd,kji,ie->kde", A, precisions, A) + rest) / np.outer(self.widths, self.widths)
+
     def rows(self, scores: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         """Whole rows with the given scores, the rest drawn at random."""
         m, D = self.axes.shape

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.families import FAMILIES, Block, Signal, entry_of, family_entry, find_signal, is_wide
+from partita.families import FAMILIES, Block, Signal, entry_of, family_entry
+from partita.fitting.real_columns import gaussian_for, real_blocks, share_open, steps_of
 from partita.table import Column, Schema, Table
 
 AUTOMATIC = {
@@ -23,11 +23,7 @@ AUTOMATIC = {
 }
 
 
-MIN_OBJECTS = 20  # with fewer, covariances cannot be told from chance
 LENGTH_ERROR = 1e-3  # of vectors of length 1
-MOST_OPEN = (
-    0.1  # of the variance of the scores, may missing cells leave open, or columns are modeled one by one
-)
 
 
 class Plan(NamedTuple):
@@ -55,13 +51,13 @@ def plan_families(family: Any, kinds: Any) -> Plan:
     if isinstance(family, str) and family == "auto":
         return Plan({kind: (name, {}) for kind, name in AUTOMATIC.items()}, kinds)
     if isinstance(family, Mapping):
-        chosen = {kind: _name_and_options(spec) for kind, spec in family.items()}
+        chosen = {kind: _name_and_options(spec, kind) for kind, spec in family.items()}
         for kind, (name, _) in chosen.items():
             if kind not in AUTOMATIC:
                 raise ValueError(
                     f"family maps {kind!r}, which is no kind of column: use {', '.join(AUTOMATIC)}"
                 )
-            if family_entry(name).kind != kind:
+            if name != "auto" and family_entry(name).kind != kind:
                 raise ValueError(f"family {name!r} reads {family_entry(name).kind} columns, not {kind} ones")
         return Plan({kind: (name, {}) for kind, name in AUTOMATIC.items()} | chosen, kinds)
     name, options = _name_and_options(family)
@@ -69,11 +65,17 @@ def plan_families(family: Any, kinds: Any) -> Plan:
     return Plan({kind: (name, options)}, kind if kinds is None else kinds)
 
 
-def _name_and_options(spec: Any) -> tuple[str, dict[str, Any]]:
-    if isinstance(spec, str):
-        return family_entry(spec).name, {}
-    if isinstance(spec, Sequence) and len(spec) == 2 and isinstance(spec[1], Mapping):
-        return family_entry(spec[0]).name, dict(spec[1])
+def _name_and_options(spec: Any, kind: str = "") -> tuple[str, dict[str, Any]]:
+    """The name and options of a family; real columns may have "auto"."""
+    name, options = (spec, {}) if isinstance(spec, str) else (None, {})
+    is_pair = isinstance(spec, Sequence) and len(spec) == 2 and isinstance(spec[1], Mapping)
+    if is_pair and isinstance(spec[0], str):
+        name, options = spec[0], dict(spec[1])
+    if name == "auto" and kind == "real":
+        steps_of(options)
+        return name, options
+    if name is not None:
+        return family_entry(name).name, options
     raise ValueError(
         f"family is {spec!r}: give 'auto', one of {', '.join(sorted(FAMILIES))}, a pair (name, options), or a mapping "
         "from kinds of columns to these"
@@ -86,13 +88,13 @@ def assemble(
     exposure: str | None = None,
     *,
     completes: bool = True,
-    finds_signal: bool = False,
+    finds_steps: bool = False,
 ) -> tuple[Block, ...]:
     """One block per family that has columns in the table.
 
     ``completes`` says whether the engine completes partly observed vectors; if not, the automatic choice for
-    real columns with missing cells is the family that reads single cells. ``finds_signal`` allows the automatic choice
-    to model the signal of real columns instead of the columns.
+    real columns with missing cells is the family that reads single cells. ``finds_steps`` allows the automatic choice
+    for real columns to take the steps of :mod:`partita.fitting.real_columns`.
     """
     rates = _exposure(table, exposure)
     blocks = []
@@ -108,13 +110,13 @@ def assemble(
             )
         name, options = plan.families[kind]
         if name == "auto":
+            steps = steps_of(options)
+            if finds_steps:
+                X = _raw_values(table, columns)
+                blocks += real_blocks(X, columns, table.weights, steps, completes)
+                continue
             holes = any(np.isnan(table.column(column).values).any() for column in columns)
-            if finds_signal and _can_have_signal(columns, table.weights, holes):
-                found = _signal_block(table, columns, holes)
-                if found is not None:
-                    blocks.append(found)
-                    continue
-            name = gaussian_for(table.weights, columns, holes, completes)
+            name, options = gaussian_for(table.weights, columns, holes, completes), {}
         _check_options(name, options)
         if table.sparse is not None and name != "multinomial":
             raise ValueError(
@@ -131,43 +133,26 @@ def assemble(
     return tuple(blocks)
 
 
-def _can_have_signal(columns: Sequence[str], weights: np.ndarray, holes: bool) -> bool:
-    """Vectors of few columns are completed by the engines instead, given the cluster of each row."""
-    if len(columns) < 2 or count_objects(weights) < MIN_OBJECTS:
-        return False
-    return not holes or is_wide(int(np.count_nonzero(weights)), len(columns))
-
-
-def _signal_block(table: Table, columns: list[str], holes: bool) -> Block | None:
-    """Full covariances of few real columns, or of the signal of the columns; None if they should be read one by one."""
-    values, n_levels = _values(table, "real", columns, raw=False)
-    signal = find_signal(values, table.weights)
-    gaussian = partial(
-        family_entry("gaussian_full").block, columns=columns, weights=table.weights, n_levels=n_levels
-    )
-    if signal is None:
-        return None if is_wide(int(np.count_nonzero(table.weights)), len(columns)) else gaussian(values)
-    if holes and _open_share(signal, values, table.weights) > MOST_OPEN:
-        return None
-    made = gaussian(signal.scores(values))
-    return made._replace(signal=signal, log_rest=_log_rest(signal, values, columns, table.schema))
+def _raw_values(table: Table, columns: Sequence[str]) -> np.ndarray:
+    """Columns in the user's units."""
+    return np.column_stack([table.column(name).values for name in columns]).astype(float)
 
 
 def open_share(table: Table, block: Block) -> float:
     """Mean share of the variance of the scores of a block that missing cells leave open."""
-    values = _values(table, "real", list(block.columns), raw=False)[0]
-    return 0.0 if block.signal is None else _open_share(block.signal, values, table.weights)
+    if block.signal is None:
+        return 0.0
+    columns = list(block.columns)
+    if block.coding is None:
+        return share_open(block.signal, _values(table, "real", columns, raw=False)[0], table.weights)
+    Z: Any = block.coding.encode(_raw_values(table, columns))[0]
+    return share_open(block.signal, Z, table.weights)
 
 
 def has_unit_rows(table: Table, block: Block) -> bool:
     """Whether the rows of real columns are complete and have the length 1, so that only their directions differ."""
-    X = _values(table, "real", list(block.columns), raw=True)[0]
+    X = _raw_values(table, block.columns)
     return X.shape[1] > 2 and bool(np.all(np.abs(np.linalg.norm(X, axis=1) - 1.0) <= LENGTH_ERROR))
-
-
-def _open_share(signal: Signal, values: np.ndarray, weights: np.ndarray) -> float:
-    rows = ~np.isnan(values).all(axis=1) & (weights > 0)
-    return float(signal.undetermined(values[rows]).mean()) if rows.any() else 1.0
 
 
 def _log_rest(signal: Signal, values: np.ndarray, columns: Sequence[str], schema: Schema) -> np.ndarray:
@@ -208,24 +193,6 @@ def _check_exposed(blocks: Sequence[Block], exposure: str | None) -> None:
         )
 
 
-def count_objects(weights: np.ndarray) -> int:
-    """Number of objects: the total weight, or the number of rows with a weight where that is larger."""
-    return max(int(np.count_nonzero(weights)), int(weights.sum()))
-
-
-def gaussian_for(weights: np.ndarray, columns: Sequence[str], holes: bool, completes: bool) -> str:
-    """Full covariance where there are enough rows to learn it: most real tables have correlated columns.
-
-    Examples
-    --------
-    >>> gaussian_for(np.ones(100), ["a", "b"], holes=False, completes=True)
-    'gaussian_full'
-    """
-    if not (2 <= len(columns) <= 30 and count_objects(weights) >= 5 * len(columns)):
-        return "gaussian"
-    return "gaussian_full" if completes or not holes else "gaussian"
-
-
 def table_of_schema(schema: Schema, exposure: str | None) -> Table:
     """A table of one row without observed cells: what can be known from the schema alone."""
     columns = [
@@ -244,14 +211,29 @@ def reassemble(table: Table, blocks: Sequence[Block], families: Sequence[Any], e
     for block, family in zip(blocks, families, strict=True):
         entry = entry_of(family)
         columns = list(block.columns)
+        if block.coding is not None:
+            out.append(_coded(block, _raw_values(table, columns))._replace(family=family))
+            continue
         values, n_levels = _values(table, entry.kind, columns, entry.raw)
         if block.signal is not None:
             log_rest = _log_rest(block.signal, values, columns, table.schema)
-            out.append(block._replace(family=family, data=block.signal.scores(values), log_rest=log_rest))
+            out.append(
+                block._replace(family=family, data=block.signal.scores(values), log_rest=log_rest, ties=None)
+            )
             continue
         made = entry.block(values, columns, table.weights, n_levels=n_levels, exposure=rates)
         out.append(Block(family, made.data, block.columns))
     return tuple(out)
+
+
+def _coded(block: Block, X: np.ndarray) -> Block:
+    """A block whose data follow from its columns by its coding."""
+    assert block.coding is not None
+    data: Any
+    data, log_rest = block.coding.encode(X)
+    if block.signal is not None:
+        data, log_rest = block.signal.scores(data), log_rest + block.signal.log_rest(data)
+    return block._replace(data=data, log_rest=log_rest, ties=None)
 
 
 def _values(table: Table, kind: str, columns: list[str], raw: bool) -> tuple[Any, np.ndarray]:

@@ -23,14 +23,14 @@ from partita.execution import (
 )
 from partita.execution.device import is_on_device
 from partita.families import Block, Exponential, Ordinal, Poisson, VonMisesFisher, entry_of
-from partita.families.factors import MAX_COLUMNS
 from partita.families.ordinal import count_levels
 from partita.families.registry import NON_CONJUGATE
 from partita.fitting.choice import AUTO, EngineChoice, choose_engine, choose_for_chunks, choose_for_device
 from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_training
 from partita.fitting.engines import ENGINES, names_of
-from partita.fitting.families import Plan, assemble, gaussian_for, has_unit_rows, open_share, table_of_schema
+from partita.fitting.families import Plan, assemble, has_unit_rows, open_share, table_of_schema
+from partita.fitting.real_columns import describe_steps, gaussian_for
 from partita.table import Table, read_table
 
 ASSUMED_CLUSTERS = 30  # in the estimate of the time of a pass, if no number is given
@@ -118,29 +118,25 @@ def _read_in_memory(
         infer_ordinal=completes and conjugate,  # latent variables of ordinal columns need both
         estimator_name=name,
     )
-    blocks = assemble(table, plan, settings.exposure, completes=completes, finds_signal=not settings.outliers)
+    blocks = assemble(table, plan, settings.exposure, completes=completes, finds_steps=not settings.outliers)
     report = FitReport(table.notes)
-    _note_signal(report, table, blocks)
+    for code, sentence in describe_steps(blocks):
+        report.add(code, sentence)
+    _note_filled(report, table, blocks)
     _note_directions(report, table, blocks)
     chosen = _chosen(settings, partial(choose_engine, settings, table.weights, blocks))
     return _noted(Training(table, blocks, report, chosen.inference), chosen)
 
 
-def _note_signal(report: FitReport, table: Table, blocks: Sequence[Block]) -> None:
+def _note_filled(report: FitReport, table: Table, blocks: Sequence[Block]) -> None:
     for block in blocks:
-        if block.signal is not None:
-            D, d = len(block.columns), block.signal.n_scores
-            text = (
-                f"the clusters are modeled in {d} principal directions of the {D} real columns, with "
-                f"{block.signal.share():.1%} of the variance; the other directions hardly vary or look like noise. "
+        if (left := open_share(table, block)) > 0.0:
+            report.add(
+                "filled",
+                "missing cells of real columns are filled in with their expectation given the other cells of the row; "
+                f"they leave {left:.1%} of the variance in the principal directions open, which probabilities of "
+                "labels do not reflect. family={'real': 'gaussian'} models the columns one by one",
             )
-            if (left := open_share(table, block)) > 0.0:
-                text += (
-                    f"Missing cells are filled in with their expectation given the other cells of the row; they leave "
-                    f"{left:.1%} of the variance in these directions open, which probabilities of labels do not "
-                    "reflect. "
-                )
-            report.add("signal", text + _other_family(D, left > 0.0))
 
 
 def _note_directions(report: FitReport, table: Table, blocks: Sequence[Block]) -> None:
@@ -160,12 +156,6 @@ def _note_directions(report: FitReport, table: Table, blocks: Sequence[Block]) -
                 "all rows have the length 1, as embeddings of texts have; family='vonmises_fisher' compares them by "
                 "the angles between them",
             )
-
-
-def _other_family(n_columns: int, holes: bool) -> str:
-    if n_columns <= MAX_COLUMNS and not holes:
-        return "family={'real': 'gaussian_full'} uses all directions"
-    return "family={'real': 'gaussian'} models the columns one by one"
 
 
 def _chosen(settings: Settings, choice: Callable[[], EngineChoice]) -> EngineChoice:
