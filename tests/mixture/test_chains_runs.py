@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import partita
 from partita import Mixture
-from partita.engines.gibbs.chain import collapsed_gibbs
+from partita.engines.gibbs.chain import Start, collapsed_gibbs
 from partita.engines.run import Control, Progress
 from partita.estimator import DataWarning, FitReport
 from partita.execution import memory
@@ -151,9 +151,9 @@ def stuck_chains(monkeypatch):
         monkeypatch.setattr(chains, "collapsed_gibbs", stuck)
         monkeypatch.setattr(
             chains,
-            "_start",
-            lambda objects, rows, weights, ask, schedule, index, *rest: chains.Start(
-                starts[index], ask.prior, tuple(block.family for block in objects)
+            "start_chain",
+            lambda blocks, prior, schedule, init, *, number, **options: Start(
+                starts[number], prior, tuple(block.family for block in blocks)
             ),
         )
 
@@ -216,7 +216,7 @@ def test_row_46_chains_are_estimated_first(two_groups, monkeypatch):
     from partita.fitting import chains
 
     monkeypatch.setattr(memory, "memory_limit", lambda: 100_000)
-    monkeypatch.setattr(chains, "find_start", None)  # nothing starts
+    monkeypatch.setattr(chains, "start_chain", None)  # nothing starts
     with pytest.raises(ValueError, match=r"4 chains of 1000 draws over 160 objects need about .*fewer draws"):
         short(n_chains=4, n_draws=1000).fit(two_groups[0], sample_weight=np.full(80, 2))
 

@@ -23,17 +23,17 @@ from partita.estimator import (
 from partita.execution import find_chunks, make_executor
 from partita.execution.device import as_given, is_on_device
 from partita.fitting.choice import AUTO
-from partita.fitting.contract import EngineResult, Settings
+from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_rows
 from partita.fitting.engines import ENGINES
 from partita.fitting.families import plan_families
+from partita.fitting.fitted_attributes import KIND_OF_OTHERS, attributes_of, settle
 from partita.fitting.fitted_mixture import FittedMixture
 from partita.fitting.out_of_core import Training, predict_blocks, read_training
 from partita.fitting.request import kinds_asked, make_request
 from partita.fitting.storage import checked_trace, pack_mixture, unpack_mixture
 from partita.fitting.streaming import check_streamable, start_stream, update_mixture
 from partita.metrics import perplexity
-from partita.mixture.fitted_attributes import KIND_OF_OTHERS, attributes_of, settle
 from partita.mixture.predictive_checks import check_columns
 from partita.table import check_weights
 
@@ -399,7 +399,10 @@ class Mixture(
                 result = ENGINES[settings.inference].fit(training.blocks, training.table.weights, ask)
             except FloatingPointError as error:
                 raise ValueError(str(error)) from error
-            self._finish(result, training, settings)
+            self.inference_ = settings.inference
+            self._fitted, attributes = settle(result, training, settings, make_executor(self.n_jobs))
+            self._set(attributes)
+            self._set_criteria()
         if result.run.reason == "max_iter":
             warn_user(
                 f"{type(self).__name__} did not converge in {settings.max_iter} iterations: raise max_iter or tol",
@@ -424,14 +427,12 @@ class Mixture(
         self.fit_report_ = training.report
         return training
 
-    def _finish(self, result: EngineResult, training: Training, settings: Settings) -> None:
-        self.inference_ = settings.inference
-        self._fitted, attributes = settle(result, training, settings, make_executor(self.n_jobs))
-        self._set(attributes)
-
     def _set(self, attributes: dict[str, Any]) -> None:
         for name, value in attributes.items():
             setattr(self, name, value)
+
+    def _set_criteria(self) -> None:
+        """Set the attributes that a subclass computes from those of the mixture, after a fit or a load."""
 
     def partial_fit(self, X, y=None, sample_weight=None):
         """Fit the first batch; update the mixture with later batches by a particle filter, row by row.
@@ -680,3 +681,4 @@ class Mixture(
                 provisional="provisional" in self.fit_report_,
                 second_opinion=state["second_opinion"],
             )
+        self._set_criteria()

@@ -101,15 +101,7 @@ class LatentClass(Mixture):
         self.resume = resume
         self.verbose = verbose
 
-    def _finish(self, result, training, settings):
-        super()._finish(result, training, settings)
-        self._criteria()
-
-    def _restore(self, state):
-        super()._restore(state)
-        self._criteria()
-
-    def _criteria(self):
+    def _set_criteria(self):
         deviance, p, n = -2 * self.log_likelihood_, self.n_parameters_, self.weight_total_
         self.aic_ = deviance + 2 * p
         self.bic_ = deviance + p * math.log(n)

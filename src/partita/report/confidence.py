@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from partita.report import charts, diagrams
-from partita.report.context import ReportContext, is_sampled
 from partita.report.markup import cluster_cell, cluster_name, note, section, table
+from partita.summaries.context import ReportContext, is_sampled
 from partita.summaries.formatting import count, safe
 from partita.summaries.pairs import order_objects
 from partita.summaries.uncertainty import rival_ratios

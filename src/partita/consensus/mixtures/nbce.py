@@ -23,11 +23,10 @@ from partita.consensus.mixtures.nbce_notes import (
 from partita.engines.passes.rows import Assignment, assign_rows, plug_in, predictive
 from partita.engines.run import Control
 from partita.estimator import RUNNING_CONSTRAINTS
-from partita.execution import check_memory
 from partita.families import Block
-from partita.fitting.chains import bytes_of_chains, resolve_sampling_prior
-from partita.fitting.climb import bytes_needed, resolve_prior
-from partita.fitting.contract import EngineResult, Request
+from partita.fitting.chains import resolve_sampling_prior
+from partita.fitting.climb import resolve_prior
+from partita.fitting.contract import EngineResult
 from partita.fitting.engines import ENGINES
 from partita.fitting.objects import rows_of_objects
 
@@ -372,22 +371,10 @@ class NBCE(LabelMixture):
             control=control,
             folder=self.resume,
         )
-        self._check_memory(inference, block, rows, ask)
         try:
             return ENGINES[inference].fit([block], rows.weights, ask)
         except FloatingPointError as error:
             raise ValueError(str(error)) from error
-
-    def _check_memory(self, inference: str, block: Block, rows: Rows, ask: Request) -> None:
-        if ENGINES[inference].samples:
-            needed, remedy = (
-                bytes_of_chains([block], rows.weights, ask),
-                "ask for fewer draws (n_draws, n_chains)",
-            )
-        else:
-            needed = bytes_needed([block], len(rows.weights), ask, inference)
-            remedy = "ask for fewer clusters (n_clusters, max_clusters)"
-        check_memory(needed, f"NBCE by {inference} over {rows.weights.sum():,.0f} objects", remedy)
 
     def _prior(self, chains: bool, most: int, n_components: int) -> Any:
         n_clusters = None if self.n_clusters is None else n_components

@@ -262,8 +262,8 @@ class OverlappingViews(ViewsEstimator):
         OverlappingViews
         """
         self._validate_params()
+        plan = self._plan_families()
         with self._control() as control, self._new_fit():
-            plan = self._plan_families()
             table = self._read_training(X, self._kinds_asked(plan), None)
             blocks = self._with_lengths(assemble(table, plan, self._exposure_column()))
             check_families(blocks)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from partita.engines.gibbs.split_merge import sample_labels
 from partita.families.gaussian_full import GaussianFull
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
@@ -21,7 +22,7 @@ from partita.partitions import simulate as simulate_labels
 from partita.partitions.buffet import log_odds, new_dish_rate
 from partita.views.overlapping.additive import Effects
 from partita.views.overlapping.state import OverlapState, add_view, by_views, log_prior, without_views
-from partita.views.overlapping.table import OverlapHyper, seat_rows
+from partita.views.overlapping.table import OverlapHyper
 
 
 class Moments:
@@ -82,11 +83,11 @@ class FullTable(NamedTuple):
         self, state: OverlapState, rng: np.random.Generator, *, n_sweeps: int = 1, n_moves: int = 3
     ) -> OverlapState:
         """Draw the labels of the rows in every view; leaves the posterior invariant."""
-        Z = []
+        Z, prior = [], DirichletProcess(state.concentration)
         for v, z in enumerate(state.Z):
             X = np.ascontiguousarray(self.X[:, state.Y[:, v]])
             block = Block(GaussianFull.default(X.shape[1]), X, ())
-            Z.append(seat_rows([block], z, state.concentration, rng, n_sweeps, n_moves))
+            Z.append(sample_labels([block], z, prior, rng, n_sweeps, n_moves))
         return state._replace(Z=tuple(Z))
 
     def feature_step(
