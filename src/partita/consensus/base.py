@@ -28,7 +28,7 @@ from partita.estimator import RunningMixin, TableEstimator, as_generator, diagno
 from partita.estimator.judging import REASONS
 from partita.execution import ChunkSource, ShardData, find_chunks, make_executor
 from partita.fitting.engines import ENGINES
-from partita.fitting.out_of_core import predict_blocks
+from partita.fitting.out_of_core import takes_chunks
 from partita.fitting.storage import checked_trace
 from partita.labels import label_histograms, signatures
 
@@ -264,6 +264,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     # ---- new rows ------------------------------------------------------------------------------------------
 
+    @takes_chunks
     def predict(self, X):
         """Cluster of each row of new labels; a row without known labels is assigned to the largest cluster.
 
@@ -275,9 +276,6 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         -------
         ndarray (n_rows,)
         """
-        source = find_chunks(X)
-        if source is not None:
-            return predict_blocks(self, source, "predict")
         codes = self._new_codes(X)
         labels = self._probabilities(codes).argmax(axis=1)
         if not self._by_histograms():
@@ -285,6 +283,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         known = self._known_labels(codes)
         return np.where(known >= 0, known, labels)
 
+    @takes_chunks
     def predict_proba(self, X):
         """Probability of each cluster for each row of new labels.
 
@@ -296,9 +295,6 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         -------
         ndarray (n_rows, n_clusters)
         """
-        source = find_chunks(X)
-        if source is not None:
-            return predict_blocks(self, source, "predict_proba")
         return self._probabilities(self._new_codes(X))
 
     def fit_predict(self, X, y=None, sample_weight=None, member_weight=None):

@@ -37,6 +37,7 @@ from partita.fitting.settling import CHECKS, ONE_CHAIN, settling
 from partita.partitions import FiniteDirichlet, bind, specify, with_concentration
 from partita.posterior import confidence, map_draw, point_estimate, vote
 from partita.posterior.agreement import draws_to_sum
+from partita.posterior.draws import thin_draws
 from partita.trace import Trace, join, select_draws, trace_bytes
 
 MAX_LABELS = 50_000_000  # labels of draws that the search for one partition reads
@@ -207,9 +208,7 @@ def _estimate(trace: Trace, ask: Request) -> np.ndarray:
     draws = trace.labels
     if ask.partition == "map":
         return map_draw(draws, trace.log_joint).labels
-    n_draws = max(MAX_LABELS // draws.shape[1], MIN_DRAWS)
-    if len(draws) > n_draws:
-        draws = draws[np.linspace(0, len(draws) - 1, n_draws).round().astype(int)]
+    draws = thin_draws(draws, MAX_LABELS, MIN_DRAWS)
     if ask.partition == "votes":
         return vote(draws).labels
     return point_estimate(draws, ask.partition, max_clusters=ask.limit, random_state=ask.rngs[0]).labels

@@ -20,7 +20,7 @@ from partita.estimator import (
     diagnose_chains,
     warn_user,
 )
-from partita.execution import find_chunks, make_executor
+from partita.execution import make_executor
 from partita.execution.device import as_given, is_on_device
 from partita.fitting.choice import AUTO
 from partita.fitting.contract import Settings
@@ -29,7 +29,7 @@ from partita.fitting.engines import ENGINES
 from partita.fitting.families import plan_families
 from partita.fitting.fitted_attributes import KIND_OF_OTHERS, attributes_of, settle
 from partita.fitting.fitted_mixture import FittedMixture
-from partita.fitting.out_of_core import Training, predict_blocks, read_training
+from partita.fitting.out_of_core import Training, read_training, takes_chunks
 from partita.fitting.request import kinds_asked, make_request
 from partita.fitting.storage import checked_trace, pack_mixture, unpack_mixture
 from partita.fitting.streaming import check_streamable, start_stream, update_mixture
@@ -506,6 +506,7 @@ class Mixture(
         table = self._read_new(X, self._handle_unknown)
         return self._fitted.with_data(table), table.n_rows
 
+    @takes_chunks
     def predict_proba(self, X):
         """Probability of each cluster for each row.
 
@@ -520,9 +521,6 @@ class Mixture(
         -------
         ndarray (n_rows, n_components)
         """
-        source = find_chunks(X)
-        if source is not None:
-            return predict_blocks(self, source, "predict_proba")
         blocks, n_rows = self._read_rows(X)
         return as_given(self._fitted.probabilities(blocks, n_rows, make_executor(self.n_jobs)), X)
 
@@ -545,6 +543,7 @@ class Mixture(
     def _n_features_out(self):
         return self._fitted.n_components
 
+    @takes_chunks
     def predict(self, X):
         """Most probable cluster of each row; with ``outliers``, -1 if the row is more probably an outlier.
 
@@ -556,9 +555,6 @@ class Mixture(
         -------
         ndarray (n_rows,)
         """
-        source = find_chunks(X)
-        if source is not None:
-            return predict_blocks(self, source, "predict")
         blocks, n_rows = self._read_rows(X)
         return as_given(self._fitted.assign(blocks, n_rows, make_executor(self.n_jobs)).labels, X)
 
@@ -566,6 +562,7 @@ class Mixture(
         """Fit, and return ``labels_``."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
+    @takes_chunks
     def score_samples(self, X):
         """Log posterior predictive density of each row in the user's units (EM: at the estimated parameters).
 
@@ -579,9 +576,6 @@ class Mixture(
         -------
         ndarray (n_rows,)
         """
-        source = find_chunks(X)
-        if source is not None:
-            return predict_blocks(self, source, "score_samples")
         blocks, n_rows = self._read_rows(X)
         return as_given(self._fitted.log_densities(blocks, n_rows, make_executor(self.n_jobs)), X)
 
