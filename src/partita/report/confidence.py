@@ -55,7 +55,7 @@ def pair_section(context: ReportContext) -> str:
     text = f"The color shows {meaning}. {context.noun.capitalize()}s are ordered by group and, within a group, by "
     text += "decreasing confidence. Point at a cell to read its value."
     if len(found.objects) < found.n_objects:
-        text += f" An even sample of {len(found.objects)} of {found.n_objects:,} is shown."
+        text += f" {len(found.objects)} of {found.n_objects:,} {context.noun}s are shown, evenly spaced."
     return section("Co-clustering", picture, note(text))
 
 
@@ -73,7 +73,7 @@ def confidence_section(context: ReportContext) -> str:
     )
     text = f"One bar per {context.noun}, colored by group."
     if drawn < len(confidence):
-        text += f" An even sample of {drawn} of {len(confidence):,} is shown."
+        text += f" {drawn} of {len(confidence):,} {context.noun}s are shown, evenly spaced."
     return section(
         "Confidence",
         charts.histogram(confidence, threshold, AXIS_LABELS[rule]),

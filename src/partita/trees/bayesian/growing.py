@@ -27,9 +27,9 @@ from partita.trees.bayesian.merging import Leaves, Merges, grow, log_bound, row_
 
 LEARNING_ROWS = 600  # size of the sample on which hyper-parameters are learned
 PSEUDO_ROWS = 2.0  # weight of the observed shares of a binary column in its starting prior
-GROUP_ROWS = 500  # most rows of a group
-SAMPLE_ROWS = 1000  # most rows of the sample whose tree divides the others
-MAX_PARTS = 200  # most parts that this tree is cut into
+GROUP_ROWS = 500  # maximum number of rows of a group
+SAMPLE_ROWS = 1000  # maximum size of the sample whose tree divides the other rows
+MAX_PARTS = 200  # maximum number of parts into which this tree is cut
 
 
 def check_blocks(blocks: Sequence[Block]) -> None:

@@ -5,8 +5,8 @@ Heller and Ghahramani (2005), in unnormalized form. For a node k over n_k object
     E_k = alpha Gamma(n_k) p(D_k)          all its objects in one cluster,
     W_k = E_k + W_i W_j                    all partitions of them that the tree allows (i and j are its children),
 
-and W = E at a leaf. The odds of a merge are ``E_k / (W_i W_j)``; their d_k is W_k with every p(D) set to one, and their
-p(D_k | T_k) is W_k / d_k. A Dirichlet process mixture gives the data at least
+and W = E at a leaf. The odds of a merge are ``E_k / (W_i W_j)``. In the notation of the paper, d_k is W_k with every
+p(D) set to one, and p(D_k | T_k) is W_k / d_k. A Dirichlet process mixture gives the data at least
 ``W_root Gamma(alpha) / Gamma(N + alpha)``, because the sum at the root runs over some partitions and the process over
 all of them.
 
