@@ -91,7 +91,7 @@ def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
             )
             yield iterate(
                 step,
-                em.Labelled(state) if watched else state,
+                em.Labeled(state) if watched else state,
                 max_iter=ask.max_iter,
                 tol=0.0 if watched else ask.tol,
                 weight=float(weights.sum()),

@@ -30,7 +30,8 @@ class Agglomerative(PairwiseTree):
     metric : str or mapping, default="auto"
         How rows are compared: "auto" (the Euclidean distance for complete tables of numbers, for all others the square
         root of :func:`partita.similarity.dissimilarity`), a name or mapping that this function takes, a scipy metric
-        for numbers ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "canberra"), or "precomputed". Numbers are compared in units of their standard deviation.
+        for numbers ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "canberra"), or
+        "precomputed". Numbers are compared in units of their standard deviation.
     criterion : {"lifetime", "gap"}, default="lifetime"
         How the number of clusters is chosen: "lifetime" takes the number that the tree has over the longest range of
         heights (at least two), "gap" the gap statistic, which compares the tree with trees of uniform points.

@@ -24,8 +24,6 @@ from partita.dispatch import kernel
 from partita.engines.run import Run, best_run, iterate
 from partita.families.special import log_gamma_and_digamma
 
-__all__ = ["CellsVBState", "Totals", "climb", "exp_expected_log", "init", "step"]
-
 SAMPLE_ROWS = 20_000  # rows on which starts are tried, where there are more
 
 

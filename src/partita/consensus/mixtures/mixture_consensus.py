@@ -23,8 +23,6 @@ from partita.fitting.climb import fit_em
 from partita.fitting.contract import EngineResult
 from partita.partitions import FiniteDirichlet
 
-__all__ = ["MixtureConsensus"]
-
 MAX_TRIED = 30  # clusters that are tried without n_clusters
 PATIENCE = 4  # numbers of clusters that are tried after the best one
 

@@ -30,8 +30,6 @@ from partita.fitting.contract import EngineResult
 from partita.fitting.engines import ENGINES
 from partita.fitting.objects import rows_of_objects
 
-__all__ = ["NBCE"]
-
 DEFAULT_BOUND = 30  # clusters of truncated priors, or twice as many as the finest member has
 FIRST_MEMBERS = 3.5  # independent members assumed for the first partition, where their number is estimated
 N_ROUNDS = 2  # of estimating their number
