@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from partita.consensus.labelings import (
     NOISE,
     Labelings,
-    Members,
     code_members,
     gather,
     open_members,
@@ -303,7 +302,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     def _new_codes(self, X) -> np.ndarray:
         check_is_fitted(self)
-        members: Members = open_members(X, np.random.default_rng(0))
+        members = open_members(X, np.random.default_rng(0))
         if (members.names is None) != (self._soft_names is None):
             had, has = ("soft", "hard") if members.names is None else ("hard", "soft")
             raise ValueError(f"the members were {had} in fit and are {has} now: give them as in fit")

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from partita.consensus.base import Found
 from partita.consensus.labelings import Labelings
 from partita.consensus.member_statistics import independent_members, relative_weights
-from partita.consensus.mixtures.distinct import Rows, distinct_rows
+from partita.consensus.mixtures.distinct import DistinctRows, distinct_rows
 from partita.consensus.mixtures.label_mixtures import PSEUDO_COUNT, LabelMixture, label_block
 from partita.consensus.mixtures.nbce_notes import (
     note_agreement,
@@ -317,10 +317,10 @@ class NBCE(LabelMixture):
         )
         return power * weights, power / float(scale[0])
 
-    def _rows(self, labelings: Labelings, inference: str) -> Rows:
+    def _rows(self, labelings: Labelings, inference: str) -> DistinctRows:
         if ENGINES[inference].merges_equal_rows:
             return distinct_rows(labelings)
-        return Rows(labelings.codes, labelings.weights)
+        return DistinctRows(labelings.codes, labelings.weights)
 
     def _block(self, codes: np.ndarray, labelings: Labelings, powers: np.ndarray) -> Block:
         alpha = PSEUDO_COUNT if self.smoothing is None else float(self.smoothing)
@@ -330,7 +330,7 @@ class NBCE(LabelMixture):
         self,
         inference: str,
         block: Block,
-        rows: Rows,
+        rows: DistinctRows,
         labelings: Labelings,
         rng: Any,
         control: Control,

@@ -31,7 +31,7 @@ from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
 
 
-class Leaves(NamedTuple):
+class TreeLeaves(NamedTuple):
     """The leaves that merging starts from: single rows, or trees that were grown before.
 
     Statistics of each block [leaf, statistic], number of objects, and log W of each leaf.
@@ -61,7 +61,9 @@ class Evidence(NamedTuple):
     cluster_probability: np.ndarray
 
 
-def row_leaves(blocks: Sequence[Block], families: Sequence[Any], n_rows: int, concentration: float) -> Leaves:
+def row_leaves(
+    blocks: Sequence[Block], families: Sequence[Any], n_rows: int, concentration: float
+) -> TreeLeaves:
     """Every row is a leaf.
 
     Examples
@@ -79,10 +81,10 @@ def row_leaves(blocks: Sequence[Block], families: Sequence[Any], n_rows: int, co
         s[:, np.isnan(s).any(axis=0)] = 0.0  # a vector without any observed coordinate carries no information
         log_weight += log_marginals(family, s).sum(axis=0)
         S.append(np.ascontiguousarray(s.T))
-    return Leaves(tuple(S), np.ones(n_rows), log_weight)
+    return TreeLeaves(tuple(S), np.ones(n_rows), log_weight)
 
 
-def grow(families: Sequence[Any], leaves: Leaves, concentration: float) -> Merges:
+def grow(families: Sequence[Any], leaves: TreeLeaves, concentration: float) -> Merges:
     """Merge the pair with the highest odds until one tree is left.
 
     Examples
