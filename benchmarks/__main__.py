@@ -31,6 +31,8 @@ BENCHMARKS = {
     "right_k": "benchmarks.quality.right_k",
     "ordinal_survey": "benchmarks.quality.ordinal_survey",
     "real_tables": "benchmarks.quality.real_tables",
+    "prior_tables": "benchmarks.quality.prior_tables",
+    "mean_priors": "benchmarks.quality.mean_priors",
     "stability": "benchmarks.quality.stability",
     "spectral": "benchmarks.quality.spectral",
     "consensus": "benchmarks.quality.consensus",
