@@ -20,7 +20,7 @@ EXTRAS = {
     "KMedoids": "kmedoids",
 }
 # estimators that have no rule to find the number of clusters
-NEEDS_N_CLUSTERS = ("CSPA", "HBGF", "HGPA", "MCLA", "QMI")
+NEEDS_N_CLUSTERS = ("CSPA", "HBGF", "HGPA", "LatentClass", "MCLA", "QMI")
 
 
 def sections(doc):

@@ -8,7 +8,7 @@ import pytest
 
 from partita import NBCE, DPGaussian, Mixture
 from partita.engines.checkpoints import Checkpoint
-from partita.engines.gibbs.chain import MixtureDraw
+from partita.engines.gibbs.chain import ChainDraw
 from partita.engines.run import Control, Sampler, Settling, run_chains
 from partita.execution import make_executor
 from partita.fitting.settling import CHECKS, MIN_DRAWS, ONE_CHAIN, halves_agree
@@ -157,7 +157,7 @@ def as_draws(*chains):
     zeros = np.zeros(1)
     return [
         [
-            MixtureDraw(Trace(np.asarray(z)[None], zeros, np.array([max(z) + 1]), zeros, zeros, zeros), ())
+            ChainDraw(Trace(np.asarray(z)[None], zeros, np.array([max(z) + 1]), zeros, zeros, zeros), ())
             for z in chain
         ]
         for chain in chains

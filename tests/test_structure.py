@@ -115,6 +115,16 @@ def fault_lines():
     return {int(number): set(re.findall(r"`(test_\w+)`", tests)) for number, tests in lines}
 
 
+def test_a_class_name_has_one_meaning():
+    """Two classes of one name in different modules would be mistaken for each other."""
+    places = {}
+    for module, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(module)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def test_numbers_in_names_are_read():
     assert numbers_in("test_row_27_unseen_category") == {27}
     assert numbers_in("test_rows_13_to_16_members") == {13, 14, 15, 16}

@@ -1,7 +1,8 @@
 """One table, several groupings.
 
-Twenty columns in four views, three groups of rows in each. CrossCat finds which columns depend on each other (the
-blocks of the left picture) and groups the rows by each set of columns. Two of the groupings are independent.
+Twenty columns that were drawn in four views, with three groups of rows in each. CrossCat finds which columns depend on
+each other (the blocks of the left picture; one column is left alone) and groups the rows by each set of columns. The
+right picture compares two of the groupings: they are independent.
 """
 
 import matplotlib.pyplot as plt

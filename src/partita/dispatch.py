@@ -254,7 +254,7 @@ def interpreted() -> Iterator[None]:
 
 @functools.cache
 def package_digest() -> str:
-    """Return a digest of all sources with compiled code: those that import this module or its neighbour, or register
+    """Return a digest of all sources with compiled code: those that import this module or its neighbor, or register
     implementations.
     """
     digest = hashlib.sha256()

@@ -7,18 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import is_valid_linkage
-from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
 import partita
-from benchmarks.data import load_benchmark
 from partita import EvidenceAccumulation
 from partita.estimator import DataWarning
 from partita.labels import canonical, signatures
 
 sys.path.insert(0, str(Path(__file__).parent))
 from naive_eac import naive_cut, naive_eac, naive_lifetime
-from subspaces import subspace_kmeans
+from subspaces import real_ensemble
 
 LINKS = ["average", "single", "complete"]
 
@@ -52,16 +50,7 @@ def assert_equals_naive(Y, link, member_weight=None):
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("name", ["iris", "glass", "iris with holes"])
 def test_equals_the_naive_one_on_real_ensembles(name, link, global_random_seed):
-    if name.startswith("iris"):
-        X = load_iris().data
-    else:
-        try:
-            X = load_benchmark(name).X
-        except FileNotFoundError as absent:
-            pytest.skip(str(absent))
-    Y = subspace_kmeans(X, 20, seed=1)
-    if name.endswith("holes"):
-        Y = np.where(np.random.default_rng(global_random_seed).random(Y.shape) < 0.3, -1, Y)
+    Y = real_ensemble(name, 20, global_random_seed)
     assert_equals_naive(Y, link)
 
 

@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 import partita
-from benchmarks.data import load_benchmark
 from partita import LACA
 from partita.consensus.linkage.laca_search import laca
 from partita.consensus.linkage.pair_agreement import cross_members, pair_counts
@@ -22,7 +21,7 @@ from partita.labels import canonical, signatures
 
 sys.path.insert(0, str(Path(__file__).parent))
 from naive_laca import naive_laca
-from subspaces import subspace_kmeans
+from subspaces import real_ensemble, subspace_kmeans
 
 
 def fit(Y, sample_weight=None, member_weight=None, **parameters):
@@ -49,16 +48,7 @@ def assert_equal_fits(model, naive):
 
 @pytest.mark.parametrize("name", ["iris", "glass", "seeds", "iris with holes"])
 def test_equals_the_naive_one_on_real_ensembles(name, global_random_seed):
-    if name.startswith("iris"):
-        X = load_iris().data
-    else:
-        try:
-            X = load_benchmark(name).X
-        except FileNotFoundError as absent:
-            pytest.skip(str(absent))
-    Y = subspace_kmeans(X, 60, seed=1)
-    if name.endswith("holes"):
-        Y = np.where(np.random.default_rng(global_random_seed).random(Y.shape) < 0.3, -1, Y)
+    Y = real_ensemble(name, 60, global_random_seed)
     naive = naive_laca(Y)
     assert_equal_fits(fit(Y), naive)
     # the grid that makes ties exact moves no object here

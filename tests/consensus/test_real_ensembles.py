@@ -7,10 +7,8 @@ from itertools import permutations
 import naive_graphs as naive
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
-from subspaces import subspace_kmeans
+from subspaces import real_ensemble
 
-from benchmarks.data import load_benchmark
 from partita.consensus import CSPA, HBGF, HGPA, MCLA, QMI, Voting
 from partita.consensus.graphs.hbgf import spectral_embedding
 from partita.estimator import DataWarning
@@ -23,14 +21,7 @@ needs_kahypar = pytest.mark.skipif(find_spec("mtkahypar") is None, reason="no mt
 @pytest.fixture(params=["iris", "glass", "iris with holes"], scope="module")
 def Y(request):
     """Ten k-means clusterings of random features; a third of the labels deleted in the last set."""
-    name = request.param
-    try:
-        X = load_iris().data if name.startswith("iris") else load_benchmark(name).X
-    except FileNotFoundError as absent:
-        pytest.skip(str(absent))
-    labels = subspace_kmeans(X, 10, seed=3)
-    if name.endswith("holes"):
-        labels = np.where(np.random.default_rng(0).random(labels.shape) < 0.3, -1, labels)
+    labels = real_ensemble(request.param, 10, holes_seed=0, seed=3)
     return np.column_stack([canonical(column, missing=-1) for column in labels.T])
 
 

@@ -3,6 +3,7 @@ import pytest
 
 from partita.ensembles import (
     add_label_noise,
+    agreement_with,
     describe,
     medoid_member,
     noisy_copies,
@@ -30,9 +31,19 @@ def test_agreement_is_that_of_each_pair_where_both_have_seen(score, holes):
             assert found[a, b] == pytest.approx(SCORES[score](Y[both, a], Y[both, b]), abs=1e-12)
 
 
+@pytest.mark.parametrize("score", SCORES)
+def test_agreement_with_one_clustering_is_a_row_of_the_pairs(rng, score):
+    Y = np.where(rng.random((50, 6)) < 0.3, -1, rng.integers(4, size=(50, 6)))
+    labels = np.where(rng.random(50) < 0.3, -1, rng.integers(4, size=50))
+    expected = pairwise_agreement(np.column_stack([labels, Y]), score)[0, 1:]
+    np.testing.assert_allclose(agreement_with(labels, Y, score), expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="choose 'ari' or 'nmi'"):
+        agreement_with(labels, Y, "rand")
+
+
 def test_members_that_share_no_object_cannot_be_compared():
     Y = np.array([[0, -1, 0], [1, -1, 1], [-1, 0, 0], [-1, 1, 1]])
-    assert np.isnan(pairwise_agreement(Y)[0, 1])
+    assert np.isnan(pairwise_agreement(Y)[0, 1]) and np.isnan(agreement_with(Y[:, 0], Y)[1])
     found = describe(Y)
     assert found.quality.tolist() == [1.0, 1.0, 1.0] and found.medoid == 0
     assert found.missing.tolist() == [0.5, 0.5, 0.0]

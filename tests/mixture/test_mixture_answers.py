@@ -296,5 +296,5 @@ def test_latent_class_against_stepmix(global_random_seed):
 
 
 def test_latent_class_has_a_number_of_classes():
-    with pytest.raises(ValueError, match=r"'n_clusters' parameter of LatentClass must be an int"):
-        LatentClass(None).fit([[0], [1]])
+    with pytest.raises(ValueError, match="LatentClass needs n_clusters"):
+        LatentClass().fit([[0], [1]])

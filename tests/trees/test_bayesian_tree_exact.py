@@ -16,7 +16,7 @@ from partita.testing.enumeration import enumerate_partitions
 from partita.trees.bayesian.cut import descend, in_height_order, n_clusters_posterior
 from partita.trees.bayesian.growing import grow_in_groups
 from partita.trees.bayesian.learning import climb, evidence_of, grow_and_learn
-from partita.trees.bayesian.merging import Leaves, grow, log_bound, row_leaves
+from partita.trees.bayesian.merging import TreeLeaves, grow, log_bound, row_leaves
 
 sys.path.insert(0, str(Path(__file__).parent))
 import naive_bhc
@@ -213,7 +213,7 @@ def test_trees_may_be_leaves(global_random_seed):
         sets.append(sets[i] | sets[j])
     S = np.stack([leaves.S[0][sorted(sets[node])].sum(axis=0) for node in (left, right)])
     sizes = np.array([len(sets[left]), len(sets[right])], float)
-    two = Leaves((S,), sizes, evidence.log_weight[[left, right]])
+    two = TreeLeaves((S,), sizes, evidence.log_weight[[left, right]])
     assert grow([block.family], two, 1.0).log_odds[0] == pytest.approx(merges.log_odds[-1])
 
 

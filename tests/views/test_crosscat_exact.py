@@ -19,7 +19,7 @@ from partita.views.crosscat.layout import evidence, lay_out, view_blocks
 N = 4
 VIEWS, ROWS = 0.8, 1.3  # concentrations
 FIXED = Schedule(n_moves=1, learn_concentration=False, learn_likelihood=False)
-PLAN = columns.Plan(FIXED, n_auxiliary=2, merges_per_view=0.5, concentration=ROWS, learn_views=False)
+PLAN = columns.CrossCatPlan(FIXED, n_auxiliary=2, merges_per_view=0.5, concentration=ROWS, learn_views=False)
 
 
 def table_blocks():

@@ -83,7 +83,9 @@ def draw_state(rng, learn):
 def by_chain(learn, **moves):
     schedule = Schedule(n_moves=1, learn_concentration=learn, learn_likelihood=learn)
     concentration = None if learn else 1.0
-    plan = columns.Plan(schedule, concentration=concentration, learn_views=learn, dtype=np.float64, **moves)
+    plan = columns.CrossCatPlan(
+        schedule, concentration=concentration, learn_views=learn, dtype=np.float64, **moves
+    )
 
     def move(state, rng):
         blocks = [Block(f, x, ()) for f, x in zip(REFERENCE, state.data, strict=True)]

@@ -39,7 +39,7 @@ from partita.estimator import (
 )
 from partita.execution import check_memory
 from partita.families import family_entry
-from partita.partitions import StickBreaking, bind, checked, log_mass, specify, with_concentration
+from partita.partitions import bind, checked, log_mass, specify, with_concentration
 from partita.posterior import Diagnostics
 from partita.table import Schema
 from partita.trace import Trace, trace_bytes
@@ -275,9 +275,9 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
 
     def _prior(self):
         prior = specify(self.prior) if isinstance(self.prior, str) else checked(self.prior)
-        if isinstance(prior, StickBreaking):
+        if prior.fixed_labels:
             raise ValueError(
-                "prior='stick_breaking' has fixed labels, but blocks need an exchangeable prior: use "
+                f"prior={self.prior!r} has fixed labels, but blocks need an exchangeable prior: use "
                 "'dirichlet_process', 'pitman_yor' or 'mfm'"
             )
         return prior if self.concentration is None else with_concentration(prior, self.concentration)

@@ -16,6 +16,7 @@ from partita.engines.run import Chains, Control, Sampler, run_chains
 from partita.families import Block
 from partita.labels import ordered_by_size
 from partita.posterior import confidence, map_draw, point_estimate
+from partita.posterior.draws import thin_draws
 from partita.trace import Trace
 
 MAX_KEPT_DRAWS = 100  # draws whose blocks are kept for predictions of cells
@@ -138,9 +139,7 @@ def _estimate(trace: Trace, request: BlocksRequest) -> np.ndarray:
     draws = trace.labels
     if request.partition == "map":
         return map_draw(draws, trace.log_joint).labels
-    n_draws = max(MAX_LABELS // draws.shape[1], MIN_DRAWS)
-    if len(draws) > n_draws:
-        draws = draws[np.linspace(0, len(draws) - 1, n_draws).round().astype(int)]
+    draws = thin_draws(draws, MAX_LABELS, MIN_DRAWS)
     return point_estimate(draws, request.partition, random_state=request.rng).labels
 
 

@@ -57,7 +57,7 @@ def log_anchor_ratio(n_first: float, n_both: float, N: int) -> float:
 def replay(
     grid: Grid, side: int, prior: Any, anchors: Anchors, order: np.ndarray, u: np.ndarray
 ) -> tuple[Grid, float]:
-    """Assign the objects of the anchors' clusters again, from the anchors on; returns the log probability, too.
+    """Assign the objects of the anchors' clusters again, given the anchors; also returns the log probability.
 
     ``order`` holds the other objects of the clusters. If the anchors are in one cluster the second anchor takes the
     next empty slot and the others are drawn; otherwise every object returns to its slot. The grid must have a spare

@@ -37,7 +37,7 @@ class Relations(NamedTuple):
 
 
 def split_relations(X: Any) -> list[Any]:
-    """The matrices in X: a stack of three axes, a list of matrices, or one table.
+    """The matrices in X: an array of three dimensions, a list of matrices, or one table.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def split_relations(X: Any) -> list[Any]:
         return [list(X)]
     if isinstance(X, np.ndarray) and X.ndim == 3:
         if not len(X):
-            raise ValueError("X is a stack of 0 relations: pass at least one")
+            raise ValueError("X holds 0 relations: pass at least one")
         return list(X)
     return [X]
 

@@ -45,7 +45,7 @@ def check_blocks(
     labels: Sequence[np.ndarray],
     n_relations: int,
 ) -> None:
-    """Refuse arrays that do not belong together: a kernel would read beyond them.
+    """Refuse arrays that do not belong together: otherwise a kernel would read beyond the end of one.
 
     ``statistics`` are those of the blocks of the estimate, ``labels`` its row and column labels.
     """
@@ -55,7 +55,7 @@ def check_blocks(
     if labels[0].max() != K - 1 or labels[-1].max() != J - 1:
         raise ValueError("the labels do not match the blocks")
     if drawn.labels[0].shape[1] != len(labels[0]):
-        raise ValueError("the draws have another number of rows")
+        raise ValueError("the draws have a different number of rows")
 
 
 def _check_family(family: Any, S: Sequence[np.ndarray], n_relations: int) -> None:

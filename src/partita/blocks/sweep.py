@@ -169,7 +169,7 @@ def weigh(lik, mode, prior, n, N, S, L, a, K, J, r, c, own, scratch):
 
 @kernel
 def seat(lik, data, mode, prior, z, n, K, y, J, S, L, objects, pair, forced, u, start, limit, log_q):
-    """Assign ``objects[start:]`` to slots, one after the other; returns the position at which slots were used up.
+    """Assign ``objects[start:]`` to slots, one after the other; returns where it stopped, out of slots or at the end.
 
     With a ``pair`` of slots only these two are available, and ``log_q[0]`` collects the log probability of the choices.
     ``forced[t]`` is 0 or 1 if the slot of the pair is given, -1 if it is drawn, and 2 or 3 if it is given and does not

@@ -10,16 +10,19 @@ import json
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from partita.cli.output import Outcome, clustering_figures, clustering_sentences, write_columns
 from partita.cli.progress import INTERRUPTED_NOTE, FitMonitor, shows_progress
-from partita.cli.sources import InputTable, join_names, kinds_by_column, list_kinds, open_table
+from partita.cli.sources import InputTable, join_names, list_kinds, open_table, open_typed
 from partita.progress import tell_stage
 from partita.summaries.formatting import count
 from partita.table.notes import READING_CODES
+
+if TYPE_CHECKING:
+    from partita.summaries.context import ReportContext
 
 CONSENSUS_METHODS = {
     "consensus": "Consensus",
@@ -41,6 +44,7 @@ INFERENCES = ("auto", "gibbs", "subclusters", "vb", "cvb", "em", "beam")
 ORDER_INFERENCES = ("auto", "gibbs", "vb", "em")  # those that use the order of levels
 MODEL_FILE, SOURCE_FILE, REPORT_FILE = "model.npz", "source.json", "report.html"
 LABELS_FILE, COLUMNS_FILE = "labels.csv", "columns.csv"
+REPORT_CONTENTS = "the report: open it in a browser"
 
 
 @shows_progress
@@ -150,9 +154,7 @@ def cluster(
     """
     if inference not in INFERENCES:
         raise ValueError(f"no inference {inference!r}; there are {', '.join(INFERENCES)}")
-    table = open_table(path, **reading)
-    declared = kinds_by_column(kinds, table)
-    X = table.typed(declared, infer_ordinal=inference in ORDER_INFERENCES)
+    table, declared, X = open_typed(path, kinds, infer_ordinal=inference in ORDER_INFERENCES, **reading)
     from partita import Mixture
     from partita.fitting.engines import ENGINES
 
@@ -196,8 +198,7 @@ def views(
     -------
     Outcome
     """
-    table = open_table(path, **reading)
-    declared = kinds_by_column(kinds, table)
+    table, declared, X = open_typed(path, kinds, **reading)
     import partita
 
     cls = partita.OverlappingViews if overlapping else partita.CrossCat
@@ -205,7 +206,6 @@ def views(
     model = cls(random_state=seed, **{name: value for name, value in given.items() if value is not None})
     if "kinds" in model.get_params():
         model.set_params(kinds=declared)
-    X = table.typed(declared)
     interrupted = fit_until_interrupted(model, X, verbose)
     return _write_views(model, X, table, out, interrupted)
 
@@ -233,9 +233,7 @@ def tree(
     -------
     Outcome
     """
-    table = open_table(path, **reading)
-    declared = kinds_by_column(kinds, table)
-    X = table.typed(declared)
+    table, declared, X = open_typed(path, kinds, **reading)
     from partita import BayesianTree
 
     model = BayesianTree(kinds=declared, random_state=seed)
@@ -281,7 +279,8 @@ def blocks(
         str(folder / "columns.csv"): "the group of each column",
     }
     files |= _save_model(model, folder, table, "blocks", interrupted)
-    files |= write_page(_context(model, matrix, table), folder / REPORT_FILE, table.path.name)
+    _write_report(model, matrix, table, folder)
+    files[str(folder / REPORT_FILE)] = REPORT_CONTENTS
     return Outcome(words, figures, files, _notes(model, table), interrupted)
 
 
@@ -326,12 +325,6 @@ def as_labels(values: np.ndarray) -> np.ndarray:
     return labels if not seen.all() else values.astype(np.int64)
 
 
-def _context(model: Any, X: Any, table: InputTable) -> Any:
-    from partita.report.context import build_context
-
-    return build_context(model, X, truth=table.truth, names=table.names)
-
-
 def _write_clustering(
     command: str,
     model: Any,
@@ -341,7 +334,6 @@ def _write_clustering(
     interrupted: bool,
     noun: str = "row",
 ) -> Outcome:
-    context = _context(model, X, table)
     folder = _make_folder(out, table)
     labels = {noun: _row_names(table), "cluster": model.labels_}
     if hasattr(model, "confidence_"):
@@ -349,7 +341,8 @@ def _write_clustering(
     write_columns(folder / LABELS_FILE, labels)
     files = {str(folder / LABELS_FILE): f"the cluster and the confidence of each {noun}"}
     files |= _save_model(model, folder, table, command, interrupted)
-    files |= write_page(context, folder / REPORT_FILE, table.path.name)
+    context = _write_report(model, X, table, folder)
+    files[str(folder / REPORT_FILE)] = REPORT_CONTENTS
     figures = clustering_figures(context)
     if command != "consensus":
         figures["kinds"] = list_kinds(model.schema_)
@@ -387,7 +380,8 @@ def _write_views(model: Any, X: Any, table: InputTable, out: str | Path | None, 
         str(folder / COLUMNS_FILE): "the probability of each column in each view, and how it was read",
     }
     files |= _save_model(model, folder, table, "views", interrupted)
-    files |= write_page(_context(model, X, table), folder / REPORT_FILE, table.path.name)
+    _write_report(model, X, table, folder)
+    files[str(folder / REPORT_FILE)] = REPORT_CONTENTS
     figures: dict[str, Any] = {"method": type(model).__name__, "n_views": n_views, "views": views}
     if hasattr(model, "schema_"):
         figures["kinds"] = list_kinds(model.schema_)
@@ -395,12 +389,20 @@ def _write_views(model: Any, X: Any, table: InputTable, out: str | Path | None, 
     return Outcome(words, figures, files, _notes(model, table), interrupted, account)
 
 
-def write_page(context: Any, path: Path, title: str | None) -> dict[str, str]:
-    """Write the report; returns its path with what it holds."""
+def write_report(
+    model: Any, X: Any, path: Path, title: str | None, *, truth: Any = None, names: Any = None
+) -> ReportContext:
+    """Write the report; returns the summaries of the model from which it was written."""
     from partita.report.page import write_context
+    from partita.summaries.context import build_context
 
+    context = build_context(model, X, truth=truth, names=names)
     write_context(context, path, title)
-    return {str(path): "the report: open it in a browser"}
+    return context
+
+
+def _write_report(model: Any, X: Any, table: InputTable, folder: Path) -> ReportContext:
+    return write_report(model, X, folder / REPORT_FILE, table.path.name, truth=table.truth, names=table.names)
 
 
 def _make_folder(out: str | Path | None, table: InputTable) -> Path:

@@ -31,7 +31,7 @@ def clustering_sentences(context: Any) -> str:
     Parameters
     ----------
     context : ReportContext
-        From :func:`partita.report.context.build_context`.
+        From :func:`partita.summaries.context.build_context`.
     """
     from partita.summaries.counts import counts_in_words
     from partita.summaries.formatting import count
@@ -70,7 +70,7 @@ def clustering_figures(context: Any) -> dict[str, Any]:
     Parameters
     ----------
     context : ReportContext
-        From :func:`partita.report.context.build_context`.
+        From :func:`partita.summaries.context.build_context`.
     """
     model, labels = context.model, np.asarray(context.model.labels_)
     figures = {

@@ -36,22 +36,13 @@ class InputTable(NamedTuple):
     words: Mapping[str, Sequence[str]] = {}  # texts of the file that were read as missing
     levels: Mapping[str, tuple[str, ...]] = {}  # of the columns that have an order in the file
 
-    def typed(self, kinds: Any = None, *, infer_ordinal: bool = False) -> Table:
-        """The columns with their kinds, for the fit and for the report; few models use the order of levels."""
-        columns = FileTable(self.columns, self.n_rows, levels=self.levels).ordered()
-        table = read_table(columns, kinds, missing_codes=self.missing_codes, infer_ordinal=infer_ordinal)
-        account = table.schema.account
-        schema = table.schema
-        notes = [*self.notes, *table.notes]
-        if account is not None:
-            if (repeated := account.repeats_note()) is not None:
-                notes.append(repeated)
-            schema = replace(schema, account=account.with_words(self.words))
-        return replace(table, schema=schema, notes=notes)
+    def ordered(self) -> Any:
+        """The columns to model; those that have an order in the file keep it."""
+        return FileTable(self.columns, self.n_rows, levels=self.levels).ordered()
 
     def matrix(self) -> np.ndarray:
         """All columns as one array, for tables of one kind; text that is numbers or dates is read as such."""
-        table = self.typed()
+        table = read_table(self.ordered(), missing_codes=self.missing_codes)
         columns = {
             name: values if table.schema.column(name).format is None else table.column(name).values
             for name, values in self.columns.items()
@@ -113,6 +104,39 @@ def open_table(
         path, kept.columns, table.n_rows, names, known, id_column, truth, tuple(notes), codes,
         encoding, tuple(na), table.words, table.levels,
     )  # fmt: skip
+
+
+def open_typed(
+    path: str | Path, kinds: Sequence[str] = (), *, infer_ordinal: bool = False, **reading: Any
+) -> tuple[InputTable, Any, Table]:
+    """Read a file and type its columns: the file's table, the declared kinds, and the typed table of a fit.
+
+    Parameters
+    ----------
+    path, **reading
+        As in :func:`open_table`.
+    kinds : sequence of str, default=()
+        As in :func:`kinds_by_column`.
+    infer_ordinal : bool, default=False
+        Whether columns with an order become ordinal; few models use the order of levels.
+    """
+    table = open_table(path, **reading)
+    declared = kinds_by_column(kinds, table)
+    typed = read_table(
+        table.ordered(), declared, missing_codes=table.missing_codes, infer_ordinal=infer_ordinal
+    )
+    return table, declared, _with_notes_of_file(typed, table)
+
+
+def _with_notes_of_file(typed: Table, table: InputTable) -> Table:
+    """The typed table with what is known from the file: its notes, and the texts that were read as missing."""
+    account, schema = typed.schema.account, typed.schema
+    notes = [*table.notes, *typed.notes]
+    if account is not None:
+        if (repeated := account.repeats_note()) is not None:
+            notes.append(repeated)
+        schema = replace(schema, account=account.with_words(table.words))
+    return replace(typed, schema=schema, notes=notes)
 
 
 def _naming_column(table: Any, used: set[str | None]) -> str | None:

@@ -9,10 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from partita.cli.clustering import MODEL_FILE, REPORT_FILE, SOURCE_FILE, as_labels, cluster, write_page
+from partita.cli.clustering import (
+    MODEL_FILE,
+    REPORT_CONTENTS,
+    REPORT_FILE,
+    SOURCE_FILE,
+    as_labels,
+    cluster,
+    write_report,
+)
 from partita.cli.output import Outcome, write_columns
 from partita.cli.progress import FitMonitor, shows_progress
-from partita.cli.sources import InputTable, open_table
+from partita.cli.sources import InputTable, open_table, open_typed
 from partita.summaries.formatting import count
 from partita.table import FileError, read_file
 
@@ -59,14 +67,14 @@ def ensemble(
     }
     if kind not in makers:
         raise ValueError(f"no ensemble {kind!r}; there are {', '.join(makers)}")
-    table = open_table(path, **reading)
+    table, _, X = open_typed(path, **reading)
     from partita import ensembles
 
     options: dict[str, Any] = {} if n_clusters is None else {"n_clusters": n_clusters}
     with FitMonitor() as monitor, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         labels = getattr(ensembles, makers[kind])(
-            table.typed(),
+            X,
             n_members=n_members,
             random_state=seed,
             callback=monitor,
@@ -173,17 +181,17 @@ def report(
             f"{model}: there is no model; give a folder that partita wrote, or a file written by save()"
         )
     from partita import load
-    from partita.report.context import build_context
 
     fitted = load(path)
     X, fitted_table = _fitted_table(fitted, path.with_name(SOURCE_FILE), table)
-    if fitted_table is not None:
-        context = build_context(fitted, X, truth=fitted_table.truth, names=fitted_table.names)
-        title = title or fitted_table.path.name
+    page = Path(out) if out else path.with_name(REPORT_FILE)
+    if fitted_table is None:
+        write_report(fitted, X, page, title)
     else:
-        context = build_context(fitted, X)
-    files = write_page(context, Path(out) if out else path.with_name(REPORT_FILE), title)
-    return Outcome("The report is written.", {"method": type(fitted).__name__}, files)
+        title = title or fitted_table.path.name
+        write_report(fitted, X, page, title, truth=fitted_table.truth, names=fitted_table.names)
+    figures = {"method": type(fitted).__name__}
+    return Outcome("The report is written.", figures, {str(page): REPORT_CONTENTS})
 
 
 def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> tuple[Any, InputTable | None]:

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from partita.consensus.labelings import (
     NOISE,
     Labelings,
-    Members,
     code_members,
     gather,
     open_members,
@@ -28,10 +27,9 @@ from partita.estimator import RunningMixin, TableEstimator, as_generator, diagno
 from partita.estimator.judging import REASONS
 from partita.execution import ChunkSource, ShardData, find_chunks, make_executor
 from partita.fitting.engines import ENGINES
-from partita.fitting.out_of_core import predict_blocks
+from partita.fitting.out_of_core import takes_chunks
 from partita.fitting.storage import checked_trace
 from partita.labels import label_histograms, signatures
-from partita.table import Schema, read_table
 
 CHUNK_ROWS = 1 << 16  # rows that are scored at a time
 SMOOTHING = 0.5  # pseudo-count of a label in the label histograms of the finished clusters
@@ -177,15 +175,15 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
             X, read = read_sharded(source, asked, sample_weight, member_weight, self._shard_reading())
             if read is not None:
                 self._remember(read.schema)
+                self._name_members(None)
                 self.fit_report_, self._columns = read.report, read.columns
                 return read.labelings, read.codes
         members = open_members(X, own)
-        options = {"sample_weight": sample_weight, "estimator_name": type(self).__name__}
-        table = read_table(members.X, "categorical", **options, **reading_options(self.noise))
+        table = self._read_training(members.X, "categorical", sample_weight, **reading_options(self.noise))
         if self.noise != "missing" and other_negatives(table.schema):
             # raises for the cell, unless the container declares its values as categories
-            read_table(members.X, "categorical", **options, missing_codes=-1)
-        self._remember(table.schema, members.names)
+            self._read_training(members.X, "categorical", sample_weight, missing_codes=-1)
+        self._name_members(members.names)
         self.fit_report_ = open_report(table, self.noise)
         labelings, self._columns, codes = gather(table, members, self.noise, member_weight, self.fit_report_)
         return labelings, codes
@@ -206,8 +204,8 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         """Whether the method can pass over codes in chunks; the other methods hold them in memory."""
         return False
 
-    def _remember(self, schema: Schema, names: tuple[str, ...] | None = None) -> None:
-        super()._remember(schema)
+    def _name_members(self, names: tuple[str, ...] | None) -> None:
+        """Keep the names of the members if some of them are soft, otherwise None."""
         self._soft_names = names
         if names is not None:  # the schema is that of the hard members that replace the soft ones
             self.n_features_in_ = len(names)
@@ -265,6 +263,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     # ---- new rows ------------------------------------------------------------------------------------------
 
+    @takes_chunks
     def predict(self, X):
         """Cluster of each row of new labels; a row without known labels is assigned to the largest cluster.
 
@@ -276,9 +275,6 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         -------
         ndarray (n_rows,)
         """
-        source = find_chunks(X)
-        if source is not None:
-            return predict_blocks(self, source, "predict")
         codes = self._new_codes(X)
         labels = self._probabilities(codes).argmax(axis=1)
         if not self._by_histograms():
@@ -286,6 +282,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         known = self._known_labels(codes)
         return np.where(known >= 0, known, labels)
 
+    @takes_chunks
     def predict_proba(self, X):
         """Probability of each cluster for each row of new labels.
 
@@ -297,9 +294,6 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         -------
         ndarray (n_rows, n_clusters)
         """
-        source = find_chunks(X)
-        if source is not None:
-            return predict_blocks(self, source, "predict_proba")
         return self._probabilities(self._new_codes(X))
 
     def fit_predict(self, X, y=None, sample_weight=None, member_weight=None):
@@ -308,7 +302,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     def _new_codes(self, X) -> np.ndarray:
         check_is_fitted(self)
-        members: Members = open_members(X, np.random.default_rng(0))
+        members = open_members(X, np.random.default_rng(0))
         if (members.names is None) != (self._soft_names is None):
             had, has = ("soft", "hard") if members.names is None else ("hard", "soft")
             raise ValueError(f"the members were {had} in fit and are {has} now: give them as in fit")
@@ -359,8 +353,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        if self._soft_names is not None:
-            self._remember(self.schema_, self._soft_names)
+        self._name_members(self._soft_names)
         n_modeled = len(self.schema_.of_kind("categorical"))
         columns = self._columns
         if columns.dtype.kind != "i" or not ((columns >= 0) & (columns < n_modeled)).all():

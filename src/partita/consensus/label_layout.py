@@ -26,7 +26,7 @@ SEED_SAMPLE = 1000  # rows among which seeds are chosen
 MAX_FOLD_PASSES, FOLD_TOL = 200, 1e-6
 
 
-class Cells(NamedTuple):
+class LabelLayout(NamedTuple):
     """A label matrix as positions in a table of levels."""
 
     positions: np.ndarray  # [object, member], int32, -1 where there is no label
@@ -40,7 +40,7 @@ class Cells(NamedTuple):
         return np.repeat(np.arange(len(self.powers)), np.diff(self.starts))
 
 
-def lay_out(codes: np.ndarray, n_levels: np.ndarray, weights: np.ndarray, powers: np.ndarray) -> Cells:
+def lay_out(codes: np.ndarray, n_levels: np.ndarray, weights: np.ndarray, powers: np.ndarray) -> LabelLayout:
     """Positions of all labels; those of members of weight 0 and of members with one level are left out.
 
     Examples
@@ -54,7 +54,7 @@ def lay_out(codes: np.ndarray, n_levels: np.ndarray, weights: np.ndarray, powers
     positions = np.empty(codes.shape, dtype=np.int32)
     for m in range(codes.shape[1]):
         positions[:, m] = np.where((codes[:, m] >= 0) & heard[m], codes[:, m] + starts[m], -1)
-    return Cells(positions, starts, np.asarray(powers, dtype=float), np.asarray(weights, dtype=float))
+    return LabelLayout(positions, starts, np.asarray(powers, dtype=float), np.asarray(weights, dtype=float))
 
 
 def level_sums(table: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -62,12 +62,12 @@ def level_sums(table: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return np.add.reduceat(table, starts[:-1], axis=0) if len(table) else np.zeros((0, table.shape[1]))
 
 
-def seed_table(cells: Cells, K: int, rng: np.random.Generator) -> np.ndarray:
+def seed_table(cells: LabelLayout, K: int, rng: np.random.Generator) -> np.ndarray:
     """Counts of levels [level, cluster] with every object assigned to the nearest of K seeds."""
     return count_table(cells, nearest_seed(cells, K, rng), K)
 
 
-def nearest_seed(cells: Cells, K: int, rng: np.random.Generator) -> np.ndarray:
+def nearest_seed(cells: LabelLayout, K: int, rng: np.random.Generator) -> np.ndarray:
     """The nearest of K seeds for each object (k-means++ on label agreement)."""
     share = cells.weights / cells.weights.sum()
     rows = rng.choice(len(share), size=min(SEED_SAMPLE, len(share)), p=share)
@@ -97,7 +97,7 @@ def _disagreement(positions: np.ndarray, one: np.ndarray, powers: np.ndarray) ->
     return np.where(both > 0, apart / np.maximum(both, 1e-300), 0.5) ** 2
 
 
-def count_table(cells: Cells, z: np.ndarray, K: int) -> np.ndarray:
+def count_table(cells: LabelLayout, z: np.ndarray, K: int) -> np.ndarray:
     """Counts of levels [level, cluster] of objects with labels z, weighted by object and member."""
     table = np.zeros((int(cells.starts[-1]), K))
     for m, power in enumerate(cells.powers):
@@ -148,7 +148,7 @@ def fold_in_rows(positions, powers, alpha, B, n_passes, tol, out):
             out[i, k] = gamma[k] / total
 
 
-def fold_in(cells: Cells, alpha: np.ndarray, B: np.ndarray) -> np.ndarray:
+def fold_in(cells: LabelLayout, alpha: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Memberships [object, cluster] of objects under fixed distributions of the levels.
 
     ``B`` holds ``exp(E[log beta])`` (VB) or a point estimate of beta. Without labels they are the prior's.
@@ -190,7 +190,7 @@ def predict_label_by_label(positions, powers, alpha, beta, out):
                 total += powers[m]
 
 
-def log_predictive_rows(cells: Cells, alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
+def log_predictive_rows(cells: LabelLayout, alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
     """Log probability of the labels of each object, memberships folded in label by label.
 
     ``p(y_i) = prod_m p(y_im | y_i1 .. y_i,m-1)``: each label is predicted from the memberships that the labels before

@@ -50,7 +50,7 @@ class Labelings(NamedTuple):
         return cls(codes, n_levels, weights, given, np.arange(M), np.arange(N))
 
 
-class Members(NamedTuple):
+class OpenedMembers(NamedTuple):
     """What ``read_table`` reads, and the member that each column belongs to."""
 
     X: Any
@@ -58,7 +58,7 @@ class Members(NamedTuple):
     names: tuple[str, ...] | None  # of the user's members, if some are soft
 
 
-def open_members(X: Any, rng: np.random.Generator) -> Members:
+def open_members(X: Any, rng: np.random.Generator) -> OpenedMembers:
     """A label matrix unchanged; soft members replaced by several hard ones.
 
     Examples
@@ -67,9 +67,9 @@ def open_members(X: Any, rng: np.random.Generator) -> Members:
     array([0, 0, 0, 0, 0])
     """
     if not holds_memberships(X):
-        return Members(X, None, None)
+        return OpenedMembers(X, None, None)
     found: Expanded = expand_members(X, rng)
-    return Members(found.columns, found.owners, found.names)
+    return OpenedMembers(found.columns, found.owners, found.names)
 
 
 def reading_options(noise: str) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def code_members(table: Table, noise: str, *, fitting: bool) -> tuple[np.ndarray
 
 
 def gather(
-    table: Table, members: Members, noise: str, member_weight: Any, report: FitReport
+    table: Table, members: OpenedMembers, noise: str, member_weight: Any, report: FitReport
 ) -> tuple[Labelings, np.ndarray, np.ndarray]:
     """The labelings that take part in a fit, the positions of their columns in the table, and the codes of all rows."""
     codes, n_levels = code_members(table, noise, fitting=True)
@@ -138,7 +138,7 @@ def gather(
 
 def choose_members(
     schema: Schema,
-    members: Members,
+    members: OpenedMembers,
     n_levels: np.ndarray,
     n_seen: np.ndarray,
     member_weight: Any,

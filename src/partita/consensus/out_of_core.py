@@ -10,7 +10,7 @@ import numpy as np
 
 from partita.consensus.labelings import (
     Labelings,
-    Members,
+    OpenedMembers,
     choose_members,
     gather,
     open_report,
@@ -70,7 +70,7 @@ def read_sharded(
     )  # fmt: skip
     if how.noise != "missing" and other_negatives(table.schema):
         read_chunks(source, "categorical", missing_codes=-1, executor=how.executor)  # refuses the cell
-    members = Members(None, None, None)
+    members = OpenedMembers(None, None, None)
     report = open_report(table, how.noise)
     report.add("execution", choice.sentence)
     if how.passes_over_shards and how.noise != "singletons":
@@ -82,7 +82,7 @@ def read_sharded(
 
 
 def _in_shards(
-    table: ShardedTable, members: Members, member_weight: Any, report: FitReport
+    table: ShardedTable, members: OpenedMembers, member_weight: Any, report: FitReport
 ) -> ReadMembers | None:
     """The labelings of all rows, with the codes in chunks; None for a single labeling, which needs no mixture.
 

@@ -7,6 +7,7 @@ functions are the combinations that the literature uses. `describe` measures how
 
 from partita.ensembles.agreement import (
     Description,
+    agreement_with,
     describe,
     medoid_member,
     pairwise_agreement,
@@ -39,6 +40,7 @@ __all__ = [
     "Recipe",
     "Scaling",
     "add_label_noise",
+    "agreement_with",
     "bootstrap_ensemble",
     "describe",
     "fit_members",

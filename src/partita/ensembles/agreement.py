@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,15 +71,45 @@ def pairwise_agreement(Y: ArrayLike, score: str = "ari") -> Matrix:
     A, offsets = one_hot(Y)
     n_members = Y.shape[1]
     out = np.ones((n_members, n_members))
-    starts = offsets[:-1]
     for m in range(n_members):
-        tables = np.asarray((A[:, starts[m] : offsets[m + 1]].T @ A[:, starts[m] :]).toarray())
-        later = starts[m:] - starts[m]
-        if tables.shape[0] == 0 or (np.diff(offsets[m:]) == 0).any():
-            raise ValueError("a member has no labels: remove it before the members are compared")
-        out[m, m:] = out[m:, m] = SCORES[score](tables, later)
+        out[m, m:] = out[m:, m] = _agreement_with_later(A, offsets, m, score)
         out[m, m] = 1.0
     return out
+
+
+def agreement_with(labels: ArrayLike, Y: ArrayLike, score: str = "ari") -> Matrix:
+    """Agreement of one clustering, for example the consensus, with each member.
+
+    Parameters
+    ----------
+    labels : array-like of int, shape (n_objects,)
+        The clustering, -1 missing.
+    Y, score
+        As in :func:`pairwise_agreement`.
+
+    Returns
+    -------
+    ndarray, shape (n_members,)
+        NaN for a member that has no object in common with the clustering.
+
+    Examples
+    --------
+    >>> agreement_with([0, 0, 1, 1], [[0, 0], [0, 1], [1, 0], [1, 1]])
+    array([ 1. , -0.5])
+    """
+    if score not in SCORES:
+        raise ValueError(f"score is {score!r}: choose 'ari' or 'nmi'")
+    both = np.column_stack([integer_labels(labels, "labels", ndim=1), integer_labels(Y, "Y", ndim=2)])
+    A, offsets = one_hot(both)
+    return _agreement_with_later(A, offsets, 0, score)[1:]
+
+
+def _agreement_with_later(A: Any, offsets: NDArray[np.int64], m: int, score: str) -> Matrix:
+    """Agreement of member m with itself and the members after it; ``A`` are the members as one-hot columns."""
+    tables = np.asarray((A[:, offsets[m] : offsets[m + 1]].T @ A[:, offsets[m] :]).toarray())
+    if tables.shape[0] == 0 or (np.diff(offsets[m:]) == 0).any():
+        raise ValueError("a member has no labels: remove it before the members are compared")
+    return SCORES[score](tables, offsets[m:-1] - offsets[m])
 
 
 def _adjusted_rand(tables: Matrix, starts: NDArray[np.int64]) -> Matrix:

@@ -10,6 +10,7 @@ from partita.engines.climb.seeding import label_statistics
 from partita.engines.passes.rows import n_cache, n_stats
 from partita.engines.run import Run
 from partita.engines.sequential.beam import beam_search
+from partita.execution import check_memory
 from partita.families import Block, take
 from partita.fitting.contract import EngineResult, Request
 from partita.fitting.objects import check_exchangeable, log_shares, rows_of_objects
@@ -29,6 +30,11 @@ def fit_beam(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engi
     """
     check_exchangeable("beam", ask.prior)
     rows = rows_of_objects(weights)
+    check_memory(
+        bytes_of_beam(blocks, weights, ask),
+        f"a beam of {ask.width} partitions of {len(rows):,} objects",
+        "lower beam_width, or fit a sample of the rows",
+    )
     objects = [block._replace(data=take(block.data, rows)) for block in blocks]
     found = beam_search(objects, ask.prior, width=ask.width, control=ask.control)
     first = np.searchsorted(rows, np.arange(len(weights)))  # a row takes the label of its first replicate

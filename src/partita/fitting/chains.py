@@ -14,34 +14,32 @@ from partita.engines.gibbs import outliers, tied_values
 from partita.engines.gibbs.chain import (
     Algorithm,
     Schedule,
-    Start,
     average_families,
     cache_dtype,
     collapsed_gibbs,
     mixture_sampler,
 )
-from partita.engines.gibbs.starts import find_start
+from partita.engines.gibbs.starts import start_chain
 from partita.engines.gibbs.sweep import NO_LIMIT
 from partita.engines.nonconjugate import neal8
 from partita.engines.nonconjugate import parameters as explicit
 from partita.engines.passes.replicates import any_partly_seen
-from partita.engines.passes.rows import Parameters, Statistics, assign_rows, n_cache, n_stats, predictive
+from partita.engines.passes.rows import Parameters, Statistics, n_cache, n_stats
 from partita.engines.run import Chains, Run, Sampler, run_chains
 from partita.engines.subclusters import chain as subclusters
-from partita.execution import Serial
-from partita.families import FAMILIES, Block, Ordinal, entry_of, take_block
+from partita.execution import Serial, check_memory
+from partita.families import Block, Ordinal, take_block
 from partita.families.contract import expect, is_conjugate
 from partita.fitting.contract import EngineResult, Request
 from partita.fitting.objects import check_exchangeable, log_shares, rows_of_objects
 from partita.fitting.outliers import OutlierModel, Verdict, fit_background, log_density, summarize_draws
 from partita.fitting.settling import CHECKS, ONE_CHAIN, settling
-from partita.labels import canonical
 from partita.partitions import FiniteDirichlet, bind, specify, with_concentration
 from partita.posterior import confidence, map_draw, point_estimate, vote
 from partita.posterior.agreement import draws_to_sum
+from partita.posterior.draws import thin_draws
 from partita.trace import Trace, join, select_draws, trace_bytes
 
-STAND_INS = {"real": "gaussian", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
 MAX_LABELS = 50_000_000  # labels of draws that the search for one partition reads
 MIN_DRAWS = 40
 N_COMPLETIONS = 5  # rounds in which hidden coordinates are replaced by their expectation
@@ -77,8 +75,13 @@ def bytes_of_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) 
         for block in blocks
     )
     state = 8 * (3 * N + 2 * K * rows)
-    n_draws = max(CHECKS[-1], ONE_CHAIN[1]) if ask.n_draws is None else ask.n_draws
+    n_draws = _most_draws(ask)
     return ask.n_chains * (state + trace_bytes(n_draws, N, K)) + trace_bytes(n_draws * ask.n_chains, N, K)
+
+
+def _most_draws(ask: Request) -> int:
+    """Largest number of draws of a chain."""
+    return max(CHECKS[-1], ONE_CHAIN[1]) if ask.n_draws is None else ask.n_draws
 
 
 def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
@@ -107,6 +110,11 @@ def fit_subclusters(blocks: Sequence[Block], weights: np.ndarray, ask: Request) 
 
 def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, counts=None) -> EngineResult:
     """Run the chains, find the one partition, and the statistics that go with it."""
+    check_memory(
+        bytes_of_chains(blocks, weights, ask),
+        f"{ask.n_chains} chains of {_most_draws(ask)} draws over {len(rows):,} objects",
+        "ask for fewer draws (n_draws, n_chains), or fit a sample of the rows",
+    )
     rule = settling(ask.n_chains, algorithm.warm_up) if None in (ask.n_draws, ask.burn_in) else None
     burn_in, n_draws = ask.burn_in, ask.n_draws
     if rule is None:
@@ -122,9 +130,20 @@ def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, cou
         warm_up=algorithm.warm_up if burn_in is None else None,
     )
     seeds = [int(rng.integers(2**63)) for rng in ask.rngs]
+    init = ask.init if isinstance(ask.init, str) else ask.init[rows]
+    object_rows = None if counts is None else rows
 
     def make(number: int) -> Sampler:
-        begin = partial(_start, objects, rows, weights, ask, schedule, number, seeds[number], counts)
+        begin = partial(
+            start_chain,
+            objects,
+            ask.prior,
+            schedule,
+            init,
+            seed=seeds[number],
+            number=number,
+            object_rows=object_rows,
+        )
         return mixture_sampler(algorithm, objects, begin, schedule, seed=seeds[number], number=number)
 
     def checkpoint(number: int) -> Checkpoint | None:
@@ -145,50 +164,6 @@ def _limit(ask: Request) -> int:
     """Largest number of clusters of a chain: partitions with more clusters have no mass under a finite prior."""
     limit = NO_LIMIT if ask.limit is None else ask.limit
     return min(limit, ask.prior.n_components) if isinstance(ask.prior, FiniteDirichlet) else limit
-
-
-def _start(objects, rows, weights, ask: Request, schedule: Schedule, number: int, seed: int, counts) -> Start:
-    """Where a chain starts: from a sample of the rows, from random labels, or from the user's labels."""
-    families = tuple(block.family for block in objects)
-    if not isinstance(ask.init, str):
-        z = ask.init[rows]
-        return Start(_spread_labels(objects, z) if counts is None else canonical(z), ask.prior, families)
-    if ask.init == "random":
-        K = min(ask.limit or 10, len(rows), getattr(ask.prior, "n_components", len(rows)))
-        z = np.random.default_rng(seed).integers(K, size=len(rows))
-        return Start(canonical(z), ask.prior, families)
-    shared = None if counts is None or np.all(counts == 1) else rows
-    stand_ins = [_stand_in(block) for block in objects]
-    start = find_start(stand_ins, ask.prior, schedule, seed=seed, apart=number % 2 == 1, object_rows=shared)
-    kept = [
-        learned if is_conjugate(family) else family
-        for learned, family in zip(start.families, families, strict=True)
-    ]
-    return start._replace(families=tuple(kept))
-
-
-def _stand_in(block: Block) -> Block:
-    """A conjugate block over the same columns, for a family without a closed-form predictive."""
-    if is_conjugate(block.family):
-        return block
-    name = STAND_INS[entry_of(block.family).kind]
-    context: dict[str, Any] = {"exposure": None}
-    if name == "categorical":
-        context["n_levels"] = block.data.max(axis=0) + 1
-    return FAMILIES[name].block(block.data, block.columns, np.ones(len(block.data)), **context)
-
-
-def _spread_labels(objects: Sequence[Block], z: np.ndarray) -> np.ndarray:
-    """Canonical labels; objects without one (-1) join the cluster that predicts them best."""
-    z = np.asarray(z)
-    if z.min() >= 0:
-        return canonical(z)
-    K = int(z.max()) + 1
-    statistics = label_statistics(objects, np.ones(len(z)), z, K)
-    found = assign_rows(
-        predictive(objects, statistics.S, np.log(np.maximum(statistics.n, 1e-9))), len(z)
-    ).labels
-    return canonical(np.where(z < 0, found, z))
 
 
 def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineResult:
@@ -233,9 +208,7 @@ def _estimate(trace: Trace, ask: Request) -> np.ndarray:
     draws = trace.labels
     if ask.partition == "map":
         return map_draw(draws, trace.log_joint).labels
-    n_draws = max(MAX_LABELS // draws.shape[1], MIN_DRAWS)
-    if len(draws) > n_draws:
-        draws = draws[np.linspace(0, len(draws) - 1, n_draws).round().astype(int)]
+    draws = thin_draws(draws, MAX_LABELS, MIN_DRAWS)
     if ask.partition == "votes":
         return vote(draws).labels
     return point_estimate(draws, ask.partition, max_clusters=ask.limit, random_state=ask.rngs[0]).labels

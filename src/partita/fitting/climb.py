@@ -12,7 +12,7 @@ from partita.engines.climb import cvb, em, vb
 from partita.engines.climb.seeding import SAMPLE, label_statistics, seed_parameters, seed_statistics
 from partita.engines.passes.rows import Statistics, collect, label_rows, n_stats, pack, plug_in
 from partita.engines.run import STOPPED_EARLY, Run, best_run, iterate
-from partita.execution import CHUNK_ROWS
+from partita.execution import CHUNK_ROWS, check_memory
 from partita.families.contract import interior
 from partita.families.registry import Block
 from partita.fitting.contract import EngineResult, Request
@@ -63,8 +63,17 @@ def bytes_needed(blocks: Sequence[Block], n_rows: int, ask: Request, inference: 
     return 8 * (passes + starts + held)
 
 
+def _check_memory(blocks: Sequence[Block], n_rows: int, ask: Request, inference: str) -> None:
+    check_memory(
+        bytes_needed(blocks, n_rows, ask, inference),
+        f"{ask.n_components:,} clusters of {sum(len(block.columns) for block in blocks):,} columns",
+        "ask for fewer clusters (n_clusters, max_clusters), or leave columns out",
+    )
+
+
 def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
     """EM from every start; the one with the best objective is kept."""
+    _check_memory(blocks, len(weights), ask, "em")
     if not ask.maximum_likelihood:
         blocks = [block._replace(family=interior(block.family)) for block in blocks]
     blocks = pack(blocks, len(weights))
@@ -82,7 +91,7 @@ def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
             )
             yield iterate(
                 step,
-                em.Labelled(state) if watched else state,
+                em.Labeled(state) if watched else state,
                 max_iter=ask.max_iter,
                 tol=0.0 if watched else ask.tol,
                 weight=float(weights.sum()),
@@ -102,6 +111,7 @@ def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
 
 def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
     """VB from every start, with merges unless the number of clusters is given."""
+    _check_memory(blocks, len(weights), ask, "vb")
     blocks = pack(blocks, len(weights))
 
     def runs() -> Iterator[Run]:
@@ -127,6 +137,7 @@ def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engin
     VB also finds the number of clusters, if it is not given: the clusters that it does not use stay closed.
     """
     cvb.check(blocks, ask.order)
+    _check_memory(blocks, len(weights), ask, "cvb")
     start = fit_vb(blocks, weights, ask)
     if start.run.reason in STOPPED_EARLY or ask.control.halted or ask.control.late:
         return start  # the result so far

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -227,8 +227,21 @@ def _informed(family: Any, totals: Sequence[Any]) -> Any:
     return Exponential(np.full(len(counted), a), a * counted / np.maximum(within, 1e-300))
 
 
-def predict_blocks(model: Any, source: ChunkSource, method: str) -> np.ndarray:
-    """``method`` of a fitted estimator on each shard of a source, where the shard is; results in the order of rows."""
+def takes_chunks(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a method of a fitted estimator that gives one result per row, so that it takes tables in chunks too.
+
+    The method then runs on each shard where the shard is; the results are in the order of the rows.
+    """
+
+    @wraps(method)
+    def either(self: Any, X: Any) -> Any:
+        source = find_chunks(X)
+        return method(self, X) if source is None else _predict_shards(self, source, method.__name__)
+
+    return either
+
+
+def _predict_shards(model: Any, source: ChunkSource, method: str) -> np.ndarray:
     light = copy.copy(model)
     for name in BULKY:
         light.__dict__.pop(name, None)

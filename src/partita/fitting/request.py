@@ -7,16 +7,13 @@ from typing import Any
 
 from partita.engines.run import Control
 from partita.estimator import FitReport, as_generator
-from partita.execution import check_memory
 from partita.families import Block, Ordinal
 from partita.families.contract import is_conjugate
-from partita.fitting.beam import bytes_of_beam
-from partita.fitting.chains import bytes_of_chains, resolve_sampling_prior
-from partita.fitting.climb import bytes_needed, resolve_prior
+from partita.fitting.chains import resolve_sampling_prior
+from partita.fitting.climb import resolve_prior
 from partita.fitting.contract import Request, Settings
 from partita.fitting.engines import ENGINES, names_of
 from partita.fitting.families import Plan
-from partita.fitting.objects import rows_of_objects
 from partita.fitting.outliers import check_outliers
 from partita.fitting.real_columns import count_objects
 from partita.labels import canonical
@@ -48,7 +45,7 @@ def make_request(
     executor: Any,
     report: FitReport,
 ) -> Request:
-    """The request to the engine; refuses what the engine cannot do, and what does not fit into memory."""
+    """The request to the engine; refuses what the engine cannot do."""
     engine = ENGINES[settings.inference]
     n_components = _n_components(settings, count_objects(table.weights), report)
     exact, free_init = settings.n_clusters is not None, isinstance(settings.init, str)
@@ -79,7 +76,7 @@ def make_request(
         outliers=settings.outliers,
         width=settings.beam_width,
     )
-    _check(settings, table, blocks, ask)
+    _check(settings, blocks, ask)
     return ask
 
 
@@ -92,7 +89,7 @@ def _prior(settings: Settings, n_components: int) -> Any:
     return resolve_prior(settings.prior, settings.inference, n_components, exact, settings.concentration)
 
 
-def _check(settings: Settings, table: Table, blocks: Sequence[Block], ask: Request) -> None:
+def _check(settings: Settings, blocks: Sequence[Block], ask: Request) -> None:
     engine, inference = ENGINES[settings.inference], settings.inference
     if ask.outliers:
         if not engine.finds_outliers:
@@ -101,7 +98,6 @@ def _check(settings: Settings, table: Table, blocks: Sequence[Block], ask: Reque
                 "engines do not model outliers"
             )
         check_outliers(blocks)
-    _check_memory(settings, table, blocks, ask)
     if settings.max_clusters is not None and not engine.bounds_n_clusters:
         raise ValueError(
             f"inference={inference!r} cannot bound the number of clusters: leave max_clusters out, or use 'gibbs'"
@@ -120,30 +116,6 @@ def _check(settings: Settings, table: Table, blocks: Sequence[Block], ask: Reque
                 f"{type(block.family).__name__} is not conjugate, so inference={inference!r} cannot take it: use "
                 f"inference={names_of('takes_non_conjugate')}"
             )
-
-
-def _check_memory(settings: Settings, table: Table, blocks: Sequence[Block], ask: Request) -> None:
-    engine = ENGINES[settings.inference]
-    if not engine.counts_objects:
-        check_memory(
-            bytes_needed(blocks, table.n_rows, ask, settings.inference),
-            f"{ask.n_components:,} clusters of {len(table.schema.columns):,} columns",
-            "ask for fewer clusters (n_clusters, max_clusters), or leave columns out",
-        )
-        return
-    n_objects = len(rows_of_objects(table.weights))
-    if engine.samples:
-        check_memory(
-            bytes_of_chains(blocks, table.weights, ask),
-            f"{ask.n_chains} chains of {ask.n_draws} draws over {n_objects:,} objects",
-            "ask for fewer draws (n_draws, n_chains), or fit a sample of the rows",
-        )
-    elif all(is_conjugate(block.family) for block in blocks):
-        check_memory(
-            bytes_of_beam(blocks, table.weights, ask),
-            f"a beam of {ask.width} partitions of {n_objects:,} objects",
-            "lower beam_width, or fit a sample of the rows",
-        )
 
 
 def _n_components(settings: Settings, n_objects: int, report: FitReport) -> int:

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from partita.engines.gibbs.chain import MixtureDraw
+from partita.engines.gibbs.chain import ChainDraw
 from partita.engines.run import Settling
 from partita.estimator import FitReport
 from partita.fitting.contract import EngineResult
@@ -47,7 +47,7 @@ def settling(n_chains: int, warm_up: int = 0) -> Settling | None:
     return Settling([check for check in CHECKS if check // 2 >= warm_up], halves_agree, MIN_DRAWS)
 
 
-def halves_agree(draws: Sequence[Sequence[MixtureDraw]]) -> bool:
+def halves_agree(draws: Sequence[Sequence[ChainDraw]]) -> bool:
     """Whether the chains from one cluster (even numbers) and those from many (odd numbers) come to the same answer.
 
     The votes of both halves must be nearly the same partition, and their numbers of clusters similarly distributed.
@@ -66,7 +66,7 @@ def halves_agree(draws: Sequence[Sequence[MixtureDraw]]) -> bool:
     return adjusted_rand(first, second) >= LEAST_AGREEMENT
 
 
-def _labels(chains: Sequence[Sequence[MixtureDraw]]) -> NDArray[np.int64]:
+def _labels(chains: Sequence[Sequence[ChainDraw]]) -> NDArray[np.int64]:
     """Labels [draw, row] of all draws of some chains; outliers are one more cluster."""
     found = [draw.trace.labels for draws in chains for draw in draws]
     return sampled_labels(np.concatenate(found)) if found else np.zeros((0, 0), dtype=np.int64)

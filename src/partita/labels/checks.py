@@ -39,6 +39,27 @@ def integer_labels(labels: ArrayLike, name: str, ndim: int) -> NDArray[Any]:
     return array
 
 
+def pair_positions(
+    i: ArrayLike, j: ArrayLike, n_objects: int, objects: str
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Positions of pairs of objects, broadcast against each other; an error names ``objects``.
+
+    Examples
+    --------
+    >>> pair_positions(0, [1, 2], 3, "rows of Y")
+    (array([0, 0]), array([1, 2]))
+    >>> pair_positions(0, 3, 3, "rows of Y")
+    Traceback (most recent call last):
+    ...
+    ValueError: j must hold integers from 0 to 2, the rows of Y
+    """
+    left, right = np.broadcast_arrays(np.asarray(i), np.asarray(j))
+    for name, index in (("i", left), ("j", right)):
+        if index.dtype.kind not in "iu" or ((index < 0) | (index >= n_objects)).any():
+            raise ValueError(f"{name} must hold integers from 0 to {n_objects - 1}, the {objects}")
+    return left, right
+
+
 def row_weights(weights: ArrayLike | None, n_rows: int, name: str = "weights") -> NDArray[np.float64] | None:
     """Weights as floats: one per row, finite, not negative and not all zero. None stays None.
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
-from partita.labels.checks import MISSING, integer_labels, row_weights
+from partita.labels.checks import MISSING, integer_labels, pair_positions, row_weights
 from partita.labels.matrices import one_hot
 
 # `dense` refuses a larger matrix by default: about 11,500 objects.
@@ -99,10 +99,7 @@ class Coassociation(LinearOperator):
         >>> Coassociation([[0, 0], [0, -1], [-1, 1]]).pairs(0, [0, 1, 2])
         array([1., 1., 0.])
         """
-        i, j = np.broadcast_arrays(np.asarray(i), np.asarray(j))
-        for name, index in (("i", i), ("j", j)):
-            if index.dtype.kind not in "iu" or ((index < 0) | (index >= self.shape[0])).any():
-                raise ValueError(f"{name} must hold integers from 0 to {self.shape[0] - 1}, the rows of Y")
+        i, j = pair_positions(i, j, self.shape[0], "rows of Y")
         left, right = i.ravel(), j.ravel()
         shares = np.empty(left.size)
         step = max(1, CHUNK_ENTRIES // self.labels.shape[1])

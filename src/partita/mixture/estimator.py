@@ -20,20 +20,20 @@ from partita.estimator import (
     diagnose_chains,
     warn_user,
 )
-from partita.execution import find_chunks, make_executor
+from partita.execution import make_executor
 from partita.execution.device import as_given, is_on_device
 from partita.fitting.choice import AUTO
-from partita.fitting.contract import EngineResult, Settings
+from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_rows
 from partita.fitting.engines import ENGINES
 from partita.fitting.families import plan_families
+from partita.fitting.fitted_attributes import KIND_OF_OTHERS, attributes_of, settle
 from partita.fitting.fitted_mixture import FittedMixture
-from partita.fitting.out_of_core import Training, predict_blocks, read_training
+from partita.fitting.out_of_core import Training, read_training, takes_chunks
 from partita.fitting.request import kinds_asked, make_request
 from partita.fitting.storage import checked_trace, pack_mixture, unpack_mixture
 from partita.fitting.streaming import check_streamable, start_stream, update_mixture
 from partita.metrics import perplexity
-from partita.mixture.fitted_attributes import KIND_OF_OTHERS, attributes_of, settle
 from partita.mixture.predictive_checks import check_columns
 from partita.table import check_weights
 
@@ -399,7 +399,10 @@ class Mixture(
                 result = ENGINES[settings.inference].fit(training.blocks, training.table.weights, ask)
             except FloatingPointError as error:
                 raise ValueError(str(error)) from error
-            self._finish(result, training, settings)
+            self.inference_ = settings.inference
+            self._fitted, attributes = settle(result, training, settings, make_executor(self.n_jobs))
+            self._set(attributes)
+            self._set_criteria()
         if result.run.reason == "max_iter":
             warn_user(
                 f"{type(self).__name__} did not converge in {settings.max_iter} iterations: raise max_iter or tol",
@@ -424,14 +427,12 @@ class Mixture(
         self.fit_report_ = training.report
         return training
 
-    def _finish(self, result: EngineResult, training: Training, settings: Settings) -> None:
-        self.inference_ = settings.inference
-        self._fitted, attributes = settle(result, training, settings, make_executor(self.n_jobs))
-        self._set(attributes)
-
     def _set(self, attributes: dict[str, Any]) -> None:
         for name, value in attributes.items():
             setattr(self, name, value)
+
+    def _set_criteria(self) -> None:
+        """Set the attributes that a subclass computes from those of the mixture, after a fit or a load."""
 
     def partial_fit(self, X, y=None, sample_weight=None):
         """Fit the first batch; update the mixture with later batches by a particle filter, row by row.
@@ -505,6 +506,7 @@ class Mixture(
         table = self._read_new(X, self._handle_unknown)
         return self._fitted.with_data(table), table.n_rows
 
+    @takes_chunks
     def predict_proba(self, X):
         """Probability of each cluster for each row.
 
@@ -519,9 +521,6 @@ class Mixture(
         -------
         ndarray (n_rows, n_components)
         """
-        source = find_chunks(X)
-        if source is not None:
-            return predict_blocks(self, source, "predict_proba")
         blocks, n_rows = self._read_rows(X)
         return as_given(self._fitted.probabilities(blocks, n_rows, make_executor(self.n_jobs)), X)
 
@@ -544,6 +543,7 @@ class Mixture(
     def _n_features_out(self):
         return self._fitted.n_components
 
+    @takes_chunks
     def predict(self, X):
         """Most probable cluster of each row; with ``outliers``, -1 if the row is more probably an outlier.
 
@@ -555,9 +555,6 @@ class Mixture(
         -------
         ndarray (n_rows,)
         """
-        source = find_chunks(X)
-        if source is not None:
-            return predict_blocks(self, source, "predict")
         blocks, n_rows = self._read_rows(X)
         return as_given(self._fitted.assign(blocks, n_rows, make_executor(self.n_jobs)).labels, X)
 
@@ -565,6 +562,7 @@ class Mixture(
         """Fit, and return ``labels_``."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
+    @takes_chunks
     def score_samples(self, X):
         """Log posterior predictive density of each row in the user's units (EM: at the estimated parameters).
 
@@ -578,9 +576,6 @@ class Mixture(
         -------
         ndarray (n_rows,)
         """
-        source = find_chunks(X)
-        if source is not None:
-            return predict_blocks(self, source, "score_samples")
         blocks, n_rows = self._read_rows(X)
         return as_given(self._fitted.log_densities(blocks, n_rows, make_executor(self.n_jobs)), X)
 
@@ -680,3 +675,4 @@ class Mixture(
                 provisional="provisional" in self.fit_report_,
                 second_opinion=state["second_opinion"],
             )
+        self._set_criteria()

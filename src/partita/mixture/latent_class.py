@@ -21,8 +21,8 @@ class LatentClass(Mixture):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of latent classes.
+    n_clusters : int
+        Number of latent classes; :class:`Mixture` finds it.
     estimate : {"ml", "map"}, default="ml"
         Maximum likelihood, or the posterior mode with a pseudo-count of one half per level.
     n_init, max_iter, tol, init, handle_unknown, random_state
@@ -59,7 +59,7 @@ class LatentClass(Mixture):
     """
 
     _parameter_constraints = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         **{name: Mixture._parameter_constraints[name] for name in SHARED},
         **RUNNING_CONSTRAINTS,
     }
@@ -68,7 +68,7 @@ class LatentClass(Mixture):
 
     def __init__(
         self,
-        n_clusters=2,
+        n_clusters=None,
         *,
         estimate="ml",
         n_init=10,
@@ -101,15 +101,15 @@ class LatentClass(Mixture):
         self.resume = resume
         self.verbose = verbose
 
-    def _finish(self, result, training, settings):
-        super()._finish(result, training, settings)
-        self._criteria()
+    def _validate_params(self):
+        super()._validate_params()
+        if self.n_clusters is None:
+            raise ValueError(
+                "LatentClass needs n_clusters: give the number of classes, as in LatentClass(n_clusters=3), or use "
+                "Mixture, which finds it"
+            )
 
-    def _restore(self, state):
-        super()._restore(state)
-        self._criteria()
-
-    def _criteria(self):
+    def _set_criteria(self):
         deviance, p, n = -2 * self.log_likelihood_, self.n_parameters_, self.weight_total_
         self.aic_ = deviance + 2 * p
         self.bic_ = deviance + p * math.log(n)

@@ -30,7 +30,7 @@ class DPGaussian(Mixture):
         As in :class:`Mixture`.
     n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, partition, init, \
 random_state
-        As in :class:`Mixture`, whose attributes this class has, too.
+        As in :class:`Mixture`. This class also has the attributes of :class:`Mixture`.
     time_limit, callback, keep_partial, n_jobs, executor, resume, verbose
         How the fit runs, as in :class:`Mixture`.
 
@@ -116,7 +116,7 @@ class DPMultinomial(Mixture):
         As in :class:`Mixture`.
     n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, partition, init, \
 random_state
-        As in :class:`Mixture`, whose attributes this class has, too.
+        As in :class:`Mixture`. This class also has the attributes of :class:`Mixture`.
     time_limit, callback, keep_partial, n_jobs, executor, resume, verbose
         How the fit runs, as in :class:`Mixture`.
 

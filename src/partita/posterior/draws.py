@@ -127,3 +127,17 @@ def _renumber(labels, out, codes):
             out[b, i] = codes[label]
         for i in range(labels.shape[1]):
             codes[labels[b, i]] = -1
+
+
+def thin_draws(draws: NDArray[Any], max_labels: int, min_draws: int) -> NDArray[Any]:
+    """As many evenly spaced draws as have ``max_labels`` labels in all, but at least ``min_draws`` of them.
+
+    Examples
+    --------
+    >>> thin_draws(np.array([[0, 1], [0, 0], [0, 1], [1, 1], [0, 0]]), max_labels=6, min_draws=2).tolist()
+    [[0, 1], [0, 1], [0, 0]]
+    """
+    most = max(max_labels // draws.shape[1], min_draws)
+    if len(draws) <= most:
+        return draws
+    return draws[np.linspace(0, len(draws) - 1, most).round().astype(int)]

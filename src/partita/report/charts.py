@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partita.report.markup import cluster_name, color_class, tip
-from partita.summaries.counts import Counts
+from partita.summaries.counts import GroupCounts
 from partita.summaries.formatting import number, percent, safe
 from partita.summaries.pairs import spread
 
@@ -69,7 +69,7 @@ def objects(
     return svg(parts, "Confidence by object", "objects, ordered by cluster", "confidence"), len(shown)
 
 
-def counts(found: Counts, max_bars: int = 40) -> tuple[str, int]:
+def counts(found: GroupCounts, max_bars: int = 40) -> tuple[str, int]:
     """P(K) as bars with the prior as dots; returns the chart and how many numbers of clusters are not shown."""
     likely = np.argsort(-(found.posterior + np.nan_to_num(found.prior)), kind="stable")[:max_bars]
     shown = np.sort(likely)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from partita.report import charts, diagrams
-from partita.report.context import ReportContext, is_sampled
 from partita.report.markup import cluster_cell, cluster_name, note, section, table
+from partita.summaries.context import ReportContext, is_sampled
 from partita.summaries.formatting import count, safe
 from partita.summaries.pairs import order_objects
 from partita.summaries.uncertainty import rival_ratios
@@ -55,7 +55,7 @@ def pair_section(context: ReportContext) -> str:
     text = f"The color shows {meaning}. {context.noun.capitalize()}s are ordered by group and, within a group, by "
     text += "decreasing confidence. Point at a cell to read its value."
     if len(found.objects) < found.n_objects:
-        text += f" An even sample of {len(found.objects)} of {found.n_objects:,} is shown."
+        text += f" {len(found.objects)} of {found.n_objects:,} {context.noun}s are shown, evenly spaced."
     return section("Co-clustering", picture, note(text))
 
 
@@ -73,7 +73,7 @@ def confidence_section(context: ReportContext) -> str:
     )
     text = f"One bar per {context.noun}, colored by group."
     if drawn < len(confidence):
-        text += f" An even sample of {drawn} of {len(confidence):,} is shown."
+        text += f" {drawn} of {len(confidence):,} {context.noun}s are shown, evenly spaced."
     return section(
         "Confidence",
         charts.histogram(confidence, threshold, AXIS_LABELS[rule]),

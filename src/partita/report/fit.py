@@ -11,8 +11,8 @@ import numpy as np
 
 from partita._version import __version__
 from partita.report import charts
-from partita.report.context import is_sampled
 from partita.report.markup import note, section, table
+from partita.summaries.context import is_sampled
 from partita.summaries.formatting import count, number, safe
 
 ENGINES = {"vb": "variational Bayes", "em": "expectation maximization", "cvb": "collapsed variational Bayes"}

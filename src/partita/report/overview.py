@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from partita.report.context import ReportContext, is_sampled
 from partita.report.fit import chain_diagnosis
 from partita.report.markup import cluster_dot
+from partita.summaries.context import ReportContext, is_sampled
 from partita.summaries.counts import counts_in_words
 from partita.summaries.formatting import count, percent, safe
 from partita.summaries.uncertainty import RIVAL_RATIO

@@ -13,8 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 from partita.files import write_atomically
 from partita.report import columns, confidence, fit, groups, overview, structure
-from partita.report.context import ReportContext, build_context
 from partita.report.markup import note, section
+from partita.summaries.context import ReportContext, build_context
 from partita.summaries.formatting import count, safe
 
 MAX_BYTES = 15_000_000

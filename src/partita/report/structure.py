@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from partita.report import charts, diagrams
-from partita.report.context import ReportContext, is_sampled
 from partita.report.markup import bar, note, section, table, tip
 from partita.summaries import View, view_cells
+from partita.summaries.context import ReportContext, is_sampled
 from partita.summaries.formatting import count, number, percent, safe
 from partita.summaries.pairs import spread
 

@@ -37,16 +37,18 @@ class AffinityPropagation(RunningMixin, SimilarityEstimator):
     """Clusters around exemplars, found by passing messages between objects (Frey and Dueck 2007).
 
     Good for: exemplars that are rows of the data; any similarity, also precomputed, sparse or asymmetric; an unknown
-    number of clusters. Not for: large clusters in a sparse graph, as every member needs an edge to the exemplar (with
-    20 neighbors clusters have a few dozen members: cluster the exemplars again); clusters that are not round. There are
-    no probabilities; ``margins_`` measures how clear the label of each row is.
+    number of clusters. Not for: clusters that are not round, or large clusters in a sparse graph. There every member
+    needs an edge to its exemplar, so that with 20 neighbors a cluster has a few dozen members at most; to get larger
+    clusters, cluster the exemplars again. There are no probabilities; ``margins_`` measures how clear the label of each
+    row is.
 
     Parameters
     ----------
     metric : str or mapping, default="auto"
         How rows of a table are compared, as in :func:`partita.similarity.dissimilarity`; the similarity is minus the
         dissimilarity. "precomputed": X holds similarities s(i, k), how well k would serve as the exemplar of i, as a
-        dense array or as a scipy sparse matrix (entries that are not stored are impossible; the diagonal is not read).
+        dense array or as a scipy sparse matrix. If the entry (i, k) of a sparse matrix is not stored, k cannot be the
+        exemplar of i. The diagonal is not read.
     n_neighbors : int, "auto" or None, default="auto"
         For tables: keep the similarities to this many nearest rows (and to those that have the row among theirs).
         None keeps all pairs. "auto" is None for at most 2,000 distinct rows, and 20 for more.
@@ -235,7 +237,7 @@ class AffinityPropagation(RunningMixin, SimilarityEstimator):
         preference = self._preference_of_rows(rows.n_rows, row_objects)
         graph = self._graph()
         self._note_incomparable_rows()
-        # m equal rows with one exemplar have m times the similarity; the exemplar is one of them
+        # an object of m equal rows counts its similarity to the exemplar m times
         graph.data *= np.repeat(weights, np.diff(graph.indptr))
         chosen = self._exchange(edges_of(graph, np.broadcast_to(preference, len(weights))), rng, control)
         exemplars, members = np.unique(chosen, return_inverse=True)

@@ -47,7 +47,8 @@ def dissimilarity(
         - "hamming": 1 where two values differ (25.4); "auto" for binary and categorical columns;
         - "ordinal": levels become 1/L, 2/L, ..., 1 in their order, and are compared by squared difference;
         - "correlation": one minus the correlation of two rows over all columns with this metric, which count as one
-          column with their mean weight. Values are not standardized: rows are curves, in common units.
+          column with their mean weight. Values are not standardized, so the columns need a common unit, as the points
+          of a curve have.
     Y : array, data frame or Table, optional
         Other rows with the same columns: the result is then (rows of X) x (rows of Y).
     weights : "balanced", array or mapping, optional

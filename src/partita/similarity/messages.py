@@ -82,9 +82,7 @@ class _Messages(NamedTuple):
     changed: np.ndarray  # round in which each object last became an exemplar or a member
     damping: np.ndarray  # of each object
     edge_damping: Any  # of each edge, the stronger of both ends; a number if it is the same everywhere
-    slowness: (
-        np.ndarray
-    )  # how many times longer a change of each object takes to show, by the automatic damping
+    slowness: np.ndarray  # of each object: the factor by which its damping slows down changes
     increased: np.ndarray  # round in which the damping of each object last increased
     best: np.ndarray  # mask of the best exemplars that were evaluated
     objective: float  # their net similarity

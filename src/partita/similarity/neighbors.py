@@ -15,7 +15,7 @@ from partita.table import Table, read_table
 
 SQUARED = ("squared_euclidean", "ordinal", "hamming")
 MIN_INDEXED_ROWS = 500  # an index over fewer rows does not save time
-MAX_INDICATORS = 200  # columns of zeros and ones for levels; with more, pairs are compared in chunks
+MAX_INDICATORS = 200  # maximum number of indicator columns of levels; with more, pairs are compared in chunks
 SCALE_NEIGHBOR = 7  # the dissimilarity to this neighbor is the local scale (Zelnik-Manor and Perona 2004)
 MIN_WEIGHT = 1e-9  # of an edge, so that nodes that have an edge stay connected
 # power of the share of common neighbors: 1 joins noisy moons, 2 cuts a single chain where it is thin

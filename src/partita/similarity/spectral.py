@@ -54,9 +54,10 @@ class SpectralClustering(SimilarityEstimator):
         How rows of a table are compared, as in :func:`partita.similarity.dissimilarity`. "precomputed": X holds the
         weights of a graph, symmetric and not negative, dense or sparse.
     n_neighbors : int or "auto", default="auto"
-        For tables: number of neighbors of a row in the graph. "auto" is 10. With ``n_clusters`` it is 6, with small
-        weights for one-sided edges, if that shows the clusters more clearly (thin clusters of few rows), and more than
-        10 if the graph has more connected components than clusters.
+        For tables: number of neighbors of a row in the graph. "auto" is 10 without ``n_clusters``. With ``n_clusters``
+        it is also 10, except in two cases: more if the graph has more connected components than clusters, and 6 (with
+        small weights for one-sided edges) if this graph shows the clusters more clearly, as for thin clusters of few
+        rows.
     max_clusters : int, default=20
         Largest number of clusters that the eigengap may choose.
     n_init : int, default=10

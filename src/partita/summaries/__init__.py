@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from partita.summaries.blocks import BlockMap, block_map
     from partita.summaries.clusters import ClusterSummary, Trait, describe_groups, summarize_clusters
     from partita.summaries.comparison import Agreement, Flow, compare_with_truth, flow
-    from partita.summaries.counts import Counts, cluster_counts
+    from partita.summaries.counts import GroupCounts, cluster_counts
     from partita.summaries.dendrograms import TreeTop, tree_top
     from partita.summaries.members import Members, summarize_members
     from partita.summaries.pairs import PairMap, memberships_of, pair_map
@@ -21,8 +21,8 @@ __all__ = [
     "Agreement",
     "BlockMap",
     "ClusterSummary",
-    "Counts",
     "Flow",
+    "GroupCounts",
     "Members",
     "PairMap",
     "Trait",
@@ -49,7 +49,7 @@ _MODULES = {
     "Agreement": "comparison",
     "BlockMap": "blocks",
     "ClusterSummary": "clusters",
-    "Counts": "counts",
+    "GroupCounts": "counts",
     "Flow": "comparison",
     "Members": "members",
     "PairMap": "pairs",

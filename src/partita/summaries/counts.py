@@ -16,7 +16,7 @@ MAX_OBJECTS = 20_000  # the prior P(K) of more objects takes long to compute
 MAX_NAMED = 4  # numbers of clusters that a sentence lists
 
 
-class Counts(NamedTuple):
+class GroupCounts(NamedTuple):
     """Entry j of `posterior` and `prior` belongs to `n_clusters[j]`; `prior` is NaN if there is none."""
 
     n_clusters: NDArray[np.int64]
@@ -26,7 +26,7 @@ class Counts(NamedTuple):
     scores: dict[int, float]  # of each number of clusters that was compared
 
 
-def cluster_counts(model: Any) -> Counts | None:
+def cluster_counts(model: Any) -> GroupCounts | None:
     """P(K) and the scores of the numbers of clusters of a model; None if it has neither.
 
     Examples
@@ -54,7 +54,7 @@ def cluster_counts(model: Any) -> Counts | None:
     if before is not None:
         prior = np.array([before[K] if len(before) > K else 0.0 for K in values])
     meaning = "draws" if drawn else "members" if hasattr(model, "member_weights_") else "model"
-    return Counts(values, posterior, prior, meaning, curve)
+    return GroupCounts(values, posterior, prior, meaning, curve)
 
 
 def _prior(model: Any) -> NDArray[np.float64] | None:

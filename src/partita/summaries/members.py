@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 
-from partita.ensembles import pairwise_agreement
-from partita.metrics import adjusted_rand
+from partita.ensembles import agreement_with, pairwise_agreement
 from partita.summaries.pairs import label_codes, spread
 
 MAX_OBJECTS = 20_000  # for the agreement of a member with the consensus
@@ -54,14 +53,16 @@ def summarize_members(model: Any, X: Any = None) -> Members | None:
         return Members(names, weights, learned, None, None, None, None, None)
     labels = np.asarray(model.labels_)
     some = spread(len(labels), MAX_OBJECTS)
-    agreement = [_agreement(labels[some], column[some]) for column in codes.T]
+    able = (codes[some] >= 0).any(axis=0)
+    agreement = np.full(len(weights), np.nan)
+    agreement[able] = agreement_with(labels[some], codes[some][:, able])
     return Members(
         names,
         weights,
         learned,
         np.array([len(np.unique(column[column >= 0])) for column in codes.T]),
         (codes < 0).mean(axis=0),
-        np.array(agreement),
+        agreement,
         *_similarity(codes),
     )
 
@@ -86,8 +87,3 @@ def _names(model: Any, M: int) -> list[str]:
         if names is not None and len(names) == M
         else [f"member {m}" for m in range(M)]
     )
-
-
-def _agreement(labels: np.ndarray, member: np.ndarray) -> float:
-    seen = (member >= 0) & (labels >= 0)
-    return float(adjusted_rand(labels[seen], member[seen])) if seen.sum() > 1 else float("nan")

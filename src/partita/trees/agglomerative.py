@@ -28,13 +28,13 @@ class Agglomerative(PairwiseTree):
         Dissimilarity of two groups: the mean, smallest or largest dissimilarity of their pairs; "ward": the increase of
         the sum of squares (for Euclidean distances).
     metric : str or mapping, default="auto"
-        How rows are compared: "auto" (Euclidean; the root of the weighted sum of
-        :func:`partita.similarity.dissimilarity` for mixed or incomplete tables), a name or mapping that this function
-        takes, a scipy metric for numbers ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine",
-        "canberra"), or "precomputed". Numbers are compared in units of their standard deviation.
+        How rows are compared: "auto" (the Euclidean distance for complete tables of numbers, for all others the square
+        root of :func:`partita.similarity.dissimilarity`), a name or mapping that this function takes, a scipy metric
+        for numbers ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "canberra"), or
+        "precomputed". Numbers are compared in units of their standard deviation.
     criterion : {"lifetime", "gap"}, default="lifetime"
-        How the number of clusters is chosen: by the longest range of heights without a merge (two clusters or more), or
-        by the gap statistic, which compares the tree with trees of uniform points.
+        How the number of clusters is chosen: "lifetime" takes the number that the tree has over the longest range of
+        heights (at least two), "gap" the gap statistic, which compares the tree with trees of uniform points.
     optimal_ordering : bool, default=False
         Whether leaves are ordered such that neighboring leaves are as similar as possible, for plots. Takes time
         O(N^2) or more.

@@ -64,7 +64,7 @@ class PairwiseEstimator(PrecomputedOrTable):
         return self
 
     def _control(self) -> Control:
-        """Nothing ends the fit early, unless the estimator has the running parameters."""
+        """A control that never ends the fit, unless the estimator has the running parameters."""
         return Control()
 
     def _fit_table(self, X: Any, rng: np.random.Generator, control: Control) -> None:

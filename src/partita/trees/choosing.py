@@ -14,7 +14,7 @@ MIN_REFERENCES = 2  # sets of uniform points that are compared with in any case
 
 
 def limit_clusters(n_clusters: int, n_rows: int, report: FitReport) -> int:
-    """At most as many clusters as rows; the report notes where that changes the number that the user gave."""
+    """Limit a given number of clusters to the number of rows, with a note in the report."""
     if n_clusters > n_rows:
         report.add(
             "few_rows",
@@ -28,8 +28,9 @@ def lifetimes(linkage: Any) -> dict[int, float]:
     """For each number of clusters, the range of heights over which the tree has that many.
 
     Dendrograms are often cut where the lifetime is longest. One cluster has no lifetime, because the tree has no merge
-    above the root; so this rule never chooses one cluster, not even for data without groups. Single objects as clusters
-    are left out as well, unless there are only two objects: in many columns all distances are far from 0.
+    above the root; so this rule never chooses one cluster, not even for data without groups. The partition into single
+    objects is left out as well, unless there are only two objects: with many columns all distances are far from 0, and
+    its lifetime would often be the longest.
 
     Examples
     --------

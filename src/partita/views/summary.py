@@ -10,6 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 from partita.labels import ordered_by_size
 from partita.posterior import confidence, point_estimate, vote
+from partita.posterior.draws import thin_draws
 from partita.views.draws import Draw
 
 MAX_LABELS = 3_000_000  # labels of draws that the search for one partition of the rows reads
@@ -97,7 +98,7 @@ def one_partition(drawn: np.ndarray, partition: str, rng: np.random.Generator) -
 
     ``partition`` is "votes", or the loss of the point estimate ("vi", "binder").
     """
-    drawn = _thinned(drawn)
+    drawn = thin_draws(drawn, MAX_LABELS, MIN_DRAWS)
     if len(drawn) == 1 or (drawn == drawn[0]).all():
         z = drawn[0].astype(np.int64)
     elif partition == "votes":
@@ -117,12 +118,4 @@ def row_confidence(drawn: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """
     if len(drawn) < 2:
         return np.full(len(labels), np.nan)
-    return confidence(_thinned(drawn), labels).objects
-
-
-def _thinned(drawn: np.ndarray) -> np.ndarray:
-    """As many evenly spaced draws as a search can read."""
-    most = max(MIN_DRAWS, MAX_LABELS // drawn.shape[1])
-    if len(drawn) <= most:
-        return drawn
-    return drawn[np.linspace(0, len(drawn) - 1, most).round().astype(int)]
+    return confidence(thin_draws(drawn, MAX_LABELS, MIN_DRAWS), labels).objects

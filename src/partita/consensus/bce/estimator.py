@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.bce import gibbs, vb
 from partita.consensus.bce.concentration import MAX_ALPHA, MIN_ALPHA
-from partita.consensus.label_layout import Cells, fold_in, lay_out, level_sums, log_predictive_rows
+from partita.consensus.label_layout import LabelLayout, fold_in, lay_out, level_sums, log_predictive_rows
 from partita.consensus.labelings import Labelings
 from partita.engines.checkpoints import Checkpoint, open_checkpoint
 from partita.engines.run import STOPPED_EARLY, Control, Run, Sampler, run_chains
@@ -277,7 +277,7 @@ class BCE(RunningMixin, ConsensusEstimator):
             raise ValueError(f"concentration is {given}: give numbers from {MIN_ALPHA} to {MAX_ALPHA:g}")
         return np.full(K, alpha.mean()) if self.learn_concentration == "symmetric" else alpha
 
-    def _found_by_vb(self, run: Run, rows: Cells) -> Found:
+    def _found_by_vb(self, run: Run, rows: LabelLayout) -> Found:
         state = run.state
         folding = vb.exp_expected_log(state.table, rows.starts)
         beta = state.table / np.repeat(level_sums(state.table, rows.starts), self._n_levels, axis=0)
@@ -301,7 +301,9 @@ class BCE(RunningMixin, ConsensusEstimator):
             attributes={"lower_bound_": run.objective, "objective_trace_": np.array(run.objectives)},
         )
 
-    def _draw(self, rows: Cells, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
+    def _draw(
+        self, rows: LabelLayout, labelings: Labelings, rng: np.random.Generator, control: Control
+    ) -> Found:
         """Chains, pooled."""
         if self.n_clusters is None:
             K = max(self.n_clusters_scores_, key=self.n_clusters_scores_.__getitem__)
@@ -369,7 +371,7 @@ class BCE(RunningMixin, ConsensusEstimator):
             fold_in(self._laid_out(codes), self.concentration_, np.ascontiguousarray(self._folding.T))
         )
 
-    def _laid_out(self, codes: np.ndarray) -> Cells:
+    def _laid_out(self, codes: np.ndarray) -> LabelLayout:
         return lay_out(codes, self._n_levels, np.ones(len(codes)), self._powers)
 
     def score_samples(self, X):
@@ -405,7 +407,7 @@ class BCE(RunningMixin, ConsensusEstimator):
         cells = self._laid_out(self._new_codes(X))
         return perplexity(self._log_probabilities(cells), int((cells.positions >= 0).sum()))
 
-    def _log_probabilities(self, cells: Cells) -> np.ndarray:
+    def _log_probabilities(self, cells: LabelLayout) -> np.ndarray:
         return log_predictive_rows(cells, self.concentration_, np.ascontiguousarray(self._beta.T))
 
     def _restore(self, state: dict[str, Any]) -> None:

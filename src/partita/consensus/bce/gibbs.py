@@ -19,7 +19,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
 from partita.consensus.bce.concentration import log_memberships, walk_alpha
-from partita.consensus.label_layout import Cells, level_sums, nearest_seed
+from partita.consensus.label_layout import LabelLayout, level_sums, nearest_seed
 from partita.dispatch import kernel
 from partita.engines.run import Sampler
 from partita.trace import Trace, label_dtype
@@ -87,7 +87,7 @@ class PooledChain(NamedTuple):
 
 
 def admixture_sampler(
-    cells: Cells,
+    cells: LabelLayout,
     members: np.ndarray,
     alpha: np.ndarray,
     smoothing: float,
@@ -156,12 +156,14 @@ def mean_over_copies(memberships: np.ndarray, row_of: np.ndarray, weights: np.nd
     return np.add.reduceat(memberships, first, axis=0) / weights[:, None]
 
 
-def copies(cells: Cells) -> tuple[Cells, np.ndarray, np.ndarray]:
+def copies(cells: LabelLayout) -> tuple[LabelLayout, np.ndarray, np.ndarray]:
     """Objects and labels repeated by their whole weights; with the row of each object and the member of each label.
 
     Examples
     --------
-    >>> cells = Cells(np.zeros((2, 1), np.int32), np.array([0, 2]), np.array([2.0]), np.array([1.0, 2.0]))
+    >>> cells = LabelLayout(
+    ...     np.zeros((2, 1), np.int32), np.array([0, 2]), np.array([2.0]), np.array([1.0, 2.0])
+    ... )
     >>> repeated, rows, members = copies(cells)
     >>> repeated.positions.shape, rows, members
     ((3, 2), array([0, 1, 1]), array([0, 0]))
@@ -170,10 +172,10 @@ def copies(cells: Cells) -> tuple[Cells, np.ndarray, np.ndarray]:
     rows = np.repeat(np.arange(len(cells.weights)), cells.weights.astype(np.int64))
     members = np.repeat(np.arange(len(cells.powers)), cells.powers.astype(np.int64))
     positions = np.ascontiguousarray(cells.positions[rows][:, members])
-    return Cells(positions, cells.starts, np.ones(len(members)), np.ones(len(rows))), rows, members
+    return LabelLayout(positions, cells.starts, np.ones(len(members)), np.ones(len(rows))), rows, members
 
 
-def check_counts(cells: Cells) -> None:
+def check_counts(cells: LabelLayout) -> None:
     """Chains count objects and labels: weights must be whole numbers."""
     for what, remedy, values in (
         ("sample_weight", "inference='vb' takes any weight", cells.weights),
@@ -188,7 +190,7 @@ def check_counts(cells: Cells) -> None:
 
 
 def init(
-    cells: Cells, members: np.ndarray, alpha: np.ndarray, smoothing: float, rng: np.random.Generator
+    cells: LabelLayout, members: np.ndarray, alpha: np.ndarray, smoothing: float, rng: np.random.Generator
 ) -> CellsChain:
     """All labels of an object start in the cluster of its nearest seed."""
     start = nearest_seed(cells, len(alpha), rng)
@@ -197,7 +199,7 @@ def init(
 
 
 def from_latent(
-    cells: Cells, members: np.ndarray, alpha: np.ndarray, smoothing: float, z: np.ndarray
+    cells: LabelLayout, members: np.ndarray, alpha: np.ndarray, smoothing: float, z: np.ndarray
 ) -> CellsChain:
     """The chain at given latent clusters."""
     K = len(alpha)

@@ -19,12 +19,10 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from partita.consensus.bce.concentration import fit_alpha
-from partita.consensus.label_layout import Cells, level_sums, seed_table
+from partita.consensus.label_layout import LabelLayout, level_sums, seed_table
 from partita.dispatch import kernel
 from partita.engines.run import Run, best_run, iterate
 from partita.families.special import log_gamma_and_digamma
-
-__all__ = ["CellsVBState", "Totals", "climb", "exp_expected_log", "init", "step"]
 
 SAMPLE_ROWS = 20_000  # rows on which starts are tried, where there are more
 
@@ -47,7 +45,7 @@ class CellsVBState(NamedTuple):
 
 
 def init(
-    cells: Cells,
+    cells: LabelLayout,
     alpha: np.ndarray,
     smoothing: float,
     rng: np.random.Generator,
@@ -69,7 +67,12 @@ def exp_expected_log(table: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def step(
-    state: CellsVBState, cells: Cells, smoothing: float, *, learn_alpha: str | bool = True, n_passes: int = 1
+    state: CellsVBState,
+    cells: LabelLayout,
+    smoothing: float,
+    *,
+    learn_alpha: str | bool = True,
+    n_passes: int = 1,
 ) -> CellsVBState:
     """Concentration, then latent clusters and memberships of every object, then distributions of the levels."""
     alpha = state.alpha
@@ -152,7 +155,7 @@ def sweep_rows(positions, powers, weights, alpha, B, n_passes, log_theta, S, n, 
 
 
 def climb(
-    cells: Cells,
+    cells: LabelLayout,
     alpha: np.ndarray,
     smoothing: float,
     rng: np.random.Generator,
@@ -187,7 +190,7 @@ def climb(
     return (run if best.converged or best.reason == "max_iter" else run._replace(reason=best.reason)), finals
 
 
-def _sample(cells: Cells, rng: np.random.Generator) -> Cells:
+def _sample(cells: LabelLayout, rng: np.random.Generator) -> LabelLayout:
     n = len(cells.weights)
     if n <= 2 * SAMPLE_ROWS:
         return cells

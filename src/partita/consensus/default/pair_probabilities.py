@@ -10,6 +10,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from partita.execution import check_memory
 from partita.labels import Coassociation
+from partita.labels.checks import pair_positions
 
 BLOCK_ENTRIES = 1 << 22
 
@@ -83,12 +84,7 @@ class PairProbabilities(LinearOperator):
         ndarray
             In the common shape of i and j.
         """
-        left, right = np.broadcast_arrays(np.asarray(i), np.asarray(j))
-        for name, index in (("i", left), ("j", right)):
-            if index.dtype.kind not in "iu" or ((index < 0) | (index >= self.shape[0])).any():
-                raise ValueError(
-                    f"{name} must hold integers from 0 to {self.shape[0] - 1}, the objects of the fit"
-                )
+        left, right = pair_positions(i, j, self.shape[0], "objects of the fit")
         a, b = self.rows[left.ravel()], self.rows[right.ravel()]
         model = np.empty(len(a))
         step = max(1, BLOCK_ENTRIES // self.proba.shape[1])

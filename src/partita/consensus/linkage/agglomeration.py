@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from partita.dispatch import kernel
 
 
-class Leaves(NamedTuple):
+class LabelLeaves(NamedTuple):
     """Label histograms of the leaves, as sparse rows: leaf i has weight `sizes[i]` in each of its columns.
 
     Column `offsets[m] + level` counts a level of member m. Column `seen_columns[m]` counts the objects that
@@ -62,7 +62,7 @@ class Tree(NamedTuple):
     links: NDArray[np.float64]
 
 
-def label_leaves(Y: NDArray[Any], n_levels: NDArray[Any], sizes: NDArray[Any]) -> Leaves:
+def label_leaves(Y: NDArray[Any], n_levels: NDArray[Any], sizes: NDArray[Any]) -> LabelLeaves:
     """Histograms of single rows of a label matrix (-1 missing), each repeated `sizes` times.
 
     Examples
@@ -81,13 +81,13 @@ def label_leaves(Y: NDArray[Any], n_levels: NDArray[Any], sizes: NDArray[Any]) -
     )
     present = np.concatenate([Y >= 0, Y[:, holed] >= 0], axis=1)
     starts = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
-    return Leaves(
+    return LabelLeaves(
         starts, columns[present].astype(np.uint32), np.asarray(sizes, np.float64), offsets, seen_columns
     )
 
 
 def pair_link(
-    leaves: Leaves, same: NDArray[Any], different: NDArray[Any], seen: NDArray[Any] | None = None
+    leaves: LabelLeaves, same: NDArray[Any], different: NDArray[Any], seen: NDArray[Any] | None = None
 ) -> Link:
     """A link that adds `same[m]` for a pair with the same label in member m, `different[m]` otherwise.
 
@@ -113,7 +113,7 @@ def pair_link(
     return Link(gain, base, below, float(np.asarray(seen)[~holed].sum()))
 
 
-def agglomerate(leaves: Leaves, link: Link) -> Tree:
+def agglomerate(leaves: LabelLeaves, link: Link) -> Tree:
     """Merge the pair with the largest link until one cluster is left.
 
     Time is O(S^2 M) for S leaves and M members, memory that of the histograms, at most O(S M).

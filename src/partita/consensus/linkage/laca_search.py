@@ -21,7 +21,7 @@ from partita.consensus.linkage.agglomeration import Tree, agglomerate, cut, labe
 from partita.consensus.linkage.joining import average_links, join, sample_leaves
 from partita.consensus.linkage.pair_agreement import (
     CrossedMembers,
-    PairCounts,
+    MemberPairCounts,
     Rates,
     cross_members,
     fitted_rates,
@@ -59,7 +59,7 @@ class LacaResult(NamedTuple):
     tree: Tree
     log_ratios: LogRatios  # of the tree
     rates: Rates
-    counts: PairCounts
+    counts: MemberPairCounts
     log_likelihood: float
     history: list[float]  # log-likelihood of the partition of each iteration
     n_iter: int
@@ -83,7 +83,7 @@ class _Step(NamedTuple):
     tree: Tree
     log_ratios: LogRatios
     rates: Rates
-    counts: PairCounts
+    counts: MemberPairCounts
     log_likelihood: float
 
 
@@ -300,7 +300,7 @@ def _recut(problem: _Problem, columns: list[NDArray[np.int32]], step: _Step, K: 
 
 def _count_pairs(
     problem: _Problem, columns: list[NDArray[np.int32]], leaves: _Leaves, labels: NDArray[np.int64]
-) -> PairCounts:
+) -> MemberPairCounts:
     if leaves.from_copies:
         return pair_counts(labels, [column[leaves.rows] for column in columns], leaves.sizes)
     return pair_counts(labels, columns, problem.sizes)

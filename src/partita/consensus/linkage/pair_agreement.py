@@ -26,7 +26,7 @@ class Rates(NamedTuple):
     between: NDArray[np.float64]
 
 
-class PairCounts(NamedTuple):
+class MemberPairCounts(NamedTuple):
     """Pairs by model (together, apart) and member (together, apart), per member; missing labels are left out."""
 
     together_together: NDArray[np.float64]
@@ -43,7 +43,9 @@ class CrossedMembers(NamedTuple):
     every: NDArray[np.float64]
 
 
-def pair_counts(z: NDArray[Any], columns: list[NDArray[Any]], weights: NDArray[np.float64]) -> PairCounts:
+def pair_counts(
+    z: NDArray[Any], columns: list[NDArray[Any]], weights: NDArray[np.float64]
+) -> MemberPairCounts:
     """Cross-classify pairs of objects by the partition z and by each member (a column of labels, -1 missing).
 
     Examples
@@ -54,7 +56,7 @@ def pair_counts(z: NDArray[Any], columns: list[NDArray[Any]], weights: NDArray[n
     """
     rows = [_crossed(z, column, weights) for column in columns]
     both, in_z, in_member, every = np.array(rows, dtype=np.float64).reshape(-1, 4).T
-    return PairCounts(
+    return MemberPairCounts(
         both,
         np.maximum(in_z - both, 0.0),
         np.maximum(in_member - both, 0.0),
@@ -119,12 +121,12 @@ def adjusted_agreement(crossed: CrossedMembers) -> NDArray[np.float64]:
     return np.where(np.isfinite(found), found, np.nan)
 
 
-def fitted_rates(counts: PairCounts, prior_pairs: float) -> Rates:
+def fitted_rates(counts: MemberPairCounts, prior_pairs: float) -> Rates:
     """Rates given the model, with `prior_pairs` pairs at one half added to the counts (LACA, 21 and 22).
 
     Examples
     --------
-    >>> fitted_rates(PairCounts(*np.array([[8.0], [2.0], [1.0], [9.0]])), prior_pairs=2.0)
+    >>> fitted_rates(MemberPairCounts(*np.array([[8.0], [2.0], [1.0], [9.0]])), prior_pairs=2.0)
     Rates(within=array([0.75]), between=array([0.16666667]))
     """
     same, apart, other_same, other_apart = counts
@@ -134,12 +136,12 @@ def fitted_rates(counts: PairCounts, prior_pairs: float) -> Rates:
     )
 
 
-def log_likelihood(counts: PairCounts, rates: Rates, member_weights: NDArray[np.float64]) -> float:
+def log_likelihood(counts: MemberPairCounts, rates: Rates, member_weights: NDArray[np.float64]) -> float:
     """Log-likelihood of the pairs of all members, weighted by the weights of the members (LACA, 6 and 7).
 
     Examples
     --------
-    >>> counts = PairCounts(*np.ones((4, 1)))
+    >>> counts = MemberPairCounts(*np.ones((4, 1)))
     >>> round(log_likelihood(counts, Rates(np.array([0.5]), np.array([0.5])), np.ones(1)), 4)
     -2.7726
     """
@@ -153,12 +155,12 @@ def log_likelihood(counts: PairCounts, rates: Rates, member_weights: NDArray[np.
     return float(per_member @ member_weights)
 
 
-def member_information(counts: PairCounts) -> NDArray[np.float64]:
+def member_information(counts: MemberPairCounts) -> NDArray[np.float64]:
     """Mutual information of "together in the model" and "together in the member" for each member, in nats per pair.
 
     Examples
     --------
-    >>> counts = PairCounts(*np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))
+    >>> counts = MemberPairCounts(*np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))
     >>> member_information(counts).round(3).tolist()
     [0.693, 0.0]
     """

@@ -21,7 +21,7 @@ MAX_BYTES = 1 << 28  # of distinct rows in memory, at one byte per label
 MAX_MERGED_BYTES = 1 << 25  # the same for a matrix in chunks; merging takes several times as much
 
 
-class Rows(NamedTuple):
+class DistinctRows(NamedTuple):
     """Rows that an engine passes over: label vectors, their weights, and the row of each object (None: the objects are
     the rows).
     """
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
         return values if self.inverse is None else values[self.inverse]
 
 
-def distinct_rows(labelings: Labelings) -> Rows:
+def distinct_rows(labelings: Labelings) -> DistinctRows:
     """The distinct label vectors with their weights, or the rows as they are.
 
     Examples
@@ -48,14 +48,14 @@ def distinct_rows(labelings: Labelings) -> Rows:
     n_rows, n_members = int(np.count_nonzero(weights)), len(labelings.n_levels)
     most = _max_distinct(n_rows, n_members)
     if isinstance(codes, ShardData) and isinstance(codes.shards, GridShards):
-        return Rows(codes, weights)  # no worker holds whole rows
+        return DistinctRows(codes, weights)  # no worker holds whole rows
     if isinstance(codes, ShardData):
         found = _streamed(codes.shards, weights, min(most, max(MAX_MERGED_BYTES // n_members, CHUNK_ROWS)))
-        return found or Rows(codes, weights)
+        return found or DistinctRows(codes, weights)
     distinct = signatures(codes, weights)
     if len(distinct.rows) > most:
-        return Rows(codes, weights)
-    return Rows(distinct.rows, distinct.weights, distinct.inverse, Objects(weights, distinct.inverse))
+        return DistinctRows(codes, weights)
+    return DistinctRows(distinct.rows, distinct.weights, distinct.inverse, Objects(weights, distinct.inverse))
 
 
 def _max_distinct(n_rows: int, n_members: int) -> int:
@@ -100,7 +100,7 @@ class Merger:
         self._waiting, self._n_waiting = [], 0
 
 
-def _streamed(parts: Shards, weights: np.ndarray, most: int) -> Rows | None:
+def _streamed(parts: Shards, weights: np.ndarray, most: int) -> DistinctRows | None:
     """Distinct rows of all chunks, those with a positive weight first; None if there are too many."""
     taking, others = Merger(), Merger()
     inverse = np.empty(parts.n_rows, np.int32)
@@ -123,7 +123,7 @@ def _streamed(parts: Shards, weights: np.ndarray, most: int) -> Rows | None:
         table = np.concatenate([taking.places[number], others.places[number] + n])
         own[...] = table[own]
     codes = np.concatenate([taking.rows, others.rows])
-    return Rows(
+    return DistinctRows(
         codes, np.append(taking.weights, np.zeros(len(others.rows))), inverse, Objects(weights, inverse)
     )
 

@@ -18,8 +18,6 @@ from partita.fitting.contract import EngineResult, Request
 from partita.metrics import perplexity
 from partita.table import check_weights
 
-__all__ = ["PSEUDO_COUNT", "LabelMixture", "label_block"]
-
 PSEUDO_COUNT = 0.5  # of every label: Jeffreys' prior, and where its learning starts
 
 

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from partita.consensus.base import Found
 from partita.consensus.labelings import Labelings
 from partita.consensus.mixtures.criteria import CRITERIA
-from partita.consensus.mixtures.distinct import Rows, distinct_rows
+from partita.consensus.mixtures.distinct import DistinctRows, distinct_rows
 from partita.consensus.mixtures.label_mixtures import LabelMixture, label_block
 from partita.engines.passes.rows import Assignment, assign_rows, plug_in
 from partita.engines.run import Control
@@ -22,8 +22,6 @@ from partita.families.contract import n_parameters
 from partita.fitting.climb import fit_em
 from partita.fitting.contract import EngineResult
 from partita.partitions import FiniteDirichlet
-
-__all__ = ["MixtureConsensus"]
 
 MAX_TRIED = 30  # clusters that are tried without n_clusters
 PATIENCE = 4  # numbers of clusters that are tried after the best one
@@ -200,7 +198,7 @@ class MixtureConsensus(LabelMixture):
             },
         )
 
-    def _choose(self, block: Block, distinct: Rows, labelings: Labelings, rng: Any, control: Control):
+    def _choose(self, block: Block, distinct: DistinctRows, labelings: Labelings, rng: Any, control: Control):
         """The fit with the lowest criterion, its assignments, and the curve of the criterion."""
         curve: dict[int, float] = {}
         best: tuple[EngineResult, Assignment] | None = None

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from partita.consensus.base import Found
 from partita.consensus.labelings import Labelings
 from partita.consensus.member_statistics import independent_members, relative_weights
-from partita.consensus.mixtures.distinct import Rows, distinct_rows
+from partita.consensus.mixtures.distinct import DistinctRows, distinct_rows
 from partita.consensus.mixtures.label_mixtures import PSEUDO_COUNT, LabelMixture, label_block
 from partita.consensus.mixtures.nbce_notes import (
     note_agreement,
@@ -23,15 +23,12 @@ from partita.consensus.mixtures.nbce_notes import (
 from partita.engines.passes.rows import Assignment, assign_rows, plug_in, predictive
 from partita.engines.run import Control
 from partita.estimator import RUNNING_CONSTRAINTS
-from partita.execution import check_memory
 from partita.families import Block
-from partita.fitting.chains import bytes_of_chains, resolve_sampling_prior
-from partita.fitting.climb import bytes_needed, resolve_prior
-from partita.fitting.contract import EngineResult, Request
+from partita.fitting.chains import resolve_sampling_prior
+from partita.fitting.climb import resolve_prior
+from partita.fitting.contract import EngineResult
 from partita.fitting.engines import ENGINES
 from partita.fitting.objects import rows_of_objects
-
-__all__ = ["NBCE"]
 
 DEFAULT_BOUND = 30  # clusters of truncated priors, or twice as many as the finest member has
 FIRST_MEMBERS = 3.5  # independent members assumed for the first partition, where their number is estimated
@@ -320,10 +317,10 @@ class NBCE(LabelMixture):
         )
         return power * weights, power / float(scale[0])
 
-    def _rows(self, labelings: Labelings, inference: str) -> Rows:
+    def _rows(self, labelings: Labelings, inference: str) -> DistinctRows:
         if ENGINES[inference].merges_equal_rows:
             return distinct_rows(labelings)
-        return Rows(labelings.codes, labelings.weights)
+        return DistinctRows(labelings.codes, labelings.weights)
 
     def _block(self, codes: np.ndarray, labelings: Labelings, powers: np.ndarray) -> Block:
         alpha = PSEUDO_COUNT if self.smoothing is None else float(self.smoothing)
@@ -333,7 +330,7 @@ class NBCE(LabelMixture):
         self,
         inference: str,
         block: Block,
-        rows: Rows,
+        rows: DistinctRows,
         labelings: Labelings,
         rng: Any,
         control: Control,
@@ -372,22 +369,10 @@ class NBCE(LabelMixture):
             control=control,
             folder=self.resume,
         )
-        self._check_memory(inference, block, rows, ask)
         try:
             return ENGINES[inference].fit([block], rows.weights, ask)
         except FloatingPointError as error:
             raise ValueError(str(error)) from error
-
-    def _check_memory(self, inference: str, block: Block, rows: Rows, ask: Request) -> None:
-        if ENGINES[inference].samples:
-            needed, remedy = (
-                bytes_of_chains([block], rows.weights, ask),
-                "ask for fewer draws (n_draws, n_chains)",
-            )
-        else:
-            needed = bytes_needed([block], len(rows.weights), ask, inference)
-            remedy = "ask for fewer clusters (n_clusters, max_clusters)"
-        check_memory(needed, f"NBCE by {inference} over {rows.weights.sum():,.0f} objects", remedy)
 
     def _prior(self, chains: bool, most: int, n_components: int) -> Any:
         n_clusters = None if self.n_clusters is None else n_components

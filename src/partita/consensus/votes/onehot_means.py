@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.consensus.label_layout import Cells, count_table, level_sums, nearest_seed
+from partita.consensus.label_layout import LabelLayout, count_table, level_sums, nearest_seed
 from partita.dispatch import kernel
 from partita.engines.checkpoints import open_checkpoint
 from partita.engines.run import Control, Run, iterate_from_checkpoint, run_restarts
@@ -50,7 +50,7 @@ class MeansState(NamedTuple):
 
 
 def best_means(
-    cells: Cells,
+    cells: LabelLayout,
     K: int,
     rng: np.random.Generator,
     *,
@@ -80,7 +80,13 @@ def best_means(
 
 
 def _run_start(
-    cells: Cells, K: int, number: int, rng: np.random.Generator, max_iter: int, control: Control, folder: Any
+    cells: LabelLayout,
+    K: int,
+    number: int,
+    rng: np.random.Generator,
+    max_iter: int,
+    control: Control,
+    folder: Any,
 ) -> Run:
     about = (*cells, K, max_iter, deepcopy(rng).integers(2**62))
     return iterate_from_checkpoint(
@@ -90,7 +96,7 @@ def _run_start(
     )  # fmt: skip
 
 
-def _lloyd_step(cells: Cells, K: int) -> Callable[[MeansState], MeansState]:
+def _lloyd_step(cells: LabelLayout, K: int) -> Callable[[MeansState], MeansState]:
     def step(state: MeansState) -> MeansState:
         labels, errors = assign(cells, centers(cells, state.labels, K))
         labels = _fill_empty(labels, errors * cells.weights, K)
@@ -100,14 +106,16 @@ def _lloyd_step(cells: Cells, K: int) -> Callable[[MeansState], MeansState]:
     return step
 
 
-def centers(cells: Cells, z: np.ndarray, K: int) -> np.ndarray:
+def centers(cells: LabelLayout, z: np.ndarray, K: int) -> np.ndarray:
     """Shares of the levels of each member in each cluster [level, cluster]; 0 where a cluster has no labels of it."""
     counts = count_table(cells._replace(powers=np.ones_like(cells.powers)), z, K)
     sums = level_sums(counts, cells.starts)[cells.member_of_level]
     return np.divide(counts, sums, out=np.zeros_like(counts), where=sums > 0)
 
 
-def assign(cells: Cells, shares: np.ndarray, z: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def assign(
+    cells: LabelLayout, shares: np.ndarray, z: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The nearest center of each object (or the given one) and the squared distance to it."""
     # |e_l - c|^2 = 1 - 2 c_l + |c|^2
     squares = level_sums(shares**2, cells.starts)[cells.member_of_level]
@@ -158,7 +166,7 @@ def _fill_empty(z: np.ndarray, errors: np.ndarray, K: int) -> np.ndarray:
     return z
 
 
-def utility(cells: Cells, z: np.ndarray, K: int) -> np.ndarray:
+def utility(cells: LabelLayout, z: np.ndarray, K: int) -> np.ndarray:
     """Category utility of the clustering for each member, over the objects that the member saw.
 
     Examples

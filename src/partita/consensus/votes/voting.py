@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.consensus.base import ConsensusEstimator, Found
-from partita.consensus.label_layout import Cells, count_table, lay_out
+from partita.consensus.label_layout import LabelLayout, count_table, lay_out
 from partita.consensus.labelings import Labelings
 from partita.consensus.votes.onehot_means import best_means
 from partita.engines.checkpoints import open_checkpoint
@@ -191,7 +191,7 @@ class Voting(RunningMixin, ConsensusEstimator):
             },
         )
 
-    def _reference(self, labelings: Labelings, cells: Cells) -> int:
+    def _reference(self, labelings: Labelings, cells: LabelLayout) -> int:
         """The column that is the first reference; -1 if no member has ``n_clusters`` clusters."""
         if self.reference != "medoid":
             found = np.flatnonzero(labelings.owners == self.reference)
@@ -224,7 +224,7 @@ class Voting(RunningMixin, ConsensusEstimator):
         with np.errstate(divide="ignore"):
             return np.log(shares)
 
-    def _laid_out(self, codes: np.ndarray, weights: np.ndarray) -> Cells:
+    def _laid_out(self, codes: np.ndarray, weights: np.ndarray) -> LabelLayout:
         return lay_out(codes, self._n_levels, weights, self._powers)
 
 
@@ -280,7 +280,7 @@ def translate(table: np.ndarray) -> np.ndarray:
     return names
 
 
-def ballots(cells: Cells, z: np.ndarray, K: int, *, soft: bool) -> Ballot:
+def ballots(cells: LabelLayout, z: np.ndarray, K: int, *, soft: bool) -> Ballot:
     """Votes of all labels for the clusters of the reference z (-1 where it is missing)."""
     seen = z >= 0
     part = cells._replace(
@@ -298,7 +298,7 @@ def ballots(cells: Cells, z: np.ndarray, K: int, *, soft: bool) -> Ballot:
     return Ballot(votes, names)
 
 
-def count_votes(cells: Cells, votes: np.ndarray) -> np.ndarray:
+def count_votes(cells: LabelLayout, votes: np.ndarray) -> np.ndarray:
     """Share of the weighted votes of each object for each cluster; 0 for an object without labels."""
     out = np.zeros((len(cells.positions), votes.shape[1]))
     total = np.zeros(len(out))
@@ -309,7 +309,7 @@ def count_votes(cells: Cells, votes: np.ndarray) -> np.ndarray:
     return out / np.maximum(total, 1e-300)[:, None]
 
 
-def medoid(cells: Cells, candidates: np.ndarray) -> int:
+def medoid(cells: LabelLayout, candidates: np.ndarray) -> int:
     """The member that the others agree with most once they are relabeled."""
     scores = []
     for m in candidates:
@@ -318,7 +318,7 @@ def medoid(cells: Cells, candidates: np.ndarray) -> int:
     return int(candidates[int(np.argmax(scores))])
 
 
-def _agreement(cells: Cells, z: np.ndarray, ballot: Ballot) -> float:
+def _agreement(cells: LabelLayout, z: np.ndarray, ballot: Ballot) -> float:
     out = 0.0
     for m, power in enumerate(cells.powers):
         seen = np.flatnonzero((cells.positions[:, m] >= 0) & (z >= 0))
@@ -328,7 +328,7 @@ def _agreement(cells: Cells, z: np.ndarray, ballot: Ballot) -> float:
 
 
 def elect(
-    cells: Cells,
+    cells: LabelLayout,
     z: np.ndarray,
     K: int,
     *,
@@ -351,7 +351,7 @@ def elect(
     return found.state.best._replace(n_iter=found.state.n_iter, reason=found.reason)
 
 
-def _round(cells: Cells, K: int, soft: bool) -> Callable[[Round], Round]:
+def _round(cells: LabelLayout, K: int, soft: bool) -> Callable[[Round], Round]:
     def step(state: Round) -> Round:
         ballot = ballots(cells, state.reference, K, soft=soft)
         shares = count_votes(cells, ballot.votes)

@@ -56,7 +56,7 @@ def step(state: EMState, blocks: Sequence[Block], weights: np.ndarray, executor:
     )
 
 
-class Labelled(NamedTuple):
+class Labeled(NamedTuple):
     """A state, the most probable label of each row, and the share of the objects that the last step relabeled."""
 
     em: EMState
@@ -73,11 +73,11 @@ class Labelled(NamedTuple):
 
 
 def step_labels(
-    state: Labelled, blocks: Sequence[Block], weights: np.ndarray, executor: Any = None
-) -> Labelled:
+    state: Labeled, blocks: Sequence[Block], weights: np.ndarray, executor: Any = None
+) -> Labeled:
     """A step that also compares the labels with those before, for runs that end when no label changes."""
     new = step(state.em, blocks, weights, executor)
     labels = assign_rows(plug_in(blocks, parameters(new)), len(weights), executor).labels
     if state.labels is None:
-        return Labelled(new, labels)
-    return Labelled(new, labels, float(weights @ (labels != state.labels)) / float(weights.sum()))
+        return Labeled(new, labels)
+    return Labeled(new, labels, float(weights @ (labels != state.labels)) / float(weights.sum()))

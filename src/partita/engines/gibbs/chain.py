@@ -328,7 +328,7 @@ def collapsed_gibbs(dtype: type | None = None) -> Algorithm:
     return Algorithm("gibbs", partial(start, dtype=dtype), STEPS, log_joint)
 
 
-class MixtureDraw(NamedTuple):
+class ChainDraw(NamedTuple):
     """One draw of a chain: a trace of length one, and the families with their hyper-parameters."""
 
     trace: Trace
@@ -429,7 +429,7 @@ def count_clusters(chain: Any) -> int:
     return int(np.count_nonzero(chain.seating.n))
 
 
-def make_draw(chain: Any, value: float, number: int) -> MixtureDraw:
+def make_draw(chain: Any, value: float, number: int) -> ChainDraw:
     """What is kept of a chain's state; ``value`` is its log joint, ``number`` that of the chain."""
     z = sweep.labels(chain.seating)
     if not chain.prior.fixed_labels:
@@ -444,4 +444,4 @@ def make_draw(chain: Any, value: float, number: int) -> MixtureDraw:
         np.array([float(discount)]),
         np.array([number]),
     )
-    return MixtureDraw(trace, tuple(block.family for block in chain.seating.blocks))
+    return ChainDraw(trace, tuple(block.family for block in chain.seating.blocks))

@@ -14,11 +14,13 @@ Good for: exchangeable priors and every conjugate family. Not for: stick-breakin
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from partita.dispatch import kernel
+from partita.engines.gibbs import sweep
 from partita.engines.gibbs.sweep import NO_LIMIT, Seating, close_slot, grow, open_slot
 from partita.engines.passes.live import (
     add_row,
@@ -30,6 +32,8 @@ from partita.engines.passes.live import (
     score_row,
     sides_of,
 )
+from partita.families import Block
+from partita.labels import canonical
 from partita.partitions import log_eppf, log_seat
 
 OUTCOMES = ("rejected", "split", "merge")
@@ -281,3 +285,37 @@ def split_merge(
         if n_moves > 0:
             seating = grow(seating)
     return seating, dict(zip(OUTCOMES, counts.tolist(), strict=True))
+
+
+def sample_labels(
+    blocks: Sequence[Block],
+    z: np.ndarray,
+    prior: Any,
+    rng: np.random.Generator,
+    n_sweeps: int = 1,
+    n_moves: int = 3,
+) -> np.ndarray:
+    """Labels of the rows after Gibbs sweeps and split-merge moves from labels ``z``, hyper-parameters given.
+
+    Examples
+    --------
+    >>> from partita.dispatch import interpreted
+    >>> from partita.families import Bernoulli
+    >>> from partita.partitions import DirichletProcess
+    >>> block = Block(
+    ...     Bernoulli.default(8), np.repeat([[0], [1]], 10, axis=0) * np.ones((1, 8), np.int8), ("a",)
+    ... )
+    >>> with interpreted():
+    ...     z = sample_labels(
+    ...         [block], np.zeros(20, int), DirichletProcess(1.0), np.random.default_rng(0), 5, 20
+    ...     )
+    >>> len(np.unique(z))
+    2
+    """
+    seating = sweep.seat(blocks, z)
+    rows = np.arange(len(z))
+    for _ in range(n_sweeps):
+        seating = sweep.reseat(seating, prior, rows, rng.random(len(z)))
+    for _ in range(n_moves):
+        seating, _ = split_merge(seating, prior, rng)
+    return canonical(sweep.labels(seating))

@@ -1,4 +1,4 @@
-"""Starts of chains: a clustering of a sample of the rows, found with many splits and merges.
+"""Starts of chains: given labels, random labels, or a clustering of a sample of the rows.
 
 A chain over all rows that starts from one cluster or from random labels takes long to find clusters that a few hundred
 rows already show. Half of the chains start from one cluster, the others from seeds that are far from each other, so
@@ -12,19 +12,81 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.climb.seeding import seed_labels
+from partita.engines.climb.seeding import label_statistics, seed_labels
 from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.chain import Start
 from partita.engines.passes.rows import assign_rows, predictive, rows_in_memory
-from partita.families import n_rows, take_block
-from partita.families.registry import Block
+from partita.families import FAMILIES, Block, entry_of, n_rows, take_block
+from partita.families.contract import is_conjugate
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, with_concentration
 
 SAMPLE_ROWS = 2000
 N_ITERATIONS, N_MOVES = 30, 10  # of the chain over the sample
 N_SEEDS = 30
+N_RANDOM = 10  # clusters of a random start if their number is not limited
+STAND_INS = {"real": "gaussian", "count": "poisson", "binary": "bernoulli", "categorical": "categorical"}
+
+
+def start_chain(
+    blocks: Sequence[Block],
+    prior: Any,
+    schedule: chains.Schedule,
+    init: str | np.ndarray,
+    *,
+    seed: int,
+    number: int,
+    object_rows: np.ndarray | None = None,
+) -> Start:
+    """The start of a chain.
+
+    Parameters
+    ----------
+    blocks, prior, schedule, seed, object_rows
+        As in :func:`find_start`.
+    init : {"seeds", "random"} or array
+        A clustering of a sample of the rows, random labels, or the label of each object (-1: none).
+    number : int
+        Of the chain; in every second chain the sample starts as many clusters.
+    """
+    families = tuple(block.family for block in blocks)
+    if not isinstance(init, str):
+        z = _complete_labels(blocks, init) if object_rows is None else canonical(init)
+        return Start(z, prior, families)
+    if init == "random":
+        N = n_rows(blocks[0].data) if object_rows is None else len(object_rows)
+        bound = schedule.limit if schedule.limit < sweep.NO_LIMIT else N_RANDOM
+        K = min(bound, N, getattr(prior, "n_components", N))
+        return Start(canonical(np.random.default_rng(seed).integers(K, size=N)), prior, families)
+    stand_ins = [_stand_in(block) for block in blocks]
+    start = find_start(stand_ins, prior, schedule, seed=seed, apart=number % 2 == 1, object_rows=object_rows)
+    kept = [
+        learned if is_conjugate(family) else family
+        for learned, family in zip(start.families, families, strict=True)
+    ]
+    return start._replace(families=tuple(kept))
+
+
+def _stand_in(block: Block) -> Block:
+    """A conjugate block over the same columns, for a family without a closed-form predictive."""
+    if is_conjugate(block.family):
+        return block
+    name = STAND_INS[entry_of(block.family).kind]
+    context: dict[str, Any] = {"exposure": None}
+    if name == "categorical":
+        context["n_levels"] = block.data.max(axis=0) + 1
+    return FAMILIES[name].block(block.data, block.columns, np.ones(len(block.data)), **context)
+
+
+def _complete_labels(blocks: Sequence[Block], z: np.ndarray) -> np.ndarray:
+    """Canonical labels; objects without one (-1) join the cluster that predicts them best."""
+    z = np.asarray(z)
+    if z.min() >= 0:
+        return canonical(z)
+    statistics = label_statistics(blocks, np.ones(len(z)), z, int(z.max()) + 1)
+    score = predictive(blocks, statistics.S, np.log(np.maximum(statistics.n, 1e-9)))
+    return canonical(np.where(z < 0, assign_rows(score, len(z)).labels, z))
 
 
 def find_start(

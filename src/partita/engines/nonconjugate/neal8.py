@@ -85,7 +85,7 @@ class ErasedPlaced(ErasedBlocks):
 PORTS = Ports(ErasedPlaced, scores="theta")
 
 
-class Chain(NamedTuple):
+class AuxiliaryChain(NamedTuple):
     """Where a chain stands."""
 
     seating: Seating
@@ -252,7 +252,7 @@ def _grown(seating: Seating, more: int) -> Seating:
 
 def start(
     blocks: Sequence[Block], prior: Any, z: np.ndarray, seed: int, families: Sequence[Any] | None = None
-) -> Chain:
+) -> AuxiliaryChain:
     """A chain that starts from the labels z, with parameters that fit them; from the given families, if any.
 
     Examples
@@ -288,17 +288,17 @@ def start(
         walks.append(walk)
     names = np.arange(K)
     seating = Seating(tuple(placed), z, np.bincount(z).astype(float), names, names.copy(), np.array([K]))
-    return Chain(_grown(seating, 16), bind(prior, len(z)), reference, tuple(walks), seed, 0, {})
+    return AuxiliaryChain(_grown(seating, 16), bind(prior, len(z)), reference, tuple(walks), seed, 0, {})
 
 
-def sweep_rows(chain: Chain, schedule: Schedule, *, n_auxiliary: int = 3) -> Chain:
+def sweep_rows(chain: AuxiliaryChain, schedule: Schedule, *, n_auxiliary: int = 3) -> AuxiliaryChain:
     """Every object draws its cluster among those there are and ``n_auxiliary`` empty ones."""
     rng = generator(chain.seed, chain.iteration, SWEEP)
     seating = reseat(chain.seating, chain.prior, rng, n_auxiliary, schedule.limit)
     return chain._replace(seating=seating, rng=generator(chain.seed, chain.iteration, MOVES))
 
 
-def sample_parameters(chain: Chain, schedule: Schedule, *, n_walks: int = 3) -> Chain:
+def sample_parameters(chain: AuxiliaryChain, schedule: Schedule, *, n_walks: int = 3) -> AuxiliaryChain:
     """Draw hyper-parameters and parameters of all clusters; walks are tuned at first. Ends the iteration."""
     seating, iteration, rng = chain.seating, chain.iteration, chain.rng
     K, z = int(seating.K[0]), gibbs.labels(seating)
@@ -337,7 +337,7 @@ def steps(n_auxiliary: int = 3, n_walks: int = 3) -> tuple[Any, ...]:
     )
 
 
-def step(chain: Chain, schedule: Schedule, n_auxiliary: int = 3, n_walks: int = 3) -> Chain:
+def step(chain: AuxiliaryChain, schedule: Schedule, n_auxiliary: int = 3, n_walks: int = 3) -> AuxiliaryChain:
     """One iteration."""
     return chains.step(chain, schedule, steps(n_auxiliary, n_walks))
 
@@ -374,12 +374,12 @@ def learn_family(
     return placed._replace(family=family)
 
 
-def thetas(chain: Chain) -> tuple[np.ndarray, ...]:
+def thetas(chain: AuxiliaryChain) -> tuple[np.ndarray, ...]:
     """Parameters of the clusters in use, one array [parameter, cluster] per block, in the order of the slots."""
     return tuple(block.theta[:, : chain.seating.K[0]].copy() for block in chain.seating.blocks)
 
 
-def log_joint(chain: Chain) -> float:
+def log_joint(chain: AuxiliaryChain) -> float:
     """Log density of data, labels and parameters under the present hyper-parameters."""
     seating, z = chain.seating, gibbs.labels(chain.seating)
     total = log_eppf(chain.prior, gibbs.sizes(seating), int(seating.K[0]))

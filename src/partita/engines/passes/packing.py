@@ -104,7 +104,7 @@ def _groups(block: Block) -> list[list[int]]:
     return groups
 
 
-class Layout(NamedTuple):
+class PackedLayout(NamedTuple):
     """How the columns of a block are packed: groups of columns, the number of states of each column, dtype of codes."""
 
     groups: list[list[int]]
@@ -120,7 +120,7 @@ def pack_block(block: Block) -> PackedBlock:
     return PackedBlock(*block[:3], layout.states, pack_codes(block.data, layout), layout.levels)
 
 
-def layout_of(block: Block) -> Layout:
+def layout_of(block: Block) -> PackedLayout:
     """How the columns of a block are packed."""
     groups = _groups(block)
     starts, rows, states = [0], [], []
@@ -137,10 +137,10 @@ def layout_of(block: Block) -> Layout:
     levels = csr_array((np.ones(len(rows)), (rows, states)), shape=shape)
     sizes = [len(level_statistics(block.family, d) or []) for d in range(len(block.columns))]
     largest = max(stop - start for start, stop in pairwise(starts))
-    return Layout(groups, sizes, np.min_scalar_type(largest), States(np.array(starts)), levels)
+    return PackedLayout(groups, sizes, np.min_scalar_type(largest), States(np.array(starts)), levels)
 
 
-def pack_codes(data: np.ndarray, layout: Layout) -> np.ndarray:
+def pack_codes(data: np.ndarray, layout: PackedLayout) -> np.ndarray:
     """The states [row, group] of the packed columns."""
     codes = np.empty((len(data), len(layout.groups)), layout.dtype)
     for g, group in enumerate(layout.groups):

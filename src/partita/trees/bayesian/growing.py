@@ -23,13 +23,13 @@ from partita.families.contract import is_conjugate, n_columns, partly_seen, stat
 from partita.families.data import take
 from partita.trees.bayesian.cut import leaf_labels
 from partita.trees.bayesian.learning import GrowthResult, climb, evidence_of, grow_and_learn
-from partita.trees.bayesian.merging import Leaves, Merges, grow, log_bound, row_leaves
+from partita.trees.bayesian.merging import Merges, TreeLeaves, grow, log_bound, row_leaves
 
 LEARNING_ROWS = 600  # size of the sample on which hyper-parameters are learned
 PSEUDO_ROWS = 2.0  # weight of the observed shares of a binary column in its starting prior
-GROUP_ROWS = 500  # most rows of a group
-SAMPLE_ROWS = 1000  # most rows of the sample whose tree divides the others
-MAX_PARTS = 200  # most parts that this tree is cut into
+GROUP_ROWS = 500  # maximum number of rows of a group
+SAMPLE_ROWS = 1000  # maximum size of the sample whose tree divides the other rows
+MAX_PARTS = 200  # maximum number of parts into which this tree is cut
 
 
 def check_blocks(blocks: Sequence[Block]) -> None:
@@ -81,7 +81,7 @@ def grow_tree(
     control: Control,
     executor: Any,
     checkpoint: Checkpoint | None = None,
-) -> tuple[GrowthResult, Leaves]:
+) -> tuple[GrowthResult, TreeLeaves]:
     """The tree for the parameters of a :class:`BayesianTree`, and its leaves."""
     _check_size(blocks, n_rows)
     concentration = 1.0 if model.concentration is None else float(model.concentration)
@@ -135,7 +135,7 @@ def _check_size(blocks: Sequence[Block], n_rows: int) -> None:
 def grow_in_groups(
     families: Sequence[Any],
     blocks: Sequence[Block],
-    leaves: Leaves,
+    leaves: TreeLeaves,
     concentration: float,
     rng: np.random.Generator,
     *,
@@ -174,11 +174,11 @@ def grow_in_groups(
     return Merges(np.concatenate(children).astype(np.int64), np.concatenate(log_odds))
 
 
-def _some(leaves: Leaves, rows: np.ndarray) -> Leaves:
-    return Leaves(tuple(s[rows] for s in leaves.S), leaves.n[rows], leaves.log_weight[rows])
+def _some(leaves: TreeLeaves, rows: np.ndarray) -> TreeLeaves:
+    return TreeLeaves(tuple(s[rows] for s in leaves.S), leaves.n[rows], leaves.log_weight[rows])
 
 
-def _roots(leaves: Leaves, groups: Sequence[np.ndarray], log_odds: Sequence[np.ndarray]) -> Leaves:
+def _roots(leaves: TreeLeaves, groups: Sequence[np.ndarray], log_odds: Sequence[np.ndarray]) -> TreeLeaves:
     """Whole trees as leaves: the weight of a merge is the product of both weights times one plus the odds."""
     S = tuple(np.stack([s[rows].sum(axis=0) for rows in groups]) for s in leaves.S)
     n = np.array([leaves.n[rows].sum() for rows in groups])
@@ -186,7 +186,7 @@ def _roots(leaves: Leaves, groups: Sequence[np.ndarray], log_odds: Sequence[np.n
         leaves.log_weight[rows].sum() + np.logaddexp(0.0, odds).sum()
         for rows, odds in zip(groups, log_odds, strict=True)
     ]
-    return Leaves(S, n, np.array(weight))
+    return TreeLeaves(S, n, np.array(weight))
 
 
 def _divide(families, blocks, leaves, concentration, rng, max_rows, rows) -> list[np.ndarray]:

@@ -21,7 +21,7 @@ from partita.engines.run import Control, iterate_from_checkpoint
 from partita.families.contract import constrained, learn, n_columns, unconstrained
 from partita.families.rows import log_marginals
 from partita.trees.bayesian.cut import cut_nodes
-from partita.trees.bayesian.merging import Evidence, Leaves, Merges, grow, log_bound, node_sums, weigh
+from partita.trees.bayesian.merging import Evidence, Merges, TreeLeaves, grow, log_bound, node_sums, weigh
 
 STEP = 1e-5  # of the central differences, on the unconstrained scale
 # How far hyper-parameters may move from where they start, on the unconstrained scale. Wide enough for ordinary tables;
@@ -51,7 +51,7 @@ class _Nodes(NamedTuple):
     n: np.ndarray
 
 
-def _nodes(children: np.ndarray, leaves: Leaves) -> _Nodes:
+def _nodes(children: np.ndarray, leaves: TreeLeaves) -> _Nodes:
     S = tuple(np.ascontiguousarray(node_sums(children, s).T) for s in leaves.S)
     return _Nodes(children, S, node_sums(children, leaves.n))
 
@@ -64,7 +64,7 @@ def _weigh(families: Sequence[Any], nodes: _Nodes, concentration: float) -> Evid
 
 
 def evidence_of(
-    families: Sequence[Any], children: np.ndarray, leaves: Leaves, concentration: float
+    families: Sequence[Any], children: np.ndarray, leaves: TreeLeaves, concentration: float
 ) -> Evidence:
     """Odds, weights and probabilities of a tree over single rows under these hyper-parameters.
 
@@ -83,7 +83,7 @@ def evidence_of(
 def climb(
     families: Sequence[Any],
     children: np.ndarray,
-    leaves: Leaves,
+    leaves: TreeLeaves,
     concentration: float,
     *,
     centers: Sequence[Any] | None = None,

@@ -5,8 +5,8 @@ Heller and Ghahramani (2005), in unnormalized form. For a node k over n_k object
     E_k = alpha Gamma(n_k) p(D_k)          all its objects in one cluster,
     W_k = E_k + W_i W_j                    all partitions of them that the tree allows (i and j are its children),
 
-and W = E at a leaf. The odds of a merge are ``E_k / (W_i W_j)``; their d_k is W_k with every p(D) set to one, and their
-p(D_k | T_k) is W_k / d_k. A Dirichlet process mixture gives the data at least
+and W = E at a leaf. The odds of a merge are ``E_k / (W_i W_j)``. In the notation of the paper, d_k is W_k with every
+p(D) set to one, and p(D_k | T_k) is W_k / d_k. A Dirichlet process mixture gives the data at least
 ``W_root Gamma(alpha) / Gamma(N + alpha)``, because the sum at the root runs over some partitions and the process over
 all of them.
 
@@ -31,7 +31,7 @@ from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
 
 
-class Leaves(NamedTuple):
+class TreeLeaves(NamedTuple):
     """The leaves that merging starts from: single rows, or trees that were grown before.
 
     Statistics of each block [leaf, statistic], number of objects, and log W of each leaf.
@@ -61,7 +61,9 @@ class Evidence(NamedTuple):
     cluster_probability: np.ndarray
 
 
-def row_leaves(blocks: Sequence[Block], families: Sequence[Any], n_rows: int, concentration: float) -> Leaves:
+def row_leaves(
+    blocks: Sequence[Block], families: Sequence[Any], n_rows: int, concentration: float
+) -> TreeLeaves:
     """Every row is a leaf.
 
     Examples
@@ -79,10 +81,10 @@ def row_leaves(blocks: Sequence[Block], families: Sequence[Any], n_rows: int, co
         s[:, np.isnan(s).any(axis=0)] = 0.0  # a vector without any observed coordinate carries no information
         log_weight += log_marginals(family, s).sum(axis=0)
         S.append(np.ascontiguousarray(s.T))
-    return Leaves(tuple(S), np.ones(n_rows), log_weight)
+    return TreeLeaves(tuple(S), np.ones(n_rows), log_weight)
 
 
-def grow(families: Sequence[Any], leaves: Leaves, concentration: float) -> Merges:
+def grow(families: Sequence[Any], leaves: TreeLeaves, concentration: float) -> Merges:
     """Merge the pair with the highest odds until one tree is left.
 
     Examples

@@ -14,7 +14,7 @@ from partita.fitting.profiles import profile_columns
 from partita.fitting.storage import check_array, check_family
 from partita.table import Schema
 from partita.trees.bayesian.cut import descend, upper_nodes
-from partita.trees.bayesian.merging import Leaves, Merges, node_sums
+from partita.trees.bayesian.merging import Merges, TreeLeaves, node_sums
 
 CHUNK_CELLS = 1 << 22  # rows x nodes that are computed at a time
 
@@ -44,7 +44,7 @@ class UpperTree(NamedTuple):
         return profile_columns(self.blocks, Statistics(self.sizes[:K], S, 0.0, 0.0, 0.0), schema)
 
 
-def upper_tree(merges: Merges, nodes: np.ndarray, leaves: Leaves, blocks: Sequence[Block]) -> UpperTree:
+def upper_tree(merges: Merges, nodes: np.ndarray, leaves: TreeLeaves, blocks: Sequence[Block]) -> UpperTree:
     """The part of a tree above and including the clusters ``nodes``."""
     m = len(leaves.n)
     above = upper_nodes(merges, nodes)

@@ -35,7 +35,7 @@ from partita.views.crosscat.column_gibbs import (
     put_in,
     take_out,
 )
-from partita.views.crosscat.state import Plan, ViewsState
+from partita.views.crosscat.state import CrossCatPlan, ViewsState
 
 
 @kernel
@@ -121,7 +121,7 @@ def propose_birth_or_death(
     views: CandidateViews,
     unit: int,
     blocks: Sequence[Block],
-    plan: Plan,
+    plan: CrossCatPlan,
     rng: np.random.Generator,
 ) -> str:
     """Propose a new view for a unit, or, if it is alone in its view, to join another one.

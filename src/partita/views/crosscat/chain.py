@@ -16,7 +16,7 @@ from partita.views.crosscat.birth import propose_birth_or_death
 from partita.views.crosscat.column_gibbs import apply_moves, choose_view, gather_views
 from partita.views.crosscat.layout import part_columns, view_blocks
 from partita.views.crosscat.merge import merge_or_split
-from partita.views.crosscat.state import Plan, ViewsState, columns_in, log_joint, row_step
+from partita.views.crosscat.state import CrossCatPlan, ViewsState, columns_in, log_joint, row_step
 
 CHAIN_MOVE_SHARE = 0.1  # births per unit, and merges or splits per view, in an iteration of a chain
 
@@ -42,7 +42,7 @@ class Snapshot(NamedTuple):
     chain: int
 
 
-def column_step(state: ViewsState, plan: Plan, rng: np.random.Generator) -> ViewsState:
+def column_step(state: ViewsState, plan: CrossCatPlan, rng: np.random.Generator) -> ViewsState:
     """Gibbs step of every unit, then births, merges and splits, then the concentration of the views."""
     layout, accepted = state.layout, dict(state.accepted)
     views = gather_views(state)
@@ -64,7 +64,7 @@ def column_step(state: ViewsState, plan: Plan, rng: np.random.Generator) -> View
     return apply_moves(state._replace(prior=prior, accepted=accepted), views, plan, rng)
 
 
-def step(state: ViewsState, plan: Plan, rng: np.random.Generator) -> ViewsState:
+def step(state: ViewsState, plan: CrossCatPlan, rng: np.random.Generator) -> ViewsState:
     """One iteration."""
     return column_step(row_step(state, plan), plan, rng)
 
@@ -95,7 +95,7 @@ def take_snapshot(state: ViewsState, index: int = 0, value: float | None = None)
     return Snapshot(tuple(views), float(state.prior.concentration), value, index)
 
 
-def chain_plan(plan: Plan) -> Plan:
+def chain_plan(plan: CrossCatPlan) -> CrossCatPlan:
     """The plan of the iterations after the start, which has proposed births and merges for all units and views."""
     return plan._replace(
         births_per_unit=min(plan.births_per_unit, CHAIN_MOVE_SHARE),
@@ -111,7 +111,7 @@ class ViewsChain(NamedTuple):
 
 
 def views_sampler(
-    start: Callable[[], ViewsChain], plan: Plan, *, given: Any = (), number: int = 0
+    start: Callable[[], ViewsChain], plan: CrossCatPlan, *, given: Any = (), number: int = 0
 ) -> Sampler:
     """The sampler that the driver runs; ``given`` holds the data that the states refer to."""
     plan = chain_plan(plan)

@@ -16,7 +16,7 @@ from partita.dispatch import kernel
 from partita.engines.gibbs import sweep
 from partita.partitions import DirichletProcess
 from partita.views.crosscat.layout import Layout, evidence
-from partita.views.crosscat.state import Plan, ViewsState, open_view
+from partita.views.crosscat.state import CrossCatPlan, ViewsState, open_view
 
 LOG_ZERO = -np.inf
 MIN_CONCENTRATION = 1e-300
@@ -36,7 +36,7 @@ def draw_restaurant(concentration, u, z):
     return K
 
 
-def draw_concentration(plan: Plan, rng: np.random.Generator) -> DirichletProcess:
+def draw_concentration(plan: CrossCatPlan, rng: np.random.Generator) -> DirichletProcess:
     """The prior of the row partition of a new view; its concentration is drawn unless the plan fixes it."""
     value = rng.exponential() if plan.concentration is None else plan.concentration
     return DirichletProcess(max(float(value), MIN_CONCENTRATION))
@@ -110,7 +110,7 @@ def choose_view(
     views: CandidateViews,
     unit: int,
     blocks: Sequence[Any],
-    plan: Plan,
+    plan: CrossCatPlan,
     rng: np.random.Generator,
 ) -> bool:
     """Gibbs step of one unit; returns whether it moved."""
@@ -151,7 +151,9 @@ def add_view(state: ViewsState, views: CandidateViews, z: np.ndarray, prior: Any
     return len(views.labels) - 1
 
 
-def apply_moves(state: ViewsState, views: CandidateViews, plan: Plan, rng: np.random.Generator) -> ViewsState:
+def apply_moves(
+    state: ViewsState, views: CandidateViews, plan: CrossCatPlan, rng: np.random.Generator
+) -> ViewsState:
     """The state after the column step; views whose columns changed get a new row chain, empty views are dropped."""
     kept = []
     for v, units in enumerate(views.units):

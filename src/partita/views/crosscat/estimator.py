@@ -264,8 +264,8 @@ class CrossCat(ViewsEstimator):
         CrossCat
         """
         self._validate_params()
+        plan = self._plan_families()
         with self._control() as control, self._new_fit():
-            plan = self._plan_families()
             table = self._read_training(X, kinds_asked(plan, self.exposure), None)
             blocks = assemble(table, plan, self.exposure)
             check_families(blocks)

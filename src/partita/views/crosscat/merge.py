@@ -26,10 +26,12 @@ from partita.views.crosscat.column_gibbs import (
     take_out,
 )
 from partita.views.crosscat.layout import view_blocks
-from partita.views.crosscat.state import Plan, ViewsState, columns_in
+from partita.views.crosscat.state import CrossCatPlan, ViewsState, columns_in
 
 
-def merge_or_split(state: ViewsState, views: CandidateViews, plan: Plan, rng: np.random.Generator) -> str:
+def merge_or_split(
+    state: ViewsState, views: CandidateViews, plan: CrossCatPlan, rng: np.random.Generator
+) -> str:
     """Propose to merge a view into another, or to split one; returns "merge", "split" or "rejected"."""
     used = [v for v, units in enumerate(views.units) if units]
     if rng.random() < 0.5:
@@ -43,7 +45,12 @@ def merge_or_split(state: ViewsState, views: CandidateViews, plan: Plan, rng: np
 
 
 def try_merge(
-    state: ViewsState, views: CandidateViews, leaving: int, V: int, plan: Plan, rng: np.random.Generator
+    state: ViewsState,
+    views: CandidateViews,
+    leaving: int,
+    V: int,
+    plan: CrossCatPlan,
+    rng: np.random.Generator,
 ) -> str:
     """Propose that all units of one of V views join another."""
     units = sorted(views.units[leaving])
@@ -69,7 +76,7 @@ def try_merge(
 
 
 def try_split(
-    state: ViewsState, views: CandidateViews, view: int, V: int, plan: Plan, rng: np.random.Generator
+    state: ViewsState, views: CandidateViews, view: int, V: int, plan: CrossCatPlan, rng: np.random.Generator
 ) -> str:
     """Propose a new view for some units of one of V views."""
     all_units = sorted(views.units[view])

@@ -16,7 +16,7 @@ from partita.views.crosscat import search, vb
 from partita.views.crosscat.chain import Snapshot, ViewsChain, ViewSnapshot, take_snapshot, views_sampler
 from partita.views.crosscat.layout import Layout
 from partita.views.crosscat.starts import start_from_screening
-from partita.views.crosscat.state import Plan, ViewsState
+from partita.views.crosscat.state import CrossCatPlan, ViewsState
 from partita.views.draws import Draw, Factor, FactorBlock
 from partita.views.screening import MIN_EXCESS
 
@@ -60,7 +60,7 @@ class ViewsResult(NamedTuple):
     )
 
 
-def make_plan(request: CrossCatRequest) -> Plan:
+def make_plan(request: CrossCatRequest) -> CrossCatPlan:
     """The plan of a chain."""
     rows = Schedule(
         n_draws=request.n_draws,
@@ -70,7 +70,7 @@ def make_plan(request: CrossCatRequest) -> Plan:
         learn_concentration=request.concentration is None,
         learn_likelihood=request.learn_likelihood,
     )
-    return Plan(
+    return CrossCatPlan(
         rows,
         concentration=request.concentration,
         learn_views=request.view_concentration is None,
@@ -105,7 +105,7 @@ def fit_chains(layout: Layout, request: CrossCatRequest) -> ViewsResult:
     return ViewsResult(chains.draws, chains.runs[0].log_joint, chains.reason, chains.provisional)
 
 
-def _first_state(layout: Layout, plan: Plan, request: CrossCatRequest, number: int) -> ViewsState:
+def _first_state(layout: Layout, plan: CrossCatPlan, request: CrossCatRequest, number: int) -> ViewsState:
     """The start of a chain or a search; in every other start the row chains begin with many clusters, not with one."""
     return start_from_screening(
         layout,

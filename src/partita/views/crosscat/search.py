@@ -24,7 +24,7 @@ from partita.views.crosscat.column_gibbs import (
     put_in,
     take_out,
 )
-from partita.views.crosscat.state import Plan, ViewsState, log_joint
+from partita.views.crosscat.state import CrossCatPlan, ViewsState, log_joint
 
 PATIENCE = 5  # iterations without a better state that end the chain
 MAX_ASCENT_STEPS = 20
@@ -47,7 +47,7 @@ def copied(state: ViewsState) -> ViewsState:
 
 def search_views(
     state: ViewsState,
-    plan: Plan,
+    plan: CrossCatPlan,
     rng: np.random.Generator,
     max_iter: int,
     after: Callable[[int, int, float], bool] = lambda iteration, n_views, value: False,
@@ -72,7 +72,7 @@ def search_views(
     return best, [*values, value]
 
 
-def ascend(state: ViewsState, plan: Plan, rng: np.random.Generator) -> tuple[ViewsState, float]:
+def ascend(state: ViewsState, plan: CrossCatPlan, rng: np.random.Generator) -> tuple[ViewsState, float]:
     """Move rows and columns to their most probable places as long as the log joint increases."""
     value = log_joint(state)
     for _ in range(MAX_ASCENT_STEPS):

@@ -19,7 +19,7 @@ from partita.families import Counts, n_rows
 from partita.partitions import DirichletProcess
 from partita.views.crosscat.chain import column_step
 from partita.views.crosscat.layout import Layout, view_blocks
-from partita.views.crosscat.state import Plan, ViewsState, columns_in, start
+from partita.views.crosscat.state import CrossCatPlan, ViewsState, columns_in, start
 from partita.views.screening import MIN_EXCESS, dependence_excess, linked_groups
 
 MAX_SCREENED_ROWS = 10_000
@@ -145,7 +145,7 @@ def _allowed(layout: Layout, units: list[int]) -> list[list[int]]:
 
 def start_from_screening(
     layout: Layout,
-    plan: Plan,
+    plan: CrossCatPlan,
     rng: np.random.Generator,
     *,
     min_excess: float = MIN_EXCESS,

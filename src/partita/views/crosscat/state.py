@@ -26,7 +26,7 @@ from partita.partitions import DirichletProcess, log_eppf
 from partita.views.crosscat.layout import Layout, part_columns, view_blocks
 
 
-class Plan(NamedTuple):
+class CrossCatPlan(NamedTuple):
     """The moves of a chain over views."""
 
     rows: Schedule  # of the chain over the rows in each view; also says what is learned
@@ -38,7 +38,7 @@ class Plan(NamedTuple):
     dtype: type = np.float32  # of the predictive caches
 
 
-class View(NamedTuple):
+class CrossCatView(NamedTuple):
     """Units of columns, and the chain over the rows that they share."""
 
     units: tuple[int, ...]
@@ -49,7 +49,7 @@ class ViewsState(NamedTuple):
     """State of a chain over views."""
 
     layout: Layout
-    views: tuple[View, ...]
+    views: tuple[CrossCatView, ...]
     families: tuple[Any, ...]  # of all columns, with the present hyper-parameters
     reference: tuple[Any, ...]  # families that the hyperprior is centered on
     prior: DirichletProcess  # of the views
@@ -70,13 +70,13 @@ def open_view(
     prior: Any,
     seed: int,
     dtype: type,
-) -> View:
+) -> CrossCatView:
     """A view of the given units with the row partition z."""
     columns = columns_in(layout, units)
     parts = part_columns(layout, columns)
     now = [take_columns(family, positions) for family, positions in zip(families, parts, strict=True)]
     blocks = view_blocks(layout, reference, columns)
-    return View(tuple(sorted(units)), chains.start(blocks, prior, z, seed, dtype, families=now))
+    return CrossCatView(tuple(sorted(units)), chains.start(blocks, prior, z, seed, dtype, families=now))
 
 
 def start(
@@ -85,7 +85,7 @@ def start(
     labels: Sequence[np.ndarray],
     priors: Sequence[Any],
     rng: np.random.Generator,
-    plan: Plan,
+    plan: CrossCatPlan,
     families: Sequence[Any] | None = None,
     view_concentration: float = 1.0,
 ) -> ViewsState:
@@ -99,7 +99,7 @@ def start(
     return ViewsState(layout, views, families, reference, DirichletProcess(float(view_concentration)), {})
 
 
-def row_step(state: ViewsState, plan: Plan) -> ViewsState:
+def row_step(state: ViewsState, plan: CrossCatPlan) -> ViewsState:
     """One iteration of the chain over the rows in every view; their hyper-parameters are copied into the state."""
     views, families = [], list(state.families)
     for view in state.views:

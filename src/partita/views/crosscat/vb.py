@@ -29,7 +29,7 @@ from partita.partitions import DirichletProcess, FiniteDirichlet, expect_log_wei
 from partita.views.crosscat.chain import Snapshot, take_snapshot
 from partita.views.crosscat.column_gibbs import unit_sums
 from partita.views.crosscat.layout import Layout
-from partita.views.crosscat.state import Plan, ViewsState, start
+from partita.views.crosscat.state import CrossCatPlan, ViewsState, start
 
 CONCENTRATION = 1.0  # of the weights of clusters, and of views
 MIN_PROBABILITY = 1e-6  # columns with a smaller probability of a view are left out of its row scores
@@ -165,7 +165,7 @@ def _n_rows(state: ViewsVB) -> int:
 
 
 def draw_snapshots(
-    state: ViewsVB, plan: Plan, rng: np.random.Generator, n_draws: int, executor: Any = None
+    state: ViewsVB, plan: CrossCatPlan, rng: np.random.Generator, n_draws: int, executor: Any = None
 ) -> list[Snapshot]:
     """Independent draws from the approximation: the view of each unit, then labels of the rows in the views in use."""
     blocks, N = _blocks(state.layout, state.families), _n_rows(state)

@@ -130,10 +130,10 @@ def find_states(
     executor: Any,
     deadline: Callable[[], float] = lambda: math.inf,
 ) -> tuple[list[tuple[float, OverlapState]], bool]:
-    """One search per generator: (score, state), the best first; and whether the time was too short for all.
+    """Run one search per generator: (score, state) of each, the best first, and whether the time limit cut any short.
 
-    ``deadline()`` is the time at which a search that begins now must end. A search without time is left out, but for
-    the first.
+    ``deadline()`` is the time at which a search that begins now must end. The first search always runs; a later one is
+    left out if no time remains for it.
     """
     late: list[int] = []
 
@@ -141,7 +141,7 @@ def find_states(
         end = deadline()
 
         def is_late() -> bool:
-            """Whether the search has used up its time; noted."""
+            """Whether the search has used up its time, which is recorded in ``late``."""
             if time.perf_counter() <= end:
                 return False
             late.append(index)

@@ -262,8 +262,8 @@ class OverlappingViews(ViewsEstimator):
         OverlappingViews
         """
         self._validate_params()
+        plan = self._plan_families()
         with self._control() as control, self._new_fit():
-            plan = self._plan_families()
             table = self._read_training(X, self._kinds_asked(plan), None)
             blocks = self._with_lengths(assemble(table, plan, self._exposure_column()))
             check_families(blocks)
@@ -411,7 +411,7 @@ class OverlappingViews(ViewsEstimator):
             return kept.load(())[0]
         seconds = SEARCH_TIME_SHARE * (control.deadline - time.perf_counter())
         ends = time.perf_counter() + seconds
-        # few searches share the time evenly; of many, each still has enough to add views
+        # up to four searches share the time evenly; with more, those that begin first have a quarter each
         most = seconds / min(len(rngs), 4)
 
         def deadline() -> float:
@@ -427,7 +427,9 @@ class OverlappingViews(ViewsEstimator):
                 "were begun, and views may be missing; raise time_limit",
                 level="warning",
             )
-        elif kept is not None:  # a search that was cut short is not the one of a whole fit
+        elif (
+            kept is not None
+        ):  # a search that was cut short is not stored: with more time it would end elsewhere
             kept.save(found, [], 0, (), at_once=True)
         return found
 

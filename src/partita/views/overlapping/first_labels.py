@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
+from partita.engines.gibbs.split_merge import sample_labels
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, log_eppf
-from partita.views.overlapping.table import seat_rows
 from partita.views.screening import MIN_EXCESS, dependence_excess, linked_groups
 
 N_BINS = 5  # quantiles that a column is cut into for screening
@@ -73,7 +73,8 @@ def cluster_rows(
     family = GaussianDiagonal.default(A.shape[1], k=0.3, a=2.0, b=1.0)
     tries = [np.zeros(len(A), dtype=np.int64)] + [k_means(A, K, rng) for K in sizes if len(A) >= K]
     best = max(tries, key=lambda z: _evidence(family, A, z))
-    return seat_rows([Block(family, A, ())], canonical(best), 1.0, rng, n_sweeps=3, n_moves=15)
+    prior = DirichletProcess(1.0)
+    return sample_labels([Block(family, A, ())], canonical(best), prior, rng, n_sweeps=3, n_moves=15)
 
 
 def _evidence(family: GaussianDiagonal, A: np.ndarray, z: np.ndarray) -> float:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from partita.engines.gibbs.split_merge import sample_labels
 from partita.families.gaussian_full import GaussianFull
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
@@ -21,10 +22,10 @@ from partita.partitions import simulate as simulate_labels
 from partita.partitions.buffet import log_odds, new_dish_rate
 from partita.views.overlapping.additive import Effects
 from partita.views.overlapping.state import OverlapState, add_view, by_views, log_prior, without_views
-from partita.views.overlapping.table import OverlapHyper, seat_rows
+from partita.views.overlapping.table import OverlapHyper
 
 
-class Moments:
+class ClusterMoments:
     """Counts, sums and cross products of all columns in each cluster of one labeling."""
 
     def __init__(self, X: np.ndarray, z: np.ndarray):
@@ -72,9 +73,9 @@ class FullTable(NamedTuple):
         total = log_prior(state)
         for views, columns in by_views(state.Y).items():
             if views:
-                total += Moments(self.X, state.Z[views[0]]).evidence(tuple(columns))
+                total += ClusterMoments(self.X, state.Z[views[0]]).evidence(tuple(columns))
             else:
-                alone = Moments(self.X, np.zeros(len(self.X), dtype=np.int64))
+                alone = ClusterMoments(self.X, np.zeros(len(self.X), dtype=np.int64))
                 total += sum(alone.evidence((d,)) for d in columns)
         return total
 
@@ -82,19 +83,19 @@ class FullTable(NamedTuple):
         self, state: OverlapState, rng: np.random.Generator, *, n_sweeps: int = 1, n_moves: int = 3
     ) -> OverlapState:
         """Draw the labels of the rows in every view; leaves the posterior invariant."""
-        Z = []
+        Z, prior = [], DirichletProcess(state.concentration)
         for v, z in enumerate(state.Z):
             X = np.ascontiguousarray(self.X[:, state.Y[:, v]])
             block = Block(GaussianFull.default(X.shape[1]), X, ())
-            Z.append(seat_rows([block], z, state.concentration, rng, n_sweeps, n_moves))
+            Z.append(sample_labels([block], z, prior, rng, n_sweeps, n_moves))
         return state._replace(Z=tuple(Z))
 
     def feature_step(
         self, state: OverlapState, rng: np.random.Generator, *, max_per_column: int = 1, max_views: int
     ) -> OverlapState:
         """Draw the memberships, column after column; leaves the posterior invariant."""
-        alone = Moments(self.X, np.zeros(len(self.X), dtype=np.int64))
-        views = [Moments(self.X, z) for z in state.Z]
+        alone = ClusterMoments(self.X, np.zeros(len(self.X), dtype=np.int64))
+        views = [ClusterMoments(self.X, z) for z in state.Z]
         D = self.n_columns
         for d in rng.permutation(D):
             Y = state.Y.copy()
@@ -115,7 +116,9 @@ class FullTable(NamedTuple):
             state, views = self._own_view(state, views, alone, int(d), m, max_views, rng)
         return state
 
-    def _own_view(self, state, views, alone, d, m, max_views, rng) -> tuple[OverlapState, list[Moments]]:
+    def _own_view(
+        self, state, views, alone, d, m, max_views, rng
+    ) -> tuple[OverlapState, list[ClusterMoments]]:
         """Replace the view of column d alone: number and labels proposed from the prior, accepted by the likelihood."""
         own = np.flatnonzero(state.Y[d] & (m == 0))
         n_new = rng.poisson(new_dish_rate(state.buffet, self.n_columns))
@@ -132,12 +135,12 @@ class FullTable(NamedTuple):
         if n_new:
             z = simulate_labels(DirichletProcess(state.concentration), self.n_rows, rng)
             trial = add_view(trial, z, [d])
-            kept.append(Moments(self.X, trial.Z[-1]))
+            kept.append(ClusterMoments(self.X, trial.Z[-1]))
             then = kept[-1].evidence((d,))
         return (trial, kept) if np.log(rng.random()) < then - now else (state, views)
 
 
-def _gain(view: Moments, y: np.ndarray, d: int) -> float:
+def _gain(view: ClusterMoments, y: np.ndarray, d: int) -> float:
     """Gain in the log evidence of a view if column d joins it; -inf for a view without other columns."""
     others = tuple(int(c) for c in np.flatnonzero(y))
     if not others:

@@ -33,7 +33,7 @@ MIN_MERGE_NMI = 0.3  # mutual information of the labels of two views above which
 MIN_GAIN = 1.0  # of the score, for a change of structure
 MIN_CLUSTER_SHARE = 0.05  # of the rows; smaller clusters are no sign of a mixed view
 MIN_MIXED_CLUSTERS = 4  # clusters of a view that may mix two others
-MIN_COLUMN_GROWTH = 1.5  # factor between two clusterings of the rows in the forward search
+MIN_COLUMN_GROWTH = 1.5  # factor by which a view grows before the forward search clusters the rows again
 N_ROUNDS = 8
 REPLACE_ROUNDS = (1, 2, 3)  # rounds in which mixed views are replaced by smaller ones
 
@@ -153,7 +153,7 @@ class OverlapSearch:
     # ---- large steps -------------------------------------------------------------------------------------------
 
     def births(self, state: OverlapState) -> tuple[OverlapState, int]:
-        """Add views for groups of columns with dependent residuals; returns the number of new views, too."""
+        """Add views for groups of columns with dependent residuals; also returns the number of new views."""
         n_born, now = 0, self.score(state)
         R, owner = self.table.residuals(state)
         for group in group_columns(screen_columns(R)):
@@ -191,7 +191,7 @@ class OverlapSearch:
         return state
 
     def replace(self, state: OverlapState, v: int, how: str) -> tuple[OverlapState, bool]:
-        """Try to replace view v by smaller views; returns whether that was accepted, too."""
+        """Try to replace view v by smaller views; also returns whether that was accepted."""
         R, owner = self.table.residuals(without_views(state, np.arange(state.n_views) == v))
         R = R[:, state.Y[owner, v]]
         if R.shape[1] < 3 or state.n_views >= self.max_views:

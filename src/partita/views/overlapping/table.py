@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.gibbs import sweep
-from partita.engines.gibbs.split_merge import split_merge
-from partita.labels import canonical
+from partita.engines.gibbs.split_merge import sample_labels
 from partita.partitions import DirichletProcess
 from partita.views.overlapping.additive import AdditiveColumns, AdditiveParameters, Effects
 from partita.views.overlapping.combinations import CombinationColumns, combination_labels
@@ -109,6 +107,7 @@ class OverlapTable(NamedTuple):
         Leaves the posterior invariant if ``exact``; otherwise, for a search, the parameters are held at their means.
         """
         hyper, parameters = state.hyper, None
+        prior = DirichletProcess(state.concentration)
         if self.additive is not None:
             parameters = self.additive.parameters(state, hyper.effects, rng if exact else None)
         for v in range(state.n_views) if views is None else views:
@@ -119,7 +118,7 @@ class OverlapTable(NamedTuple):
             if self.combined is not None:
                 Y = state.Y[self.n_additive :]
                 blocks += self.combined.mixture_blocks(state.Z, Y, v, hyper.families)
-            z = seat_rows(blocks, state.Z[v], state.concentration, rng, n_sweeps, n_moves)
+            z = sample_labels(blocks, state.Z[v], prior, rng, n_sweeps, n_moves)
             state = state._replace(Z=(*state.Z[:v], z, *state.Z[v + 1 :]))
             if self.additive is not None and parameters is not None:
                 self.additive.update_effects(
@@ -168,22 +167,3 @@ def _within_cells(values: np.ndarray, owner: np.ndarray, Z: Any, Y: np.ndarray) 
         out[:, mine] = x - mean[z]
     spread = np.sqrt(np.nanmean(out**2, axis=0))
     return out / np.where(spread > 0, spread, 1.0)
-
-
-def seat_rows(
-    blocks: list[Any],
-    z: np.ndarray,
-    concentration: float,
-    rng: np.random.Generator,
-    n_sweeps: int = 1,
-    n_moves: int = 3,
-) -> np.ndarray:
-    """Gibbs sweeps and split-merge moves over the rows of some blocks."""
-    prior = DirichletProcess(concentration)
-    seating = sweep.seat(blocks, z)
-    rows = np.arange(len(z))
-    for _ in range(n_sweeps):
-        seating = sweep.reseat(seating, prior, rows, rng.random(len(z)))
-    for _ in range(n_moves):
-        seating, _ = split_merge(seating, prior, rng)
-    return canonical(sweep.labels(seating))

@@ -11,7 +11,7 @@ from partita.summaries import (
     Agreement,
     BlockMap,
     ClusterSummary,
-    Counts,
+    GroupCounts,
     Members,
     PairMap,
     TreeTop,
@@ -45,7 +45,7 @@ class ReportContext(NamedTuple):
     memberships: NDArray[np.float64] | None  # [object, cluster], of models that are not an ensemble
     agreement: Agreement | None
     pairs: PairMap | None
-    counts: Counts | None
+    counts: GroupCounts | None
     members: Members | None
     views: ViewMap | None
     tree: TreeTop | None
