@@ -12,6 +12,7 @@ import numpy as np
 
 from partita.consensus.default.bottleneck import cut_tree, grow_tree, sample_signatures
 from partita.consensus.default.pair_information import Curve, cut_curve, resampled_cuts
+from partita.consensus.default.pair_probabilities import mean_within, share_of_independent
 from partita.consensus.default.tempered import TemperedResult, temper
 from partita.consensus.member_statistics import independent_members, own_agreement
 from partita.engines.run import Control
@@ -155,9 +156,11 @@ def _several(
         labels = labels.copy()
         labels[leaves.rows] = z
     own = own_agreement(labels, codes, n_levels, weights, member_weights)
+    trust = share_of_independent(n_independent, codes, weights, member_weights)
+    paired = mean_within(labels, codes, weights, member_weights, trust)
     return found._replace(
         labels=labels,
-        confidence=(model.certainty + own) / 2.0,
+        confidence=(paired + own) / 2.0,
         model=model,
         posterior=resampled_cuts(found.curve, n_independent, rng),
         n_independent=n_independent,
