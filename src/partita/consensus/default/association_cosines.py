@@ -26,7 +26,7 @@ class AssociationCosines(LinearOperator):
 
     Let A be the one-hot form of the labels, w the diagonal matrix of the members' shares of the weight, one entry per
     label, and n that of the numbers of objects of the rows. The inner products of rows of the co-association matrix are
-    those of rows of A in the metric H = w (A' n A) w, with one row per label. H is formed for many pairs; the norms, the
+    those of rows of A in the metric H = w (A' n A) w, with one row per label. H is formed for many pairs; norms, the
     products and a few pairs are computed without it.
 
     Parameters
