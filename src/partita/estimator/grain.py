@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from partita.posterior.grain import Alternative, Grain, GrainLevel
@@ -13,9 +14,9 @@ from partita.posterior.grain import Alternative, Grain, GrainLevel
 class GrainMixin:
     """Mixin of the estimators whose answer can be read at several scales.
 
-    A subclass implements ``_grow_grain() -> Grain``, ``_grain_confidence(n_clusters)`` (the confidence of each row in
-    its label at this level), and, if it has profiles, ``_grain_profiles(n_clusters)``. Nothing is computed before it is
-    asked for: a fit costs no more than without a grain.
+    A subclass implements ``_grow_grain() -> Grain``, ``_grain_confidence(groups)`` and, if it has profiles,
+    ``_grain_profiles(groups)``. ``groups`` has the group of each finest group at the level that is asked for. Nothing
+    is computed before it is asked for, so a fit costs no more than without a grain.
 
     Attributes
     ----------
@@ -24,6 +25,10 @@ class GrainMixin:
     alternatives_ : list of Alternative
         The best supported coarse, medium and fine answers (:class:`~partita.posterior.Alternative`).
     """
+
+    # a scale is chosen by the user, not routed by a pipeline
+    __metadata_request__predict = {"at": UNUSED}
+    __metadata_request__predict_proba = {"at": UNUSED}
 
     _grain: Grain
 
@@ -55,19 +60,34 @@ class GrainMixin:
         """
         grain = self.grain_
         K = grain.n_clusters_at(n_clusters)
+        groups = grain.groups(K)
         return GrainLevel(
             K,
             grain.at(K),
-            self._grain_confidence(K),
+            self._grain_confidence(groups),
             float(grain.support[K - 1]),
-            self._grain_profiles(K),
+            self._grain_profiles(groups),
         )
 
     def _grow_grain(self) -> Grain:
         raise NotImplementedError
 
-    def _grain_confidence(self, n_clusters: int) -> np.ndarray:
+    def _grain_confidence(self, groups: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
-    def _grain_profiles(self, n_clusters: int) -> Any:
+    def _grain_profiles(self, groups: np.ndarray) -> Any:
         return None
+
+
+def sum_probabilities(proba: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Probability of each group of clusters, from those of the clusters [row, cluster].
+
+    Examples
+    --------
+    >>> sum_probabilities(np.array([[0.5, 0.25, 0.25]]), np.array([0, 1, 1]))
+    array([[0.5, 0.5]])
+    """
+    out = np.zeros((len(proba), int(groups.max()) + 1))
+    for k, group in enumerate(groups):
+        out[:, group] += proba[:, k]
+    return out

@@ -29,9 +29,8 @@ HEIGHTS = {
 }
 # What the support of a level can be, and what it means.
 SUPPORTS = {
-    "draws": "mean probability that a row is in one cluster with the others of its group, minus that of the next group",
-    "members": "mean share of the members that put an object with the others of its group, minus that of the next group",
-    "merges": "probability that the groups are clusters, given the tree: the mean over the joins above and below",
+    "probability": "probability of being in one cluster with the other rows of the group, minus that for the next group",
+    "members": "share of the members that put an object with the others of its group, minus that for the next group",
 }
 
 
@@ -75,7 +74,7 @@ class Grain(NamedTuple):
     >>> sizes = np.array([3.0, 2.0, 1.0])
     >>> joins, heights, support = np.array([[1, 2], [0, 3]]), np.array([0.1, 0.9]), np.array([0.4, 0.8, 0.5])
     >>> grain = Grain(
-    ...     np.array([0, 0, 0, 1, 1, 2]), joins, heights, support, sizes, "dissimilarity", "draws"
+    ...     np.array([0, 0, 0, 1, 1, 2]), joins, heights, support, sizes, "dissimilarity", "probability"
     ... )
     >>> grain.at(3), grain.at(2)
     (array([0, 0, 0, 1, 1, 2]), array([0, 0, 0, 1, 1, 1]))
@@ -128,8 +127,12 @@ class Grain(NamedTuple):
         """
         G = self.n_groups
         self._check(n_clusters)
+        if n_clusters == G:
+            return np.arange(G)
         node = np.arange(2 * G - 1)
-        for t in range(G - n_clusters - 1, -1, -1):  # from the top, so that a node knows its group before its parts
+        for t in range(
+            G - n_clusters - 1, -1, -1
+        ):  # from the top, so that a node knows its group before its parts
             node[self.joins[t]] = node[G + t]
         _, first, group = np.unique(node[:G], return_index=True, return_inverse=True)
         sizes = np.bincount(group, self.sizes)
@@ -216,7 +219,9 @@ def checked_grain(grain: Grain, n_rows: int) -> Grain:
     shapes = {"labels": (n_rows,), "joins": (max(G - 1, 0), 2), "heights": (max(G - 1, 0),), "support": (G,)}
     for name, shape in shapes.items():
         if np.shape(getattr(grain, name)) != shape:
-            raise ValueError(f"{name} of the grain has the shape {np.shape(getattr(grain, name))}, not {shape}")
+            raise ValueError(
+                f"{name} of the grain has the shape {np.shape(getattr(grain, name))}, not {shape}"
+            )
     if grain.height_kind not in HEIGHTS or grain.support_kind not in SUPPORTS:
         raise ValueError(f"the grain has heights {grain.height_kind!r} and support {grain.support_kind!r}")
     if grain.labels.dtype.kind != "i" or not ((grain.labels >= -1) & (grain.labels < G)).all():
