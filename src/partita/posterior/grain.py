@@ -29,8 +29,8 @@ HEIGHTS = {
 }
 # What the support of a level can be, and what it means.
 SUPPORTS = {
-    "probability": "probability of being in one cluster with the other rows of the group, minus that for the next group",
-    "members": "share of the members that put an object with the others of its group, minus that for the next group",
+    "probability": "probability of being in one cluster with the others of the group, minus that for the next group",
+    "members": "share of the members that put an object with the others of its group, minus that for the next",
 }
 
 

@@ -137,3 +137,62 @@ def _nearest_pair(confused: NDArray[np.float64], losses: NDArray[np.float64]) ->
     best = np.flatnonzero(height == height.max())
     chosen = best[np.argmin(losses[k[best], l[best]])]
     return int(k[chosen]), int(l[chosen])
+
+
+# ---- trees that exist already --------------------------------------------------------------------------------------
+
+
+def top_of_tree(
+    children: NDArray[np.integer], heights: NDArray[np.float64], n_groups: int
+) -> tuple[NDArray[np.int64], Joins]:
+    """The last joins of a tree over many leaves, those of its ``n_groups`` last groups, and the group of each leaf.
+
+    ``children`` are the nodes that are joined, step by step, as in a linkage matrix. Groups are numbered by their first
+    leaf.
+
+    Examples
+    --------
+    >>> groups, found = top_of_tree(np.array([[0, 3], [1, 2], [4, 5]]), np.arange(3.0), 2)
+    >>> groups, found.joins.tolist(), found.heights
+    (array([0, 1, 1, 0]), [[0, 1]], array([2.]))
+    """
+    children = np.asarray(children, dtype=np.int64)
+    s = len(children) + 1
+    below = s - n_groups  # joins that are inside of the groups
+    node = np.arange(2 * s - 1)
+    for t in range(below - 1, -1, -1):
+        node[children[t]] = node[s + t]
+    roots, first, groups = np.unique(node[:s], return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    name = np.full(2 * s - 1, -1)
+    name[roots] = rank
+    name[s + below :] = n_groups + np.arange(n_groups - 1)
+    return rank[groups], Joins(np.sort(name[children[below:]], axis=1), np.asarray(heights)[below:])
+
+
+def without_empty_groups(found: Joins, onto: NDArray[np.int64]) -> tuple[Joins, NDArray[np.int64]]:
+    """The same tree over groups with other numbers, of which those that are sent to -1 have no rows and are left out.
+
+    Also returns the numbers of groups of the new tree that those of the old one become, for 1, 2, ... groups.
+
+    Examples
+    --------
+    >>> tree = Joins(np.array([[0, 1], [2, 3]]), np.array([0.5, 0.9]))
+    >>> kept, become = without_empty_groups(tree, np.array([1, -1, 0]))
+    >>> kept.joins.tolist(), kept.heights, become
+    ([[0, 1]], array([0.9]), array([1, 2, 2]))
+    """
+    G = int((onto >= 0).sum())
+    name = np.append(onto, np.full(len(found.joins), -1))
+    joins: list[list[int]] = []
+    heights: list[float] = []
+    become = [G]
+    for t, (a, b) in enumerate(found.joins):
+        sides = sorted(int(side) for side in name[[a, b]] if side >= 0)
+        name[len(onto) + t] = sides[0] if sides else -1
+        if len(sides) == 2:
+            name[len(onto) + t] = G + len(joins)
+            joins.append(sides)
+            heights.append(float(found.heights[t]))
+        become.append(G - len(joins))
+    return Joins(np.array(joins, np.int64).reshape(-1, 2), np.array(heights)), np.array(become[::-1])
