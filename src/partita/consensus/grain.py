@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
@@ -12,6 +12,9 @@ from scipy.special import xlogy
 from partita.consensus.base import labels_of_known
 from partita.consensus.default.pair_information import margins_of_cuts
 from partita.consensus.member_statistics import own_agreement
+from partita.estimator import GrainMixin
+from partita.execution import find_chunks
+from partita.fitting.out_of_core import predict_blocks
 from partita.posterior.grain import Grain, check_joins
 from partita.posterior.joining import Joins, top_of_tree, without_empty_groups
 from partita.posterior.support import sampled_rows
@@ -50,6 +53,60 @@ class GroupTree(NamedTuple):
     row_groups: np.ndarray  # finest group of each distinct row
     clusters: np.ndarray  # cluster of the answer that each finest group is a part of
     become: np.ndarray  # for 1, 2, ... groups of the tree, the number of those that have rows
+
+
+class ConsensusGrain(GrainMixin):
+    """Mixin of the consensus estimators that have a grain: predictions at a scale.
+
+    A subclass implements ``_group_probabilities(codes, groups)`` beside the methods of
+    :class:`~partita.estimator.GrainMixin`: the probability of each group for coded rows, where ``groups`` has the group
+    of each finest group.
+    """
+
+    _new_codes: Callable[[Any], np.ndarray]  # of ConsensusEstimator
+
+    def predict(self, X, at=None):
+        """Cluster of each row of new labels; a row without known labels is assigned to the largest cluster.
+
+        Parameters
+        ----------
+        X : as in ``fit``, with the same members
+        at : int or str, optional
+            The scale, as in :meth:`at`. On the objects of ``fit``, other levels than that of ``labels_`` may differ
+            from ``grain_`` for objects between groups.
+
+        Returns
+        -------
+        ndarray (n_rows,)
+        """
+        return super().predict(X) if at is None else self.predict_proba(X, at).argmax(axis=1)  # type: ignore[misc]
+
+    def predict_proba(self, X, at=None):
+        """Probability of each cluster for each row of new labels.
+
+        Parameters
+        ----------
+        X : as in ``fit``, with the same members
+        at : int or str, optional
+            The scale, as in :meth:`at`.
+
+        Returns
+        -------
+        ndarray (n_rows, n_clusters)
+        """
+        if at is None:
+            return super().predict_proba(X)  # type: ignore[misc]
+        groups = self._groups_at(at)
+        source = find_chunks(X)
+        if source is not None:
+            return predict_blocks(self, source, "_proba_in_groups", groups)
+        return self._proba_in_groups(X, groups)
+
+    def _proba_in_groups(self, X: Any, groups: np.ndarray) -> np.ndarray:
+        return self._group_probabilities(self._new_codes(X), groups)
+
+    def _group_probabilities(self, codes: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
 
 
 def group_rows(

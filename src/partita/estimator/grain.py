@@ -69,6 +69,11 @@ class GrainMixin:
             self._grain_profiles(groups),
         )
 
+    def _groups_at(self, at: int | str) -> np.ndarray:
+        """For each finest group, its group at a scale."""
+        grain = self.grain_
+        return grain.groups(grain.n_clusters_at(at))
+
     def _grow_grain(self) -> Grain:
         raise NotImplementedError
 

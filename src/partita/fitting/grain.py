@@ -205,6 +205,55 @@ def joined_profiles(
     return out
 
 
+def no_uncertain_rows() -> UncertainRows:
+    """Every row is certain of its cluster."""
+    return UncertainRows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+
+
+def renamed(uncertain: UncertainRows, place: np.ndarray, rows: np.ndarray) -> UncertainRows:
+    """The uncertain rows of a part of the table in its own numbers, with clusters in their final order.
+
+    ``place`` has the new number of each cluster, -1 where it is dropped; ``rows`` are the rows of the table, ascending.
+
+    Examples
+    --------
+    >>> found = UncertainRows(
+    ...     np.array([0, 0]), np.array([0, 1], np.int32), np.array([0.25, 0.75], np.float32)
+    ... )
+    >>> renamed(found, np.array([1, 0]), np.array([5])).clusters
+    array([0, 1], dtype=int32)
+    """
+    clusters = place[uncertain.clusters]
+    kept = np.flatnonzero(clusters >= 0)
+    kept = kept[np.lexsort((clusters[kept], uncertain.rows[kept]))]
+    at, p = uncertain.rows[kept], uncertain.probabilities[kept].astype(float)
+    p /= np.bincount(at, p, minlength=1)[at]
+    return UncertainRows(
+        np.asarray(rows)[at].astype(np.int64), clusters[kept].astype(np.int32), p.astype(np.float32)
+    )
+
+
+def spread_uncertain(uncertain: UncertainRows, inverse: np.ndarray | None, n_distinct: int) -> UncertainRows:
+    """The uncertain ones among objects, from those of their distinct rows.
+
+    Examples
+    --------
+    >>> found = UncertainRows(
+    ...     np.array([1, 1]), np.array([0, 1], np.int32), np.array([0.25, 0.75], np.float32)
+    ... )
+    >>> spread_uncertain(found, np.array([1, 0, 1]), 2).rows
+    array([0, 0, 2, 2])
+    """
+    if inverse is None:
+        return uncertain
+    starts = np.searchsorted(uncertain.rows, np.arange(n_distinct + 1))
+    times = np.diff(starts)[inverse]
+    objects = np.repeat(np.arange(len(inverse)), times)
+    first = np.cumsum(times) - times
+    entries = np.arange(len(objects)) - first[objects] + starts[inverse][objects]
+    return UncertainRows(objects, uncertain.clusters[entries], uncertain.probabilities[entries])
+
+
 def pack_uncertain(uncertain: UncertainRows) -> list[np.ndarray]:
     """The uncertain rows as plain data."""
     return list(uncertain)

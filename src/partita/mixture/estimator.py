@@ -544,7 +544,7 @@ class Mixture(
         """
         if at is not None:
             proba = self.predict_proba(X)
-            return as_given(sum_probabilities(to_host(proba), self._groups_at(at)), X)
+            return as_given(sum_probabilities(to_host(proba), self._component_groups_at(at)), X)
         source = find_chunks(X)
         if source is not None:
             return predict_blocks(self, source, "predict_proba")
@@ -585,7 +585,7 @@ class Mixture(
         """
         source = find_chunks(X)
         if at is not None:
-            groups = self._groups_at(at)
+            groups = self._component_groups_at(at)
             if source is not None:
                 return predict_blocks(self, source, "_predict_groups", groups)
             return as_given(self._predict_groups(X, groups), X)
@@ -626,10 +626,9 @@ class Mixture(
             getattr(self, "object_rows_", None),
         )
 
-    def _groups_at(self, at):
-        """The group of each component at a scale."""
-        grain = self.grain_
-        return grain.groups(grain.n_clusters_at(at))[self._component_groups]
+    def _component_groups_at(self, at):
+        groups = self._groups_at(at)
+        return groups[self._component_groups]
 
     def _grain_confidence(self, groups):
         labels, onto = self.grain_.labels, self._component_groups

@@ -16,6 +16,7 @@ from partita.consensus.default.pair_probabilities import PairProbabilities
 from partita.consensus.default.pipeline import CHANCE_FACTOR, ConsensusResult, find_consensus
 from partita.consensus.default.tempered import SMOOTHING, log_joint, log_shares
 from partita.consensus.grain import (
+    ConsensusGrain,
     DistinctRows,
     GroupTree,
     LeafTree,
@@ -30,7 +31,7 @@ from partita.consensus.grain import (
 from partita.consensus.labelings import Labelings
 from partita.consensus.member_statistics import log_label_probabilities, relative_weights
 from partita.engines.run import Control
-from partita.estimator import RUNNING_CONSTRAINTS, GrainMixin, RunningMixin, sum_probabilities
+from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin, sum_probabilities
 from partita.labels import label_histograms, signatures
 from partita.posterior import Grain
 
@@ -38,7 +39,7 @@ MAX_LOG_ODDS = 30.0  # of a row whose labels are all those of one cluster, if th
 MIN_QUALITY = 0.02  # share of the pairs of a member below which the report lists it
 
 
-class Consensus(GrainMixin, RunningMixin, ConsensusEstimator):
+class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
     """One clustering from many clusterings (members) of the same objects.
 
     The input consists of labels only, some of which may be missing. The result is one clustering, its number of
@@ -312,40 +313,6 @@ class Consensus(GrainMixin, RunningMixin, ConsensusEstimator):
             self._powers,
             self.independent_members_,
         )
-
-    def predict(self, X, at=None):
-        """Cluster of each row of new labels; a row without known labels is assigned to the largest cluster.
-
-        Parameters
-        ----------
-        X : as in ``fit``, with the same members
-        at : int or str, optional
-            The scale, as in :meth:`at`. On the objects of ``fit``, levels that are finer than ``labels_`` may differ
-            from ``grain_`` for objects between groups.
-
-        Returns
-        -------
-        ndarray (n_rows,)
-        """
-        return super().predict(X) if at is None else self.predict_proba(X, at).argmax(axis=1)
-
-    def predict_proba(self, X, at=None):
-        """Probability of each cluster for each row of new labels.
-
-        Parameters
-        ----------
-        X : as in ``fit``, with the same members
-        at : int or str, optional
-            The scale, as in :meth:`at`.
-
-        Returns
-        -------
-        ndarray (n_rows, n_clusters)
-        """
-        if at is None:
-            return super().predict_proba(X)
-        grain = self.grain_
-        return self._group_probabilities(self._new_codes(X), grain.groups(grain.n_clusters_at(at)))
 
     # ---- the grain -----------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from partita.consensus.base import ConsensusEstimator, Found, labels_of_known
 from partita.consensus.grain import (
+    ConsensusGrain,
     DistinctRows,
     GroupTree,
     LeafTree,
@@ -19,7 +20,6 @@ from partita.consensus.grain import (
     support_of_members,
 )
 from partita.consensus.labelings import Labelings
-from partita.estimator import GrainMixin
 from partita.labels import signatures
 from partita.posterior import Grain
 
@@ -43,7 +43,7 @@ def leaf_attributes(
     }
 
 
-class TreeConsensus(GrainMixin, ConsensusEstimator):
+class TreeConsensus(ConsensusGrain, ConsensusEstimator):
     """Base of the methods that cut a tree.
 
     A subclass puts ``leaf_attributes(...)`` into ``Found.attributes`` and ``{TREE_CLUSTERS: arange(K)}`` into
@@ -102,23 +102,6 @@ class TreeConsensus(GrainMixin, ConsensusEstimator):
         known = labels_of_known(self._rows, groups[self._group_tree.row_groups], codes)
         return np.where(known >= 0, known, self._group_probabilities(codes, groups).argmax(axis=1))
 
-    def predict_proba(self, X, at=None):
-        """Probability of each cluster for each row of new labels, in proportion to its links.
-
-        Parameters
-        ----------
-        X : as in ``fit``, with the same members
-        at : int or str, optional
-            The scale, as in :meth:`at`.
-
-        Returns
-        -------
-        ndarray (n_rows, n_clusters)
-        """
-        if at is None:
-            return super().predict_proba(X)
-        return self._group_probabilities(self._new_codes(X), self._groups_at(at))
-
     def _links(self, codes: np.ndarray, leaf_labels: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
@@ -159,11 +142,6 @@ class TreeConsensus(GrainMixin, ConsensusEstimator):
     def _leaf_tree(self) -> LeafTree:
         linkage = self.linkage_
         return LeafTree(linkage[:, :2].astype(np.int64), linkage[:, 2], self._leaf_codes, self._leaf_labels())
-
-    def _groups_at(self, at) -> np.ndarray:
-        """For each finest group, its group at a scale."""
-        grain = self.grain_
-        return grain.groups(grain.n_clusters_at(at))
 
     def _group_probabilities(self, codes: np.ndarray, groups: np.ndarray) -> np.ndarray:
         leaf_labels = groups[self._group_tree.leaf_groups]
