@@ -54,6 +54,32 @@ def profile_columns(
     return out
 
 
+def join_moments(
+    profile: dict[str, np.ndarray], groups: np.ndarray, weights: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The profile of a column in groups of clusters, from those of the clusters and their weights.
+
+    Examples
+    --------
+    >>> profile = {"mean": np.array([0.0, 2.0, 9.0]), "sd": np.ones(3)}
+    >>> join_moments(profile, np.array([0, 0, 1]), np.ones(3))["sd"].round(3)
+    array([1.414, 1.   ])
+    """
+    share = np.zeros((int(groups.max()) + 1, len(groups)))
+    share[groups, np.arange(len(groups))] = np.maximum(weights, np.finfo(float).tiny)
+    share /= share.sum(axis=1, keepdims=True)
+    out = {}
+    for name, values in profile.items():
+        if name == "levels":
+            out[name] = values
+        elif name in ("sd", "latent_sd"):
+            mean = profile["mean" if name == "sd" else "latent_mean"]
+            out[name] = np.sqrt(np.maximum(share @ (values**2 + mean**2) - (share @ mean) ** 2, 0.0))
+        else:
+            out[name] = share @ values
+    return out
+
+
 def _moments_of_columns(block: Block, summary: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances of standardized columns, [cluster, column]."""
     if block.signal is not None:

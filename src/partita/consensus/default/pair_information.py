@@ -101,6 +101,31 @@ def cut_curve(
     return Curve(K, information, margin, entropy, v)
 
 
+def margins_of_cuts(
+    cuts: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_levels: np.ndarray, member_weights: np.ndarray
+) -> np.ndarray:
+    """Margins [cut, member] of nested partitions; each has one cluster more than the one before it.
+
+    Examples
+    --------
+    >>> cuts = np.array([[0, 0, 0, 0], [0, 0, 1, 1]])
+    >>> margins_of_cuts(
+    ...     cuts, np.array([[0], [0], [1], [1]]), np.ones(4), np.array([2]), np.ones(1)
+    ... ).ravel().round(3)
+    array([0.333, 1.   ])
+    """
+    s, M = codes.shape
+    K = int(cuts[-1].max()) + 1
+    offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
+    sums = [np.zeros((rows, K)) for rows in (int(offsets[-1]), M, s, s)]
+    margin = np.zeros((len(cuts), M))
+    _margins(
+        np.ascontiguousarray(cuts, np.int64), np.ascontiguousarray(codes, np.int64), weights.astype(float), offsets,
+        np.asarray(member_weights, dtype=float), *sums, margin,
+    )  # fmt: skip
+    return margin
+
+
 def _weights_by_quality(information, entropy, member_weights) -> np.ndarray:
     """Given weights times the square root of the share of each member that the most informative cut explains."""
     informative = entropy > TINY

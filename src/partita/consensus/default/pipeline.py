@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.consensus.default.bottleneck import cut_tree, grow_tree, sample_signatures
+from partita.consensus.default.bottleneck import LabelTree, cut_tree, grow_tree, sample_signatures
 from partita.consensus.default.pair_information import Curve, cut_curve, resampled_cuts
 from partita.consensus.default.pair_probabilities import mean_within, share_of_independent
 from partita.consensus.default.tempered import TemperedResult, temper
@@ -53,6 +53,9 @@ class ConsensusResult(NamedTuple):
     chance: float  # the largest such share of the last shuffled members; 0 if they were not tried
     n_clusters: int
     at_bound: bool
+    leaves: Leaves
+    tree: LabelTree
+    cut: np.ndarray  # cluster of each leaf in the cut that the clusters come from
 
 
 def pick_leaves(
@@ -133,6 +136,9 @@ def find_consensus(
         chance=chance,
         n_clusters=best,
         at_bound=bool(best == largest < len(leaves.codes)),
+        leaves=leaves,
+        tree=tree,
+        cut=z,
     )
     if best == 1:
         return _one_cluster(found, codes, weights, n_levels, member_weights)
