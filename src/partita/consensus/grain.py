@@ -16,7 +16,7 @@ from partita.estimator import GrainMixin
 from partita.execution import find_chunks
 from partita.fitting.out_of_core import predict_blocks
 from partita.posterior.grain import Grain, check_joins
-from partita.posterior.joining import Joins, top_of_tree, without_empty_groups
+from partita.posterior.joining import Joins, renumbered, top_of_tree
 from partita.posterior.support import sampled_rows
 
 LOWEST = -1e300  # score of a group that a row does not fit at all
@@ -128,18 +128,15 @@ def group_rows(
     left = np.flatnonzero(own < 0)
     if len(left):
         own[left] = _best_groups(fit(rows.codes[left], leaf_groups, n_groups), clusters, row_clusters[left])
-    sizes = np.bincount(own, rows.weights, minlength=n_groups)
+    sizes = np.bincount(own, rows.weights, minlength=n_groups).astype(float)
     silent = np.flatnonzero(sizes[own] <= 0.0)  # rows that took no part, in groups of their own
     if len(silent):
         used = np.where(sizes > 0.0, clusters, -1)
         scores = fit(rows.codes[silent], leaf_groups, n_groups)
         own[silent] = _best_groups(scores, used, row_clusters[silent])
-    order = np.lexsort((-sizes, clusters))
-    order = order[sizes[order] > 0.0]
-    onto = np.full(n_groups, -1)
-    onto[order] = np.arange(len(order))
-    joins, become = without_empty_groups(joins, onto)
-    return GroupTree(joins, onto[leaf_groups], onto[own], clusters[order], become)
+    joins, onto, become = renumbered(joins, sizes, clusters)
+    kept = np.flatnonzero(onto >= 0)
+    return GroupTree(joins, onto[leaf_groups], onto[own], clusters[kept[np.argsort(onto[kept])]], become)
 
 
 def _best_groups(scores: np.ndarray, clusters: np.ndarray, own: np.ndarray) -> np.ndarray:

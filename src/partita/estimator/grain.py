@@ -14,9 +14,9 @@ from partita.posterior.grain import Alternative, Grain, GrainLevel
 class GrainMixin:
     """Mixin of the estimators whose answer can be read at several scales.
 
-    A subclass implements ``_grow_grain() -> Grain``, ``_grain_confidence(groups)`` and, if it has profiles,
-    ``_grain_profiles(groups)``. ``groups`` has the group of each finest group at the level that is asked for. Nothing
-    is computed before it is asked for, so a fit costs no more than without a grain.
+    A subclass implements ``_grow_grain() -> Grain`` and, if it has confidence and profiles,
+    ``_grain_confidence(groups)`` and ``_grain_profiles(groups)``. ``groups`` has the group of each finest group at the
+    level that is asked for. Nothing is computed before it is asked for.
 
     Attributes
     ----------
@@ -77,8 +77,8 @@ class GrainMixin:
     def _grow_grain(self) -> Grain:
         raise NotImplementedError
 
-    def _grain_confidence(self, groups: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+    def _grain_confidence(self, groups: np.ndarray) -> np.ndarray | None:
+        return None
 
     def _grain_profiles(self, groups: np.ndarray) -> Any:
         return None

@@ -24,7 +24,6 @@ from partita.posterior.support import (
     support_of_responsibilities,
 )
 from partita.table import Schema
-from partita.trace import Trace
 
 
 class GrainEvidence(NamedTuple):
@@ -33,8 +32,8 @@ class GrainEvidence(NamedTuple):
     labels: np.ndarray  # cluster of each row, -1 an outlier
     weights: np.ndarray  # of the rows
     uncertain: UncertainRows
-    trace: Trace | None = None  # of chains
-    object_rows: np.ndarray | None = None
+    draws: np.ndarray | None = None  # labels [draw, object] of chains; -1 an outlier
+    object_rows: np.ndarray | None = None  # row of each object; None: the rows are the objects
 
 
 class EvidenceLoss:
@@ -120,10 +119,10 @@ def grow_grain(
     weights = evidence.weights[rows]
     certain = np.maximum(sizes - np.bincount(labels[rows], weights, minlength=G), 0.0)
     found = join_most_confused(R, weights, certain, separation)
-    if evidence.trace is None:
+    if evidence.draws is None:
         support = _support(found.joins, labels, evidence.weights, rows, R)
     else:
-        support = support_of_draws(*drawn_groups(evidence.trace, evidence.object_rows, labels), found.joins)
+        support = support_of_draws(*_drawn_groups(evidence, labels), found.joins)
     return Grain(labels, found.joins, found.heights, support, sizes, "confusion", "probability"), onto
 
 
@@ -160,10 +159,11 @@ def _support(
     return support_of_responsibilities(dense, labels[sample], weights[sample], joins)
 
 
-def drawn_groups(trace: Trace, object_rows: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _drawn_groups(evidence: GrainEvidence, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The draws of the objects in groups, and their groups; an outlier of a draw is a cluster of its own."""
-    own = labels[object_rows]
-    draws = trace.labels if (own >= 0).all() else trace.labels[:, own >= 0]
+    assert evidence.draws is not None
+    own = labels if evidence.object_rows is None else labels[evidence.object_rows]
+    draws = evidence.draws if (own >= 0).all() else evidence.draws[:, own >= 0]
     return apart(draws) if draws.min() < 0 else draws, own[own >= 0]
 
 
@@ -182,9 +182,9 @@ def confidence_in(
     within = other & (of_cluster[uncertain.clusters] == of_row[uncertain.rows])
     added = np.bincount(uncertain.rows[within], uncertain.probabilities[within], minlength=len(labels))
     found = np.minimum(confidence + added, 1.0)
-    if evidence.trace is not None:
-        draws, own = drawn_groups(evidence.trace, evidence.object_rows, labels)
-        rows = np.asarray(evidence.object_rows)
+    if evidence.draws is not None:
+        draws, own = _drawn_groups(evidence, labels)
+        rows = np.arange(len(labels)) if evidence.object_rows is None else evidence.object_rows
         found[rows[labels[rows] >= 0]] = confidence_at(draws, own, groups)
     return found
 

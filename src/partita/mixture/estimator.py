@@ -622,7 +622,7 @@ class Mixture(
             self.labels_,
             np.ones(len(self.labels_)) if weights is None else weights,
             self._uncertain,
-            getattr(self, "trace_", None),
+            self.trace_.labels if hasattr(self, "trace_") else None,
             getattr(self, "object_rows_", None),
         )
 

@@ -21,7 +21,7 @@ BANDS: Mapping[str, tuple[int, int | None]] = MappingProxyType(
 # What the height of a join can be, and what it means.
 HEIGHTS = {
     "confusion": "share of the rows of one group that would be confused with the other",
-    "dissimilarity": "1 minus the mean probability that a row of one group is in one cluster with a row of the other",
+    "dissimilarity": "dissimilarity of the two groups, by the linkage of the tree",
     "members apart": "1 minus the share of the members that put an object of one group with one of the other",
     "information loss": "information about the labels of a member that is lost, in nats per object",
     "log-likelihood ratio": "largest possible log-likelihood ratio of a pair, minus the mean ratio of the pairs",
@@ -30,6 +30,7 @@ HEIGHTS = {
 # What the support of a level can be, and what it means.
 SUPPORTS = {
     "probability": "probability of being in one cluster with the others of the group, minus that for the next group",
+    "lifetime": "range of heights over which the tree has so many groups, as a share of the height of its root",
     "members": "share of the members that put an object with the others of its group, minus that for the next",
 }
 
@@ -208,7 +209,9 @@ class GrainLevel(NamedTuple):
 
     n_clusters: int
     labels: NDArray[np.int64]  # 0 is the largest group; -1 belongs to none
-    confidence: NDArray[np.float64]  # of each label, see the model's `confidence_kind_`
+    confidence: (
+        NDArray[np.float64] | None
+    )  # of each label, see `confidence_kind_`; None where the model has none
     support: float
     profiles: Any  # as `profiles_` of the model; None where it has none
 

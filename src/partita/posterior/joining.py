@@ -196,3 +196,38 @@ def without_empty_groups(found: Joins, onto: NDArray[np.int64]) -> tuple[Joins, 
             heights.append(float(found.heights[t]))
         become.append(G - len(joins))
     return Joins(np.array(joins, np.int64).reshape(-1, 2), np.array(heights)), np.array(become[::-1])
+
+
+def renumbered(
+    found: Joins, sizes: NDArray[np.float64], clusters: NDArray[np.int64]
+) -> tuple[Joins, NDArray[np.int64], NDArray[np.int64]]:
+    """The same tree with its groups in the order of the clusters that they are parts of, the largest part first.
+
+    Groups of size 0 are left out. Also returns the new number of each group (-1: left out), and what
+    :func:`without_empty_groups` returns besides.
+
+    Examples
+    --------
+    >>> tree = Joins(np.array([[0, 1], [2, 3]]), np.array([0.5, 0.9]))
+    >>> renumbered(tree, np.array([1.0, 5.0, 6.0]), np.array([1, 1, 0]))[1]
+    array([2, 1, 0])
+    """
+    order = np.lexsort((-sizes, clusters))
+    order = order[sizes[order] > 0.0]
+    onto = np.full(len(sizes), -1)
+    onto[order] = np.arange(len(order))
+    kept, become = without_empty_groups(found, onto)
+    return kept, onto, become
+
+
+def grown_levels(n_rows: float, n_clusters: int, n_leaves: int) -> int:
+    """How many groups the finest level of a tree over rows has.
+
+    Twice the square root of the number of rows, or as many as the answer has clusters, if those are more.
+
+    Examples
+    --------
+    >>> grown_levels(100, 3, 60), grown_levels(100, 30, 60), grown_levels(100, 3, 4)
+    (20, 30, 4)
+    """
+    return min(n_leaves, max(n_clusters, int(2.0 * np.sqrt(n_rows))))

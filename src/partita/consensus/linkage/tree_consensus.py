@@ -22,6 +22,7 @@ from partita.consensus.grain import (
 from partita.consensus.labelings import Labelings
 from partita.labels import signatures
 from partita.posterior import Grain
+from partita.posterior.joining import grown_levels
 
 TREE_CLUSTERS = "_tree_clusters"  # for each cluster of the answer, its number in the tree
 
@@ -125,8 +126,7 @@ class TreeConsensus(ConsensusGrain, ConsensusEstimator):
 
     def _grow_grain(self) -> Grain:
         rows, tree = self._distinct_rows(), self._leaf_tree()
-        n_leaves, total = len(tree.codes), float(rows.weights.sum())
-        n_groups = min(n_leaves, max(self.n_clusters_, int(2.0 * np.sqrt(total))))
+        n_groups = grown_levels(float(rows.weights.sum()), self.n_clusters_, len(tree.codes))
         labels = np.empty(len(rows.codes), np.int64)
         labels[rows.of_object] = self.labels_
         self._group_tree = group_rows(

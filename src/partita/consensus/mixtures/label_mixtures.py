@@ -159,7 +159,7 @@ class LabelMixture(ConsensusGrain, RunningMixin, ConsensusEstimator):
             self.labels_,
             np.ones(len(self.labels_)) if self._row_weights is None else self._row_weights,
             UncertainRows(*self._uncertain),
-            getattr(self, "trace_", None),
+            self.trace_.labels if hasattr(self, "trace_") else None,
             getattr(self, "object_rows_", None),
         )
 
