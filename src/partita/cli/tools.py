@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from partita.cli.clustering import MODEL_FILE, REPORT_FILE, SOURCE_FILE, as_labels, cluster, write_page
+from partita.cli.clustering import (
+    MODEL_FILE,
+    REPORT_FILE,
+    SOURCE_FILE,
+    as_labels,
+    check_grain,
+    cluster,
+    write_page,
+)
 from partita.cli.output import Outcome, write_columns
 from partita.cli.progress import FitMonitor, shows_progress
 from partita.cli.sources import InputTable, open_table
@@ -147,6 +155,7 @@ def report(
     table: str | Path | None = None,
     out: str | Path | None = None,
     title: str | None = None,
+    grain: str | None = None,
 ) -> Outcome:
     """Write the report of a saved model.
 
@@ -160,11 +169,15 @@ def report(
         The page to write; None means ``report.html`` in the folder of the model.
     title : str, default=None
         Heading of the page.
+    grain : str, default=None
+        The level of the grain at which the page begins: "coarse", "medium", "fine" or a number of groups. None means
+        that of the command.
 
     Returns
     -------
     Outcome
     """
+    check_grain(grain)
     path = Path(model)
     if path.is_dir():
         path = path / MODEL_FILE
@@ -176,12 +189,16 @@ def report(
     from partita.report.context import build_context
 
     fitted = load(path)
-    X, fitted_table = _fitted_table(fitted, path.with_name(SOURCE_FILE), table)
+    source = path.with_name(SOURCE_FILE)
+    recorded_grain = json.loads(source.read_text(encoding="utf-8")).get("grain") if source.exists() else None
+    X, fitted_table = _fitted_table(fitted, source, table)
     if fitted_table is not None:
-        context = build_context(fitted, X, truth=fitted_table.truth, names=fitted_table.names)
+        context = build_context(
+            fitted, X, truth=fitted_table.truth, names=fitted_table.names, at=grain or recorded_grain
+        )
         title = title or fitted_table.path.name
     else:
-        context = build_context(fitted, X)
+        context = build_context(fitted, X, at=grain or recorded_grain)
     files = write_page(context, Path(out) if out else path.with_name(REPORT_FILE), title)
     return Outcome("The report is written.", {"method": type(fitted).__name__}, files)
 

@@ -35,6 +35,12 @@ class PairMap(NamedTuple):
             objects=self.objects[at], labels=self.labels[at], values=self.values[np.ix_(at, at)]
         )
 
+    def sorted_by(self, labels: NDArray[np.int64], confidence: NDArray[np.float64]) -> PairMap:
+        """The same objects in the clusters of other labels, which are those of all objects of the fit."""
+        own = labels[self.objects]
+        at = order_objects(own, confidence[self.objects])
+        return self._replace(objects=self.objects[at], labels=own[at], values=self.values[np.ix_(at, at)])
+
 
 def spread(n: int, size: int) -> NDArray[np.int64]:
     """At most `size` of the numbers 0 to n - 1, evenly spaced, including the first and the last.
@@ -93,7 +99,7 @@ def pair_map(
     >>> model = Consensus(random_state=0).fit([[0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 1]])
     >>> found = pair_map(model)
     >>> found.objects, found.values.round(1).tolist()[0]
-    (array([1, 3, 0, 2]), [1.0, 1.0, 0.0, 0.0])
+    (array([1, 3, 0, 2]), [1.0, 0.9, 0.0, 0.0])
     """
     labels = np.asarray(model.labels_)
     found = _source(model, X, memberships)
@@ -115,13 +121,21 @@ def _source(model: Any, X: Any, memberships: Any = None) -> tuple[str, int, Pair
         return inner or _of_labels(np.asarray(model.label_matrix_))
     if hasattr(model, "coclustering"):
         cost = int(getattr(model, "n_features_in_", 1))
-        return "consensus", cost, lambda objects: model.coclustering(objects[:, None], objects[None, :])
+        return "consensus", cost, lambda objects: _of_consensus(model, objects)
     if hasattr(model, "member_weights_"):
         codes = label_codes(model, X)
         if codes is not None:
             return _of_labels(codes, np.asarray(model.member_weights_, float))
     R = memberships_of(model, X) if memberships is None else memberships
     return None if R is None else _of_memberships(R)
+
+
+def _of_consensus(model: Any, objects: NDArray[np.int64]) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = model.coclustering(objects[:, None], objects[None, :])
+    np.fill_diagonal(
+        values, 1.0
+    )  # the operator has there the probability of two objects with the same labels
+    return values
 
 
 def _of_draws(model: Any) -> tuple[str, int, Pairs] | None:

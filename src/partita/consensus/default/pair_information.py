@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita.consensus.default.bottleneck import LabelTree, cut_tree
+from partita.consensus.default.bottleneck import LabelTree, coarser_cuts
 from partita.dispatch import kernel
 from partita.labels.information import binary_entropy, pair_information
 
@@ -92,7 +92,7 @@ def cut_curve(
     v = _weights_by_quality(information, entropy, np.asarray(member_weights, dtype=float))
     margin = np.zeros((len(K), M))
     if len(K):
-        cuts = np.stack([cut_tree(tree, int(k)) for k in K])
+        cuts = coarser_cuts(tree, int(K[-1]))
         offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
         sums = [np.zeros((rows, int(K[-1]))) for rows in (int(offsets[-1]), M, s, s)]
         _margins(
