@@ -109,6 +109,7 @@ class PairwiseTree(GrainMixin, PairwiseEstimator):
         The coarse (2 or 3), medium (4 to 8) and fine answers with the longest lifetimes; see :meth:`at`.
     """
 
+    _rebuilt = (*PairwiseEstimator._rebuilt, "_grain")
     _parameter_constraints: dict[str, Any] = {
         **PairwiseEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
