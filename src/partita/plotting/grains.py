@@ -66,34 +66,13 @@ def plot_grain(
     ax = open_axes(ax)
     if new:
         ax.figure.set_size_inches(7.5, max(2.4, 0.75 * len(found.levels) + 1.2))
-    boxes = _boxes(found)
+    boxes = found.boxes(WIDEST, LEAST_WIDTH)
     for at in range(len(found.levels) - 1):
         _draw_flows(ax, found.flows(at), boxes[at], boxes[at + 1], at)
     for at in range(len(found.levels)):
         _draw_level(ax, found, at, boxes[at])
     _finish(ax, found)
     return ax
-
-
-def _boxes(found: GrainLevels) -> list[np.ndarray]:
-    """Left end and width of the box of each group of each level.
-
-    The boxes of the last level are side by side; a box of a coarser level is above its parts.
-    """
-    total, last = found.levels[-1].sizes.sum(), found.levels[-1]
-    order = np.argsort(found.positions()[-1])
-    gap = (1.0 - WIDEST) / max(last.n_clusters - 1, 1)
-    widths = np.maximum(WIDEST * last.sizes / total, LEAST_WIDTH)
-    starts = np.empty(last.n_clusters)
-    starts[order] = np.concatenate([[0.0], np.cumsum(widths[order] + gap)[:-1]])
-    boxes = [np.stack([starts, widths], axis=1)]
-    for at in range(len(found.levels) - 2, -1, -1):
-        joined, below, level = found.flows(at) > 0, boxes[-1], found.levels[at]
-        lefts = np.array([below[parts, 0].min() for parts in joined])
-        rights = np.array([below[parts].sum(axis=1).max() for parts in joined])
-        widths = np.maximum(WIDEST * level.sizes / total, LEAST_WIDTH)
-        boxes.append(np.stack([(lefts + rights - widths) / 2.0, widths], axis=1))
-    return boxes[::-1]
 
 
 def _draw_flows(ax: Any, flows: np.ndarray, above: np.ndarray, below: np.ndarray, at: int) -> None:
@@ -122,11 +101,6 @@ def _patch(path: Any) -> Any:
     return PathPatch(path, facecolor="0.86", edgecolor="none", zorder=1)
 
 
-def _top(found: GrainLevels) -> float:
-    """The support that has the darkest color: a tenth that no level exceeds."""
-    return max(float(np.ceil(10.0 * max(level.support for level in found.levels) - 1e-9)) / 10.0, 0.1)
-
-
 def _shade(share: float) -> Any:
     from matplotlib import colormaps
 
@@ -137,7 +111,7 @@ def _draw_level(ax: Any, found: GrainLevels, at: int, boxes: np.ndarray) -> None
     from matplotlib.patches import Rectangle
 
     level = found.levels[at]
-    share = level.support / _top(found)
+    share = level.support / found.top_support
     color, ink = _shade(share), "white" if share > 0.55 else "0.15"
     is_answer = level.n_clusters == found.answer
     for k, (left, width) in enumerate(boxes):
@@ -172,6 +146,8 @@ def _finish(ax: Any, found: GrainLevels) -> None:
     framed = " (the answer is framed)" if any(one.n_clusters == found.answer for one in found.levels) else ""
     ax.set_title(f"groups by level{framed}", loc="left", fontsize=10)
     shades = LinearSegmentedColormap.from_list("support", [_shade(share) for share in np.linspace(0, 1, 32)])
-    bar = ax.figure.colorbar(ScalarMappable(Normalize(0, _top(found)), shades), ax=ax, shrink=0.7, pad=0.02)
+    bar = ax.figure.colorbar(
+        ScalarMappable(Normalize(0, found.top_support), shades), ax=ax, shrink=0.7, pad=0.02
+    )
     bar.set_label("support", fontsize=9)
     bar.ax.tick_params(labelsize=8)

@@ -33,10 +33,13 @@ from partita.summaries import (
     tree_top,
     view_map,
 )
+from partita.summaries.grains import MAX_LEVELS
 from partita.table import Table, read_table
 
 CONFIDENCE_THRESHOLD = 0.8  # objects below it are uncertain
 MAX_LEAVES = 40  # of the tree that is drawn
+MIN_LEVELS = 4  # of the grain: the answer and the alternatives
+MAX_DESCRIBED, MAX_CELLS = 1_000, 60_000_000  # levels x columns, and levels x columns x rows
 
 
 class ReportContext(NamedTuple):
@@ -138,12 +141,20 @@ def build_context(
         views=views,
         tree=tree_top(model, MAX_LEAVES),
         blocks=blocks,
-        grain=grain_levels(model, also=() if level is None else (level,)) if views is None else None,
+        grain=_shown_levels(model, level, described, n) if views is None and blocks is None else None,
         alternatives=alternatives_table(model) if views is None else [],
         truth=truth,
         level=None,
     )
     return found if level is None else found.at(level)
+
+
+def _shown_levels(model: Any, level: int | None, table: Table | None, n_rows: int) -> GrainLevels | None:
+    """The levels between which the page moves; fewer for tables whose columns take long to describe."""
+    columns = len(getattr(model, "profiles_", ())) if table is None else len(table.columns)
+    affordable = min(MAX_DESCRIBED // max(columns, 1), MAX_CELLS // max(columns * n_rows, 1))
+    most = int(min(max(affordable, MIN_LEVELS), MAX_LEVELS))
+    return grain_levels(model, most, also=() if level is None else (level,))
 
 
 def level_of(model: Any, at: int | str) -> int:

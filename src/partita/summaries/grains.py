@@ -42,19 +42,33 @@ class GrainLevels(NamedTuple):
         np.add.at(sizes, (here.groups[parts], there.groups[parts]), finest.sizes)
         return sizes
 
-    def positions(self) -> list[NDArray[np.float64]]:
-        """Where each level has its groups, from 0 to 1 from left to right: a group is over the middle of its parts.
+    @property
+    def top_support(self) -> float:
+        """A tenth that the support of no level exceeds, for the end of a color scale."""
+        return max(float(np.ceil(10.0 * max(level.support for level in self.levels) - 1e-9)) / 10.0, 0.1)
 
-        The groups of the last level have equal distances, and parts of one group are beside each other.
+    def boxes(self, widest: float, least: float) -> list[NDArray[np.float64]]:
+        """Left end and width of a box per group of each level, from 0 to 1, widths in proportion to sizes.
+
+        The boxes of the last level are side by side, parts of one group beside each other, and take the share
+        ``widest`` of the width together. A box of a coarser level is over the middle of its parts. No box is narrower
+        than ``least``.
         """
-        order = self._order(len(self.levels) - 1)
-        last = np.empty(len(order))
-        last[order] = (np.arange(len(order)) + 0.5) / len(order)
-        places = [last]
+        last = self.levels[-1]
+        order, total = self._order(len(self.levels) - 1), last.sizes.sum()
+        gap = (1.0 - widest) / max(last.n_clusters - 1, 1)
+        widths = np.maximum(widest * last.sizes / total, least)
+        widths *= widest / widths.sum()
+        starts = np.empty(last.n_clusters)
+        starts[order] = np.concatenate([[0.0], np.cumsum(widths[order] + gap)[:-1]])
+        boxes = [np.stack([starts, widths], axis=1)]
         for at in range(len(self.levels) - 2, -1, -1):
-            joined = self.flows(at) > 0
-            places.append((joined @ places[-1]) / np.maximum(joined.sum(axis=1), 1))
-        return places[::-1]
+            joined, below = self.flows(at) > 0, boxes[-1]
+            lefts = np.array([below[parts, 0].min() for parts in joined])
+            rights = np.array([below[parts].sum(axis=1).max() for parts in joined])
+            widths = np.minimum(np.maximum(widest * self.levels[at].sizes / total, least), rights - lefts)
+            boxes.append(np.stack([(lefts + rights - widths) / 2.0, widths], axis=1))
+        return boxes[::-1]
 
     def _order(self, at: int) -> list[int]:
         """Groups of a level from left to right."""
@@ -138,11 +152,11 @@ def grain_levels(
     grain = grain_of(model) if grain is None else grain
     if grain is None or grain.n_groups < 2:
         return None
-    low, high = 2, grain.n_groups
+    answer = int(model.n_clusters_) if own else -1
+    low, high = 1 if answer == 1 else 2, grain.n_groups
     names: dict[int, str] = {}
     for one in grain.alternatives():
         names.setdefault(one.n_clusters, one.name)
-    answer = int(model.n_clusters_) if own else -1
     chosen = {K for K in (*names, answer, *also) if low <= K <= high}
     for K in range(low, high + 1):
         if len(chosen) >= max_levels:

@@ -27,19 +27,30 @@ class PairMap(NamedTuple):
     values: NDArray[np.float64]  # [object, object]; NaN for pairs of which nothing is known
     n_objects: int  # number of objects of the fit
     source: str  # "draws", "votes", "consensus" or "model"
+    votes: NDArray[np.float64] | None = (
+        None  # of a consensus: shares of members, which do not depend on the clusters
+    )
+
+    @property
+    def evidence(self) -> NDArray[np.float64]:
+        """What is compared between an object's own and other clusters."""
+        return self.values if self.votes is None else self.votes
 
     def take(self, size: int) -> PairMap:
         """At most `size` of the objects, evenly spaced."""
-        at = spread(len(self.objects), size)
+        return self._select(spread(len(self.objects), size))
+
+    def _select(self, at: NDArray[np.int64]) -> PairMap:
+        square = np.ix_(at, at)
+        votes = None if self.votes is None else self.votes[square]
         return self._replace(
-            objects=self.objects[at], labels=self.labels[at], values=self.values[np.ix_(at, at)]
+            objects=self.objects[at], labels=self.labels[at], values=self.values[square], votes=votes
         )
 
     def sorted_by(self, labels: NDArray[np.int64], confidence: NDArray[np.float64]) -> PairMap:
         """The same objects in the clusters of other labels, which are those of all objects of the fit."""
         own = labels[self.objects]
-        at = order_objects(own, confidence[self.objects])
-        return self._replace(objects=self.objects[at], labels=own[at], values=self.values[np.ix_(at, at)])
+        return self._replace(labels=own)._select(order_objects(own, confidence[self.objects]))
 
 
 def spread(n: int, size: int) -> NDArray[np.int64]:
@@ -109,7 +120,12 @@ def pair_map(
     size = int(np.clip(np.sqrt(MAX_COMPARISONS / max(cost, 1)), min(size, MIN_OBJECTS), size))
     order = order_objects(labels, getattr(model, "confidence_", None))
     objects = order[spread(len(order), size)]
-    return PairMap(objects, labels[objects], pairs(objects), len(labels), source)
+    values = pairs(objects)
+    votes = None
+    if source == "consensus":
+        operator = getattr(model, "consensus_", model).coclustering()
+        votes = operator.votes(objects[:, None], objects[None, :])
+    return PairMap(objects, labels[objects], values, len(labels), source, votes)
 
 
 def _source(model: Any, X: Any, memberships: Any = None) -> tuple[str, int, Pairs] | None:

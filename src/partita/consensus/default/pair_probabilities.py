@@ -21,6 +21,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from partita.consensus.default.association_cosines import AssociationCosines
 from partita.execution import check_memory
+from partita.labels import Coassociation
 
 # Probability of a pair if the members repeat each other: of any pair, and what the cosine and one cluster add to it.
 OF_ANY_PAIR, OF_COSINE, OF_ONE_CLUSTER = 0.07, 0.31, 0.26
@@ -159,6 +160,15 @@ class PairProbabilities(LinearOperator):
             self.labels[a] == self.labels[b], cosine, self.trust
         )
         return probabilities.reshape(left.shape)
+
+    def votes(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
+        """Share of the members that put each pair of objects together, of those that saw both; NaN where none did.
+
+        Unlike the probability, it does not depend on the clusters.
+        """
+        left, right = np.broadcast_arrays(np.asarray(i), np.asarray(j))
+        votes = Coassociation(self.cosines.codes, self.cosines.powers)
+        return votes.pairs(self.of_rows[left], self.of_rows[right])
 
     def dense(self) -> NDArray[np.float64]:
         """The N x N matrix; no other method forms it.
