@@ -256,6 +256,15 @@ def test_separate_groups_are_joined_by_what_their_union_loses():
     assert found.joins.tolist() == [[0, 2], [1, 3]] and found.heights.tolist() == [0.0, 0.0]
 
 
+def test_the_confusion_of_a_few_rows_does_not_count():
+    losses = np.array([[0.0, 9.0, 5.0], [9.0, 0.0, 2.0], [5.0, 2.0, 0.0]])
+    R = np.array([[0.4, 0.6, 0.0]])
+    few = join_most_confused(R, np.ones(1), np.full(3, 1000.0), Distances(losses))
+    assert few.joins[0].tolist() == [1, 2] and 0.0 < MIN_CONFUSION < 0.1
+    many = join_most_confused(R, np.full(1, 1000.0), np.full(3, 1000.0), Distances(losses))
+    assert many.joins[0].tolist() == [0, 1]
+
+
 def test_the_confusion_of_a_group_without_rows_is_zero():
     from scipy import sparse
 

@@ -353,7 +353,9 @@ class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator)
     def _with_grain(self) -> Any:
         if not isinstance(self.consensus_, GrainMixin):
             name = type(self.consensus_).__name__
-            raise AttributeError(f"{name} has no grain: use Consensus, LACA, EvidenceAccumulation, LWEA or NBCE")
+            raise AttributeError(
+                f"{name} has no grain: use Consensus, LACA, EvidenceAccumulation, LWEA or NBCE"
+            )
         return self.consensus_
 
     def _grow_grain(self) -> Any:

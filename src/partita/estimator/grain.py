@@ -57,6 +57,15 @@ class GrainMixin:
         -------
         GrainLevel
             Labels, confidence, support and profiles with so many groups.
+
+        Examples
+        --------
+        >>> from partita import Mixture
+        >>> X = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 5.2, 90.0, 90.1, 90.2])[:, None]
+        >>> model = Mixture("gaussian", inference="em", n_clusters=3, random_state=0).fit(X)
+        >>> level = model.at(2)
+        >>> level.labels, level.profiles["x0"]["mean"].shape
+        (array([0, 0, 0, 0, 0, 0, 1, 1, 1]), (2,))
         """
         grain = self.grain_
         K = grain.n_clusters_at(n_clusters)

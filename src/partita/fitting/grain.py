@@ -210,26 +210,28 @@ def no_uncertain_rows() -> UncertainRows:
     return UncertainRows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
-def renamed(uncertain: UncertainRows, place: np.ndarray, rows: np.ndarray) -> UncertainRows:
-    """The uncertain rows of a part of the table in its own numbers, with clusters in their final order.
+def renamed(uncertain: UncertainRows, kept: np.ndarray, rows: np.ndarray) -> UncertainRows:
+    """The uncertain rows of a part of the table in its own numbers, with the clusters that were kept, in their order.
 
-    ``place`` has the new number of each cluster, -1 where it is dropped; ``rows`` are the rows of the table, ascending.
+    ``kept`` has the former number of each cluster; ``rows`` are the rows of the table, in ascending order.
 
     Examples
     --------
     >>> found = UncertainRows(
-    ...     np.array([0, 0]), np.array([0, 1], np.int32), np.array([0.25, 0.75], np.float32)
+    ...     np.array([0, 0, 0]), np.arange(3, dtype=np.int32), np.array([0.5, 0.2, 0.3], np.float32)
     ... )
-    >>> renamed(found, np.array([1, 0]), np.array([5])).clusters
-    array([0, 1], dtype=int32)
+    >>> renamed(found, np.array([2, 1]), np.array([5]))[1:]
+    (array([0, 1], dtype=int32), array([0.6, 0.4], dtype=float32))
     """
+    place = np.full(max(int(kept.max()), int(uncertain.clusters.max(initial=0))) + 1, -1)
+    place[kept] = np.arange(len(kept))
     clusters = place[uncertain.clusters]
-    kept = np.flatnonzero(clusters >= 0)
-    kept = kept[np.lexsort((clusters[kept], uncertain.rows[kept]))]
-    at, p = uncertain.rows[kept], uncertain.probabilities[kept].astype(float)
+    known = np.flatnonzero(clusters >= 0)
+    known = known[np.lexsort((clusters[known], uncertain.rows[known]))]
+    at, p = uncertain.rows[known], uncertain.probabilities[known].astype(float)
     p /= np.bincount(at, p, minlength=1)[at]
     return UncertainRows(
-        np.asarray(rows)[at].astype(np.int64), clusters[kept].astype(np.int32), p.astype(np.float32)
+        np.asarray(rows)[at].astype(np.int64), clusters[known].astype(np.int32), p.astype(np.float32)
     )
 
 

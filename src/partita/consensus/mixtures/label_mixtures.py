@@ -133,12 +133,10 @@ class LabelMixture(ConsensusGrain, RunningMixin, ConsensusEstimator):
     def _settle(self, found: Found, labelings: Labelings, codes: Any) -> None:
         super()._settle(found, labelings, codes)
         uncertain = self.__dict__.pop("_uncertain_objects", None)
-        place = np.full(int(self._engine_clusters.max()) + 1, -1)
-        place[self._engine_clusters] = np.arange(len(self._engine_clusters))
+        if uncertain is None:
+            uncertain = no_uncertain_rows()
+        self._uncertain = tuple(renamed(uncertain, self._engine_clusters, labelings.rows))
         del self._engine_clusters
-        self._uncertain = tuple(
-            no_uncertain_rows() if uncertain is None else renamed(uncertain, place, labelings.rows)
-        )
         weights = np.zeros(len(self.labels_))
         weights[labelings.rows] = labelings.weights
         self._row_weights = None if np.all(weights == 1.0) else weights
