@@ -9,8 +9,10 @@ import pytest
 import partita
 from partita import load
 from partita.estimator import GrainMixin
+from partita.fitting.grain import EvidenceLoss
 from partita.posterior import Grain
 from partita.posterior.grain import HEIGHTS, SUPPORTS, checked_grain
+from partita.posterior.joining import join_most_confused
 
 CHAINS = {"n_chains": 2, "n_draws": 10, "burn_in": 5}
 TABLES, LABELS, COUNTS, CLASSES = "table", "labels", "counts", "classes"
@@ -245,12 +247,27 @@ def test_overlapping_components_are_joined_first(overlapping):
     assert model.grain_.heights[0] > 0.02 > model.grain_.heights[1]
 
 
+@quiet
+def test_the_tree_of_a_mixture_is_that_of_all_its_responsibilities(overlapping):
+    X, z = overlapping
+    start = {"init": z, "inference": "em", "n_clusters": 3, "n_init": 1, "family": "gaussian"}
+    model = partita.Mixture(**start).fit(X)
+    mixture = model._fitted
+    separation = EvidenceLoss([b.family for b in mixture.blocks], mixture.statistics.S, mixture.statistics.n)
+    found = join_most_confused(model.predict_proba(X), np.ones(len(X)), np.zeros(3), separation)
+    np.testing.assert_array_equal(found.joins, model.grain_.joins)
+    np.testing.assert_allclose(
+        found.heights, model.grain_.heights, atol=2e-3
+    )  # small probabilities are dropped
+
+
 def test_separate_components_are_joined_with_their_neighbours(rng):
     z = np.repeat(np.arange(4), 30)
-    X = np.array([[0.0, 0.0], [30.0, 0.0], [600.0, 0.0], [640.0, 0.0]])[z] + rng.normal(size=(120, 2))
+    X = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 60.0], [20.0, 60.0]])[z] + rng.normal(size=(120, 2))
     model = partita.Mixture(init=z, inference="em", n_clusters=4, n_init=1, family="gaussian").fit(X)
     parts = {frozenset(np.unique(z[model.at(2).labels == k])) for k in range(2)}
     assert parts == {frozenset({0, 1}), frozenset({2, 3})}
+    assert model.n_clusters_ == 4
     assert (model.grain_.heights < 0.01).all()
 
 
