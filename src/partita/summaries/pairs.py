@@ -110,7 +110,7 @@ def pair_map(
     >>> model = Consensus(random_state=0).fit([[0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 1]])
     >>> found = pair_map(model)
     >>> found.objects, found.values.round(1).tolist()[0]
-    (array([1, 3, 0, 2]), [1.0, 0.9, 0.0, 0.0])
+    (array([1, 3, 0, 2]), [1.0, 1.0, 0.0, 0.0])
     """
     labels = np.asarray(model.labels_)
     found = _source(model, X, memberships)
@@ -121,10 +121,7 @@ def pair_map(
     order = order_objects(labels, getattr(model, "confidence_", None))
     objects = order[spread(len(order), size)]
     values = pairs(objects)
-    votes = None
-    if source == "consensus":
-        operator = getattr(model, "consensus_", model).coclustering()
-        votes = operator.votes(objects[:, None], objects[None, :])
+    votes = _votes_of_consensus(model, objects) if source == "consensus" else None
     return PairMap(objects, labels[objects], values, len(labels), source, votes)
 
 
@@ -152,6 +149,16 @@ def _of_consensus(model: Any, objects: NDArray[np.int64]) -> NDArray[np.float64]
         values, 1.0
     )  # the operator has there the probability of two objects with the same labels
     return values
+
+
+def _votes_of_consensus(model: Any, objects: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """Shares of members; None for a model of another package that only has pair probabilities."""
+    from partita.consensus import Consensus
+
+    inner = getattr(model, "consensus_", model)
+    if not isinstance(inner, Consensus):
+        return None
+    return inner.coclustering().votes(objects[:, None], objects[None, :])
 
 
 def _of_draws(model: Any) -> tuple[str, int, Pairs] | None:
