@@ -40,6 +40,7 @@ BENCHMARKS = {
     "consensus": "benchmarks.quality.consensus",
     "tree_reduction": "benchmarks.quality.tree_reduction",
     "consensus_speed": "benchmarks.speed.consensus",
+    "consensus_chance": "benchmarks.speed.consensus_chance",
     "murphy": "benchmarks.papers.murphy",
     "nbce": "benchmarks.papers.nbce",
     "topchy": "benchmarks.papers.topchy",

@@ -1,4 +1,4 @@
-"""Draw the figures of docs/similarity.md and docs/views.md: draws from priors, and the views of the animals.
+"""Draw the figures of docs/similarity.md, docs/views.md and docs/grain.md: priors, views of animals, levels of wines.
 
 The animals are fitted as in the benchmark `crosscat` (PARTITA_DATA names the folder of data sets). If the clusters are
 not those of the result file, a message says so.
@@ -17,11 +17,20 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+from sklearn.datasets import load_wine
 
 from benchmarks.papers.crosscat import fit_real
+from partita import Mixture
 from partita.datasets import sample_dp_mixture, sample_restaurant, sample_stick_breaking, table_growth
 from partita.partitions import DirichletProcess, PitmanYor, expected_n_clusters
-from partita.plotting import plot_mixture_draw, plot_stick, plot_stick_weights, plot_table_growth, plot_views
+from partita.plotting import (
+    plot_grain,
+    plot_mixture_draw,
+    plot_stick,
+    plot_stick_weights,
+    plot_table_growth,
+    plot_views,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -32,11 +41,12 @@ def main() -> int:
     save(draw_mixtures(), "dp_mixture_draws")
     save(draw_sticks(), "sticks_and_tables")
     save(draw_animals(), "animals_views")
+    save(draw_grain(), "grain")
     return 0
 
 
 def save(figure: plt.Figure, name: str) -> None:
-    figure.savefig(IMAGES / f"{name}.png", dpi=80)
+    figure.savefig(IMAGES / f"{name}.png", dpi=80, bbox_inches="tight" if name == "grain" else None)
     plt.close(figure)
 
 
@@ -77,6 +87,12 @@ def draw_animals() -> plt.Figure:
         print(f"clusters of the views {found} are not those of the result file", file=sys.stderr)
     axes = plot_views(model, frame, row_names=[str(name).replace("+", " ") for name in names])
     return axes[0].figure
+
+
+def draw_grain() -> plt.Figure:
+    """The levels of the answer of docs/grain.md."""
+    model = Mixture(random_state=0).fit(load_wine(as_frame=True).data)
+    return plot_grain(model).figure
 
 
 if __name__ == "__main__":

@@ -60,6 +60,9 @@ def test_attributes_are_documented(name):
     required = {"n_clusters": 2} if name in NEEDS_N_CLUSTERS else {}
     model = cls(random_state=0, **required).fit(rng.integers(2, size=(40, 3)))
     fitted = {attribute for attribute in vars(model) if attribute.endswith("_") and attribute[0] != "_"}
+    fitted |= {
+        attribute for attribute in ("grain_", "alternatives_") if hasattr(model, attribute)
+    }  # properties
     assert fitted <= listed, f"not documented: {sorted(fitted - listed)}"
     # an array has no names; variational engines alone have a bound, and chains alone a trace
     elsewhere = {"feature_names_in_", "lower_bound_", "outlier_probability_", "outlier_share_"}

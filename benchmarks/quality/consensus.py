@@ -3,9 +3,10 @@
 Sets and ensembles are those of `labeled_ensembles`. Figures are means over sets of means over kinds and seeds, and
 differences between methods are paired over sets. Held-out sets, which were not used to choose any default, are also
 reported on their own. Brier scores are those of the statement "these two objects belong to the same class" over all
-pairs of objects. Planted ensembles (equal groups, 20 members, 10% of the labels redrawn) show whether such
-probabilities are calibrated if members err independently; ensembles of pure noise show whether a method can find that
-there is no consensus.
+pairs of objects. The two columns of the alternatives of `Consensus`, and its probabilities before they were fitted on
+labeled sets, are those of `consensus_grain`. Planted ensembles (equal groups, 20 members, 10% of the labels redrawn)
+show whether such probabilities are calibrated if members err independently; ensembles of pure noise show whether a
+method can find that there is no consensus.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ PLANTED = {"n_samples": 500, "n_members": 20, "redrawn": 0.1}
 PLANTED_GROUPS, PLANTED_SEEDS = (5, 10), 5
 NOISE = {"n_samples": 300, "n_members": 20, "redrawn": 1.0}
 NOISE_GROUPS, NOISE_SEEDS = (2, 5), 20
-N_BINS = 10
 PARTS = ("all", "tuned_on", "held_out")
 
 
@@ -72,7 +72,8 @@ def run(*, full: bool, repeats: int) -> dict:
         if summary[part]:
             print(f"\n   {part.replace('_', ' ')}: {summary[part]['n_sets']} sets")
             tables.show(summary[part], kinds, list(FINDS_K), list(GIVEN_K))
-            bars_of_part[part] = tables.bars_of(summary[part], kinds, list(GIVEN_K))
+            least_gain = tables.LEAST_BRIER_GAIN if part == "held_out" else 0.0
+            bars_of_part[part] = tables.bars_of(summary[part], kinds, list(GIVEN_K), least_gain)
     bars = bars_of_part["all"] | tables.bars_of_planted(summary["planted"], summary["noise"])
     tables.show_planted(summary["planted"], summary["noise"])
     for part, judged in (bars_of_part | {"all": bars}).items():
@@ -97,7 +98,7 @@ def _in_words(found: dict) -> str:
     means = tables.means_over_ensembles(found["runs"], "ari")
     named = [
         f"{tables.display_name(name)} {means[name]:.3f}"
-        for name in ("Consensus", "LACA", "EAC told K")
+        for name in ("Consensus", *tables.CHOSEN, "LACA", "EAC told K")
         if name in means
     ]
     return f"{', '.join(named)}; {found['cpu_s']:.0f} s of CPU"
@@ -130,7 +131,11 @@ def compare(name: str, methods: list[str], kinds: list[str], n_seeds: int, folde
                     with stopwatch() as fit:
                         outcome = METHODS[method](Y, data.n_classes, seed)
                     scores = _judge(outcome, data.classes) | {"cpu_s": round(fit["cpu_s"], 3)}
-                    runs.setdefault(method, {}).setdefault(kind, []).append(scores)
+                    judged = {method: scores}
+                    if outcome.model is not None:
+                        judged |= _judge_model(outcome.model, Y, data.classes, scores)
+                    for judged_name, one in judged.items():
+                        runs.setdefault(judged_name, {}).setdefault(kind, []).append(one)
     return {"runs": runs, "cpu_s": round(watch["cpu_s"], 1)}
 
 
@@ -149,6 +154,17 @@ def _judge(outcome, classes) -> dict:
         "off": int(abs(K - np.unique(classes).size)),
         "brier": round(float(np.mean(errors**2)), 4),
     }
+
+
+def _judge_model(model, Y, classes, scores: dict) -> dict[str, dict]:
+    """Of a `Consensus`: its probabilities before and after, which go into its scores, and its alternatives."""
+    from benchmarks.quality.consensus_grain import chosen_alternatives, judge_probabilities
+
+    with stopwatch() as watch:
+        chosen = chosen_alternatives(model, classes)
+    scores |= judge_probabilities(model, Y, classes)
+    cpu_s = {"cpu_s": round(scores["cpu_s"] + watch["cpu_s"], 3)}
+    return {name: _judge(outcome, classes) | cpu_s for name, outcome in chosen.items()}
 
 
 def _judge_members(Y, classes) -> dict:
@@ -174,6 +190,7 @@ def calibrate(methods: list[str], n_groups: int) -> dict:
 
     import numpy as np
 
+    from benchmarks.quality.consensus_grain import before, calibration_error
     from benchmarks.quality.consensus_methods import METHODS, Outcome, coassociation
     from partita.datasets import make_planted_ensemble
     from partita.metrics import adjusted_rand
@@ -192,17 +209,11 @@ def calibrate(methods: list[str], n_groups: int) -> dict:
                 found.setdefault(name, []).append(calibration_error(outcome.probabilities(i, j), same))
                 ari = adjusted_rand(planted.labels, outcome.labels)
                 found.setdefault(f"{name}: ARI", []).append(ari)
+                if outcome.model is not None:
+                    former = before(outcome.model, planted.X).pairs(i, j)
+                    found.setdefault(f"{name}, before", []).append(calibration_error(former, same))
     means = {name: round(float(np.mean(values)), 4) for name, values in found.items()}
     return {"found": means, "cpu_s": round(watch["cpu_s"], 1)}
-
-
-def calibration_error(probabilities, truth) -> float:
-    """Mean over pairs of the distance between the mean probability of their bin and the share that is true."""
-    import numpy as np
-
-    bins = np.minimum((probabilities * N_BINS).astype(int), N_BINS - 1)
-    gaps = np.bincount(bins, probabilities - truth, minlength=N_BINS)
-    return float(np.abs(gaps).sum() / len(bins))
 
 
 def meet_noise(methods: list[str], n_groups: int, n_seeds: int) -> dict:

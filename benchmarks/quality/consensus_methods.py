@@ -19,6 +19,7 @@ SHORT = {"n_chains": 2, "n_draws": 40, "burn_in": 40}
 class Outcome(NamedTuple):
     labels: np.ndarray
     pairs: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None  # None: those of the hard partition
+    model: Any = None  # of `Consensus`, whose grain and former probabilities are judged too
 
     def probabilities(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         return (self.labels[i] == self.labels[j]).astype(float) if self.pairs is None else self.pairs(i, j)
@@ -36,7 +37,7 @@ def estimator(name: str) -> Any:
 
 def consensus(Y: np.ndarray, K: int, seed: int) -> Outcome:
     model = estimator("Consensus")(random_state=seed).fit(Y)
-    return Outcome(model.labels_, model.coclustering)
+    return Outcome(model.labels_, model.coclustering, model)
 
 
 def laca(Y: np.ndarray, K: int, seed: int) -> Outcome:

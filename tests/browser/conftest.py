@@ -64,3 +64,17 @@ def tree_page(tmp_path_factory):
     _, Y, _ = planted(60)
     path = tmp_path_factory.mktemp("page") / "tree.html"
     return write_report(EvidenceAccumulation().fit(Y), path, X=Y)
+
+
+@pytest.fixture(scope="session")
+def grain_page(tmp_path_factory):
+    """A consensus with several levels and a table; the page and the model."""
+    rng = np.random.default_rng(0)
+    z = np.arange(150) % 6
+    Y = np.where(rng.random((150, 10)) < 0.3, rng.integers(6, size=(150, 10)), z[:, None])
+    table = rng.normal(size=(150, 3)) + 3 * np.stack([z, z % 3, z % 2], axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = Consensus(random_state=0).fit(Y)
+    path = tmp_path_factory.mktemp("page") / "grain.html"
+    return write_report(model, path, X=Y, table=table, truth=z), model

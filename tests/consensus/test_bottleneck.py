@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from partita.consensus.default.bottleneck import UNSEEN_LOSS, cut_tree, grow_tree, sample_signatures
+from partita.consensus.default.bottleneck import (
+    UNSEEN_LOSS,
+    coarser_cuts,
+    cut_tree,
+    grow_tree,
+    sample_signatures,
+)
 from partita.consensus.default.pair_information import cut_curve, resampled_cuts
 from partita.consensus.default.tempered import SMOOTHING, log_joint, temper
 from partita.consensus.member_statistics import own_agreement
@@ -200,3 +206,16 @@ def test_agreement_is_the_mean_share_of_votes_with_the_others(global_random_seed
         both = (Y[others] >= 0) & (Y[i] >= 0)
         same = both & (Y[others] == Y[i])
         assert found[i] == pytest.approx((same @ v).sum() / (both @ v).sum(), abs=1e-12)
+
+
+def test_coarser_cuts_are_the_cuts_of_the_tree(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    for _ in range(20):
+        s, J = int(rng.integers(2, 30)), rng.integers(2, 6, size=3)
+        codes = np.unique(np.stack([rng.integers(0, j, s) for j in J], axis=1), axis=0)
+        if len(codes) < 2:
+            continue
+        tree = grow_tree(codes, rng.integers(1, 5, len(codes)).astype(float), J, np.ones(3))
+        largest = int(rng.integers(2, len(codes) + 1))
+        expected = [cut_tree(tree, K) for K in range(2, largest + 1)]
+        np.testing.assert_array_equal(coarser_cuts(tree, largest), expected)

@@ -88,12 +88,18 @@ def test_rows_are_scored_by_parameters_and_by_data(name, global_random_seed):
         [predictive([block], statistics.S, at.log_weights) for block in (here, there)],
     ]
     for in_memory, on_device in scores:
-        want = assign_rows(in_memory, N)
-        labels, confidence, entropy, log_likelihood = assign_rows(on_device, N)
+        want = assign_rows(in_memory, N, uncertain=True)
+        labels, confidence, entropy, log_likelihood, uncertain = assign_rows(on_device, N, uncertain=True)
         np.testing.assert_array_equal(labels, want.labels)
         np.testing.assert_allclose(confidence, want.confidence, rtol=1e-5)
         np.testing.assert_allclose(entropy, want.entropy, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(log_likelihood, want.log_likelihood, rtol=1e-5, atol=1e-6)
+        shares = np.zeros((2, N, K))
+        for own, (rows, clusters, probabilities) in zip(shares, (want.uncertain, uncertain), strict=True):
+            own[rows, clusters] = probabilities
+        np.testing.assert_allclose(
+            shares[0], shares[1], atol=1e-3 * (K + 1)
+        )  # small ones may be dropped on one side
         for ours, theirs in zip(label_rows(in_memory, N, K), label_rows(on_device, N, K), strict=True):
             np.testing.assert_allclose(theirs, ours, rtol=1e-4, atol=1e-5)
 

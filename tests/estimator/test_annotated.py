@@ -35,6 +35,23 @@ def test_other_models_and_other_objects(runs):
     cells = anndata.AnnData(np.random.default_rng(0).normal(size=(90, 2)))
     model = Mixture("gaussian", n_clusters=2, inference="em", random_state=0).fit(cells.to_df())
     assert annotate(cells, model) is cells
-    assert set(cells.obs.columns) == {"partita", "partita_confidence"}
+    assert {"partita", "partita_confidence", "partita_K2", "partita_finest"} <= set(cells.obs.columns)
     with pytest.raises(ValueError, match="90 objects and the AnnData has 50"):
         annotate(cells[:50].copy(), model)
+
+
+def test_all_levels_of_the_grain(runs, tmp_path):
+    cells = anndata.AnnData(np.zeros((90, 2)))
+    model = Consensus(random_state=0).fit(runs)
+    annotate(cells, model, key_added="c").write_h5ad(tmp_path / "cells.h5ad")
+    again = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    grain, tree = model.grain_, again.uns["c"]["grain"]
+    for K in range(2, grain.n_groups + 1):
+        assert again.obs[f"c_K{K}"].astype(int).tolist() == model.at(K).labels.tolist()
+    for one in model.alternatives_:
+        assert again.obs[f"c_{one.name}"].astype(int).tolist() == one.labels.tolist()
+        assert tree["alternatives"][one.name] == one.n_clusters
+    assert again.obs["c_finest"].tolist() == grain.labels.tolist()
+    for name in ("joins", "heights", "support", "sizes"):
+        np.testing.assert_array_equal(tree[name], getattr(grain, name))
+    assert tree["support_meaning"] == grain.support_meaning

@@ -293,7 +293,9 @@ def test_save_and_load(tmp_path, two_groups, two_answers):
 
 def test_a_file_that_does_not_fit_together_is_refused(tmp_path, two_groups):
     model = BayesianTree().fit(two_groups[0])
-    model._upper_tree = model._upper_tree._replace(pairs=np.array([[0, 7]]))
+    pairs = model._fine_tree.pairs.copy()
+    pairs[0] = [0, 99]
+    model._fine_tree = model._fine_tree._replace(pairs=pairs)
     model.save(tmp_path / "tree.npz")
     with pytest.raises(ModelFileError, match="not a tree"):
         load(tmp_path / "tree.npz")

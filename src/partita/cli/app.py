@@ -48,6 +48,13 @@ Kinds = Annotated[
 Clusters = Annotated[
     int | None, typer.Option("--clusters", "-K", min=1, help="Number of clusters, if it is known.")
 ]
+Grain = Annotated[
+    str | None,
+    typer.Option(
+        "--grain",
+        help="Level of the answer to write: coarse, medium, fine, or a number of groups (default: the answer).",
+    ),
+]
 Id = Annotated[str | None, typer.Option("--id", help="Column with the names of the rows.")]
 Truth = Annotated[
     str | None, typer.Option(help="Column with known classes; they are compared with the result.")
@@ -91,6 +98,7 @@ def consensus(
     noise: Annotated[
         str, typer.Option(help="Meaning of the label -1: missing, cluster or singletons.")
     ] = "missing",
+    grain: Grain = None,
     out: Out = None,
     id: Id = None,
     truth: Truth = None,
@@ -112,6 +120,7 @@ def consensus(
             method=method,
             n_clusters=clusters,
             noise=noise,
+            grain=grain,
             out=out,
             seed=seed,
             verbose=progress,
@@ -140,6 +149,7 @@ def cluster(
     ] = None,
     outliers: Annotated[bool, typer.Option("--outliers", help="Allow rows that belong to no group.")] = False,
     time_limit: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
+    grain: Grain = None,
     out: Out = None,
     id: Id = None,
     truth: Truth = None,
@@ -167,6 +177,7 @@ def cluster(
             burn_in=burn_in,
             outliers=outliers,
             time_limit=time_limit,
+            grain=grain,
             out=out,
             seed=seed,
             jobs=jobs,
@@ -224,6 +235,7 @@ def views(
 def tree(
     table: Table,
     kind: Kinds = [],  # noqa: B006
+    grain: Grain = None,
     out: Out = None,
     id: Id = None,
     truth: Truth = None,
@@ -241,7 +253,7 @@ def tree(
     """Build a Bayesian tree of the rows, cut where merging no longer improves the evidence."""
     reading = _reading_options(id, truth, ignore, column, separator, key, encoding, na)
     return _print_outcome(
-        clustering.tree(table, kinds=kind, out=out, seed=seed, verbose=progress, **reading),
+        clustering.tree(table, kinds=kind, grain=grain, out=out, seed=seed, verbose=progress, **reading),
         json,
         verbose,
     )
@@ -329,10 +341,11 @@ def report(
     table: Annotated[Path | None, typer.Option(help="Table that was fitted.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write the report to.")] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
+    grain: Grain = None,
     json: Json = False,
 ) -> Outcome:
     """Write the report of a saved model."""
-    return _print_outcome(tools.report(model, table=table, out=out, title=title), json)
+    return _print_outcome(tools.report(model, table=table, out=out, title=title, grain=grain), json)
 
 
 @app.command()
@@ -435,6 +448,8 @@ def _print_outcome(outcome: Outcome, json: bool, verbose: bool = False) -> Outco
         if outcome.interrupted:
             print(INTERRUPTED_NOTE)
         print(outcome.words)
+        if outcome.table:
+            print(outcome.table)
         if "kinds" in outcome.figures:
             print(f"Columns are read as {outcome.figures['kinds']} (change this with --kind column=kind).")
         for path, content in outcome.files.items():

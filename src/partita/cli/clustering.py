@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partita.cli.output import Outcome, clustering_figures, clustering_sentences, write_columns
+from partita.cli.output import (
+    Outcome,
+    alternatives_figures,
+    clustering_figures,
+    clustering_sentences,
+    write_columns,
+)
 from partita.cli.progress import INTERRUPTED_NOTE, FitMonitor, shows_progress
 from partita.cli.sources import InputTable, join_names, list_kinds, open_table, open_typed
 from partita.progress import tell_stage
@@ -22,7 +28,7 @@ from partita.summaries.formatting import count
 from partita.table.notes import READING_CODES
 
 if TYPE_CHECKING:
-    from partita.summaries.context import ReportContext
+    pass
 
 CONSENSUS_METHODS = {
     "consensus": "Consensus",
@@ -43,8 +49,8 @@ CONSENSUS_METHODS = {
 INFERENCES = ("auto", "gibbs", "subclusters", "vb", "cvb", "em", "beam")
 ORDER_INFERENCES = ("auto", "gibbs", "vb", "em")  # those that use the order of levels
 MODEL_FILE, SOURCE_FILE, REPORT_FILE = "model.npz", "source.json", "report.html"
+GRAINS = ("coarse", "medium", "fine")
 LABELS_FILE, COLUMNS_FILE = "labels.csv", "columns.csv"
-REPORT_CONTENTS = "the report: open it in a browser"
 
 
 @shows_progress
@@ -56,6 +62,7 @@ def consensus(
     noise: str = "missing",
     out: str | Path | None = None,
     seed: int = 0,
+    grain: str | None = None,
     verbose: bool | None = None,
     **reading: Any,
 ) -> Outcome:
@@ -69,6 +76,9 @@ def consensus(
         One of `CONSENSUS_METHODS`.
     n_clusters : int, default=None
         The number of clusters, if it is known.
+    grain : str, default=None
+        The level of the grain to write and to report: "coarse", "medium", "fine" or a number of groups. None is the
+        answer.
     noise : {"missing", "cluster", "singletons"}, default="missing"
         What the label -1 means.
     out : path, default=None
@@ -84,6 +94,7 @@ def consensus(
     -------
     Outcome
     """
+    check_grain(grain)
     if method not in CONSENSUS_METHODS:
         raise ValueError(f"no method {method!r}; there are {', '.join(CONSENSUS_METHODS)}")
     table = open_table(path, **reading)
@@ -101,7 +112,7 @@ def consensus(
         options["random_state"] = seed
     model = cls(**options)
     interrupted = fit_until_interrupted(model, labels, verbose)
-    return _write_clustering("consensus", model, labels, table, out, interrupted, noun="object")
+    return _write_clustering("consensus", model, labels, table, out, interrupted, grain, noun="object")
 
 
 @shows_progress
@@ -119,6 +130,7 @@ def cluster(
     out: str | Path | None = None,
     seed: int = 0,
     jobs: int | None = None,
+    grain: str | None = None,
     verbose: bool | None = None,
     **reading: Any,
 ) -> Outcome:
@@ -143,7 +155,7 @@ def cluster(
         Whether rows may belong to no group.
     time_limit : float, default=None
         Seconds.
-    out, seed, verbose, **reading
+    out, seed, grain, verbose, **reading
         As in :func:`consensus`.
     jobs : int, default=None
         Number of threads.
@@ -152,6 +164,7 @@ def cluster(
     -------
     Outcome
     """
+    check_grain(grain)
     if inference not in INFERENCES:
         raise ValueError(f"no inference {inference!r}; there are {', '.join(INFERENCES)}")
     table, declared, X = open_typed(path, kinds, infer_ordinal=inference in ORDER_INFERENCES, **reading)
@@ -163,7 +176,7 @@ def cluster(
         options |= {"n_chains": n_chains, "n_draws": n_draws, "burn_in": burn_in, "outliers": outliers}
     model = Mixture(kinds=declared, random_state=seed, n_jobs=jobs, **options)
     interrupted = fit_until_interrupted(model, X, verbose)
-    return _write_clustering("cluster", model, X, table, out, interrupted)
+    return _write_clustering("cluster", model, X, table, out, interrupted, grain)
 
 
 @shows_progress
@@ -217,6 +230,7 @@ def tree(
     kinds: Sequence[str] = (),
     out: str | Path | None = None,
     seed: int = 0,
+    grain: str | None = None,
     verbose: bool | None = None,
     **reading: Any,
 ) -> Outcome:
@@ -226,19 +240,20 @@ def tree(
 
     Parameters
     ----------
-    path, kinds, out, seed, verbose, **reading
+    path, kinds, out, seed, grain, verbose, **reading
         As in :func:`cluster`.
 
     Returns
     -------
     Outcome
     """
+    check_grain(grain)
     table, declared, X = open_typed(path, kinds, **reading)
     from partita import BayesianTree
 
     model = BayesianTree(kinds=declared, random_state=seed)
     interrupted = fit_until_interrupted(model, X, verbose, can_stop=False)
-    return _write_clustering("tree", model, X, table, out, interrupted)
+    return _write_clustering("tree", model, X, table, out, interrupted, grain)
 
 
 @shows_progress
@@ -279,8 +294,7 @@ def blocks(
         str(folder / "columns.csv"): "the group of each column",
     }
     files |= _save_model(model, folder, table, "blocks", interrupted)
-    _write_report(model, matrix, table, folder)
-    files[str(folder / REPORT_FILE)] = REPORT_CONTENTS
+    files |= _write_report(model, matrix, table, folder)
     return Outcome(words, figures, files, _notes(model, table), interrupted)
 
 
@@ -325,6 +339,18 @@ def as_labels(values: np.ndarray) -> np.ndarray:
     return labels if not seen.all() else values.astype(np.int64)
 
 
+def _context(model: Any, X: Any, table: InputTable, grain: str | None = None) -> ReportContext:
+    from partita.summaries.context import build_context
+
+    return build_context(model, X, truth=table.truth, names=table.names, at=grain)
+
+
+def check_grain(grain: str | None) -> None:
+    """Refuse what cannot be a level of a grain, before anything is read."""
+    if grain is not None and grain not in GRAINS and not (grain.isdigit() and int(grain) > 0):
+        raise ValueError(f"no grain {grain!r}: give {', '.join(GRAINS)} or a number of groups")
+
+
 def _write_clustering(
     command: str,
     model: Any,
@@ -332,37 +358,50 @@ def _write_clustering(
     table: InputTable,
     out: str | Path | None,
     interrupted: bool,
+    grain: str | None = None,
     noun: str = "row",
 ) -> Outcome:
+    from partita.summaries.grains import alternatives_lines
+
+    context = _context(model, X, table, grain)
     folder = _make_folder(out, table)
-    labels = {noun: _row_names(table), "cluster": model.labels_}
-    if hasattr(model, "confidence_"):
-        labels["confidence"] = np.asarray(model.confidence_)
+    labels = {noun: _row_names(table), "cluster": context.model.labels_}
+    if hasattr(context.model, "confidence_"):
+        labels["confidence"] = np.asarray(context.model.confidence_)
+    if context.alternatives:
+        labels |= {one.name: one.labels for one in model.alternatives_}
     write_columns(folder / LABELS_FILE, labels)
-    files = {str(folder / LABELS_FILE): f"the cluster and the confidence of each {noun}"}
-    files |= _save_model(model, folder, table, command, interrupted)
-    context = _write_report(model, X, table, folder)
-    files[str(folder / REPORT_FILE)] = REPORT_CONTENTS
+    scales = " and of the alternatives" if context.alternatives else ""
+    files = {str(folder / LABELS_FILE): f"the cluster and the confidence of each {noun}{scales}"}
+    files |= _save_model(model, folder, table, command, interrupted, grain)
+    files |= write_page(context, folder / REPORT_FILE, table.path.name)
     figures = clustering_figures(context)
     if command != "consensus":
         figures["kinds"] = list_kinds(model.schema_)
         files |= _write_account(model, folder)
     account = model.schema_.describe() if command != "consensus" else ""
-    words = clustering_sentences(context)
-    return Outcome(words, figures, files, _notes(model, table), interrupted, account)
+    words, scales = clustering_sentences(context), "\n".join(alternatives_lines(context.alternatives))
+    return Outcome(words, figures, files, _notes(model, table), interrupted, account, scales)
 
 
 def _write_views(model: Any, X: Any, table: InputTable, out: str | Path | None, interrupted: bool) -> Outcome:
     labels, members = np.asarray(model.view_labels_), np.asarray(model.feature_views_)
+    from partita.summaries.grains import alternatives_rows
+
     names = np.array(list(table.columns), dtype=object)
+    grains = list(getattr(model, "grain_", ()))
     lines, alone = [], []
     views: list[dict[str, Any]] = []
     for v in range(labels.shape[1]):
         own = [str(name) for name, share in zip(names, members[:, v], strict=True) if share > 0.5]
         K = len(np.unique(labels[:, v]))
-        views.append({"n_clusters": K, "columns": own})
+        rows = alternatives_rows(grains[v], K) if v < len(grains) else []
+        views.append({"n_clusters": K, "columns": own, "alternatives": alternatives_figures(rows)})
         if K > 1:
-            lines.append(f"  view {v + 1}: {K} groups by {join_names(own)}")
+            also = ", ".join(f"{row.n_clusters} ({row.name})" for row in rows if not row.is_answer)
+            lines.append(
+                f"  view {v + 1}: {K} groups by {join_names(own)}" + (f"; also {also}" if also else "")
+            )
         else:
             alone += own
     if alone:
@@ -380,8 +419,7 @@ def _write_views(model: Any, X: Any, table: InputTable, out: str | Path | None, 
         str(folder / COLUMNS_FILE): "the probability of each column in each view, and how it was read",
     }
     files |= _save_model(model, folder, table, "views", interrupted)
-    _write_report(model, X, table, folder)
-    files[str(folder / REPORT_FILE)] = REPORT_CONTENTS
+    files |= _write_report(model, X, table, folder)
     figures: dict[str, Any] = {"method": type(model).__name__, "n_views": n_views, "views": views}
     if hasattr(model, "schema_"):
         figures["kinds"] = list_kinds(model.schema_)
@@ -389,20 +427,16 @@ def _write_views(model: Any, X: Any, table: InputTable, out: str | Path | None, 
     return Outcome(words, figures, files, _notes(model, table), interrupted, account)
 
 
-def write_report(
-    model: Any, X: Any, path: Path, title: str | None, *, truth: Any = None, names: Any = None
-) -> ReportContext:
-    """Write the report; returns the summaries of the model from which it was written."""
+def write_page(context: ReportContext, path: Path, title: str | None) -> dict[str, str]:
+    """Write the report; returns its path with what it holds."""
     from partita.report.page import write_context
-    from partita.summaries.context import build_context
 
-    context = build_context(model, X, truth=truth, names=names)
     write_context(context, path, title)
-    return context
+    return {str(path): "the report: open it in a browser"}
 
 
-def _write_report(model: Any, X: Any, table: InputTable, folder: Path) -> ReportContext:
-    return write_report(model, X, folder / REPORT_FILE, table.path.name, truth=table.truth, names=table.names)
+def _write_report(model: Any, X: Any, table: InputTable, folder: Path) -> dict[str, str]:
+    return write_page(_context(model, X, table), folder / REPORT_FILE, table.path.name)
 
 
 def _make_folder(out: str | Path | None, table: InputTable) -> Path:
@@ -416,7 +450,12 @@ def _row_names(table: InputTable) -> np.ndarray:
 
 
 def _save_model(
-    model: Any, folder: Path, table: InputTable, command: str, interrupted: bool
+    model: Any,
+    folder: Path,
+    table: InputTable,
+    command: str,
+    interrupted: bool,
+    grain: str | None = None,
 ) -> dict[str, str]:
     model.save(folder / MODEL_FILE)
     source = {
@@ -428,6 +467,7 @@ def _save_model(
         "encoding": table.encoding,
         "na": list(table.na),
         "interrupted": interrupted,
+        "grain": grain,
     }
     (folder / SOURCE_FILE).write_text(json.dumps(source, indent=1) + "\n", encoding="utf-8")
     return {str(folder / MODEL_FILE): "the model; partita.load() reads it"}

@@ -23,6 +23,7 @@ class Outcome(NamedTuple):
     notes: list[str] = []
     interrupted: bool = False
     account: str = ""  # how each column was read
+    table: str = ""  # lines that follow the words on a terminal
 
 
 def clustering_sentences(context: Any) -> str:
@@ -37,6 +38,12 @@ def clustering_sentences(context: Any) -> str:
     from partita.summaries.formatting import count
 
     model = context.model
+    if context.level is not None:
+        answer = count(context.given.n_clusters_, "group")
+        words = (
+            f"{count(context.level, 'group')}, as asked (the answer has {answer}){_uncertain_words(context)}."
+        )
+        return words + _agreement_sentence(context)
     summary = getattr(model, "summary_", None)
     if isinstance(summary, str):
         return summary + _agreement_sentence(context)
@@ -44,12 +51,19 @@ def clustering_sentences(context: Any) -> str:
     words = count(model.n_clusters_, "group")
     if posterior and getattr(model, "n_clusters", None) is None:
         words += f", {counts_in_words(posterior)}"
-    uncertain = n_uncertain(context)
-    if uncertain is not None:
-        of_all = count(context.clusters.n_rows, context.noun)
-        words += f"; {uncertain:,} of {of_all} {'is' if uncertain == 1 else 'are'} uncertain"
+    words += _uncertain_words(context)
     diagnosis = getattr(getattr(model, "diagnostics_", None), "sentence", "")
     return f"{words}. {diagnosis}".strip() + _agreement_sentence(context)
+
+
+def _uncertain_words(context: Any) -> str:
+    from partita.summaries.formatting import count
+
+    uncertain = n_uncertain(context)
+    if uncertain is None:
+        return ""
+    of_all = count(context.clusters.n_rows, context.noun)
+    return f"; {uncertain:,} of {of_all} {'is' if uncertain == 1 else 'are'} uncertain"
 
 
 def _agreement_sentence(context: Any) -> str:
@@ -73,8 +87,8 @@ def clustering_figures(context: Any) -> dict[str, Any]:
         From :func:`partita.summaries.context.build_context`.
     """
     model, labels = context.model, np.asarray(context.model.labels_)
-    figures = {
-        "method": type(model).__name__,
+    figures: dict[str, Any] = {
+        "method": type(context.given).__name__,
         "n_objects": len(labels),
         "n_clusters": int(model.n_clusters_),
         "sizes": np.bincount(labels[labels >= 0]).tolist(),
@@ -86,7 +100,24 @@ def clustering_figures(context: Any) -> dict[str, Any]:
         figures["n_clusters_posterior"] = {str(K): round(float(p), 6) for K, p in posterior.items()}
     if context.agreement is not None:
         figures["adjusted_rand"] = context.agreement.adjusted_rand
+    if context.level is not None:
+        figures["n_clusters_of_answer"] = int(context.given.n_clusters_)
+    figures["alternatives"] = alternatives_figures(context.alternatives)
     return figures
+
+
+def alternatives_figures(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """The table of alternatives, for programs."""
+    return [
+        {
+            "name": row.name,
+            "n_clusters": row.n_clusters,
+            "support": round(row.support, 6),
+            "sizes": row.sizes,
+            "splits": {str(k): list(parts) for k, parts in row.splits.items()},
+        }
+        for row in rows
+    ]
 
 
 def write_columns(path: Path, columns: dict[str, Any]) -> None:

@@ -11,12 +11,12 @@ import numpy as np
 
 from partita.cli.clustering import (
     MODEL_FILE,
-    REPORT_CONTENTS,
     REPORT_FILE,
     SOURCE_FILE,
     as_labels,
+    check_grain,
     cluster,
-    write_report,
+    write_page,
 )
 from partita.cli.output import Outcome, write_columns
 from partita.cli.progress import FitMonitor, shows_progress
@@ -155,6 +155,7 @@ def report(
     table: str | Path | None = None,
     out: str | Path | None = None,
     title: str | None = None,
+    grain: str | None = None,
 ) -> Outcome:
     """Write the report of a saved model.
 
@@ -168,11 +169,15 @@ def report(
         The page to write; None means ``report.html`` in the folder of the model.
     title : str, default=None
         Heading of the page.
+    grain : str, default=None
+        The level of the grain at which the page begins: "coarse", "medium", "fine" or a number of groups. None means
+        that of the command.
 
     Returns
     -------
     Outcome
     """
+    check_grain(grain)
     path = Path(model)
     if path.is_dir():
         path = path / MODEL_FILE
@@ -181,17 +186,21 @@ def report(
             f"{model}: there is no model; give a folder that partita wrote, or a file written by save()"
         )
     from partita import load
+    from partita.summaries.context import build_context
 
     fitted = load(path)
-    X, fitted_table = _fitted_table(fitted, path.with_name(SOURCE_FILE), table)
-    page = Path(out) if out else path.with_name(REPORT_FILE)
-    if fitted_table is None:
-        write_report(fitted, X, page, title)
-    else:
+    source = path.with_name(SOURCE_FILE)
+    recorded_grain = json.loads(source.read_text(encoding="utf-8")).get("grain") if source.exists() else None
+    X, fitted_table = _fitted_table(fitted, source, table)
+    if fitted_table is not None:
+        context = build_context(
+            fitted, X, truth=fitted_table.truth, names=fitted_table.names, at=grain or recorded_grain
+        )
         title = title or fitted_table.path.name
-        write_report(fitted, X, page, title, truth=fitted_table.truth, names=fitted_table.names)
-    figures = {"method": type(fitted).__name__}
-    return Outcome("The report is written.", figures, {str(page): REPORT_CONTENTS})
+    else:
+        context = build_context(fitted, X, at=grain or recorded_grain)
+    files = write_page(context, Path(out) if out else path.with_name(REPORT_FILE), title)
+    return Outcome("The report is written.", {"method": type(fitted).__name__}, files)
 
 
 def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> tuple[Any, InputTable | None]:

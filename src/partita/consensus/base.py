@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -74,6 +75,21 @@ def required_n_clusters(model: Any) -> int:
     return int(model.n_clusters)
 
 
+def labels_of_known(known_rows: np.ndarray, known: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Label of each row of codes that is one of the known rows, the last one of equal rows; -1 for the others.
+
+    Examples
+    --------
+    >>> labels_of_known(np.array([[0, 1], [1, 1]]), np.array([5, 7]), np.array([[1, 1], [2, 0]])).tolist()
+    [7, -1]
+    """
+    wide = np.promote_types(known_rows.dtype, codes.dtype)
+    both = signatures(np.concatenate([known_rows.astype(wide), codes.astype(wide)]))
+    labels = np.full(len(both.rows), -1)
+    labels[both.inverse[: len(known_rows)]] = known
+    return labels[both.inverse[len(known_rows) :]]
+
+
 class ConsensusEstimator(ClusterMixin, TableEstimator):
     """Base of the estimators that make one clustering from many.
 
@@ -110,7 +126,8 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         other objects of its cluster. "membership": the part of the object that belongs to its cluster, where an object
         may belong to several. "posterior probability": the probability of its cluster under the fitted model.
         "co-clustering probability": the mean probability, over draws, of sharing a cluster with the other objects of
-        its cluster. "probability and share of members": the mean of the two.
+        its cluster. "probability and share of members": the mean of the probability of belonging together with the
+        other objects of its cluster and of the share of the members that put them together.
     member_weights_ : ndarray (n_members,)
         Weight of each member; 0 for members that took no part.
     fit_report_ : FitReport
@@ -129,7 +146,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
     handle_unknown: str
     _confidence_kind = "share of members"
     _n_clusters_score = "score"  # what `n_clusters_scores_` holds, in words
-    _rebuilt = ("diagnostics_",)
+    _rebuilt: ClassVar[tuple[str, ...]] = ("diagnostics_",)
     trace_: Any  # of chains
 
     # ---- fitting -------------------------------------------------------------------------------------------
@@ -311,9 +328,13 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         return codes[:, self._columns]
 
     def _probabilities(self, codes: np.ndarray) -> np.ndarray:
+        return self._normalized(codes, self._log_scores)
+
+    def _normalized(self, codes: np.ndarray, score: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Probabilities from log scores, chunk by chunk."""
         parts = []
         for start in range(0, len(codes), CHUNK_ROWS):
-            scores = self._log_scores(codes[start : start + CHUNK_ROWS])
+            scores = score(codes[start : start + CHUNK_ROWS])
             parts.append(np.exp(scores - logsumexp(scores, axis=1, keepdims=True)))
         return np.concatenate(parts)
 
@@ -342,12 +363,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     def _known_labels(self, codes: np.ndarray) -> np.ndarray:
         """Label of each row that was present in ``fit``, -1 for the others."""
-        known = len(self._known_rows)
-        wide = np.promote_types(self._known_rows.dtype, codes.dtype)
-        both = signatures(np.concatenate([self._known_rows.astype(wide), codes.astype(wide)]))
-        labels = np.full(len(both.rows), -1)
-        labels[both.inverse[:known]] = self._known
-        return labels[both.inverse[known:]]
+        return labels_of_known(self._known_rows, self._known, codes)
 
     # ---- scikit-learn and storage ----------------------------------------------------------------------------
 

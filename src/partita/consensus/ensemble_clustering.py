@@ -28,6 +28,7 @@ from partita.estimator import (
     RUNNING_CONSTRAINTS,
     DataWarning,
     FitReport,
+    GrainMixin,
     RunningMixin,
     TableEstimator,
     as_generator,
@@ -46,7 +47,7 @@ def _has_proba(estimator: Any) -> bool:
     return consensus is None or hasattr(consensus, "predict_proba")
 
 
-class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
+class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
     """Cluster a table many times, and return the consensus of the clusterings.
 
     The members are generated as by :func:`partita.ensembles.generate` and combined by a consensus estimator.
@@ -117,6 +118,11 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
         What the confidence is, as in the consensus estimator.
     label_matrix_ : ndarray (n_rows, n_members)
         Labels of the members, -1 missing.
+    grain_ : Grain
+        The tree of the consensus, if it has one: labels and support at every number of groups
+        (:class:`partita.posterior.Grain`).
+    alternatives_ : list of Alternative
+        The best supported coarse (2 or 3), medium (4 to 8) and fine answers; see :meth:`at`.
     consensus_ : estimator
         The fitted consensus estimator.
     members_ : list of Member
@@ -306,7 +312,7 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
         check_is_fitted(self)
         return self._predict_members(scaled(self._read_new(X, self.handle_unknown), self._scaling))
 
-    def predict(self, X):
+    def predict(self, X, at=None):
         """Cluster of each row: that of the consensus for the labels that the members predict.
 
         k-means and Gaussian mixtures label new rows by their own rule; for Ward's trees, spectral clustering and other
@@ -315,28 +321,48 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
         Parameters
         ----------
         X : array or data frame
+        at : int or str, optional
+            The scale, as in :meth:`at`, if the consensus has a grain.
 
         Returns
         -------
         ndarray (n_rows,)
         """
         Y = self._new_labels(X)
-        return self.consensus_.predict(Y)
+        return self.consensus_.predict(Y) if at is None else self._with_grain().predict(Y, at=at)
 
     @available_if(_has_proba)
-    def predict_proba(self, X):
+    def predict_proba(self, X, at=None):
         """Probability of each cluster for each row, as predicted by the consensus.
 
         Parameters
         ----------
         X : array or data frame
+        at : int or str, optional
+            The scale, as in :meth:`at`, if the consensus has a grain.
 
         Returns
         -------
         ndarray (n_rows, n_clusters)
         """
         Y = self._new_labels(X)
-        return self.consensus_.predict_proba(Y)
+        return self.consensus_.predict_proba(Y) if at is None else self._with_grain().predict_proba(Y, at=at)
+
+    # ---- the grain -------------------------------------------------------------------------------------------
+
+    def _with_grain(self) -> Any:
+        if not isinstance(self.consensus_, GrainMixin):
+            name = type(self.consensus_).__name__
+            raise AttributeError(
+                f"{name} has no grain: use Consensus, LACA, EvidenceAccumulation, LWEA or NBCE"
+            )
+        return self.consensus_
+
+    def _grow_grain(self) -> Any:
+        return self._with_grain().grain_
+
+    def _grain_confidence(self, groups: np.ndarray) -> np.ndarray | None:
+        return self._with_grain()._grain_confidence(groups)
 
     # ---- scikit-learn and storage ----------------------------------------------------------------------------
 

@@ -7,6 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from partita.posterior.grain import Grain
+
+MAX_LEVELS = 50  # of the grain that get a column each; the tree in ``uns`` has all of them
+
 
 def annotate(data: Any, model: Any, key_added: str = "partita") -> Any:
     """Write labels, confidence and further results of a model into an AnnData object, in place.
@@ -14,6 +18,11 @@ def annotate(data: Any, model: Any, key_added: str = "partita") -> Any:
     ``obs[key]`` holds the labels as categories, ``obs[key + "_confidence"]`` the confidence,
     ``obsm[key + "_proba"]`` the memberships if the model has them, and ``uns[key]`` the method, its parameters, P(K),
     the weights of the members and the summary in words.
+
+    Of a model with a grain, ``obs[key + "_K2"]``, ``obs[key + "_K3"]``, ... hold the groups at each level (at most 50
+    levels), ``obs[key + "_coarse"]``, ``_medium`` and ``_fine`` the alternatives, ``obs[key + "_finest"]`` the finest
+    group as a number, and ``uns[key]["grain"]`` the tree over the finest groups: ``joins``, ``heights``, ``support``,
+    ``sizes``, what heights and support mean, and the number of groups of each alternative.
 
     Parameters
     ----------
@@ -64,5 +73,28 @@ def annotate(data: Any, model: Any, key_added: str = "partita") -> Any:
     for name in ("member_weights_", "independent_members_", "summary_"):
         if hasattr(model, name):
             known[name.rstrip("_")] = getattr(model, name)
+    grain = getattr(model, "grain_", None)
+    if isinstance(grain, Grain) and grain.n_groups > 0:
+        known["grain"] = _write_grain(data, grain, key_added)
     data.uns[key_added] = known
     return data
+
+
+def _write_grain(data: Any, grain: Grain, key: str) -> dict[str, Any]:
+    """Write the labels of the levels into ``obs``; returns the tree."""
+    alternatives = grain.alternatives()
+    columns = {f"{key}_K{K}": grain.at(K) for K in range(2, min(grain.n_groups, MAX_LEVELS + 1) + 1)}
+    columns |= {f"{key}_{one.name}": one.labels for one in alternatives}
+    for name, labels in columns.items():
+        data.obs[name] = labels.astype(str)
+        data.obs[name] = data.obs[name].astype("category")
+    data.obs[f"{key}_finest"] = np.asarray(grain.labels)
+    return {
+        "joins": np.asarray(grain.joins),
+        "heights": np.asarray(grain.heights),
+        "height_meaning": grain.height_meaning,
+        "support": np.asarray(grain.support),
+        "support_meaning": grain.support_meaning,
+        "sizes": np.asarray(grain.sizes),
+        "alternatives": {one.name: int(one.n_clusters) for one in alternatives},
+    }

@@ -42,7 +42,7 @@ def settle(
     labels = _labels(result, whole.take(np.arange(whole.n_components)), blocks, table.n_rows, executor)
     order = _order(labels, table.weights, whole.n_components, settings, result)
     fitted = whole.take(order)
-    assigned = fitted.assign(blocks, table.n_rows, executor)
+    assigned = fitted.assign(blocks, table.n_rows, executor, uncertain=True)
     if result.labels is not None:
         names = np.full(whole.n_components + 1, -1)  # an outlier stays -1
         names[order] = np.arange(len(order))
@@ -57,6 +57,8 @@ def settle(
         "weight_total_": float(table.weights.sum()),
         "n_iter_": result.n_iter,
         "objective_trace_": np.array(result.run.objectives),
+        "_uncertain": assigned.uncertain,
+        "_row_weights": None if np.all(table.weights == 1.0) else table.weights,
     } | attributes_of(fitted)
     if result.outliers is not None:
         found |= _outlier_attributes(result, fitted, found["labels_"], training, blocks, executor)

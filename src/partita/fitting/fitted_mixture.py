@@ -64,9 +64,14 @@ class FittedMixture(NamedTuple):
 
     # ---- rows --------------------------------------------------------------------------------------------------
 
-    def assign(self, blocks: Sequence[Block], n_rows: int, executor: Any = None) -> Assignment:
-        """Most probable cluster of each row, or -1 where an outlier is more probable."""
-        clusters = assign_rows(self._scorer(blocks), n_rows, executor)
+    def assign(
+        self, blocks: Sequence[Block], n_rows: int, executor: Any = None, *, uncertain: bool = False
+    ) -> Assignment:
+        """Most probable cluster of each row, or -1 where an outlier is more probable.
+
+        With ``uncertain`` also the rows that more than one cluster may contain.
+        """
+        clusters = assign_rows(self._scorer(blocks), n_rows, executor, uncertain=uncertain)
         if self.outliers is None:
             return clusters
         return assign_outliers(self.outliers, clusters, log_density(self.outliers.laws, blocks))

@@ -35,7 +35,17 @@ from partita.table import Table, read_table
 
 ASSUMED_CLUSTERS = 30  # in the estimate of the time of a pass, if no number is given
 # attributes that predictions do not need
-BULKY = ("labels_", "confidence_", "trace_", "object_rows_", "outlier_probability_", "_stream")
+BULKY = (
+    "labels_",
+    "confidence_",
+    "trace_",
+    "object_rows_",
+    "outlier_probability_",
+    "_stream",
+    "_grain",
+    "_uncertain",
+    "_row_weights",
+)
 
 
 class Training(NamedTuple):
@@ -236,12 +246,16 @@ def takes_chunks(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def either(self: Any, X: Any) -> Any:
         source = find_chunks(X)
-        return method(self, X) if source is None else _predict_shards(self, source, method.__name__)
+        return method(self, X) if source is None else predict_blocks(self, source, method.__name__)
 
     return either
 
 
-def _predict_shards(model: Any, source: ChunkSource, method: str) -> np.ndarray:
+def predict_blocks(model: Any, source: ChunkSource, method: str, *options: Any) -> np.ndarray:
+    """``method`` of a fitted estimator on each shard of a source, where the shard is; results in the order of rows.
+
+    ``options`` are its further arguments.
+    """
     light = copy.copy(model)
     for name in BULKY:
         light.__dict__.pop(name, None)
@@ -250,9 +264,9 @@ def _predict_shards(model: Any, source: ChunkSource, method: str) -> np.ndarray:
             setattr(light, name, None)
     executor = make_executor(getattr(model, "n_jobs", None), getattr(model, "executor", None))
     parts, _ = open_shards(source, executor)
-    return np.concatenate(list(parts.map(_predict_shard, (light, method))))
+    return np.concatenate(list(parts.map(_predict_shard, (light, method, options))))
 
 
 def _predict_shard(container: Any, common: Any, _: Any) -> np.ndarray:
-    light, method = common
-    return getattr(light, method)(container)
+    light, method, options = common
+    return getattr(light, method)(container, *options)

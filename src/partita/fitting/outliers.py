@@ -69,12 +69,12 @@ def summarize_draws(
     draws = trace._replace(labels=trace.labels[:, kept])
     labels, sure = np.full(len(probability), -1), probability.copy()
     labels[kept] = estimate(draws._replace(labels=_with_usual_cluster(draws.labels)))
-    sure[kept] = confidence(_apart(draws.labels), labels[kept]).objects
+    sure[kept] = confidence(apart(draws.labels), labels[kept]).objects
     share = expected_share(float(out.sum(axis=1).mean()), out.shape[1])
     return Verdict(labels, sure, probability), share
 
 
-def _apart(labels: np.ndarray) -> np.ndarray:
+def apart(labels: np.ndarray) -> np.ndarray:
     """Draws in which each outlier forms a cluster of its own."""
     alone = labels.max() + 1 + np.cumsum(labels < 0, axis=1, dtype=np.int64)
     return np.where(labels < 0, alone, labels)
@@ -86,7 +86,7 @@ def _with_usual_cluster(labels: np.ndarray) -> np.ndarray:
     Occasional outliers must not add clusters to a draw.
     """
     out = labels < 0
-    filled = _apart(labels)
+    filled = apart(labels)
     steady = np.flatnonzero(~out.any(axis=0))
     if not len(steady):
         return filled
@@ -127,4 +127,5 @@ def assign_outliers(outliers: OutlierModel, clusters: Assignment, outside: np.nd
         np.where(p > 0.5, p, (1 - p) * clusters.confidence),
         doubt + (1 - p) * clusters.entropy,
         total,
+        clusters.uncertain,
     )

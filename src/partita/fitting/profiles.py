@@ -97,6 +97,39 @@ def _with_lump(lump: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> di
     }
 
 
+def join_moments(
+    profile: dict[str, np.ndarray], groups: np.ndarray, weights: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The profile of a column in groups of clusters, from those of the clusters and their weights.
+
+    Examples
+    --------
+    >>> profile = {"mean": np.array([0.0, 2.0, 9.0]), "sd": np.ones(3)}
+    >>> join_moments(profile, np.array([0, 0, 1]), np.ones(3))["sd"].round(3)
+    array([1.414, 1.   ])
+    """
+    whole = _shares(groups, weights)
+    elsewhere = _shares(groups, weights * (1.0 - profile["lump_share"])) if "lump_share" in profile else whole
+    out = {}
+    for name, values in profile.items():
+        share = elsewhere if name.endswith("_elsewhere") else whole
+        if name == "levels":
+            out[name] = values
+        elif name.startswith("sd") or name == "latent_sd":
+            mean = profile[name.replace("sd", "mean")]
+            out[name] = np.sqrt(np.maximum(share @ (values**2 + mean**2) - (share @ mean) ** 2, 0.0))
+        else:
+            out[name] = share @ values
+    return out
+
+
+def _shares(groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Share of each cluster in its group, [group, cluster]."""
+    share = np.zeros((int(groups.max()) + 1, len(groups)))
+    share[groups, np.arange(len(groups))] = np.maximum(weights, np.finfo(float).tiny)
+    return share / share.sum(axis=1, keepdims=True)
+
+
 def _moments_of_columns(block: Block, summary: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances of standardized columns, [cluster, column]."""
     if block.signal is not None:

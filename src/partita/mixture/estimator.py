@@ -14,14 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 from partita.estimator import (
     RUNNING_CONSTRAINTS,
     FitReport,
+    GrainMixin,
     RunningMixin,
     TableEstimator,
     as_generator,
     diagnose_chains,
+    sum_probabilities,
     warn_user,
 )
-from partita.execution import make_executor
-from partita.execution.device import as_given, is_on_device
+from partita.execution import find_chunks, make_executor
+from partita.execution.device import as_given, is_on_device, to_host
 from partita.fitting.choice import AUTO
 from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_rows
@@ -29,9 +31,17 @@ from partita.fitting.engines import ENGINES
 from partita.fitting.families import plan_families
 from partita.fitting.fitted_attributes import KIND_OF_OTHERS, attributes_of, settle
 from partita.fitting.fitted_mixture import FittedMixture
-from partita.fitting.out_of_core import Training, read_training, takes_chunks
+from partita.fitting.grain import (
+    GrainEvidence,
+    confidence_in,
+    grow_grain,
+    joined_profiles,
+    pack_uncertain,
+    unpack_uncertain,
+)
+from partita.fitting.out_of_core import Training, predict_blocks, read_training, takes_chunks
 from partita.fitting.request import kinds_asked, make_request
-from partita.fitting.storage import checked_trace, pack_mixture, unpack_mixture
+from partita.fitting.storage import check_array, checked_trace, pack_mixture, unpack_mixture
 from partita.fitting.streaming import check_streamable, start_stream, update_mixture
 from partita.metrics import perplexity
 from partita.mixture.predictive_checks import check_columns
@@ -49,6 +59,7 @@ OF_THE_FIRST_FIT = (
     "object_rows_",
     "diagnostics_",
     "lower_bound_",
+    "_grain",
 )  # not updated by partial_fit
 
 
@@ -57,6 +68,7 @@ class Mixture(
     TransformerMixin,
     ClusterMixin,
     DensityMixin,
+    GrainMixin,
     RunningMixin,
     TableEstimator,
 ):
@@ -220,6 +232,11 @@ class Mixture(
         Share of each cluster.
     profiles_ : dict
         For each column, a description of each cluster in the user's units and labels.
+    grain_ : Grain
+        The tree over the clusters, from coarse groups to the clusters of ``labels_``: labels and support at every
+        number of groups (:class:`partita.posterior.Grain`).
+    alternatives_ : list of Alternative
+        The best supported coarse (2 or 3), medium (4 to 8) and fine answers; see :meth:`at`.
     fit_report_ : FitReport
         What was unusual about the data and the fit.
     lower_bound_ : float
@@ -289,6 +306,9 @@ class Mixture(
     }
 
     _fitted: FittedMixture
+    _uncertain: Any  # rows that more than one cluster may contain
+    _row_weights: np.ndarray | None  # None: all are 1
+    _component_groups: np.ndarray  # for each component, the finest group of the grain
     _stream: Any  # of partial_fit
 
     def __init__(
@@ -477,7 +497,7 @@ class Mixture(
             if stream is None:
                 stream = start_stream(self._fitted, int(as_generator(self.random_state).integers(2**63)))
             self._fitted, self._stream, posterior = update_mixture(self._fitted, stream, blocks, weights)
-            assigned = self._fitted.assign(blocks, table.n_rows, make_executor(self.n_jobs))
+            assigned = self._fitted.assign(blocks, table.n_rows, make_executor(self.n_jobs), uncertain=True)
             log_densities = self._fitted.log_densities(blocks, table.n_rows, make_executor(self.n_jobs))
             self._set(attributes_of(self._fitted))
             self.n_clusters_, self.n_clusters_posterior_ = self._fitted.n_components, posterior
@@ -486,6 +506,7 @@ class Mixture(
             self.label_entropy_ = float(weights @ assigned.entropy)
             self.log_likelihood_ = float(weights @ log_densities)
             self.weight_total_ += float(weights.sum())
+            self._uncertain, self._row_weights = assigned.uncertain, weights
             for name in OF_THE_FIRST_FIT:
                 self.__dict__.pop(name, None)
         return self
@@ -506,8 +527,7 @@ class Mixture(
         table = self._read_new(X, self._handle_unknown)
         return self._fitted.with_data(table), table.n_rows
 
-    @takes_chunks
-    def predict_proba(self, X):
+    def predict_proba(self, X, at=None):
         """Probability of each cluster for each row.
 
         For a row without any observed cell these are the shares of the clusters. With ``outliers``, one minus the sum
@@ -516,11 +536,19 @@ class Mixture(
         Parameters
         ----------
         X : array, data frame or sparse count matrix
+        at : int or str, optional
+            The scale, as in :meth:`at`: the probability of a group is the sum of those of its clusters.
 
         Returns
         -------
-        ndarray (n_rows, n_components)
+        ndarray (n_rows, n_components), or (n_rows, n_groups) with ``at``
         """
+        if at is not None:
+            proba = self.predict_proba(X)
+            return as_given(sum_probabilities(to_host(proba), self._component_groups_at(at)), X)
+        source = find_chunks(X)
+        if source is not None:
+            return predict_blocks(self, source, "predict_proba")
         blocks, n_rows = self._read_rows(X)
         return as_given(self._fitted.probabilities(blocks, n_rows, make_executor(self.n_jobs)), X)
 
@@ -543,24 +571,75 @@ class Mixture(
     def _n_features_out(self):
         return self._fitted.n_components
 
-    @takes_chunks
-    def predict(self, X):
+    def predict(self, X, at=None):
         """Most probable cluster of each row; with ``outliers``, -1 if the row is more probably an outlier.
 
         Parameters
         ----------
         X : array, data frame or sparse count matrix
+        at : int or str, optional
+            The scale, as in :meth:`at`.
 
         Returns
         -------
         ndarray (n_rows,)
         """
+        source = find_chunks(X)
+        if at is not None:
+            groups = self._component_groups_at(at)
+            if source is not None:
+                return predict_blocks(self, source, "_predict_groups", groups)
+            return as_given(self._predict_groups(X, groups), X)
+        if source is not None:
+            return predict_blocks(self, source, "predict")
         blocks, n_rows = self._read_rows(X)
         return as_given(self._fitted.assign(blocks, n_rows, make_executor(self.n_jobs)).labels, X)
 
     def fit_predict(self, X, y=None, sample_weight=None):
         """Fit, and return ``labels_``."""
         return self.fit(X, sample_weight=sample_weight).labels_
+
+    def _predict_groups(self, X, groups):
+        """Most probable group of each row; ``groups`` has the group of each component."""
+        proba = sum_probabilities(to_host(self.predict_proba(X)), groups)
+        labels = proba.argmax(axis=1)
+        if self._fitted.outliers is None:
+            return labels
+        return np.where(proba.sum(axis=1) < 0.5, -1, labels)
+
+    # ---- the grain ---------------------------------------------------------------------------------------------
+
+    def _grow_grain(self):
+        fitted = self._fitted
+        families = [block.family for block in fitted.blocks]
+        grain, self._component_groups = grow_grain(
+            families, fitted.statistics, self.n_clusters_, self._grain_evidence()
+        )
+        return grain
+
+    def _grain_evidence(self) -> GrainEvidence:
+        weights = self._row_weights
+        return GrainEvidence(
+            self.labels_,
+            np.ones(len(self.labels_)) if weights is None else weights,
+            self._uncertain,
+            self.trace_.labels if hasattr(self, "trace_") else None,
+            getattr(self, "object_rows_", None),
+        )
+
+    def _component_groups_at(self, at):
+        groups = self._groups_at(at)
+        return groups[self._component_groups]
+
+    def _grain_confidence(self, groups):
+        labels, onto = self.grain_.labels, self._component_groups
+        return confidence_in(groups, onto, labels, self.confidence_, self._grain_evidence())
+
+    def _grain_profiles(self, groups):
+        fitted = self._fitted
+        return joined_profiles(
+            fitted.blocks, fitted.statistics, groups[self._component_groups], fitted.schema
+        )
 
     @takes_chunks
     def score_samples(self, X):
@@ -653,6 +732,8 @@ class Mixture(
             "attributes": {name: getattr(self, name) for name in SAVED if hasattr(self, name)},
             "trace": list(self.trace_) if hasattr(self, "trace_") else None,
             "object_rows": getattr(self, "object_rows_", None),
+            "uncertain": pack_uncertain(self._uncertain),
+            "row_weights": self._row_weights,
             "second_opinion": float(self.diagnostics_.second_opinion)
             if hasattr(self, "diagnostics_")
             else None,
@@ -667,6 +748,11 @@ class Mixture(
             if name not in SAVED:
                 raise ValueError(f"{name} is not an attribute that {type(self).__name__} saves")
             setattr(self, name, value)
+        n_rows = len(self.labels_)
+        self._uncertain = unpack_uncertain(state["uncertain"], n_rows, self._fitted.n_components)
+        self._row_weights = state["row_weights"]
+        if self._row_weights is not None:
+            check_array("weights of the rows", self._row_weights, (n_rows,))
         if state["trace"] is not None:
             self.object_rows_ = state["object_rows"]
             self.trace_ = checked_trace(state["trace"], len(self.object_rows_))

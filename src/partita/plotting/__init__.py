@@ -5,6 +5,7 @@ from partita.plotting.chains import plot_climb, plot_draw, plot_trace
 from partita.plotting.coclustering import plot_coclustering, plot_member_agreement, plot_members
 from partita.plotting.comparison import plot_alluvial, plot_contingency
 from partita.plotting.fits import plot_confidence, plot_confidence_by_object, plot_objective
+from partita.plotting.grains import plot_grain
 from partita.plotting.groups import plot_profiles, plot_scatter, plot_traits
 from partita.plotting.n_clusters import plot_k_scores, plot_n_clusters
 from partita.plotting.priors import plot_mixture_draw, plot_stick, plot_stick_weights, plot_table_growth
@@ -21,6 +22,7 @@ __all__ = [
     "plot_contingency",
     "plot_dependence",
     "plot_draw",
+    "plot_grain",
     "plot_k_scores",
     "plot_leaf_curves",
     "plot_leaf_table",

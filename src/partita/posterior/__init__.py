@@ -27,6 +27,7 @@ from partita.posterior.convergence import ess_bulk, ess_tail, rhat
 from partita.posterior.datatree import to_datatree
 from partita.posterior.diagnostics import Diagnostics, Quantity, diagnose
 from partita.posterior.estimates import PointEstimate, best_draw, map_draw, point_estimate
+from partita.posterior.grain import Alternative, Grain, GrainLevel
 from partita.posterior.losses import expected_loss, loss_matrix
 from partita.posterior.similarity import (
     coclustering,
@@ -39,6 +40,7 @@ from partita.posterior.votes import vote
 __all__ = [
     "AlignedSummary",
     "AlignmentResult",
+    "Alternative",
     "ClusterCounts",
     "ColumnCheck",
     "ConcentrationSensitivity",
@@ -46,6 +48,8 @@ __all__ = [
     "CredibleBall",
     "CredibleSet",
     "Diagnostics",
+    "Grain",
+    "GrainLevel",
     "LogScores",
     "PointEstimate",
     "Quantity",

@@ -152,13 +152,36 @@ def coclustering_with_clusters(
     found = gather(draws, weights)
     z = check_partition(partition, found.n_objects).astype(np.int64)
     sizes = np.bincount(z)
-    out = np.zeros((len(z), len(sizes)))
-    _add_counts(found.labels, found.weights, z, out, np.zeros((int(found.n_clusters.max()), len(sizes))))
+    out = _companions(found, z)
     own = (np.arange(len(z)), z)
     with_own = mean_with_others(out[own], z, found)
     out /= sizes
     out[own] = with_own
     return np.clip(out, 0.0, 1.0, out=out)
+
+
+def expected_companions(
+    draws: ArrayLike, labels: NDArray[np.int64], *, weights: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Expected number of objects of each cluster of a partition that are in one cluster with each object.
+
+    The object itself is counted. Unlike in `coclustering_with_clusters` the clusters keep their numbers.
+
+    Examples
+    --------
+    >>> expected_companions([[0, 0, 1], [0, 1, 1]], np.array([1, 1, 0]))
+    array([[0. , 1.5],
+           [0.5, 1.5],
+           [1. , 0.5]])
+    """
+    return _companions(gather(draws, weights), labels)
+
+
+def _companions(found: Draws, z: NDArray[np.int64]) -> NDArray[np.float64]:
+    K = int(z.max()) + 1
+    out = np.zeros((len(z), K))
+    _add_counts(found.labels, found.weights, z, out, np.zeros((int(found.n_clusters.max()), K)))
+    return out
 
 
 def mean_with_others(

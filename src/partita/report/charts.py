@@ -50,9 +50,10 @@ def objects(
     confidence: np.ndarray,
     threshold: float | None,
     name: Callable[[int], str],
+    most: int = MAX_BARS,
 ) -> tuple[str, int]:
     """Confidence of each object as a bar, ordered by cluster; returns the chart and its number of bars."""
-    shown = order[spread(len(order), MAX_BARS)]
+    shown = order[spread(len(order), most)]
     shown = shown[np.isfinite(confidence[shown])]
     x, y = axis(0, max(len(shown), 1), LEFT, WIDTH - 10), axis(0, 1, HEIGHT - BOTTOM, TOP)
     width = max((WIDTH - 10 - LEFT) / max(len(shown), 1) - 0.25, 0.8)
@@ -184,9 +185,17 @@ def chains(values: Any, chain: Any) -> tuple[str, int]:
 
 
 def scatter(
-    U: np.ndarray, V: np.ndarray, labels: np.ndarray, certain: np.ndarray, names: tuple[str, str]
+    U: np.ndarray,
+    V: np.ndarray,
+    labels: np.ndarray,
+    certain: np.ndarray,
+    names: tuple[str, str],
+    row_groups: np.ndarray | None = None,
 ) -> tuple[str, int, int]:
-    """Points colored by cluster, hollow if uncertain; returns the chart, the points shown and all points."""
+    """Points colored by cluster, hollow if uncertain; returns the chart, the points shown and all points.
+
+    With ``row_groups``, the finest group of each row, the script of the page can color the points at other levels.
+    """
     seen = np.flatnonzero(np.isfinite(U) & np.isfinite(V))
     if len(seen) == 0:
         return "", 0, 0
@@ -198,9 +207,10 @@ def scatter(
     for i in drawn:
         k = int(labels[i])
         style = f"pick {color_class(k)}" + ("" if certain[i] else " hollow")
+        group = "" if row_groups is None else f' data-g="{row_groups[i]}"'
         tooltip = tip(f"row {i}, {cluster_name(k)}{'' if certain[i] else ', uncertain'}")
         parts.append(
-            f'<circle class="{style}" data-k="{k}" cx="{x(U[i]):.0f}" cy="{y(V[i]):.0f}" '
+            f'<circle class="{style}" data-k="{k}"{group} cx="{x(U[i]):.0f}" cy="{y(V[i]):.0f}" '
             f'r="{3.2 if certain[i] else 4.2}"{tooltip}/>'
         )
     parts += [tick_x(x(v), number(v), height) for v in extent(U[drawn])]

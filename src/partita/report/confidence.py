@@ -12,6 +12,7 @@ from partita.summaries.pairs import order_objects
 from partita.summaries.uncertainty import rival_ratios
 
 MAX_ROWS, MAX_PAIR_OBJECTS = 12, 240
+MAX_BARS_OF_LEVEL = 120  # objects of the bar chart at another level of the grain
 AXIS_LABELS = {
     "draws": "mean probability to share a cluster with the rows of its cluster",
     "probability": "probability of its own cluster",
@@ -59,8 +60,8 @@ def pair_section(context: ReportContext) -> str:
     return section("Co-clustering", picture, note(text))
 
 
-def confidence_section(context: ReportContext) -> str:
-    """Confidence as a histogram and by object, a scatter plot, and the least certain objects."""
+def object_section(context: ReportContext) -> str:
+    """Confidence as a histogram and by object, and the least certain objects."""
     confidence = getattr(context.model, "confidence_", None)
     if confidence is None or not np.isfinite(np.asarray(confidence, float)).any():
         return ""
@@ -68,8 +69,9 @@ def confidence_section(context: ReportContext) -> str:
     rule = _rule(context)
     threshold = None if rule == "rival" else context.clusters.threshold
     order = order_objects(context.model.labels_, confidence)
+    most = charts.MAX_BARS if context.level is None else MAX_BARS_OF_LEVEL
     by_object, drawn = charts.objects(
-        order, np.asarray(context.model.labels_), confidence, threshold, context.name
+        order, np.asarray(context.model.labels_), confidence, threshold, context.name, most
     )
     text = f"One bar per {context.noun}, colored by group."
     if drawn < len(confidence):
@@ -80,7 +82,6 @@ def confidence_section(context: ReportContext) -> str:
         note(MEANINGS[rule]),
         by_object,
         note(text),
-        _scatter(context),
         _least_certain(context, confidence, rule),
     )
 
@@ -89,6 +90,14 @@ def _rule(context: ReportContext) -> str:
     if context.clusters.uncertainty is not None:
         return context.clusters.uncertainty.rule
     return "rival" if context.members is not None else "confidence"
+
+
+def scatter_section(context: ReportContext) -> str:
+    """The objects by the two most informative numeric columns."""
+    confidence = getattr(context.model, "confidence_", None)
+    if confidence is None or not np.isfinite(np.asarray(confidence, float)).any():
+        return ""
+    return section("Objects by two columns", _scatter(context))
 
 
 def _scatter(context: ReportContext) -> str:
@@ -103,7 +112,8 @@ def _scatter(context: ReportContext) -> str:
     certain = np.ones(found.n_rows, bool)
     if found.uncertainty is not None:
         certain[found.uncertainty.objects] = ~found.uncertainty.uncertain
-    svg, drawn, seen = charts.scatter(U, V, context.model.labels_, certain, (names[0], names[1]))
+    row_groups = None if context.grain is None else context.grain.row_groups
+    svg, drawn, seen = charts.scatter(U, V, context.model.labels_, certain, (names[0], names[1]), row_groups)
     absent = found.n_rows - seen
     text = "The two most informative numeric columns, colored by group. Uncertain rows are hollow."
     if np.any(np.asarray(context.model.labels_) < 0):
@@ -162,7 +172,7 @@ def _nearest_groups(context: ReportContext) -> tuple[np.ndarray, np.ndarray, np.
     if context.members is not None and context.pairs is not None and not is_sampled(model):
         found = context.pairs
         clusters = np.unique(found.labels)
-        means = np.stack([found.values[:, found.labels == k].mean(axis=1) for k in clusters], axis=1)
+        means = np.stack([found.evidence[:, found.labels == k].mean(axis=1) for k in clusters], axis=1)
         means[found.labels[:, None] == clusters[None, :]] = -np.inf
         return (
             found.objects,

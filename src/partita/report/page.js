@@ -1,5 +1,5 @@
 "use strict";
-// Tooltips, highlighting of one cluster in all figures, and sorting of tables.
+// Tooltips, highlighting of one cluster in all figures, sorting of tables, and the slider over levels of the grain.
 // The script reads only the page and uses no network; without it the page has the same content.
 (() => {
   const body = document.body;
@@ -58,15 +58,19 @@
   window.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
   // ---- highlighting ------------------------------------------------------------------------------------------
-  const marked = [...document.querySelectorAll("[data-k]")];
-  const buttons = [...document.querySelectorAll("button.pick")];
   let picked = null;
+
+  function mark() {
+    for (const element of document.querySelectorAll("[data-k]")) element.classList.toggle("on", element.dataset.k === picked);
+    for (const button of document.querySelectorAll("button.pick")) {
+      button.setAttribute("aria-pressed", String(button.dataset.k === picked));
+    }
+  }
 
   function pick(k) {
     picked = k === picked ? null : k;
     body.classList.toggle("picking", picked !== null);
-    for (const element of marked) element.classList.toggle("on", element.dataset.k === picked);
-    for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.k === picked));
+    mark();
   }
 
   document.addEventListener("click", event => {
@@ -100,14 +104,75 @@
     rows[0]?.parentNode.append(...rows);
   }
 
-  for (const head of document.querySelectorAll("table.sort th")) {
-    if (!head.textContent.trim()) continue;
-    head.tabIndex = 0;
-    head.classList.add("sorts");
-    head.addEventListener("click", () => sort(head));
-    head.addEventListener("keydown", event => {
-      if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(head); }
-    });
+  function letSort(place) {
+    for (const head of place.querySelectorAll("table.sort th")) {
+      if (!head.textContent.trim()) continue;
+      head.tabIndex = 0;
+      head.classList.add("sorts");
+      head.addEventListener("click", () => sort(head));
+      head.addEventListener("keydown", event => {
+        if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(head); }
+      });
+    }
   }
+  letSort(document);
+
+  // ---- levels ------------------------------------------------------------------------------------------------
+  const grain = document.querySelector(".grain");
+
+  function startGrain() {
+    const levels = JSON.parse(grain.dataset.levels);
+    const range = grain.querySelector("input"), told = grain.querySelector("output");
+    const places = [...document.querySelectorAll("div[data-part]")];
+    const first = range.defaultValue, kept = new Map(places.map(place => [place, [...place.childNodes]]));
+    const painted = [...document.querySelectorAll("[data-g]")];
+    const original = new Map(painted.map(e => [e, [e.dataset.k, e.getAttribute("class"), e.dataset.tip]]));
+    let now = first;
+
+    function paint(element, groups) {
+      const [k, names, text] = original.get(element);
+      const to = groups === null ? k : element.dataset.g === "-1" ? "-1" : String(groups[element.dataset.g]);
+      element.dataset.k = to;
+      element.setAttribute("class", to === k ? names : names.replace(/\b(k\d|out)\b/, to === "-1" ? "out" : "k" + to % 10));
+      if (text) element.dataset.tip = to === k ? text : text.replace(/cluster \d+|outliers/, to === "-1" ? "outliers" : "cluster " + to);
+    }
+
+    function fill(place) {
+      if (now === first) place.replaceChildren(...kept.get(place));
+      else {
+        const found = document.querySelector(`template[data-part="${place.dataset.part}"][data-at="${now}"]`);
+        place.replaceChildren(...(found ? [found.content.cloneNode(true)] : []));
+        letSort(place);
+      }
+    }
+
+    function move(to) {
+      if (to === now) return;
+      now = to;
+      const level = levels[now];
+      range.value = now;
+      range.setAttribute("aria-valuetext", level.title);
+      told.textContent = level.title;
+      places.forEach(fill);
+      for (const element of painted) paint(element, now === first ? null : level.groups);
+      if (picked !== null) pick(picked); else mark();
+      showLine();
+    }
+
+    function showLine() {
+      for (const line of document.querySelectorAll("g.line")) line.classList.toggle("here", line.dataset.to === now);
+      for (const jump of grain.querySelectorAll(".jump")) jump.setAttribute("aria-pressed", String(jump.dataset.to === now));
+    }
+
+    range.value = first;  // a browser may restore the position of an earlier visit
+    range.addEventListener("input", () => move(range.value));
+    document.addEventListener("click", event => {
+      const jump = event.target instanceof Element && event.target.closest(".jump, g.line");
+      if (jump) move(jump.dataset.to);
+    });
+    showLine();
+    grain.hidden = false;
+  }
+  if (grain) startGrain();
   body.classList.add("live");
 })();

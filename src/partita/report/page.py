@@ -12,7 +12,7 @@ from typing import Any
 from sklearn.exceptions import NotFittedError
 
 from partita.files import write_atomically
-from partita.report import columns, confidence, fit, groups, overview, structure
+from partita.report import columns, confidence, fit, grains, groups, overview, structure
 from partita.report.markup import note, section
 from partita.summaries.context import ReportContext, build_context
 from partita.summaries.formatting import count, safe
@@ -29,12 +29,14 @@ def write_report(
     *,
     table: Any = None,
     names: Any = None,
+    at: int | str | None = None,
 ) -> Path:
     """Write a report about a fitted model: one HTML file that needs no other file and no network.
 
     The page begins with the result in a few sentences, and with how the table was read. The sections that follow depend
     on the model: sizes of the groups, number of groups, co-clustering, the columns that distinguish each group,
-    confidence, members, views, tree, blocks, the course of the fit, its notes, and the call that repeats it. Figures
+    confidence, members, views, tree, blocks, the course of the fit, its notes, and the call that repeats it. If the
+    model has a grain, a slider regroups the tables, the columns and the pictures for other numbers of groups. Figures
     show values at the pointer, a click on a cluster highlights it in all figures, and tables can be sorted. Without
     JavaScript the page shows the same content. Text from the data is escaped and shortened. Large data are drawn from
     an even sample, and the page says so.
@@ -57,6 +59,9 @@ def write_report(
         Columns of the same objects that describe the clusters, if X is not a table but a label matrix.
     names : array-like, default=None
         One name per object.
+    at : int or str, default=None
+        The level of the grain at which the page begins: a number of groups, or "coarse", "medium" or "fine". None is
+        the answer of the model. The slider of the page moves to the other levels.
 
     Returns
     -------
@@ -77,7 +82,7 @@ def write_report(
         raise NotFittedError(
             f"this {type(model).__name__} is not fitted (it has neither labels_ nor view_labels_): call fit first"
         )
-    context = build_context(model, X, table=table, truth=truth, names=names)
+    context = build_context(model, X, table=table, truth=truth, names=names, at=at)
     return write_context(context, path, title)
 
 
@@ -85,21 +90,24 @@ def write_context(context: ReportContext, path: Any, title: str | None = None) -
     """Write the page of a model whose summaries are already computed."""
     model = context.given
     sections = [
-        overview.overview(context) + overview.legend(context),
+        overview.overview(context) + grains.slider(context) + grains.part("legend", context),
         columns.column_section(model),
-        groups.size_section(context) if context.views is None else "",
+        grains.grain_section(context),
+        grains.part("sizes", context) if context.views is None else "",
         structure.view_section(context),
         structure.count_section(context),
         confidence.pair_section(context),
-        groups.trait_section(context),
-        confidence.confidence_section(context),
+        grains.part("traits", context),
+        grains.part("confidence", context),
+        confidence.scatter_section(context),
         structure.member_section(context),
         structure.tree_section(context),
         structure.block_section(context),
-        groups.truth_section(context),
+        grains.part("truth", context),
         fit.fit_section(model),
         fit.notes_section(model),
         fit.repeat_section(model, groups.has_weights(context)),
+        grains.templates(context),
     ]
     return _replace(Path(path), _page(_heading(model, context, title), _within(sections, MAX_BYTES)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse as sp
@@ -27,7 +27,7 @@ class PrecomputedOrTable(ClusterMixin, TableEstimator):
 
     metric: Any
     labels_: np.ndarray
-    _rebuilt = ("_rows",)
+    _rebuilt: ClassVar[tuple[str, ...]] = ("_rows",)
 
     @property
     def _is_precomputed(self) -> bool:

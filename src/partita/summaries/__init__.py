@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from partita.summaries.comparison import Agreement, Flow, compare_with_truth, flow
     from partita.summaries.counts import GroupCounts, cluster_counts
     from partita.summaries.dendrograms import TreeTop, tree_top
+    from partita.summaries.grains import (
+        AlternativeRow,
+        AtLevel,
+        GrainLevels,
+        Level,
+        alternatives_table,
+        grain_levels,
+        grain_of,
+    )
     from partita.summaries.members import Members, summarize_members
     from partita.summaries.pairs import PairMap, memberships_of, pair_map
     from partita.summaries.uncertainty import Uncertainty, find_uncertain
@@ -19,10 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agreement",
+    "AlternativeRow",
+    "AtLevel",
     "BlockMap",
     "ClusterSummary",
     "Flow",
+    "GrainLevels",
     "GroupCounts",
+    "Level",
     "Members",
     "PairMap",
     "Trait",
@@ -30,12 +43,15 @@ __all__ = [
     "Uncertainty",
     "View",
     "ViewMap",
+    "alternatives_table",
     "block_map",
     "cluster_counts",
     "compare_with_truth",
     "describe_groups",
     "find_uncertain",
     "flow",
+    "grain_levels",
+    "grain_of",
     "memberships_of",
     "pair_map",
     "summarize_clusters",
@@ -47,10 +63,14 @@ __all__ = [
 
 _MODULES = {
     "Agreement": "comparison",
+    "AlternativeRow": "grains",
+    "AtLevel": "grains",
     "BlockMap": "blocks",
     "ClusterSummary": "clusters",
     "GroupCounts": "counts",
     "Flow": "comparison",
+    "GrainLevels": "grains",
+    "Level": "grains",
     "Members": "members",
     "PairMap": "pairs",
     "Trait": "clusters",
@@ -58,12 +78,15 @@ _MODULES = {
     "Uncertainty": "uncertainty",
     "View": "views",
     "ViewMap": "views",
+    "alternatives_table": "grains",
     "block_map": "blocks",
     "cluster_counts": "counts",
     "compare_with_truth": "comparison",
     "describe_groups": "clusters",
     "find_uncertain": "uncertainty",
     "flow": "comparison",
+    "grain_levels": "grains",
+    "grain_of": "grains",
     "memberships_of": "pairs",
     "pair_map": "pairs",
     "summarize_clusters": "clusters",

@@ -9,17 +9,23 @@ from numpy.typing import NDArray
 
 from partita.summaries import (
     Agreement,
+    AlternativeRow,
+    AtLevel,
     BlockMap,
     ClusterSummary,
+    GrainLevels,
     GroupCounts,
     Members,
     PairMap,
     TreeTop,
     ViewMap,
+    alternatives_table,
     block_map,
     cluster_counts,
     compare_with_truth,
     find_uncertain,
+    grain_levels,
+    grain_of,
     memberships_of,
     pair_map,
     summarize_clusters,
@@ -27,17 +33,20 @@ from partita.summaries import (
     tree_top,
     view_map,
 )
+from partita.summaries.grains import MAX_LEVELS
 from partita.table import Table, read_table
 
 CONFIDENCE_THRESHOLD = 0.8  # objects below it are uncertain
 MAX_LEAVES = 40  # of the tree that is drawn
+MIN_LEVELS = 4  # of the grain: the answer and the alternatives
+MAX_DESCRIBED, MAX_CELLS = 1_000, 60_000_000  # levels x columns, and levels x columns x rows
 
 
 class ReportContext(NamedTuple):
     """The model and its summaries. What a model does not have is None."""
 
     given: Any  # the model as it was given
-    model: Any  # the same, or the clustering of its first view
+    model: Any  # the same, the clustering of its first view, or the model at another level of its grain
     noun: str  # what is clustered: "row" or "object"
     clusters: ClusterSummary
     table: Table | None  # the columns that describe the clusters
@@ -50,10 +59,29 @@ class ReportContext(NamedTuple):
     views: ViewMap | None
     tree: TreeTop | None
     blocks: BlockMap | None
+    grain: GrainLevels | None
+    alternatives: list[AlternativeRow]
+    truth: Any  # known groups as they were given
+    level: int | None  # number of groups where this is another level of the grain than the answer
 
     def name(self, i: int) -> str:
         """The name of an object, or its number."""
         return f"{self.noun} {i}" if self.names is None else str(self.names[i])
+
+    def at(self, n_clusters: int) -> ReportContext:
+        """The same at another level of the grain; what is not about single groups stays that of the answer."""
+        model = AtLevel(self.given, n_clusters)
+        pairs = None if self.pairs is None else self.pairs.sorted_by(model.labels_, model.confidence_)
+        uncertainty = find_uncertain(model, pairs, CONFIDENCE_THRESHOLD)
+        clusters = summarize_clusters(model, CONFIDENCE_THRESHOLD, table=self.table, uncertainty=uncertainty)
+        return self._replace(
+            model=model,
+            clusters=clusters,
+            pairs=pairs,
+            memberships=None,
+            agreement=None if self.truth is None else compare_with_truth(model, self.truth),
+            level=n_clusters,
+        )
 
 
 def is_sampled(model: Any) -> bool:
@@ -62,7 +90,13 @@ def is_sampled(model: Any) -> bool:
 
 
 def build_context(
-    model: Any, X: Any = None, *, table: Any = None, truth: Any = None, names: Any = None
+    model: Any,
+    X: Any = None,
+    *,
+    table: Any = None,
+    truth: Any = None,
+    names: Any = None,
+    at: int | str | None = None,
 ) -> ReportContext:
     """Compute the summaries of a fitted model.
 
@@ -72,6 +106,9 @@ def build_context(
         A model of views without ``labels_`` is summarized by the clusters of its first view.
     X, table, truth, names
         As in :func:`partita.report.write_report`. X may be a :class:`partita.table.Table`, which is not read again.
+    at : int or str, default=None
+        The level of the grain that is described: a number of groups, or "coarse", "medium" or "fine". None is the
+        answer of the model.
 
     Returns
     -------
@@ -88,7 +125,8 @@ def build_context(
     memberships = memberships_of(model, X) if members is None else None
     pairs = pair_map(model, X, memberships=memberships)
     uncertainty = find_uncertain(model, pairs, CONFIDENCE_THRESHOLD)
-    return ReportContext(
+    level = None if at is None else level_of(model, at)
+    found = ReportContext(
         given=given,
         model=model,
         noun="row" if members is None or hasattr(model, "members_") else "object",
@@ -103,7 +141,30 @@ def build_context(
         views=views,
         tree=tree_top(model, MAX_LEAVES),
         blocks=blocks,
+        grain=_shown_levels(model, level, described, n) if views is None and blocks is None else None,
+        alternatives=alternatives_table(model) if views is None else [],
+        truth=truth,
+        level=None,
     )
+    return found if level is None else found.at(level)
+
+
+def _shown_levels(model: Any, level: int | None, table: Table | None, n_rows: int) -> GrainLevels | None:
+    """The levels between which the page moves; fewer for tables whose columns take long to describe."""
+    columns = len(getattr(model, "profiles_", ())) if table is None else len(table.columns)
+    affordable = min(MAX_DESCRIBED // max(columns, 1), MAX_CELLS // max(columns * n_rows, 1))
+    most = int(min(max(affordable, MIN_LEVELS), MAX_LEVELS))
+    return grain_levels(model, most, also=() if level is None else (level,))
+
+
+def level_of(model: Any, at: int | str) -> int:
+    """The number of groups that a user means by `at`; an error where the model has no such level."""
+    grain = grain_of(model)
+    if grain is None:
+        raise ValueError(
+            f"this {type(model).__name__} has no grain: leave the grain out, or give the number of clusters"
+        )
+    return grain.n_clusters_at(int(at) if isinstance(at, str) and at.isdigit() else at)
 
 
 class FirstView:

@@ -27,13 +27,30 @@ class PairMap(NamedTuple):
     values: NDArray[np.float64]  # [object, object]; NaN for pairs of which nothing is known
     n_objects: int  # number of objects of the fit
     source: str  # "draws", "votes", "consensus" or "model"
+    votes: NDArray[np.float64] | None = (
+        None  # of a consensus: shares of members, which do not depend on the clusters
+    )
+
+    @property
+    def evidence(self) -> NDArray[np.float64]:
+        """What is compared between an object's own and other clusters."""
+        return self.values if self.votes is None else self.votes
 
     def take(self, size: int) -> PairMap:
         """At most `size` of the objects, evenly spaced."""
-        at = spread(len(self.objects), size)
+        return self._select(spread(len(self.objects), size))
+
+    def _select(self, at: NDArray[np.int64]) -> PairMap:
+        square = np.ix_(at, at)
+        votes = None if self.votes is None else self.votes[square]
         return self._replace(
-            objects=self.objects[at], labels=self.labels[at], values=self.values[np.ix_(at, at)]
+            objects=self.objects[at], labels=self.labels[at], values=self.values[square], votes=votes
         )
+
+    def sorted_by(self, labels: NDArray[np.int64], confidence: NDArray[np.float64]) -> PairMap:
+        """The same objects in the clusters of other labels, which are those of all objects of the fit."""
+        own = labels[self.objects]
+        return self._replace(labels=own)._select(order_objects(own, confidence[self.objects]))
 
 
 def spread(n: int, size: int) -> NDArray[np.int64]:
@@ -103,7 +120,9 @@ def pair_map(
     size = int(np.clip(np.sqrt(MAX_COMPARISONS / max(cost, 1)), min(size, MIN_OBJECTS), size))
     order = order_objects(labels, getattr(model, "confidence_", None))
     objects = order[spread(len(order), size)]
-    return PairMap(objects, labels[objects], pairs(objects), len(labels), source)
+    values = pairs(objects)
+    votes = _votes_of_consensus(model, objects) if source == "consensus" else None
+    return PairMap(objects, labels[objects], values, len(labels), source, votes)
 
 
 def _source(model: Any, X: Any, memberships: Any = None) -> tuple[str, int, Pairs] | None:
@@ -115,13 +134,31 @@ def _source(model: Any, X: Any, memberships: Any = None) -> tuple[str, int, Pair
         return inner or _of_labels(np.asarray(model.label_matrix_))
     if hasattr(model, "coclustering"):
         cost = int(getattr(model, "n_features_in_", 1))
-        return "consensus", cost, lambda objects: model.coclustering(objects[:, None], objects[None, :])
+        return "consensus", cost, lambda objects: _of_consensus(model, objects)
     if hasattr(model, "member_weights_"):
         codes = label_codes(model, X)
         if codes is not None:
             return _of_labels(codes, np.asarray(model.member_weights_, float))
     R = memberships_of(model, X) if memberships is None else memberships
     return None if R is None else _of_memberships(R)
+
+
+def _of_consensus(model: Any, objects: NDArray[np.int64]) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = model.coclustering(objects[:, None], objects[None, :])
+    np.fill_diagonal(
+        values, 1.0
+    )  # the operator has there the probability of two objects with the same labels
+    return values
+
+
+def _votes_of_consensus(model: Any, objects: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """Shares of members; None for a model of another package that only has pair probabilities."""
+    from partita.consensus import Consensus
+
+    inner = getattr(model, "consensus_", model)
+    if not isinstance(inner, Consensus):
+        return None
+    return inner.coclustering().votes(objects[:, None], objects[None, :])
 
 
 def _of_draws(model: Any) -> tuple[str, int, Pairs] | None:

@@ -50,7 +50,7 @@ def rival_ratios(pairs: PairMap) -> NDArray[np.float64]:
     """
     z = pairs.labels
     clusters, code = np.unique(z, return_inverse=True)
-    S = np.nan_to_num(pairs.values)
+    S = np.nan_to_num(pairs.evidence)
     np.fill_diagonal(S, 0.0)
     member = np.eye(len(clusters))[code]
     others = member.sum(axis=0) - member  # objects of each cluster, without the object itself

@@ -11,8 +11,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from partita.engines.run import Control
-from partita.estimator import FitReport, as_generator
+from partita.estimator import FitReport, GrainMixin, as_generator
 from partita.labels import ordered_by_size
+from partita.posterior import Grain
+from partita.posterior.joining import grown_levels, renumbered, top_of_tree
 from partita.similarity.base import PrecomputedOrTable
 from partita.table import Table
 from partita.trees.choosing import cut_linkage, gap_statistic, lifetimes, limit_clusters
@@ -93,12 +95,21 @@ class PairwiseEstimator(PrecomputedOrTable):
         return matrix
 
 
-class PairwiseTree(PairwiseEstimator):
+class PairwiseTree(GrainMixin, PairwiseEstimator):
     """Base of the trees: a subclass implements ``_grow(pairs, points, rng, control) -> linkage matrix``.
 
-    ``control`` is None for the trees of uniform points that the gap statistic compares with.
+    ``control`` is None for the trees of uniform points that the gap statistic compares with. The grain is the upper
+    part of the tree, with twice as many groups as the square root of the number of rows.
+
+    Attributes
+    ----------
+    grain_ : Grain
+        The upper part of the tree: labels and support at every number of groups (:class:`partita.posterior.Grain`).
+    alternatives_ : list of Alternative
+        The coarse (2 or 3), medium (4 to 8) and fine answers with the longest lifetimes; see :meth:`at`.
     """
 
+    _rebuilt = (*PairwiseEstimator._rebuilt, "_grain")
     _parameter_constraints: dict[str, Any] = {
         **PairwiseEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
@@ -148,6 +159,23 @@ class PairwiseTree(PairwiseEstimator):
         self.n_clusters_scores_ = lifetimes(self.linkage_) if pairs.n > 1 else {}
         self.n_clusters_ = self._choose(pairs, points, rng, control)
         self.labels_ = cut_linkage(self.linkage_, self.n_clusters_)
+
+    def _grow_grain(self) -> Grain:
+        linkage, leaves = self.linkage_, self.row_leaves_
+        G = grown_levels(len(leaves), self.n_clusters_, len(linkage) + 1)
+        groups, joins = top_of_tree(linkage[:, :2].astype(np.int64), linkage[:, 2], G)
+        labels, clusters = groups[leaves], np.zeros(G, np.int64)
+        clusters[labels] = self.labels_
+        joins, onto, _ = renumbered(joins, np.bincount(labels, minlength=G).astype(float), clusters)
+        labels = onto[labels]
+        sizes = np.bincount(labels).astype(float)
+        below = linkage[len(linkage) - G, 2] if len(linkage) >= G > 0 else 0.0
+        heights = np.concatenate([joins.heights[::-1], [below]])
+        top = heights[0] if heights[0] > 0.0 else 1.0
+        support = np.concatenate([[0.0], (heights[:-1] - heights[1:]) / top])[: len(sizes)]
+        return Grain(
+            labels, joins.joins, joins.heights, support.clip(0.0, 1.0), sizes, "dissimilarity", "lifetime"
+        )
 
     def _grow(
         self, pairs: Pairs, points: np.ndarray | None, rng: np.random.Generator, control: Control | None

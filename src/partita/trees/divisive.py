@@ -311,18 +311,29 @@ class BisectingClusters(_Divisive):
         else:
             self._side_rows = keep_points(table, self._side_means)
 
-    def predict(self, X):
+    def predict(self, X, at=None):
         """Cluster of each row: at every division it goes to the side with the nearer mean (or medoid).
 
         Parameters
         ----------
         X : array or data frame
             Rows like those of ``fit``; with ``metric="precomputed"`` dissimilarities, new objects x objects of ``fit``.
+        at : int or str, optional
+            The scale, as in :meth:`at`, with at most ``n_clusters_`` groups: finer divisions have no means.
 
         Returns
         -------
         ndarray (n_rows,)
         """
+        labels = self.labels_
+        if at is not None:
+            K = self.grain_.n_clusters_at(at)
+            if self.n_clusters_ < K:
+                raise ValueError(
+                    f"at is {at!r}, {K} groups: predict knows the divisions into up to {self.n_clusters_} clusters; "
+                    f"fit the model with n_clusters={K}"
+                )
+            labels = self.grain_.at(K)
         if self._is_precomputed:
             distances = self._new_dissimilarities(X)[:, self._side_medoids]
         else:
@@ -332,7 +343,7 @@ class BisectingClusters(_Divisive):
                 return np.zeros(table.n_rows, np.int64)
             distances = distances_to(self._side_rows, table, "euclidean" if by_means else self.metric)
         leaf_labels = np.zeros(len(self.linkage_) + 1, np.int64)
-        leaf_labels[self.row_leaves_] = self.labels_
+        leaf_labels[self.row_leaves_] = labels
         return leaf_labels[_descend(self._top_children, distances)]
 
 

@@ -117,6 +117,29 @@ def cut_tree(tree: LabelTree, n_clusters: int) -> np.ndarray:
     return np.argsort(np.argsort(first))[z]
 
 
+def coarser_cuts(tree: LabelTree, largest: int) -> np.ndarray:
+    """The cuts of `cut_tree` into 2, ..., ``largest`` clusters (rows), each from the one after it.
+
+    Examples
+    --------
+    >>> tree = grow_tree(np.array([[0], [1], [2]]), np.ones(3), np.array([3]), np.ones(1))
+    >>> coarser_cuts(tree, 3)
+    array([[0, 0, 1],
+           [0, 1, 2]])
+    """
+    s = len(tree.left) + 1
+    leaf = np.arange(2 * s - 1)  # one leaf of each node
+    for t in range(s - 1):
+        leaf[s + t] = leaf[tree.left[t]]
+    cuts = np.empty((largest - 1, s), np.int64)
+    cuts[-1] = cut_tree(tree, largest)
+    for K in range(largest, 2, -1):
+        t, z = s - K, cuts[K - 2]
+        kept, joined = sorted((z[leaf[tree.left[t]]], z[leaf[tree.right[t]]]))
+        cuts[K - 3] = np.where(z == joined, kept, z - (z > joined))
+    return cuts
+
+
 def sample_signatures(weights: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """Numbers of objects of each row in a stratified sample with about ``size`` distinct rows.
 

@@ -6,24 +6,40 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from partita.consensus.base import ConsensusEstimator, Found
-from partita.consensus.default.pair_probabilities import PairProbabilities
+from partita.consensus.default.pair_information import member_pairs
+from partita.consensus.default.pair_probabilities import PairProbabilities, mean_within, share_of_independent
 from partita.consensus.default.pipeline import CHANCE_FACTOR, ConsensusResult, find_consensus
-from partita.consensus.default.tempered import log_joint
+from partita.consensus.default.tempered import SMOOTHING, log_joint, log_shares
+from partita.consensus.grain import (
+    ConsensusGrain,
+    DistinctRows,
+    GroupTree,
+    LeafTree,
+    check_rows,
+    check_tree,
+    group_rows,
+    join_smallest,
+    make_grain,
+    member_agreement,
+    support_of_members,
+)
 from partita.consensus.labelings import Labelings
-from partita.consensus.member_statistics import relative_weights
+from partita.consensus.member_statistics import log_label_probabilities, relative_weights
 from partita.engines.run import Control
-from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin
-from partita.labels import signatures
+from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin, sum_probabilities
+from partita.labels import label_histograms, signatures
+from partita.posterior import Grain
 
 MAX_LOG_ODDS = 30.0  # of a row whose labels are all those of one cluster, if the members never disagree
 MIN_QUALITY = 0.02  # share of the pairs of a member below which the report lists it
 
 
-class Consensus(RunningMixin, ConsensusEstimator):
+class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
     """One clustering from many clusterings (members) of the same objects.
 
     The input consists of labels only, some of which may be missing. The result is one clustering, its number of
@@ -93,8 +109,9 @@ class Consensus(RunningMixin, ConsensusEstimator):
         Share of the information about pairs of objects (mutual information over entropy) that the clusters explain,
         averaged over the members.
     confidence_ : ndarray (n_objects,)
-        Mean of the probability of the label and the share of the members that put the object with the other objects of
-        its cluster. It ranks objects; it is *not* the probability that the label is right. NaN for a single labeling.
+        Mean of two numbers about the object and the other objects of its cluster: the mean probability that they belong
+        together (see ``coclustering``), and the share of the members that put them together. It ranks objects; it is
+        *not* the probability that the label is right. NaN for a single labeling.
     confidence_kind_ : str
         "probability and share of members"; "share of members" if all objects are in one cluster.
     member_weights_ : ndarray (n_members,)
@@ -105,6 +122,12 @@ class Consensus(RunningMixin, ConsensusEstimator):
     fit_report_ : FitReport
         Notes on the labels and on the fit: `"no_consensus"`, `"one_labeling"`, `"identical"`, `"poor_members"`,
         `"bound_reached"`, ...
+    grain_ : Grain
+        The tree, cut into at most ``max_clusters`` groups: labels and support at every number of groups
+        (:class:`partita.posterior.Grain`). It passes through ``labels_``: coarser levels join its clusters, finer ones
+        divide them. All objects are one group if there is no consensus, or if ``n_clusters`` is 1.
+    alternatives_ : list of Alternative
+        The best supported coarse (2 or 3), medium (4 to 8) and fine answers; see :meth:`at`.
     n_iter_, converged_
         Number of passes of EM, and whether they converged; 0 and True if there is none (one labeling, identical
         members, one cluster).
@@ -145,6 +168,8 @@ class Consensus(RunningMixin, ConsensusEstimator):
     }
     _confidence_kind = "probability and share of members"
     _n_clusters_score = "mean margin"
+    _rebuilt = (*ConsensusEstimator._rebuilt, "_grain", "_group_tree")
+    _group_tree: GroupTree
 
     def __init__(
         self,
@@ -253,10 +278,15 @@ class Consensus(RunningMixin, ConsensusEstimator):
 
     def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
         distinct = signatures(codes)
+        weights = np.zeros(len(codes))
+        weights[labelings.rows] = _as_counts(labelings.weights)
         self._rows, self._row_of = distinct.rows, distinct.inverse.astype(np.int32)
+        self._row_weights = np.bincount(self._row_of, weights, minlength=len(distinct.rows))
+        self._n_levels = labelings.n_levels
         self._pair_weights = _relative(labelings)
-        present = float(((labelings.codes >= 0) @ self._pair_weights).mean())
-        self._trust = min(1.0, found.attributes["independent_members_"] / max(present, 1.0))
+        self._trust = share_of_independent(
+            found.attributes["independent_members_"], labelings.codes, labelings.weights, self._pair_weights
+        )
         super()._settle(found, labelings, codes)
         quality = self.member_weights_ / np.maximum(_given(labelings, self.n_features_in_), 1e-300)
         poor = [m for m in np.unique(labelings.owners) if quality[m] < MIN_QUALITY]
@@ -286,13 +316,97 @@ class Consensus(RunningMixin, ConsensusEstimator):
             self.independent_members_,
         )
 
+    # ---- the grain -----------------------------------------------------------------------------------------
+
+    def _grow_grain(self) -> Grain:
+        rows = self._distinct_rows()
+        labels = np.empty(len(rows.codes), np.int64)
+        labels[rows.of_object] = self.labels_
+        if not hasattr(self, "_tree_children"):  # one cluster, or members that are all the same partition
+            sizes = np.bincount(labels, rows.weights, minlength=self.n_clusters_)
+            joins, clusters = join_smallest(sizes), np.arange(self.n_clusters_)
+            self._group_tree = GroupTree(joins, np.zeros(0, np.int64), labels, clusters, clusters + 1)
+            support = support_of_members(self._group_tree, rows)
+        else:
+            n_groups = max(self.n_clusters_scores_)
+            self._group_tree = group_rows(self._leaf_tree(), n_groups, rows, labels, self._fit_to_groups)
+            support = self._support_of_levels(rows)
+        return make_grain(self._group_tree, rows, support, "information loss")
+
+    def _support_of_levels(self, rows: DistinctRows) -> np.ndarray:
+        """The scores of the cuts; a level with fewer groups, as some have no objects, has the best of its cuts."""
+        together, pairs = member_pairs(rows.codes, rows.weights, rows.n_levels)
+        of_one = float(np.average(together / np.maximum(pairs, 1.0), weights=rows.member_weights))
+        scores = np.array([of_one, *(self.n_clusters_scores_[K] for K in sorted(self.n_clusters_scores_))])
+        support = np.zeros(len(self._group_tree.clusters))
+        np.maximum.at(support, self._group_tree.become - 1, scores)
+        return support.clip(0.0, 1.0)
+
+    def _distinct_rows(self) -> DistinctRows:
+        return DistinctRows(self._rows, self._row_of, self._row_weights, self._n_levels, self._pair_weights)
+
+    def _leaf_tree(self) -> LeafTree:
+        total = float(self._leaf_sizes.sum())
+        most = total * np.log(
+            2.0
+        )  # the loss of two halves without a common label, or without a common member
+        place = np.full(int(self._leaf_clusters.max()) + 1, -1)
+        place[self._tree_clusters] = np.arange(len(self._tree_clusters))
+        return LeafTree(
+            self._tree_children,
+            np.minimum(self._tree_losses, most) / total,
+            self._leaf_codes,
+            place[self._leaf_clusters],
+        )
+
+    def _fit_to_groups(self, codes: np.ndarray, leaf_groups: np.ndarray, n_groups: int) -> np.ndarray:
+        """Tempered log weight of groups of leaves for rows of labels."""
+        used = leaf_groups >= 0
+        z, of_leaf = leaf_groups[used], self._leaf_sizes[used]
+        counts, offsets = label_histograms(
+            z, self._leaf_codes[used], self._n_levels, weights=of_leaf, n_clusters=n_groups
+        )
+        sizes = np.bincount(z, of_leaf, minlength=n_groups)
+        log_probabilities = log_label_probabilities(counts, offsets, SMOOTHING).T
+        return log_joint(
+            codes, log_shares(sizes), log_probabilities, offsets, self._powers, self.independent_members_
+        )
+
+    def _group_probabilities(self, codes: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        """Probability of each group: that of its cluster, divided among the parts of the cluster."""
+        tree = self._group_tree
+        proba = self._probabilities(codes)[:, tree.clusters]
+        if len(tree.clusters) > self.n_clusters_:
+            scores = self._fit_to_groups(codes, tree.leaf_groups, len(tree.clusters))
+            for cluster in range(self.n_clusters_):
+                own = tree.clusters == cluster
+                proba[:, own] *= softmax(scores[:, own], axis=1)
+        return sum_probabilities(proba, groups)
+
+    def _grain_confidence(self, groups: np.ndarray) -> np.ndarray:
+        """As ``confidence_``: the mean of the pair probability and the share of the members."""
+        tree, rows = self._group_tree, self._distinct_rows()
+        labels = groups[tree.row_groups]
+        shares = member_agreement(labels, rows)
+        if not hasattr(self, "_tree_children"):
+            return np.full(len(shares), np.nan) if np.isnan(self.confidence_).all() else shares
+        together = mean_within(labels, rows.codes, rows.weights, rows.member_weights, self._trust)
+        return (together[rows.of_object] + shares) / 2.0
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        rows = self._distinct_rows()
+        check_rows(rows, len(self.labels_))
+        if hasattr(self, "_tree_children"):
+            check_tree(self._leaf_tree(), rows.codes.shape[1])
+
     def coclustering(self, i=None, j=None):
         """Probability that two objects of the fit belong together.
 
-        A weighted mean of two numbers: the share of members that put the objects together, of those that saw both, and
-        the probability under the fitted clusters that they are in the same one. The weight of the latter is
-        ``independent_members_`` / members. If members are independent given the clusters, the model of the clusters
-        holds; if they repeat each other, their plain votes predict real classes better.
+        It is ``g e + (1 - g) (0.07 + 0.31 u + 0.26 e)``: e is 1 if the objects are in one cluster, u is the cosine of
+        their rows of the co-association matrix, and g is ``independent_members_`` over the mean number of labels of an
+        object. If members are independent given the clusters, the clusters decide; if members repeat each other, the
+        constants say how often such pairs belong together in labeled sets.
 
         Parameters
         ----------
@@ -309,29 +423,15 @@ class Consensus(RunningMixin, ConsensusEstimator):
         --------
         >>> model = Consensus(random_state=0).fit([[0, 0], [0, 0], [1, 1], [1, 1]])
         >>> model.coclustering(0, [1, 2]).round(3)
-        array([1., 0.])
+        array([0.82 , 0.035])
         """
         check_is_fitted(self)
         if (i is None) != (j is None):
             raise ValueError("give both i and j, or neither for the operator of all pairs")
-        if i is not None:
-            return self._some_pairs(*np.broadcast_arrays(np.asarray(i), np.asarray(j)))
-        return self._pair_probabilities(self._rows, self._row_of)
-
-    def _pair_probabilities(self, rows: np.ndarray, row_of: np.ndarray) -> PairProbabilities:
-        return PairProbabilities(rows, self._probabilities(rows), row_of, self._pair_weights, self._trust)
-
-    def _some_pairs(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Probabilities of some pairs; only the rows of these objects are scored."""
-        for name, index in (("i", i), ("j", j)):
-            if index.dtype.kind not in "iu" or ((index < 0) | (index >= len(self._row_of))).any():
-                last = len(self._row_of) - 1
-                raise ValueError(f"{name} must hold integers from 0 to {last}, the objects of the fit")
-        used, local = np.unique(self._row_of[np.stack([i.ravel(), j.ravel()])], return_inverse=True)
-        rows = self._rows[used]
-        some = self._pair_probabilities(rows, np.arange(len(used)))
-        left, right = local.reshape(2, -1)
-        return some.pairs(left, right).reshape(i.shape)
+        probabilities = PairProbabilities(
+            self._rows, self.labels_, self._row_of, self._pair_weights, self._trust, self._row_weights
+        )
+        return probabilities if i is None else probabilities.pairs(i, j)
 
 
 def _as_counts(weights: np.ndarray) -> np.ndarray:
@@ -372,8 +472,20 @@ def _as_found(found: ConsensusResult, inverse: np.ndarray, labelings: Labelings,
     if model is None:
         clusters = {"_log_shares": np.zeros(1), "_log_probabilities": np.zeros((1, 1))}
     else:
-        clusters = {"_log_shares": model.log_shares, "_log_probabilities": model.log_probabilities.T}
-        attributes |= {"_offsets": model.offsets, "_powers": model.powers}
+        clusters = {
+            "_log_shares": model.log_shares,
+            "_log_probabilities": model.log_probabilities.T,
+            "_tree_clusters": np.arange(K),
+        }
+        attributes |= {
+            "_offsets": model.offsets,
+            "_powers": model.powers,
+            "_leaf_codes": found.leaves.codes.astype(labelings.codes.dtype),
+            "_leaf_sizes": found.leaves.weights,
+            "_leaf_clusters": found.cut,
+            "_tree_children": np.stack([found.tree.left, found.tree.right], axis=1),
+            "_tree_losses": found.tree.loss,
+        }
     return Found(
         labels=found.labels[inverse],
         confidence=found.confidence[inverse],

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita.consensus.default.bottleneck import LabelTree, cut_tree
+from partita.consensus.default.bottleneck import LabelTree, coarser_cuts
 from partita.dispatch import kernel
 from partita.labels.information import binary_entropy, pair_information
 
@@ -92,13 +92,38 @@ def cut_curve(
     v = _weights_by_quality(information, entropy, np.asarray(member_weights, dtype=float))
     margin = np.zeros((len(K), M))
     if len(K):
-        cuts = np.stack([cut_tree(tree, int(k)) for k in K])
+        cuts = coarser_cuts(tree, int(K[-1]))
         offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
         sums = [np.zeros((rows, int(K[-1]))) for rows in (int(offsets[-1]), M, s, s)]
         _margins(
             cuts, np.ascontiguousarray(codes, np.int64), weights.astype(float), offsets, v, *sums, margin
         )
     return Curve(K, information, margin, entropy, v)
+
+
+def margins_of_cuts(
+    cuts: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_levels: np.ndarray, member_weights: np.ndarray
+) -> np.ndarray:
+    """Margins [cut, member] of nested partitions; each has one cluster more than the one before it.
+
+    Examples
+    --------
+    >>> cuts = np.array([[0, 0, 0, 0], [0, 0, 1, 1]])
+    >>> margins_of_cuts(
+    ...     cuts, np.array([[0], [0], [1], [1]]), np.ones(4), np.array([2]), np.ones(1)
+    ... ).ravel().round(3)
+    array([0.333, 1.   ])
+    """
+    s, M = codes.shape
+    K = int(cuts[-1].max()) + 1
+    offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
+    sums = [np.zeros((rows, K)) for rows in (int(offsets[-1]), M, s, s)]
+    margin = np.zeros((len(cuts), M))
+    _margins(
+        np.ascontiguousarray(cuts, np.int64), np.ascontiguousarray(codes, np.int64), weights.astype(float), offsets,
+        np.asarray(member_weights, dtype=float), *sums, margin,
+    )  # fmt: skip
+    return margin
 
 
 def _weights_by_quality(information, entropy, member_weights) -> np.ndarray:

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.consensus.default.bottleneck import cut_tree, grow_tree, sample_signatures
+from partita.consensus.default.bottleneck import LabelTree, cut_tree, grow_tree, sample_signatures
 from partita.consensus.default.pair_information import Curve, cut_curve, resampled_cuts
+from partita.consensus.default.pair_probabilities import mean_within, share_of_independent
 from partita.consensus.default.tempered import TemperedResult, temper
 from partita.consensus.member_statistics import independent_members, own_agreement
 from partita.engines.run import Control
@@ -24,6 +25,9 @@ MAX_DOUBTFUL = 0.3  # share up to which members are compared with shuffled ones,
 CHANCE_FACTOR = 1.5  # a consensus must explain this many times the share of shuffled members
 FEW_ROWS = 300
 N_SHUFFLES, N_SHUFFLES_OF_FEW = 3, 9
+# Few shuffled objects share more by chance than many. So where shuffles of SCREENED objects explain less than this part
+# of the share, shuffles of all objects, which take most of the time of a fit, are not needed.
+SCREENED, MAX_OF_SCREENED = 100, 1.0 / 3.0
 
 
 class Leaves(NamedTuple):
@@ -46,9 +50,12 @@ class ConsensusResult(NamedTuple):
     n_independent: float  # number of independent members
     share: float  # the mean quality
     common: float  # the same without the member that is explained best
-    chance: float  # the largest such share with shuffled members; 0 if they were not tried
+    chance: float  # the largest such share of the last shuffled members; 0 if they were not tried
     n_clusters: int
     at_bound: bool
+    leaves: Leaves
+    tree: LabelTree
+    cut: np.ndarray  # cluster of each leaf in the cut that the clusters come from
 
 
 def pick_leaves(
@@ -111,8 +118,8 @@ def find_consensus(
     share = _mean_share(curve, best, member_weights)
     common = _common_share(curve, best, member_weights)
     if n_clusters is None and common <= MAX_DOUBTFUL * np.sqrt(FEW_ROWS / max(len(leaves.codes), FEW_ROWS)):
-        chance = _largest_chance(leaves, n_levels, member_weights, largest, rng, control)
-        if common <= max(MIN_EXPLAINED, CHANCE_FACTOR * chance):
+        chance = _largest_chance(common, leaves, n_levels, member_weights, largest, rng, control)
+        if _is_chance(common, chance):
             best = 1
     quality = curve.share[best - 2] if best > 1 else np.zeros(len(n_levels))
     z = cut_tree(tree, best)
@@ -129,6 +136,9 @@ def find_consensus(
         chance=chance,
         n_clusters=best,
         at_bound=bool(best == largest < len(leaves.codes)),
+        leaves=leaves,
+        tree=tree,
+        cut=z,
     )
     if best == 1:
         return _one_cluster(found, codes, weights, n_levels, member_weights)
@@ -155,16 +165,23 @@ def _several(
         labels = labels.copy()
         labels[leaves.rows] = z
     own = own_agreement(labels, codes, n_levels, weights, member_weights)
+    trust = share_of_independent(n_independent, codes, weights, member_weights)
+    paired = mean_within(labels, codes, weights, member_weights, trust)
     return found._replace(
         labels=labels,
-        confidence=(model.certainty + own) / 2.0,
+        confidence=(paired + own) / 2.0,
         model=model,
         posterior=resampled_cuts(found.curve, n_independent, rng),
         n_independent=n_independent,
     )
 
 
+def _is_chance(common: float, chance: float) -> bool:
+    return common <= max(MIN_EXPLAINED, CHANCE_FACTOR * chance)
+
+
 def _largest_chance(
+    common: float,
     leaves: Leaves,
     n_levels: np.ndarray,
     member_weights: np.ndarray,
@@ -172,21 +189,35 @@ def _largest_chance(
     rng: np.random.Generator,
     control: Control,
 ) -> float:
-    """The largest share over several shuffles of the members; fewer shuffles if the time limit has passed."""
+    """The largest share over several shuffles of the members, as far as it takes to decide whether it is too large.
+
+    There are fewer shuffles if the time limit has passed.
+    """
+    data = (leaves, n_levels, member_weights, largest)
+    size = int(max(2, min(leaves.weights.sum(), MAX_LEAVES, MAX_CELLS // len(n_levels))))
+    if size > 2 * SCREENED:
+        own = rng.spawn(1)[0]
+        chance = max(chance_share(*data, own, SCREENED) for _ in range(N_SHUFFLES))
+        if chance <= MAX_OF_SCREENED * common and not _is_chance(common, chance):
+            return chance
     chance = 0.0
     for _ in range(N_SHUFFLES if len(leaves.codes) > FEW_ROWS else N_SHUFFLES_OF_FEW):
-        chance = max(chance, chance_share(leaves, n_levels, member_weights, largest, rng))
-        if control.late:
+        chance = max(chance, chance_share(*data, rng, size))
+        if control.late or _is_chance(common, chance):
             break
     return chance
 
 
 def chance_share(
-    leaves: Leaves, n_levels: np.ndarray, member_weights: np.ndarray, largest: int, rng: np.random.Generator
+    leaves: Leaves,
+    n_levels: np.ndarray,
+    member_weights: np.ndarray,
+    largest: int,
+    rng: np.random.Generator,
+    size: int,
 ) -> float:
-    """Share of the pair entropy that the best cut explains after the labels of every member have been shuffled."""
+    """Share of the pair entropy that the best cut of ``size`` objects explains after the labels have been shuffled."""
     total = float(leaves.weights.sum())
-    size = int(max(2, min(total, MAX_LEAVES, MAX_CELLS // len(n_levels))))
     if size == total:
         objects = np.repeat(leaves.codes, leaves.weights.astype(int), axis=0)
     else:

@@ -124,17 +124,17 @@ def _em_pass(
     codes: np.ndarray, weights: np.ndarray, offsets: np.ndarray, powers: np.ndarray, n_independent: float
 ) -> Callable[[TemperedState], TemperedState]:
     def step(state: TemperedState) -> TemperedState:
-        log_shares = _log_shares(state.sizes)
+        shares = log_shares(state.sizes)
         log_probabilities = log_label_probabilities(state.counts, offsets, SMOOTHING, axis=0)
         counts, sizes = np.zeros_like(state.counts), np.zeros_like(state.sizes)
         labels, certainty = np.zeros(len(codes), np.int64), np.zeros(len(codes))
         objective = _pass(
-            codes, weights, offsets, powers, n_independent, log_shares, log_probabilities, counts, sizes, labels,
+            codes, weights, offsets, powers, n_independent, shares, log_probabilities, counts, sizes, labels,
             certainty,
         )  # fmt: skip
         moved = np.abs(counts / counts.sum() - state.counts / state.counts.sum()).sum() / 2.0
         return TemperedState(
-            counts, sizes, log_shares, log_probabilities, labels, certainty, float(objective), float(moved),
+            counts, sizes, shares, log_probabilities, labels, certainty, float(objective), float(moved),
             state.n_iter + 1,
         )  # fmt: skip
 
@@ -166,7 +166,8 @@ def _counts(z, codes, weights, offsets, K) -> np.ndarray:
     return counts
 
 
-def _log_shares(sizes: np.ndarray) -> np.ndarray:
+def log_shares(sizes: np.ndarray) -> np.ndarray:
+    """Log shares of clusters, each with half an object more than it has."""
     return np.log(sizes + 0.5) - np.log(sizes.sum() + 0.5 * len(sizes))
 
 

@@ -174,9 +174,11 @@ class EvidenceAccumulation(TreeConsensus):
             )
         return min(self.n_clusters, n_leaves)
 
-    def _links(self, codes: np.ndarray) -> np.ndarray:
+    def _links(self, codes: np.ndarray, leaf_labels: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
-            return np.log(pooled_links(codes, *self._clusters_of_leaves(), self._column_gains, self._powers))
+            return np.log(
+                pooled_links(codes, *self._clusters_of_leaves(leaf_labels), self._column_gains, self._powers)
+            )
 
 
 def _tree(

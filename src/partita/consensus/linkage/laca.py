@@ -138,6 +138,8 @@ class LACA(RunningMixin, TreeConsensus):
         **RUNNING_CONSTRAINTS,
     }
 
+    _height_kind = "log-likelihood ratio"
+
     def __init__(
         self,
         n_clusters=None,
@@ -217,9 +219,9 @@ class LACA(RunningMixin, TreeConsensus):
             },
         )
 
-    def _links(self, codes: np.ndarray) -> np.ndarray:
+    def _links(self, codes: np.ndarray, leaf_labels: np.ndarray) -> np.ndarray:
         """Average log-likelihood ratio of a pair with an object of each cluster."""
-        return average_links(codes, *self._clusters_of_leaves(), *self._log_ratios)
+        return average_links(codes, *self._clusters_of_leaves(leaf_labels), *self._log_ratios)
 
     def _rates_of_members(self, rates: np.ndarray, labelings: Labelings) -> np.ndarray:
         """Rates of the user's members; a soft member has the mean of its columns."""

@@ -6,8 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.base import ConsensusEstimator, Found, labels_of_known
+from partita.consensus.grain import (
+    ConsensusGrain,
+    DistinctRows,
+    GroupTree,
+    LeafTree,
+    check_rows,
+    check_tree,
+    group_rows,
+    make_grain,
+    member_agreement,
+    support_of_members,
+)
 from partita.consensus.labelings import Labelings
+from partita.labels import signatures
+from partita.posterior import Grain
+from partita.posterior.joining import grown_levels
 
 TREE_CLUSTERS = "_tree_clusters"  # for each cluster of the answer, its number in the tree
 
@@ -29,17 +44,37 @@ def leaf_attributes(
     }
 
 
-class TreeConsensus(ConsensusEstimator):
+class TreeConsensus(ConsensusGrain, ConsensusEstimator):
     """Base of the methods that cut a tree.
 
     A subclass puts ``leaf_attributes(...)`` into ``Found.attributes`` and ``{TREE_CLUSTERS: arange(K)}`` into
-    ``Found.clusters``, and implements ``_links(codes)``: how well each row fits each cluster, as a log weight.
+    ``Found.clusters``, and implements ``_links(codes, leaf_labels)``: how well each row fits each cluster of leaves, as
+    a log weight. The grain is the tree itself: its finest level has twice as many groups as the square root of the
+    number of objects, or as many as the answer has clusters, if those are more.
+
+    Attributes
+    ----------
+    grain_ : Grain
+        The upper part of the tree: labels and support at every number of groups (:class:`partita.posterior.Grain`).
+        It passes through ``labels_``.
+    alternatives_ : list of Alternative
+        The best supported coarse (2 or 3), medium (4 to 8) and fine answers; see :meth:`at`.
     """
+
+    _rebuilt = (*ConsensusEstimator._rebuilt, "_grain", "_group_tree")
+    _height_kind = "members apart"
+    _group_tree: GroupTree
 
     def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
         super()._settle(found, labelings, codes)
         # the base looks up the last of equal rows; reversing the order makes it the first copy
         self._known_rows, self._known = self._leaf_codes[::-1].copy(), self._leaf_labels()[::-1].copy()
+        distinct = signatures(codes)
+        weights = np.zeros(len(codes))
+        weights[labelings.rows] = labelings.weights
+        self._rows, self._row_of = distinct.rows, distinct.inverse.astype(np.int32)
+        self._row_weights = np.bincount(self._row_of, weights, minlength=len(distinct.rows))
+        self._column_weights = labelings.member_weights
         leaves = np.full(len(codes), -1)
         leaves[labelings.rows] = self._object_leaves
         self.row_leaves_ = leaves
@@ -48,20 +83,27 @@ class TreeConsensus(ConsensusEstimator):
             others = np.setdiff1d(np.arange(len(codes)), labelings.rows)
             self.labels_[others] = self._labels_of(codes[others])
 
-    def predict(self, X):
+    def predict(self, X, at=None):
         """Cluster of each row of new labels: that of the same row in ``fit``, otherwise the one with the best link.
 
         Parameters
         ----------
         X : as in ``fit``, with the same members
+        at : int or str, optional
+            The scale, as in :meth:`at`.
 
         Returns
         -------
         ndarray (n_rows,)
         """
-        return self._labels_of(self._new_codes(X))
+        if at is None:
+            return self._labels_of(self._new_codes(X))
+        groups = self._groups_at(at)
+        codes = self._new_codes(X)
+        known = labels_of_known(self._rows, groups[self._group_tree.row_groups], codes)
+        return np.where(known >= 0, known, self._group_probabilities(codes, groups).argmax(axis=1))
 
-    def _links(self, codes: np.ndarray) -> np.ndarray:
+    def _links(self, codes: np.ndarray, leaf_labels: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
     def _labels_of(self, codes: np.ndarray) -> np.ndarray:
@@ -70,16 +112,55 @@ class TreeConsensus(ConsensusEstimator):
         return np.where(known >= 0, known, labels)
 
     def _log_scores(self, codes: np.ndarray) -> np.ndarray:
-        scores = self._links(codes)
+        return self._scores_in(codes, self._leaf_labels())
+
+    def _scores_in(self, codes: np.ndarray, leaf_labels: np.ndarray) -> np.ndarray:
+        scores = self._links(codes, leaf_labels)
         # rows without information about the clusters are scored by the shares of the clusters
         silent = (codes < 0).all(axis=1) | ~np.isfinite(scores).any(axis=1)
-        sizes = np.bincount(self._leaf_labels(), self._leaf_sizes)
+        sizes = np.bincount(leaf_labels, self._leaf_sizes)
         scores[silent] = np.log(sizes / sizes.sum())
         return scores
 
-    def _clusters_of_leaves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    # ---- the grain -----------------------------------------------------------------------------------------
+
+    def _grow_grain(self) -> Grain:
+        rows, tree = self._distinct_rows(), self._leaf_tree()
+        n_groups = grown_levels(float(rows.weights.sum()), self.n_clusters_, len(tree.codes))
+        labels = np.empty(len(rows.codes), np.int64)
+        labels[rows.of_object] = self.labels_
+        self._group_tree = group_rows(
+            tree, n_groups, rows, labels, lambda codes, leaf_labels, _: self._scores_in(codes, leaf_labels)
+        )
+        return make_grain(
+            self._group_tree, rows, support_of_members(self._group_tree, rows), self._height_kind
+        )
+
+    def _distinct_rows(self) -> DistinctRows:
+        return DistinctRows(self._rows, self._row_of, self._row_weights, self._n_levels, self._column_weights)
+
+    def _leaf_tree(self) -> LeafTree:
+        linkage = self.linkage_
+        return LeafTree(linkage[:, :2].astype(np.int64), linkage[:, 2], self._leaf_codes, self._leaf_labels())
+
+    def _group_probabilities(self, codes: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        leaf_labels = groups[self._group_tree.leaf_groups]
+        return self._normalized(codes, lambda block: self._scores_in(block, leaf_labels))
+
+    def _grain_confidence(self, groups: np.ndarray) -> np.ndarray:
+        return member_agreement(groups[self._group_tree.row_groups], self._distinct_rows())
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        rows = self._distinct_rows()
+        check_rows(rows, len(self.labels_))
+        check_tree(self._leaf_tree(), rows.codes.shape[1])
+
+    def _clusters_of_leaves(
+        self, leaf_labels: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Codes, sizes and labels of the leaves, and the levels of the members."""
-        return self._leaf_codes, self._leaf_sizes, self._leaf_labels(), self._n_levels
+        return self._leaf_codes, self._leaf_sizes, leaf_labels, self._n_levels
 
     def _leaf_labels(self) -> np.ndarray:
         tree_clusters = getattr(self, TREE_CLUSTERS)

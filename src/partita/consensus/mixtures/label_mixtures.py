@@ -8,14 +8,33 @@ from typing import Any
 import numpy as np
 
 from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.grain import ConsensusGrain
 from partita.consensus.labelings import Labelings
 from partita.engines.climb.seeding import label_statistics
-from partita.engines.passes.rows import Parameters, assign_rows, log_joint_rows, plug_in, predictive
-from partita.estimator import RunningMixin
+from partita.engines.passes.rows import (
+    Parameters,
+    Statistics,
+    UncertainRows,
+    assign_rows,
+    log_joint_rows,
+    plug_in,
+    predictive,
+)
+from partita.estimator import RunningMixin, sum_probabilities
 from partita.execution import ShardData
 from partita.families import Block, Categorical
 from partita.fitting.contract import EngineResult, Request
+from partita.fitting.grain import (
+    GrainEvidence,
+    confidence_in,
+    grow_grain,
+    no_uncertain_rows,
+    renamed,
+    unpack_uncertain,
+)
+from partita.fitting.storage import check_array
 from partita.metrics import perplexity
+from partita.posterior import Grain
 from partita.table import check_weights
 
 PSEUDO_COUNT = 0.5  # of every label: Jeffreys' prior, and where its learning starts
@@ -36,11 +55,20 @@ def label_block(
     return Block(family, data, tuple(range(len(family.power))))
 
 
-class LabelMixture(RunningMixin, ConsensusEstimator):
+class LabelMixture(ConsensusGrain, RunningMixin, ConsensusEstimator):
     """A consensus whose clusters are distributions over the labels of every member.
 
     Fitted: ``_family`` (the fields of a :class:`Categorical`), ``_counts`` (clusters x statistics),
-    ``_log_weights`` and, where clusters are scored at their parameters rather than by their data, ``_theta``.
+    ``_log_weights`` and, where clusters are scored at their parameters rather than by their data, ``_theta``. For the
+    grain, ``_uncertain`` holds the rows of X that more than one cluster may contain.
+
+    Attributes
+    ----------
+    grain_ : Grain
+        The tree over the clusters, from coarse groups to the clusters of ``labels_``: labels and support at every
+        number of groups (:class:`partita.posterior.Grain`).
+    alternatives_ : list of Alternative
+        The best supported coarse (2 or 3), medium (4 to 8) and fine answers; see :meth:`at`.
     """
 
     _confidence_kind = "posterior probability"
@@ -49,6 +77,10 @@ class LabelMixture(RunningMixin, ConsensusEstimator):
     _counts: np.ndarray
     _log_weights: np.ndarray
     _theta: np.ndarray
+    _uncertain: Sequence[np.ndarray]
+    _row_weights: np.ndarray | None  # None: all are 1
+    _component_groups: np.ndarray  # for each component, the finest group of the grain
+    _rebuilt = (*ConsensusEstimator._rebuilt, "_grain", "_component_groups")
 
     def _request(self, rngs: Sequence[np.random.Generator], **asked: Any) -> Request:
         """What an engine is asked for; the defaults are of parameters that it does not read."""
@@ -65,7 +97,11 @@ class LabelMixture(RunningMixin, ConsensusEstimator):
         clusters = {"_counts": fitted.statistics.S[0].T, "_log_weights": fitted.log_weights}
         if fitted.parameters is not None:
             clusters["_theta"] = fitted.parameters.thetas[0].T
-        return clusters | {"weights_": np.exp(fitted.log_weights)}, {"_family": tuple(family)}
+        clusters |= {
+            "weights_": np.exp(fitted.log_weights),
+            "_engine_clusters": np.arange(len(fitted.log_weights)),
+        }
+        return clusters, {"_family": tuple(family)}
 
     def _one_labeling(self, labelings: Labelings, **attributes: Any) -> Found:
         """Of one member alone no mixture can tell the clusters from its labels: they are the consensus."""
@@ -76,7 +112,12 @@ class LabelMixture(RunningMixin, ConsensusEstimator):
         z, K = labelings.codes[:, 0].astype(np.int64), int(labelings.n_levels[0])
         statistics = label_statistics([block], labelings.weights, z, K)
         shares = statistics.n / statistics.n.sum()
-        clusters = {"_counts": statistics.S[0].T, "_log_weights": np.log(shares), "weights_": shares}
+        clusters = {
+            "_counts": statistics.S[0].T,
+            "_log_weights": np.log(shares),
+            "weights_": shares,
+            "_engine_clusters": np.arange(K),
+        }
         sure = np.ones(len(z))
         return Found(
             z,
@@ -86,6 +127,50 @@ class LabelMixture(RunningMixin, ConsensusEstimator):
             clusters=clusters,
             attributes={"_family": tuple(block.family)} | attributes,
         )
+
+    def _settle(self, found: Found, labelings: Labelings, codes: Any) -> None:
+        super()._settle(found, labelings, codes)
+        uncertain = self.__dict__.pop("_uncertain_objects", None)
+        if uncertain is None:
+            uncertain = no_uncertain_rows()
+        self._uncertain = tuple(renamed(uncertain, self._engine_clusters, labelings.rows))
+        del self._engine_clusters
+        weights = np.zeros(len(self.labels_))
+        weights[labelings.rows] = labelings.weights
+        self._row_weights = None if np.all(weights == 1.0) else weights
+
+    # ---- the grain -----------------------------------------------------------------------------------------
+
+    def _grow_grain(self) -> Grain:
+        evidence = self._grain_evidence()
+        n = np.bincount(self.labels_, evidence.weights, minlength=len(self._log_weights)).astype(float)
+        statistics = Statistics(n, (np.ascontiguousarray(self._counts.T),), np.nan, np.nan, 0.0)
+        grain, self._component_groups = grow_grain(
+            [Categorical(*self._family)], statistics, self.n_clusters_, evidence
+        )
+        return grain
+
+    def _grain_evidence(self) -> GrainEvidence:
+        return GrainEvidence(
+            self.labels_,
+            np.ones(len(self.labels_)) if self._row_weights is None else self._row_weights,
+            UncertainRows(*self._uncertain),
+            self.trace_.labels if hasattr(self, "trace_") else None,
+            getattr(self, "object_rows_", None),
+        )
+
+    def _grain_confidence(self, groups: np.ndarray) -> np.ndarray:
+        labels, onto = self.grain_.labels, self._component_groups
+        return confidence_in(groups, onto, labels, self.confidence_, self._grain_evidence())
+
+    def _group_probabilities(self, codes: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        return sum_probabilities(self._probabilities(codes), groups[self._component_groups])
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        self._uncertain = tuple(unpack_uncertain(self._uncertain, len(self.labels_), len(self._log_weights)))
+        if self._row_weights is not None:
+            check_array("weights of the rows", self._row_weights, self.labels_.shape)
 
     def _new_block(self, codes: np.ndarray) -> Block:
         return Block(Categorical(*self._family), np.ascontiguousarray(codes), tuple(range(codes.shape[1])))

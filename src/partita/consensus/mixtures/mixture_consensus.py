@@ -21,6 +21,7 @@ from partita.families import Block
 from partita.families.contract import n_parameters
 from partita.fitting.climb import fit_em
 from partita.fitting.contract import EngineResult
+from partita.fitting.grain import spread_uncertain
 from partita.partitions import FiniteDirichlet
 
 MAX_TRIED = 30  # clusters that are tried without n_clusters
@@ -195,6 +196,9 @@ class MixtureConsensus(LabelMixture):
                 "log_likelihood_": float(distinct.weights @ assigned.log_likelihood),
                 "n_parameters_": K - 1 + K * n_parameters(block.family),
                 "objective_trace_": np.array(fitted.run.objectives),
+                "_uncertain_objects": spread_uncertain(
+                    assigned.uncertain, distinct.inverse, len(distinct.weights)
+                ),
             },
         )
 
@@ -206,7 +210,7 @@ class MixtureConsensus(LabelMixture):
         for K in self._numbers(int(np.count_nonzero(weights)), labelings):
             fitted = fit_em([block], weights, self._ask(K, rng, distinct.objects, executor, control))
             assert fitted.parameters is not None
-            assigned = assign_rows(plug_in([block], fitted.parameters), len(weights))
+            assigned = assign_rows(plug_in([block], fitted.parameters), len(weights), uncertain=True)
             curve[K] = CRITERIA[self.criterion](block, weights, assigned, K)
             if best is None or curve[K] < min(list(curve.values())[:-1]):
                 best = fitted, assigned

@@ -28,6 +28,7 @@ from partita.fitting.chains import resolve_sampling_prior
 from partita.fitting.climb import resolve_prior
 from partita.fitting.contract import EngineResult
 from partita.fitting.engines import ENGINES
+from partita.fitting.grain import spread_uncertain
 from partita.fitting.objects import rows_of_objects
 
 DEFAULT_BOUND = 30  # clusters of truncated priors, or twice as many as the finest member has
@@ -266,13 +267,15 @@ class NBCE(LabelMixture):
         fitted = self._run(self.inference, block, rows, labelings, rng, control, executor)
         block = block._replace(family=fitted.families[0])
         clusters, attributes = self._kept(fitted, block.family)
-        assigned = _assign(fitted, block, len(rows.weights))
+        assigned = _assign(fitted, block, len(rows.weights), uncertain=True)
+        assert assigned.uncertain is not None
         labels, sure = (assigned.labels, assigned.confidence) if fitted.labels is None else _drawn(fitted)
         attributes |= {
             "power_": evidence,
             "prior_": fitted.prior,
             "smoothing_": float(block.family.alpha[0]),
             "objective_trace_": np.array(fitted.run.objectives),
+            "_uncertain_objects": spread_uncertain(assigned.uncertain, rows.inverse, len(rows.weights)),
         }
         converged = note_run(self, fitted, labelings, attributes)
         note_bound(self, fitted, labels)
@@ -395,10 +398,12 @@ def _posterior(fitted: EngineResult) -> dict[int, float] | None:
     return {} if fitted.provisional else fitted.trace.n_clusters_posterior
 
 
-def _assign(fitted: EngineResult, block: Block, n_rows: int) -> Assignment:
+def _assign(fitted: EngineResult, block: Block, n_rows: int, *, uncertain: bool = False) -> Assignment:
     if fitted.parameters is not None:
-        return assign_rows(plug_in([block], fitted.parameters), n_rows)
-    return assign_rows(predictive([block], fitted.statistics.S, fitted.log_weights), n_rows)
+        score = plug_in([block], fitted.parameters)
+    else:
+        score = predictive([block], fitted.statistics.S, fitted.log_weights)
+    return assign_rows(score, n_rows, uncertain=uncertain)
 
 
 def _drawn(fitted: EngineResult) -> tuple[np.ndarray, np.ndarray]:

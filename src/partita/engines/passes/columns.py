@@ -27,11 +27,12 @@ class GridScorer(ShardScorer):
 
     shards: GridShards
 
-    def _assign_shards(self) -> Iterable[Assignment]:
+    def _assign_shards(self, uncertain: bool) -> Iterable[Assignment]:
         parameters: Parameters = self.about[0]
         sides = piece_sides(self.shards, self.blocks[0].family, parameters.thetas[0])
         own = _by_shard(self.shards, None)
-        joined = self.shards.through_rows(project_piece, sides, assign_pieces, parameters.log_weights, own)
+        common = (parameters.log_weights, uncertain)
+        joined = self.shards.through_rows(project_piece, sides, assign_pieces, common, own)
         return self.shards.ask(_itself, joined)
 
 
@@ -168,10 +169,11 @@ def scatter_piece(both: Any, side: Any, own: Any) -> tuple[np.ndarray, np.ndarra
     return total[0][0], total[1][0]
 
 
-def assign_pieces(shares: Sequence[np.ndarray], log_weights: np.ndarray, own: Any) -> Assignment:
-    """Labels, confidence, entropy and log likelihood of a shard."""
+def assign_pieces(shares: Sequence[np.ndarray], common: tuple[np.ndarray, bool], own: Any) -> Assignment:
+    """Labels, confidence, entropy and log likelihood of a shard, and its uncertain rows if they are asked for."""
+    log_weights, uncertain = common
     L = log_weights + sum(shares)
-    return MemoryScorer(lambda rows: L[rows]).assign(len(L))
+    return MemoryScorer(lambda rows: L[rows]).assign(len(L), uncertain=uncertain)
 
 
 def _itself(item: Any) -> Any:

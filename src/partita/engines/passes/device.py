@@ -18,7 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines.passes.exact_sums import ExactSums
-from partita.engines.passes.values import Assignment, Parameters, Statistics, n_cache
+from partita.engines.passes.values import (
+    Assignment,
+    Parameters,
+    Statistics,
+    empty_assignment,
+    joined_uncertain,
+    n_cache,
+    uncertain_rows,
+)
 from partita.execution.device import device_of, in_chunks, namespace, to_device, to_host
 from partita.families import Categorical, GaussianDiagonal, GaussianFull
 from partita.families.contract import n_columns, stats_start
@@ -67,18 +75,21 @@ class DeviceScorer(NamedTuple):
     def n_rows(self) -> int:
         return int(self.blocks[0].data.n_rows)
 
-    def assign(self, n_rows: int, executor: Any = None) -> Assignment:
+    def assign(self, n_rows: int, executor: Any = None, uncertain: bool = False) -> Assignment:
         """Most probable cluster of every row, on the host."""
-        out = tuple(np.empty(self.n_rows, dtype) for dtype in (np.int64, float, float, float))
+        out = empty_assignment(self.n_rows)
+        doubtful = []
 
         def found(R: Any, log_likelihood: Any, entropy: Any) -> tuple[Any, ...]:
             xp = namespace(R)
-            return xp.argmax(R, axis=1), xp.max(R, axis=1), entropy, log_likelihood
+            values = xp.argmax(R, axis=1), xp.max(R, axis=1), entropy, log_likelihood
+            return (*values, R) if uncertain else values
 
         for lo, hi, values in _scored(self, found):
-            for array, own in zip(out, values, strict=True):
+            for array, own in zip(out[:4], values[:4], strict=True):
                 array[lo:hi] = own
-        return Assignment(*out)
+            doubtful += [uncertain_rows(R.astype(float), lo) for R in values[4:]]
+        return out._replace(uncertain=joined_uncertain(doubtful)) if doubtful else out
 
     def label(self, n_rows: int, n_clusters: int, executor: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Responsibilities [row, cluster] and log likelihood of every row, on the host."""

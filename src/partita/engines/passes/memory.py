@@ -15,9 +15,13 @@ from partita.engines.passes.values import (
     Assignment,
     Parameters,
     Statistics,
+    UncertainRows,
+    empty_assignment,
+    joined_uncertain,
     n_stats,
     normalized,
     rounded,
+    uncertain_rows,
 )
 from partita.execution import Serial, row_chunks
 from partita.families.contract import expect, partly_seen
@@ -42,20 +46,20 @@ class MemoryScorer(NamedTuple):
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         return self.score(rows)
 
-    def assign(self, n_rows: int, executor: Any = None) -> Assignment:
+    def assign(self, n_rows: int, executor: Any = None, uncertain: bool = False) -> Assignment:
         """Most probable cluster of every row; the matrix of probabilities is never held as a whole."""
         out = empty_assignment(n_rows)
 
-        def one(rows: np.ndarray) -> None:
+        def one(rows: np.ndarray) -> UncertainRows | None:
             P, log_likelihood = normalized(self.score(rows))
             out.labels[rows] = P.argmax(axis=1)
             out.confidence[rows] = P.max(axis=1)
             out.entropy[rows] = -xlogy(P, P).sum(axis=1)
             out.log_likelihood[rows] = log_likelihood
+            return uncertain_rows(P, int(rows[0])) if uncertain and len(rows) else None
 
-        for _ in (executor or Serial()).map(one, row_chunks(n_rows)):
-            pass
-        return out
+        found = [own for own in (executor or Serial()).map(one, row_chunks(n_rows)) if own is not None]
+        return out._replace(uncertain=joined_uncertain(found)) if found else out
 
     def label(self, n_rows: int, n_clusters: int, executor: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Responsibilities [row, cluster] and log likelihood of every row."""
@@ -67,11 +71,6 @@ class MemoryScorer(NamedTuple):
         for _ in (executor or Serial()).map(one, row_chunks(n_rows)):
             pass
         return proba, log_likelihood
-
-
-def empty_assignment(n_rows: int) -> Assignment:
-    """Arrays to be filled."""
-    return Assignment(*(np.empty(n_rows, dtype) for dtype in (np.int64, float, float, float)))
 
 
 class Memory:

@@ -25,8 +25,8 @@ from partita.execution.columns import GridShards
 class Scorer(Protocol):
     """Scores all rows of some blocks in every cluster."""
 
-    def assign(self, n_rows: int, executor: Any = None) -> Assignment:
-        """Most probable cluster of every row."""
+    def assign(self, n_rows: int, executor: Any = None, uncertain: bool = False) -> Assignment:
+        """Most probable cluster of every row, with ``uncertain`` also the uncertain rows."""
 
     def label(self, n_rows: int, n_clusters: int, executor: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Responsibilities [row, cluster] and log likelihood of every row."""

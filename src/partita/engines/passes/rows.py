@@ -14,6 +14,7 @@ import numpy as np
 from partita.engines.passes.memory import log_joint_rows as log_joint_rows
 from partita.engines.passes.residence import residence_of
 from partita.engines.passes.values import Assignment, Parameters, Statistics
+from partita.engines.passes.values import UncertainRows as UncertainRows
 from partita.engines.passes.values import n_cache as n_cache
 from partita.engines.passes.values import n_spread as n_spread
 from partita.engines.passes.values import n_stats as n_stats
@@ -67,9 +68,9 @@ def label_rows(
     return score.label(n_rows, n_clusters, executor)
 
 
-def assign_rows(score: Any, n_rows: int, executor: Any = None) -> Assignment:
-    """The most probable cluster of every row."""
-    return score.assign(n_rows, executor)
+def assign_rows(score: Any, n_rows: int, executor: Any = None, *, uncertain: bool = False) -> Assignment:
+    """The most probable cluster of every row; with ``uncertain`` also the rows that several clusters may contain."""
+    return score.assign(n_rows, executor, uncertain)
 
 
 def rounding_error(parameters: Parameters, statistics: Statistics, blocks: Sequence[Any] = ()) -> float:

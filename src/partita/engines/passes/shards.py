@@ -16,7 +16,6 @@ from partita.engines.passes.memory import (
     Memory,
     ReplicatePass,
     Side,
-    empty_assignment,
     first_sums,
     packed_sides,
     sum_cells,
@@ -24,7 +23,15 @@ from partita.engines.passes.memory import (
     walk,
 )
 from partita.engines.passes.packing import PackedBlock, is_packable, layout_of, pack_codes
-from partita.engines.passes.values import Assignment, Parameters, Statistics, add_up
+from partita.engines.passes.values import (
+    Assignment,
+    Parameters,
+    Statistics,
+    UncertainRows,
+    add_up,
+    empty_assignment,
+    joined_uncertain,
+)
 from partita.execution import ShardData, Shards, row_chunks
 from partita.families.contract import partly_seen
 from partita.families.data import join, take
@@ -38,12 +45,12 @@ class ShardScorer:
         self.shards, self.method, self.about = shards, method, about
         self.blocks = without_data([Block(*block[:3]) for block in blocks])
 
-    def assign(self, n_rows: int, executor: Any = None) -> Assignment:
+    def assign(self, n_rows: int, executor: Any = None, uncertain: bool = False) -> Assignment:
         """Most probable cluster of every row."""
-        return joined_assignments(self._assign_shards(), self.shards.starts)
+        return joined_assignments(self._assign_shards(uncertain), self.shards.starts)
 
-    def _assign_shards(self) -> Iterable[Assignment]:
-        common = (self.method, self.blocks, self.about)
+    def _assign_shards(self, uncertain: bool) -> Iterable[Assignment]:
+        common = ((self.method, self.blocks, self.about), uncertain)
         return self.shards.map(_assign_shard, common, np.diff(self.shards.starts).tolist())
 
     def label(self, n_rows: int, n_clusters: int, executor: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -59,10 +66,13 @@ class ShardScorer:
 def joined_assignments(found: Iterable[Assignment], starts: np.ndarray) -> Assignment:
     """The assignments of all shards, in order."""
     out = empty_assignment(int(starts[-1]))
+    uncertain: list[UncertainRows] = []
     for lo, own in zip(starts, found, strict=False):
-        for whole, values in zip(out, own, strict=True):
+        for whole, values in zip(out[:4], own[:4], strict=True):
             whole[lo : lo + len(values)] = values
-    return out
+        if own.uncertain is not None:
+            uncertain.append(own.uncertain._replace(rows=own.uncertain.rows + lo))
+    return out._replace(uncertain=joined_uncertain(uncertain)) if uncertain else out
 
 
 class InShards:
@@ -219,7 +229,8 @@ def _scorer(data: Sequence[Any], method: str, blocks: Sequence[Any], about: tupl
 
 
 def _assign_shard(data: Sequence[Any], common: Any, n_rows: int) -> Assignment:
-    found = _scorer(data, *common).assign(n_rows)
+    about, uncertain = common
+    found = _scorer(data, *about).assign(n_rows, uncertain=uncertain)
     return found._replace(labels=found.labels.astype(np.int32))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,20 @@ class Statistics(NamedTuple):
     hidden: float  # what partly observed vectors add to the variational bound
 
 
+MIN_PROBABILITY = 1e-3  # of a cluster that is kept for a row; smaller ones are given to the others
+
+
+class UncertainRows(NamedTuple):
+    """Probabilities of clusters, entry by entry, of the rows that more than one cluster may contain.
+
+    Rows are in ascending order, and so are the clusters of each; the probabilities of a row sum to 1.
+    """
+
+    rows: np.ndarray  # int64
+    clusters: np.ndarray  # int32
+    probabilities: np.ndarray  # float32
+
+
 class Assignment(NamedTuple):
     """For each object: its most probable cluster, that probability, the entropy of all, the log likelihood."""
 
@@ -34,6 +49,7 @@ class Assignment(NamedTuple):
     confidence: np.ndarray
     entropy: np.ndarray
     log_likelihood: np.ndarray
+    uncertain: UncertainRows | None = None  # where they were asked for
 
 
 def n_stats(lik: Any) -> int:
@@ -49,6 +65,33 @@ def n_cache(lik: Any) -> int:
 def n_spread(lik: Any) -> int:
     """Number of rows of the packed variance of the statistics of a block."""
     return int(spread_start(lik, n_columns(lik)))
+
+
+def empty_assignment(n_rows: int) -> Assignment:
+    """Arrays to be filled."""
+    return Assignment(np.empty(n_rows, np.int64), *np.empty((3, n_rows)))
+
+
+def uncertain_rows(P: np.ndarray, start: int = 0) -> UncertainRows:
+    """The uncertain ones among rows with these probabilities [row, cluster]; the first is row ``start`` of the table.
+
+    Examples
+    --------
+    >>> found = uncertain_rows(np.array([[1.0, 0.0], [0.25, 0.75]]), start=10)
+    >>> found.rows, found.clusters, found.probabilities
+    (array([11, 11]), array([0, 1], dtype=int32), array([0.25, 0.75], dtype=float32))
+    """
+    likely = P >= MIN_PROBABILITY
+    likely[np.count_nonzero(likely, axis=1) < 2] = False
+    rows, clusters = np.nonzero(likely)
+    kept = P[rows, clusters]
+    kept /= np.bincount(rows, kept, minlength=len(P))[rows]
+    return UncertainRows(rows + start, clusters.astype(np.int32), kept.astype(np.float32))
+
+
+def joined_uncertain(found: Sequence[UncertainRows]) -> UncertainRows:
+    """Those of several chunks of rows, which are given in order."""
+    return UncertainRows(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 def rounded(sums: ExactSums) -> Statistics:

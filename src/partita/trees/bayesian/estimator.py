@@ -5,20 +5,44 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.engines.checkpoints import open_checkpoint
-from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin, TableEstimator, as_generator, warn_user
+from partita.engines.passes.rows import Statistics, UncertainRows
+from partita.engines.passes.values import joined_uncertain, uncertain_rows
+from partita.estimator import (
+    RUNNING_CONSTRAINTS,
+    GrainMixin,
+    RunningMixin,
+    TableEstimator,
+    as_generator,
+    sum_probabilities,
+    warn_user,
+)
 from partita.estimator.judging import note_stop
 from partita.fitting.families import assemble, plan_families, reassemble
+from partita.fitting.grain import (
+    GrainEvidence,
+    confidence_in,
+    joined_profiles,
+    pack_uncertain,
+    unpack_uncertain,
+)
 from partita.fitting.request import kinds_asked
+from partita.fitting.storage import check_array
+from partita.posterior.grain import check_joins
 from partita.table import Table
 from partita.trees.bayesian.cut import cut_nodes, in_height_order, leaf_labels, n_clusters_posterior
+from partita.trees.bayesian.grain import finest_nodes, owners, tree_grain
 from partita.trees.bayesian.growing import check_blocks, grow_tree, starting_families
+from partita.trees.bayesian.merging import Merges
 from partita.trees.bayesian.prediction import (
     UpperTree,
+    coarsened,
+    fine_probabilities,
     pack_tree,
     probabilities,
     unpack_tree,
@@ -27,7 +51,7 @@ from partita.trees.bayesian.prediction import (
 from partita.trees.choosing import limit_clusters
 
 
-class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
+class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
     """Bayesian hierarchical clustering: a tree whose merges have probabilities.
 
     Each row is a tree at first. In each step, the two trees whose rows most probably form one cluster of a Dirichlet
@@ -122,6 +146,11 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         Share of each cluster.
     profiles_ : dict
         For each column, a description of each cluster in the user's units and labels.
+    grain_ : Grain
+        The upper part of the tree, with up to 64 groups: labels and support at every number of groups
+        (:class:`partita.posterior.Grain`). It passes through ``labels_``.
+    alternatives_ : list of Alternative
+        The best supported coarse (2 or 3), medium (4 to 8) and fine answers; see :meth:`at`.
     fit_report_ : FitReport
         What was unusual about the data and the fit.
     n_features_in_, feature_names_in_, schema_
@@ -174,6 +203,11 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
     }
 
     _upper_tree: UpperTree
+    _fine_tree: UpperTree  # with the finest nodes of the grain in place of the clusters
+    _fine_clusters: np.ndarray  # cluster of each of these nodes
+    _fine_groups: np.ndarray  # finest group of the grain of each of these nodes
+    _fine_confidence: np.ndarray  # probability of the finest group of each row
+    _uncertain: UncertainRows  # in these nodes
 
     def __init__(
         self,
@@ -272,17 +306,36 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         self.labels_, nodes = leaf_labels(merges, cut_nodes(merges, wanted))
         self.n_clusters_ = len(nodes)
         blocks = [block._replace(family=family) for block, family in zip(blocks, grown.families, strict=True)]
-        self._upper_tree = upper_tree(merges, nodes, leaves, blocks)
+        self._fine_tree, self._fine_clusters, own = self._finest_level(merges, nodes, leaves, blocks)
         self._describe()
-        self.confidence_ = probabilities(self._upper_tree, blocks, table.n_rows, own=self.labels_)
+        self._set_confidence(blocks, own)
+
+    def _finest_level(self, merges: Merges, nodes: Any, leaves: Any, blocks: Any) -> tuple[Any, ...]:
+        """The tree above the finest nodes of the grain, the cluster of each of them, and the one of each row."""
+        fine = finest_nodes(merges, self.n_clusters_)
+        own = owners(merges, fine)[: len(self.labels_)]
+        clusters = np.zeros(len(fine), np.int64)
+        clusters[own] = self.labels_
+        return upper_tree(merges, fine, leaves, blocks), clusters, own
+
+    def _set_confidence(self, blocks: Any, own: np.ndarray) -> None:
+        n_rows = len(own)
+        self.confidence_, self._fine_confidence = np.empty((2, n_rows))
+        uncertain = []
+        for rows, P in fine_probabilities(self._fine_tree, self._fine_clusters, blocks, n_rows):
+            at = np.arange(len(rows))
+            self._fine_confidence[rows] = P[at, own[rows]]
+            self.confidence_[rows] = sum_probabilities(P, self._fine_clusters)[at, self.labels_[rows]]
+            uncertain.append(uncertain_rows(P, int(rows[0])))
+        self._uncertain = joined_uncertain(uncertain)
         self.confidence_kind_ = "posterior probability"
 
     def _describe(self) -> None:
-        found = self._upper_tree
+        self._upper_tree = found = coarsened(self._fine_tree, self._fine_clusters)
         self.weights_ = found.sizes[: found.n_clusters] / found.sizes[: found.n_clusters].sum()
         self.profiles_ = found.profiles(self.schema_)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X, at=None):
         """Probability of each cluster for each row, by descending the tree from the root.
 
         At every node above the clusters the probability of a row is divided between the two sides in proportion to
@@ -292,39 +345,82 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
         Parameters
         ----------
         X : array, data frame or sparse count matrix
+        at : int or str, optional
+            The scale, as in :meth:`at`.
 
         Returns
         -------
         ndarray (n_rows, n_clusters)
         """
+        groups = None if at is None else self._groups_at(at)[self._fine_groups]
         table = self._read_new(X, self.handle_unknown)
         families = [block.family for block in self._upper_tree.blocks]
         blocks = reassemble(table, self._upper_tree.blocks, families, self.exposure)
-        return probabilities(self._upper_tree, blocks, table.n_rows)
+        if groups is None:
+            return probabilities(self._upper_tree, blocks, table.n_rows)
+        found = fine_probabilities(self._fine_tree, self._fine_clusters, blocks, table.n_rows)
+        return np.concatenate([sum_probabilities(P, groups) for _, P in found])
 
-    def predict(self, X):
+    def predict(self, X, at=None):
         """Most probable cluster of each row.
 
         Parameters
         ----------
         X : array, data frame or sparse count matrix
+        at : int or str, optional
+            The scale, as in :meth:`at`.
 
         Returns
         -------
         ndarray (n_rows,)
         """
-        return self.predict_proba(X).argmax(axis=1)
+        return self.predict_proba(X, at).argmax(axis=1)
+
+    # ---- the grain -----------------------------------------------------------------------------------------
+
+    def _grow_grain(self):
+        merges = Merges(self.linkage_[:, :2].astype(np.int64), self.log_odds_)
+        grain, self._fine_groups = tree_grain(merges, self.labels_, self.n_clusters_)
+        return grain
+
+    def _grain_confidence(self, groups):
+        grain = self.grain_
+        if np.array_equal(groups[grain.labels], self.labels_):
+            return self.confidence_
+        evidence = GrainEvidence(grain.labels, np.ones(len(grain.labels)), self._uncertain)
+        return confidence_in(groups, self._fine_groups, grain.labels, self._fine_confidence, evidence)
+
+    def _grain_profiles(self, groups):
+        fine, G = self._fine_tree, self._fine_tree.n_clusters
+        S = tuple(np.ascontiguousarray(s[:, :G]) for s in fine.S)
+        statistics = Statistics(fine.sizes[:G], S, np.nan, np.nan, 0.0)
+        return joined_profiles(fine.blocks, statistics, groups[self._fine_groups], self.schema_)
 
     def fit_predict(self, X, y=None):
         """Fit, and return ``labels_``."""
         return self.fit(X).labels_
 
     def _state(self) -> dict[str, Any]:
-        return super()._state() | {"tree": pack_tree(self._upper_tree)}
+        return super()._state() | {
+            "tree": pack_tree(self._fine_tree),
+            "fine_clusters": self._fine_clusters,
+            "fine_confidence": self._fine_confidence,
+            "uncertain": pack_uncertain(self._uncertain),
+        }
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        self._upper_tree = unpack_tree(state["tree"], self.schema_)
+        self._fine_tree = unpack_tree(state["tree"], self.schema_)
+        n_rows, G = len(self.labels_), self._fine_tree.n_clusters
+        self._fine_clusters, self._fine_confidence = state["fine_clusters"], state["fine_confidence"]
+        check_array("clusters of the finest nodes", self._fine_clusters, (G,), np.int64)
+        check_array("confidence of the finest groups", self._fine_confidence, (n_rows,))
+        if not np.array_equal(np.unique(self._fine_clusters), np.arange(self.n_clusters_)):
+            raise ValueError(f"the finest nodes are not those of {self.n_clusters_} clusters")
+        check_joins(self.linkage_[:, :2].astype(np.int64))
+        if self.log_odds_.shape != (n_rows - 1,) or self.linkage_.shape != (n_rows - 1, 4):
+            raise ValueError(f"the tree does not have {n_rows} leaves")
+        self._uncertain = unpack_uncertain(state["uncertain"], n_rows, G)
         self._describe()
 
     def __sklearn_tags__(self):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from partita.engines.passes.rows import Statistics, n_stats, predictive
+from partita.estimator import sum_probabilities
 from partita.execution import row_chunks
 from partita.families import Block, entry_of, family_entry
 from partita.fitting.profiles import profile_columns
@@ -56,6 +57,45 @@ def upper_tree(merges: Merges, nodes: np.ndarray, leaves: TreeLeaves, blocks: Se
     bare = tuple(block._replace(data=None) for block in blocks)
     sizes = node_sums(merges.children, leaves.n)[kept]
     return UpperTree(bare, S, sizes, pairs, merges.log_odds[above - m])
+
+
+def coarsened(found: UpperTree, groups: np.ndarray) -> UpperTree:
+    """The upper tree above coarser clusters, which must be nodes of it; ``groups`` has that of each cluster."""
+    G = found.n_clusters
+    own = np.append(groups, np.full(G - 1, -1))
+    for t, (i, j) in enumerate(found.pairs):
+        if own[i] == own[j] >= 0:
+            own[G + t] = own[i]
+    top = np.full(int(groups.max()) + 1, -1)
+    top[own[own >= 0]] = np.flatnonzero(own >= 0)  # the last node of a group is its uppermost one
+    above = np.flatnonzero(own < 0)
+    kept = np.concatenate([top, above])
+    name = np.full(2 * G - 1, -1)
+    name[kept] = np.arange(len(kept))
+    return UpperTree(
+        found.blocks,
+        tuple(np.ascontiguousarray(S[:, kept]) for S in found.S),
+        found.sizes[kept],
+        name[found.pairs[above - G]].reshape(-1, 2),
+        found.log_odds[above - G],
+    )
+
+
+def fine_probabilities(
+    fine: UpperTree, clusters: np.ndarray, blocks: Sequence[Block], n_rows: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows and their probabilities of the clusters of a finer tree, chunk by chunk.
+
+    The probability of a cluster of the answer (``clusters`` has that of each finer one) is divided among its parts as
+    on the way down the tree.
+    """
+    coarse = coarsened(fine, clusters)
+    scores = [predictive(blocks, tree.S, np.log(tree.sizes)) for tree in (fine, coarse)]
+    for rows in row_chunks(n_rows, max(CHUNK_CELLS // (2 * fine.n_clusters), 1)):
+        P, _ = descend(scores[0](rows), fine.pairs, fine.log_odds)
+        of_cluster, _ = descend(scores[1](rows), coarse.pairs, coarse.log_odds)
+        within = sum_probabilities(P, clusters)
+        yield rows, P * (of_cluster / np.maximum(within, np.finfo(float).tiny))[:, clusters]
 
 
 def probabilities(

@@ -9,21 +9,28 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
 
 from partita.engines.gibbs.chain import average_families, cache_dtype
+from partita.engines.passes.rows import normalized
 from partita.engines.run import Control
-from partita.estimator import RUNNING_CONSTRAINTS, as_generator, warn_user
+from partita.estimator import RUNNING_CONSTRAINTS, as_generator, sum_probabilities, warn_user
 from partita.execution import check_memory
 from partita.families import Block
 from partita.families.columns import put_columns
 from partita.fitting.families import assemble
+from partita.fitting.grain import GrainEvidence, confidence_in, joined_profiles
 from partita.fitting.request import kinds_asked
-from partita.posterior import point_estimate
+from partita.posterior import Alternative, Grain, GrainLevel, point_estimate
 from partita.table import Table
 from partita.views.crosscat import sampling
+from partita.views.crosscat.grain import view_evidence, view_grains
 from partita.views.crosscat.layout import Layout, lay_out
 from partita.views.draws import Draw, columns_of, view_factors
 from partita.views.estimator import ViewsEstimator, check_families, estimate_draw
+from partita.views.predictive import log_states
+from partita.views.profiles import factor_statistics
 from partita.views.summary import one_partition, row_confidence, summarize_views
 
 INFERENCES = {"gibbs": sampling.fit_chains, "vb": sampling.fit_vb, "search": sampling.fit_search}
@@ -122,6 +129,11 @@ class CrossCat(ViewsEstimator):
         with "search", which has a single state.
     confidence_kind_ : str
         "co-clustering probability".
+    grain_ : list of Grain
+        For each view, the tree over its clusters: labels and support at every number of groups
+        (:class:`partita.posterior.Grain`).
+    alternatives_ : list of list
+        For each view, the best supported coarse (2 or 3), medium (4 to 8) and fine answers; see :meth:`at`.
     profiles_ : list of dict
         For each view and column, the profile of each cluster in the user's units and labels.
     trace_ : ViewTrace, with chains
@@ -186,6 +198,10 @@ class CrossCat(ViewsEstimator):
         "random_state": "no_validation",
         **RUNNING_CONSTRAINTS,
     }
+
+    __metadata_request__predict = {"at": UNUSED}
+    _grain: list[Grain]
+    _evidence: list[GrainEvidence]
 
     def __init__(
         self,
@@ -282,6 +298,84 @@ class CrossCat(ViewsEstimator):
             )
         self.fit_report_.warn()
         return self
+
+    # ---- the grain -----------------------------------------------------------------------------------------
+
+    @property
+    def grain_(self) -> list[Grain]:
+        """For each view, the tree over its clusters."""
+        check_is_fitted(self)
+        if "_grain" not in vars(self):
+            self._evidence = view_evidence(self.draws_, self._estimate)
+            self._grain = view_grains(self._evidence, self._estimate)
+        return self._grain
+
+    @property
+    def alternatives_(self) -> list[list[Alternative]]:
+        """For each view, the best supported coarse, medium and fine answers."""
+        return [grain.alternatives() for grain in self.grain_]
+
+    def at(self, n_clusters: int | str, view: int = 0) -> GrainLevel:
+        """The answer of one view at another scale, without a new fit.
+
+        Parameters
+        ----------
+        n_clusters : int or str
+            Number of groups, or the name of an alternative: "coarse", "medium" or "fine".
+        view : int, default=0
+            Number of the view.
+
+        Returns
+        -------
+        GrainLevel
+            Labels, confidence, support and profiles with so many groups.
+        """
+        grain = self._grain_of(view)
+        K = grain.n_clusters_at(n_clusters)
+        groups, factor = grain.groups(K), self._estimate.factors[view]
+        confidence = self.confidence_[:, view]
+        if np.isfinite(confidence).all():
+            onto = np.arange(grain.n_groups)
+            confidence = confidence_in(groups, onto, grain.labels, confidence, self._evidence[view])
+        blocks, statistics = factor_statistics(factor, self._blocks)
+        profiles = joined_profiles(blocks, statistics, groups, self.schema_)
+        return GrainLevel(K, grain.at(K), confidence, float(grain.support[K - 1]), profiles)
+
+    def _grain_of(self, view: int) -> Grain:
+        grains = self.grain_
+        if not isinstance(view, Integral) or not 0 <= view < len(grains):
+            raise ValueError(f"view is {view!r}: the estimate has the views 0 to {len(grains) - 1}")
+        return grains[view]
+
+    def predict(self, X: Any, at: Any = None) -> np.ndarray:
+        """Most probable cluster of each row in each view of the estimate.
+
+        The clusters are those of ``view_labels_``. For training rows the result may differ from ``view_labels_``, which
+        summarizes all draws.
+
+        Parameters
+        ----------
+        X : array or data frame
+        at : int or str, or a sequence of these for each view, optional
+            The scale, as in :meth:`at`; None in a sequence leaves a view as it is.
+
+        Returns
+        -------
+        ndarray (n_rows, n_views)
+        """
+        if at is None:
+            return super().predict(X)
+        n_views = len(self.grain_)
+        asked = [at] * n_views if isinstance(at, (str, Integral)) else list(at)
+        if len(asked) != n_views:
+            raise ValueError(f"at has {len(asked)} scales, and there are {n_views} views: give one for each")
+        data, _ = self._encode(X)
+        columns = []
+        for grain, scale, factor in zip(self.grain_, asked, self._estimate.factors, strict=True):
+            K = grain.n_groups if scale is None else grain.n_clusters_at(scale)
+            proba = normalized(log_states(factor, data))[0]
+            columns.append(sum_probabilities(proba, grain.groups(K)).argmax(axis=1))
+        return np.column_stack(columns)
 
     def _lay_out(self, blocks: Sequence[Block]) -> Layout:
         """The layout with the user's constraints; columns are numbered block after block."""

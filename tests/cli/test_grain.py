@@ -1,0 +1,111 @@
+"""--grain, the table of alternatives, and the columns of the levels in the labels file."""
+
+import json
+
+import numpy as np
+import pytest
+
+from partita import load
+from partita.cli import clustering, tools
+from partita.table import read_file
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    z = np.arange(90) % 5
+    Y = np.where(rng.random((90, 8)) < 0.25, rng.integers(5, size=(90, 8)), z[:, None])
+    path = tmp_path_factory.mktemp("grain") / "labels.csv"
+    head = ",".join(f"m{m}" for m in range(8))
+    np.savetxt(path, Y, fmt="%d", delimiter=",", header=head, comments="")
+    return path
+
+
+@pytest.fixture(scope="module")
+def answer(path):
+    return clustering.consensus(path, out=path.parent / "answer", verbose=False)
+
+
+def labels_of(folder):
+    found = read_file(folder / "labels.csv").columns
+    return {name: np.asarray(values, float) for name, values in found.items()}
+
+
+def test_the_answer_comes_with_its_alternatives(path, answer):
+    model = load(path.parent / "answer" / "model.npz")
+    assert [(one["name"], one["n_clusters"]) for one in answer.figures["alternatives"]] == [
+        (one.name, one.n_clusters) for one in model.alternatives_
+    ]
+    for one in answer.figures["alternatives"]:
+        assert one["sizes"] == np.bincount(model.at(one["name"]).labels).tolist()
+    lines = answer.table.split("\n")
+    assert len(lines) == 1 + len(model.alternatives_) and "alternatives" in lines[0]
+    assert lines[0] not in answer.words
+    json.dumps(answer.figures)
+    written = labels_of(path.parent / "answer")
+    assert list(written) == ["object", "cluster", "confidence", *(one.name for one in model.alternatives_)]
+    np.testing.assert_array_equal(written["cluster"], model.labels_)
+    for one in model.alternatives_:
+        np.testing.assert_array_equal(written[one.name], one.labels)
+
+
+@pytest.mark.parametrize("grain", ["coarse", "2", "4"])
+def test_another_grain_is_written_and_reported(path, answer, grain):
+    folder = path.parent / f"grain-{grain}"
+    found = clustering.consensus(path, out=folder, grain=grain, verbose=False)
+    model = load(folder / "model.npz")
+    level = model.at(int(grain) if grain.isdigit() else grain)
+    assert found.figures["n_clusters"] == level.n_clusters
+    assert found.figures["sizes"] == np.bincount(level.labels).tolist()
+    assert found.figures["n_clusters_of_answer"] == model.n_clusters_ == answer.figures["n_clusters"]
+    assert found.words.startswith(f"{level.n_clusters} groups, as asked")
+    written = labels_of(folder)
+    np.testing.assert_array_equal(written["cluster"], level.labels)
+    np.testing.assert_allclose(written["confidence"], level.confidence, atol=1e-5)
+    # the report of the saved model begins at the same level, or at another one that is asked for
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert f'aria-valuetext="{level.n_clusters} groups' in page
+    tools.report(folder, out=folder / "again.html")
+    assert f'aria-valuetext="{level.n_clusters} groups' in (folder / "again.html").read_text(encoding="utf-8")
+    tools.report(folder, out=folder / "three.html", grain="3")
+    assert 'aria-valuetext="3 groups' in (folder / "three.html").read_text(encoding="utf-8")
+
+
+def test_what_is_no_grain_is_refused(path):
+    with pytest.raises(ValueError, match="no grain 'big': give coarse, medium, fine or a number of groups"):
+        clustering.consensus(path.with_name("missing.csv"), grain="big")  # before the file is opened
+    with pytest.raises(ValueError, match="no grain '0'"):
+        clustering.cluster(path.with_name("missing.csv"), grain="0")
+    with pytest.raises(ValueError, match="no grain '-2'"):
+        clustering.tree(path.with_name("missing.csv"), grain="-2")
+    with pytest.raises(ValueError, match="this answer has groups for 1 to"):
+        clustering.consensus(path, out=path.parent / "many", grain="90", verbose=False)
+    with pytest.raises(ValueError, match="this Voting has no grain"):
+        clustering.consensus(
+            path, out=path.parent / "votes", method="voting", n_clusters=2, grain="2", verbose=False
+        )
+
+
+def test_methods_without_a_grain_are_written_as_before(path):
+    found = clustering.consensus(
+        path, out=path.parent / "voting", method="voting", n_clusters=3, verbose=False
+    )
+    assert found.figures["alternatives"] == [] and found.table == ""
+    assert list(labels_of(path.parent / "voting")) == ["object", "cluster", "confidence"]
+
+
+def test_tables_and_trees_have_a_grain_too(path):
+    rng = np.random.default_rng(0)
+    table = path.with_name("table.csv")
+    X = rng.normal(size=(60, 2)) + 7.0 * (np.arange(60) % 4)[:, None]
+    np.savetxt(table, X, fmt="%.4f", delimiter=",", header="x,y", comments="")
+    for command, options in (
+        (clustering.cluster, {"inference": "vb"}),
+        (clustering.tree, {}),
+    ):
+        found = command(table, out=path.parent / command.__name__, grain="coarse", verbose=False, **options)
+        model = load(path.parent / command.__name__ / "model.npz")
+        assert found.figures["sizes"] == np.bincount(model.at("coarse").labels).tolist()
+        assert [one["name"] for one in found.figures["alternatives"]] == [
+            one.name for one in model.alternatives_
+        ]
