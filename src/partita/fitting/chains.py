@@ -34,9 +34,10 @@ from partita.families.contract import expect, is_conjugate
 from partita.fitting.contract import EngineResult, Request
 from partita.fitting.objects import check_exchangeable, log_shares, rows_of_objects
 from partita.fitting.outliers import OutlierModel, Verdict, fit_background, log_density, summarize_draws
+from partita.fitting.predictive import summarize_predictive
 from partita.fitting.settling import CHECKS, ONE_CHAIN, settling
 from partita.labels import canonical
-from partita.partitions import FiniteDirichlet, bind, specify, with_concentration
+from partita.partitions import FiniteDirichlet, bind, specify, with_concentration, with_parameters
 from partita.posterior import confidence, map_draw, point_estimate, vote
 from partita.posterior.agreement import draws_to_sum
 from partita.trace import Trace, join, select_draws, trace_bytes
@@ -195,10 +196,7 @@ def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineRe
     """One partition for all draws, with its statistics and hyper-parameters."""
     trace = join([draw.trace for draw in chains.draws])
     families = average_families([draw.families for draw in chains.draws])
-    prior = chains.runs[0].state.prior
-    if ask.learn_concentration and np.isfinite(trace.concentration).all():
-        prior = with_concentration(prior, float(np.exp(np.log(trace.concentration).mean())))
-        prior = bind(prior, float(weights.sum()))
+    prior = average_prior(chains.runs[0].state.prior, trace, float(weights.sum()))
     share = 0.0
     if ask.outliers:
         verdict, share = summarize_draws(trace, rows, lambda draws: _estimate(draws, ask))
@@ -221,9 +219,20 @@ def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineRe
         families, prior, statistics, parameters, log_weights, run, [], chains.n_iter,
         trace=trace, provisional=chains.provisional, burn_in=chains.burn_in, agreed_at=chains.agreed_at,
         object_rows=rows, labels=z, confidence=sure,
+        draws=summarize_predictive(
+            chains.draws, blocks, rows, weights, prior, _limit(ask), outliers=ask.outliers
+        ),
         outliers=OutlierModel(fit_background(blocks, weights), share) if ask.outliers else None,
         outlier_probability=outlying,
     )  # fmt: skip
+
+
+def average_prior(prior: Any, trace: Trace, n_objects: float) -> Any:
+    """The prior with the geometric mean of the concentration and the mean discount of all draws."""
+    if np.isfinite(trace.concentration).all() and (trace.concentration > 0).all():
+        averaged = float(np.exp(np.log(trace.concentration).mean()))
+        prior = with_parameters(prior, averaged, float(trace.discount.mean()))
+    return bind(prior, n_objects)
 
 
 def _estimate(trace: Trace, ask: Request) -> np.ndarray:

@@ -21,6 +21,7 @@ from partita.families.contract import n_parameters, widened
 from partita.fitting.contract import EngineResult
 from partita.fitting.families import reassemble
 from partita.fitting.outliers import OutlierModel, assign_outliers, log_density, with_background
+from partita.fitting.predictive import PredictiveDraw, average_log_density
 from partita.fitting.profiles import profile_columns, sample_columns, sample_table
 from partita.fitting.units import log_jacobian
 from partita.table import Schema, Table
@@ -41,6 +42,7 @@ class FittedMixture(NamedTuple):
     prior: Any
     outliers: OutlierModel | None
     at_parameters: bool  # densities are those at ``parameters``; otherwise the parameters are integrated out
+    draws: tuple[PredictiveDraw, ...] = ()  # that densities are averaged over, if any
 
     @property
     def n_components(self) -> int:
@@ -86,11 +88,13 @@ class FittedMixture(NamedTuple):
         return with_background(self.outliers, inside, log_density(self.outliers.laws, blocks))[1]
 
     def log_densities(self, blocks: Sequence[Block], n_rows: int, executor: Any = None) -> np.ndarray:
-        """Log density of each row in the user's units."""
-        score = self._scorer(blocks) if self.at_parameters else self._predictive(blocks)
-        values = assign_rows(score, n_rows, executor).log_likelihood
-        if self.outliers is not None:
-            values = with_background(self.outliers, values, log_density(self.outliers.laws, blocks))[0]
+        """Log density of each row in the user's units, averaged over the draws of chains."""
+        outside = None if self.outliers is None else log_density(self.outliers.laws, blocks)
+        if self.draws:
+            values = average_log_density(self.draws, blocks, n_rows, executor, outside)
+        else:
+            score = self._scorer(blocks) if self.at_parameters else self._predictive(blocks)
+            values = assign_rows(score, n_rows, executor).log_likelihood
         return values + log_jacobian(blocks, self.schema, n_rows)
 
     def _scorer(self, blocks: Sequence[Block]) -> Any:
@@ -181,4 +185,5 @@ def fitted_mixture(
         prior=result.prior,
         outliers=result.outliers,
         at_parameters=at_parameters,
+        draws=result.draws,
     )

@@ -33,6 +33,7 @@ from partita.partitions.contract import (
     sample_hyper,
     simulate,
     with_concentration,
+    with_parameters,
 )
 from partita.partitions.dirichlet_process import DirichletProcess
 from partita.partitions.finite import FiniteDirichlet
@@ -83,6 +84,7 @@ __all__ = [
     "truncation_bound",
     "truncation_level",
     "with_concentration",
+    "with_parameters",
 ]
 
 PRIORS: dict[str, Callable[..., Any]] = {

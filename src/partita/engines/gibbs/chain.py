@@ -37,6 +37,9 @@ STEP_SIZES = (1.0, 0.3, 0.1)  # of its random walk, one of them at random: no si
 N_WALKS, N_SLICES = 3, 3  # walks of each hyper-parameter per iteration, or entries of it that are sliced
 
 
+HeldClusters = tuple[np.ndarray | None, ...] | None  # see MixtureDraw
+
+
 class Schedule(NamedTuple):
     """How long a chain runs, and which steps an iteration has."""
 
@@ -303,18 +306,29 @@ class Algorithm(NamedTuple):
     steps: Sequence[Callable[..., Any]]
     log_joint: Callable[[Any], float]
     warm_up: int = 0  # iterations that adapt to the data where burn-in is not given
+    held: Callable[[Any], HeldClusters] = lambda chain: None  # see MixtureDraw
 
 
 def collapsed_gibbs(dtype: type | None = None) -> Algorithm:
     """Collapsed Gibbs sampling with split-merge moves; ``dtype`` is that of the predictive cache, as in ``start``."""
-    return Algorithm("gibbs", partial(start, dtype=dtype), STEPS, log_joint)
+    return Algorithm("gibbs", partial(start, dtype=dtype), STEPS, log_joint, held=held_clusters)
+
+
+def held_clusters(chain: Chain) -> HeldClusters:
+    """Statistics [statistic, slot] of each block if hidden coordinates were drawn; otherwise labels determine them."""
+    return tuple(live.S for live in chain.seating.blocks) if len(chain.hidden_rows) else None
 
 
 class MixtureDraw(NamedTuple):
-    """One draw of a chain: a trace of length one, and the families with their hyper-parameters."""
+    """One draw of a chain: a trace of length one, and the families with their hyper-parameters.
+
+    ``held`` is what labels and data do not determine, for each block, with one column per label: the statistics of
+    drawn coordinates, or the parameters of a family that is not conjugate (None: of other families).
+    """
 
     trace: Trace
     families: tuple[Any, ...]
+    held: HeldClusters = None
 
 
 def mixture_sampler(
@@ -336,7 +350,7 @@ def mixture_sampler(
         start=first,
         steps=[partial(one, schedule=schedule) for one in algorithm.steps],
         log_joint=algorithm.log_joint,
-        draw=partial(make_draw, number=number),
+        draw=partial(make_draw, number=number, held=algorithm.held),
         n_clusters=count_clusters,
         given=tuple(block.data for block in blocks),
     )
@@ -411,11 +425,12 @@ def count_clusters(chain: Any) -> int:
     return int(np.count_nonzero(chain.seating.n))
 
 
-def make_draw(chain: Any, value: float, number: int) -> MixtureDraw:
+def make_draw(
+    chain: Any, value: float, number: int, held: Callable[[Any], HeldClusters] = lambda chain: None
+) -> MixtureDraw:
     """What is kept of a chain's state; ``value`` is its log joint, ``number`` that of the chain."""
-    z = sweep.labels(chain.seating)
-    if not chain.prior.fixed_labels:
-        z = canonical(z, missing=-1)
+    slots = sweep.labels(chain.seating)
+    z = slots if chain.prior.fixed_labels else canonical(slots, missing=-1)
     concentration = getattr(chain.prior, "concentration", getattr(chain.prior, "gamma", np.nan))
     discount = getattr(chain.prior, "discount", np.nan)
     trace = Trace(
@@ -426,4 +441,21 @@ def make_draw(chain: Any, value: float, number: int) -> MixtureDraw:
         np.array([float(discount)]),
         np.array([number]),
     )
-    return MixtureDraw(trace, tuple(block.family for block in chain.seating.blocks))
+    return MixtureDraw(
+        trace,
+        tuple(block.family for block in chain.seating.blocks),
+        _by_label(held(chain), slots, z),
+    )
+
+
+def _by_label(held: HeldClusters, slots: np.ndarray, z: np.ndarray) -> HeldClusters:
+    """Copies of the columns of ``held`` in the order of the labels; zeros for labels without objects."""
+    if held is None:
+        return None
+    K = int(z.max()) + 1
+    slot_of_label = np.full(K, -1)
+    slot_of_label[z[z >= 0]] = slots[z >= 0]
+    return tuple(
+        None if columns is None else np.where(slot_of_label >= 0, columns[:, slot_of_label], 0.0)
+        for columns in held
+    )
