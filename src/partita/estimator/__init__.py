@@ -2,6 +2,7 @@
 
 from partita.estimator.annotated import annotate
 from partita.estimator.base import TableEstimator
+from partita.estimator.cluster_prior import HasClusterPrior
 from partita.estimator.judging import diagnose_chains, have_converged, judge_chains, note_early_end
 from partita.estimator.report import DataWarning, FitReport, warn_user
 from partita.estimator.running import RUNNING_CONSTRAINTS, RunningMixin
@@ -12,6 +13,7 @@ __all__ = [
     "RUNNING_CONSTRAINTS",
     "DataWarning",
     "FitReport",
+    "HasClusterPrior",
     "ModelFileError",
     "RunningMixin",
     "TableEstimator",

@@ -196,7 +196,9 @@ def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineRe
     """One partition for all draws, with its statistics and hyper-parameters."""
     trace = join([draw.trace for draw in chains.draws])
     families = average_families([draw.families for draw in chains.draws])
-    prior = average_prior(chains.runs[0].state.prior, trace, float(weights.sum()))
+    prior = chains.runs[0].state.prior
+    if ask.learn_concentration:
+        prior = average_prior(prior, trace, float(weights.sum()))
     share = 0.0
     if ask.outliers:
         verdict, share = summarize_draws(trace, rows, lambda draws: _estimate(draws, ask))
@@ -229,10 +231,8 @@ def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineRe
 
 def average_prior(prior: Any, trace: Trace, n_objects: float) -> Any:
     """The prior with the geometric mean of the concentration and the mean discount of all draws."""
-    if np.isfinite(trace.concentration).all() and (trace.concentration > 0).all():
-        averaged = float(np.exp(np.log(trace.concentration).mean()))
-        prior = with_parameters(prior, averaged, float(trace.discount.mean()))
-    return bind(prior, n_objects)
+    concentration = float(np.exp(np.log(trace.concentration).mean()))
+    return bind(with_parameters(prior, concentration, float(trace.discount.mean())), n_objects)
 
 
 def _estimate(trace: Trace, ask: Request) -> np.ndarray:

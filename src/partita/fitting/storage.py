@@ -87,7 +87,7 @@ def unpack_mixture(state: dict[str, Any]) -> FittedMixture:
 
 
 def pack_draws(draws: Sequence[PredictiveDraw], families: Sequence[Any]) -> dict[str, Any] | None:
-    """All draws in a few arrays: clusters side by side, and only those hyper-parameters that differ from ``families``."""
+    """All draws in a few arrays: clusters side by side, and the hyper-parameters that differ from ``families``."""
     if not draws:
         return None
     hyper = []

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from partita.estimator import (
     RUNNING_CONSTRAINTS,
     FitReport,
+    HasClusterPrior,
     RunningMixin,
     TableEstimator,
     as_generator,
@@ -58,6 +59,7 @@ class Mixture(
     ClusterMixin,
     DensityMixin,
     RunningMixin,
+    HasClusterPrior,
     TableEstimator,
 ):
     """Mixture model of a table with columns of any kind and missing values.
@@ -195,6 +197,8 @@ class Mixture(
         Number of clusters that have rows.
     n_clusters_posterior_ : dict
         Chains: probability of each number of clusters (outliers are not counted as a cluster).
+    n_clusters_prior_ : dict
+        Chains: the same before the data are seen. If the concentration is learned, this is the average over its prior.
     outlier_probability_ : ndarray (n_rows,)
         With ``outliers``: share of the draws in which a row is an outlier; ``confidence_`` of the rows with label -1.
     outlier_share_ : float
@@ -231,7 +235,8 @@ class Mixture(
         agree on the groups and on their number); the objective of each iteration (chains: the log joint of each draw).
         Beam search: number of objects that were assigned, whether all were, and the log joint of the partition.
     prior_ : prior
-        The prior of the labels, with the concentration that was learned.
+        The prior of the labels, with the learned concentration and discount. For chains these are the geometric mean
+        of the concentration and the mean of the discount over the draws of all chains.
     n_parameters_ : int
         Number of free parameters, including the shares of the clusters.
     weight_total_ : float

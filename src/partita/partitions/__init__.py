@@ -37,6 +37,7 @@ from partita.partitions.contract import (
 )
 from partita.partitions.dirichlet_process import DirichletProcess
 from partita.partitions.finite import FiniteDirichlet
+from partita.partitions.hyperprior import marginal_n_clusters_prior
 from partita.partitions.learning import Beta, Gamma, slice_sample
 from partita.partitions.mfm import MixtureOfFinite
 from partita.partitions.pitman_yor import PitmanYor
@@ -72,6 +73,7 @@ __all__ = [
     "log_prior_weights",
     "log_probability",
     "log_seat",
+    "marginal_n_clusters_prior",
     "mean_log_weights",
     "mode_log_weights",
     "n_clusters_prior",

@@ -10,7 +10,7 @@ import numpy as np
 from partita.consensus.base import ConsensusEstimator, Found
 from partita.consensus.labelings import Labelings
 from partita.engines.climb.seeding import label_statistics
-from partita.engines.passes.rows import Parameters, assign_rows, log_joint_rows, plug_in, predictive
+from partita.engines.passes.rows import Parameters, assign_rows, log_joint_rows, predictive
 from partita.estimator import RunningMixin
 from partita.execution import ShardData
 from partita.families import Block, Categorical
