@@ -13,11 +13,13 @@ from partita.engines.climb.seeding import label_statistics
 from partita.engines.gibbs import outliers
 from partita.engines.gibbs.chain import (
     Algorithm,
+    MixtureDraw,
     Schedule,
     Start,
     average_families,
     cache_dtype,
     collapsed_gibbs,
+    log_hyper_density,
     mixture_sampler,
 )
 from partita.engines.gibbs.starts import find_start
@@ -37,7 +39,14 @@ from partita.fitting.outliers import OutlierModel, Verdict, fit_background, log_
 from partita.fitting.predictive import summarize_predictive
 from partita.fitting.settling import CHECKS, ONE_CHAIN, settling
 from partita.labels import canonical
-from partita.partitions import FiniteDirichlet, bind, specify, with_concentration, with_parameters
+from partita.partitions import (
+    FiniteDirichlet,
+    bind,
+    log_hyperprior,
+    specify,
+    with_concentration,
+    with_parameters,
+)
 from partita.posterior import confidence, map_draw, point_estimate, vote
 from partita.posterior.agreement import draws_to_sum
 from partita.trace import Trace, join, select_draws, trace_bytes
@@ -195,15 +204,20 @@ def _spread_labels(objects: Sequence[Block], z: np.ndarray) -> np.ndarray:
 def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineResult:
     """One partition for all draws, with its statistics and hyper-parameters."""
     trace = join([draw.trace for draw in chains.draws])
+    if ask.partition == "map":
+        reference = [block.family for block in blocks]
+        searched = trace._replace(log_joint=log_posterior(chains.draws, reference, ask))
+    else:
+        searched = trace
     families = average_families([draw.families for draw in chains.draws])
     prior = chains.runs[0].state.prior
     if ask.learn_concentration:
         prior = average_prior(prior, trace, float(weights.sum()))
     share = 0.0
     if ask.outliers:
-        verdict, share = summarize_draws(trace, rows, lambda draws: _estimate(draws, ask))
+        verdict, share = summarize_draws(searched, rows, lambda draws: _estimate(draws, ask))
     else:
-        estimate = _estimate(trace, ask)
+        estimate = _estimate(searched, ask)
         verdict = Verdict(estimate, confidence(trace.labels, estimate).objects, np.zeros(len(estimate)))
     first = np.searchsorted(rows, np.arange(len(weights)))  # a row takes the label of its first replicate
     present = weights > 0
@@ -227,6 +241,17 @@ def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineRe
         outliers=OutlierModel(fit_background(blocks, weights), share) if ask.outliers else None,
         outlier_probability=outlying,
     )  # fmt: skip
+
+
+def log_posterior(draws: Sequence[MixtureDraw], reference: Sequence[Any], ask: Request) -> np.ndarray:
+    """Log joint of each draw with the density of what was learned: hyper-parameters, concentration, discount."""
+    out = np.array([draw.trace.log_joint[0] for draw in draws])
+    for t, draw in enumerate(draws):
+        if ask.learn_likelihood:
+            out[t] += log_hyper_density(draw.families, reference)
+        if ask.learn_concentration:
+            out[t] += log_hyperprior(float(draw.trace.concentration[0]), float(draw.trace.discount[0]))
+    return out
 
 
 def average_prior(prior: Any, trace: Trace, n_objects: float) -> Any:

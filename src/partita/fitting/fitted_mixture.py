@@ -13,6 +13,7 @@ from partita.engines.passes.rows import (
     Statistics,
     assign_rows,
     label_rows,
+    n_stats,
     plug_in,
     predictive,
 )
@@ -103,6 +104,12 @@ class FittedMixture(NamedTuple):
 
     def _predictive(self, blocks: Sequence[Block]) -> Any:
         return predictive(blocks, self.statistics.S, self.log_weights)
+
+    def has_observed_cells(self, blocks: Sequence[Block], n_rows: int, executor: Any = None) -> np.ndarray:
+        """Whether any modeled cell of each row is observed, wherever the rows are (per-column families)."""
+        marks = tuple(np.full((n_stats(block.family), 1), -1.0) for block in blocks)
+        at = Parameters(np.zeros(1), marks)  # an observed cell adds a negative number to the log density
+        return assign_rows(plug_in(blocks, at), n_rows, executor).log_likelihood < 0
 
     def observed_cells(self, table: Table) -> np.ndarray:
         """How many cells of each row are modeled and observed; a count vector has as many as it counts."""

@@ -42,7 +42,7 @@ from partita.table import check_weights
 SAVED = (
     "labels_", "confidence_", "confidence_kind_", "objective_trace_", "n_clusters_", "n_clusters_posterior_",
     "label_entropy_", "log_likelihood_", "lower_bound_", "converged_", "n_iter_", "weight_total_",
-    "outlier_probability_", "outlier_share_", "burn_in_", "inference_",
+    "outlier_probability_", "outlier_share_", "burn_in_", "inference_", "weight_answered_",
 )  # fmt: skip
 OF_THE_FIRST_FIT = (
     "trace_",
@@ -126,7 +126,7 @@ class Mixture(
         How one partition is computed from the draws of chains. "votes": the labels of the draws are aligned, and each
         row has its most frequent label; the number of clusters is the most probable one. "vi", "binder", "nvi", "nid":
         the partition with the least expected loss (:func:`partita.posterior.point_estimate`); "vi" joins clusters that
-        overlap. "map": the draw with the highest log joint.
+        overlap. "map": the draw with the highest posterior density, hyper-parameters and concentration included.
     outliers : bool, default=False
         Whether a row may be an outlier, which belongs to no cluster and has the label -1 (``inference="gibbs"`` only).
         A row is an outlier with probability rho, ``rho ~ Beta(1, 19)``. Outliers are drawn from a fixed, broad

@@ -37,7 +37,7 @@ from partita.partitions.contract import (
 )
 from partita.partitions.dirichlet_process import DirichletProcess
 from partita.partitions.finite import FiniteDirichlet
-from partita.partitions.hyperprior import marginal_n_clusters_prior
+from partita.partitions.hyperprior import log_hyperprior, marginal_n_clusters_prior
 from partita.partitions.learning import Beta, Gamma, slice_sample
 from partita.partitions.mfm import MixtureOfFinite
 from partita.partitions.pitman_yor import PitmanYor
@@ -66,6 +66,7 @@ __all__ = [
     "fit_hyper",
     "left_ordered",
     "log_eppf",
+    "log_hyperprior",
     "log_labeled",
     "log_mass",
     "log_new_seat",

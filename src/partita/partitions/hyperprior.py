@@ -8,6 +8,7 @@ over draws with a fixed seed, up to 65,536 of them.
 
 from __future__ import annotations
 
+import math
 from functools import singledispatch
 from typing import Any
 
@@ -71,6 +72,24 @@ def marginal_n_clusters_prior(
     if max_clusters is not None:
         p = p[: max_clusters + 1]
     return p / p.sum()
+
+
+def log_hyperprior(
+    concentration: float,
+    discount: float = math.nan,
+    hyperprior: Gamma = UNIT_GAMMA,
+    discount_hyperprior: Beta = UNIFORM,
+) -> float:
+    """Return the log prior density of a learned concentration, and of a learned discount if it is not NaN.
+
+    Examples
+    --------
+    >>> from partita.partitions import log_hyperprior
+    >>> log_hyperprior(2.0), log_hyperprior(2.0, 0.3)
+    (-2.0, -2.0)
+    """
+    total = hyperprior.log_density(concentration)
+    return total if math.isnan(discount) else total + discount_hyperprior.log_density(discount)
 
 
 def _grid(hyperprior: Gamma) -> tuple[np.ndarray, np.ndarray]:

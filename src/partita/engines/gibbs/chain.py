@@ -251,6 +251,24 @@ def log_hyperprior(gap: Any) -> Any:
     return np.where(np.abs(gap) <= HYPER_CUT * HYPER_SPREAD, -0.5 * (gap / HYPER_SPREAD) ** 2, -np.inf)
 
 
+def log_hyper_density(families: Sequence[Any], reference: Sequence[Any]) -> float:
+    """Log density, up to a constant, of learned hyper-parameters given the families that they are centered on.
+
+    Examples
+    --------
+    >>> from partita.families import Bernoulli
+    >>> center = Bernoulli.default(1)
+    >>> log_hyper_density([center._replace(a=center.a * np.exp(HYPER_SPREAD))], [center])
+    -0.5
+    """
+    total = 0.0
+    for family, center in zip(families, reference, strict=True):
+        means, values = unconstrained(center), unconstrained(family)
+        for name in means.keys() - set(held(family)):
+            total -= 0.5 * float((((values[name] - means[name]) / HYPER_SPREAD) ** 2).sum())
+    return total
+
+
 def _walk_columns(family, name, mean, S, rng):
     """Random walks of one hyper-parameter in all columns at once, each judged by its own column's evidence."""
     value, now = unconstrained(family)[name], log_marginals(family, S).sum(axis=1)
