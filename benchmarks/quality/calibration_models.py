@@ -210,7 +210,9 @@ def mixture(names: Sequence[str], prior: Any, missing: float, rng: np.random.Gen
         return traits(canon, chain.prior, own, lambda: mixture_log_joint(canon, chain.prior, own, shown))
 
     step = neal8.step if walks else chains.step
-    return truth, chain_draws(state, lambda chain: step(chain, schedule), of_state, 60, 12 if walks else 6)
+    return truth, chain_draws(
+        state, lambda chain: step(chain, schedule), of_state, 100 if walks else 60, 40 if walks else 6
+    )
 
 
 def _numbers(data: Any) -> np.ndarray:
@@ -302,7 +304,7 @@ def crosscat_table(rng: np.random.Generator) -> Table:
 
     truth = traits(state_of(views, z, alphas, families, gamma))
     begin = state_of(np.zeros(4, int), [rng.integers(2, size=N_ROWS)], [1.0], list(centers), 1.0)
-    return truth, chain_draws(begin, lambda state: crosscat.step(state, plan, rng), traits, 50, 6)
+    return truth, chain_draws(begin, lambda state: crosscat.step(state, plan, rng), traits, 30, 4)
 
 
 def _columns_by_view(families, views, z, rng) -> list[np.ndarray]:
@@ -361,7 +363,7 @@ def overlapping_table(additive: bool, rng: np.random.Generator) -> Table:
 
     truth = traits(OverlapState(Z, Y, buffet, concentration, hyper))
     begin = empty_state(D, OverlapHyper(effects._replace(effect=1.0) if additive else Effects(), centers))
-    return truth, chain_draws(begin, lambda state: chain_step(table, state, rng, plan), traits, 50, 8)
+    return truth, chain_draws(begin, lambda state: chain_step(table, state, rng, plan), traits, 40, 5)
 
 
 def _additive_columns(Y, Z, effects: Effects, rng) -> np.ndarray:

@@ -511,10 +511,11 @@ class Mixture(
         return self._fitted.with_data(table), table.n_rows
 
     def predict_proba(self, X):
-        """Probability of each cluster for each row.
+        """Probability of each cluster of ``labels_`` for each row, given this partition.
 
-        For a row without any observed cell these are the shares of the clusters. With ``outliers``, one minus the sum
-        of a row is its probability of being an outlier.
+        The uncertainty of the partition and the possibility of a new cluster, which enter ``score_samples``, do not
+        enter here. For a row without any observed cell these are the shares of the clusters. With ``outliers``, one
+        minus the sum of a row is its probability of being an outlier.
 
         Parameters
         ----------
@@ -573,7 +574,10 @@ class Mixture(
     def score_samples(self, X):
         """Log posterior predictive density of each row in the user's units (EM: at the estimated parameters).
 
-        Missing cells add nothing, so the densities of rows with different observed cells are not comparable.
+        For chains it is averaged over 20 draws, evenly spread over the kept draws of all chains; in each of them the
+        row may belong to any cluster or to a new one. There are fewer draws if their statistics would take more than
+        256 MB. Beam search has one partition and a new cluster, VB and CVB have the fitted clusters. Missing cells add
+        nothing, so the densities of rows with different observed cells are not comparable.
 
         Parameters
         ----------

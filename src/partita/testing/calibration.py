@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.testing.monte_carlo import FALSE_ALARM, chi_square
+from partita.testing.monte_carlo import FALSE_ALARM, MIN_EXPECTED, chi_square
 
 Table = tuple[
     Mapping[str, float], Sequence[Mapping[str, float]]
@@ -66,13 +66,24 @@ def calibration_ranks(
 def rank_p_value(ranks: np.ndarray, n_draws: int) -> float:
     """P-value of Pearson's chi-square of the ranks against the uniform distribution.
 
+    Neighboring ranks are pooled, as many as are needed to expect ``MIN_EXPECTED`` tables in each bin; at least two bins
+    remain.
+
     Examples
     --------
     >>> rank_p_value(np.repeat(np.arange(10), 20), 9), rank_p_value(np.repeat([0, 9], 100), 9) < 1e-6
     (1.0, True)
+    >>> rank_p_value(np.repeat([8, 9], 50), 9) < 1e-6  # five bins of two ranks
+    True
     """
-    counts = np.bincount(ranks, minlength=n_draws + 1)
-    return chi_square(counts, np.full(n_draws + 1, 1.0 / (n_draws + 1)))
+    n_ranks = n_draws + 1
+    most = max(2.0, len(ranks) / MIN_EXPECTED)
+    n_bins = max(
+        bins for bins in range(1, n_ranks + 1) if bins <= most and (n_ranks % bins == 0 or bins == 2)
+    )
+    bins = ranks * n_bins // n_ranks
+    p = np.bincount(np.arange(n_ranks) * n_bins // n_ranks) / n_ranks
+    return chi_square(np.bincount(bins, minlength=n_bins), p)
 
 
 def check_calibration(ranks: Mapping[str, np.ndarray], n_draws: int) -> None:
