@@ -31,6 +31,7 @@ def measure(name: str, n_tables: int) -> dict:
     ranks = calibration_ranks(MODELS[name], np.random.default_rng([24, *name.encode()]), n_tables)
     p = {trait: rank_p_value(values, N_DRAWS) for trait, values in ranks.items()}
     return {
+        "model": name,
         "histograms": {
             trait: np.bincount(values, minlength=N_DRAWS + 1).tolist() for trait, values in ranks.items()
         },

@@ -311,6 +311,11 @@ def log_joint(chain: Chain) -> float:
     return float(total + sum(log_marginals(live.family, live.S[:, :K]).sum() for live in seating.blocks))
 
 
+def nothing_held(chain: Any) -> HeldClusters:
+    """What a chain holds whose labels and data determine the statistics of all clusters."""
+    return None
+
+
 class Algorithm(NamedTuple):
     """A sampler of mixtures, apart from its data: ``start(blocks, prior, z, seed, families=)``, the steps
     ``step(chain, schedule)`` of an iteration, and ``log_joint(chain)``.
@@ -324,7 +329,7 @@ class Algorithm(NamedTuple):
     steps: Sequence[Callable[..., Any]]
     log_joint: Callable[[Any], float]
     warm_up: int = 0  # iterations that adapt to the data where burn-in is not given
-    held: Callable[[Any], HeldClusters] = lambda chain: None  # see MixtureDraw
+    held: Callable[[Any], HeldClusters] = nothing_held  # see MixtureDraw
 
 
 def collapsed_gibbs(dtype: type | None = None) -> Algorithm:
@@ -444,7 +449,7 @@ def count_clusters(chain: Any) -> int:
 
 
 def make_draw(
-    chain: Any, value: float, number: int, held: Callable[[Any], HeldClusters] = lambda chain: None
+    chain: Any, value: float, number: int, held: Callable[[Any], HeldClusters] = nothing_held
 ) -> MixtureDraw:
     """What is kept of a chain's state; ``value`` is its log joint, ``number`` that of the chain."""
     slots = sweep.labels(chain.seating)
