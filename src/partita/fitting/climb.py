@@ -101,20 +101,9 @@ def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
 
 
 def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
-    """VB from every start, with merges unless the number of clusters is given.
+    """VB from every start, with merges unless the number of clusters is given."""
+    blocks = pack(blocks, len(weights))
 
-    New rows are scored with weights and parameters integrated out. The responsibilities of the iterations are not
-    probabilities of clusters: those of a row without any observed cell are not the shares of the clusters.
-    """
-    best, finals = _run_vb(pack(blocks, len(weights)), weights, ask)
-    state = best.state
-    log_weights = mean_log_weights(state.prior, state.statistics.n)
-    return EngineResult(
-        state.families, state.prior, state.statistics, None, log_weights, best, finals, len(best.objectives)
-    )
-
-
-def _run_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> tuple[Run, list[float]]:
     def runs() -> Iterator[Run]:
         for restart in range(len(ask.rngs)):
             if _from_seeds(ask):
@@ -123,7 +112,13 @@ def _run_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> tuple
                 state = vb.init(blocks, ask.prior, _start(blocks, weights, ask, restart))
             yield run_vb(blocks, weights, state, ask, restart)
 
-    return best_run(runs(), ask.control, len(ask.rngs))
+    best, finals = best_run(runs(), ask.control, len(ask.rngs))
+    state = best.state
+    at = vb.parameters(state)
+    log_weights = mean_log_weights(state.prior, state.statistics.n)
+    return EngineResult(
+        state.families, state.prior, state.statistics, at, log_weights, best, finals, len(best.objectives)
+    )
 
 
 def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
@@ -135,8 +130,8 @@ def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engin
     start = fit_vb(blocks, weights, ask)
     if start.run.reason in STOPPED_EARLY or ask.control.halted or ask.control.late:
         return start  # the result so far
-    at = vb.parameters(start.run.state)
-    R, _ = label_rows(plug_in(blocks, at), len(weights), ask.n_components, ask.executor)
+    assert start.parameters is not None
+    R, _ = label_rows(plug_in(blocks, start.parameters), len(weights), ask.n_components, ask.executor)
     learned = [block._replace(family=family) for block, family in zip(blocks, start.families, strict=True)]
     closed = None if ask.exact else cvb.unused_clusters(start.statistics.n, weights)
     step = partial(

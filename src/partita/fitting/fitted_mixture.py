@@ -178,7 +178,12 @@ def fitted_mixture(
     exposure: str | None = None,
     at_parameters: bool = False,
 ) -> FittedMixture:
-    """The result of an engine as a value, with all of its clusters; :meth:`~FittedMixture.take` chooses among them."""
+    """The result of an engine as a value, with all of its clusters; :meth:`~FittedMixture.take` chooses among them.
+
+    VB passes over the training rows with expected parameters. Their responsibilities are not probabilities of clusters
+    (those of a row without any observed cell are not the shares of the clusters), so that rows of a fitted mixture are
+    scored with the parameters integrated out.
+    """
     return FittedMixture(
         schema=schema,
         exposure=exposure,
@@ -187,7 +192,7 @@ def fitted_mixture(
             for family, block in zip(result.families, blocks, strict=True)
         ),
         statistics=result.statistics,
-        parameters=result.parameters,
+        parameters=result.parameters if at_parameters else None,
         log_weights=result.log_weights,
         prior=result.prior,
         outliers=result.outliers,
