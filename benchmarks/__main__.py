@@ -32,6 +32,8 @@ BENCHMARKS = {
     "calibration": "benchmarks.quality.calibration",
     "ordinal_survey": "benchmarks.quality.ordinal_survey",
     "real_tables": "benchmarks.quality.real_tables",
+    "prior_tables": "benchmarks.quality.prior_tables",
+    "mean_priors": "benchmarks.quality.mean_priors",
     "stability": "benchmarks.quality.stability",
     "spectral": "benchmarks.quality.spectral",
     "consensus": "benchmarks.quality.consensus",

@@ -13,7 +13,7 @@ import statistics
 from typing import Any
 
 from benchmarks.processes import in_own_process
-from benchmarks.quality.labeled_tables import KEPT_APART, TABLES
+from benchmarks.quality.labeled_tables import KEPT_APART, SEEN_ONCE, TABLES
 
 SMALL = ("iris", "wine", "seeds")
 FREE = ("partita", "ensemble", "kmeans_silhouette", "gmm_bic", "bayesian_gmm", "hdbscan")
@@ -23,7 +23,7 @@ MOST_CLUSTERS = 15  # that silhouette and BIC are compared over
 
 
 def run(*, full: bool, repeats: int) -> dict:
-    tables = (*TABLES, *KEPT_APART) if full else SMALL
+    tables = (*TABLES, *SEEN_ONCE, *KEPT_APART) if full else SMALL
     found: dict[str, dict] = {}
     skipped = []
     for name in tables:
@@ -41,6 +41,7 @@ def run(*, full: bool, repeats: int) -> dict:
         print(f"   {name}: {found[name]['n_classes']} classes; {text}", flush=True)
     summary = {
         "tables": _summary({name: one for name, one in found.items() if name in TABLES}),
+        "seen_once": _summary({name: one for name, one in found.items() if name in SEEN_ONCE}),
         "kept_apart": _summary({name: one for name, one in found.items() if name in KEPT_APART}),
     }
     for part, methods in summary.items():

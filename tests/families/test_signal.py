@@ -121,9 +121,7 @@ def fitted(redundant):
 
 def test_the_report_names_the_signal_and_how_to_switch_it_off(fitted, redundant):
     note = fitted.fit_report_["signal"].message
-    assert (
-        "2 principal directions of the 4 real columns" in note and "family={'real': 'gaussian_full'}" in note
-    )
+    assert "2 principal directions of 4 real columns" in note and "('auto', {'signal': False})" in note
     explicit = Mixture({"real": "gaussian_full"}, n_draws=3, burn_in=3, n_chains=2, random_state=0)
     with pytest.warns(Warning, match="too short"):
         explicit.fit(redundant[0])

@@ -27,6 +27,7 @@ from partita.summaries.clusters import _information
 from partita.summaries.pairs import order_objects, spread
 from partita.summaries.uncertainty import rival_ratios
 from partita.table import read_table
+from partita.trace import Trace
 
 pytestmark = pytest.mark.filterwarnings("ignore:cells that hold the missing code")
 
@@ -38,6 +39,23 @@ def ensemble():
     Y = np.where(rng.random((30, 6)) < 0.2, 1 - z[:, None], z[:, None])
     Y[0, 0] = -1
     return Y
+
+
+def test_rows_that_another_number_of_clusters_would_divide_are_uncertain():
+    """Seven of ten draws have two clusters of ten, three divide four rows from the first: these four are uncertain."""
+    two, three = np.repeat([0, 1], 10), np.repeat([0, 2, 1], [6, 4, 10])
+    labels = np.array([two] * 7 + [three] * 3)
+    zeros = np.zeros(10)
+    trace = Trace(labels, zeros, labels.max(axis=1) + 1, zeros, zeros, np.arange(10) % 2)
+    confidence = np.full(20, 0.9)  # no row is below the threshold
+    model = SimpleNamespace(
+        labels_=two, trace_=trace, object_rows_=np.arange(20), confidence_=confidence, weights_=np.ones(2)
+    )
+    found = find_uncertain(model, None, 0.8)
+    np.testing.assert_array_equal(np.flatnonzero(found.uncertain), [6, 7, 8, 9])
+    decided = trace._replace(labels=np.array([two] * 8 + [three] * 2), n_clusters=np.repeat([2, 3], [8, 2]))
+    model.trace_ = decided
+    assert not find_uncertain(model, None, 0.8).uncertain.any()
 
 
 def test_pairs_of_a_consensus_are_its_coclustering(ensemble):

@@ -4,7 +4,8 @@ from partita.families import gaussian_full_arrays
 from partita.families.backgrounds import Background, background, log_background
 from partita.families.bernoulli import Bernoulli
 from partita.families.categorical import Categorical
-from partita.families.data import join, n_rows, put_rows, take
+from partita.families.codings import Lumps, Power, Values
+from partita.families.data import join, n_rows, put_rows, take, take_block
 from partita.families.exponential import Exponential
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.gaussian_full import GaussianFull
@@ -22,6 +23,7 @@ from partita.families.registry import (
 )
 from partita.families.signal import Signal, find_signal
 from partita.families.student import Student
+from partita.families.ties import Ties
 
 __all__ = [
     "FAMILIES",
@@ -37,11 +39,15 @@ __all__ = [
     "GaussianDiagonal",
     "GaussianFull",
     "Levels",
+    "Lumps",
     "Multinomial",
     "Ordinal",
     "Poisson",
+    "Power",
     "Signal",
     "Student",
+    "Ties",
+    "Values",
     "background",
     "entry_of",
     "family_entry",
@@ -52,4 +58,5 @@ __all__ = [
     "put_rows",
     "register_family",
     "take",
+    "take_block",
 ]

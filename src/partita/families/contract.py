@@ -320,6 +320,15 @@ def held(lik: Any) -> tuple[str, ...]:
 
 
 @singledispatch
+def sample_shape(lik: Any, S: np.ndarray, rng: np.random.Generator) -> Any:
+    """Return the family with hyper-parameters drawn that have a Gibbs step of their own; derived: unchanged.
+
+    ``S`` holds the statistics [statistic, cluster] of all cells.
+    """
+    return lik
+
+
+@singledispatch
 def constrained(lik: Any, name: str, value: np.ndarray) -> Any:
     """Return the family with one hyper-parameter set from its unbounded scale."""
     return lik._replace(**{name: np.exp(value)})

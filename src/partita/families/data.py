@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from partita.families.multinomial import CountVectors
 from partita.families.ordinal import Levels
 from partita.families.poisson import Counts
+
+if TYPE_CHECKING:
+    from partita.families.registry import Block
 
 
 @singledispatch
@@ -68,6 +71,16 @@ def _(data, rows):
     picked = np.concatenate([*spans, np.zeros(0, np.int64)]).astype(np.int64)
     indptr = np.concatenate([[0], np.cumsum([len(span) for span in spans])]).astype(np.int64)
     return CountVectors(indptr, data.indices[picked], data.counts[picked])
+
+
+def take_block(block: Block, rows: Any) -> Block:
+    """Return a block with the given rows only, and all that belongs to them."""
+    rows = np.asarray(rows, dtype=int)
+    return block._replace(
+        data=take(block.data, rows),
+        log_rest=None if block.log_rest is None else block.log_rest[rows],
+        ties=None if block.ties is None else block.ties.take(rows),
+    )
 
 
 def join(parts: Sequence[Any]) -> Any:

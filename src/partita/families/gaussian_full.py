@@ -60,22 +60,36 @@ class GaussianFull(NamedTuple):
     nu: float
     Psi: np.ndarray
     log_det: float  # log determinant of Psi, stored so that kernels need not compute it
+    learns_shape: float = 0.0  # 1: chains learn all of Psi, not only its size
 
     @classmethod
-    def of(cls, m: np.ndarray, kappa: float, nu: float, Psi: np.ndarray) -> GaussianFull:
+    def of(
+        cls, m: np.ndarray, kappa: float, nu: float, Psi: np.ndarray, learns_shape: float = 0.0
+    ) -> GaussianFull:
         """Return the family with the given hyper-parameters."""
         Psi = np.ascontiguousarray(Psi, dtype=float)
-        return cls(np.asarray(m, float), float(kappa), float(nu), Psi, float(np.linalg.slogdet(Psi)[1]))
+        log_det = float(np.linalg.slogdet(Psi)[1])
+        return cls(np.asarray(m, float), float(kappa), float(nu), Psi, log_det, float(learns_shape))
 
     @classmethod
     def default(
-        cls, p: int, *, kappa: float = 0.1, nu: float | None = None, scale: float = 0.2
+        cls,
+        p: int,
+        *,
+        kappa: float = 0.1,
+        nu: float | None = None,
+        scale: float = 0.2,
+        shape: bool = False,
     ) -> GaussianFull:
-        """Return priors for clusters with about a fifth of the variance of each coordinate, and any correlation."""
+        """Return priors for clusters with about a fifth of the variance of each coordinate, and any correlation.
+
+        With ``shape``, chains learn the scale matrix as a whole: correlations that most clusters share, and how wide
+        they are in each direction. Without, they learn its size.
+        """
         nu = p + 2.0 if nu is None else nu
         if not nu > p + 1:
             raise ValueError(f"nu is {nu}: for {p} coordinates it must be greater than {p + 1}")
-        return cls.of(np.zeros(p), kappa, nu, np.eye(p) * scale * (nu - p - 1))
+        return cls.of(np.zeros(p), kappa, nu, np.eye(p) * scale * (nu - p - 1), shape)
 
 
 @n_columns.register(GaussianFull)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from scipy.special import digamma, multigammaln, polygamma
+from scipy.stats import wishart
 
 from partita.families.contract import (
     constrained,
@@ -17,6 +18,7 @@ from partita.families.contract import (
     log_prior,
     mode,
     n_parameters,
+    sample_shape,
     simulate,
     summarize,
     unconstrained,
@@ -25,6 +27,9 @@ from partita.families.contract import (
 from partita.families.gaussian import LOG_2PI, RESOLUTION, VARIANCE_FLOOR
 from partita.families.gaussian_full import GaussianFull
 from partita.families.hyper import newton_root
+
+SIZE, SIZE_SPREAD = 0.2, 1.5  # of the hyperprior of the size of a scale matrix that is learned as a whole
+SIZE_GRID = np.linspace(-3.0, 3.0, 2001)  # in units of the spread
 
 
 def _unpack(S: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -62,7 +67,7 @@ def _natural(m: np.ndarray, precision: np.ndarray, log_det: np.ndarray, extra: n
     return theta
 
 
-def _moments(theta: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:
+def moments(theta: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:
     """Means [K, p] and precisions [K, p, p] of packed natural parameters."""
     rows, columns = np.tril_indices(p)
     precision = np.zeros((theta.shape[1], p, p))
@@ -138,7 +143,7 @@ def _(lik, theta):
     if lik.kappa == 0:  # flat
         return np.zeros(theta.shape[1])
     p = len(lik.m)
-    m, precision = _moments(theta, p)
+    m, precision = moments(theta, p)
     log_det = np.linalg.slogdet(precision)[1]
     delta = m - lik.m
     out = 0.5 * lik.nu * lik.log_det - 0.5 * lik.nu * p * math.log(2) - multigammaln(0.5 * lik.nu, p)
@@ -165,7 +170,7 @@ def _(lik, S, rng):
 @simulate.register(GaussianFull)
 def _(lik, theta, z, rng):
     p = len(lik.m)
-    m, precision = _moments(theta, p)
+    m, precision = moments(theta, p)
     upper = np.linalg.cholesky(precision).transpose(0, 2, 1)
     noise = rng.standard_normal((len(z), p, 1))
     return m[z] + np.linalg.solve(upper[z], noise)[..., 0]
@@ -195,7 +200,8 @@ def _(lik, S, n):
     values, vectors = np.linalg.eigh(mean_precision)
     # repeated values would let the scale go to zero
     scale = (vectors * np.maximum(1 / values, VARIANCE_FLOOR)) @ vectors.T
-    return GaussianFull.of(m0, float(np.clip(p / distance.mean(), 1e-4, 10.0)), nu0, nu0 * scale)
+    kappa0 = float(np.clip(p / distance.mean(), 1e-4, 10.0))
+    return GaussianFull.of(m0, kappa0, nu0, nu0 * scale, lik.learns_shape)
 
 
 @summarize.register(GaussianFull)
@@ -203,6 +209,37 @@ def _(lik, S):
     p = len(lik.m)
     m, _, nu, Psi = _posteriors(lik, S)
     return {"means": m, "covariances": Psi / np.maximum(nu - p - 1, 1.0)[:, None, None]}
+
+
+@sample_shape.register(GaussianFull)
+def _(lik, S, rng):
+    """One Gibbs step of ``L`` in ``Psi = (nu - p + 1) L``.
+
+    ``L ~ Wishart(p + 1, s I / (p + 1))`` with ``log s ~ N(log SIZE, SIZE_SPREAD^2)``. The parameters of the clusters in
+    use are drawn and forgotten again: given their covariances, L has a Wishart distribution.
+    """
+    if not lik.learns_shape:
+        return lik
+    p = len(lik.m)
+    freedom = lik.nu - p + 1.0
+    size = _draw_size(lik.Psi / freedom, rng)
+    used = np.ascontiguousarray(S[:, S[0] > 0])
+    precisions = moments(draw(lik, used, rng), p)[1]
+    inverse_scale = (p + 1.0) / size * np.eye(p) + freedom * precisions.sum(axis=0)
+    scale = np.linalg.inv(inverse_scale)
+    L = np.atleast_2d(
+        wishart.rvs(p + 1.0 + len(precisions) * lik.nu, 0.5 * (scale + scale.T), random_state=rng)
+    )
+    return GaussianFull.of(lik.m, lik.kappa, lik.nu, freedom * L, lik.learns_shape)
+
+
+def _draw_size(L: np.ndarray, rng: np.random.Generator) -> float:
+    """A draw of s given L, by inversion on a fine grid of its logarithm."""
+    p = len(L)
+    log_s = np.log(SIZE) + SIZE_SPREAD * SIZE_GRID
+    log_p = -0.5 * p * (p + 1) * log_s - 0.5 * (p + 1) * np.trace(L) * np.exp(-log_s) - 0.5 * SIZE_GRID**2
+    share = np.cumsum(np.exp(log_p - log_p.max()))
+    return float(np.exp(np.interp(rng.random() * share[-1], share, log_s)))
 
 
 @n_parameters.register(GaussianFull)
@@ -215,21 +252,33 @@ def _(lik):
 def _(lik):
     """Location, its weight, degrees of freedom, and the size of a cluster (the scale matrix per degree of freedom).
 
-    The shape of the scale matrix stays fixed.
+    The shape of the scale matrix stays fixed, unless it is learned; then the last entry is the logarithm of its
+    Cholesky factor: logs of the diagonal, other entries relative to the diagonal of their row.
     """
     p = len(lik.m)
+    if lik.learns_shape:
+        L = np.linalg.cholesky(lik.Psi / (lik.nu - p + 1.0))
+        diagonal = np.diag(L)
+        entries = L / diagonal[:, None]
+        entries[np.diag_indices(p)] = np.log(diagonal)
+        size = entries[np.tril_indices(p)]
+    else:
+        size = np.array([lik.log_det / p - np.log(lik.nu - p + 1.0)])
     return {
         "m": lik.m,
         "kappa": np.log([lik.kappa]),
         "nu": np.log([lik.nu - p + 1.0]),
-        "Psi": np.array([lik.log_det / p - np.log(lik.nu - p + 1.0)]),
+        "Psi": size,
     }
 
 
 @held.register(GaussianFull)
 def _(lik):
-    """The law of the means: learned, it moves onto the tightest cluster, whose width it is measured in."""
-    return ("m", "kappa")
+    """The law of the means: learned, it moves onto the tightest cluster, whose width it is measured in.
+
+    A scale matrix that is learned as a whole has a step of its own, `sample_shape`.
+    """
+    return ("m", "kappa", "Psi") if lik.learns_shape else ("m", "kappa")
 
 
 @constrained.register(GaussianFull)
@@ -237,10 +286,19 @@ def _(lik, name, value):
     p = len(lik.m)
     if name == "m":
         return lik._replace(m=value)
-    number = float(np.exp(value[0]))
+    number = float(np.exp(value[0]))  # unless all of the scale matrix is given
     if name == "kappa":
         return lik._replace(kappa=number)
     freedom = lik.nu - p + 1.0
     if name == "nu":
-        return GaussianFull.of(lik.m, lik.kappa, number + p - 1.0, lik.Psi * (number / freedom))
+        return GaussianFull.of(
+            lik.m, lik.kappa, number + p - 1.0, lik.Psi * (number / freedom), lik.learns_shape
+        )
+    if lik.learns_shape:
+        L = np.zeros((p, p))
+        L[np.tril_indices(p)] = value
+        diagonal = np.exp(np.diag(L))
+        L[np.diag_indices(p)] = 1.0
+        L *= diagonal[:, None]
+        return GaussianFull.of(lik.m, lik.kappa, lik.nu, freedom * L @ L.T, lik.learns_shape)
     return GaussianFull.of(lik.m, lik.kappa, lik.nu, lik.Psi * (number * freedom / np.exp(lik.log_det / p)))

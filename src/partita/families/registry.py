@@ -7,15 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.families.codings import Lumps, Values
 from partita.families.contract import log_marginal
 from partita.families.signal import Signal
+from partita.families.ties import Ties
 
 
 class Block(NamedTuple):
     """Columns that share a family: the family, its data, and the names of the columns.
 
-    Where the data are scores of the columns, ``signal`` computes them, and ``log_rest`` is the log density of the rest
-    of each row in the user's units.
+    ``coding`` computes the data from columns whose values are not modeled as they are. Where the data are scores of the
+    columns, ``signal`` computes them. With either, ``log_rest`` is the log density, in the user's units, of what the
+    data leave out of each row. ``ties`` are the cells of which only an interval is known.
     """
 
     family: Any
@@ -23,6 +26,8 @@ class Block(NamedTuple):
     columns: tuple
     signal: Signal | None = None
     log_rest: Any = None
+    coding: Values | Lumps | None = None
+    ties: Ties | None = None
 
 
 class Entry(NamedTuple):

@@ -81,6 +81,12 @@ class Signal(NamedTuple):
             self._widths[self.n_scores :, None] * B**2
         ).sum(0)
 
+    def column_precisions(self, precisions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Precision matrices of whole rows from those of the scores, [cluster, column, column]."""
+        A, B = self.axes[: self.n_scores], self.axes[self.n_scores :]
+        rest = (B.T / self._widths[self.n_scores :]) @ B
+        return np.einsum("jd,kji,ie->kde", A, precisions, A) + rest
+
     def rows(self, scores: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         """Whole rows with the given scores, the rest drawn at random."""
         rest = rng.standard_normal((len(scores), len(self.axes) - self.n_scores))

@@ -10,7 +10,7 @@ import numpy as np
 
 from partita.engines.checkpoints import Checkpoint
 from partita.engines.climb.seeding import label_statistics
-from partita.engines.gibbs import outliers
+from partita.engines.gibbs import outliers, tied_values
 from partita.engines.gibbs.chain import (
     Algorithm,
     MixtureDraw,
@@ -31,7 +31,7 @@ from partita.engines.passes.rows import Parameters, Statistics, assign_rows, n_c
 from partita.engines.run import Chains, Run, Sampler, run_chains
 from partita.engines.subclusters import chain as subclusters
 from partita.execution import Serial
-from partita.families import FAMILIES, Block, Ordinal, entry_of, take
+from partita.families import FAMILIES, Block, Ordinal, entry_of, take_block
 from partita.families.contract import expect, is_conjugate
 from partita.fitting.contract import EngineResult, Request
 from partita.fitting.objects import check_exchangeable, log_shares, rows_of_objects
@@ -95,7 +95,7 @@ def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> En
     """Collapsed Gibbs with split-merge moves; auxiliary clusters where a family is not conjugate."""
     rows = rows_of_objects(weights)
     whole = len(rows) == len(weights) and bool(np.all(weights == 1))
-    objects = blocks if whole else [block._replace(data=take(block.data, rows)) for block in blocks]
+    objects = blocks if whole else [take_block(block, rows) for block in blocks]
     if explicit.non_conjugate(blocks):
         algorithm = neal8.algorithm()
     elif ask.outliers:
@@ -283,7 +283,7 @@ def _statistics(blocks, weights, z, seed: int) -> tuple[Statistics, tuple[np.nda
     K = int(z.max()) + 1
     if explicit.non_conjugate(blocks):
         seen = np.repeat(np.flatnonzero(z >= 0), weights[z >= 0].astype(np.int64))
-        objects = [block._replace(data=take(block.data, seen)) for block in blocks]
+        objects = [take_block(block, seen) for block in blocks]
         thetas = explicit.parameters(objects, z[seen], K, seed)
         S = tuple(
             explicit.statistics(block, z[seen], K) if is_conjugate(block.family) else theta
@@ -292,6 +292,13 @@ def _statistics(blocks, weights, z, seed: int) -> tuple[Statistics, tuple[np.nda
         n = np.bincount(z[seen], minlength=K).astype(float)
         return Statistics(n, S, np.nan, 0.0, 0.0), thetas
     statistics = label_statistics(blocks, weights, z, K)
+    if tied_values.has_ties(blocks):
+        rng = np.random.default_rng(seed)
+        drawn = [
+            label_statistics(tied_values.complete(blocks, weights, z, K, rng), weights, z, K).S
+            for _ in range(N_COMPLETIONS)
+        ]
+        return statistics._replace(S=tuple(np.mean(same, axis=0) for same in zip(*drawn)), entropy=0.0), None
     if any_partly_seen(blocks):
         latent = any(isinstance(block.family, Ordinal) for block in blocks)
         for _ in range(N_LATENT if latent else N_COMPLETIONS):

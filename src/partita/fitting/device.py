@@ -17,7 +17,8 @@ from partita.execution.device import device_of, in_chunks, is_on_device, namespa
 from partita.families import Block, GaussianFull, entry_of
 from partita.fitting.contract import Settings
 from partita.fitting.engines import ENGINES, names_of
-from partita.fitting.families import Plan, assemble, gaussian_for, table_of_schema
+from partita.fitting.families import Plan, assemble, table_of_schema
+from partita.fitting.real_columns import gaussian_for
 from partita.table import ColumnSchema, Schema, Table, check_weights, read_table
 from partita.table.kinds import resolve_kinds
 from partita.table.scaling import center_and_scale

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.families import FAMILIES, Block, Signal, entry_of, family_entry, find_signal
+from partita.families import FAMILIES, Block, Signal, entry_of, family_entry
+from partita.fitting.real_columns import gaussian_for, real_blocks, steps_of
 from partita.table import Column, Schema, Table
 
 AUTOMATIC = {
@@ -20,10 +21,6 @@ AUTOMATIC = {
     "categorical": "categorical",
     "ordinal": "ordinal",
 }
-
-
-MIN_OBJECTS = 20  # with fewer, covariances cannot be told from chance
-MAX_SIGNAL_COLUMNS = 500  # the time for principal directions grows with the cube of the number of columns
 
 
 class Plan(NamedTuple):
@@ -51,13 +48,13 @@ def plan_families(family: Any, kinds: Any) -> Plan:
     if isinstance(family, str) and family == "auto":
         return Plan({kind: (name, {}) for kind, name in AUTOMATIC.items()}, kinds)
     if isinstance(family, Mapping):
-        chosen = {kind: _name_and_options(spec) for kind, spec in family.items()}
+        chosen = {kind: _name_and_options(spec, kind) for kind, spec in family.items()}
         for kind, (name, _) in chosen.items():
             if kind not in AUTOMATIC:
                 raise ValueError(
                     f"family maps {kind!r}, which is no kind of column: use {', '.join(AUTOMATIC)}"
                 )
-            if family_entry(name).kind != kind:
+            if name != "auto" and family_entry(name).kind != kind:
                 raise ValueError(f"family {name!r} reads {family_entry(name).kind} columns, not {kind} ones")
         return Plan({kind: (name, {}) for kind, name in AUTOMATIC.items()} | chosen, kinds)
     name, options = _name_and_options(family)
@@ -65,11 +62,17 @@ def plan_families(family: Any, kinds: Any) -> Plan:
     return Plan({kind: (name, options)}, kind if kinds is None else kinds)
 
 
-def _name_and_options(spec: Any) -> tuple[str, dict[str, Any]]:
-    if isinstance(spec, str):
-        return family_entry(spec).name, {}
-    if isinstance(spec, Sequence) and len(spec) == 2 and isinstance(spec[1], Mapping):
-        return family_entry(spec[0]).name, dict(spec[1])
+def _name_and_options(spec: Any, kind: str = "") -> tuple[str, dict[str, Any]]:
+    """The name and options of a family; real columns may have "auto"."""
+    name, options = (spec, {}) if isinstance(spec, str) else (None, {})
+    is_pair = isinstance(spec, Sequence) and len(spec) == 2 and isinstance(spec[1], Mapping)
+    if is_pair and isinstance(spec[0], str):
+        name, options = spec[0], dict(spec[1])
+    if name == "auto" and kind == "real":
+        steps_of(options)
+        return name, options
+    if name is not None:
+        return family_entry(name).name, options
     raise ValueError(
         f"family is {spec!r}: give 'auto', one of {', '.join(sorted(FAMILIES))}, a pair (name, options), or a mapping "
         "from kinds of columns to these"
@@ -82,13 +85,13 @@ def assemble(
     exposure: str | None = None,
     *,
     completes: bool = True,
-    finds_signal: bool = False,
+    finds_steps: bool = False,
 ) -> tuple[Block, ...]:
     """One block per family that has columns in the table.
 
     ``completes`` says whether the engine completes partly observed vectors; if not, the automatic choice for
-    real columns with missing cells is the family that reads single cells. ``finds_signal`` allows the automatic choice
-    to model the signal of real columns instead of the columns.
+    real columns with missing cells is the family that reads single cells. ``finds_steps`` allows the automatic choice
+    for real columns to take the steps of :mod:`partita.fitting.real_columns`.
     """
     rates = _exposure(table, exposure)
     blocks = []
@@ -104,11 +107,13 @@ def assemble(
             )
         name, options = plan.families[kind]
         if name == "auto":
-            holes = any(np.isnan(table.column(column).values).any() for column in columns)
-            if finds_signal and not holes and _can_have_signal(columns, table.weights):
-                blocks.append(_signal_block(table, columns))
+            steps = steps_of(options)
+            if finds_steps:
+                X = _raw_values(table, columns)
+                blocks += real_blocks(X, columns, table.weights, steps, completes)
                 continue
-            name = gaussian_for(table.weights, columns, holes, completes)
+            holes = any(np.isnan(table.column(column).values).any() for column in columns)
+            name, options = gaussian_for(table.weights, columns, holes, completes), {}
         _check_options(name, options)
         if table.sparse is not None and name != "multinomial":
             raise ValueError(
@@ -125,20 +130,9 @@ def assemble(
     return tuple(blocks)
 
 
-def _can_have_signal(columns: Sequence[str], weights: np.ndarray) -> bool:
-    return 2 <= len(columns) <= MAX_SIGNAL_COLUMNS and count_objects(weights) >= MIN_OBJECTS
-
-
-def _signal_block(table: Table, columns: list[str]) -> Block:
-    """Full covariances of complete real columns, or of their signal where not all directions belong to it."""
-    values, n_levels = _values(table, "real", columns, raw=False)
-    signal = find_signal(values, table.weights)
-    if signal is None:
-        return family_entry("gaussian_full").block(values, columns, table.weights, n_levels=n_levels)
-    made = family_entry("gaussian_full").block(
-        signal.scores(values), columns, table.weights, n_levels=n_levels
-    )
-    return made._replace(signal=signal, log_rest=_log_rest(signal, values, columns, table.schema))
+def _raw_values(table: Table, columns: Sequence[str]) -> np.ndarray:
+    """Columns in the user's units."""
+    return np.column_stack([table.column(name).values for name in columns]).astype(float)
 
 
 def _log_rest(signal: Signal, values: np.ndarray, columns: Sequence[str], schema: Schema) -> np.ndarray:
@@ -179,24 +173,6 @@ def _check_exposed(blocks: Sequence[Block], exposure: str | None) -> None:
         )
 
 
-def count_objects(weights: np.ndarray) -> int:
-    """Number of objects: the total weight, or the number of rows with a weight where that is larger."""
-    return max(int(np.count_nonzero(weights)), int(weights.sum()))
-
-
-def gaussian_for(weights: np.ndarray, columns: Sequence[str], holes: bool, completes: bool) -> str:
-    """Full covariance where there are enough rows to learn it: most real tables have correlated columns.
-
-    Examples
-    --------
-    >>> gaussian_for(np.ones(100), ["a", "b"], holes=False, completes=True)
-    'gaussian_full'
-    """
-    if not (2 <= len(columns) <= 30 and count_objects(weights) >= 5 * len(columns)):
-        return "gaussian"
-    return "gaussian_full" if completes or not holes else "gaussian"
-
-
 def table_of_schema(schema: Schema, exposure: str | None) -> Table:
     """A table of one row without observed cells: what can be known from the schema alone."""
     columns = [
@@ -215,14 +191,29 @@ def reassemble(table: Table, blocks: Sequence[Block], families: Sequence[Any], e
     for block, family in zip(blocks, families, strict=True):
         entry = entry_of(family)
         columns = list(block.columns)
+        if block.coding is not None:
+            out.append(_coded(block, _raw_values(table, columns))._replace(family=family))
+            continue
         values, n_levels = _values(table, entry.kind, columns, entry.raw)
         if block.signal is not None:
             log_rest = _log_rest(block.signal, values, columns, table.schema)
-            out.append(block._replace(family=family, data=block.signal.scores(values), log_rest=log_rest))
+            out.append(
+                block._replace(family=family, data=block.signal.scores(values), log_rest=log_rest, ties=None)
+            )
             continue
         made = entry.block(values, columns, table.weights, n_levels=n_levels, exposure=rates)
         out.append(Block(family, made.data, block.columns))
     return tuple(out)
+
+
+def _coded(block: Block, X: np.ndarray) -> Block:
+    """A block whose data follow from its columns by its coding."""
+    assert block.coding is not None
+    data: Any
+    data, log_rest = block.coding.encode(X)
+    if block.signal is not None:
+        data, log_rest = block.signal.scores(data), log_rest + block.signal.log_rest(data)
+    return block._replace(data=data, log_rest=log_rest, ties=None)
 
 
 def _values(table: Table, kind: str, columns: list[str], raw: bool) -> tuple[Any, np.ndarray]:

@@ -17,7 +17,7 @@ from partita.engines.passes.rows import (
     plug_in,
     predictive,
 )
-from partita.families import Block, entry_of
+from partita.families import Block, Lumps, Values, entry_of
 from partita.families.contract import n_parameters, widened
 from partita.fitting.contract import EngineResult
 from partita.fitting.families import reassemble
@@ -116,8 +116,11 @@ class FittedMixture(NamedTuple):
         if table.sparse is not None:
             return np.asarray(table.sparse.sum(axis=1)).ravel()
         cells = np.zeros(table.n_rows)
+        parted = {name for block in self.blocks if isinstance(block.coding, Lumps) for name in block.columns}
         for block in self.blocks:
             for name in block.columns:
+                if isinstance(block.coding, Values) and name in parted:
+                    continue  # the values beside a lump are cells that its block has counted
                 values = table.column(name).values
                 if entry_of(block.family).name == "multinomial":
                     cells += np.nan_to_num(values)
@@ -188,7 +191,7 @@ def fitted_mixture(
         schema=schema,
         exposure=exposure,
         blocks=tuple(
-            Block(family, None, block.columns, block.signal)
+            Block(family, None, block.columns, block.signal, coding=block.coding)
             for family, block in zip(result.families, blocks, strict=True)
         ),
         statistics=result.statistics,

@@ -29,7 +29,8 @@ from partita.fitting.choice import AUTO, EngineChoice, choose_engine, choose_for
 from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_training
 from partita.fitting.engines import ENGINES, names_of
-from partita.fitting.families import Plan, assemble, gaussian_for, table_of_schema
+from partita.fitting.families import Plan, assemble, table_of_schema
+from partita.fitting.real_columns import describe_steps, gaussian_for
 from partita.table import Table, read_table
 
 ASSUMED_CLUSTERS = 30  # in the estimate of the time of a pass, if no number is given
@@ -117,24 +118,12 @@ def _read_in_memory(
         infer_ordinal=completes and conjugate,  # latent variables of ordinal columns need both
         estimator_name=name,
     )
-    blocks = assemble(table, plan, settings.exposure, completes=completes, finds_signal=not settings.outliers)
+    blocks = assemble(table, plan, settings.exposure, completes=completes, finds_steps=not settings.outliers)
     report = FitReport(table.notes)
-    _note_signal(report, blocks)
+    for code, sentence in describe_steps(blocks):
+        report.add(code, sentence)
     chosen = _chosen(settings, partial(choose_engine, settings, table.weights, blocks))
     return _noted(Training(table, blocks, report, chosen.inference), chosen)
-
-
-def _note_signal(report: FitReport, blocks: Sequence[Block]) -> None:
-    for block in blocks:
-        if block.signal is not None:
-            D, d = len(block.columns), block.signal.n_scores
-            share = block.signal.variances[:d].sum() / block.signal.variances.sum()
-            report.add(
-                "signal",
-                f"the clusters are modeled in {d} principal directions of the {D} real columns, with {share:.1%} of "
-                "the variance; the other directions hardly vary or look like noise. family={'real': 'gaussian_full'} "
-                "uses all directions",
-            )
 
 
 def _chosen(settings: Settings, choice: Callable[[], EngineChoice]) -> EngineChoice:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.rows import Statistics
-from partita.families import Block, Categorical, Counts, CountVectors, Levels, entry_of
+from partita.families import Block, Categorical, Counts, CountVectors, Levels, Lumps, Values, entry_of
 from partita.families.contract import draw, simulate, summarize
 from partita.table import CODED_KINDS, Schema
 
@@ -20,11 +20,17 @@ def profile_columns(
 
     Real columns have ``mean`` and ``sd`` in the user's units, counts a ``rate`` (or a share of the vector),
     binary, categorical and ordinal columns ``probabilities`` with the ``levels`` they belong to. Ordinal columns also
-    have ``latent_mean`` and ``latent_sd``, where the whole column has about mean 0 and deviation 1.
+    have ``latent_mean`` and ``latent_sd``, where the whole column has about mean 0 and deviation 1. Transformed columns
+    also have a ``median``. Columns with one value in most rows also have this ``lump``, its ``lump_share``, and mean
+    and deviation of the other values.
     """
     out: dict[str, dict[str, np.ndarray]] = {}
     for block, S in zip(blocks, statistics.S, strict=True):
         summary = summarize(block.family, S)
+        if block.coding is not None:
+            for name, found in _coded_profiles(block, summary).items():
+                out[name] = _with_lump(out[name], found) if name in out else found
+            continue
         start = 0
         for d, name in enumerate(block.columns):
             column = schema.column(name)
@@ -52,6 +58,42 @@ def profile_columns(
             else:
                 out[name] = {"share": summary["probabilities"][:, d]}
     return out
+
+
+def _coded_profiles(block: Block, summary: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+    """Profiles of columns that are not modeled as they are."""
+    if isinstance(block.coding, Lumps):
+        share = 1.0 - summary["probabilities"]
+        coding = block.coding
+        return {
+            name: _with_lump(
+                {"lump": np.full(len(share), coding.values[d]), "lump_share": share[:, d]},
+                {"mean": np.full(len(share), coding.centers[d]), "sd": np.full(len(share), coding.scales[d])},
+            )
+            for d, name in enumerate(block.columns)
+        }
+    assert block.coding is not None
+    means, deviations, medians = block.coding.moments(*_moments_of_columns(block, summary))
+    out = {}
+    for d, name in enumerate(block.columns):
+        out[name] = {"mean": means[:, d], "sd": deviations[:, d]}
+        if block.coding.is_skewed[d]:
+            out[name]["median"] = medians[:, d]
+    return out
+
+
+def _with_lump(lump: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The profile of a column with a lump, from those of the lump and of the other values."""
+    value, share = lump["lump"], lump["lump_share"]
+    mean = share * value + (1.0 - share) * others["mean"]
+    second = share * value**2 + (1.0 - share) * (others["mean"] ** 2 + others["sd"] ** 2)
+    return {
+        "mean": mean,
+        "sd": np.sqrt(np.maximum(second - mean**2, 0.0)),
+        "lump": value,
+        "lump_share": share,
+        **{f"{name}_elsewhere": found for name, found in others.items()},
+    }
 
 
 def _moments_of_columns(block: Block, summary: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -107,11 +149,17 @@ def sample_columns(
         data = simulate(block.family, theta, z, rng)
         if block.signal is not None:
             data = block.signal.rows(data, rng)
-        columns |= dict(zip(block.columns, _in_user_units(data, block, schema), strict=True))
+        for name, values in zip(block.columns, _in_user_units(data, block, schema, rng), strict=True):
+            known = columns.get(name)  # the lumps of a column, with gaps for its other values
+            columns[name] = values if known is None else np.where(np.isnan(known), values, known)
     return columns
 
 
-def _in_user_units(data: Any, block: Block, schema: Schema) -> list[np.ndarray]:
+def _in_user_units(data: Any, block: Block, schema: Schema, rng: np.random.Generator) -> list[np.ndarray]:
+    if isinstance(block.coding, Lumps):
+        return list(block.coding.decode(data, rng).T)
+    if isinstance(block.coding, Values):
+        return list(block.coding.decode(data).T)
     if isinstance(data, Counts):
         return list(data.X.T)
     if isinstance(data, Levels):

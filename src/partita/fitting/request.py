@@ -15,9 +15,10 @@ from partita.fitting.chains import bytes_of_chains, resolve_sampling_prior
 from partita.fitting.climb import bytes_needed, resolve_prior
 from partita.fitting.contract import Request, Settings
 from partita.fitting.engines import ENGINES, names_of
-from partita.fitting.families import Plan, count_objects
+from partita.fitting.families import Plan
 from partita.fitting.objects import rows_of_objects
 from partita.fitting.outliers import check_outliers
+from partita.fitting.real_columns import count_objects
 from partita.labels import canonical
 from partita.table import Table
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.rows import Parameters, Statistics, n_stats
-from partita.families import Background, Block, Signal, entry_of, family_entry
+from partita.families import Background, Block, Lumps, Power, Signal, Values, entry_of, family_entry
 from partita.fitting.fitted_mixture import FittedMixture
 from partita.fitting.outliers import OutlierModel
 from partita.fitting.predictive import PredictiveDraw
@@ -34,6 +34,7 @@ def pack_mixture(fitted: FittedMixture) -> dict[str, Any]:
                 "hyper": list(b.family),
                 "columns": list(b.columns),
                 "signal": b.signal and list(b.signal),
+                "coding": pack_coding(b.coding),
             }
             for b in fitted.blocks
         ],
@@ -66,6 +67,7 @@ def unpack_mixture(state: dict[str, Any]) -> FittedMixture:
             None,
             tuple(b["columns"]),
             b["signal"] and Signal(*b["signal"]),
+            coding=unpack_coding(b["coding"]),
         )
         for b in state["blocks"]
     )
@@ -153,6 +155,46 @@ def _at_draw(family: Any, hyper: dict[str, np.ndarray], t: int) -> Any:
     )
 
 
+def pack_coding(coding: Values | Lumps | None) -> dict[str, Any] | None:
+    """A coding as plain data."""
+    if coding is None:
+        return None
+    found: dict[str, Any] = {"kind": type(coding).__name__, **coding._asdict()}
+    if isinstance(coding, Values):
+        found["powers"] = np.array(coding.powers, float).reshape(-1, len(Power._fields))
+    return found
+
+
+def unpack_coding(saved: dict[str, Any] | None) -> Values | Lumps | None:
+    """The inverse of :func:`pack_coding`; refuses values that no coding has."""
+    if saved is None:
+        return None
+    fields = {name: value for name, value in saved.items() if name != "kind"}
+    n = len(fields["lumps" if saved["kind"] == "Values" else "values"])
+    for name, array in fields.items():
+        check_array(f"{name} of the coding", array, (n, 3) if name == "powers" else (n,))
+    if saved["kind"] == "Lumps":
+        alone = ~np.isnan(fields["centers"])
+        if not (np.isfinite(fields["values"]).all() and _are_scales(fields["scales"][alone])):
+            raise ValueError(
+                "the coding of lumps has values that are not finite, or scales that are not positive"
+            )
+        return Lumps(**fields)
+    numbers = [fields[name] for name in ("powers", "centers", "scales", "lows", "highs")]
+    if not all(np.isfinite(values).all() for values in numbers) or not _are_scales(
+        np.concatenate([fields["scales"], fields["powers"][:, 1]])
+    ):
+        raise ValueError(
+            "the coding of columns has numbers that are not finite, or scales that are not positive"
+        )
+    fields["powers"] = tuple(Power(*map(float, row)) for row in fields["powers"])
+    return Values(**fields)
+
+
+def _are_scales(values: np.ndarray) -> bool:
+    return bool(np.all(np.isfinite(values) & (values > 0)))
+
+
 def _unpack_outliers(
     saved: dict[str, Any] | None, blocks: Sequence[Block], schema: Schema
 ) -> OutlierModel | None:
@@ -195,7 +237,8 @@ def check_family(block: Block, schema: Schema) -> None:
     """Refuse a family whose layout differs from that of a new family for the same columns."""
     entry = entry_of(block.family)
     columns = [schema.column(name) for name in block.columns]
-    if any(column.kind != entry.kind for column in columns):
+    kind = "real" if isinstance(block.coding, Lumps) else entry.kind
+    if any(column.kind != kind for column in columns) or not _fits(block.coding, len(columns)):
         raise ValueError(f"family {entry.name!r} does not read the kinds of {block.columns}")
     codes = entry.kind in CODED_KINDS
     n_coordinates = len(columns) if block.signal is None else _check_signal(block.signal, len(columns))
@@ -209,6 +252,11 @@ def check_family(block: Block, schema: Schema) -> None:
                 raise ValueError(f"{field} of {entry.name} does not fit the columns")
         elif not isinstance(value, (int, float)):
             raise ValueError(f"{field} of {entry.name} is {value!r}")
+
+
+def _fits(coding: Values | Lumps | None, n_columns: int) -> bool:
+    """Whether a coding is one of so many columns."""
+    return coding is None or len(coding[0]) == n_columns
 
 
 def _check_signal(signal: Signal, n_columns: int) -> int:

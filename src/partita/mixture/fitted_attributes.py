@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import numpy as np
 from partita.engines.climb.vb import bound
 from partita.engines.passes.rows import Assignment
 from partita.estimator import FitReport, have_converged, judge_chains, note_early_end
+from partita.families import Block
 from partita.families.contract import is_conjugate
 from partita.fitting.contract import EngineResult, Settings
 from partita.fitting.engines import ENGINES
 from partita.fitting.fitted_mixture import FittedMixture, fitted_mixture
+from partita.fitting.hyper_bounds import note_bounds
 from partita.fitting.out_of_core import Training
 from partita.fitting.second_opinion import second_opinion
 from partita.fitting.settling import note_settling
@@ -59,7 +62,7 @@ def settle(
         found |= _outlier_attributes(result, fitted, found["labels_"], training, blocks, executor)
     if result.trace is None:
         return fitted, found | _run_attributes(result, found["n_clusters_"], table.n_rows, settings, report)
-    return fitted, found | _chain_attributes(result, table, settings, report)
+    return fitted, found | _chain_attributes(result, table, training.blocks, settings, report)
 
 
 def attributes_of(fitted: FittedMixture) -> dict[str, Any]:
@@ -164,7 +167,7 @@ def _run_attributes(
 
 
 def _chain_attributes(
-    result: EngineResult, table: Any, settings: Settings, report: FitReport
+    result: EngineResult, table: Any, blocks: Sequence[Block], settings: Settings, report: FitReport
 ) -> dict[str, Any]:
     trace, reason = result.trace, result.run.reason
     assert trace is not None
@@ -172,6 +175,8 @@ def _chain_attributes(
         report, reason, 0 if result.provisional else len(trace.labels), provisional=result.provisional
     )
     note_settling(report, result, settings)
+    if settings.learn_hyper and not result.provisional:
+        note_bounds(report, blocks, result.families)
     opinion = None
     if result.labels is not None and int(result.labels.max()) > 0 and not result.provisional:
         opinion = second_opinion(table, result.labels)

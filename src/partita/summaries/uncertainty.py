@@ -7,10 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partita.labels import contingency
+from partita.posterior import vote
+from partita.posterior.agreement import draws_to_sum, sampled_labels
 from partita.summaries.pairs import PairMap
+from partita.trace import select_draws
 
 RIVAL_RATIO = (
     0.5  # co-clustering with another cluster, relative to its own, from which an object is uncertain
+)
+
+
+UNDECIDED = (
+    0.25  # probability of another number of clusters from which the rows that it would divide are uncertain
 )
 
 
@@ -55,7 +64,8 @@ def rival_ratios(pairs: PairMap) -> NDArray[np.float64]:
 def find_uncertain(model: Any, pairs: PairMap | None, threshold: float) -> Uncertainty | None:
     """Find the uncertain objects of a fit.
 
-    Where confidence is a probability, objects below the threshold are uncertain. Where it is the agreement of the
+    Where confidence is a probability, objects below the threshold are uncertain, and so are those that another probable
+    number of clusters would divide from their cluster (:func:`find_split`). Where it is the agreement of the
     members of an ensemble, its size alone says little: members with many clusters separate objects that belong
     together. An object of a consensus is therefore uncertain if its co-clustering with another cluster is at least
     half of that with its own.
@@ -75,11 +85,36 @@ def find_uncertain(model: Any, pairs: PairMap | None, threshold: float) -> Uncer
         )
         rule = "draws" if hasattr(model, "trace_") else rule
         low = (np.asarray(confidence, float) < threshold) & (labels >= 0)
+        low |= find_split(model)
         return Uncertainty(np.arange(len(labels)), low, rule, len(labels))
     if pairs is None:
         return None
     with np.errstate(invalid="ignore"):
         return Uncertainty(pairs.objects, rival_ratios(pairs) >= RIVAL_RATIO, "rival", len(labels))
+
+
+def find_split(model: Any) -> NDArray[np.bool_]:
+    """Rows that another probable number of clusters would divide from their cluster.
+
+    For each number of clusters with a probability of at least `UNDECIDED` beside that of ``labels_``, the partition of
+    the draws with this number is compared with ``labels_``: the rows outside of the largest part of their cluster are
+    those that this number would divide. The mean co-clustering of such rows can still be high.
+    """
+    labels = np.asarray(model.labels_)
+    out = np.zeros(len(labels), bool)
+    trace, object_rows = getattr(model, "trace_", None), getattr(model, "object_rows_", None)
+    if trace is None or object_rows is None:
+        return out
+    K = len(np.unique(labels[labels >= 0]))
+    own = labels[object_rows]
+    for other, probability in trace.n_clusters_posterior.items():
+        if other <= K or probability < UNDECIDED:
+            continue
+        draws = select_draws(trace, np.flatnonzero(trace.n_clusters == other))
+        divided = vote(sampled_labels(select_draws(draws, draws_to_sum(draws)).labels)).labels
+        parts = contingency(np.maximum(own, 0), divided, sparse=False)
+        out[object_rows[divided != parts.argmax(axis=1)[np.maximum(own, 0)]]] = True
+    return out & (labels >= 0)
 
 
 def _is_agreement(model: Any) -> bool:

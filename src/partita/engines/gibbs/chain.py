@@ -16,12 +16,19 @@ import numpy as np
 
 from partita.engines import run
 from partita.engines.checkpoints import Checkpoint
-from partita.engines.gibbs import partly_observed, sweep
+from partita.engines.gibbs import partly_observed, sweep, tied_values
 from partita.engines.gibbs.duplicate_rows import Visits, reseat_copies, visits
 from partita.engines.gibbs.split_merge import split_merge
 from partita.engines.gibbs.sweep import NO_LIMIT, Seating
 from partita.engines.passes.live import refresh_caches
-from partita.families.contract import constrained, faster_in_single, held, n_columns, unconstrained
+from partita.families.contract import (
+    constrained,
+    faster_in_single,
+    held,
+    n_columns,
+    sample_shape,
+    unconstrained,
+)
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.labels import canonical
@@ -29,7 +36,7 @@ from partita.partitions import bind, log_eppf, log_labeled, sample_hyper
 from partita.partitions.learning import slice_sample
 from partita.trace import Trace, join, label_dtype
 
-SWEEP, MOVES, HIDDEN, COMPLETION, START = range(5)  # purposes of the random numbers of an iteration
+SWEEP, MOVES, HIDDEN, COMPLETION, START, TIES = range(6)  # purposes of the random numbers of an iteration
 SMALL_TABLE = 5000  # rows; above, predictive caches may be in single precision
 HYPER_CUT = 3.0  # where the hyperprior ends, in its standard deviations
 HYPER_SPREAD = 1.5  # standard deviation of the hyperprior of each free hyper-parameter, around the default
@@ -72,6 +79,7 @@ class Chain(NamedTuple):
     hidden_rows: np.ndarray
     visits: Visits | None = None  # the order of a sweep where rows are duplicates; found by the first one
     rng: Any = None  # generator of the steps after the sweep, within an iteration
+    values: tuple[Any, ...] = ()  # standardized columns of blocks with ties, as they are drawn
 
 
 def start(
@@ -99,9 +107,12 @@ def start(
         completed = partly_observed.complete(
             shown, z, fixed or int(z.max()) + 1, generator(seed, 0, COMPLETION)
         )
+    values: tuple[Any, ...] = ()
+    if tied_values.has_ties(shown):
+        values, completed = tied_values.start(completed, generator(seed, 0, TIES))
     dtype = dtype or cache_dtype("auto", reference, len(z))
     seating = sweep.seat(completed, z, n_components=fixed, dtype=dtype)
-    return Chain(seating, prior, reference, seed, 0, {}, shown, rows)
+    return Chain(seating, prior, reference, seed, 0, {}, shown, rows, values=values)
 
 
 def cache_dtype(precision: str, families: Sequence[Any], n_rows: int) -> type:
@@ -133,7 +144,7 @@ def sweep_rows(chain: Chain, schedule: Schedule) -> Chain:
     seating, prior = chain.seating, chain.prior
     N = len(seating.z)
     u = generator(chain.seed, chain.iteration, SWEEP).random(N)
-    if chain.iteration == 0 and not len(chain.hidden_rows) and not prior.fixed_labels:
+    if chain.iteration == 0 and not (len(chain.hidden_rows) or chain.values or prior.fixed_labels):
         chain = chain._replace(visits=visits(seating.blocks))
     if chain.visits is None:
         seating = sweep.reseat(seating, prior, np.arange(N), u, schedule.limit)
@@ -143,10 +154,16 @@ def sweep_rows(chain: Chain, schedule: Schedule) -> Chain:
 
 
 def sample_hidden(chain: Chain, schedule: Schedule) -> Chain:
-    """Draw the hidden coordinates of partly observed vectors."""
+    """Draw the hidden coordinates of partly observed vectors, and tied values inside their cells."""
     if len(chain.hidden_rows):
         rng = generator(chain.seed, chain.iteration, HIDDEN)
-        partly_observed.step(chain.seating, chain.shown, chain.prior, chain.hidden_rows, rng)
+        shown = tied_values.as_drawn(chain.shown, chain.seating.blocks)
+        partly_observed.step(chain.seating, shown, chain.prior, chain.hidden_rows, rng)
+    if chain.values:
+        rng = generator(chain.seed, chain.iteration + 1, TIES)
+        seating = chain.seating
+        K = len(seating.n) if chain.prior.fixed_labels else int(seating.K[0])
+        tied_values.step(seating.blocks, chain.shown, chain.values, sweep.labels(seating), K, rng)
     return chain
 
 
@@ -228,6 +245,7 @@ def learn_likelihood(seating: Seating, reference: Sequence[Any], rng: np.random.
 
 def learn_cells(family: Any, center: Any, S: np.ndarray, rng: np.random.Generator) -> Any:
     """The family with hyper-parameters drawn given the statistics ``S`` of all cells, [statistic, cluster]."""
+    family = sample_shape(family, S, rng)
     for name, mean in unconstrained(center).items():
         if name in held(family):
             continue
@@ -337,9 +355,13 @@ def collapsed_gibbs(dtype: type | None = None) -> Algorithm:
     return Algorithm("gibbs", partial(start, dtype=dtype), STEPS, log_joint, held=held_clusters)
 
 
-def held_clusters(chain: Chain) -> HeldClusters:
-    """Statistics [statistic, slot] of each block if hidden coordinates were drawn; otherwise labels determine them."""
-    return tuple(live.S for live in chain.seating.blocks) if len(chain.hidden_rows) else None
+def held_clusters(chain: Any) -> HeldClusters:
+    """Statistics [statistic, slot] of each block if hidden coordinates or tied values were drawn.
+
+    Otherwise the labels determine them.
+    """
+    drawn = len(chain.hidden_rows) > 0 or bool(getattr(chain, "values", ()))
+    return tuple(live.S for live in chain.seating.blocks) if drawn else None
 
 
 class MixtureDraw(NamedTuple):

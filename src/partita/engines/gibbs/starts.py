@@ -17,7 +17,7 @@ from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.chain import Start
 from partita.engines.passes.rows import assign_rows, predictive, rows_in_memory
-from partita.families import n_rows, take
+from partita.families import n_rows, take_block
 from partita.families.registry import Block
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, with_concentration
@@ -101,7 +101,7 @@ def _taken(blocks: Sequence[Block], rows: np.ndarray) -> list[Block]:
     held, rows = rows_in_memory(blocks, rows)
     if len(rows) == n_rows(held[0].data) and np.array_equal(rows, np.arange(len(rows))):
         return list(held)
-    return [block._replace(data=take(block.data, rows)) for block in held]
+    return [take_block(block, rows) for block in held]
 
 
 def _spread(chain: chains.Chain, blocks: Sequence[Block], families: Sequence[Any]) -> np.ndarray:

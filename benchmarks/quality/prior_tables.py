@@ -1,0 +1,94 @@
+"""Calibration of the number of groups on tables of real columns that are drawn from the model's own prior.
+
+The tables are drawn with the default hyper-parameters: the partition from the mixture of finite mixtures, means and
+covariances from the normal-inverse-Wishart prior, then every column in a unit of its own. A calibrated posterior has
+E[K] - K = 0 on average, P(K = 1) near 1 where K = 1 more often than not, and among pairs of rows that are said to be
+together with probability p, a share p that are. `Mixture` divides each column by its deviation, of which the width of
+the clusters is a part, so it does not see the units in which the prior was stated.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+from benchmarks.processes import in_own_process
+
+N_TABLES, SMALL = 100, 12
+SHAPES = ((60, 2), (120, 2), (120, 4), (200, 3))  # rows, columns
+N_BINS = 10
+
+
+def run(*, full: bool, repeats: int) -> dict:
+    found = {}
+    for learn in (True, False):
+        name = "learned" if learn else "fixed"
+        found[name] = in_own_process(calibrate, n_tables=N_TABLES if full else SMALL, learn=learn)
+        print(
+            f"   {name} hyper-parameters, {found[name]['n_tables']} tables: E[K] - K {found[name]['excess']:+.3f} "
+            f"(se {found[name]['excess_se']:.3f}), P(K = 1) where K = 1 {found[name]['p_one']:.3f} "
+            f"({found[name]['n_one']} tables), calibration error of pairs {found[name]['pair_error']:.4f}",
+            flush=True,
+        )
+    return {"found": found}
+
+
+# ---- in a process of its own -----------------------------------------------------------------------------------
+
+
+def calibrate(n_tables: int, learn: bool) -> dict:
+    """Fit tables drawn from the prior and compare posteriors with what was drawn."""
+    import warnings
+
+    import numpy as np
+
+    from partita import Mixture
+
+    warnings.simplefilter("ignore")
+    excess, ones = [], []
+    together = np.zeros((2, N_BINS))
+    p_sums = np.zeros(N_BINS)
+    for number in range(n_tables):
+        rng = np.random.default_rng([7, number])
+        X, z = draw_table(rng, *SHAPES[number % len(SHAPES)])
+        family = {"real": ("auto", {"lumps": False, "powers": False, "ties": False, "signal": False})}
+        model = Mixture(family, learn_hyper=learn, n_draws=100, burn_in=100, random_state=number).fit(X)
+        K = int(z.max()) + 1
+        excess.append(sum(k * p for k, p in model.n_clusters_posterior_.items()) - K)
+        if K == 1:
+            ones.append(model.n_clusters_posterior_.get(1, 0.0))
+        i, j = np.triu_indices(len(z), 1)
+        some = rng.choice(len(i), size=min(len(i), 2000), replace=False)
+        i, j = i[some], j[some]
+        p = np.mean([draw[i] == draw[j] for draw in model.trace_.labels[::4]], axis=0)
+        bins = np.minimum((p * N_BINS).astype(int), N_BINS - 1)
+        together[0] += np.bincount(bins, minlength=N_BINS)
+        together[1] += np.bincount(bins, z[i] == z[j], N_BINS)
+        p_sums += np.bincount(bins, p, N_BINS)
+    used = together[0] > 0
+    gaps = np.abs(together[1][used] - p_sums[used])
+    return {
+        "n_tables": n_tables,
+        "excess": round(statistics.mean(excess), 4),
+        "excess_se": round(statistics.stdev(excess) / math.sqrt(n_tables), 4),
+        "p_one": round(statistics.mean(ones), 4) if ones else math.nan,
+        "n_one": len(ones),
+        "pair_error": round(float(gaps.sum() / together[0].sum()), 4),
+    }
+
+
+def draw_table(rng, n_rows: int, n_columns: int):
+    """A table and its partition from the default priors, each column in a unit of its own."""
+    import numpy as np
+
+    from partita.families import GaussianFull
+    from partita.families.contract import draw, simulate
+    from partita.labels import canonical
+    from partita.partitions import bind, specify
+    from partita.partitions import simulate as simulate_partition
+
+    family = GaussianFull.default(n_columns)
+    z = canonical(simulate_partition(bind(specify("mfm"), n_rows), n_rows, rng))
+    S = np.zeros((1 + n_columns + n_columns * (n_columns + 1) // 2, int(z.max()) + 1))
+    X = simulate(family, draw(family, S, rng), z, rng)
+    return X * np.exp(rng.normal(0.0, 3.0, n_columns)) + rng.normal(0.0, 100.0, n_columns), z
