@@ -29,6 +29,7 @@ BENCHMARKS = {
     "affinity": "benchmarks.speed.affinity",
     "reading": "benchmarks.speed.reading",
     "right_k": "benchmarks.quality.right_k",
+    "calibration": "benchmarks.quality.calibration",
     "ordinal_survey": "benchmarks.quality.ordinal_survey",
     "real_tables": "benchmarks.quality.real_tables",
     "planted_tables": "benchmarks.quality.planted_tables",

@@ -18,7 +18,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.stats import friedmanchisquare, studentized_range
+from scipy.stats import binom, friedmanchisquare, studentized_range
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, IMAGES = ROOT / "benchmarks" / "results", ROOT / "docs" / "images"
@@ -166,7 +166,38 @@ def draw_views(result: dict[str, Any]) -> plt.Figure:
     return fig
 
 
+# ---- calibration ---------------------------------------------------------------------------------------------------
+
+
+def draw_calibration(result: dict[str, Any]) -> plt.Figure:
+    """One panel per model: a line per trait, and the band that holds 99% of the bars of uniform ranks."""
+    models, n_ranks = result["models"], result["n_draws"] + 1
+    low, high = binom.interval(0.99, result["n_tables"], 1.0 / n_ranks)
+    n_columns = 4
+    n_lines = -(-len(models) // n_columns)
+    figure, axes = plt.subplots(
+        n_lines, n_columns, figsize=(9.5, 1.35 * n_lines), sharex=True, sharey=True, layout="constrained"
+    )
+    for ax, (name, model) in zip(axes.flat, models.items(), strict=False):
+        ax.axhspan(low, high, color="#e2e8f0", lw=0)
+        for trait, counts in model["histograms"].items():
+            ours = trait.startswith("clusters")
+            ax.stairs(
+                counts, np.arange(n_ranks + 1) - 0.5, color=OURS if ours else OTHERS, lw=1.4 if ours else 0.7
+            )
+        ax.set_title(name, fontsize=8)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.tick_params(labelsize=7)
+    for ax in axes.flat[len(models) :]:
+        ax.set_axis_off()
+    axes[0, 0].set_ylim(0)
+    figure.supxlabel("rank of the truth among the draws", fontsize=9)
+    figure.supylabel("tables", fontsize=9)
+    return figure
+
+
 PICTURES = {
+    "results_calibration.png": ("calibration", draw_calibration),
     "results_consensus.png": ("consensus", draw_consensus),
     "results_right_k.png": ("right_k", draw_right_k),
     "results_views.png": ("ofv", draw_views),

@@ -22,13 +22,24 @@ CHAINS = {
     "student, Pitman-Yor": {"family": "student", "prior": "pitman_yor"},
     "DP": {"prior": "dirichlet_process"},
     "Pitman-Yor": {"prior": "pitman_yor"},
+    "finite": {"prior": "finite"},
+    "stick-breaking": {"prior": "stick_breaking"},
     "outliers": {"outliers": True},
+    "missing coordinates": {"family": "gaussian_full", "holes": True},
+    "categorical": {"kinds": "categorical", "codes": True},
+    "ordinal": {"kinds": "ordinal", "codes": True},
+    "poisson": {"kinds": "count", "codes": True},
 }
 
 
 @pytest.mark.parametrize("options", CHAINS.values(), ids=CHAINS)
 def test_no_draw_of_a_chain_has_more_clusters(options):
-    X = np.abs(REAL) if options.get("family") == "exponential" else REAL
+    options = dict(options)
+    X = np.abs(REAL) if options.get("family") == "exponential" else REAL.copy()
+    if options.pop("holes", False):
+        X[::7, 0] = np.nan
+    if options.pop("codes", False):
+        X = CODES
     model = Mixture(max_clusters=LIMIT, **SHORT, **options).fit(X)
     n_clusters = [len(set(draw) - {-1}) for draw in np.asarray(model.trace_.labels)]
     assert 1 < max(n_clusters) <= LIMIT
@@ -41,13 +52,33 @@ def test_no_answer_has_more_clusters(inference):
     assert 1 < model.n_clusters_ <= LIMIT
 
 
+@pytest.mark.parametrize("inference", ["gibbs", "subclusters", "em", "vb", "cvb", "beam"])
+def test_a_given_number_is_a_limit_too(inference):
+    options = SHORT if inference in ("gibbs", "subclusters") else {"random_state": 0}
+    model = Mixture(n_clusters=LIMIT, inference=inference, **options).fit(REAL)
+    assert model.n_clusters_ <= LIMIT and len(model.weights_) <= LIMIT
+    if hasattr(model, "trace_"):
+        assert model.trace_.n_clusters.max() <= LIMIT
+
+
+def test_new_rows_open_no_cluster_beyond_the_limit():
+    """The posterior predictive has no seat of a new cluster where all that are allowed are in use."""
+    model = Mixture("gaussian", max_clusters=LIMIT, **SHORT).fit(REAL)
+    full = [len(draw.log_weights) - 1 == LIMIT for draw in model._fitted.draws]
+    assert any(full) and all(
+        np.isneginf(draw.log_weights[-1])
+        for draw, is_full in zip(model._fitted.draws, full, strict=True)
+        if is_full
+    )
+
+
 @pytest.mark.parametrize("inference", ["subclusters", "beam"])
 def test_engines_without_a_limit_say_so(inference):
     with pytest.raises(ValueError, match="cannot bound the number of clusters"):
         Mixture(max_clusters=LIMIT, inference=inference).fit(REAL)
 
 
-@pytest.mark.parametrize("inference", ["gibbs", "vb"])
+@pytest.mark.parametrize("inference", ["gibbs", "vb", "cvb"])
 def test_no_consensus_has_more_clusters(inference):
     options = {"n_chains": 2, "n_draws": 6, "burn_in": 4} if inference == "gibbs" else {}
     model = partita.NBCE(max_clusters=LIMIT, inference=inference, random_state=0, **options).fit(CODES)

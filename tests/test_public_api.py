@@ -59,15 +59,15 @@ def test_attributes_are_documented(name):
     rng = np.random.default_rng(0)
     required = {"n_clusters": 2} if name in NEEDS_N_CLUSTERS else {}
     model = cls(random_state=0, **required).fit(rng.integers(2, size=(40, 3)))
-    fitted = {attribute for attribute in vars(model) if attribute.endswith("_") and attribute[0] != "_"}
-    fitted |= {
-        attribute for attribute in ("grain_", "alternatives_") if hasattr(model, attribute)
-    }  # properties
+    computed = {attribute for attribute in dir(cls) if isinstance(getattr(cls, attribute, None), property)}
+    present = set(vars(model)) | {attribute for attribute in computed if hasattr(model, attribute)}
+    fitted = {attribute for attribute in present if attribute.endswith("_") and attribute[0] != "_"}
     assert fitted <= listed, f"not documented: {sorted(fitted - listed)}"
     # an array has no names; variational engines alone have a bound, and chains alone a trace
     elsewhere = {"feature_names_in_", "lower_bound_", "outlier_probability_", "outlier_share_"}
     if not hasattr(model, "trace_"):
         elsewhere |= {"trace_", "burn_in_", "object_rows_", "n_clusters_posterior_", "diagnostics_"}
+        elsewhere.add("n_clusters_prior_")
     assert listed - fitted <= elsewhere, f"not there: {sorted(listed - fitted)}"
 
 

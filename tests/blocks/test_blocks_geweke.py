@@ -10,7 +10,7 @@ import pytest
 
 from partita.blocks.chain import start_grid, step_grid
 from partita.blocks.sweep import DIRECTED, TABLE, UNDIRECTED, cell_clusters
-from partita.engines.gibbs.chain import CUT, HYPER_SPREAD, Schedule
+from partita.engines.gibbs.chain import HYPER_CUT, HYPER_SPREAD, Schedule
 from partita.engines.passes.rows import n_stats
 from partita.families import Bernoulli
 from partita.families.contract import constrained, draw, simulate, unconstrained
@@ -58,7 +58,7 @@ def draw_all(mode):
         family = CENTER
         for name, mean in unconstrained(CENTER).items():
             gap = rng.normal()
-            while abs(gap) > CUT:
+            while abs(gap) > HYPER_CUT:
                 gap = rng.normal()
             family = constrained(family, name, mean + HYPER_SPREAD * gap)
         return redraw(Joint(mode, priors, family, labels, np.zeros((0, 1))), rng)

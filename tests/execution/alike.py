@@ -16,7 +16,7 @@ def label_matrix(flips, n=9000, seed=1):
 def worst(one, other):
     """The largest difference of two fitted estimators, in what they are made of."""
     if hasattr(one, "_fitted"):
-        left, right = [*one._fitted.parameters.thetas], [*other._fitted.parameters.thetas]
+        left, right = (_parameters(model._fitted) for model in (one, other))
     else:
         left, right = [one._counts / one._counts.max()], [other._counts / one._counts.max()]
     pairs = [
@@ -25,6 +25,13 @@ def worst(one, other):
         *zip(left, right, strict=True),
     ]
     return max(float(np.nanmax(np.abs(a - b))) for a, b in pairs)
+
+
+def _parameters(fitted):
+    """Parameters of the clusters, or their statistics per row where parameters are integrated out."""
+    if fitted.parameters is not None:
+        return [*fitted.parameters.thetas]
+    return [S / fitted.statistics.n.sum() for S in fitted.statistics.S]
 
 
 def same(one, other, tolerance=1e-10):

@@ -4,7 +4,7 @@ from scipy.stats import norm, rankdata
 
 from partita.metrics import adjusted_rand
 from partita.posterior import diagnose, ess_bulk, ess_tail, rhat, vote
-from partita.posterior.agreement import draws_to_sum
+from partita.posterior.agreement import SUPPORTED, draws_to_sum
 from partita.trace import Trace
 
 
@@ -133,8 +133,10 @@ def test_the_same_k_in_every_draw_is_fine_but_stuck_chains_are_not(global_random
     assert diagnose(trace).trust_n_clusters and diagnose(trace).grade == "firm"
     labels[100:] = np.arange(20) // 10 * (np.arange(20) % 5 > 0)  # K is 2 as well, the sizes differ
     found = diagnose(make_trace(labels, np.repeat([0, 1], 100), rng))
-    assert found.trust_n_clusters and not found.chains_agree
-    assert found.grade == "weak" and "not converged" not in found.sentence
+    pair = {q.name.split(" (")[0]: q.rhat for q in found.quantities}["worst of 50 pairs"]
+    assert pair == np.inf and not found.trust_n_clusters and not found.chains_agree
+    assert found.grade == "weak" and "K is" not in found.sentence
+    assert "in all draws of some chains and in none of others: the chains have not mixed." in found.sentence
 
 
 def test_unequal_chains_are_cut_and_short_ones_refused(global_random_seed):
@@ -194,6 +196,37 @@ def test_chains_in_different_partitions_are_not_summed():
     assert set(chain[chosen]) == {1, 3}
     labels[10:20] = one
     assert draws_to_sum(Trace(labels, zeros, labels.max(axis=1) + 1, zeros, zeros, chain)).all()
+
+
+def test_one_group_is_not_called_certain_by_chains_that_do_not_mix(global_random_seed):
+    """The last object is with the others in one chain and alone in the other, in every draw of K = 1 or 2 alike."""
+    labels = np.zeros((200, 6), int)
+    labels[100:, 0] = 1
+    labels[:100, 1] = np.arange(100) % 2
+    found = diagnose(
+        make_trace(labels, np.repeat([0, 1], 100), np.random.default_rng(global_random_seed)), n_pairs=400
+    )
+    assert not found.trust_n_clusters and "One group, with probability" not in found.sentence
+
+
+@pytest.mark.parametrize("n_chains", [2, 3, 4, 6])
+def test_some_chain_supports_what_the_chosen_draws_vote_for(n_chains, rng):
+    """Also where the chains of one set agree only in pairs, one with the next."""
+    for _ in range(30):
+        base = rng.integers(3, size=60)
+        chains = []
+        for _ in range(n_chains):
+            moved = rng.random(60) < rng.choice([0.02, 0.1, 0.2, 0.5])
+            base = np.where(moved, rng.integers(3, size=60), base)
+            chains.append(np.tile(base, (9, 1)))
+        labels = np.concatenate(chains)
+        noise = rng.random(labels.shape) < 0.05
+        labels = np.where(noise, rng.integers(3, size=labels.shape), labels)
+        zeros, chain = rng.normal(size=len(labels)), np.repeat(np.arange(n_chains), 9)
+        trace = Trace(labels, zeros, labels.max(axis=1) + 1, zeros, zeros, chain)
+        answer = vote(labels[draws_to_sum(trace)]).labels
+        own = [adjusted_rand(answer, vote(labels[chain == c]).labels) for c in range(n_chains)]
+        assert max(own) >= SUPPORTED
 
 
 def test_votes_have_the_most_probable_number_of_clusters(global_random_seed):

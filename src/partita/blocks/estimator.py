@@ -29,6 +29,7 @@ from partita.engines.run import Control
 from partita.estimator import (
     RUNNING_CONSTRAINTS,
     FitReport,
+    HasClusterPrior,
     RunningMixin,
     TableEstimator,
     as_generator,
@@ -47,7 +48,7 @@ from partita.trace import Trace, trace_bytes
 MODES = {"table": TABLE, "directed": DIRECTED, "undirected": UNDIRECTED}
 
 
-class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimator):
+class RelationalBlocks(LinkPrediction, HasClusterPrior, ClusterMixin, RunningMixin, TableEstimator):
     """Infinite relational model: clusters of rows and of columns, with a distribution per pair of clusters.
 
     Every pair of a row cluster and a column cluster is a *block*, whose cells are draws from one distribution; its
@@ -121,6 +122,9 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
         Numbers of clusters.
     n_row_clusters_posterior_, n_column_clusters_posterior_ : dict
         Posterior probability of each number of clusters.
+    n_clusters_prior_ : dict
+        Prior probability of each number of row clusters. If the concentration is learned, this is the average over its
+        prior.
     row_trace_, column_trace_ : Trace
         All draws.
     row_diagnostics_, column_diagnostics_ : Diagnostics

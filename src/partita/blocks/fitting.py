@@ -11,10 +11,11 @@ import numpy as np
 from partita.blocks.chain import grid_sampler, join_sides, sequential_start
 from partita.blocks.sweep import TABLE, block_statistics
 from partita.engines.checkpoints import Checkpoint
-from partita.engines.gibbs.chain import Schedule, average_families
+from partita.engines.gibbs.chain import Schedule, average_families, log_hyper_density
 from partita.engines.run import Chains, Control, Sampler, run_chains
 from partita.families import Block
 from partita.labels import ordered_by_size
+from partita.partitions import log_hyperprior
 from partita.posterior import confidence, map_draw, point_estimate
 from partita.posterior.draws import thin_draws
 from partita.trace import Trace
@@ -101,7 +102,8 @@ def sample_blocks(block: Block, request: BlocksRequest) -> BlocksResult:
 def _summarize(chains: Chains, block: Block, request: BlocksRequest) -> BlocksResult:
     traces = join_sides(chains.draws)
     families = [draw.family for draw in chains.draws]
-    labels = tuple(ordered_by_size(_estimate(trace, request)) for trace in traces)
+    heights = _log_posterior(traces, families, block.family, request.schedule)
+    labels = tuple(ordered_by_size(_estimate(trace._replace(log_joint=heights), request)) for trace in traces)
     family = average_families([(one,) for one in families])[0]
     confidences = tuple(confidence(trace.labels, z).objects for trace, z in zip(traces, labels, strict=True))
     kept = np.linspace(0, len(families) - 1, min(MAX_KEPT_DRAWS, len(families))).round().astype(int)
@@ -132,6 +134,21 @@ def _summarize(chains: Chains, block: Block, request: BlocksRequest) -> BlocksRe
 def _blocks(block: Block, mode: int, family: Any, labels: Sequence[np.ndarray]) -> np.ndarray:
     rows, columns = labels[0].astype(np.int64), labels[-1].astype(np.int64)
     return block_statistics(mode, family, block.data, rows, columns)
+
+
+def _log_posterior(
+    traces: Sequence[Trace], families: Sequence[Any], reference: Any, schedule: Schedule
+) -> np.ndarray:
+    """Log joint of each draw with the density of what was learned: hyper-parameters, concentrations, discounts."""
+    out = np.array(traces[0].log_joint, dtype=float)
+    for t, family in enumerate(families):
+        if schedule.learn_likelihood:
+            out[t] += log_hyper_density([family], [reference])
+        if schedule.learn_concentration:
+            out[t] += sum(
+                log_hyperprior(float(trace.concentration[t]), float(trace.discount[t])) for trace in traces
+            )
+    return out
 
 
 def _estimate(trace: Trace, request: BlocksRequest) -> np.ndarray:

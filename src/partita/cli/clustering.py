@@ -28,7 +28,7 @@ from partita.summaries.formatting import count
 from partita.table.notes import READING_CODES
 
 if TYPE_CHECKING:
-    pass
+    from partita.summaries.context import ReportContext
 
 CONSENSUS_METHODS = {
     "consensus": "Consensus",

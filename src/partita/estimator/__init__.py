@@ -2,6 +2,7 @@
 
 from partita.estimator.annotated import annotate
 from partita.estimator.base import TableEstimator
+from partita.estimator.cluster_prior import HasClusterPrior
 from partita.estimator.grain import GrainMixin, sum_probabilities
 from partita.estimator.judging import diagnose_chains, have_converged, judge_chains, note_early_end
 from partita.estimator.report import DataWarning, FitReport, warn_user
@@ -14,6 +15,7 @@ __all__ = [
     "DataWarning",
     "FitReport",
     "GrainMixin",
+    "HasClusterPrior",
     "ModelFileError",
     "RunningMixin",
     "TableEstimator",

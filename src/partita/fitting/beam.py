@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from partita.engines.climb.seeding import label_statistics
+from partita.engines.gibbs.sweep import NO_LIMIT
 from partita.engines.passes.rows import n_cache, n_stats
 from partita.engines.run import Run
 from partita.engines.sequential.beam import beam_search
 from partita.execution import check_memory
 from partita.families import Block, take
 from partita.fitting.contract import EngineResult, Request
-from partita.fitting.objects import check_exchangeable, log_shares, rows_of_objects
+from partita.fitting.objects import check_exchangeable, log_seats, log_shares, rows_of_objects
+from partita.fitting.predictive import PredictiveDraw
 
 
 def bytes_of_beam(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> int:
@@ -43,9 +45,10 @@ def fit_beam(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engi
     n_placed = int(np.count_nonzero(found.labels >= 0))
     done = n_placed == len(rows)
     statistics = label_statistics(objects, np.ones(len(rows)), found.labels, int(found.labels.max()) + 1)
+    families = tuple(block.family for block in blocks)
     run = Run(None, [found.log_joint], done, "converged" if done else ask.control.reason, 0.0)
     return EngineResult(
-        families=tuple(block.family for block in blocks),
+        families=families,
         prior=ask.prior,
         statistics=statistics._replace(entropy=0.0),
         parameters=None,
@@ -54,4 +57,5 @@ def fit_beam(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engi
         finals=[found.log_joint],
         n_iter=n_placed,
         labels=z,
+        draws=(PredictiveDraw(families, statistics.S, log_seats(ask.prior, statistics.n, NO_LIMIT)),),
     )

@@ -13,10 +13,12 @@ from partita.engines.climb.seeding import label_statistics
 from partita.engines.gibbs import outliers, tied_values
 from partita.engines.gibbs.chain import (
     Algorithm,
+    ChainDraw,
     Schedule,
     average_families,
     cache_dtype,
     collapsed_gibbs,
+    log_hyper_density,
     mixture_sampler,
 )
 from partita.engines.gibbs.starts import start_chain
@@ -33,8 +35,16 @@ from partita.families.contract import expect, is_conjugate
 from partita.fitting.contract import EngineResult, Request
 from partita.fitting.objects import check_exchangeable, log_shares, rows_of_objects
 from partita.fitting.outliers import OutlierModel, Verdict, fit_background, log_density, summarize_draws
+from partita.fitting.predictive import summarize_predictive
 from partita.fitting.settling import CHECKS, ONE_CHAIN, settling
-from partita.partitions import FiniteDirichlet, bind, specify, with_concentration
+from partita.partitions import (
+    FiniteDirichlet,
+    bind,
+    log_hyperprior,
+    specify,
+    with_concentration,
+    with_parameters,
+)
 from partita.posterior import confidence, map_draw, point_estimate, vote
 from partita.posterior.agreement import draws_to_sum
 from partita.posterior.draws import thin_draws
@@ -169,16 +179,20 @@ def _limit(ask: Request) -> int:
 def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineResult:
     """One partition for all draws, with its statistics and hyper-parameters."""
     trace = join([draw.trace for draw in chains.draws])
+    if ask.partition == "map":
+        reference = [block.family for block in blocks]
+        searched = trace._replace(log_joint=log_posterior(chains.draws, reference, ask))
+    else:
+        searched = trace
     families = average_families([draw.families for draw in chains.draws])
     prior = chains.runs[0].state.prior
-    if ask.learn_concentration and np.isfinite(trace.concentration).all():
-        prior = with_concentration(prior, float(np.exp(np.log(trace.concentration).mean())))
-        prior = bind(prior, float(weights.sum()))
+    if ask.learn_concentration:
+        prior = average_prior(prior, trace, float(weights.sum()))
     share = 0.0
     if ask.outliers:
-        verdict, share = summarize_draws(trace, rows, lambda draws: _estimate(draws, ask))
+        verdict, share = summarize_draws(searched, rows, lambda draws: _estimate(draws, ask))
     else:
-        estimate = _estimate(trace, ask)
+        estimate = _estimate(searched, ask)
         verdict = Verdict(estimate, confidence(trace.labels, estimate).objects, np.zeros(len(estimate)))
     first = np.searchsorted(rows, np.arange(len(weights)))  # a row takes the label of its first replicate
     present = weights > 0
@@ -196,9 +210,29 @@ def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineRe
         families, prior, statistics, parameters, log_weights, run, [], chains.n_iter,
         trace=trace, provisional=chains.provisional, burn_in=chains.burn_in, agreed_at=chains.agreed_at,
         object_rows=rows, labels=z, confidence=sure,
+        draws=summarize_predictive(
+            chains.draws, blocks, rows, weights, prior, _limit(ask), outliers=ask.outliers
+        ),
         outliers=OutlierModel(fit_background(blocks, weights), share) if ask.outliers else None,
         outlier_probability=outlying,
     )  # fmt: skip
+
+
+def log_posterior(draws: Sequence[ChainDraw], reference: Sequence[Any], ask: Request) -> np.ndarray:
+    """Log joint of each draw with the density of what was learned: hyper-parameters, concentration, discount."""
+    out = np.array([draw.trace.log_joint[0] for draw in draws])
+    for t, draw in enumerate(draws):
+        if ask.learn_likelihood:
+            out[t] += log_hyper_density(draw.families, reference)
+        if ask.learn_concentration:
+            out[t] += log_hyperprior(float(draw.trace.concentration[0]), float(draw.trace.discount[0]))
+    return out
+
+
+def average_prior(prior: Any, trace: Trace, n_objects: float) -> Any:
+    """The prior with the geometric mean of the concentration and the mean discount of all draws."""
+    concentration = float(np.exp(np.log(trace.concentration).mean()))
+    return bind(with_parameters(prior, concentration, float(trace.discount.mean())), n_objects)
 
 
 def _estimate(trace: Trace, ask: Request) -> np.ndarray:

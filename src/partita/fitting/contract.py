@@ -11,6 +11,7 @@ from partita.engines.climb.seeding import Objects
 from partita.engines.passes.rows import Parameters, Statistics
 from partita.engines.run import Control, Run
 from partita.fitting.outliers import OutlierModel
+from partita.fitting.predictive import PredictiveDraw
 from partita.trace import Trace
 
 
@@ -102,5 +103,6 @@ class EngineResult(NamedTuple):
     object_rows: np.ndarray | None = None  # the row of each object
     labels: np.ndarray | None = None  # a partition of the rows; None: the most probable cluster of each row
     confidence: np.ndarray | None = None  # in the labels, from the draws
+    draws: tuple[PredictiveDraw, ...] = ()  # that densities are averaged over; none: those of the statistics
     outliers: OutlierModel | None = None
     outlier_probability: np.ndarray | None = None  # of each row, NaN for rows of weight 0

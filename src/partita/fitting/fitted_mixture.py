@@ -13,6 +13,7 @@ from partita.engines.passes.rows import (
     Statistics,
     assign_rows,
     label_rows,
+    n_stats,
     plug_in,
     predictive,
 )
@@ -21,6 +22,7 @@ from partita.families.contract import n_parameters, widened
 from partita.fitting.contract import EngineResult
 from partita.fitting.families import reassemble
 from partita.fitting.outliers import OutlierModel, assign_outliers, log_density, with_background
+from partita.fitting.predictive import PredictiveDraw, average_log_density
 from partita.fitting.profiles import profile_columns, sample_columns, sample_table
 from partita.fitting.units import log_jacobian
 from partita.table import Schema, Table
@@ -41,6 +43,7 @@ class FittedMixture(NamedTuple):
     prior: Any
     outliers: OutlierModel | None
     at_parameters: bool  # densities are those at ``parameters``; otherwise the parameters are integrated out
+    draws: tuple[PredictiveDraw, ...] = ()  # that densities are averaged over, if any
 
     @property
     def n_components(self) -> int:
@@ -91,11 +94,13 @@ class FittedMixture(NamedTuple):
         return with_background(self.outliers, inside, log_density(self.outliers.laws, blocks))[1]
 
     def log_densities(self, blocks: Sequence[Block], n_rows: int, executor: Any = None) -> np.ndarray:
-        """Log density of each row in the user's units."""
-        score = self._scorer(blocks) if self.at_parameters else self._predictive(blocks)
-        values = assign_rows(score, n_rows, executor).log_likelihood
-        if self.outliers is not None:
-            values = with_background(self.outliers, values, log_density(self.outliers.laws, blocks))[0]
+        """Log density of each row in the user's units, averaged over the draws of chains."""
+        outside = None if self.outliers is None else log_density(self.outliers.laws, blocks)
+        if self.draws:
+            values = average_log_density(self.draws, blocks, n_rows, executor, outside)
+        else:
+            score = self._scorer(blocks) if self.at_parameters else self._predictive(blocks)
+            values = assign_rows(score, n_rows, executor).log_likelihood
         return values + log_jacobian(blocks, self.schema, n_rows)
 
     def _scorer(self, blocks: Sequence[Block]) -> Any:
@@ -104,6 +109,12 @@ class FittedMixture(NamedTuple):
 
     def _predictive(self, blocks: Sequence[Block]) -> Any:
         return predictive(blocks, self.statistics.S, self.log_weights)
+
+    def has_observed_cells(self, blocks: Sequence[Block], n_rows: int, executor: Any = None) -> np.ndarray:
+        """Whether any modeled cell of each row is observed, wherever the rows are (per-column families)."""
+        marks = tuple(np.full((n_stats(block.family), 1), -1.0) for block in blocks)
+        at = Parameters(np.zeros(1), marks)  # an observed cell adds a negative number to the log density
+        return assign_rows(plug_in(blocks, at), n_rows, executor).log_likelihood < 0
 
     def observed_cells(self, table: Table) -> np.ndarray:
         """How many cells of each row are modeled and observed; a count vector has as many as it counts."""
@@ -175,7 +186,12 @@ def fitted_mixture(
     exposure: str | None = None,
     at_parameters: bool = False,
 ) -> FittedMixture:
-    """The result of an engine as a value, with all of its clusters; :meth:`~FittedMixture.take` chooses among them."""
+    """The result of an engine as a value, with all of its clusters; :meth:`~FittedMixture.take` chooses among them.
+
+    VB passes over the training rows with expected parameters. Their responsibilities are not probabilities of clusters
+    (those of a row without any observed cell are not the shares of the clusters), so that rows of a fitted mixture are
+    scored with the parameters integrated out.
+    """
     return FittedMixture(
         schema=schema,
         exposure=exposure,
@@ -184,9 +200,10 @@ def fitted_mixture(
             for family, block in zip(result.families, blocks, strict=True)
         ),
         statistics=result.statistics,
-        parameters=result.parameters,
+        parameters=result.parameters if at_parameters else None,
         log_weights=result.log_weights,
         prior=result.prior,
         outliers=result.outliers,
         at_parameters=at_parameters,
+        draws=result.draws,
     )

@@ -45,3 +45,23 @@ def log_shares(prior: Any, n: np.ndarray) -> np.ndarray:
     out = np.empty(len(n))
     log_mass(prior, n, len(n), out)
     return out - np.logaddexp.reduce(out)
+
+
+def log_seats(prior: Any, n: np.ndarray, limit: int) -> np.ndarray:
+    """Log probabilities that a further object joins each cluster that has objects, and (the last) a new one.
+
+    With fixed labels, the labels without objects are the new cluster. There is no new one beside ``limit`` others.
+
+    Examples
+    --------
+    >>> from partita.partitions import DirichletProcess
+    >>> np.exp(log_seats(DirichletProcess(1.0), np.array([2.0, 1.0]), 10))
+    array([0.5 , 0.25, 0.25])
+    """
+    out = np.full(len(n) + 1, -np.inf)
+    log_mass(prior, n, len(n), out[:-1] if prior.fixed_labels else out)
+    used = np.flatnonzero(n)
+    seats = np.append(out[used], np.logaddexp.reduce(np.delete(out, used)))
+    if len(used) >= limit:
+        seats[-1] = -np.inf
+    return seats - np.logaddexp.reduce(seats)

@@ -11,6 +11,7 @@ from partita.engines.passes.rows import Parameters, Statistics, n_stats
 from partita.families import Background, Block, Lumps, Power, Signal, Values, entry_of, family_entry
 from partita.fitting.fitted_mixture import FittedMixture
 from partita.fitting.outliers import OutlierModel
+from partita.fitting.predictive import PredictiveDraw
 from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
 from partita.table import CODED_KINDS, Schema
 from partita.trace import Trace
@@ -46,6 +47,7 @@ def pack_mixture(fitted: FittedMixture) -> dict[str, Any]:
         if parameters is None
         else {"log_weights": parameters.log_weights, "thetas": list(parameters.thetas)},
         "at_parameters": fitted.at_parameters,
+        "draws": pack_draws(fitted.draws, [block.family for block in fitted.blocks]),
         "outliers": None
         if outliers is None
         else {
@@ -80,9 +82,77 @@ def unpack_mixture(state: dict[str, Any]) -> FittedMixture:
         prior=PRIORS[state["prior"][0]](*state["prior"][1]),
         outliers=_unpack_outliers(state["outliers"], blocks, schema),
         at_parameters=bool(state["at_parameters"]),
+        draws=unpack_draws(state["draws"], [block.family for block in blocks]),
     )
     _check_shapes(fitted)
     return fitted
+
+
+def pack_draws(draws: Sequence[PredictiveDraw], families: Sequence[Any]) -> dict[str, Any] | None:
+    """All draws in a few arrays: clusters side by side, and the hyper-parameters that differ from ``families``."""
+    if not draws:
+        return None
+    hyper = []
+    for family, same in zip(families, zip(*(draw.families for draw in draws), strict=True), strict=True):
+        stacked = {
+            name: np.stack([np.asarray(getattr(one, name)) for one in same]) for name in family._fields
+        }
+        hyper.append(
+            {name: values for name, values in stacked.items() if (values != getattr(family, name)).any()}
+        )
+    return {
+        "n_clusters": np.array([len(draw.log_weights) - 1 for draw in draws]),
+        "log_weights": np.concatenate([draw.log_weights for draw in draws]),
+        "clusters": [
+            np.concatenate(columns, axis=1)
+            for columns in zip(*(draw.clusters for draw in draws), strict=True)
+        ],
+        "hyper": hyper,
+        "outlier_shares": np.array([draw.outlier_share for draw in draws]),
+    }
+
+
+def unpack_draws(state: dict[str, Any] | None, families: Sequence[Any]) -> tuple[PredictiveDraw, ...]:
+    """The inverse of :func:`pack_draws`, with the same ``families``."""
+    if state is None:
+        return ()
+    sizes, T = state["n_clusters"], len(state["n_clusters"])
+    if sizes.dtype.kind != "i" or sizes.min(initial=0) < 0:
+        raise ValueError("the numbers of clusters of the draws are not counts")
+    total = int(sizes.sum())
+    check_array("log weights of the draws", state["log_weights"], (total + T,))
+    check_array("outlier shares of the draws", state["outlier_shares"], (T,))
+    ends = np.cumsum(sizes)
+    parts = []
+    for family, columns, hyper in zip(families, state["clusters"], state["hyper"], strict=True):
+        check_array(f"clusters of the draws of {type(family).__name__}", columns, (n_stats(family), total))
+        for name, values in hyper.items():
+            like = np.asarray(getattr(family, name))
+            check_array(f"{name} of the draws", values, (T, *like.shape), like.dtype)
+        parts.append(np.split(columns, ends[:-1], axis=1))
+    log_weights = np.split(state["log_weights"], (ends + np.arange(1, T + 1))[:-1])
+    return tuple(
+        PredictiveDraw(
+            tuple(_at_draw(family, hyper, t) for family, hyper in zip(families, state["hyper"], strict=True)),
+            tuple(np.ascontiguousarray(part[t]) for part in parts),
+            log_weights[t],
+            float(state["outlier_shares"][t]),
+        )
+        for t in range(T)
+    )
+
+
+def _at_draw(family: Any, hyper: dict[str, np.ndarray], t: int) -> Any:
+    """The family with its hyper-parameters in draw t; numbers stay numbers."""
+    values = {name: stacked[t] for name, stacked in hyper.items()}
+    return family._replace(
+        **{
+            name: np.ascontiguousarray(value)
+            if isinstance(getattr(family, name), np.ndarray)
+            else value.item()
+            for name, value in values.items()
+        }
+    )
 
 
 def pack_coding(coding: Values | Lumps | None) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from partita.families import Block
 from partita.families.contract import is_conjugate
 from partita.fitting.fitted_mixture import FittedMixture
 from partita.fitting.objects import rows_of_objects
+from partita.fitting.predictive import PredictiveDraw
 from partita.partitions import DirichletProcess
 
 N_PARTICLES = 50
@@ -60,6 +61,15 @@ def update_mixture(
         log_weights=found.log_weights[:K] - np.logaddexp.reduce(found.log_weights[:K]),
         parameters=None,
         at_parameters=False,
+        draws=(_average_over_particles(stream),),
     )
     posterior = particles.n_clusters_posterior(stream)
     return StreamResult(fitted, stream, {int(k): float(posterior[k]) for k in np.flatnonzero(posterior)})
+
+
+def _average_over_particles(stream: particles.ParticleFilter) -> PredictiveDraw:
+    """The clusters of all particles, with their weights; they have the same hyper-parameters."""
+    found = particles.mixture(stream)
+    return PredictiveDraw(
+        stream.families, tuple(np.ascontiguousarray(s[:, :-1]) for s in found.S), found.log_weights
+    )

@@ -15,6 +15,7 @@ from partita.estimator import (
     RUNNING_CONSTRAINTS,
     FitReport,
     GrainMixin,
+    HasClusterPrior,
     RunningMixin,
     TableEstimator,
     as_generator,
@@ -51,7 +52,7 @@ from partita.table import check_weights
 SAVED = (
     "labels_", "confidence_", "confidence_kind_", "objective_trace_", "n_clusters_", "n_clusters_posterior_",
     "label_entropy_", "log_likelihood_", "lower_bound_", "converged_", "n_iter_", "weight_total_",
-    "outlier_probability_", "outlier_share_", "burn_in_", "inference_",
+    "outlier_probability_", "outlier_share_", "burn_in_", "inference_", "weight_answered_",
 )  # fmt: skip
 OF_THE_FIRST_FIT = (
     "trace_",
@@ -70,6 +71,7 @@ class Mixture(
     DensityMixin,
     GrainMixin,
     RunningMixin,
+    HasClusterPrior,
     TableEstimator,
 ):
     """Mixture model of a table with columns of any kind and missing values.
@@ -136,7 +138,7 @@ class Mixture(
         How one partition is computed from the draws of chains. "votes": the labels of the draws are aligned, and each
         row has its most frequent label; the number of clusters is the most probable one. "vi", "binder", "nvi", "nid":
         the partition with the least expected loss (:func:`partita.posterior.point_estimate`); "vi" joins clusters that
-        overlap. "map": the draw with the highest log joint.
+        overlap. "map": the draw with the highest posterior density, hyper-parameters and concentration included.
     outliers : bool, default=False
         Whether a row may be an outlier, which belongs to no cluster and has the label -1 (``inference="gibbs"`` only).
         A row is an outlier with probability rho, ``rho ~ Beta(1, 19)``. Outliers are drawn from a fixed, broad
@@ -207,6 +209,8 @@ class Mixture(
         Number of clusters that have rows.
     n_clusters_posterior_ : dict
         Chains: probability of each number of clusters (outliers are not counted as a cluster).
+    n_clusters_prior_ : dict
+        Chains: the same before the data are seen. If the concentration is learned, this is the average over its prior.
     outlier_probability_ : ndarray (n_rows,)
         With ``outliers``: share of the draws in which a row is an outlier; ``confidence_`` of the rows with label -1.
     outlier_share_ : float
@@ -248,7 +252,8 @@ class Mixture(
         agree on the groups and on their number); the objective of each iteration (chains: the log joint of each draw).
         Beam search: number of objects that were assigned, whether all were, and the log joint of the partition.
     prior_ : prior
-        The prior of the labels, with the concentration that was learned.
+        The prior of the labels, with the learned concentration and discount. For chains these are the geometric mean
+        of the concentration and the mean of the discount over the draws of all chains.
     n_parameters_ : int
         Number of free parameters, including the shares of the clusters.
     weight_total_ : float
@@ -422,6 +427,7 @@ class Mixture(
             self.inference_ = settings.inference
             self._fitted, attributes = settle(result, training, settings, make_executor(self.n_jobs))
             self._set(attributes)
+            self._count_rows(training)
             self._set_criteria()
         if result.run.reason == "max_iter":
             warn_user(
@@ -450,6 +456,9 @@ class Mixture(
     def _set(self, attributes: dict[str, Any]) -> None:
         for name, value in attributes.items():
             setattr(self, name, value)
+
+    def _count_rows(self, training: Training) -> None:
+        """Set what a subclass says of the rows of the training table."""
 
     def _set_criteria(self) -> None:
         """Set the attributes that a subclass computes from those of the mixture, after a fit or a load."""
@@ -528,10 +537,11 @@ class Mixture(
         return self._fitted.with_data(table), table.n_rows
 
     def predict_proba(self, X, at=None):
-        """Probability of each cluster for each row.
+        """Probability of each cluster of ``labels_`` for each row, given this partition.
 
-        For a row without any observed cell these are the shares of the clusters. With ``outliers``, one minus the sum
-        of a row is its probability of being an outlier.
+        The uncertainty of the partition and the possibility of a new cluster, which enter ``score_samples``, do not
+        enter here. For a row without any observed cell these are the shares of the clusters. With ``outliers``, one
+        minus the sum of a row is its probability of being an outlier.
 
         Parameters
         ----------
@@ -645,7 +655,10 @@ class Mixture(
     def score_samples(self, X):
         """Log posterior predictive density of each row in the user's units (EM: at the estimated parameters).
 
-        Missing cells add nothing, so the densities of rows with different observed cells are not comparable.
+        For chains it is averaged over 20 draws, evenly spread over the kept draws of all chains; in each of them the
+        row may belong to any cluster or to a new one. There are fewer draws if their statistics would take more than
+        256 MB. Beam search has one partition and a new cluster, VB and CVB have the fitted clusters. Missing cells add
+        nothing, so the densities of rows with different observed cells are not comparable.
 
         Parameters
         ----------

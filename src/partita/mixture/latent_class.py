@@ -8,6 +8,7 @@ from numbers import Integral
 from sklearn.utils._param_validation import Interval
 
 from partita.estimator import RUNNING_CONSTRAINTS
+from partita.labels.information import entropy
 from partita.mixture.estimator import Mixture
 
 SHARED = ("estimate", "n_init", "max_iter", "tol", "init", "handle_unknown", "random_state")
@@ -34,9 +35,13 @@ class LatentClass(Mixture):
     ----------
     aic_, bic_, sabic_ : float
         Akaike and Bayesian information criteria, and the latter adjusted for the sample size
-        (``log((n + 2) / 24)``); n is the sum of the weights.
+        (``log((n + 2) / 24)``); n is ``weight_answered_``.
     entropy_r2_ : float
-        One minus the entropy of the class probabilities divided by its maximum; 1 means perfect separation.
+        One minus the entropy of the class probabilities divided by its maximum, over the rows with an answer; 1 means
+        perfect separation.
+    weight_answered_ : float
+        Sum of the weights of the rows with at least one answer. The other rows tell nothing about the classes, and are
+        left out of the criteria; ``fit_report_`` says how many there are.
     log_likelihood_, n_parameters_
         What the criteria are computed from.
 
@@ -109,10 +114,22 @@ class LatentClass(Mixture):
                 "Mixture, which finds it"
             )
 
+    def _count_rows(self, training):
+        answered = self._fitted.has_observed_cells(training.blocks, training.table.n_rows)
+        self.weight_answered_ = float(training.table.weights[answered].sum())
+        silent = self.weight_total_ - self.weight_answered_
+        if silent > 0:
+            self.fit_report_.add(
+                "no_answers",
+                f"{silent:g} of {self.weight_total_:g} rows have no answer: they are left out of N, bic_, sabic_ and "
+                "entropy_r2_; their class probabilities are the shares of the classes",
+            )
+
     def _set_criteria(self):
-        deviance, p, n = -2 * self.log_likelihood_, self.n_parameters_, self.weight_total_
+        deviance, p, n = -2 * self.log_likelihood_, self.n_parameters_, self.weight_answered_
         self.aic_ = deviance + 2 * p
         self.bic_ = deviance + p * math.log(n)
         self.sabic_ = deviance + p * math.log((n + 2) / 24)
         K = len(self.weights_)
-        self.entropy_r2_ = 1.0 if K == 1 else 1.0 - self.label_entropy_ / (n * math.log(K))
+        silent = (self.weight_total_ - n) * entropy(self.weights_)  # the part of rows without any answer
+        self.entropy_r2_ = 1.0 if K == 1 else 1.0 - (self.label_entropy_ - silent) / (n * math.log(K))

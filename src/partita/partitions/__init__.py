@@ -33,9 +33,11 @@ from partita.partitions.contract import (
     sample_hyper,
     simulate,
     with_concentration,
+    with_parameters,
 )
 from partita.partitions.dirichlet_process import DirichletProcess
 from partita.partitions.finite import FiniteDirichlet
+from partita.partitions.hyperprior import log_hyperprior, marginal_n_clusters_prior
 from partita.partitions.learning import Beta, Gamma, slice_sample
 from partita.partitions.mfm import MixtureOfFinite
 from partita.partitions.pitman_yor import PitmanYor
@@ -64,6 +66,7 @@ __all__ = [
     "fit_hyper",
     "left_ordered",
     "log_eppf",
+    "log_hyperprior",
     "log_labeled",
     "log_mass",
     "log_new_seat",
@@ -71,6 +74,7 @@ __all__ = [
     "log_prior_weights",
     "log_probability",
     "log_seat",
+    "marginal_n_clusters_prior",
     "mean_log_weights",
     "mode_log_weights",
     "n_clusters_prior",
@@ -83,6 +87,7 @@ __all__ = [
     "truncation_bound",
     "truncation_level",
     "with_concentration",
+    "with_parameters",
 ]
 
 PRIORS: dict[str, Callable[..., Any]] = {

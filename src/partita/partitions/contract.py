@@ -19,6 +19,7 @@ The first half of this module holds the *generics*, which are compiled into the 
 
 from __future__ import annotations
 
+import math
 from functools import singledispatch
 from typing import Any, NoReturn
 
@@ -151,6 +152,22 @@ def with_concentration(prior: Any, concentration: float) -> Any:
     DirichletProcess(concentration=3.0)
     """
     return prior._replace(concentration=float(concentration))
+
+
+def with_parameters(prior: Any, concentration: float, discount: float = math.nan) -> Any:
+    """Return the prior with the concentration and the discount of a draw; NaN leaves a parameter as it is.
+
+    The result is not bound to a number of objects.
+
+    Examples
+    --------
+    >>> from partita.partitions import PitmanYor, with_parameters
+    >>> with_parameters(PitmanYor(), 2.0, 0.5)
+    PitmanYor(concentration=2.0, discount=0.5)
+    """
+    if not math.isnan(concentration):
+        prior = with_concentration(prior, concentration)
+    return prior if math.isnan(discount) else prior._replace(discount=float(discount))
 
 
 @singledispatch

@@ -111,23 +111,25 @@ def mean_occupied(alpha, sigma: float, N: int):
     return ((alpha + sigma) * np.exp(log_growth) - alpha) / sigma
 
 
-def log_stirling(sigma: float, N: int, K_max: int) -> np.ndarray:
+def log_stirling(sigma: float | np.ndarray, N: int, K_max: int) -> np.ndarray:
     """Log of the sum of ``prod_k (1 - sigma)_{n_k - 1}`` over partitions of N objects in K <= K_max clusters.
 
-    These are generalized Stirling numbers; times V(N, K) they are the distribution of the number of clusters.
+    These are generalized Stirling numbers; times V(N, K) they are the distribution of the number of clusters. K is the
+    last axis of the result, after those of sigma.
 
     Examples
     --------
     >>> np.exp(log_stirling(0.0, 4, 4)).round()  # unsigned Stirling numbers of the first kind
     array([ 0.,  6., 11.,  6.,  1.])
     """
-    K = np.arange(K_max + 1)
-    log_S = np.full(K_max + 1, -np.inf)
-    log_S[0] = 0.0
+    shift = np.multiply.outer(sigma, np.arange(K_max + 1))
+    log_S = np.full(shift.shape, -np.inf)
+    log_S[..., 0] = 0.0
     with np.errstate(divide="ignore"):
         for n in range(N):
-            seated = log_S + np.log(np.maximum(n - sigma * K, 0.0))
-            log_S = np.append(seated[0], np.logaddexp(seated[1:], log_S[:-1]))
+            seated = log_S + np.log(np.maximum(n - shift, 0.0))
+            seated[..., 1:] = np.logaddexp(seated[..., 1:], log_S[..., :-1])
+            log_S = seated
     return log_S
 
 

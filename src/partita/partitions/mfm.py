@@ -258,11 +258,15 @@ def _(prior, N, rng):
     return canonical(rng.choice(M, size=N, p=pi / pi.sum()))
 
 
+def most_components(prior: MixtureOfFinite, N: int) -> int:
+    """Largest number of clusters of N objects with a probability that counts: there are no fewer components."""
+    more = np.cumsum(np.exp(prior.log_prior_components)[::-1])[::-1]
+    return min(N, int(np.count_nonzero(more > 1e-16)))
+
+
 @contract.n_clusters_prior.register(MixtureOfFinite)
 def _(prior, N):
-    # there are at most as many clusters as components: stop where more components are improbable
-    more = np.cumsum(np.exp(prior.log_prior_components)[::-1])[::-1]
-    K_max = min(N, int(np.count_nonzero(more > 1e-16)))
+    K_max = most_components(prior, N)
     log_p = log_stirling(-prior.gamma, N, K_max)
     log_p += tabulate_log_V(prior, float(N), np.arange(K_max + 1)) + np.arange(K_max + 1) * math.log(
         prior.gamma

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partita.partitions import n_clusters_prior
 from partita.plotting.canvas import color_of, open_axes
-from partita.summaries.counts import MAX_OBJECTS, MIN_PRIOR
+from partita.summaries.counts import MIN_PRIOR, prior_probabilities
 
 
 def plot_n_clusters(model: Any, *, prior: bool = True, ax: Any = None) -> Any:
-    """Plot P(K): bars for the posterior, points for the prior with the learned concentration.
+    """Plot P(K): bars for the posterior, points for the prior.
 
-    If bars and points are similar, the data say little about the number of clusters.
+    If bars and points are similar, the data say little about the number of clusters. Where the concentration is
+    learned, the prior is averaged over the prior of the concentration.
 
     Parameters
     ----------
@@ -50,9 +50,8 @@ def plot_n_clusters(model: Any, *, prior: bool = True, ax: Any = None) -> Any:
     after = model.n_clusters_posterior_
     K = np.arange(min(after), max(after) + 1)
     ax.bar(K, [after.get(int(k), 0.0) for k in K], color=color_of(0), width=0.7, label="posterior")
-    n_objects = int(model.weight_total_) if hasattr(model, "weight_total_") else len(model.labels_)
-    if prior and hasattr(model, "prior_") and n_objects <= MAX_OBJECTS:
-        before = np.asarray(n_clusters_prior(model.prior_, n_objects), dtype=float)
+    before = prior_probabilities(model) if prior and hasattr(model, "trace_") else None
+    if before is not None:
         shown = np.union1d(np.flatnonzero(before >= MIN_PRIOR), K[len(before) > K])
         ax.plot(shown, before[shown], "o", color="0.25", markersize=5, label="prior")
         ax.legend(frameon=False)

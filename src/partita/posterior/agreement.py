@@ -59,7 +59,8 @@ def draws_to_sum(trace: Trace) -> NDArray[np.bool_]:
     """The draws whose vote is the answer: all of them, unless no chain supports what they vote for together.
 
     Chains in different partitions can vote for a mixture of them that none has visited. Then the largest set of chains
-    that found the same groups decides; of equal sets, the one with the higher log joint.
+    that found the same groups decides; of equal sets, the one with the higher log joint. If no chain supports the vote
+    of this set either, the chain that agrees best with the others of the set decides alone.
 
     Examples
     --------
@@ -78,13 +79,24 @@ def draws_to_sum(trace: Trace) -> NDArray[np.bool_]:
     if len(numbers) == 1:
         return everything
     votes = votes_of_chains(trace)
-    together = vote(sampled_labels(np.asarray(trace.labels))).labels
-    if max(adjusted_rand(together, one) for one in votes) >= SUPPORTED:
+    if _is_supported(trace, everything, votes):
         return everything
-    sets = _linked(agreement_matrix(votes) >= SAME_GROUPS)
+    agreement = agreement_matrix(votes)
+    sets = _linked(agreement >= SAME_GROUPS)
     log_joint = np.array([np.mean(np.asarray(trace.log_joint)[chain == number]) for number in numbers])
     best = max(np.unique(sets), key=lambda s: (np.sum(sets == s), log_joint[sets == s].mean()))
-    return np.isin(chain, numbers[sets == best])
+    chosen = np.isin(chain, numbers[sets == best])
+    own = np.flatnonzero(sets == best)
+    if len(own) == 1 or _is_supported(trace, chosen, votes[own]):
+        return chosen
+    nearest = own[agreement[np.ix_(own, own)].mean(axis=1).argmax()]
+    return chain == numbers[nearest]
+
+
+def _is_supported(trace: Trace, chosen: NDArray[np.bool_], votes: NDArray[np.int64]) -> bool:
+    """Whether some chain alone votes for nearly the same as the chosen draws together."""
+    together = vote(sampled_labels(np.asarray(trace.labels)[chosen])).labels
+    return max(adjusted_rand(together, one) for one in votes) >= SUPPORTED
 
 
 def _linked(near: NDArray[np.bool_]) -> NDArray[np.int64]:

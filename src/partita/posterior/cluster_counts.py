@@ -58,8 +58,9 @@ def n_clusters_posterior(
     ----------
     draws : array-like of int, shape (T, N)
         Label vectors from the posterior, one per row.
-    prior : partition prior, default=None
-        A prior of `partita.partitions`, at one concentration.
+    prior : mapping from K to its probability, or partition prior, default=None
+        The prior P(K), such as `n_clusters_prior_` of a fitted model, or a prior of `partita.partitions` at one
+        concentration.
     weights : array-like of float, shape (T,), default=None
         Weight of each draw.
 
@@ -84,7 +85,11 @@ def n_clusters_posterior(
     if prior is None:
         values = np.arange(1, len(after))
         return ClusterCounts(values, after[1:], np.full(len(values), np.nan))
-    before = np.asarray(partitions.n_clusters_prior(prior, labels.shape[1]), dtype=float)
+    if isinstance(prior, Mapping):
+        before = np.zeros(int(max(prior)) + 1)
+        before[list(prior)] = list(prior.values())
+    else:
+        before = np.asarray(partitions.n_clusters_prior(prior, labels.shape[1]), dtype=float)
     largest = max(len(after) - 1, int(np.flatnonzero(before >= 1e-3).max(initial=1)))
     values = np.arange(1, largest + 1)
     return ClusterCounts(values, _entries(after, values), _entries(before, values))

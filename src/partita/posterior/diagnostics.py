@@ -16,6 +16,7 @@ from partita.trace import Trace
 MAX_RHAT = 1.1
 MIN_ESS = 20.0
 N_PAIRS = 50
+WORST_PAIR = "worst of"  # how the name of that quantity begins
 FIRM, WEAK = 0.9, 0.7  # agreement of the chains from which an answer is firm, and below which it is weak
 SECOND_FIRM, SECOND_WEAK = 0.5, 0.2  # the same of a second opinion
 
@@ -36,7 +37,8 @@ class Diagnostics(NamedTuple):
 
     `grade` says how far the groups can be relied on: "firm", "fair" or "weak"; it is empty for a single group, for a
     single chain and where there are too few draws. `sentence` states it with its reasons. `trust_n_clusters` says
-    whether the chains have the same number of clusters, `n_clusters_by_chain[c]` is P(K) in chain c alone.
+    whether the chains have the same number of clusters and have mixed, `n_clusters_by_chain[c]` is P(K) in chain c
+    alone.
     """
 
     quantities: tuple[Quantity, ...]
@@ -75,9 +77,10 @@ def diagnose(
     "fair". If the agreement of the result with another method is given (`second_opinion`), it must be at least 0.5 for
     "firm", and the grade is "weak" if it is below 0.2. The grade says whether the same groups are found again, not
     whether they are the classes that a user has in mind. The number of clusters K is trusted if its split R-hat and its
-    effective sample size are sufficient. The same diagnostics of the log joint, the concentration, the entropy and the
-    worst of some sampled pairs of objects are shown, but they do not affect the grade: they converge long after the
-    partition. A quantity that is the same in every draw has R-hat 1 by definition.
+    effective sample size are sufficient, and if no sampled pair of objects has an infinite R-hat (together in all draws
+    of some chains and in none of others). The same diagnostics of the log joint, the concentration, the entropy and the
+    worst of these pairs are shown, but they do not affect the grade: they converge long after the partition. A quantity
+    that is the same in every draw has R-hat 1 by definition.
 
     Parameters
     ----------
@@ -131,15 +134,16 @@ def diagnose(
         name: _shares(np.asarray(trace.n_clusters)[rows]) for name, rows in zip(names, chains, strict=True)
     }
     K = next(q for q in quantities if q.name == "n_clusters")
-    trusted = K.rhat <= max_rhat and K.ess_bulk >= min_ess
+    settled = K.rhat <= max_rhat and K.ess_bulk >= min_ess
+    stuck = any(np.isinf(q.rhat) for q in quantities if q.name.startswith(WORST_PAIR))
     agreement = mean_agreement(agreement_matrix(votes_of_chains(trace)))
     second = float("nan") if second_opinion is None else float(second_opinion)
     posterior = trace.n_clusters_posterior
     grade = "" if _mode(posterior) == 1 or len(chains) == 1 else grade_of(agreement, second)
-    sentence = _tell(grade, agreement, second, posterior, K_by_chain, trusted)
+    sentence = _tell(grade, agreement, second, posterior, K_by_chain, settled, stuck)
     return Diagnostics(
-        tuple(quantities), K_by_chain, len(chains), n_draws, trusted, not agreement < FIRM, sentence,
-        grade, agreement, second,
+        tuple(quantities), K_by_chain, len(chains), n_draws, settled and not stuck, not agreement < FIRM,
+        sentence, grade, agreement, second,
     )  # fmt: skip
 
 
@@ -216,7 +220,7 @@ def _worst_pair(labels, chains, n_pairs: int, rng: np.random.Generator) -> list[
         found.append((rhat(same[chains]), i, j))
     _, i, j = max(found)
     same = (labels[:, i] == labels[:, j]).astype(float)
-    return [_measure(f"worst of {n_pairs} pairs ({i}, {j})", same[chains])]
+    return [_measure(f"{WORST_PAIR} {n_pairs} pairs ({i}, {j})", same[chains])]
 
 
 def _shares(values: NDArray[Any]) -> dict[int, float]:
@@ -230,7 +234,8 @@ def _tell(
     second: float,
     posterior: dict[int, float],
     K_by_chain: dict[int, dict[int, float]],
-    trusted: bool,
+    settled: bool,
+    stuck: bool,
 ) -> str:
     """The verdict in words: the grade with its reasons, then the number of groups if it is one or has not converged."""
     K = _mode(posterior)
@@ -239,12 +244,17 @@ def _tell(
         parts.append(_tell_grade(grade, agreement, second))
     elif K > 1:
         parts.append("Not graded: one chain cannot be compared with another (raise n_chains).")
-    if trusted and K == 1:
+    if settled and not stuck and K == 1:
         parts.append(f"One group, with probability {posterior[K]:.2f}.")
-    elif not trusted:
+    elif not settled:
         told = ", ".join(f"{_range(shares)} in chain {name}" for name, shares in K_by_chain.items())
         parts.append(f"The number of groups has not converged: K is {told}.")
-    if grade == "weak" or not trusted:
+    if stuck and settled:
+        parts.append(
+            "Some pairs of objects share a group in all draws of some chains and in none of others: the chains have "
+            "not mixed."
+        )
+    if grade == "weak" or not settled or stuck:
         parts.append("Run longer chains (raise burn_in and n_draws) or more chains.")
     return " ".join(parts)
 

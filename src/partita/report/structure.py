@@ -28,7 +28,8 @@ def count_section(context: ReportContext) -> str:
         parts = [svg, *([note(legend)] if prior else [])]
         if found.meaning == "draws":
             text = "The posterior is the share of the draws with each number of groups."
-            text += " The prior is computed with the learned concentration." if prior else ""
+            if prior:
+                text += " If the concentration is learned, the prior is averaged over the prior of the concentration."
         elif found.meaning == "model":
             text = "The probability of each number of groups under the model."
         else:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partita.partitions import n_clusters_prior
 from partita.posterior import credible_set
 from partita.summaries.formatting import percent
 
@@ -45,7 +44,7 @@ def cluster_counts(model: Any) -> GroupCounts | None:
         return None
     drawn = hasattr(model, "trace_")
     values = np.array(sorted(int(K) for K in after), dtype=np.int64)
-    before = _prior(model) if drawn else None
+    before = prior_probabilities(model) if drawn else None
     if before is not None:
         values = np.union1d(values, np.flatnonzero(before >= MIN_PRIOR))
         values = values[values <= max(values.min(initial=1), 2 * max(after) + 10)]
@@ -57,11 +56,16 @@ def cluster_counts(model: Any) -> GroupCounts | None:
     return GroupCounts(values, posterior, prior, meaning, curve)
 
 
-def _prior(model: Any) -> NDArray[np.float64] | None:
-    n_objects = np.shape(model.trace_.labels)[1]
-    if not hasattr(model, "prior_") or n_objects > MAX_OBJECTS:
+def prior_probabilities(model: Any) -> NDArray[np.float64] | None:
+    """Entry K is the prior probability of K clusters; None if the model has none, or too many objects."""
+    if np.shape(model.trace_.labels)[1] > MAX_OBJECTS:
         return None
-    return np.asarray(n_clusters_prior(model.prior_, n_objects), dtype=float)
+    prior = getattr(model, "n_clusters_prior_", None)
+    if prior is None:
+        return None
+    out = np.zeros(max(prior) + 1)
+    out[list(prior)] = list(prior.values())
+    return out
 
 
 def counts_in_words(probabilities: dict[int, float], certain: str | None = None) -> str:

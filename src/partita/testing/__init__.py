@@ -6,6 +6,12 @@ not hold. No other package of the library imports this one.
 
 from partita.families import n_rows, take
 from partita.testing import cell_laws, parameter_laws  # they add their laws to LAWS
+from partita.testing.calibration import (
+    calibration_ranks,
+    check_calibration,
+    rank_p_value,
+    size_traits,
+)
 from partita.testing.data import with_missing_cells
 from partita.testing.enumeration import (
     EnumerationResult,
@@ -39,6 +45,8 @@ __all__ = [
     "Joint",
     "LawViolation",
     "Rule",
+    "calibration_ranks",
+    "check_calibration",
     "check_compiled",
     "check_explicit_family",
     "check_family",
@@ -57,8 +65,10 @@ __all__ = [
     "label_marginals",
     "n_rows",
     "posterior_p_value",
+    "rank_p_value",
     "redraw_data",
     "row_statistics",
+    "size_traits",
     "subset_log_evidence",
     "take",
     "with_missing_cells",

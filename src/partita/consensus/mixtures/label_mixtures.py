@@ -17,7 +17,6 @@ from partita.engines.passes.rows import (
     UncertainRows,
     assign_rows,
     log_joint_rows,
-    plug_in,
     predictive,
 )
 from partita.estimator import RunningMixin, sum_probabilities
@@ -32,7 +31,8 @@ from partita.fitting.grain import (
     renamed,
     unpack_uncertain,
 )
-from partita.fitting.storage import check_array
+from partita.fitting.predictive import average_log_density
+from partita.fitting.storage import check_array, pack_draws, unpack_draws
 from partita.metrics import perplexity
 from partita.posterior import Grain
 from partita.table import check_weights
@@ -81,6 +81,7 @@ class LabelMixture(ConsensusGrain, RunningMixin, ConsensusEstimator):
     _row_weights: np.ndarray | None  # None: all are 1
     _component_groups: np.ndarray  # for each component, the finest group of the grain
     _rebuilt = (*ConsensusEstimator._rebuilt, "_grain", "_component_groups")
+    _draws: dict[str, Any] | None  # of chains: what probabilities of rows are averaged over, packed
 
     def _request(self, rngs: Sequence[np.random.Generator], **asked: Any) -> Request:
         """What an engine is asked for; the defaults are of parameters that it does not read."""
@@ -101,7 +102,7 @@ class LabelMixture(ConsensusGrain, RunningMixin, ConsensusEstimator):
             "weights_": np.exp(fitted.log_weights),
             "_engine_clusters": np.arange(len(fitted.log_weights)),
         }
-        return clusters, {"_family": tuple(family)}
+        return clusters, {"_family": tuple(family), "_draws": pack_draws(fitted.draws, [family])}
 
     def _one_labeling(self, labelings: Labelings, **attributes: Any) -> Found:
         """Of one member alone no mixture can tell the clusters from its labels: they are the consensus."""
@@ -189,24 +190,31 @@ class LabelMixture(ConsensusGrain, RunningMixin, ConsensusEstimator):
         return scores
 
     def _log_probabilities(self, codes: np.ndarray) -> np.ndarray:
-        """Log p(labels of a row): the sum over clusters at the posterior means of the label probabilities."""
-        family = Categorical(*self._family)
-        S = self._counts.T
-        spread = np.repeat(family.alpha, np.diff(family.offsets))[:, None]
-        totals = S[family.offsets[:-1]] + (family.alpha * family.n_levels)[:, None]
-        theta = np.log(S + spread) - np.log(np.repeat(totals, np.diff(family.offsets), axis=0))
-        theta[family.offsets[:-1]] = 0.0
-        plain = family._replace(power=np.ones_like(family.power))
-        block = self._new_block(codes)._replace(family=plain)
+        """Log p(labels of a row), with the label probabilities of the clusters integrated out."""
+        family, block = Categorical(*self._family), self._new_block(codes)
+        plain = np.ones_like(family.power)
+        draws = [
+            draw._replace(families=(draw.families[0]._replace(power=plain),))
+            for draw in unpack_draws(getattr(self, "_draws", None), [family])
+        ]
+        if draws:
+            return average_log_density(draws, [block], len(codes))
         log_weights = self._log_weights - np.logaddexp.reduce(self._log_weights)
-        return assign_rows(plug_in([block], Parameters(log_weights, (theta,))), len(codes)).log_likelihood
+        score = predictive(
+            [block._replace(family=family._replace(power=plain))],
+            [np.ascontiguousarray(self._counts.T)],
+            log_weights,
+        )
+        return assign_rows(score, len(codes)).log_likelihood
 
     def score_samples(self, X):
-        """Log probability of the labels of each row: the sum over clusters at the posterior means, members independent
-        given the cluster, and each counted once whatever its weight.
+        """Log probability of the labels of each row: members are independent given the cluster, and each is counted
+        once whatever its weight.
 
-        Missing labels do not count; nor do those of members that took no part, or labels that were not there in
-        ``fit``.
+        For chains this is the posterior predictive probability: an average over 20 draws, evenly spread over the draws
+        of all chains, in each of which the row may be in any cluster or in a new one. For other engines it is the sum
+        over the fitted clusters. Label probabilities are integrated out. Missing labels do not count; nor do those of
+        members that took no part, or labels that were not there in ``fit``.
 
         Parameters
         ----------

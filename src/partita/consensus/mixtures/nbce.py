@@ -22,7 +22,7 @@ from partita.consensus.mixtures.nbce_notes import (
 )
 from partita.engines.passes.rows import Assignment, assign_rows, plug_in, predictive
 from partita.engines.run import Control
-from partita.estimator import RUNNING_CONSTRAINTS
+from partita.estimator import RUNNING_CONSTRAINTS, HasClusterPrior
 from partita.families import Block
 from partita.fitting.chains import resolve_sampling_prior
 from partita.fitting.climb import resolve_prior
@@ -37,7 +37,7 @@ N_ROUNDS = 2  # of estimating their number
 INFERENCES = ("gibbs", "subclusters", "vb", "cvb")
 
 
-class NBCE(LabelMixture):
+class NBCE(HasClusterPrior, LabelMixture):
     """Consensus by a Bayesian mixture of label vectors that finds its own number of clusters.
 
     Each cluster has a distribution over the labels of every member, with a symmetric Dirichlet prior. Its pseudo-count
@@ -125,6 +125,9 @@ class NBCE(LabelMixture):
         Number of clusters that have objects.
     n_clusters_posterior_ : dict
         Chains: probability of each number of clusters.
+    n_clusters_prior_ : dict
+        Chains: the same before the labels are seen. If the concentration is learned, this is the average over its
+        prior.
     confidence_ : ndarray (n_objects,)
         Chains: mean probability that an object shares a cluster with the other objects of its cluster. Other engines:
         probability of its label. It measures agreement under the model, not the probability that the label is right.
@@ -148,7 +151,7 @@ class NBCE(LabelMixture):
     weights_ : ndarray (n_components,)
         Share of each cluster.
     prior_ : prior
-        The prior with the learned concentration.
+        The prior with the learned concentration (chains: its geometric mean over all draws).
     smoothing_ : float
         The pseudo-count of every label, given or learned.
     n_iter_, converged_, objective_trace_

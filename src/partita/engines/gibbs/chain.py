@@ -44,6 +44,9 @@ STEP_SIZES = (1.0, 0.3, 0.1)  # of its random walk, one of them at random: no si
 N_WALKS, N_SLICES = 3, 3  # walks of each hyper-parameter per iteration, or entries of it that are sliced
 
 
+HeldClusters = tuple[np.ndarray | None, ...] | None  # see MixtureDraw
+
+
 class Schedule(NamedTuple):
     """How long a chain runs, and which steps an iteration has."""
 
@@ -266,6 +269,24 @@ def log_hyperprior(gap: Any) -> Any:
     return np.where(np.abs(gap) <= HYPER_CUT * HYPER_SPREAD, -0.5 * (gap / HYPER_SPREAD) ** 2, -np.inf)
 
 
+def log_hyper_density(families: Sequence[Any], reference: Sequence[Any]) -> float:
+    """Log density, up to a constant, of learned hyper-parameters given the families that they are centered on.
+
+    Examples
+    --------
+    >>> from partita.families import Bernoulli
+    >>> center = Bernoulli.default(1)
+    >>> log_hyper_density([center._replace(a=center.a * np.exp(HYPER_SPREAD))], [center])
+    -0.5
+    """
+    total = 0.0
+    for family, center in zip(families, reference, strict=True):
+        means, values = unconstrained(center), unconstrained(family)
+        for name in means.keys() - set(held(family)):
+            total -= 0.5 * float((((values[name] - means[name]) / HYPER_SPREAD) ** 2).sum())
+    return total
+
+
 def _walk_columns(family, name, mean, S, rng):
     """Random walks of one hyper-parameter in all columns at once, each judged by its own column's evidence."""
     value, now = unconstrained(family)[name], log_marginals(family, S).sum(axis=1)
@@ -308,6 +329,11 @@ def log_joint(chain: Chain) -> float:
     return float(total + sum(log_marginals(live.family, live.S[:, :K]).sum() for live in seating.blocks))
 
 
+def nothing_held(chain: Any) -> HeldClusters:
+    """What a chain holds whose labels and data determine the statistics of all clusters."""
+    return None
+
+
 class Algorithm(NamedTuple):
     """A sampler of mixtures, apart from its data: ``start(blocks, prior, z, seed, families=)``, the steps
     ``step(chain, schedule)`` of an iteration, and ``log_joint(chain)``.
@@ -321,18 +347,33 @@ class Algorithm(NamedTuple):
     steps: Sequence[Callable[..., Any]]
     log_joint: Callable[[Any], float]
     warm_up: int = 0  # iterations that adapt to the data where burn-in is not given
+    held: Callable[[Any], HeldClusters] = nothing_held  # see MixtureDraw
 
 
 def collapsed_gibbs(dtype: type | None = None) -> Algorithm:
     """Collapsed Gibbs sampling with split-merge moves; ``dtype`` is that of the predictive cache, as in ``start``."""
-    return Algorithm("gibbs", partial(start, dtype=dtype), STEPS, log_joint)
+    return Algorithm("gibbs", partial(start, dtype=dtype), STEPS, log_joint, held=held_clusters)
+
+
+def held_clusters(chain: Any) -> HeldClusters:
+    """Statistics [statistic, slot] of each block if hidden coordinates or tied values were drawn.
+
+    Otherwise the labels determine them.
+    """
+    drawn = len(chain.hidden_rows) > 0 or bool(getattr(chain, "values", ()))
+    return tuple(live.S for live in chain.seating.blocks) if drawn else None
 
 
 class ChainDraw(NamedTuple):
-    """One draw of a chain: a trace of length one, and the families with their hyper-parameters."""
+    """One draw of a chain: a trace of length one, and the families with their hyper-parameters.
+
+    ``held`` is what labels and data do not determine, for each block, with one column per label: the statistics of
+    drawn coordinates, or the parameters of a family that is not conjugate (None: of other families).
+    """
 
     trace: Trace
     families: tuple[Any, ...]
+    held: HeldClusters = None
 
 
 def mixture_sampler(
@@ -354,7 +395,7 @@ def mixture_sampler(
         start=first,
         steps=[partial(one, schedule=schedule) for one in algorithm.steps],
         log_joint=algorithm.log_joint,
-        draw=partial(make_draw, number=number),
+        draw=partial(make_draw, number=number, held=algorithm.held),
         n_clusters=count_clusters,
         given=tuple(block.data for block in blocks),
     )
@@ -429,11 +470,12 @@ def count_clusters(chain: Any) -> int:
     return int(np.count_nonzero(chain.seating.n))
 
 
-def make_draw(chain: Any, value: float, number: int) -> ChainDraw:
+def make_draw(
+    chain: Any, value: float, number: int, held: Callable[[Any], HeldClusters] = nothing_held
+) -> ChainDraw:
     """What is kept of a chain's state; ``value`` is its log joint, ``number`` that of the chain."""
-    z = sweep.labels(chain.seating)
-    if not chain.prior.fixed_labels:
-        z = canonical(z, missing=-1)
+    slots = sweep.labels(chain.seating)
+    z = slots if chain.prior.fixed_labels else canonical(slots, missing=-1)
     concentration = getattr(chain.prior, "concentration", getattr(chain.prior, "gamma", np.nan))
     discount = getattr(chain.prior, "discount", np.nan)
     trace = Trace(
@@ -444,4 +486,21 @@ def make_draw(chain: Any, value: float, number: int) -> ChainDraw:
         np.array([float(discount)]),
         np.array([number]),
     )
-    return ChainDraw(trace, tuple(block.family for block in chain.seating.blocks))
+    return ChainDraw(
+        trace,
+        tuple(block.family for block in chain.seating.blocks),
+        _by_label(held(chain), slots, z),
+    )
+
+
+def _by_label(held: HeldClusters, slots: np.ndarray, z: np.ndarray) -> HeldClusters:
+    """Copies of the columns of ``held`` in the order of the labels; zeros for labels without objects."""
+    if held is None:
+        return None
+    K = int(z.max()) + 1
+    slot_of_label = np.full(K, -1)
+    slot_of_label[z[z >= 0]] = slots[z >= 0]
+    return tuple(
+        None if columns is None else np.where(slot_of_label >= 0, columns[:, slot_of_label], 0.0)
+        for columns in held
+    )

@@ -407,4 +407,5 @@ def algorithm(log_background: np.ndarray) -> Algorithm:
     >>> bool((run.trace.labels[:, :9] < 0).mean() < (run.trace.labels[:, 9] < 0).mean())
     True
     """
-    return Algorithm("outliers", partial(start, log_background=log_background), STEPS, log_joint)
+    begin = partial(start, log_background=log_background)
+    return Algorithm("outliers", begin, STEPS, log_joint, held=chains.held_clusters)

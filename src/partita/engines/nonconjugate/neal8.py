@@ -379,6 +379,14 @@ def thetas(chain: AuxiliaryChain) -> tuple[np.ndarray, ...]:
     return tuple(block.theta[:, : chain.seating.K[0]].copy() for block in chain.seating.blocks)
 
 
+def held_parameters(chain: AuxiliaryChain) -> chains.HeldClusters:
+    """Parameters [parameter, slot] of the blocks that are not conjugate."""
+    return tuple(
+        None if walk is None else placed.theta
+        for placed, walk in zip(chain.seating.blocks, chain.walks, strict=True)
+    )
+
+
 def log_joint(chain: AuxiliaryChain) -> float:
     """Log density of data, labels and parameters under the present hyper-parameters."""
     seating, z = chain.seating, gibbs.labels(chain.seating)
@@ -405,4 +413,4 @@ def algorithm(n_auxiliary: int = 3, n_walks: int = 3) -> Algorithm:
     >>> run.trace.labels.shape
     (5, 3)
     """
-    return Algorithm("neal8", start, steps(n_auxiliary, n_walks), log_joint, WARM_UP)
+    return Algorithm("neal8", start, steps(n_auxiliary, n_walks), log_joint, WARM_UP, held_parameters)

@@ -15,7 +15,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from partita.dispatch import kernel
+from partita.engines.passes.memory import MemoryScorer
 from partita.engines.passes.rows import Scorer, n_cache, n_stats
+from partita.families.columns import take_columns, take_data
 from partita.families.contract import (
     datum,
     draw,
@@ -34,6 +36,7 @@ from partita.families.rows import add_statistics, project_rows, refresh_clusters
 
 TARGET_ACCEPTANCE = 0.44  # best share of accepted steps of a random walk in one dimension
 N_CANDIDATES = 30  # draws of the prior among which the first parameters of a cluster are chosen
+N_NEW = 32  # draws of the prior that the density of a new cluster is averaged over, in each column
 
 
 class Walk(NamedTuple):
@@ -295,3 +298,63 @@ def predictive(
         return L
 
     return score
+
+
+def predictive_at(
+    blocks: Sequence[Block], clusters: Sequence[np.ndarray], log_weights: np.ndarray, seed: int
+) -> MemoryScorer:
+    """Scores rows in the clusters of one draw and in a new cluster, the last one.
+
+    ``clusters`` holds the parameters of families that are not conjugate, and the statistics of the others, whose
+    parameters are integrated out. In a new cluster the columns are independent, and each has its density averaged over
+    draws from the prior.
+
+    Examples
+    --------
+    >>> from partita.dispatch import interpreted
+    >>> from partita.families import Student
+    >>> block = Block(Student.default(1), np.array([[-3.0], [3.0]]), ("a",))
+    >>> with interpreted():
+    ...     score = predictive_at([block], [np.array([[-3.0], [-1.0]])], np.log([0.5, 0.5]), seed=0)
+    ...     score(np.arange(2)).argmax(axis=1)
+    array([0, 1])
+    """
+    K, rng = len(log_weights) - 1, np.random.default_rng(seed)
+    held: list[tuple[Block, np.ndarray, list[tuple[Block, np.ndarray]]]] = []
+    for block, known in zip(blocks, clusters, strict=True):
+        if is_conjugate(block.family):
+            C = np.zeros((n_cache(block.family), K + 1))
+            refresh_clusters(block.family, np.pad(known, ((0, 0), (0, 1))), C, K + 1)
+            held.append((block, C, []))
+        else:
+            held.append((block, known, _prior_columns(block, rng)))
+
+    def score(rows: np.ndarray) -> np.ndarray:
+        L = np.tile(log_weights, (len(rows), 1))
+        for block, known, fresh in held:
+            if not fresh:
+                score_rows(block.family, block.data, rows, known, L)
+                continue
+            seen = np.zeros((len(rows), K))
+            project_rows(block.family, block.data, rows, known, seen)
+            L[:, :K] += seen
+            for column, theta in fresh:
+                new = np.zeros((len(rows), theta.shape[1]))
+                project_rows(column.family, column.data, rows, theta, new)
+                L[:, K] += logsumexp(new, axis=1) - np.log(theta.shape[1])
+        return L
+
+    return MemoryScorer(score)
+
+
+def _prior_columns(block: Block, rng: np.random.Generator) -> list[tuple[Block, np.ndarray]]:
+    """Each column of a block by itself, with parameters drawn from the prior."""
+    family = block.family
+    theta = draw(family, np.zeros((n_stats(family), N_NEW)), rng)
+    return [
+        (
+            Block(take_columns(family, np.array([d])), take_data(block.data, np.array([d])), ()),
+            np.ascontiguousarray(theta[int(stats_start(family, d)) : int(stats_start(family, d + 1))]),
+        )
+        for d in range(int(n_columns(family)))
+    ]
