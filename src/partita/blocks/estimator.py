@@ -32,6 +32,7 @@ from partita.estimator import (
     RunningMixin,
     TableEstimator,
     as_generator,
+    claim_folder,
     diagnose_chains,
     have_converged,
     judge_chains,
@@ -267,6 +268,8 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
             _check_square(relations, mode)
             self._remember(relations.schemas[0])
             self.fit_report_ = FitReport(relations.notes)
+            meanings = [(c.name, c.kind, c.levels) for schema in relations.schemas for c in schema.columns]
+            claim_folder(self, (meanings, relations.values))
             name, block = make_family(relations, self.family, mode == UNDIRECTED)
             result = sample_blocks(block, self._request(mode, relations, control))
             self._set_result(result, relations, name)

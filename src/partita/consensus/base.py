@@ -24,7 +24,7 @@ from partita.consensus.labelings import (
 from partita.consensus.member_statistics import log_label_probabilities
 from partita.consensus.out_of_core import ShardReading, label_silent, read_sharded
 from partita.engines.run import Control
-from partita.estimator import RunningMixin, TableEstimator, as_generator, diagnose_chains
+from partita.estimator import RunningMixin, TableEstimator, as_generator, claim_folder, diagnose_chains
 from partita.estimator.judging import REASONS
 from partita.execution import ChunkSource, ShardData, find_chunks, make_executor
 from partita.fitting.engines import ENGINES
@@ -160,6 +160,9 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         with control, self._new_fit():
             rng = as_generator(getattr(self, "random_state", 0))
             labelings, codes = self._read_members(X, sample_weight, member_weight, rng)
+            meanings = [(column.name, column.levels) for column in self.schema_.columns]
+            weights = labelings.weights, labelings.rows, labelings.member_weights, labelings.owners
+            claim_folder(self, (meanings, codes), weights)
             found = self._fit_labelings(labelings, rng, control)
             self._settle(found, labelings, codes)
         self.fit_report_.warn()

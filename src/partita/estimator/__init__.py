@@ -4,6 +4,7 @@ from partita.estimator.annotated import annotate
 from partita.estimator.base import TableEstimator
 from partita.estimator.judging import diagnose_chains, have_converged, judge_chains, note_early_end
 from partita.estimator.report import DataWarning, FitReport, warn_user
+from partita.estimator.resumption import claim_folder
 from partita.estimator.running import RUNNING_CONSTRAINTS, RunningMixin
 from partita.estimator.storage import ModelFileError, load
 from partita.randomness import as_generator
@@ -17,6 +18,7 @@ __all__ = [
     "TableEstimator",
     "annotate",
     "as_generator",
+    "claim_folder",
     "diagnose_chains",
     "have_converged",
     "judge_chains",

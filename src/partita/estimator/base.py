@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from partita._version import __version__
 from partita.estimator.report import FitReport, warn_user
+from partita.estimator.resumption import claim_folder
 from partita.estimator.storage import save
 from partita.table import Schema, Table, read_table
 
@@ -79,7 +80,7 @@ class TableEstimator(BaseEstimator):
     # ---- tables ------------------------------------------------------------------------------------------------
 
     def _read_training(self, X: Any, kinds: Any, sample_weight: Any, **options: Any) -> Table:
-        """Read X, remember its schema, open the report."""
+        """Read X, remember its schema, open the report, and check the folder of ``resume=``."""
         options.setdefault("missing_codes", getattr(self, "missing_codes", None))
         options.setdefault("infer_ordinal", False)  # most models cannot use the order of levels
         table = read_table(
@@ -87,6 +88,7 @@ class TableEstimator(BaseEstimator):
         )
         self._remember(table.schema)
         self.fit_report_ = FitReport(table.notes)
+        claim_folder(self, table, table.weights)
         return table
 
     def _remember(self, schema: Any) -> None:

@@ -131,8 +131,8 @@ def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, cou
         if ask.folder is None:
             return None
         model = (algorithm.name, ask.prior, ask.precision, ask.init, schedule)
-        data = [(block.family, block.data) for block in blocks]
-        return Checkpoint(ask.folder, number, (seeds[number], model, weights, data))
+        families = [block.family for block in blocks]  # the folder has a digest of the data
+        return Checkpoint(ask.folder, number, (seeds[number], model, families))
 
     chains = run_chains(
         make, ask.n_chains, schedule, control=ask.control, executor=ask.executor, checkpoint=checkpoint,

@@ -17,6 +17,7 @@ from partita.estimator import (
     RunningMixin,
     TableEstimator,
     as_generator,
+    claim_folder,
     diagnose_chains,
     warn_user,
 )
@@ -28,7 +29,7 @@ from partita.fitting.device import read_device_rows
 from partita.fitting.engines import ENGINES
 from partita.fitting.families import plan_families
 from partita.fitting.fitted_mixture import FittedMixture
-from partita.fitting.out_of_core import Training, predict_blocks, read_training
+from partita.fitting.out_of_core import Training, data_of_training, predict_blocks, read_training
 from partita.fitting.request import kinds_asked, make_request
 from partita.fitting.storage import checked_trace, pack_mixture, unpack_mixture
 from partita.fitting.streaming import check_streamable, start_stream, update_mixture
@@ -422,6 +423,7 @@ class Mixture(
         )
         self._remember(training.table.schema)
         self.fit_report_ = training.report
+        claim_folder(self, data_of_training(training), training.table.weights)
         return training
 
     def _finish(self, result: EngineResult, training: Training, settings: Settings) -> None:

@@ -12,7 +12,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.engines.checkpoints import open_checkpoint
 from partita.engines.run import Control
-from partita.estimator import RUNNING_CONSTRAINTS, FitReport, RunningMixin, as_generator, warn_user
+from partita.estimator import (
+    RUNNING_CONSTRAINTS,
+    FitReport,
+    RunningMixin,
+    as_generator,
+    claim_folder,
+    warn_user,
+)
 from partita.estimator.judging import note_stop
 from partita.execution.memory import check_memory
 from partita.labels import ordered_by_size
@@ -295,6 +302,7 @@ class AffinityPropagation(RunningMixin, SimilarityEstimator):
         matrix = read_matrix(X, must_be_square=True)
         n = self.n_features_in_ = matrix.shape[0]
         self.schema_, self.fit_report_ = None, FitReport()
+        claim_folder(self, matrix)
         n_edges = matrix.nnz if sp.issparse(matrix) else n * n
         check_memory(
             BYTES_PER_EDGE * (n_edges + n), f"{n_edges:,} similarities", "keep the nearest ones only"

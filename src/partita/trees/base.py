@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from partita.engines.run import Control
-from partita.estimator import FitReport, as_generator
+from partita.estimator import FitReport, as_generator, claim_folder
 from partita.labels import ordered_by_size
 from partita.similarity.base import PrecomputedOrTable
 from partita.table import Table
@@ -57,6 +57,7 @@ class PairwiseEstimator(PrecomputedOrTable):
                 pairs = read_pairs(X)
                 self.schema_, self.n_features_in_ = None, pairs.n
                 self.fit_report_ = FitReport()
+                claim_folder(self, pairs)
                 self._fit_pairs(pairs, None, rng, control)
             else:
                 self._fit_table(X, rng, control)

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 from sklearn.utils.validation import validate_data
 
-from partita.estimator import FitReport, RunningMixin, TableEstimator
+from partita.estimator import FitReport, RunningMixin, TableEstimator, claim_folder
 from partita.execution.threads import one_thread_each
 
 MAX_CLUSTERS = 10  # largest number of clusters that is considered without n_clusters
@@ -34,6 +34,7 @@ class NumericViews(RunningMixin, TableEstimator):
         """Centered (and standardized) rows."""
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         self.fit_report_ = FitReport()
+        claim_folder(self, X)
         self._center = X.mean(axis=0)
         scale = X.std(axis=0) if self.standardize else np.full(X.shape[1], X.std())
         self._scale = np.where(scale > 0, scale, 1.0)
