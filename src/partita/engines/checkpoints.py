@@ -169,8 +169,8 @@ class Checkpoint:
         saved = read_arrays(self._state_file())
         if str(saved["about"]) != self._about:
             raise ValueError(
-                f"{self._state_file()} belongs to another fit (other data, parameters, random state or version): give resume= a "
-                "folder of its own, or remove this one"
+                f"{self._state_file()} belongs to another fit (other data, parameters, random state or version): give "
+                "resume= a folder of its own, or remove this one"
             )
         draws = [unpack(read_arrays(self._draw_file(j))) for j in range(int(saved["n_draws"]))]
         return unpack(saved, given), saved["log_joint"].tolist(), draws

@@ -47,8 +47,8 @@ class Journal:
         saved = read_arrays(path)
         if str(saved["digest"]) != digest(parameters):
             raise ValueError(
-                f"{path} belongs to another fit (other data, parameters, random state or version): use another folder for resume=, "
-                "or remove this one"
+                f"{path} belongs to another fit (other data, parameters, random state or version): use another "
+                "folder for resume=, or remove this one"
             )
         self._next += 1
         layout = saved["layout"].tolist()
