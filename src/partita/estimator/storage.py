@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from partita._version import __version__
+from partita.estimator.array_laws import array_laws, check_arrays
 from partita.estimator.report import warn_user
 from partita.files import write_atomically
 from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
@@ -75,7 +76,9 @@ def part_state(estimator: Any) -> dict[str, Any]:
 
 def restore_part(part: dict[str, Any]) -> Any:
     """Make the fitted estimator again; the inverse of ``part_state``."""
-    estimator = _class_of(part["class"])(**part["params"])
+    cls = _class_of(part["class"])
+    check_arrays(part["state"], array_laws(cls))
+    estimator = cls(**part["params"])
     estimator._restore(part["state"])
     return estimator
 

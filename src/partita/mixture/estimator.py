@@ -21,6 +21,7 @@ from partita.estimator import (
     diagnose_chains,
     warn_user,
 )
+from partita.estimator.array_laws import trace_laws
 from partita.execution import find_chunks, make_executor
 from partita.execution.device import as_given, is_on_device
 from partita.fitting.choice import AUTO
@@ -259,6 +260,25 @@ class Mixture(
     True
     """
 
+    _array_laws = (
+        "K = attributes.n_clusters_",
+        "mixture.log_weights float (K) -inf",
+        "mixture.sizes float (K) 0..",
+        "mixture.blocks.*.hyper.* number (...)",
+        "mixture.blocks.*.signal.* float (...)",
+        "mixture.prior.*.* number (...) inf -inf",
+        "mixture.statistics.* float (s,K)",
+        "mixture.parameters.log_weights float (K) -inf",
+        "mixture.parameters.thetas.* float (s,K) -inf",
+        "mixture.outliers.hyper.*.* number (...)",
+        "mixture.outliers.statistics.* float (s,1)",
+        "attributes.labels_ int (N) -1..K-1",
+        "attributes.confidence_ float (N) 0..1 nan",
+        "attributes.objective_trace_ float (T)",
+        "attributes.outlier_probability_ float (N) 0..1 nan",
+        "object_rows int (O) 0..N-1",
+        *trace_laws("trace", numbered=True),
+    )
     _parameter_constraints = {
         "family": "no_validation",
         "prior": "no_validation",

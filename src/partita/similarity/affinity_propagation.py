@@ -151,6 +151,12 @@ class AffinityPropagation(RunningMixin, SimilarityEstimator):
     True
     """
 
+    _array_laws = (
+        "fitted.exemplars_ int (K) 0..N-1",
+        "fitted._exemplar_objects int (K) 0..R-1",
+        "fitted.margins_ float (N) 0.. inf",
+        "fitted.preference_ float (N) -inf",
+    )
     _parameter_constraints: dict[str, Any] = {
         **SimilarityEstimator._parameter_constraints,
         **RUNNING_CONSTRAINTS,

@@ -100,6 +100,10 @@ class PairwiseTree(PairwiseEstimator):
     ``control`` is None for the trees of uniform points that the gap statistic compares with.
     """
 
+    _array_laws = (
+        "fitted.linkage_ float (n,4) 0..",
+        "fitted.row_leaves_ int (N) 0..n",
+    )
     _parameter_constraints: dict[str, Any] = {
         **PairwiseEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],

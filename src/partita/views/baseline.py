@@ -22,6 +22,12 @@ class NumericViews(RunningMixin, TableEstimator):
     A subclass lists the names of its fitted attributes in ``_saved``.
     """
 
+    _array_laws = (
+        "D = n_features_in",
+        "fitted.view_labels_ int (N,V) 0..N-1",
+        "fitted._center float (D)",
+        "fitted._scale float (D) 0..",
+    )
     _saved: tuple[str, ...] = ()
     _input_tags = {"allow_nan": False, "categorical": False, "string": False}
 

@@ -107,6 +107,11 @@ class DecorrelatedKMeans(NumericViews):
 
     _n_clusters_score = "silhouette"
 
+    _array_laws = (
+        "fitted.n_clusters_ int (V) 1..",
+        "fitted.representatives_.* float (k,D)",
+        "fitted.objective_trace_ float (T)",
+    )
     _parameter_constraints = {
         **RUNNING_CONSTRAINTS,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left"), "array-like"],

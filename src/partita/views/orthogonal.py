@@ -95,6 +95,12 @@ class OrthogonalViews(NumericViews):
     True
     """
 
+    _array_laws = (
+        "fitted.n_clusters_ int (V) 1..",
+        "fitted.residual_share_ float (V) 0..1",
+        "fitted._centers.* float (k,D)",
+        "fitted._axes.* float (a,D)",
+    )
     _parameter_constraints = {
         **RUNNING_CONSTRAINTS,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left"), "array-like"],

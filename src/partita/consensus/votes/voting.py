@@ -110,6 +110,12 @@ class Voting(RunningMixin, ConsensusEstimator):
     array([1.  , 1.  , 0.67, 1.  , 1.  ])
     """
 
+    _array_laws = (
+        "fitted._ballot float (K,L) 0..1",
+        "fitted._shares float (K) 0..1",
+        "fitted.agreements_ float (D) 0..1 nan",
+        "fitted.votes_ float (N,K) 0..1",
+    )
     _parameter_constraints: dict[str, Any] = {
         **ConsensusEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
