@@ -171,7 +171,7 @@ class RelationalBlocks(LinkPrediction, ClusterMixin, RunningMixin, TableEstimato
     array([1.])
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted.row_labels_ int (N) 0..R-1",
         "fitted.column_labels_ int (D) 0..C-1",
         "fitted.row_confidence_ float (N) 0..1 nan",

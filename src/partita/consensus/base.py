@@ -135,7 +135,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
     _confidence_kind = "share of members"
     _n_clusters_score = "score"  # what `n_clusters_scores_` holds, in words
     _rebuilt = ("diagnostics_",)
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "K = fitted.n_clusters_",
         "D = n_features_in",
         "fitted._columns int (M) 0..",

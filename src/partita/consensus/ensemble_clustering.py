@@ -142,7 +142,7 @@ class EnsembleClustering(RunningMixin, ClusterMixin, TableEstimator):
     True
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "scaling.center float (F)",
         "scaling.scale float (F) 0..",
         "scaling.source int (F) 0..",

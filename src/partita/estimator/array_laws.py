@@ -243,12 +243,12 @@ def trace_laws(place: str, *, rows: str = "O", numbered: bool = False) -> tuple[
     Examples
     --------
     >>> trace_laws("trace")[0]
-    'trace.labels int (b,O) 0..O-1'
+    'trace.labels int (b,O) -1..O-1'
     """
     fields = {
-        "labels": f"int (b,{rows}) 0..{rows}-1",
+        "labels": f"int (b,{rows}) -1..{rows}-1",
         "log_joint": "float (b)",
-        "n_clusters": f"int (b) 1..{rows}",
+        "n_clusters": f"int (b) 0..{rows}",
         "concentration": "float (b) 0.. nan",
         "discount": "float (b) 0..1 nan",
         "chain": "int (b) 0..",

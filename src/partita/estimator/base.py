@@ -44,7 +44,7 @@ class TableEstimator(BaseEstimator):
 
     _stored: ClassVar[tuple[str, ...] | None] = None
     _rebuilt: ClassVar[tuple[str, ...]] = ()
-    _array_laws: ClassVar[tuple[str, ...]] = ()
+    _array_laws: tuple[str, ...] = ()
     _input_tags: ClassVar[dict[str, bool]] = {"allow_nan": True, "categorical": True, "string": True}
 
     # ---- fit ---------------------------------------------------------------------------------------------------

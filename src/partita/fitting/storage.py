@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.rows import Parameters, Statistics, n_stats
-from partita.families import Background, Block, Signal, entry_of, family_entry
+from partita.families import Background, Block, Signal, Student, entry_of, family_entry
 from partita.fitting.fitted_mixture import FittedMixture
 from partita.fitting.outliers import OutlierModel
 from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
@@ -19,7 +19,8 @@ PRIORS = {
     cls.__name__: cls
     for cls in (DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking)
 }
-SIGNED = {"m", "cuts", "log_det"}  # hyper-parameters that may be negative
+SIGNED = {"m", "cuts", "log_det"}  # hyper-parameters that may be negative, and a mean of logarithms:
+SIGNED_OF_STUDENT = SIGNED | {"a"}
 
 
 def pack_mixture(fitted: FittedMixture) -> dict[str, Any]:
@@ -156,14 +157,15 @@ def check_hyper(family: Any) -> None:
         raise ValueError(
             f"the hyper-parameters of {type(family).__name__} are of different numbers of columns"
         )
+    signed = SIGNED_OF_STUDENT if isinstance(family, Student) else SIGNED
     for field, value in zip(family._fields, family, strict=True):
         what = f"{field} of {type(family).__name__}"
         if np.isnan(value).any() or (field != "cuts" and np.isinf(value).any()):
             raise ValueError(f"{what} is not finite")
-        if np.ndim(value) == 2 and field not in SIGNED:
+        if np.ndim(value) == 2 and field not in signed:
             if not (np.allclose(value, value.T) and np.linalg.eigvalsh(value).min() > 0):
                 raise ValueError(f"{what} is not positive definite")
-        elif field not in SIGNED and np.any(np.asarray(value) < 0):
+        elif field not in signed and np.any(np.asarray(value) < 0):
             raise ValueError(f"{what} is negative")
 
 

@@ -260,7 +260,7 @@ class Mixture(
     True
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "K = attributes.n_clusters_",
         "mixture.log_weights float (K) -inf",
         "mixture.sizes float (K) 0..",

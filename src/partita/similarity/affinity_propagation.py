@@ -151,7 +151,7 @@ class AffinityPropagation(RunningMixin, SimilarityEstimator):
     True
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted.exemplars_ int (K) 0..N-1",
         "fitted._exemplar_objects int (K) 0..R-1",
         "fitted.margins_ float (N) 0.. inf",

@@ -29,7 +29,7 @@ class PrecomputedOrTable(ClusterMixin, TableEstimator):
     labels_: np.ndarray
     _rebuilt = ("_rows",)
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "K = fitted.n_clusters_",
         "D = n_features_in",
         "fitted.labels_ int (N) 0..K-1",
@@ -74,7 +74,7 @@ class SimilarityEstimator(PrecomputedOrTable):
     ``handle_unknown``; its ``fit`` calls ``_open_table`` or :func:`read_matrix`.
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted._first_rows int (R) 0..N-1",
         "rows.comparison.*.weights float (g) 0..",
         "rows.comparison.*.means float (g) 0..",

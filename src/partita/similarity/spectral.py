@@ -138,7 +138,7 @@ class SpectralClustering(SimilarityEstimator):
 
     _n_clusters_score = "ratio of eigenvalues"
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted.row_nodes_ int (N) 0..R-1",
         "fitted._scales float (R) 0..",
         "fitted._neighbors int (R,J) 0..R-1",

@@ -100,7 +100,7 @@ class PairwiseTree(PairwiseEstimator):
     ``control`` is None for the trees of uniform points that the gap statistic compares with.
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted.linkage_ float (n,4) 0..",
         "fitted.row_leaves_ int (N) 0..n",
     )

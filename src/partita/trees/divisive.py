@@ -29,7 +29,7 @@ Split = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 class _Divisive(RunningMixin, PairwiseTree):
     """Parameters of all divisive trees, and the divisions themselves."""
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted._top_children int (A,2) -1-n..A-1",
         "fitted._side_medoids int (B) 0..",
         "fitted._side_means float (X,Y)",

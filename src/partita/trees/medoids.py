@@ -100,7 +100,7 @@ class KMedoids(RunningMixin, PairwiseEstimator):
 
     _n_clusters_score = "medoid silhouette"
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted.medoids_ int (K) 0..N-1",
         "fitted._medoid_rows.points float (K,Y)",
         "fitted._medoid_rows.means float (u)",

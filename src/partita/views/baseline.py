@@ -22,7 +22,7 @@ class NumericViews(RunningMixin, TableEstimator):
     A subclass lists the names of its fitted attributes in ``_saved``.
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "D = n_features_in",
         "fitted.view_labels_ int (N,V) 0..N-1",
         "fitted._center float (D)",

@@ -107,7 +107,7 @@ class DecorrelatedKMeans(NumericViews):
 
     _n_clusters_score = "silhouette"
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted.n_clusters_ int (V) 1..",
         "fitted.representatives_.* float (k,D)",
         "fitted.objective_trace_ float (T)",

@@ -29,7 +29,7 @@ class ViewsEstimator(RunningMixin, ViewQueries):
     """
 
     _counted = "views"
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted.view_labels_ int (N,V) 0..",
         "fitted.feature_views_ float (C,V) 0..1",
         "fitted.confidence_ float (N,V) 0..1",

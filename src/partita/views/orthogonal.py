@@ -95,7 +95,7 @@ class OrthogonalViews(NumericViews):
     True
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted.n_clusters_ int (V) 1..",
         "fitted.residual_share_ float (V) 0..1",
         "fitted._centers.* float (k,D)",

@@ -143,7 +143,7 @@ class BCE(RunningMixin, ConsensusEstimator):
 
     _confidence_kind = "membership"
     _n_clusters_score = "variational bound"
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted.concentration_ float (K) 0..",
         "fitted._beta float (K,L) 0..1",
         "fitted._folding float (K,L) 0..",

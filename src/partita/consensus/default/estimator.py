@@ -137,7 +137,7 @@ class Consensus(RunningMixin, ConsensusEstimator):
     array([1])
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted._rows int (R,M) -1..N+N",
         "fitted._row_of int (N) -1..R-1",
         "fitted._pair_weights float (M) 0..",

@@ -91,7 +91,7 @@ class EvidenceAccumulation(TreeConsensus):
     2
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted._column_gains float (L)",
         "fitted.cluster_weights_ float (L) 0..",
     )

@@ -127,7 +127,7 @@ class LACA(RunningMixin, TreeConsensus):
     [0, 1]
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted.agreement_within_ float (D) 0..1 nan",
         "fitted.agreement_between_ float (D) 0..1 nan",
         "fitted._log_ratios float (2,M)",

@@ -36,7 +36,7 @@ class TreeConsensus(ConsensusEstimator):
     ``Found.clusters``, and implements ``_links(codes)``: how well each row fits each cluster, as a log weight.
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted._tree_clusters int (K) 0..K-1",
         "fitted.linkage_ float (n,4) 0..",
         "fitted._leaf_codes int (R,M) -1..N+N",

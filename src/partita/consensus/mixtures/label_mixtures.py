@@ -46,7 +46,7 @@ class LabelMixture(RunningMixin, ConsensusEstimator):
     ``_log_weights`` and, where clusters are scored at their parameters rather than by their data, ``_theta``.
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted._family.0 float (M) 0..",
         "fitted._family.1 int (M+1) 0..P rising total",
         "fitted._family.2 float (M) 0..",

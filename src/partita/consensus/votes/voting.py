@@ -110,7 +110,7 @@ class Voting(RunningMixin, ConsensusEstimator):
     array([1.  , 1.  , 0.67, 1.  , 1.  ])
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted._ballot float (K,L) 0..1",
         "fitted._shares float (K) 0..1",
         "fitted.agreements_ float (D) 0..1 nan",

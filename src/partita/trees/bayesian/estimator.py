@@ -144,7 +144,7 @@ class BayesianTree(RunningMixin, ClusterMixin, TableEstimator):
     array([0, 1])
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "K = fitted.n_clusters_",
         "fitted.labels_ int (N) 0..K-1",
         "fitted.confidence_ float (N) 0..1",

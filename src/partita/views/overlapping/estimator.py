@@ -165,7 +165,7 @@ class OverlappingViews(ViewsEstimator):
     (array([ True,  True]), array([False, False]))
     """
 
-    _array_laws = (
+    _array_laws: tuple[str, ...] = (
         "fitted.membership_ bool (C,V)",
         "words.*.0.* float (k) -inf",
         "words.*.1.*.1 int (w) 0..C-1",
