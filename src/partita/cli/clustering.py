@@ -82,8 +82,7 @@ def consensus(
     """
     if method not in CONSENSUS_METHODS:
         raise ValueError(f"no method {method!r}; there are {', '.join(CONSENSUS_METHODS)}")
-    table = open_table(path, **reading)
-    labels = {name: as_labels(values) for name, values in table.columns.items()}
+    table = open_table(path, labels=True, **reading)
     import partita
 
     cls = getattr(partita, CONSENSUS_METHODS[method])
@@ -96,8 +95,8 @@ def consensus(
     if "random_state" in known:
         options["random_state"] = seed
     model = cls(**options)
-    interrupted = fit_until_interrupted(model, labels, verbose)
-    return _write_clustering("consensus", model, labels, table, out, interrupted, noun="object")
+    interrupted = fit_until_interrupted(model, table.columns, verbose)
+    return _write_clustering("consensus", model, table.columns, table, out, interrupted, noun="object")
 
 
 @shows_progress
@@ -309,21 +308,6 @@ def fit_until_interrupted(model: Any, X: Any, verbose: bool | None, *, can_stop:
     if monitor.stopped:
         model.fit_report_.add("interrupted", INTERRUPTED_NOTE, level="warning")
     return monitor.stopped
-
-
-def as_labels(values: np.ndarray) -> np.ndarray:
-    """Labels of one clustering: whole numbers become integers, so that -1 keeps its meaning; missing ones are None."""
-    if values.dtype.kind != "f":
-        return values
-    seen = ~np.isnan(values)
-    if (values[seen] != np.rint(values[seen])).any():
-        raise ValueError(
-            "labels must be names or whole numbers, and there are fractions: leave columns that are not clusterings "
-            "out with --ignore, or use `partita cluster` for a table of measurements"
-        )
-    labels = np.full(len(values), None, dtype=object)
-    labels[seen] = values[seen].astype(np.int64).tolist()
-    return labels if not seen.all() else values.astype(np.int64)
 
 
 def _context(model: Any, X: Any, table: InputTable) -> Any:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from partita.cli.clustering import MODEL_FILE, REPORT_FILE, SOURCE_FILE, as_labels, cluster, write_page
+from partita.cli.clustering import MODEL_FILE, REPORT_FILE, SOURCE_FILE, cluster, write_page
+from partita.cli.labels import as_labels
 from partita.cli.output import Outcome, write_columns
 from partita.cli.progress import FitMonitor, shows_progress
 from partita.cli.sources import InputTable, open_table
@@ -131,11 +132,11 @@ def compare(
 
 
 def _labels_of(path: str | Path, column: str | None) -> tuple[str, np.ndarray]:
-    table = read_file(path)
+    table = read_file(path, exact=True)
     if column is None:
         usual = [name for name in table.columns if name.lower() in ("cluster", "label", "labels", "class")]
         column = usual[0] if usual else list(table.columns)[-1]
-    values = as_labels(table.take([column], path).columns[column])
+    values = as_labels(table.take([column], path).columns[column], column, Path(path))
     labels = np.empty(len(values), dtype=object)
     labels[:] = [None if value is None else str(value) for value in values.tolist()]
     return column, labels
