@@ -22,7 +22,7 @@ from types import CodeType
 from typing import Any
 
 from partita.compilation import inlined_pipeline, watch_compilation
-from partita.kernel_files import KernelFiles
+from partita.kernel_files import KernelFiles, tell_of_no_cache, without_disk
 
 # Kernels have no C callers; skipping the C wrapper saves about 5% of the compile time.
 KERNEL_OPTIONS: Any = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
@@ -157,11 +157,16 @@ class Kernel:
             watch_compilation()
             try:
                 self._compiled = njit(cache=True, **self._options)(self.py_func)
-            except RuntimeError:  # a function without a file (typed at a prompt) cannot be cached
+            except (
+                RuntimeError
+            ) as error:  # no folder can be written to, or the function was typed at a prompt
+                if self.__module__.startswith("partita."):
+                    tell_of_no_cache(error)
                 self._compiled = njit(**self._options)(self.py_func)
             cache: Any = getattr(self._compiled, "_cache", None)
             if hasattr(cache, "_cache_file"):
                 cache._cache_file = self._files(cache)
+                cache._guard_against_spurious_io_errors = without_disk
         _register_overloads()
         return self._compiled
 

@@ -191,9 +191,12 @@ def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> t
     """What the model was fitted to, and its file with names and classes where the command recorded it."""
     X: Any = None
     source = None
+    holds_labels = type(fitted).__module__.startswith("partita.consensus") and hasattr(
+        fitted, "member_weights_"
+    )
     if table is not None:
         names = list(fitted.schema_.names) if hasattr(fitted.schema_, "names") else ()
-        X = open_table(table, columns=names).columns
+        X = open_table(table, columns=names, labels=holds_labels).columns
     elif source_file.exists():
         recorded = json.loads(source_file.read_text(encoding="utf-8"))
         if Path(recorded["file"]).exists():
@@ -204,10 +207,9 @@ def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> t
                 truth=recorded.get("truth"),
                 encoding=recorded.get("encoding"),
                 na=recorded.get("na", ()),
+                labels=holds_labels,
             )
             X = source.matrix() if recorded.get("command") == "blocks" else source.columns
-    if type(fitted).__module__.startswith("partita.consensus") and X is not None:
-        X = {name: as_labels(values) for name, values in X.items()}
     return X, source
 
 
