@@ -139,7 +139,7 @@ class NpyChunks(ChunkSource):
             return np.memmap(self.path, dtype, "r", offset, shape, order)  # type: ignore[call-overload]
         try:
             return np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # a damaged header: tokenize, overflow, memory, ...
             raise ValueError(f"{self.path} cannot be read: {_first_line(error)}") from error
 
     def load(self, i: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partita.table.arrow_files import ARROW, read_arrow
+from partita.table.arrow_files import ARROW, damaged, read_arrow
 from partita.table.errors import FileError
 from partita.table.notes import Note
 from partita.table.sources import OrderedCells
@@ -213,8 +213,8 @@ def _excel_text(cell: Any) -> str:
 def _read_npy(path: Path, exact: bool) -> dict[str, NDArray[Any]]:
     try:
         array = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise FileError(f"{path}: {error}") from None
+    except Exception as error:  # a damaged header fails in many ways: tokenize, overflow, memory, ...
+        raise damaged(path, error) from None
     if array.ndim not in (1, 2):
         raise FileError(
             f"{path}: the array has {array.ndim} dimensions; a table needs two (rows and columns)"
