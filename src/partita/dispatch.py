@@ -197,6 +197,8 @@ class Kernel:
         return KernelFiles(cache._cache_file, stamp, _added_from_outside, foreign, source)
 
     def __call__(self, *args: Any) -> Any:
+        for check in _checks:
+            check(args)
         return (self.py_func if _interpreting else self.compiled)(*args)
 
     def __reduce__(self) -> str:
@@ -220,6 +222,14 @@ def kernel(function: Callable) -> Kernel:
 def _register_overloads() -> None:
     while _waiting:
         _waiting.pop()()
+
+
+def before_calls(check: Callable[[tuple[Any, ...]], None]) -> None:
+    """Call ``check(arguments)`` before each call of a kernel from Python, to debug what compiled code trusts."""
+    _checks.append(check)
+
+
+_checks: list[Callable[[tuple[Any, ...]], None]] = []
 
 
 def when_compiling(register: Callable[[], None]) -> None:

@@ -44,8 +44,8 @@ def tell_of_no_cache(error: BaseException) -> None:
     if not _told:
         _told.append(True)
         logger.warning(
-            "partita: compiled code cannot be kept on disk (%s), so every process compiles it again; make room, or name "
-            "another folder in NUMBA_CACHE_DIR",
+            "partita: compiled code cannot be kept on disk (%s), so every process compiles it again; make room, or "
+            "name another folder in NUMBA_CACHE_DIR",
             error,
         )
 

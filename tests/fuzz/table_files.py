@@ -28,7 +28,9 @@ def originals() -> dict[str, bytes]:
 
 
 def _csv(numbers: np.ndarray, words: np.ndarray) -> str:
-    lines = [f'{number:.6f},"{word}",{k % 5}' for k, (number, word) in enumerate(zip(numbers, words, strict=True))]
+    lines = [
+        f'{number:.6f},"{word}",{k % 5}' for k, (number, word) in enumerate(zip(numbers, words, strict=True))
+    ]
     return "\n".join(["size,color,level", *lines]) + "\n"
 
 

@@ -14,7 +14,8 @@ def run(first: int, rounds: int) -> str:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     last = (done.stdout.splitlines() or ["none"])[-1]
     assert done.returncode == 0, (
-        f"exit {done.returncode} at seed {last}: python -m tests.fuzz.table_files {last.split()[0]} 1\n{done.stderr[-2000:]}"
+        f"exit {done.returncode} at seed {last}: python -m tests.fuzz.table_files {last.split()[0]} 1\n"
+        f"{done.stderr[-2000:]}"
     )
     return done.stdout
 
