@@ -17,6 +17,7 @@ import functools
 import hashlib
 import inspect
 import pathlib
+import threading
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
@@ -35,6 +36,7 @@ JIT_OPTIONS: Any = {
 }
 
 _generics: list[Any] = []
+_registering = threading.RLock()  # an overload may import a module that adds more
 _waiting: list[Callable[[], None]] = []  # overloads to register with numba once it is loaded
 _interpreting = False
 
@@ -220,8 +222,11 @@ def kernel(function: Callable) -> Kernel:
 
 
 def _register_overloads() -> None:
-    while _waiting:
-        _waiting.pop()()
+    with (
+        _registering
+    ):  # a thread that finds nothing waiting must not compile before the others are registered
+        while _waiting:
+            _waiting.pop()()
 
 
 def before_calls(check: Callable[[tuple[Any, ...]], None]) -> None:

@@ -273,8 +273,14 @@ def blocks(
     words = f"{count(K, 'group')} of {len(rows)} rows and {count(L, 'group')} of {len(columns)} columns."
     figures = {"method": "RelationalBlocks", "n_row_clusters": K, "n_column_clusters": L}
     folder = _make_folder(out, table)
-    write_columns(folder / "rows.csv", {"row": _row_names(table), "group": rows})
-    write_columns(folder / "columns.csv", {"column": np.array(list(table.columns)), "group": columns})
+    write_columns(
+        folder / "rows.csv", {"row": _row_names(table), "group": rows}, escape_formulas=table.escape_formulas
+    )
+    write_columns(
+        folder / "columns.csv",
+        {"column": np.array(list(table.columns)), "group": columns},
+        escape_formulas=table.escape_formulas,
+    )
     files = {
         str(folder / "rows.csv"): "the group of each row",
         str(folder / "columns.csv"): "the group of each column",
@@ -330,14 +336,14 @@ def _write_clustering(
     labels = {noun: _row_names(table), "cluster": model.labels_}
     if hasattr(model, "confidence_"):
         labels["confidence"] = np.asarray(model.confidence_)
-    write_columns(folder / LABELS_FILE, labels)
+    write_columns(folder / LABELS_FILE, labels, escape_formulas=table.escape_formulas)
     files = {str(folder / LABELS_FILE): f"the cluster and the confidence of each {noun}"}
     files |= _save_model(model, folder, table, command, interrupted)
     files |= write_page(context, folder / REPORT_FILE, table.path.name)
     figures = clustering_figures(context)
     if command != "consensus":
         figures["kinds"] = list_kinds(model.schema_)
-        files |= _write_account(model, folder)
+        files |= _write_account(model, folder, table)
     account = model.schema_.describe() if command != "consensus" else ""
     words = clustering_sentences(context)
     return Outcome(words, figures, files, _notes(model, table), interrupted, account)
@@ -363,9 +369,11 @@ def _write_views(model: Any, X: Any, table: InputTable, out: str | Path | None, 
     folder = _make_folder(out, table)
     of_rows = {"row": _row_names(table)} | {f"view_{v + 1}": labels[:, v] for v in range(labels.shape[1])}
     of_columns = {f"view_{v + 1}": members[:, v] for v in range(labels.shape[1])}
-    write_columns(folder / LABELS_FILE, of_rows)
-    if not _write_account(model, folder, of_columns):
-        write_columns(folder / COLUMNS_FILE, {"column": names, **of_columns})
+    write_columns(folder / LABELS_FILE, of_rows, escape_formulas=table.escape_formulas)
+    if not _write_account(model, folder, table, of_columns):
+        write_columns(
+            folder / COLUMNS_FILE, {"column": names, **of_columns}, escape_formulas=table.escape_formulas
+        )
     files = {
         str(folder / LABELS_FILE): "the cluster of each row in each view",
         str(folder / COLUMNS_FILE): "the probability of each column in each view, and how it was read",
@@ -424,11 +432,17 @@ def _notes(model: Any, table: InputTable) -> list[str]:
     return told
 
 
-def _write_account(model: Any, folder: Path, more: dict[str, Any] | None = None) -> dict[str, str]:
+def _write_account(
+    model: Any, folder: Path, table: InputTable, more: dict[str, Any] | None = None
+) -> dict[str, str]:
     """Write how each column was read; `more` are further columns about the same columns."""
     account = getattr(getattr(model, "schema_", None), "account", None)
     if account is None:
         return {}
     columns = account.rows()
-    write_columns(folder / COLUMNS_FILE, {"column": columns.pop("column"), **(more or {}), **columns})
+    write_columns(
+        folder / COLUMNS_FILE,
+        {"column": columns.pop("column"), **(more or {}), **columns},
+        escape_formulas=table.escape_formulas,
+    )
     return {str(folder / COLUMNS_FILE): "how each column was read"}

@@ -36,6 +36,7 @@ class InputTable(NamedTuple):
     na: Sequence[str] = ()
     words: Mapping[str, Sequence[str]] = {}  # texts of the file that were read as missing
     levels: Mapping[str, tuple[str, ...]] = {}  # of the columns that have an order in the file
+    escape_formulas: bool = False  # in the files of text that are written
 
     def typed(self, kinds: Any = None, *, infer_ordinal: bool = False) -> Table:
         """The columns with their kinds, for the fit and for the report; few models use the order of levels."""
@@ -80,6 +81,7 @@ def open_table(
     encoding: str | None = None,
     na: Sequence[str] = (),
     labels: bool = False,
+    escape_formulas: bool = False,
 ) -> InputTable:
     """Read a file and separate the columns to model from names of rows and known classes.
 
@@ -121,7 +123,7 @@ def open_table(
     codes = _codes_by_column(na, list(kept.columns), path)
     return InputTable(
         path, kept.columns, table.n_rows, names, known, id_column, truth, tuple(notes), codes,
-        encoding, tuple(na), table.words, table.levels,
+        encoding, tuple(na), table.words, table.levels, escape_formulas,
     )  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def ensemble(
         )
     columns = {} if table.names is None else {"id": table.names}
     columns |= {f"member_{m + 1}": labels[:, m] for m in range(labels.shape[1])}
-    write_columns(Path(out), columns)
+    write_columns(Path(out), columns, escape_formulas=table.escape_formulas)
     sizes = [len(np.unique(member[member >= 0])) for member in labels.T]
     words = f"{labels.shape[1]} clusterings of {table.n_rows} rows, with {min(sizes)} to {max(sizes)} clusters each."
     figures = {"n_objects": table.n_rows, "n_members": labels.shape[1], "n_clusters": sizes}
