@@ -66,6 +66,25 @@ test-slow: $(VENV)/.stamp-dev
 fuzz: $(VENV)/.stamp-dev
 	NUMBA_CACHE_DIR=$(CURDIR)/.fuzz-cache $(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
 
+# The quick part of the suite: reading, laws and files, little that compiles. An interpreter that is missing is named.
+QUICK := tests/table tests/metrics tests/partitions tests/posterior tests/estimator tests/fuzz tests/ensembles \
+	tests/test_labels.py tests/test_files.py tests/test_public_api.py tests/test_packaging.py
+VERSIONS ?= 3.11 3.12 3.13
+test-versions:
+	@for version in $(VERSIONS); do \
+	  command -v python$$version >/dev/null || { echo "python$$version is not installed: left out"; continue; }; \
+	  $(MAKE) --no-print-directory .venv-versions/$$version/.stamp PYTHON=python$$version CONSTRAINT= || exit 1; \
+	  .venv-versions/$$version/bin/python -m pytest $(QUICK) $(PYTEST_ARGS) || exit 1; \
+	done
+	$(PYTHON) scripts/oldest_versions.py test > .oldest-versions.txt
+	$(MAKE) --no-print-directory .venv-versions/oldest/.stamp CONSTRAINT="-c .oldest-versions.txt"
+	.venv-versions/oldest/bin/python -m pytest $(QUICK) $(PYTEST_ARGS)
+
+.venv-versions/%/.stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-versions/$*
+	.venv-versions/$*/bin/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: $(CONSTRAINT) -e ".[test]"
+	@touch $@
+
 # ArviZ 1.0 needs a newer Python than partita does, so it has an environment of its own.
 test-arviz:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; \
