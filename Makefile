@@ -15,12 +15,14 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all:
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-arviz lint bench bench-full docs gallery wheel clean
+.PHONY: help demo test test-slow test-versions fuzz test-arviz lint bench bench-full docs gallery wheel clean
 
 help:
 	@echo "make demo        run the tour in examples/demo.py"
 	@echo "make test        fast tests and the examples in the docstrings"
 	@echo "make test-slow   the statistical tests that take long"
+	@echo "make fuzz        altered model files, damaged tables and hostile tiny tables, for five minutes (FUZZ_ARGS='--seconds 60 --seed 7')"
+	@echo "make test-versions  the quick part on other Pythons and on the oldest versions of the libraries"
 	@echo "make test-arviz  the draws in ArviZ's hands, in .venv-arviz (PYTHON: 3.12 or newer)"
 	@echo "make lint        ruff, mypy and the import contract"
 	@echo "make bench       small versions of all benchmarks, and their ratios beside the committed ones"
@@ -59,6 +61,29 @@ test: $(VENV)/.stamp-dev
 
 test-slow: $(VENV)/.stamp-dev
 	$(BIN)/python -m pytest $(PARALLEL) -m slow $(PYTEST_ARGS)
+
+# Numba's checks of bounds are compiled into kernels, which must not get into the cache of the others.
+fuzz: $(VENV)/.stamp-dev
+	NUMBA_CACHE_DIR=$(CURDIR)/.fuzz-cache $(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
+
+# The quick part of the suite: reading, laws and files, little that compiles. An interpreter that is missing is named.
+QUICK := tests/table tests/metrics tests/partitions tests/posterior tests/estimator tests/fuzz tests/ensembles \
+	tests/test_labels.py tests/test_files.py tests/test_public_api.py tests/test_packaging.py
+VERSIONS ?= 3.11 3.12 3.13
+test-versions:
+	@for version in $(VERSIONS); do \
+	  command -v python$$version >/dev/null || { echo "python$$version is not installed: left out"; continue; }; \
+	  $(MAKE) --no-print-directory .venv-versions/$$version/.stamp PYTHON=python$$version CONSTRAINT= || exit 1; \
+	  .venv-versions/$$version/bin/python -m pytest $(QUICK) $(PYTEST_ARGS) || exit 1; \
+	done
+	$(PYTHON) scripts/oldest_versions.py test > .oldest-versions.txt
+	$(MAKE) --no-print-directory .venv-versions/oldest/.stamp CONSTRAINT="-c .oldest-versions.txt"
+	.venv-versions/oldest/bin/python -m pytest $(QUICK) $(PYTEST_ARGS)
+
+.venv-versions/%/.stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-versions/$*
+	.venv-versions/$*/bin/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: $(CONSTRAINT) -e ".[test]"
+	@touch $@
 
 # ArviZ 1.0 needs a newer Python than partita does, so it has an environment of its own.
 test-arviz:

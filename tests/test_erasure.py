@@ -6,10 +6,12 @@ import contextlib
 import numpy as np
 import pytest
 
+from partita import dispatch
 from partita.dispatch import interpreted, kernel
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.split_merge import run_moves
 from partita.engines.passes.live import PORTS, add_row, erase, make_live, rebuild, score_row, sides_of
+from partita.erasure import _check_arguments, check_records
 from partita.families import FAMILIES, n_rows, take
 from partita.partitions import DirichletProcess
 
@@ -118,3 +120,20 @@ def test_the_tuple_itself_where_nothing_is_compiled():
 def test_erased_blocks_keep_their_arrays_alive():
     erased = erase(seat_all(("categorical",), np.float64))
     assert erased.records.base.obj.owner[0].S.shape[1] == 4
+
+
+def test_row_84_records_are_checked_before_they_are_called(monkeypatch):
+    """The mode for fuzzers: a record that is not that of its block is found before compiled code follows it."""
+    monkeypatch.setattr(dispatch, "_checks", [_check_arguments])
+    blocks = seat_all(("categorical",), np.float64)
+    good = erase(blocks)
+    move_and_score(good, 0, 3, np.zeros(4))
+    records = erase(blocks)
+    records.records[4] += 8  # another address of an array
+    elsewhere = good._replace(at=good.at + 8)
+    unknown = good._replace(calls=good.calls + 1)
+    orphan = good._replace(records=good.records.copy())
+    for bad in (records, elsewhere, unknown, orphan):
+        with pytest.raises(RuntimeError, match="erased blocks"):
+            move_and_score(bad, 0, 3, np.zeros(4))
+    check_records(good)

@@ -40,3 +40,15 @@ def test_the_file_has_the_permissions_of_any_new_file(tmp_path):
     (tmp_path / "plain").write_text("")
     ours, plain = (stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ours", "plain"))
     assert ours == plain
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+def test_nobody_else_reads_a_file_while_it_is_written(tmp_path):
+    """A file that is replaced keeps its permissions, and the new content is never more open than that."""
+    secret = tmp_path / "secret"
+    secret.write_text("old")
+    secret.chmod(0o600)
+    with write_atomically(secret) as temporary:
+        temporary.write_text("new")
+        assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600 and secret.read_text() == "new"

@@ -83,3 +83,28 @@ def test_a_processor_runs_what_needs_no_more_than_it_has():
     assert can_run(here, here)
     assert not can_run(("linux", "newer", "+avx,+avx2"), here)
     assert not can_run(("macos", "older", "+avx"), here)
+
+
+@pytest.mark.parametrize("place", ["save", "load"])
+def test_row_82_a_full_disk_under_the_kernel_cache(place, monkeypatch, caplog):
+    """The code is compiled in memory, and one line says that it is not kept."""
+    from partita import kernel_files
+    from partita.dispatch import Kernel
+
+    def full(self, *args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(kernel_files, "_told", [])
+    monkeypatch.setattr(kernel_files.KernelFiles, place, full)
+    for times, function in ((2, doubled), (3, tripled)):
+        assert Kernel(function)(4) == 4 * times
+    told = [record.message for record in caplog.records if "cannot be kept on disk" in record.message]
+    assert len(told) == 1 and "No space left on device" in told[0]
+
+
+def doubled(x):
+    return 2 * x
+
+
+def tripled(x):
+    return 3 * x

@@ -17,12 +17,13 @@ import functools
 import hashlib
 import inspect
 import pathlib
+import threading
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
 
 from partita.compilation import inlined_pipeline, watch_compilation
-from partita.kernel_files import KernelFiles
+from partita.kernel_files import KernelFiles, tell_of_no_cache, without_disk
 
 # Kernels have no C callers; skipping the C wrapper saves about 5% of the compile time.
 KERNEL_OPTIONS: Any = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
@@ -35,6 +36,7 @@ JIT_OPTIONS: Any = {
 }
 
 _generics: list[Any] = []
+_registering = threading.RLock()  # an overload may import a module that adds more
 _waiting: list[Callable[[], None]] = []  # overloads to register with numba once it is loaded
 _interpreting = False
 
@@ -157,11 +159,16 @@ class Kernel:
             watch_compilation()
             try:
                 self._compiled = njit(cache=True, **self._options)(self.py_func)
-            except RuntimeError:  # a function without a file (typed at a prompt) cannot be cached
+            except (
+                RuntimeError
+            ) as error:  # no folder can be written to, or the function was typed at a prompt
+                if self.__module__.startswith("partita."):
+                    tell_of_no_cache(error)
                 self._compiled = njit(**self._options)(self.py_func)
             cache: Any = getattr(self._compiled, "_cache", None)
             if hasattr(cache, "_cache_file"):
                 cache._cache_file = self._files(cache)
+                cache._guard_against_spurious_io_errors = without_disk
         _register_overloads()
         return self._compiled
 
@@ -192,6 +199,8 @@ class Kernel:
         return KernelFiles(cache._cache_file, stamp, _added_from_outside, foreign, source)
 
     def __call__(self, *args: Any) -> Any:
+        for check in _checks:
+            check(args)
         return (self.py_func if _interpreting else self.compiled)(*args)
 
     def __reduce__(self) -> str:
@@ -213,8 +222,19 @@ def kernel(function: Callable) -> Kernel:
 
 
 def _register_overloads() -> None:
-    while _waiting:
-        _waiting.pop()()
+    with (
+        _registering
+    ):  # a thread that finds nothing waiting must not compile before the others are registered
+        while _waiting:
+            _waiting.pop()()
+
+
+def before_calls(check: Callable[[tuple[Any, ...]], None]) -> None:
+    """Call ``check(arguments)`` before each call of a kernel from Python, to debug what compiled code trusts."""
+    _checks.append(check)
+
+
+_checks: list[Callable[[tuple[Any, ...]], None]] = []
 
 
 def when_compiling(register: Callable[[], None]) -> None:

@@ -7,12 +7,16 @@ a *port*, is compiled once for each type of block, with a C signature that does 
 
 The functions are written for one block, without any of this. Compiled kernels take erased tuples only; in the
 interpreter the same kernels take the blocks themselves.
+
+Compiled code trusts these addresses. With the environment variable ``PARTITA_CHECK_RECORDS=1``, for fuzzers and after a
+crash, :func:`check_records` checks every record before each call of a kernel.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import os
 import struct
 from collections.abc import Callable, Sequence
 from types import FunctionType
@@ -57,6 +61,7 @@ class Ports:
         self.erased, self.scores, self._tail = erased, scores, tail
         self._n_tail = len(tail._fields) if tail else 0  # type: ignore[attr-defined]
         self._ports: list[_Port] = []
+        _PORTS[erased] = self
         self._addresses: dict[Any, list[int]] = {}  # of ports, by the layout of a block and their names
 
     def each(self, takes: str, *, tail: bool = False) -> Callable[[Callable], Callable]:
@@ -196,6 +201,40 @@ def specialized(function: Callable, family: type | None) -> Callable:
 
 
 # ---- the layout of blocks in memory --------------------------------------------------------------------------
+
+
+def check_records(blocks: ErasedBlocks) -> None:
+    """Refuse an erased tuple whose records no longer describe its blocks, or lie outside of its own memory.
+
+    A record holds addresses, shapes and strides: it is wrong as soon as an array has been replaced, resized or freed.
+    """
+    owner = getattr(getattr(blocks.records.base, "obj", blocks.records.base), "owner", None)
+    ports = _PORTS.get(type(blocks))
+    if owner is None or ports is None:
+        raise RuntimeError("erased blocks do not own their records")
+    packed = [_pack(part) for block in owner for part in ports._divided(block)]
+    starts = blocks.records.ctypes.data + np.cumsum([0, *map(len, packed[:-1])])
+    if not (np.array_equal(blocks.at, starts[::2]) and np.array_equal(blocks.tails, starts[1::2])):
+        raise RuntimeError("the addresses of erased blocks are not those of their records")
+    if b"".join(packed) != blocks.records.tobytes():
+        raise RuntimeError("the records of erased blocks are not those of their arrays")
+    known = {address for addresses in ports._addresses.values() for address in addresses}
+    if (
+        blocks.calls.shape != (len(ports._ports), len(owner))
+        or not set(blocks.calls.ravel().tolist()) <= known
+    ):
+        raise RuntimeError("erased blocks call functions that were not compiled for them")
+
+
+def _check_arguments(arguments: tuple[Any, ...]) -> None:
+    for argument in arguments:
+        if isinstance(argument, ErasedBlocks):
+            check_records(argument)
+
+
+_PORTS: dict[type, Ports] = {}  # by the class of their erased tuples
+if os.environ.get("PARTITA_CHECK_RECORDS") == "1":
+    dispatch.before_calls(_check_arguments)
 
 
 def _order(array: np.ndarray) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -25,7 +26,7 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     pathlib.Path
-        The temporary file, which does not exist yet. The block has to create it.
+        The temporary file, which is empty. Until it is renamed only its owner may read it.
 
     Examples
     --------
@@ -39,9 +40,28 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{path.suffix}")
+    mode = _create(temporary)
+    with suppress(OSError):
+        mode = stat.S_IMODE(path.stat().st_mode)  # a file that is replaced keeps its permissions
     try:
         yield temporary
+        temporary.chmod(mode)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _create(path: Path) -> int:
+    """Create an empty file that only its owner may read; returns the permissions that a new file has here.
+
+    The mask of the process is not asked for: reading it means changing it, for all threads.
+    """
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    try:
+        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        if hasattr(os, "fchmod"):
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+    return mode

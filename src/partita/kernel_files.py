@@ -14,9 +14,10 @@ import contextlib
 import functools
 import hashlib
 import json
+import logging
 import pickle
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,32 @@ PACKAGE_PREFIX = "partita."
 PACKAGE = Path(__file__).parent
 SHIPPED = PACKAGE / "_compiled"  # a copy of the folders of the package, with cache files instead of sources
 SHIPPED_RECORD = SHIPPED / "record.json"
+
+
+logger = logging.getLogger("partita")
+
+
+@contextlib.contextmanager
+def without_disk() -> Iterator[None]:
+    """Whatever the disk does (full, read-only, lost), the fit goes on with the code that is in memory."""
+    try:
+        yield
+    except OSError as error:
+        tell_of_no_cache(error)
+
+
+def tell_of_no_cache(error: BaseException) -> None:
+    """Say once per process that compiled code is not kept."""
+    if not _told:
+        _told.append(True)
+        logger.warning(
+            "partita: compiled code cannot be kept on disk (%s), so every process compiles it again; make room, or "
+            "name another folder in NUMBA_CACHE_DIR",
+            error,
+        )
+
+
+_told: list[bool] = []
 
 
 @functools.cache

@@ -146,7 +146,7 @@ def test_finished_members_are_not_fitted_again(base, tmp_path, monkeypatch):
     assert fitted == [2, 3]
     np.testing.assert_array_equal(model.label_matrix_, whole.label_matrix_)
     np.testing.assert_array_equal(model.predict(POINTS), whole.predict(POINTS))
-    with pytest.raises(ValueError, match="belongs to another ensemble"):
+    with pytest.raises(ValueError, match="belongs to another fit"):
         ensemble(base=base, resume=tmp_path).fit(POINTS[:100])
 
 

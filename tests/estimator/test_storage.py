@@ -352,3 +352,35 @@ def test_only_models_of_the_package_are_saved(path):
     with pytest.raises(ValueError, match="not a model of partita"):
         Mine(**EM, **FAST).fit(REAL).save(path)
     assert not path.exists()
+
+
+def test_row_81_a_file_that_expands_is_refused_before_it_is_read(saved, path):
+    """Zeros compress a thousandfold: the sizes in the directory of the archive count, not the size of the file."""
+    with zipfile.ZipFile(saved) as archive:
+        document = json.loads(archive.read("model.json"))
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros(2_000_000))
+    document["arrays"]["bomb"] = ["float64", [2_000_000]]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content if name != "model.json" else json.dumps(document))
+        archive.writestr("bomb.npy", buffer.getvalue())
+    assert load(path, max_bytes=1_000_000).n_clusters_ == 2  # nothing refers to the array, so it is not read
+    document["state"]["attributes"]["labels_"] = {"__array__": "bomb"}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content if name != "model.json" else json.dumps(document))
+        archive.writestr("bomb.npy", buffer.getvalue())
+    assert path.stat().st_size < 100_000
+    with pytest.raises(ModelFileError, match=r"holds 16,.* bytes, and load\(\) reads at most 1,000,000"):
+        load(path, max_bytes=1_000_000)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_row_81_devices_and_pipes_are_refused(tmp_path):
+    """Reading from them may never end."""
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(ModelFileError, match="is a device or a pipe"):
+            load(place)

@@ -33,13 +33,15 @@ from partita.estimator import (
     RunningMixin,
     TableEstimator,
     as_generator,
+    claim_folder,
     diagnose_chains,
     have_converged,
     judge_chains,
     note_early_end,
 )
+from partita.estimator.array_laws import trace_laws
 from partita.execution import check_memory
-from partita.families import family_entry
+from partita.families import Categorical, family_entry
 from partita.partitions import bind, checked, log_mass, specify, with_concentration
 from partita.posterior import Diagnostics
 from partita.table import Schema
@@ -173,6 +175,20 @@ class RelationalBlocks(LinkPrediction, HasClusterPrior, ClusterMixin, RunningMix
     array([1.])
     """
 
+    _array_laws: tuple[str, ...] = (
+        "fitted.row_labels_ int (N) 0..R-1",
+        "fitted.column_labels_ int (D) 0..C-1",
+        "fitted.row_confidence_ float (N) 0..1 nan",
+        "fitted.column_confidence_ float (D) 0..1 nan",
+        "fitted._statistics float (R,C,S)",
+        "fitted._missing.* int (m,2) 0..",
+        "family.* number (...)",
+        "drawn.labels.* int (B,o) 0..o-1",
+        "drawn.families.*.* number (...)",
+        "drawn.statistics float (E,S)",
+        "drawn.shapes int (B,2) 1..",
+        *(law.replace("traces.", "traces.*.") for law in trace_laws("traces", rows="o")),
+    )
     _stored: ClassVar[tuple[str, ...]] = (
         "row_labels_",
         "column_labels_",
@@ -271,6 +287,8 @@ class RelationalBlocks(LinkPrediction, HasClusterPrior, ClusterMixin, RunningMix
             _check_square(relations, mode)
             self._remember(relations.schemas[0])
             self.fit_report_ = FitReport(relations.notes)
+            meanings = [(c.name, c.kind, c.levels) for schema in relations.schemas for c in schema.columns]
+            claim_folder(self, (meanings, relations.values))
             name, block = make_family(relations, self.family, mode == UNDIRECTED)
             result = sample_blocks(block, self._request(mode, relations, control))
             self._set_result(result, relations, name)
@@ -429,6 +447,12 @@ class RelationalBlocks(LinkPrediction, HasClusterPrior, ClusterMixin, RunningMix
         check_blocks(self.family_, self._statistics, self._drawn, labels, len(self._schemas))
         if len(self.column_labels_) != self.n_features_in_:
             raise ValueError("the column labels do not match the schema")
+        shape = tuple(len(z) for z in labels)
+        if any((missing >= shape).any() for missing in self._missing):
+            raise ValueError("missing cells lie outside of the relation")
+        n_levels = [schema.columns[0].n_levels for schema in self._schemas]
+        if isinstance(self.family_, Categorical) and self.family_.n_levels.tolist() != n_levels:
+            raise ValueError("the offsets of the family do not fit the levels")
         for trace, z in zip(state["traces"], labels, strict=False):
             check_trace(trace, len(z))
         provisional = "provisional" in self.fit_report_

@@ -9,6 +9,7 @@ import numpy as np
 
 from partita.blocks.fitting import DrawnBlocks
 from partita.families.contract import n_columns, stats_start
+from partita.fitting.storage import check_hyper
 from partita.trace import Trace
 
 
@@ -50,6 +51,12 @@ def check_blocks(
     ``statistics`` are those of the blocks of the estimate, ``labels`` its row and column labels.
     """
     for one in (family, *drawn.families):
+        if any(
+            not np.array_equal(mine, own)
+            for mine, own in zip(one, family, strict=True)
+            if np.asarray(own).dtype.kind == "i"
+        ):
+            raise ValueError("a draw has another layout of its statistics")
         _check_family(one, [statistics, *drawn.statistics], n_relations)
     K, J = statistics.shape[:2]
     if labels[0].max() != K - 1 or labels[-1].max() != J - 1:
@@ -59,6 +66,7 @@ def check_blocks(
 
 
 def _check_family(family: Any, S: Sequence[np.ndarray], n_relations: int) -> None:
+    check_hyper(family)
     P = int(stats_start(family, n_columns(family)))
     if int(n_columns(family)) != n_relations or any(s.ndim != 3 or s.shape[2] != P for s in S):
         raise ValueError("the statistics of the blocks do not match the family")

@@ -11,7 +11,7 @@ import typer
 
 from partita._version import __version__
 from partita.cli import clustering, tools, warming
-from partita.cli.output import Outcome, write_json
+from partita.cli.output import Outcome, visible, write_json
 from partita.cli.progress import INTERRUPTED, INTERRUPTED_NOTE
 
 app = typer.Typer(
@@ -24,6 +24,13 @@ app = typer.Typer(
 
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder to write to.", show_default="NAME-partita")
+]
+Formulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas",
+        help="Begin text that a spreadsheet would run as a formula (=, +, -, @) with an apostrophe.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of text.")]
 Progress = Annotated[
@@ -108,12 +115,13 @@ def consensus(
     key: Key = None,
     encoding: Encoding = None,
     na: Na = [],  # noqa: B006
+    escape_formulas: Formulas = False,
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
 ) -> Outcome:
     """Combine many clusterings of the same objects into one."""
-    reading = _reading_options(id, truth, ignore, column, separator, key, encoding, na)
+    reading = _reading_options(id, truth, ignore, column, separator, key, encoding, na, escape_formulas)
     return _print_outcome(
         clustering.consensus(
             labels,
@@ -159,6 +167,7 @@ def cluster(
     key: Key = None,
     encoding: Encoding = None,
     na: Na = [],  # noqa: B006
+    escape_formulas: Formulas = False,
     jobs: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
     seed: Seed = 0,
     json: Json = False,
@@ -182,7 +191,7 @@ def cluster(
             seed=seed,
             jobs=jobs,
             verbose=progress,
-            **_reading_options(id, truth, ignore, column, separator, key, encoding, na),
+            **_reading_options(id, truth, ignore, column, separator, key, encoding, na, escape_formulas),
         ),
         json,
         verbose,
@@ -207,6 +216,7 @@ def views(
     key: Key = None,
     encoding: Encoding = None,
     na: Na = [],  # noqa: B006
+    escape_formulas: Formulas = False,
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
@@ -224,7 +234,7 @@ def views(
             out=out,
             seed=seed,
             verbose=progress,
-            **_reading_options(id, None, ignore, column, separator, key, encoding, na),
+            **_reading_options(id, None, ignore, column, separator, key, encoding, na, escape_formulas),
         ),
         json,
         verbose,
@@ -245,13 +255,14 @@ def tree(
     key: Key = None,
     encoding: Encoding = None,
     na: Na = [],  # noqa: B006
+    escape_formulas: Formulas = False,
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
     verbose: Verbose = False,
 ) -> Outcome:
     """Build a Bayesian tree of the rows, cut where merging no longer improves the evidence."""
-    reading = _reading_options(id, truth, ignore, column, separator, key, encoding, na)
+    reading = _reading_options(id, truth, ignore, column, separator, key, encoding, na, escape_formulas)
     return _print_outcome(
         clustering.tree(table, kinds=kind, grain=grain, out=out, seed=seed, verbose=progress, **reading),
         json,
@@ -270,12 +281,13 @@ def blocks(
     key: Key = None,
     encoding: Encoding = None,
     na: Na = [],  # noqa: B006
+    escape_formulas: Formulas = False,
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
 ) -> Outcome:
     """Group the rows and the columns of a matrix at the same time."""
-    reading = _reading_options(id, None, ignore, column, separator, key, encoding, na)
+    reading = _reading_options(id, None, ignore, column, separator, key, encoding, na, escape_formulas)
     return _print_outcome(clustering.blocks(table, out=out, seed=seed, verbose=progress, **reading), json)
 
 
@@ -296,12 +308,13 @@ def ensemble(
     key: Key = None,
     encoding: Encoding = None,
     na: Na = [],  # noqa: B006
+    escape_formulas: Formulas = False,
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
 ) -> Outcome:
     """Cluster one table many times and write the label matrix."""
-    reading = _reading_options(id, None, ignore, column, separator, key, encoding, na)
+    reading = _reading_options(id, None, ignore, column, separator, key, encoding, na, escape_formulas)
     return _print_outcome(
         tools.ensemble(
             table,
@@ -404,6 +417,7 @@ def _reading_options(
     key: str | None,
     encoding: str | None,
     na: list[str],
+    escape_formulas: bool,
 ) -> dict[str, Any]:
     if separator is not None and separator.lower() in ("tab", "\\t"):
         separator = "\t"
@@ -416,6 +430,7 @@ def _reading_options(
         "key": key,
         "encoding": encoding,
         "na": na,
+        "escape_formulas": escape_formulas,
     }
 
 
@@ -444,17 +459,19 @@ def _print_outcome(outcome: Outcome, json: bool, verbose: bool = False) -> Outco
         print(write_json(outcome))
     else:
         if verbose and outcome.account:
-            print(outcome.account, end="\n\n")
+            print(visible(outcome.account), end="\n\n")
         if outcome.interrupted:
             print(INTERRUPTED_NOTE)
-        print(outcome.words)
+        print(visible(outcome.words))
         if outcome.table:
-            print(outcome.table)
+            print(visible(outcome.table))
         if "kinds" in outcome.figures:
-            print(f"Columns are read as {outcome.figures['kinds']} (change this with --kind column=kind).")
+            print(
+                f"Columns are read as {visible(outcome.figures['kinds'])} (change this with --kind column=kind)."
+            )
         for path, content in outcome.files.items():
-            print(f"  {path:40} {content}")
+            print(f"  {visible(path):40} {content}")
     for note in outcome.notes:
         if note not in outcome.words and note != INTERRUPTED_NOTE:
-            print(f"note: {note}", file=sys.stderr)
+            print(f"note: {visible(note)}", file=sys.stderr)
     return outcome

@@ -97,8 +97,7 @@ def consensus(
     check_grain(grain)
     if method not in CONSENSUS_METHODS:
         raise ValueError(f"no method {method!r}; there are {', '.join(CONSENSUS_METHODS)}")
-    table = open_table(path, **reading)
-    labels = {name: as_labels(values) for name, values in table.columns.items()}
+    table = open_table(path, labels=True, **reading)
     import partita
 
     cls = getattr(partita, CONSENSUS_METHODS[method])
@@ -111,8 +110,8 @@ def consensus(
     if "random_state" in known:
         options["random_state"] = seed
     model = cls(**options)
-    interrupted = fit_until_interrupted(model, labels, verbose)
-    return _write_clustering("consensus", model, labels, table, out, interrupted, grain, noun="object")
+    interrupted = fit_until_interrupted(model, table.columns, verbose)
+    return _write_clustering("consensus", model, table.columns, table, out, interrupted, grain, noun="object")
 
 
 @shows_progress
@@ -287,8 +286,14 @@ def blocks(
     words = f"{count(K, 'group')} of {len(rows)} rows and {count(L, 'group')} of {len(columns)} columns."
     figures = {"method": "RelationalBlocks", "n_row_clusters": K, "n_column_clusters": L}
     folder = _make_folder(out, table)
-    write_columns(folder / "rows.csv", {"row": _row_names(table), "group": rows})
-    write_columns(folder / "columns.csv", {"column": np.array(list(table.columns)), "group": columns})
+    write_columns(
+        folder / "rows.csv", {"row": _row_names(table), "group": rows}, escape_formulas=table.escape_formulas
+    )
+    write_columns(
+        folder / "columns.csv",
+        {"column": np.array(list(table.columns)), "group": columns},
+        escape_formulas=table.escape_formulas,
+    )
     files = {
         str(folder / "rows.csv"): "the group of each row",
         str(folder / "columns.csv"): "the group of each column",
@@ -324,21 +329,6 @@ def fit_until_interrupted(model: Any, X: Any, verbose: bool | None, *, can_stop:
     return monitor.stopped
 
 
-def as_labels(values: np.ndarray) -> np.ndarray:
-    """Labels of one clustering: whole numbers become integers, so that -1 keeps its meaning; missing ones are None."""
-    if values.dtype.kind != "f":
-        return values
-    seen = ~np.isnan(values)
-    if (values[seen] != np.rint(values[seen])).any():
-        raise ValueError(
-            "labels must be names or whole numbers, and there are fractions: leave columns that are not clusterings "
-            "out with --ignore, or use `partita cluster` for a table of measurements"
-        )
-    labels = np.full(len(values), None, dtype=object)
-    labels[seen] = values[seen].astype(np.int64).tolist()
-    return labels if not seen.all() else values.astype(np.int64)
-
-
 def _context(model: Any, X: Any, table: InputTable, grain: str | None = None) -> ReportContext:
     from partita.summaries.context import build_context
 
@@ -370,7 +360,7 @@ def _write_clustering(
         labels["confidence"] = np.asarray(context.model.confidence_)
     if context.alternatives:
         labels |= {one.name: one.labels for one in model.alternatives_}
-    write_columns(folder / LABELS_FILE, labels)
+    write_columns(folder / LABELS_FILE, labels, escape_formulas=table.escape_formulas)
     scales = " and of the alternatives" if context.alternatives else ""
     files = {str(folder / LABELS_FILE): f"the cluster and the confidence of each {noun}{scales}"}
     files |= _save_model(model, folder, table, command, interrupted, grain)
@@ -378,7 +368,7 @@ def _write_clustering(
     figures = clustering_figures(context)
     if command != "consensus":
         figures["kinds"] = list_kinds(model.schema_)
-        files |= _write_account(model, folder)
+        files |= _write_account(model, folder, table)
     account = model.schema_.describe() if command != "consensus" else ""
     words, scales = clustering_sentences(context), "\n".join(alternatives_lines(context.alternatives))
     return Outcome(words, figures, files, _notes(model, table), interrupted, account, scales)
@@ -411,9 +401,11 @@ def _write_views(model: Any, X: Any, table: InputTable, out: str | Path | None, 
     folder = _make_folder(out, table)
     of_rows = {"row": _row_names(table)} | {f"view_{v + 1}": labels[:, v] for v in range(labels.shape[1])}
     of_columns = {f"view_{v + 1}": members[:, v] for v in range(labels.shape[1])}
-    write_columns(folder / LABELS_FILE, of_rows)
-    if not _write_account(model, folder, of_columns):
-        write_columns(folder / COLUMNS_FILE, {"column": names, **of_columns})
+    write_columns(folder / LABELS_FILE, of_rows, escape_formulas=table.escape_formulas)
+    if not _write_account(model, folder, table, of_columns):
+        write_columns(
+            folder / COLUMNS_FILE, {"column": names, **of_columns}, escape_formulas=table.escape_formulas
+        )
     files = {
         str(folder / LABELS_FILE): "the cluster of each row in each view",
         str(folder / COLUMNS_FILE): "the probability of each column in each view, and how it was read",
@@ -482,11 +474,17 @@ def _notes(model: Any, table: InputTable) -> list[str]:
     return told
 
 
-def _write_account(model: Any, folder: Path, more: dict[str, Any] | None = None) -> dict[str, str]:
+def _write_account(
+    model: Any, folder: Path, table: InputTable, more: dict[str, Any] | None = None
+) -> dict[str, str]:
     """Write how each column was read; `more` are further columns about the same columns."""
     account = getattr(getattr(model, "schema_", None), "account", None)
     if account is None:
         return {}
     columns = account.rows()
-    write_columns(folder / COLUMNS_FILE, {"column": columns.pop("column"), **(more or {}), **columns})
+    write_columns(
+        folder / COLUMNS_FILE,
+        {"column": columns.pop("column"), **(more or {}), **columns},
+        escape_formulas=table.escape_formulas,
+    )
     return {str(folder / COLUMNS_FILE): "how each column was read"}

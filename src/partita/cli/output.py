@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,8 @@ import numpy as np
 
 from partita.files import write_atomically
 from partita.table import FileError
+
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Outcome(NamedTuple):
@@ -120,16 +123,21 @@ def alternatives_figures(rows: Sequence[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def write_columns(path: Path, columns: dict[str, Any]) -> None:
-    """Columns of equal length as CSV, TSV, Parquet, Arrow or npy, by the ending; replaced as a whole."""
+def write_columns(path: Path, columns: dict[str, Any], *, escape_formulas: bool = False) -> None:
+    """Columns of equal length as CSV, TSV, Parquet, Arrow or npy, by the ending; replaced as a whole.
+
+    With ``escape_formulas`` text in CSV and TSV that a spreadsheet would run as a formula begins with an apostrophe.
+    """
     ending = path.suffix.lower()
     path.parent.mkdir(parents=True, exist_ok=True)
     with write_atomically(path) as part:
         if ending in (".csv", ".tsv"):
             with open(part, "w", newline="", encoding="utf-8") as file:
                 rows = csv.writer(file, delimiter="," if ending == ".csv" else "\t", lineterminator="\n")
-                rows.writerow(columns)
-                rows.writerows(zip(*(_cells(values) for values in columns.values()), strict=True))
+                shown = _without_formula if escape_formulas else lambda cell: cell
+                rows.writerow(map(shown, columns))
+                cells = (map(shown, _cells(values)) for values in columns.values())
+                rows.writerows(zip(*cells, strict=True))
         elif ending in (".parquet", ".pq", ".feather", ".arrow"):
             _write_arrow(part, ending, columns)
         elif ending == ".npy":
@@ -144,6 +152,33 @@ def _cells(values: Sequence[Any]) -> Iterable[Any]:
     if array.dtype.kind == "f":
         return ("" if np.isnan(value) else f"{value:.6g}" for value in array)
     return array.tolist()
+
+
+def _without_formula(cell: Any) -> Any:
+    """Text that a spreadsheet shows as it is.
+
+    Examples
+    --------
+    >>> _without_formula("=1+1"), _without_formula("plain"), _without_formula(-1.5)
+    ("'=1+1", 'plain', -1.5)
+    """
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_SIGNS) else cell
+
+
+def visible(text: str) -> str:
+    """Text for a terminal: control characters, which could clear the screen or rewrite lines, are spelled out.
+
+    Examples
+    --------
+    >>> visible("two lines\\n\\tand \\x1b[2J")
+    'two lines\\n\\tand \\\\x1b[2J'
+    """
+    return "".join(
+        character
+        if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf")
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
 
 
 def _write_arrow(path: Path, ending: str, columns: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.cli.labels import as_labels
 from partita.progress import tell_stage
 from partita.table import KINDS, FileError, FileTable, Note, Table, read_file, read_table
 from partita.table.cells import parse_values
@@ -35,6 +36,7 @@ class InputTable(NamedTuple):
     na: Sequence[str] = ()
     words: Mapping[str, Sequence[str]] = {}  # texts of the file that were read as missing
     levels: Mapping[str, tuple[str, ...]] = {}  # of the columns that have an order in the file
+    escape_formulas: bool = False  # in the files of text that are written
 
     def ordered(self) -> Any:
         """The columns to model; those that have an order in the file keep it."""
@@ -69,10 +71,13 @@ def open_table(
     key: str | None = None,
     encoding: str | None = None,
     na: Sequence[str] = (),
+    labels: bool = False,
+    escape_formulas: bool = False,
 ) -> InputTable:
     """Read a file and separate the columns to model from names of rows and known classes.
 
-    `na` holds missing codes, ``"999"`` for all columns or ``"age=999"`` for one or a pattern of names.
+    With `labels` the columns hold labels of clusterings, which stay as they are written unless all of a column are
+    integers. `na` holds missing codes, ``"999"`` for all columns or ``"age=999"`` for one or a pattern of names.
 
     A first column whose values are all different texts, or 0, 1, 2, ..., is taken as the names of the rows, unless
     the caller says which columns to use or which column has the names.
@@ -81,8 +86,15 @@ def open_table(
     tell_stage(f"reading {path.name}")
     everywhere = [code for code in na if "=" not in code]
     table = read_file(
-        path, separator=separator, header=header, key=key, encoding=encoding, missing=everywhere
+        path, separator=separator, header=header, key=key, encoding=encoding, missing=everywhere, exact=labels
     )
+    if labels:
+        used = {id_column, *ignore}
+        columns_read = {
+            name: values if name in used else as_labels(values, name, path)
+            for name, values in table.columns.items()
+        }
+        table = table._replace(columns=columns_read)
     notes = list(table.notes)
     if id_column is None and not columns and (found := _naming_column(table, {truth, *ignore})):
         id_column = found
@@ -102,7 +114,7 @@ def open_table(
     codes = _codes_by_column(na, list(kept.columns), path)
     return InputTable(
         path, kept.columns, table.n_rows, names, known, id_column, truth, tuple(notes), codes,
-        encoding, tuple(na), table.words, table.levels,
+        encoding, tuple(na), table.words, table.levels, escape_formulas,
     )  # fmt: skip
 
 

@@ -41,7 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    from partita.cli.output import visible
+
+    return visible(" ".join(str(error).split())) or type(error).__name__
 
 
 def script() -> None:

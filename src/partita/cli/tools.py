@@ -9,15 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from partita.cli.clustering import (
-    MODEL_FILE,
-    REPORT_FILE,
-    SOURCE_FILE,
-    as_labels,
-    check_grain,
-    cluster,
-    write_page,
-)
+from partita.cli.clustering import MODEL_FILE, REPORT_FILE, SOURCE_FILE, check_grain, cluster, write_page
+from partita.cli.labels import as_labels
 from partita.cli.output import Outcome, write_columns
 from partita.cli.progress import FitMonitor, shows_progress
 from partita.cli.sources import InputTable, open_table, open_typed
@@ -83,7 +76,7 @@ def ensemble(
         )
     columns = {} if table.names is None else {"id": table.names}
     columns |= {f"member_{m + 1}": labels[:, m] for m in range(labels.shape[1])}
-    write_columns(Path(out), columns)
+    write_columns(Path(out), columns, escape_formulas=table.escape_formulas)
     sizes = [len(np.unique(member[member >= 0])) for member in labels.T]
     words = f"{labels.shape[1]} clusterings of {table.n_rows} rows, with {min(sizes)} to {max(sizes)} clusters each."
     figures = {"n_objects": table.n_rows, "n_members": labels.shape[1], "n_clusters": sizes}
@@ -139,11 +132,11 @@ def compare(
 
 
 def _labels_of(path: str | Path, column: str | None) -> tuple[str, np.ndarray]:
-    table = read_file(path)
+    table = read_file(path, exact=True)
     if column is None:
         usual = [name for name in table.columns if name.lower() in ("cluster", "label", "labels", "class")]
         column = usual[0] if usual else list(table.columns)[-1]
-    values = as_labels(table.take([column], path).columns[column])
+    values = as_labels(table.take([column], path).columns[column], column, Path(path))
     labels = np.empty(len(values), dtype=object)
     labels[:] = [None if value is None else str(value) for value in values.tolist()]
     return column, labels
@@ -207,9 +200,12 @@ def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> t
     """What the model was fitted to, and its file with names and classes where the command recorded it."""
     X: Any = None
     source = None
+    holds_labels = type(fitted).__module__.startswith("partita.consensus") and hasattr(
+        fitted, "member_weights_"
+    )
     if table is not None:
         names = list(fitted.schema_.names) if hasattr(fitted.schema_, "names") else ()
-        X = open_table(table, columns=names).columns
+        X = open_table(table, columns=names, labels=holds_labels).columns
     elif source_file.exists():
         recorded = json.loads(source_file.read_text(encoding="utf-8"))
         if Path(recorded["file"]).exists():
@@ -220,10 +216,9 @@ def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> t
                 truth=recorded.get("truth"),
                 encoding=recorded.get("encoding"),
                 na=recorded.get("na", ()),
+                labels=holds_labels,
             )
             X = source.matrix() if recorded.get("command") == "blocks" else source.columns
-    if type(fitted).__module__.startswith("partita.consensus") and X is not None:
-        X = {name: as_labels(values) for name, values in X.items()}
     return X, source
 
 

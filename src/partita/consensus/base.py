@@ -24,7 +24,8 @@ from partita.consensus.labelings import (
 from partita.consensus.member_statistics import log_label_probabilities
 from partita.consensus.out_of_core import ShardReading, label_silent, read_sharded
 from partita.engines.run import Control
-from partita.estimator import RunningMixin, TableEstimator, as_generator, diagnose_chains
+from partita.estimator import RunningMixin, TableEstimator, as_generator, claim_folder, diagnose_chains
+from partita.estimator.array_laws import trace_laws
 from partita.estimator.judging import REASONS
 from partita.execution import ChunkSource, ShardData, find_chunks, make_executor
 from partita.fitting.engines import ENGINES
@@ -42,6 +43,8 @@ CONFIDENCE_KINDS = (
     "co-clustering probability",
     "probability and share of members",
 )
+# fitted arrays whose last axis is a level of a member
+LEVEL_ARRAYS = {"_beta", "_folding", "_ballot", "_association", "_column_gains", "_log_probabilities"}
 
 
 class Found(NamedTuple):
@@ -147,6 +150,25 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
     _confidence_kind = "share of members"
     _n_clusters_score = "score"  # what `n_clusters_scores_` holds, in words
     _rebuilt: ClassVar[tuple[str, ...]] = ("diagnostics_",)
+    _array_laws: tuple[str, ...] = (
+        "K = fitted.n_clusters_",
+        "D = n_features_in",
+        "fitted._columns int (M) 0..",
+        "fitted.labels_ int (N) 0..K-1",
+        "fitted.confidence_ float (N) 0..1 nan",
+        "fitted.member_weights_ float (D) 0..",
+        "fitted._n_levels int (M) 0..N+N",
+        "fitted._powers float (M) 0..",
+        "fitted._known_rows int (G,M) -1..N+N",
+        "fitted._known int (G) 0..K-1",
+        "fitted._histogram_scores float (L,K)",
+        "fitted._histogram_offsets int (M) 0..L rising",
+        "fitted._histogram_shares float (K)",
+        "fitted.objective_trace_ float (T)",
+        "fitted.object_rows_ int (O) 0..N-1",
+        *trace_laws("fitted.trace_"),
+        "fitted.prior_.* number (...) inf -inf",
+    )
     trace_: Any  # of chains
 
     # ---- fitting -------------------------------------------------------------------------------------------
@@ -175,6 +197,9 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         with control, self._new_fit():
             rng = as_generator(getattr(self, "random_state", 0))
             labelings, codes = self._read_members(X, sample_weight, member_weight, rng)
+            meanings = [(column.name, column.levels) for column in self.schema_.columns]
+            weights = labelings.weights, labelings.rows, labelings.member_weights, labelings.owners
+            claim_folder(self, (meanings, codes), weights)
             found = self._fit_labelings(labelings, rng, control)
             self._settle(found, labelings, codes)
         self.fit_report_.warn()
@@ -374,9 +399,31 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         columns = self._columns
         if columns.dtype.kind != "i" or not ((columns >= 0) & (columns < n_modeled)).all():
             raise ValueError(f"the columns {columns} are not those of the {n_modeled} members")
+        self._check_levels(columns)
         if self.labels_.shape != self.confidence_.shape or self.labels_.dtype.kind != "i":
             raise ValueError("labels_ and confidence_ have different shapes, or the labels are not integers")
         if hasattr(self, "trace_"):
             self.trace_ = checked_trace(self.trace_, len(self.object_rows_))
             provisional = "provisional" in self.fit_report_
             self.diagnostics_ = diagnose_chains(self.trace_, provisional=provisional)
+
+    def _levels_used(self, n_levels: np.ndarray) -> np.ndarray:
+        """The numbers of levels that arrays over levels must have at least, given those of the schema."""
+        return n_levels
+
+    def _check_levels(self, columns: np.ndarray) -> None:
+        """Refuse arrays over the levels of the members that are too short for the labels of new rows."""
+        known = vars(self)
+        starts = {
+            "_n_levels": lambda n: np.append(0, np.cumsum(n)),
+            "_offsets": lambda offsets: offsets,
+            "_histogram_offsets": lambda starts: np.append(starts, len(self._histogram_scores)),
+        }
+        n_levels = np.array([self.schema_.of_kind("categorical")[m].n_levels for m in columns], np.int64)
+        for name in known.keys() & starts.keys():
+            ends = starts[name](known[name])
+            if (np.diff(ends) < self._levels_used(n_levels)).any():
+                raise ValueError(f"{name} does not fit the levels of the members")
+            for array in known.keys() & LEVEL_ARRAYS:
+                if known[array].shape[-1] != ends[-1]:
+                    raise ValueError(f"{array} has {known[array].shape[-1]} levels, {name} has {ends[-1]}")

@@ -148,6 +148,16 @@ class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator)
     True
     """
 
+    _array_laws: tuple[str, ...] = (
+        "scaling.center float (F)",
+        "scaling.scale float (F) 0..",
+        "scaling.source int (F) 0..",
+        "members.*.labels int (N) -1..",
+        "members.*.columns int (f) 0..F-1",
+        "members.*.projection float (...)",
+        "members.*.predictor.* number (...)",
+        "label_matrix int (N,M) -1..",
+    )
     _parameter_constraints: dict[str, Any] = {
         "base": "no_validation",
         "consensus": [None, HasMethods("fit")],
@@ -387,6 +397,9 @@ class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator)
         self._remember(Schema.from_dict(state["schema"]))
         self.fit_report_ = FitReport.from_list(state["report"])
         self._scaling = Scaling(**state["scaling"])
+        n_modeled = sum(column.kind != "ignore" for column in self.schema_.columns)
+        if self._scaling.source.max(initial=0) >= n_modeled:
+            raise ValueError("features come from columns that the table does not have")
         self.members_ = [member_from_state(saved) for saved in state["members"]]
         self.consensus_ = restore_part(state["consensus"])
         self.label_matrix_ = state["label_matrix"]

@@ -8,7 +8,6 @@ executed: classes are looked up in this package, and must be NamedTuples.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import time
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from partita._version import __version__
+from partita.execution.digests import digest, generator_state
 from partita.execution.journal import read_arrays, write_arrays
 
 WRITING_SHARE = 0.05  # at most this share of a chain's time goes into writing checkpoints
@@ -69,7 +69,7 @@ def pack(tree: Any, given: Any = ()) -> dict[str, np.ndarray]:
         if isinstance(item, dict):
             return {"dict": [[node(key), node(value)] for key, value in item.items()]}
         if isinstance(item, np.random.Generator):
-            return {"generator": node(_generator_state(item))}
+            return {"generator": node(generator_state(item))}
         raise TypeError(f"a checkpoint cannot hold a {type(item).__name__}: {item!r}")
 
     text = json.dumps(node(tree))
@@ -103,44 +103,6 @@ def unpack(saved: dict[str, np.ndarray], given: Any = ()) -> Any:
     return build(json.loads(str(saved["tree"])))
 
 
-def fingerprint(about: Any) -> str:
-    """A digest of a tree of anything that a fit depends on: data, parameters, random generators; and of the version.
-
-    Data that are not arrays in this process (shards) enter by their type and number of rows.
-
-    Examples
-    --------
-    >>> one, two = (np.arange(3), "a", None), (np.arange(3), "b", None)
-    >>> fingerprint(one) == fingerprint((np.arange(3), "a", None)), fingerprint(one) == fingerprint(two)
-    (True, False)
-    """
-    found = hashlib.blake2b(__version__.encode(), digest_size=16)
-
-    def add(item: Any) -> None:
-        if isinstance(item, np.ndarray) and item.dtype != object:
-            found.update(f"array {item.dtype.str}{item.shape}".encode())
-            found.update(np.ascontiguousarray(item).tobytes())
-        elif isinstance(item, (tuple, list)):
-            found.update(f"{type(item).__name__} {len(item)}".encode())
-            for entry in item:
-                add(entry)
-        elif isinstance(item, dict):
-            found.update(f"dict {len(item)}".encode())
-            for key, value in item.items():
-                add((str(key), value))
-        elif isinstance(item, np.random.Generator):
-            add(_generator_state(item))
-        elif item is None or isinstance(item, (bool, int, float, complex, str, bytes, np.generic)):
-            found.update(f"{type(item).__name__} {item!r}".encode())
-        elif isinstance(item, type):
-            found.update(item.__qualname__.encode())
-        else:
-            found.update(f"{type(item).__qualname__} {getattr(item, 'n_rows', '')}".encode())
-
-    add(about)
-    return found.hexdigest()
-
-
 def _leaves(given: Any) -> Iterator[Any]:
     """Everything in a tree of tuples and lists that a state may refer to."""
     if isinstance(given, (tuple, list)):
@@ -160,22 +122,6 @@ def _record_class(name: str) -> Any:
     if not (isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields")):
         raise ValueError(f"a checkpoint names {name!r}, which is not a record: remove the folder")
     return found
-
-
-def _generator_state(rng: np.random.Generator) -> dict[str, Any]:
-    """State of the bits, and of the seeds from which further generators are spawned."""
-    seeds = rng.bit_generator.seed_seq
-    spawned = (
-        {
-            "entropy": seeds.entropy,
-            "spawn_key": list(seeds.spawn_key),
-            "pool_size": seeds.pool_size,
-            "n_children_spawned": seeds.n_children_spawned,
-        }
-        if isinstance(seeds, np.random.SeedSequence)
-        else None
-    )
-    return {"bits": rng.bit_generator.state, "seeds": spawned}
 
 
 def _generator_from(state: dict[str, Any]) -> np.random.Generator:
@@ -210,7 +156,7 @@ class Checkpoint:
     def __init__(self, folder: Any, number: int, about: Any, name: str = "chain"):
         self.folder, self._name = Path(folder), f"{name}{number}"
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._about = fingerprint(about)
+        self._about = digest((__version__, about))
         self._next_save = 0.0
 
     @property
@@ -223,8 +169,8 @@ class Checkpoint:
         saved = read_arrays(self._state_file())
         if str(saved["about"]) != self._about:
             raise ValueError(
-                f"{self._state_file()} belongs to another fit (other data, parameters or version): give resume= a "
-                "folder of its own, or remove this one"
+                f"{self._state_file()} belongs to another fit (other data, parameters, random state or version): give "
+                "resume= a folder of its own, or remove this one"
             )
         draws = [unpack(read_arrays(self._draw_file(j))) for j in range(int(saved["n_draws"]))]
         return unpack(saved, given), saved["log_joint"].tolist(), draws

@@ -25,7 +25,8 @@ from partita.ensembles.members import (
 from partita.ensembles.noise import add_label_noise
 from partita.ensembles.seeds import member_seeds
 from partita.execution import make_executor, one_thread_each
-from partita.execution.journal import digest, read_arrays, write_arrays
+from partita.execution.digests import digest
+from partita.execution.journal import read_arrays, write_arrays
 from partita.progress import show_progress
 
 SPACES = ("all", "subspace", "projection")

@@ -6,6 +6,7 @@ from partita.estimator.cluster_prior import HasClusterPrior
 from partita.estimator.grain import GrainMixin, sum_probabilities
 from partita.estimator.judging import diagnose_chains, have_converged, judge_chains, note_early_end
 from partita.estimator.report import DataWarning, FitReport, warn_user
+from partita.estimator.resumption import claim_folder
 from partita.estimator.running import RUNNING_CONSTRAINTS, RunningMixin
 from partita.estimator.storage import ModelFileError, load
 from partita.randomness import as_generator
@@ -21,6 +22,7 @@ __all__ = [
     "TableEstimator",
     "annotate",
     "as_generator",
+    "claim_folder",
     "diagnose_chains",
     "have_converged",
     "judge_chains",

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from partita._version import __version__
 from partita.estimator.report import FitReport, warn_user
+from partita.estimator.resumption import claim_folder
 from partita.estimator.storage import save
 from partita.table import Schema, Table, read_table
 
@@ -33,15 +34,17 @@ class TableEstimator(BaseEstimator):
     A subclass stores its parameters in ``__init__`` and nothing else. Its ``fit`` runs within ``_new_fit()`` and reads
     the data with ``_read_training``. All attributes that ``fit`` sets end with an underscore or begin with one.
 
-    Three class attributes describe a subclass. ``_stored`` names the fitted attributes that a file holds as they are
+    Four class attributes describe a subclass. ``_stored`` names the fitted attributes that a file holds as they are
     (arrays, numbers, text, priors, traces; lists, tuples and dicts of these); those that a fit has not set are left
     out. None, the default, stores all fitted attributes except those of ``_rebuilt``, which ``_restore`` of the
-    subclass makes again. ``_input_tags`` holds entries of scikit-learn's input tags, which are added to those of the
-    bases; a tag that depends on a parameter needs ``__sklearn_tags__``.
+    subclass makes again. ``_array_laws`` states type, shape and range of every array of ``_state``
+    (:mod:`partita.estimator.array_laws`), besides those of the bases. ``_input_tags`` holds entries of scikit-learn's
+    input tags, which are added to those of the bases; a tag that depends on a parameter needs ``__sklearn_tags__``.
     """
 
     _stored: ClassVar[tuple[str, ...] | None] = None
     _rebuilt: ClassVar[tuple[str, ...]] = ()
+    _array_laws: tuple[str, ...] = ()
     _input_tags: ClassVar[dict[str, bool]] = {"allow_nan": True, "categorical": True, "string": True}
 
     # ---- fit ---------------------------------------------------------------------------------------------------
@@ -79,7 +82,7 @@ class TableEstimator(BaseEstimator):
     # ---- tables ------------------------------------------------------------------------------------------------
 
     def _read_training(self, X: Any, kinds: Any, sample_weight: Any, **options: Any) -> Table:
-        """Read X, remember its schema, open the report."""
+        """Read X, remember its schema, open the report, and check the folder of ``resume=``."""
         options.setdefault("missing_codes", getattr(self, "missing_codes", None))
         options.setdefault("infer_ordinal", False)  # most models cannot use the order of levels
         table = read_table(
@@ -87,6 +90,7 @@ class TableEstimator(BaseEstimator):
         )
         self._remember(table.schema)
         self.fit_report_ = FitReport(table.notes)
+        claim_folder(self, table, table.weights)
         return table
 
     def _remember(self, schema: Any) -> None:

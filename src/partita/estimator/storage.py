@@ -5,20 +5,23 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from partita._version import __version__
+from partita.estimator.array_laws import array_laws, check_arrays
 from partita.estimator.report import warn_user
 from partita.files import write_atomically
 from partita.partitions import DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking
 from partita.trace import Trace
 
 FORMAT = 1
-MAX_ARRAY_BYTES = 1 << 36  # an altered header may announce more than any model holds
-MAX_JSON_BYTES = 1 << 30
+MAX_BYTES = (
+    1 << 30
+)  # of a model in memory: a small file may announce, or expand to, more than any memory holds
 REMEDY = "copy it again, or fit and save the model again"
 # Named tuples that a file may hold.
 NAMED_TUPLES = {
@@ -75,17 +78,22 @@ def part_state(estimator: Any) -> dict[str, Any]:
 
 def restore_part(part: dict[str, Any]) -> Any:
     """Make the fitted estimator again; the inverse of ``part_state``."""
-    estimator = _class_of(part["class"])(**part["params"])
+    cls = _class_of(part["class"])
+    check_arrays(part["state"], array_laws(cls))
+    estimator = cls(**part["params"])
     estimator._restore(part["state"])
     return estimator
 
 
-def load(path: Any) -> Any:
+def load(path: Any, *, max_bytes: int = MAX_BYTES) -> Any:
     """Read a model that ``save`` wrote.
 
     Parameters
     ----------
     path : path-like
+        A file; devices and pipes are refused.
+    max_bytes : int, default=1073741824
+        The most memory that the arrays and the JSON of the model may take.
 
     Returns
     -------
@@ -95,7 +103,7 @@ def load(path: Any) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is incomplete, was altered, or was written by a newer version.
+        If the file is incomplete, was altered, was written by a newer version, or holds more than ``max_bytes``.
 
     Examples
     --------
@@ -107,15 +115,16 @@ def load(path: Any) -> Any:
     ...     load(os.path.join(folder, "m.npz")).n_features_in_
     2
     """
+    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+        raise ModelFileError(f"{path} is a device or a pipe, and a model is a file: copy it to a file first")
     try:
         with zipfile.ZipFile(path) as archive:
-            if archive.getinfo("model.json").file_size > MAX_JSON_BYTES:
-                raise ModelFileError(f"{path} declares a model.json larger than any model: {REMEDY}")
+            _check_size(archive, ["model.json"], max_bytes, path)
             document = json.loads(archive.read("model.json"))
             _check_document(document, path)
-            arrays = {
-                name: _read_array(archive, name, *declared) for name, declared in document["arrays"].items()
-            }
+            used = sorted(set(_references(document["params"])) | set(_references(document["state"])))
+            _check_size(archive, ["model.json", *(f"{name}.npy" for name in used)], max_bytes, path)
+            arrays = {name: _read_array(archive, name, *document["arrays"][name]) for name in used}
     except (ModelFileError, FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     except Exception as error:  # a damaged archive fails in many ways: zlib, struct, unicode, recursion, ...
@@ -128,6 +137,27 @@ def load(path: Any) -> Any:
             f"{path} does not describe a model of the class {document.get('class')!r} ({error!r}): {REMEDY}"
         ) from error
     return estimator
+
+
+def _references(node: Any) -> Iterator[str]:
+    """The names of the arrays that a part of the document refers to."""
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict) and isinstance(item.get("__array__"), str):
+            yield item["__array__"]
+        elif isinstance(item, (dict, list)):
+            stack.extend(item.values() if isinstance(item, dict) else item)
+
+
+def _check_size(archive: zipfile.ZipFile, names: Sequence[str], max_bytes: int, path: Any) -> None:
+    """Refuse entries that are larger together than the limit, before one of them is read."""
+    total = sum(archive.getinfo(name).file_size for name in names)
+    if total > max_bytes:
+        raise ModelFileError(
+            f"{path} holds {total:,} bytes, and load() reads at most {max_bytes:,}: if you trust the file, raise "
+            "max_bytes="
+        )
 
 
 def _check_document(document: dict[str, Any], path: Any) -> None:
@@ -148,7 +178,7 @@ def _check_document(document: dict[str, Any], path: Any) -> None:
 def _read_array(archive: zipfile.ZipFile, name: str, dtype: str, shape: list[int]) -> np.ndarray:
     info = archive.getinfo(f"{name}.npy")
     expected = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
-    if not 0 <= expected <= MAX_ARRAY_BYTES or not expected <= info.file_size <= expected + 4096:
+    if expected < 0 or not expected <= info.file_size <= expected + 4096:
         raise ModelFileError(
             f"array {name!r} should have {expected} bytes and has {info.file_size}, the file was altered: {REMEDY}"
         )

@@ -8,7 +8,6 @@ written atomically, as npz archives that are read without pickle.
 
 from __future__ import annotations
 
-import hashlib
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.execution.digests import digest
 from partita.files import write_atomically
 
 
@@ -47,8 +47,8 @@ class Journal:
         saved = read_arrays(path)
         if str(saved["digest"]) != digest(parameters):
             raise ValueError(
-                f"{path} belongs to another fit (other data, parameters or version): use another folder for resume=, "
-                "or remove this one"
+                f"{path} belongs to another fit (other data, parameters, random state or version): use another "
+                "folder for resume=, or remove this one"
             )
         self._next += 1
         layout = saved["layout"].tolist()
@@ -98,29 +98,6 @@ class Journaled:
 def journaled(executor: Any, folder: Any) -> Any:
     """Return the executor, with a journal if a folder is given."""
     return executor if folder is None else Journaled(executor, folder)
-
-
-def digest(parameters: Any) -> str:
-    """Return a fingerprint of arrays and nested tuples of them; it changes with any bit.
-
-    Examples
-    --------
-    >>> digest((np.ones(2), (1,))) == digest((np.ones(2), (1,)))
-    True
-    """
-    found = hashlib.blake2b(digest_size=16)
-
-    def add(item: Any) -> None:
-        if isinstance(item, (tuple, list)):
-            for entry in item:
-                add(entry)
-        else:
-            array = np.ascontiguousarray(item)
-            found.update(f"{array.dtype.str}{array.shape}".encode())
-            found.update(array.tobytes())
-
-    add(parameters)
-    return found.hexdigest()
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:

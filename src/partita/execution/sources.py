@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-PARQUET, ARROW = {".parquet", ".pq"}, {".feather", ".arrow", ".ipc"}
+from partita.table.arrow_files import IPC as ARROW
+from partita.table.arrow_files import PARQUET, checked
+
 CHUNK_BYTES = 1 << 25  # of an array or memory map, if the number of rows per chunk is not given
 
 
@@ -62,7 +64,7 @@ class ChunkSource:
         if kept is None or kept[0] != i:
             try:
                 kept = (i, self.load(i))
-            except (OSError, ValueError, RuntimeError) as error:
+            except Exception as error:  # of Arrow, SystemError, unicode, overflow, ...
                 raise ValueError(f"{self.place(i)} cannot be read: {_first_line(error)}") from error
             if len(kept[1]) != self.sizes[i]:
                 raise ValueError(
@@ -137,7 +139,7 @@ class NpyChunks(ChunkSource):
             return np.memmap(self.path, dtype, "r", offset, shape, order)  # type: ignore[call-overload]
         try:
             return np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # a damaged header: tokenize, overflow, memory, ...
             raise ValueError(f"{self.path} cannot be read: {_first_line(error)}") from error
 
     def load(self, i: int) -> np.ndarray:
@@ -185,11 +187,11 @@ class ArrowChunks(ChunkSource):
             from pyarrow import parquet
 
             with parquet.ParquetFile(path) as file:
-                return file.read_row_group(group, use_threads=False)
+                return checked(file.read_row_group(group, use_threads=False), self.place(i))
         import pyarrow as pa
 
         with pa.OSFile(path) as file, pa.ipc.open_file(file) as reader:
-            return pa.Table.from_batches([reader.get_batch(group)])
+            return checked(pa.Table.from_batches([reader.get_batch(group)]), self.place(i))
 
     def place(self, i: int) -> str:
         number, group = self._groups[i]
@@ -210,7 +212,9 @@ def _open_arrow(path: str) -> tuple[Any, list[int]]:
         with pa.OSFile(path) as file, pa.ipc.open_file(file) as reader:
             counts = [reader.get_batch(g).num_rows for g in range(reader.num_record_batches)]
             return reader.schema.remove_metadata(), counts
-    except (pa.ArrowException, OSError) as error:
+    except (
+        Exception
+    ) as error:  # a damaged file fails in many ways: Arrow errors, SystemError, unicode, overflow, ...
         raise ValueError(
             f"{path} cannot be read: {_first_line(error)}; the file is damaged or has another format"
         ) from None

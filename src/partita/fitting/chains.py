@@ -52,6 +52,7 @@ from partita.trace import Trace, join, select_draws, trace_bytes
 
 MAX_LABELS = 50_000_000  # labels of draws that the search for one partition reads
 MIN_DRAWS = 40
+MAX_ITERATIONS_PER_SECOND = 1000  # of one chain: with a time limit no more draws are expected
 N_COMPLETIONS = 5  # rounds in which hidden coordinates are replaced by their expectation
 N_LATENT = 25  # the same for ordinal columns, in which no cell shows its latent variable
 
@@ -86,6 +87,7 @@ def bytes_of_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) 
     )
     state = 8 * (3 * N + 2 * K * rows)
     n_draws = _most_draws(ask)
+    n_draws = int(min(n_draws, ask.control.time_limit * MAX_ITERATIONS_PER_SECOND / ask.thin + 1))
     return ask.n_chains * (state + trace_bytes(n_draws, N, K)) + trace_bytes(n_draws * ask.n_chains, N, K)
 
 
@@ -160,8 +162,8 @@ def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, cou
         if ask.folder is None:
             return None
         model = (algorithm.name, ask.prior, ask.precision, ask.init, schedule)
-        data = [(block.family, block.data) for block in blocks]
-        return Checkpoint(ask.folder, number, (seeds[number], model, weights, data))
+        families = [block.family for block in blocks]  # the folder has a digest of the data
+        return Checkpoint(ask.folder, number, (seeds[number], model, families))
 
     chains = run_chains(
         make, ask.n_chains, schedule, control=ask.control, executor=ask.executor, checkpoint=checkpoint,

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from partita.execution import check_memory
 from partita.partitions import log_mass
+
+BYTES_PER_OBJECT = 64  # at least: its row, its labels in a state and in draws, copies of its data
 
 
 def rows_of_objects(weights: np.ndarray) -> np.ndarray:
@@ -29,6 +32,12 @@ def rows_of_objects(weights: np.ndarray) -> np.ndarray:
             "of replicates of the row, so it must be a whole number; round it, or use inference='vb', which takes "
             "fractions"
         )
+    total = float(weights.sum())
+    check_memory(
+        int(BYTES_PER_OBJECT * total),
+        f"a partition of {total:.3g} objects (the sum of the weights)",
+        "divide the weights by a common factor, fit a sample, or use inference='vb', which weights rows",
+    )
     return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
 
 

@@ -179,6 +179,15 @@ def _noted(training: Training, chosen: EngineChoice) -> Training:
     return training
 
 
+def data_of_training(training: Training) -> Any:
+    """What identifies the data of a fit: the table, or the columns and data of its blocks if it is elsewhere."""
+    table = training.table
+    if isinstance(table, Table) and (table.columns or table.sparse is not None):
+        return table
+    meanings = [(column.name, column.kind, column.levels) for column in table.schema.columns]
+    return meanings, [block.data for block in training.blocks]
+
+
 def _sharded_blocks(
     table: ShardedTable, plan: Plan, exposure: str | None, completes: bool
 ) -> tuple[Block, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.rows import Parameters, Statistics, n_stats
-from partita.families import Background, Block, Lumps, Power, Signal, Values, entry_of, family_entry
+from partita.families import Background, Block, Lumps, Power, Signal, Student, Values, entry_of, family_entry
 from partita.fitting.fitted_mixture import FittedMixture
 from partita.fitting.outliers import OutlierModel
 from partita.fitting.predictive import PredictiveDraw
@@ -20,6 +20,8 @@ PRIORS = {
     cls.__name__: cls
     for cls in (DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking)
 }
+SIGNED = {"m", "cuts", "log_det"}  # hyper-parameters that may be negative, and a mean of logarithms:
+SIGNED_OF_STUDENT = SIGNED | {"a"}
 
 
 def pack_mixture(fitted: FittedMixture) -> dict[str, Any]:
@@ -252,6 +254,32 @@ def check_family(block: Block, schema: Schema) -> None:
                 raise ValueError(f"{field} of {entry.name} does not fit the columns")
         elif not isinstance(value, (int, float)):
             raise ValueError(f"{field} of {entry.name} is {value!r}")
+    check_hyper(block.family)
+
+
+def check_hyper(family: Any) -> None:
+    """Refuse hyper-parameters that are not finite, negative, not positive definite, or of different columns."""
+    lengths = {len(value) for field, value in zip(family._fields, family, strict=True)
+               if np.ndim(value) and field != "cuts" and np.asarray(value).dtype.kind == "f"}  # fmt: skip
+    for field, value in zip(family._fields, family, strict=True):
+        if np.ndim(value) and np.asarray(value).dtype.kind == "i":
+            rises = value.ndim == 1 and len(value) and value[0] == 0 and (np.diff(value) >= 0).all()
+            if not rises or not lengths <= {len(value) - 1}:
+                raise ValueError(f"{field} of {type(family).__name__} does not fit the columns")
+    if len(lengths) > 1:
+        raise ValueError(
+            f"the hyper-parameters of {type(family).__name__} are of different numbers of columns"
+        )
+    signed = SIGNED_OF_STUDENT if isinstance(family, Student) else SIGNED
+    for field, value in zip(family._fields, family, strict=True):
+        what = f"{field} of {type(family).__name__}"
+        if np.isnan(value).any() or (field != "cuts" and np.isinf(value).any()):
+            raise ValueError(f"{what} is not finite")
+        if np.ndim(value) == 2 and field not in signed:
+            if not (np.allclose(value, value.T) and np.linalg.eigvalsh(value).min() > 0):
+                raise ValueError(f"{what} is not positive definite")
+        elif field not in signed and np.any(np.asarray(value) < 0):
+            raise ValueError(f"{what} is negative")
 
 
 def _fits(coding: Values | Lumps | None, n_columns: int) -> bool:
@@ -265,6 +293,8 @@ def _check_signal(signal: Signal, n_columns: int) -> int:
     check_array("variances of the signal", signal.variances, (n_axes,))
     check_array("axes of the signal", signal.axes, (n_axes, n_columns))
     check_array("widths of the signal", signal.widths, (n_columns,))
+    if (signal.variances < 0).any() or not (signal.widths > 0).all():
+        raise ValueError("variances of the signal are negative, or widths are not positive")
     if not (isinstance(signal.n_scores, int) and 1 <= signal.n_scores <= n_axes <= n_columns):
         raise ValueError(f"the signal has {signal.n_scores!r} scores of {n_columns} columns")
     if not (isinstance(signal.noise, float) and signal.noise >= 0.0):

@@ -19,10 +19,12 @@ from partita.estimator import (
     RunningMixin,
     TableEstimator,
     as_generator,
+    claim_folder,
     diagnose_chains,
     sum_probabilities,
     warn_user,
 )
+from partita.estimator.array_laws import trace_laws
 from partita.execution import find_chunks, make_executor
 from partita.execution.device import as_given, is_on_device, to_host
 from partita.fitting.choice import AUTO
@@ -40,7 +42,13 @@ from partita.fitting.grain import (
     pack_uncertain,
     unpack_uncertain,
 )
-from partita.fitting.out_of_core import Training, predict_blocks, read_training, takes_chunks
+from partita.fitting.out_of_core import (
+    Training,
+    data_of_training,
+    predict_blocks,
+    read_training,
+    takes_chunks,
+)
 from partita.fitting.request import kinds_asked, make_request
 from partita.fitting.storage import check_array, checked_trace, pack_mixture, unpack_mixture
 from partita.fitting.streaming import check_streamable, start_stream, update_mixture
@@ -280,6 +288,25 @@ class Mixture(
     True
     """
 
+    _array_laws: tuple[str, ...] = (
+        "K = attributes.n_clusters_",
+        "mixture.log_weights float (K) -inf",
+        "mixture.sizes float (K) 0..",
+        "mixture.blocks.*.hyper.* number (...)",
+        "mixture.blocks.*.signal.* float (...)",
+        "mixture.prior.*.* number (...) inf -inf",
+        "mixture.statistics.* float (s,K)",
+        "mixture.parameters.log_weights float (K) -inf",
+        "mixture.parameters.thetas.* float (s,K) -inf",
+        "mixture.outliers.hyper.*.* number (...)",
+        "mixture.outliers.statistics.* float (s,1)",
+        "attributes.labels_ int (N) -1..K-1",
+        "attributes.confidence_ float (N) 0..1 nan",
+        "attributes.objective_trace_ float (T)",
+        "attributes.outlier_probability_ float (N) 0..1 nan",
+        "object_rows int (O) 0..N-1",
+        *trace_laws("trace", numbered=True),
+    )
     _parameter_constraints = {
         "family": "no_validation",
         "prior": "no_validation",
@@ -451,6 +478,7 @@ class Mixture(
         )
         self._remember(training.table.schema)
         self.fit_report_ = training.report
+        claim_folder(self, data_of_training(training), training.table.weights)
         return training
 
     def _set(self, attributes: dict[str, Any]) -> None:

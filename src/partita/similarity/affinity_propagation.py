@@ -12,7 +12,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.engines.checkpoints import open_checkpoint
 from partita.engines.run import Control
-from partita.estimator import RUNNING_CONSTRAINTS, FitReport, RunningMixin, as_generator, warn_user
+from partita.estimator import (
+    RUNNING_CONSTRAINTS,
+    FitReport,
+    RunningMixin,
+    as_generator,
+    claim_folder,
+    warn_user,
+)
 from partita.estimator.judging import note_stop
 from partita.execution.memory import check_memory
 from partita.labels import ordered_by_size
@@ -146,6 +153,12 @@ class AffinityPropagation(RunningMixin, SimilarityEstimator):
     True
     """
 
+    _array_laws: tuple[str, ...] = (
+        "fitted.exemplars_ int (K) 0..N-1",
+        "fitted._exemplar_objects int (K) 0..R-1",
+        "fitted.margins_ float (N) 0.. inf",
+        "fitted.preference_ float (N) -inf",
+    )
     _parameter_constraints: dict[str, Any] = {
         **SimilarityEstimator._parameter_constraints,
         **RUNNING_CONSTRAINTS,
@@ -297,6 +310,7 @@ class AffinityPropagation(RunningMixin, SimilarityEstimator):
         matrix = read_matrix(X, must_be_square=True)
         n = self.n_features_in_ = matrix.shape[0]
         self.schema_, self.fit_report_ = None, FitReport()
+        claim_folder(self, matrix)
         n_edges = matrix.nnz if sp.issparse(matrix) else n * n
         check_memory(
             BYTES_PER_EDGE * (n_edges + n), f"{n_edges:,} similarities", "keep the nearest ones only"

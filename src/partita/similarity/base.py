@@ -29,6 +29,12 @@ class PrecomputedOrTable(ClusterMixin, TableEstimator):
     labels_: np.ndarray
     _rebuilt: ClassVar[tuple[str, ...]] = ("_rows",)
 
+    _array_laws: tuple[str, ...] = (
+        "K = fitted.n_clusters_",
+        "D = n_features_in",
+        "fitted.labels_ int (N) 0..K-1",
+    )
+
     @property
     def _is_precomputed(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
@@ -68,6 +74,15 @@ class SimilarityEstimator(PrecomputedOrTable):
     ``handle_unknown``; its ``fit`` calls ``_open_table`` or :func:`read_matrix`.
     """
 
+    _array_laws: tuple[str, ...] = (
+        "fitted._first_rows int (R) 0..N-1",
+        "rows.comparison.*.weights float (g) 0..",
+        "rows.comparison.*.means float (g) 0..",
+        "rows.comparison.*.centers float (g)",
+        "rows.comparison.*.scales float (g) 0..",
+        "rows.comparison.*.ranks.* float (r)",
+        "rows.values.* number (R,g) nan",
+    )
     _parameter_constraints: dict[str, Any] = {
         "metric": [StrOptions({"auto", "precomputed", *METRICS}), dict],
         "column_weights": "no_validation",

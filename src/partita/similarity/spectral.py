@@ -139,6 +139,20 @@ class SpectralClustering(SimilarityEstimator):
 
     _n_clusters_score = "ratio of eigenvalues"
 
+    _array_laws: tuple[str, ...] = (
+        "fitted.row_nodes_ int (N) 0..R-1",
+        "fitted._scales float (R) 0..",
+        "fitted._neighbors int (R,J) 0..R-1",
+        "fitted._node_labels int (R) 0..K-1",
+        "fitted._centers float (K,W)",
+        "fitted.eigenvalues_ float (E)",
+        "fitted.embedding_ float (R,W)",
+        "fitted._vectors float (R,U)",
+        "fitted._values float (U)",
+        "graph.data float (Z) 0..",
+        "graph.indices int (Z) 0..R-1",
+        "graph.indptr int (R+1) 0..Z rising total",
+    )
     _parameter_constraints: dict[str, Any] = {
         **SimilarityEstimator._parameter_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partita.table.arrow_files import ARROW, damaged, read_arrow
 from partita.table.errors import FileError
 from partita.table.notes import Note
 from partita.table.sources import OrderedCells
-from partita.table.text_files import Cells, ListCells, TextTable, convert, read_text_file
+from partita.table.text_files import Cells, ListCells, TextTable, convert, read_text_file, repeated_names
 
 TEXT = {".csv": None, ".tsv": "\t", ".tab": "\t", ".txt": None}  # separator; None: detected
-ARROW = {".parquet", ".pq", ".feather", ".arrow", ".ipc"}
 EXCEL = {".xlsx", ".xls", ".xlsb", ".ods"}
-EXTRAS = {"pyarrow": "io", "anndata": "anndata", "python-calamine": "excel"}
+EXTRAS = {"anndata": "anndata", "python-calamine": "excel"}
 
 
 class FileTable(NamedTuple):
@@ -67,6 +67,7 @@ def read_file(
     key: str | None = None,
     encoding: str | None = None,
     missing: Collection[str] = (),
+    exact: bool = False,
 ) -> FileTable:
     """Read a table from a file; the suffix determines the format.
 
@@ -93,6 +94,9 @@ def read_file(
         noted.
     missing : collection of str, default=()
         Texts that mean missing in text and Excel files, besides the usual ones (empty, NA, n/a, null, nan, -, ., ?).
+    exact : bool, default=False
+        Whether cells stay as they are written, for labels and names: cells of text files and Excel sheets are text,
+        integers of other formats are integers, so that 007 is not 7 and no digit beyond the 15th is lost.
 
     Returns
     -------
@@ -118,14 +122,19 @@ def read_file(
     levels: dict[str, tuple[str, ...]] = {}
     if ending in TEXT:
         columns, notes, words = read_text_file(
-            path, separator=separator or TEXT[ending], header=header, encoding=encoding, missing=missing
+            path,
+            separator=separator or TEXT[ending],
+            header=header,
+            encoding=encoding,
+            missing=missing,
+            exact=exact,
         )
     elif ending in EXCEL:
-        columns, notes, words = _read_excel(path, key, missing)
+        columns, notes, words = _read_excel(path, key, missing, exact)
     elif ending in ARROW:
-        columns, levels = _read_arrow(path, ending)
+        columns, levels = read_arrow(path, ending, exact)
     elif ending == ".npy":
-        columns = _read_npy(path)
+        columns = _read_npy(path, exact)
     elif ending == ".h5ad":
         columns, levels = _read_anndata(path, key)
     else:
@@ -158,7 +167,7 @@ def _library(name: str, path: Path, module: str | None = None) -> Any:
         ) from None
 
 
-def _read_excel(path: Path, sheet: str | None, missing: Collection[str]) -> TextTable:
+def _read_excel(path: Path, sheet: str | None, missing: Collection[str], exact: bool) -> TextTable:
     calamine = _library("python-calamine", path, "python_calamine")
     try:
         book = calamine.CalamineWorkbook.from_path(str(path))
@@ -170,7 +179,7 @@ def _read_excel(path: Path, sheet: str | None, missing: Collection[str]) -> Text
     if not rows:
         raise FileError(f"{path}: the sheet is empty")
     names = [str(name).strip() or f"column_{j + 1}" for j, name in enumerate(rows[0])]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = repeated_names(names)
     if twice:
         raise FileError(f"{path}: several columns are called {_listed(twice)}: rename them")
     columns = {name: [row[j] for row in rows[1:]] for j, name in enumerate(names)}
@@ -180,7 +189,7 @@ def _read_excel(path: Path, sheet: str | None, missing: Collection[str]) -> Text
         for name, cells in columns.items()
         if name not in dates
     }
-    read = convert(texts, ",", missing)
+    read = convert(texts, ",", missing, exact=exact)
     return read._replace(columns={name: (dates | read.columns)[name] for name in names})
 
 
@@ -201,56 +210,23 @@ def _excel_text(cell: Any) -> str:
     return str(cell)
 
 
-def _read_arrow(path: Path, ending: str) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-    pyarrow = _library("pyarrow", path)
-    reader = (
-        _library("pyarrow", path, "pyarrow.parquet")
-        if ending in (".parquet", ".pq")
-        else _library("pyarrow", path, "pyarrow.feather")
-    )
-    try:
-        table = reader.read_table(path)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise FileError(
-            f"{path}: {str(error).splitlines()[0]}; the file is damaged or has another format"
-        ) from None
-    levels = {
-        str(field.name): tuple(map(str, table.column(field.name).combine_chunks().dictionary.to_pylist()))
-        for field in table.schema
-        if pyarrow.types.is_dictionary(field.type) and field.type.ordered
-    }
-    return {str(name): _from_arrow(table.column(name)) for name in table.column_names}, levels
-
-
-def _from_arrow(column: Any) -> NDArray[Any]:
-    import pyarrow.types as types
-
-    kind = column.type
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
-        values = column.cast("float64") if not types.is_floating(kind) else column
-        return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
-    if types.is_date(kind) or types.is_timestamp(kind):
-        return column.cast("timestamp[us]").to_numpy(zero_copy_only=False)
-    found = np.empty(len(column), dtype=object)
-    found[:] = [None if value is None else str(value) for value in column.to_pylist()]
-    return found
-
-
-def _read_npy(path: Path) -> dict[str, NDArray[Any]]:
+def _read_npy(path: Path, exact: bool) -> dict[str, NDArray[Any]]:
     try:
         array = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise FileError(f"{path}: {error}") from None
+    except Exception as error:  # a damaged header fails in many ways: tokenize, overflow, memory, ...
+        raise damaged(path, error) from None
     if array.ndim not in (1, 2):
         raise FileError(
             f"{path}: the array has {array.ndim} dimensions; a table needs two (rows and columns)"
         )
-    return _from_matrix(array.reshape(len(array), -1), None)
+    return _from_matrix(array.reshape(len(array), -1), None, exact)
 
 
-def _from_matrix(array: NDArray[Any], names: Sequence[str] | None) -> dict[str, NDArray[Any]]:
+def _from_matrix(
+    array: NDArray[Any], names: Sequence[str] | None, exact: bool = False
+) -> dict[str, NDArray[Any]]:
     names = [f"column_{j + 1}" for j in range(array.shape[1])] if names is None else list(names)
-    if array.dtype.kind in "biuf":
+    if array.dtype.kind in ("f" if exact else "biuf"):
         array = array.astype(np.float64)
     elif array.dtype.kind in "US":
         array = array.astype(object)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -49,6 +50,7 @@ def read_text_file(
     header: bool | None = None,
     encoding: str | None = None,
     missing: Collection[str] = (),
+    exact: bool = False,
 ) -> TextTable:
     """Read a text file; see `read_file` for the parameters.
 
@@ -60,7 +62,7 @@ def read_text_file(
     separator = separator or _find_separator(sample)
     names, has_header = _find_names(path, sample, separator, header)
     columns = _divide(path, data, separator, names, has_header)
-    found = convert(columns, separator, missing)
+    found = convert(columns, separator, missing, exact=exact)
     return found._replace(notes=[*notes, *found.notes])
 
 
@@ -118,10 +120,12 @@ def _decoded(path: Path, data: bytes, encoding: str, given: bool) -> str:
 
 
 def _sample(data: bytes) -> str:
-    """Return the beginning of the file, up to the end of a line if it is not the whole file."""
+    """Return the beginning of the file, up to the end of a line; at least the whole first line."""
     part = data[:_SAMPLED_BYTES]
     if len(part) < len(data):
-        part = part[: max(part.rfind(b"\n"), part.rfind(b"\r")) + 1] or part
+        ends = [end for mark in (b"\n", b"\r") if (end := data.find(mark, len(part))) >= 0]
+        whole = data[: min(ends, default=len(data))]  # if the first line is longer than the sample
+        part = part[: max(part.rfind(b"\n"), part.rfind(b"\r")) + 1] or whole
     return part.decode(errors="ignore")
 
 
@@ -165,10 +169,21 @@ def _find_names(path: Path, sample: str, separator: str, header: bool | None) ->
         (cell.strip() if has_header else "") or f"column_{position + 1}"
         for position, cell in enumerate(cells)
     ]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = repeated_names(names)
     if twice:
         raise FileError(f"{path}: several columns are called {', '.join(twice[:5])}: rename them")
     return names, has_header
+
+
+def repeated_names(names: Sequence[str]) -> list[str]:
+    """Return the names that occur more than once.
+
+    Examples
+    --------
+    >>> repeated_names(["a", "b", "a"])
+    ['a']
+    """
+    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 def _counts_columns(cells: Sequence[str]) -> bool:
@@ -311,7 +326,9 @@ def _divide_by_arrow(
 # ---- columns ---------------------------------------------------------------------------------------------------
 
 
-def convert(columns: dict[str, Cells], separator: str, missing: Collection[str]) -> TextTable:
+def convert(
+    columns: dict[str, Cells], separator: str, missing: Collection[str], *, exact: bool = False
+) -> TextTable:
     """Turn columns of text into numbers where all cells are numbers or missing.
 
     Parameters
@@ -322,6 +339,8 @@ def convert(columns: dict[str, Cells], separator: str, missing: Collection[str])
         That of the file; with semicolons, numbers may have a decimal comma.
     missing : collection of str
         Texts that mean missing, besides the usual ones.
+    exact : bool
+        Whether all columns stay text.
     """
     findings = Findings()
     words_read: dict[str, list[str]] = {}
@@ -330,16 +349,18 @@ def convert(columns: dict[str, Cells], separator: str, missing: Collection[str])
     converted: dict[str, NDArray[Any]] = {}
     texts: dict[str, tuple[list[str], NDArray[np.intp]]] = {}
     for name, cells in columns.items():
-        found = cells.as_floats(usual)
+        found = None if exact else cells.as_floats(usual)
         if found is None or _has_leading_zeros(found[0], cells):
             texts[name] = cells.distinct()
         else:
             converted[name] = found[0]
             words_read[name] = found[1]
-    mark = find_decimal_mark(_numbers_of(distinct, given) for distinct, _ in texts.values())
+    mark = (
+        None if exact else find_decimal_mark(_numbers_of(distinct, given) for distinct, _ in texts.values())
+    )
     decimal = "," if separator == ";" else mark
     for name, (distinct, codes) in texts.items():
-        values, words, has_comma = _read_distinct(distinct, given, decimal)
+        values, words, has_comma = _read_distinct(distinct, given, None if exact else decimal, exact=exact)
         words_read[name] = words
         if has_comma:
             findings.add("decimal_comma", name)
@@ -386,13 +407,13 @@ def _read_points_as_thousands(
 
 
 def _read_distinct(
-    distinct: Sequence[str], given: Collection[str], decimal: str | None
+    distinct: Sequence[str], given: Collection[str], decimal: str | None, *, exact: bool = False
 ) -> tuple[NDArray[Any], list[str], bool]:
     """Return the value of each distinct text as numbers or text, the missing words, and whether commas are decimal."""
     short = [text.strip() for text in distinct]
     beside = [text.lower() in MISSING_BESIDE_NUMBERS or text in given for text in short]
     others = _numbers_of(distinct, given)
-    if others and all(map(is_number, others)) and not has_leading_zeros(others):
+    if not exact and others and all(map(is_number, others)) and not has_leading_zeros(others):
         numbers = [np.nan if hole else float(text) for text, hole in zip(short, beside, strict=True)]
         return np.array(numbers), _named(short, beside), False
     how = find_format(others, ",") if decimal == "," and any("," in text for text in others) else None

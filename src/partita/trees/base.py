@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from partita.engines.run import Control
-from partita.estimator import FitReport, GrainMixin, as_generator
+from partita.estimator import FitReport, GrainMixin, as_generator, claim_folder
 from partita.labels import ordered_by_size
 from partita.posterior import Grain
 from partita.posterior.joining import grown_levels, renumbered, top_of_tree
@@ -59,6 +59,7 @@ class PairwiseEstimator(PrecomputedOrTable):
                 pairs = read_pairs(X)
                 self.schema_, self.n_features_in_ = None, pairs.n
                 self.fit_report_ = FitReport()
+                claim_folder(self, pairs)
                 self._fit_pairs(pairs, None, rng, control)
             else:
                 self._fit_table(X, rng, control)
@@ -110,6 +111,10 @@ class PairwiseTree(GrainMixin, PairwiseEstimator):
     """
 
     _rebuilt = (*PairwiseEstimator._rebuilt, "_grain")
+    _array_laws: tuple[str, ...] = (
+        "fitted.linkage_ float (n,4) 0..",
+        "fitted.row_leaves_ int (N) 0..n",
+    )
     _parameter_constraints: dict[str, Any] = {
         **PairwiseEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],

@@ -29,6 +29,20 @@ Split = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 class _Divisive(RunningMixin, PairwiseTree):
     """Parameters of all divisive trees, and the divisions themselves."""
 
+    _array_laws: tuple[str, ...] = (
+        "fitted._top_children int (A,2) -1-n..A-1",
+        "fitted._side_medoids int (B) 0..",
+        "fitted._side_means float (X,Y)",
+        "fitted._side_rows.points float (X,Y)",
+        "fitted._side_rows.means float (u)",
+        "fitted._side_rows.scales float (...) 0..",
+        "fitted._side_rows.comparison.*.weights float (g) 0..",
+        "fitted._side_rows.comparison.*.means float (g) 0..",
+        "fitted._side_rows.comparison.*.centers float (g)",
+        "fitted._side_rows.comparison.*.scales float (g) 0..",
+        "fitted._side_rows.comparison.*.ranks.* float (r)",
+        "fitted._side_rows.values.* number (B,g) nan",
+    )
     _parameter_constraints: dict[str, Any] = {**PairwiseTree._parameter_constraints, **RUNNING_CONSTRAINTS}
 
     def __init__(
@@ -310,6 +324,15 @@ class BisectingClusters(_Divisive):
             self._side_rows = keep_rows(table, self.metric, points, self._side_medoids)
         else:
             self._side_rows = keep_points(table, self._side_means)
+
+    def _restore(self, state):
+        super()._restore(state)
+        children = self._top_children
+        if (children >= np.arange(len(children))[:, None]).any():
+            raise ValueError("the divisions are not a tree")
+        n_sides = max(len(self._side_medoids), len(self._side_means))
+        if n_sides != 2 * len(children) or len(children) != self.n_clusters_ - 1:
+            raise ValueError(f"{n_sides} sides do not belong to {self.n_clusters_} clusters")
 
     def predict(self, X, at=None):
         """Cluster of each row: at every division it goes to the side with the nearer mean (or medoid).

@@ -100,6 +100,18 @@ class KMedoids(RunningMixin, PairwiseEstimator):
 
     _n_clusters_score = "medoid silhouette"
 
+    _array_laws: tuple[str, ...] = (
+        "fitted.medoids_ int (K) 0..N-1",
+        "fitted._medoid_rows.points float (K,Y)",
+        "fitted._medoid_rows.means float (u)",
+        "fitted._medoid_rows.scales float (...) 0..",
+        "fitted._medoid_rows.comparison.*.weights float (g) 0..",
+        "fitted._medoid_rows.comparison.*.means float (g) 0..",
+        "fitted._medoid_rows.comparison.*.centers float (g)",
+        "fitted._medoid_rows.comparison.*.scales float (g) 0..",
+        "fitted._medoid_rows.comparison.*.ranks.* float (r)",
+        "fitted._medoid_rows.values.* number (K,g) nan",
+    )
     _parameter_constraints: dict[str, Any] = {
         **PairwiseEstimator._parameter_constraints,
         **RUNNING_CONSTRAINTS,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
-from sklearn.utils.validation import validate_data
 
-from partita.estimator import FitReport, RunningMixin, TableEstimator
+from partita.estimator import RunningMixin, TableEstimator
 from partita.execution.threads import one_thread_each
+from partita.table import Table
 
 MAX_CLUSTERS = 10  # largest number of clusters that is considered without n_clusters
 SILHOUETTE_ROWS = 2000  # rows of the sample that silhouettes are computed on
@@ -19,10 +19,14 @@ SILHOUETTE_ROWS = 2000  # rows of the sample that silhouettes are computed on
 class NumericViews(RunningMixin, TableEstimator):
     """Base of the estimators of several clusterings of complete, numeric rows.
 
-    A subclass lists the names of its fitted attributes in ``_saved``.
+    A subclass lists the names of its fitted attributes in ``_stored``.
     """
 
-    _saved: tuple[str, ...] = ()
+    _array_laws: tuple[str, ...] = (
+        "fitted.view_labels_ int (N,V) 0..N-1",
+        "fitted._center float (D)",
+        "fitted._scale float (D) 0..",
+    )
     _input_tags = {"allow_nan": False, "categorical": False, "string": False}
 
     n_clusters: Any
@@ -32,12 +36,20 @@ class NumericViews(RunningMixin, TableEstimator):
 
     def _prepare(self, X: Any) -> np.ndarray:
         """Centered (and standardized) rows."""
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        self.fit_report_ = FitReport()
+        table = self._read_training(X, "real", None)
+        if table.n_rows < 2:
+            raise ValueError(
+                f"Found array with {table.n_rows} sample(s) while a minimum of 2 is required: give rows"
+            )
+        X = _complete_numbers(table)
         self._center = X.mean(axis=0)
         scale = X.std(axis=0) if self.standardize else np.full(X.shape[1], X.std())
         self._scale = np.where(scale > 0, scale, 1.0)
         return self._scaled(X)
+
+    def _new_rows(self, X: Any) -> np.ndarray:
+        """New rows, centered and scaled as those of the fit."""
+        return self._scaled(_complete_numbers(self._read_new(X)))
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return (X - self._center) / self._scale
@@ -61,19 +73,9 @@ class NumericViews(RunningMixin, TableEstimator):
             )
         return sizes
 
-    def _state(self) -> dict[str, Any]:
-        names = list(getattr(self, "feature_names_in_", ()))
-        state = {"n_features_in": self.n_features_in_, "names": names, "report": self.fit_report_.to_list()}
-        return {**state, "fitted": {name: getattr(self, name) for name in self._saved}}
-
     def _restore(self, state: dict[str, Any]) -> None:
-        self.n_features_in_ = int(state["n_features_in"])
-        if state["names"]:
-            self.feature_names_in_ = np.array(state["names"], dtype=object)
-        self.fit_report_ = FitReport.from_list(state["report"])
-        for name in self._saved:
-            setattr(self, name, state["fitted"][name])
-        if self.view_labels_.ndim != 2 or self.view_labels_.dtype.kind != "i":
+        super()._restore(state)
+        if self.view_labels_.ndim != 2:
             raise ValueError("the labels are not a matrix of integers")
 
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
@@ -90,6 +92,20 @@ class NumericViews(RunningMixin, TableEstimator):
         ndarray (n_rows, n_views)
         """
         return self.fit(X).view_labels_  # type: ignore[attr-defined]
+
+
+def _complete_numbers(table: Table) -> np.ndarray:
+    """The columns as one array in row-major order, so that the layout of the input cannot change a sum."""
+    for column in table.columns:
+        missing = np.flatnonzero(np.isnan(column.values))
+        if len(missing):
+            raise ValueError(
+                f"Input contains NaN: column {column.name!r} has no value in row {missing[0]}, and views by k-means "
+                "need complete rows; fill or drop them, or use CrossCat or OverlappingViews"
+            )
+    return np.ascontiguousarray(
+        np.column_stack([column.values for column in table.columns]), dtype=np.float64
+    )
 
 
 def silhouette_scores(A: np.ndarray, rng: np.random.Generator) -> dict[int, float]:

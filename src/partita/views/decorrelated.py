@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from partita.engines.checkpoints import open_checkpoint
 from partita.engines.run import Control, Run, iterate_from_checkpoint, run_restarts
@@ -107,6 +107,11 @@ class DecorrelatedKMeans(NumericViews):
 
     _n_clusters_score = "silhouette"
 
+    _array_laws: tuple[str, ...] = (
+        "fitted.n_clusters_ int (V) 1..",
+        "fitted.representatives_.* float (k,D)",
+        "fitted.objective_trace_ float (T)",
+    )
     _parameter_constraints = {
         **RUNNING_CONSTRAINTS,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left"), "array-like"],
@@ -118,7 +123,7 @@ class DecorrelatedKMeans(NumericViews):
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": "no_validation",
     }
-    _saved = (
+    _stored = (
         "view_labels_",
         "n_clusters_",
         "n_clusters_scores_",
@@ -171,7 +176,7 @@ class DecorrelatedKMeans(NumericViews):
 
         Parameters
         ----------
-        X : array (n_rows, n_columns)
+        X : array or data frame (n_rows, n_columns)
             Numbers without missing values.
         y : ignored
 
@@ -225,7 +230,7 @@ class DecorrelatedKMeans(NumericViews):
 
         Parameters
         ----------
-        X : array (n_rows, n_columns)
+        X : array or data frame (n_rows, n_columns)
             Numbers without missing values.
 
         Returns
@@ -233,7 +238,7 @@ class DecorrelatedKMeans(NumericViews):
         ndarray (n_rows, n_views)
         """
         check_is_fitted(self)
-        A = self._scaled(validate_data(self, X, reset=False, dtype=np.float64))
+        A = self._new_rows(X)
         return np.column_stack([_nearest(A, self._scaled(R)) for R in self.representatives_])
 
 

@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from partita.engines.passes.rows import n_stats
 from partita.estimator import RunningMixin, note_early_end
 from partita.families import Block, Ordinal, entry_of, family_entry
 from partita.fitting.families import plan_families
+from partita.fitting.storage import check_family
 from partita.views.diagnostics import ViewTrace, diagnose_views
 from partita.views.draw_queries import dependence
-from partita.views.draws import Draw, as_plain, from_plain
+from partita.views.draws import Draw, as_plain, columns_of, from_plain
 from partita.views.profiles import view_profiles
 from partita.views.queries import ViewQueries
 
@@ -27,6 +29,29 @@ class ViewsEstimator(RunningMixin, ViewQueries):
     """
 
     _counted = "views"
+    _array_laws: tuple[str, ...] = (
+        "fitted.view_labels_ int (N,V) 0..",
+        "fitted.feature_views_ float (C,V) 0..1",
+        "fitted.confidence_ float (N,V) 0..1",
+        "fitted.objective_trace_ float (T)",
+        "blocks.*.hyper.* number (...)",
+        "draws.*.membership bool (C,v)",
+        "draws.*.labels int (N,v) 0..N-1",
+        "draws.*.concentrations float (c) 0.. nan",
+        "draws.*.factors.*.columns int (f) 0..C-1",
+        "draws.*.factors.*.log_weights float (k) -inf",
+        "draws.*.factors.*.blocks.*.positions int (p) 0..C-1",
+        "draws.*.factors.*.blocks.*.hyper.* number (...)",
+        "draws.*.factors.*.blocks.*.S float (s,k)",
+        "estimate.*.membership bool (C,v)",
+        "estimate.*.labels int (N,v) 0..N-1",
+        "estimate.*.concentrations float (c) 0.. nan",
+        "estimate.*.factors.*.columns int (f) 0..C-1",
+        "estimate.*.factors.*.log_weights float (k) -inf",
+        "estimate.*.factors.*.blocks.*.positions int (p) 0..C-1",
+        "estimate.*.factors.*.blocks.*.hyper.* number (...)",
+        "estimate.*.factors.*.blocks.*.S float (s,k)",
+    )
     _stored: ClassVar[tuple[str, ...]] = (
         "view_labels_",
         "feature_views_",
@@ -104,7 +129,31 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         )
         self.draws_ = from_plain(state["draws"], _class)
         (self._estimate,) = from_plain(state["estimate"], _class)
+        for block in self._blocks:
+            check_family(block, self.schema_)
+        for draw in (*self.draws_, self._estimate):
+            self._check_draw(draw)
         self._describe_draws()
+
+    def _check_draw(self, draw: Draw) -> None:
+        """Refuse a draw of a file whose statistics do not belong to its columns."""
+        where = columns_of(self.schema_, self._blocks)
+        if not (draw.membership.size and draw.labels.size and draw.concentrations.size):
+            raise ValueError("a draw has no view")
+        for factor in draw.factors:
+            columns = []
+            for part in factor.blocks:
+                if not 0 <= part.block < len(where) or part.positions.max(initial=0) >= len(
+                    where[part.block]
+                ):
+                    raise ValueError("a draw has columns that its blocks do not have")
+                names = tuple(self._blocks[part.block].columns[position] for position in part.positions)
+                check_family(Block(part.family, None, names), self.schema_)
+                if len(part.S) != n_stats(part.family):
+                    raise ValueError("the statistics of a draw do not belong to its families")
+                columns.append(where[part.block][part.positions])
+            if not np.array_equal(factor.columns, np.concatenate(columns)):
+                raise ValueError("the columns of a draw are not those of its blocks")
 
 
 def estimate_draw(membership: np.ndarray, labels: np.ndarray, factors: tuple[Any, ...]) -> Draw:

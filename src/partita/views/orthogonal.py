@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from partita.engines.checkpoints import open_checkpoint
 from partita.engines.run import iterate_from_checkpoint
@@ -95,6 +95,12 @@ class OrthogonalViews(NumericViews):
     True
     """
 
+    _array_laws: tuple[str, ...] = (
+        "fitted.n_clusters_ int (V) 1..",
+        "fitted.residual_share_ float (V) 0..1",
+        "fitted._centers.* float (k,D)",
+        "fitted._axes.* float (a,D)",
+    )
     _parameter_constraints = {
         **RUNNING_CONSTRAINTS,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left"), "array-like"],
@@ -104,7 +110,7 @@ class OrthogonalViews(NumericViews):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "random_state": "no_validation",
     }
-    _saved = (
+    _stored = (
         "view_labels_",
         "n_clusters_",
         "view_n_clusters_scores_",
@@ -151,7 +157,7 @@ class OrthogonalViews(NumericViews):
 
         Parameters
         ----------
-        X : array (n_rows, n_columns)
+        X : array or data frame (n_rows, n_columns)
             Numbers without missing values.
         y : ignored
 
@@ -211,7 +217,7 @@ class OrthogonalViews(NumericViews):
 
         Parameters
         ----------
-        X : array (n_rows, n_columns)
+        X : array or data frame (n_rows, n_columns)
             Numbers without missing values.
 
         Returns
@@ -219,7 +225,7 @@ class OrthogonalViews(NumericViews):
         ndarray (n_rows, n_views)
         """
         check_is_fitted(self)
-        A, out = self._scaled(validate_data(self, X, reset=False, dtype=np.float64)), []
+        A, out = self._new_rows(X), []
         for centers, axes in zip(self._centers, self._axes, strict=True):
             out.append(((centers**2).sum(axis=1) - 2.0 * A @ centers.T).argmin(axis=1))
             A = self._remainder(A, out[-1], centers, axes)

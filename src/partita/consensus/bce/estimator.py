@@ -143,6 +143,12 @@ class BCE(RunningMixin, ConsensusEstimator):
 
     _confidence_kind = "membership"
     _n_clusters_score = "variational bound"
+    _array_laws: tuple[str, ...] = (
+        "fitted.concentration_ float (K) 0..",
+        "fitted._beta float (K,L) 0..1",
+        "fitted._folding float (K,L) 0..",
+        "fitted.memberships_ float (N,K) 0..1",
+    )
     _parameter_constraints = {
         **ConsensusEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, 32_000, closed="both")],

@@ -160,6 +160,15 @@ class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
     array([1])
     """
 
+    _array_laws: tuple[str, ...] = (
+        "fitted._rows int (R,M) -1..N+N",
+        "fitted._row_of int (N) -1..R-1",
+        "fitted._pair_weights float (M) 0..",
+        "fitted._log_shares float (K) -inf",
+        "fitted._levels int (K,M) -1..",
+        "fitted._log_probabilities float (K,L) -inf",
+        "fitted._offsets int (M+1) 0..L rising total",
+    )
     _parameter_constraints: dict[str, Any] = {
         **ConsensusEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
@@ -297,6 +306,9 @@ class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
 
     def _member_name(self, m: int) -> str:
         return (self._soft_names or self.schema_.names)[m]
+
+    def _levels_used(self, n_levels: np.ndarray) -> np.ndarray:
+        return np.maximum(n_levels, self._rows.max(axis=0, initial=-1) + 1)
 
     # ---- using ---------------------------------------------------------------------------------------------
 

@@ -83,6 +83,12 @@ class MCLA(GraphCut):
     np.float64(0.67)
     """
 
+    _array_laws: tuple[str, ...] = (
+        "fitted.meta_clusters_ bool (K,L)",
+        "fitted._association float (K,L) 0..",
+        "fitted._tie_ranks int (K) 0..K-1",
+        "fitted._shares float (K) 0..1",
+    )
     _confidence_kind = "membership"
 
     def __init__(

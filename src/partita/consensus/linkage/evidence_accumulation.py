@@ -91,6 +91,10 @@ class EvidenceAccumulation(TreeConsensus):
     2
     """
 
+    _array_laws: tuple[str, ...] = (
+        "fitted._column_gains float (L)",
+        "fitted.cluster_weights_ float (L) 0..",
+    )
     _parameter_constraints: dict[str, Any] = {
         **TreeConsensus._parameter_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],

@@ -127,6 +127,11 @@ class LACA(RunningMixin, TreeConsensus):
     [0, 1]
     """
 
+    _array_laws: tuple[str, ...] = (
+        "fitted.agreement_within_ float (D) 0..1 nan",
+        "fitted.agreement_between_ float (D) 0..1 nan",
+        "fitted._log_ratios float (2,M)",
+    )
     _parameter_constraints: dict[str, Any] = {
         **TreeConsensus._parameter_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],

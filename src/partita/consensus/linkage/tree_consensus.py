@@ -64,6 +64,17 @@ class TreeConsensus(ConsensusGrain, ConsensusEstimator):
     _rebuilt = (*ConsensusEstimator._rebuilt, "_grain", "_group_tree")
     _height_kind = "members apart"
     _group_tree: GroupTree
+    _array_laws: tuple[str, ...] = (
+        "fitted._tree_clusters int (K) 0..K-1",
+        "fitted.linkage_ float (n,4) 0..",
+        "fitted._leaf_codes int (R,M) -1..N+N",
+        "fitted._leaf_sizes float (R) 0..",
+        "fitted._leaf_clusters int (R) 0..K-1",
+        "fitted.row_leaves_ int (N) -1..R-1",
+    )
+
+    def _levels_used(self, n_levels: np.ndarray) -> np.ndarray:
+        return np.maximum(n_levels, self._leaf_codes.max(axis=0, initial=-1) + 1)
 
     def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
         super()._settle(found, labelings, codes)

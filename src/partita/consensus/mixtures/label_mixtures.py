@@ -32,7 +32,7 @@ from partita.fitting.grain import (
     unpack_uncertain,
 )
 from partita.fitting.predictive import average_log_density
-from partita.fitting.storage import check_array, pack_draws, unpack_draws
+from partita.fitting.storage import check_array, check_hyper, pack_draws, unpack_draws
 from partita.metrics import perplexity
 from partita.posterior import Grain
 from partita.table import check_weights
@@ -71,6 +71,15 @@ class LabelMixture(ConsensusGrain, RunningMixin, ConsensusEstimator):
         The best supported coarse (2 or 3), medium (4 to 8) and fine answers; see :meth:`at`.
     """
 
+    _array_laws: tuple[str, ...] = (
+        "fitted._family.0 float (M) 0..",
+        "fitted._family.1 int (M+1) 0..P rising total",
+        "fitted._family.2 float (M) 0..",
+        "fitted._counts float (K,P) 0..",
+        "fitted._theta float (K,P) -inf",
+        "fitted._log_weights float (K) -inf",
+        "fitted.weights_ float (K) 0..1",
+    )
     _confidence_kind = "posterior probability"
     _n_clusters_score = "criterion"
     _family: Sequence[Any]
@@ -175,6 +184,14 @@ class LabelMixture(ConsensusGrain, RunningMixin, ConsensusEstimator):
 
     def _new_block(self, codes: np.ndarray) -> Block:
         return Block(Categorical(*self._family), np.ascontiguousarray(codes), tuple(range(codes.shape[1])))
+
+    def _check_levels(self, columns: np.ndarray) -> None:
+        super()._check_levels(columns)
+        family = Categorical(*self._family)
+        check_hyper(family)
+        n_levels = np.array([self.schema_.of_kind("categorical")[m].n_levels for m in columns], np.int64)
+        if (family.n_levels < n_levels).any():
+            raise ValueError("the offsets of the family do not fit the levels of the members")
 
     def _log_scores(self, codes: np.ndarray) -> np.ndarray:
         block, rows = self._new_block(codes), np.arange(len(codes))

@@ -181,4 +181,4 @@ def utility(cells: LabelLayout, z: np.ndarray, K: int) -> np.ndarray:
     seen = np.maximum(sums.sum(axis=1), 1e-300)
     within = np.divide(level_sums(counts**2, cells.starts), sums, out=np.zeros_like(sums), where=sums > 0)
     alone = level_sums(counts.sum(axis=1, keepdims=True) ** 2, cells.starts)[:, 0]
-    return within.sum(axis=1) / seen - alone / seen**2
+    return within.sum(axis=1) / seen - alone / seen / seen

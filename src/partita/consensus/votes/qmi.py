@@ -99,6 +99,7 @@ class QMI(RunningMixin, ConsensusEstimator):
     array([0.83, 0.83, 0.67, 1.  , 1.  ])
     """
 
+    _array_laws: tuple[str, ...] = ("fitted.utilities_ float (D)",)
     _parameter_constraints: dict[str, Any] = {
         **ConsensusEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],

@@ -110,6 +110,12 @@ class Voting(RunningMixin, ConsensusEstimator):
     array([1.  , 1.  , 0.67, 1.  , 1.  ])
     """
 
+    _array_laws: tuple[str, ...] = (
+        "fitted._ballot float (K,L) 0..1",
+        "fitted._shares float (K) 0..1",
+        "fitted.agreements_ float (D) 0..1 nan",
+        "fitted.votes_ float (N,K) 0..1",
+    )
     _parameter_constraints: dict[str, Any] = {
         **ConsensusEstimator._parameter_constraints,
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
@@ -161,6 +167,12 @@ class Voting(RunningMixin, ConsensusEstimator):
             K, z = int(labelings.n_levels[member]), distinct.rows[:, member].astype(np.int64)
         else:
             K = min(self.n_clusters, len(distinct.rows))
+            if self.n_clusters > K:
+                self.fit_report_.add(
+                    "few_rows",
+                    f"n_clusters={self.n_clusters}, but there are only {K} distinct rows: each is a cluster",
+                    level="warning",
+                )
             z = best_means(cells, K, rng, n_init=10, max_iter=300, control=control, folder=self.resume).labels
         found = elect(
             cells,

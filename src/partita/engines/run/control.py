@@ -58,6 +58,7 @@ class Control:
         showing: Callable[[float], AbstractContextManager[Display]] | None = None,
     ):
         self.began = time.perf_counter()
+        self.time_limit = math.inf if time_limit is None else float(time_limit)  # seconds
         self.deadline = math.inf if time_limit is None else self.began + time_limit
         self.callback, self.keep_partial = callback, keep_partial
         self.reason = (

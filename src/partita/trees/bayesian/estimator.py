@@ -173,6 +173,18 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
     array([0, 1])
     """
 
+    _array_laws: tuple[str, ...] = (
+        "K = fitted.n_clusters_",
+        "fitted.labels_ int (N) 0..K-1",
+        "fitted.confidence_ float (N) 0..1",
+        "fitted.linkage_ float (n,4) 0..",
+        "fitted.log_odds_ float (n) inf -inf",
+        "tree.blocks.*.hyper.* number (...)",
+        "tree.nodes.S.* float (s,K+K-1)",
+        "tree.nodes.sizes float (K+K-1) 0..",
+        "tree.nodes.pairs int (K-1,2) 0..K+K-1",
+        "tree.nodes.log_odds float (K-1) inf -inf",
+    )
     _stored = (
         "labels_",
         "confidence_",

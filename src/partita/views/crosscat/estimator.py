@@ -172,6 +172,7 @@ class CrossCat(ViewsEstimator):
     (0.0, 0.0)
     """
 
+    _array_laws: tuple[str, ...] = ("fitted.column_labels_ int (C) -1..V-1",)
     _stored: ClassVar[tuple[str, ...]] = (*ViewsEstimator._stored, "column_labels_")
     _parameter_constraints = {
         "family": "no_validation",

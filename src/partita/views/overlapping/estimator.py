@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -164,6 +165,12 @@ class OverlappingViews(ViewsEstimator):
     (array([ True,  True]), array([False, False]))
     """
 
+    _array_laws: tuple[str, ...] = (
+        "fitted.membership_ bool (C,V)",
+        "words.*.0.* float (k) -inf",
+        "words.*.1.*.1 int (w) 0..C-1",
+        "words.*.1.*.3 float (j,w) 0..",
+    )
     _stored: ClassVar[tuple[str, ...]] = (*ViewsEstimator._stored, "membership_")
     _parameter_constraints = {
         "overlap": [StrOptions({"additive", "cells"})],
@@ -486,6 +493,12 @@ class OverlappingViews(ViewsEstimator):
             WordDraw(tuple(shares), tuple(WordGroup(*group) for group in groups))
             for shares, groups in state["words"]
         )
+        for draw in self._words:
+            sizes = [len(shares) for shares in draw.log_shares]
+            for group in draw.groups:
+                shape = [sizes[view] for view in group.views]
+                if list(group.shape) != shape or group.rates.shape != (math.prod(shape), len(group.columns)):
+                    raise ValueError("the rates of the words do not belong to the views")
 
 
 def _is_one_combined_block(table: OverlapTable) -> bool:

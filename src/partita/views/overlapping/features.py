@@ -51,7 +51,7 @@ def feature_step(
     for d in rng.permutation(len(state.Y)):
         Y = state.Y.copy()
         m = Y.sum(axis=0) - Y[d]
-        odds = np.where(m > 0, log_odds(state.buffet, np.maximum(m, 1), len(Y)), 0.0)
+        odds = np.where(m > 0, log_odds(state.buffet, m, len(Y)), 0.0)
         if listed is None:
             Y[d] = _draw_one_by_one(scores, d, Y[d], m > 0, odds, max_per_column, rng)
         else:

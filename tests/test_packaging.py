@@ -1,0 +1,37 @@
+"""What the distribution says about itself."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import partita
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "pyproject.toml").read_text()
+EXTRAS = tomllib.loads(TEXT)["project"]["optional-dependencies"]
+GPL = {"igraph", "leidenalg", "kmedoids"}
+
+
+def test_type_checkers_find_the_annotations():
+    assert (Path(partita.__file__).parent / "py.typed").exists()
+    assert '"Typing :: Typed"' in TEXT
+
+
+def test_every_extra_that_is_named_exists():
+    files = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("src/partita/**/*.py")]
+    named = {}
+    for path in files:
+        for found in re.findall(r"partita\[([a-z, ]+)\]", path.read_text()):
+            named.update({extra.strip(): path for extra in found.split(",")})
+    assert "io" in named
+    assert {extra: path for extra, path in named.items() if extra not in EXTRAS} == {}
+
+
+def test_every_extra_that_pulls_in_gpl_says_so():
+    for extra, requirements in EXTRAS.items():
+        pulled = {re.split(r"[ ><=;\[]", requirement)[0] for requirement in requirements}
+        if pulled & GPL or any(name in ("partita[test]",) for name in requirements):
+            at = re.search(rf"(?:#.*\n)?^{extra} = \[[^\]]*(?:\[[^\]]*\][^\]]*)*\].*$", TEXT, re.MULTILINE)
+            assert at and "GPL" in at[0], (
+                f"{extra} pulls in {sorted(pulled & GPL)}: mark it GPL in pyproject.toml"
+            )
