@@ -7,9 +7,9 @@ estimators states a law for each array that its files hold, in ``_array_laws``, 
     fitted.confidence_   float  (N)      0..1  nan
     draws.*.labels       int    (N,v)    0..
 
-A line has the place of the array in the state (``*`` is any one step), its type (``int``, ``float``, ``bool`` or
-``number``, which is any of them), its shape, and then, in any order, the range of its values, which of ``nan``,
-``inf`` and ``-inf`` may occur, ``rising`` (the first value is 0, and none is smaller than the one before) and
+A line has the place of the array in the state (``*`` is any one step), its type (``int``, ``float``, ``float32``,
+``bool`` or ``number``, which is any of them), its shape, and then, in any order, the range of its values, which of
+``nan``, ``inf`` and ``-inf`` may occur, ``rising`` (the first value is 0, and none is smaller than the one before) and
 ``total`` (the last value is the upper end of the range). Letters in shapes and ranges are sizes: an upper-case letter
 has one value in the whole file, a lower-case one has one value per place that the stars stand for, or that the first
 of them stand for. ``(...)`` is any shape. A line ``K = fitted.n_clusters_`` gives a size that no array has. Arrays
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-TYPES = {"int": "i", "float": "f", "bool": "b", "number": "ifb"}
+TYPES = {"int": "i", "float": "f", "float32": "f", "bool": "b", "number": "ifb"}
 WORDS = {"nan", "inf", "-inf", "rising", "total"}
 SLACK = 1e-6  # of ranges of floats, for sums that are rounded
 PART = {
@@ -153,7 +153,8 @@ def _at(state: Any, place: str) -> Any:
 
 
 def _check_type(path: str, array: np.ndarray, law: ArrayLaw) -> None:
-    if array.dtype.kind not in TYPES[law.type] or (array.dtype.kind == "f" and array.dtype != np.float64):
+    precision = np.float32 if law.type == "float32" else np.float64
+    if array.dtype.kind not in TYPES[law.type] or (array.dtype.kind == "f" and array.dtype != precision):
         raise ValueError(f"the array {path} has the type {array.dtype}, where {law.type} belongs")
     if law.shape is not None and array.ndim != len(law.shape):
         raise ValueError(f"the array {path} has {array.ndim} dimensions, where {len(law.shape)} belong")
@@ -235,6 +236,22 @@ def _check_values(
         raise ValueError(f"the array {path} does not rise from 0")
     if "total" in law.words and values[-1] != high:
         raise ValueError(f"the array {path} ends with {values[-1]}, where {law.high} = {high:g} belongs")
+
+
+def uncertain_laws(place: str) -> tuple[str, ...]:
+    """Return the laws of the rows that more than one cluster may contain, at ``place``."""
+    return (f"{place}.0 int (u) 0..", f"{place}.1 int (u) 0..", f"{place}.2 float32 (u) 0..1")
+
+
+def draw_laws(place: str) -> tuple[str, ...]:
+    """Return the laws of the draws that densities are averaged over, at ``place``."""
+    return (
+        f"{place}.n_clusters int (d) 0..",
+        f"{place}.log_weights float (...) -inf",
+        f"{place}.clusters.* float (...) -inf",
+        f"{place}.hyper.*.* number (...)",
+        f"{place}.outlier_shares float (d) 0..1",
+    )
 
 
 def trace_laws(place: str, *, rows: str = "O", numbered: bool = False) -> tuple[str, ...]:

@@ -20,7 +20,8 @@ PRIORS = {
     cls.__name__: cls
     for cls in (DirichletProcess, FiniteDirichlet, MixtureOfFinite, PitmanYor, StickBreaking)
 }
-SIGNED = {"m", "cuts", "log_det"}  # hyper-parameters that may be negative, and a mean of logarithms:
+# hyper-parameters that may be negative, and a mean of logarithms:
+SIGNED = {"m", "mean", "cuts", "log_det", "log_height", "log_prior_height"}
 SIGNED_OF_STUDENT = SIGNED | {"a"}
 
 

@@ -24,7 +24,7 @@ from partita.estimator import (
     sum_probabilities,
     warn_user,
 )
-from partita.estimator.array_laws import trace_laws
+from partita.estimator.array_laws import draw_laws, trace_laws, uncertain_laws
 from partita.execution import find_chunks, make_executor
 from partita.execution.device import as_given, is_on_device, to_host
 from partita.fitting.choice import AUTO
@@ -294,6 +294,10 @@ class Mixture(
         "mixture.sizes float (K) 0..",
         "mixture.blocks.*.hyper.* number (...)",
         "mixture.blocks.*.signal.* float (...)",
+        "mixture.blocks.*.coding.* float (...) nan",
+        *draw_laws("mixture.draws"),
+        *uncertain_laws("uncertain"),
+        "row_weights float (N) 0..",
         "mixture.prior.*.* number (...) inf -inf",
         "mixture.statistics.* float (s,K)",
         "mixture.parameters.log_weights float (K) -inf",

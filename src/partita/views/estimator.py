@@ -32,7 +32,7 @@ class ViewsEstimator(RunningMixin, ViewQueries):
     _array_laws: tuple[str, ...] = (
         "fitted.view_labels_ int (N,V) 0..",
         "fitted.feature_views_ float (C,V) 0..1",
-        "fitted.confidence_ float (N,V) 0..1",
+        "fitted.confidence_ float (N,V) 0..1 nan",
         "fitted.objective_trace_ float (T)",
         "blocks.*.hyper.* number (...)",
         "draws.*.membership bool (C,v)",

@@ -163,6 +163,13 @@ class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
     _array_laws: tuple[str, ...] = (
         "fitted._rows int (R,M) -1..N+N",
         "fitted._row_of int (N) -1..R-1",
+        "fitted._row_weights float (R) 0..",
+        "fitted._tree_clusters int (K) 0..R",
+        "fitted._leaf_codes int (l,M) -1..N+N",
+        "fitted._leaf_sizes float (l) 0..",
+        "fitted._leaf_clusters int (l) 0..R",
+        "fitted._tree_children int (t,2) 0..l+t-1",
+        "fitted._tree_losses float (t) inf",
         "fitted._pair_weights float (M) 0..",
         "fitted._log_shares float (K) -inf",
         "fitted._levels int (K,M) -1..",

@@ -71,6 +71,10 @@ class TreeConsensus(ConsensusGrain, ConsensusEstimator):
         "fitted._leaf_sizes float (R) 0..",
         "fitted._leaf_clusters int (R) 0..K-1",
         "fitted.row_leaves_ int (N) -1..R-1",
+        "fitted._rows int (W,M) -1..N+N",
+        "fitted._row_of int (N) -1..W-1",
+        "fitted._row_weights float (W) 0..",
+        "fitted._column_weights float (M) 0..",
     )
 
     def _levels_used(self, n_levels: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from partita.engines.passes.rows import (
     predictive,
 )
 from partita.estimator import RunningMixin, sum_probabilities
+from partita.estimator.array_laws import draw_laws, uncertain_laws
 from partita.execution import ShardData
 from partita.families import Block, Categorical
 from partita.fitting.contract import EngineResult, Request
@@ -79,6 +80,9 @@ class LabelMixture(ConsensusGrain, RunningMixin, ConsensusEstimator):
         "fitted._theta float (K,P) -inf",
         "fitted._log_weights float (K) -inf",
         "fitted.weights_ float (K) 0..1",
+        *draw_laws("fitted._draws"),
+        *uncertain_laws("fitted._uncertain"),
+        "fitted._row_weights float (N) 0..",
     )
     _confidence_kind = "posterior probability"
     _n_clusters_score = "criterion"

@@ -22,6 +22,7 @@ from partita.estimator import (
     sum_probabilities,
     warn_user,
 )
+from partita.estimator.array_laws import uncertain_laws
 from partita.estimator.judging import note_stop
 from partita.fitting.families import assemble, plan_families, reassemble
 from partita.fitting.grain import (
@@ -180,10 +181,13 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
         "fitted.linkage_ float (n,4) 0..",
         "fitted.log_odds_ float (n) inf -inf",
         "tree.blocks.*.hyper.* number (...)",
-        "tree.nodes.S.* float (s,K+K-1)",
-        "tree.nodes.sizes float (K+K-1) 0..",
-        "tree.nodes.pairs int (K-1,2) 0..K+K-1",
-        "tree.nodes.log_odds float (K-1) inf -inf",
+        "tree.nodes.S.* float (s,F+F-1)",
+        "tree.nodes.sizes float (F+F-1) 0..",
+        "tree.nodes.pairs int (F-1,2) 0..F+F-1",
+        "tree.nodes.log_odds float (F-1) inf -inf",
+        "fine_clusters int (F) 0..K-1",
+        "fine_confidence float (N) 0..1",
+        *uncertain_laws("uncertain"),
     )
     _stored = (
         "labels_",
