@@ -14,7 +14,7 @@ import statistics
 
 from benchmarks.processes import in_own_process
 
-N_TABLES, SMALL = 100, 12
+N_TABLES, SMALL = 60, 12
 SHAPES = ((60, 2), (120, 2), (120, 4), (200, 3))  # rows, columns
 N_BINS = 10
 

@@ -162,7 +162,7 @@ class Kernel:
             except (
                 RuntimeError
             ) as error:  # no folder can be written to, or the function was typed at a prompt
-                if self.__module__.startswith("partita."):
+                if (self.__module__ or "").startswith("partita."):
                     tell_of_no_cache(error)
                 self._compiled = njit(**self._options)(self.py_func)
             cache: Any = getattr(self._compiled, "_cache", None)

@@ -73,7 +73,7 @@ def test_an_unknown_benchmark_is_refused(capsys):
 def test_calibration_error_is_the_gap_of_each_bin():
     import numpy as np
 
-    from benchmarks.quality.consensus import calibration_error
+    from benchmarks.quality.consensus_grain import calibration_error
 
     p = np.array([0.05, 0.05, 0.95, 0.95])
     assert calibration_error(p, np.array([0, 0, 1, 1])) == pytest.approx(0.05)
@@ -83,8 +83,13 @@ def test_calibration_error_is_the_gap_of_each_bin():
 def test_bars_of_consensus_are_those_of_the_table():
     from benchmarks.quality import consensus_tables as tables
 
+    probabilities = {"brier": 0.1, "ece": 0.1, "confidence_auroc": 0.8, "confidence_ece": 0.1}
+    former = {
+        f"{key}_before": value + 0.01 * (key != "confidence_auroc") for key, value in probabilities.items()
+    }
+
     def scores(ari):
-        return {"a": [{"ari": ari, "nmi": ari, "off": 0, "brier": 0.1, "cpu_s": 1.0}]}
+        return {"a": [{"ari": ari, "nmi": ari, "off": 0, "cpu_s": 1.0, **probabilities, **former}]}
 
     members = {"a": [{"best": 0.9, "mean": 0.2, "brier": 0.1}]}
     ours = {"Consensus": 0.5, "Consensus told K": 0.6, "EAC told K": 0.55, "LACA": 0.4, "NBCE": 0.6}
@@ -95,7 +100,10 @@ def test_bars_of_consensus_are_those_of_the_table():
     found = tables.summarize(sets, ("a",))
     assert found["ranks"]["NBCE"] == 1.0 and found["ranks"]["LACA"] == 3.0
     assert found["methods"]["LACA"]["behind"] == {"mean": 0.1, "se": 0.0, "wins": 3, "losses": 0}
-    bars = tables.bars_of(found, ("a",), ["Consensus told K", "EAC told K"])
+    bars = tables.bars_of(found, ("a",), ["Consensus told K", "EAC told K"], 0.006)
+    assert found["probabilities"]["brier"]["difference"]["mean"] == pytest.approx(-0.01)
+    assert bars["Brier score lower than before by at least 0.006"]
+    assert bars["confidence ranks objects as before (one paired standard error)"]
     assert bars["ahead of LACA on average"] and not bars["ahead of NBCE on every kind"]
     assert not bars["level with EAC with K given on average (one paired standard error)"]
     assert bars["K given: level with the best method (EAC, K given)"]  # 0.083 behind, and 0.088 the error

@@ -43,7 +43,7 @@ def precisions(lik, theta):
     """Eigenvalues of the expected precision of each cluster."""
     if isinstance(lik, GaussianDiagonal):
         return -2 * theta[2::3].T
-    return np.linalg.eigvalsh(gaussian_full_arrays._moments(theta, 3)[1])
+    return np.linalg.eigvalsh(gaussian_full_arrays.moments(theta, 3)[1])
 
 
 @pytest.fixture

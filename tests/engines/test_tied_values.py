@@ -28,7 +28,7 @@ def make_ties(Z, column=0, width=WIDTH):
 
 def make_signal(rng):
     axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    return Signal(np.ascontiguousarray(axes), np.array([1.2, 0.8, 0.3]), 2)
+    return Signal.of(np.ascontiguousarray(axes), np.array([1.2, 0.8, 0.3]), 2)
 
 
 @pytest.mark.parametrize("with_signal", [False, True])

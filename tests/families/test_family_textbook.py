@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from partita.engines.climb.vb import learn_hyper
-from partita.families import FAMILIES, CountVectors, GaussianFull, Multinomial
+from partita.families import FAMILIES, CountVectors, GaussianFull, Multinomial, VonMisesFisher
 from partita.families.contract import (
     curvature,
     draw,
@@ -112,6 +112,9 @@ def prior_density(name, lik, theta):
         mean = theta[1::3] * variance
         density = stats.invgamma.logpdf(variance, lik.a, scale=lik.b)
         return (density + stats.norm.logpdf(mean, lik.m, np.sqrt(variance / lik.k))).sum()
+    if name == "vonmises_fisher":
+        direction = theta[1:] / np.linalg.norm(theta[1:])
+        return stats.vonmises_fisher.logpdf(direction, lik.mean, lik.prior_concentration)
     p = len(lik.m)
     P = np.zeros((p, p))
     P[np.tril_indices(p)] = -theta[1 + p :]
@@ -235,6 +238,8 @@ def test_learning_finds_better_hyper_parameters_than_poor_ones(name, rng, global
         poor = lik._replace(b=lik.b * 100)
     if name in ("gaussian", "ordinal"):
         poor = lik._replace(m=lik.m + 10)
+    if name == "vonmises_fisher":
+        poor = VonMisesFisher.of(lik.mean, lik.prior_concentration, 20 * lik.concentration)
     if name == "gaussian_full":
         poor = GaussianFull.of(lik.m + 10, lik.kappa, lik.nu, lik.Psi)
     learned = poor
@@ -315,6 +320,7 @@ def test_number_of_parameters(global_random_seed):
         "multinomial": 3,
         "ordinal": 4,
         "poisson": 2,
+        "vonmises_fisher": example("vonmises_fisher")[0].mean.size - 1,
     }
 
 

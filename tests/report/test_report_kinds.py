@@ -233,7 +233,7 @@ def test_vast_models_are_sampled_cut_and_it_says_so(tmp_path):
     assert path.stat().st_size < 1_000_000
     text = text_of(path)
     for said in (
-        "200 of 1,000,000 rows are shown, evenly spaced", "300 of 1,000,000 rows are shown, evenly spaced",
+        "200 of 1,000,000 objects are shown, evenly spaced", "300 of 1,000,000 objects are shown, evenly spaced",
         "The 120 largest of 500 groups are shown",
         "The 60 members with the largest weights are listed, of 1,000 in all",
         "No object of the 200 examined is",

@@ -297,5 +297,5 @@ def test_a_file_that_does_not_fit_together_is_refused(tmp_path, two_groups):
     pairs[0] = [0, 99]
     model._fine_tree = model._fine_tree._replace(pairs=pairs)
     model.save(tmp_path / "tree.npz")
-    with pytest.raises(ModelFileError, match=r"tree\.nodes\.pairs has the value 7"):
+    with pytest.raises(ModelFileError, match=r"tree\.nodes\.pairs has the value"):
         load(tmp_path / "tree.npz")

@@ -205,6 +205,9 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         self.fit_report_.warn()
         return self
 
+    def _claim_folder(self, table: Any) -> None:
+        """Later, with the weights of the members."""
+
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         raise NotImplementedError
 

@@ -22,7 +22,7 @@ from partita.posterior.support import sampled_rows
 LOWEST = -1e300  # score of a group that a row does not fit at all
 
 
-class DistinctRows(NamedTuple):
+class MemberRows(NamedTuple):
     """The distinct rows of a label matrix, and where the objects have them."""
 
     codes: np.ndarray  # [row, member]
@@ -112,7 +112,7 @@ class ConsensusGrain(GrainMixin):
 def group_rows(
     tree: LeafTree,
     n_groups: int,
-    rows: DistinctRows,
+    rows: MemberRows,
     row_clusters: np.ndarray,
     fit: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
 ) -> GroupTree:
@@ -146,14 +146,14 @@ def _best_groups(scores: np.ndarray, clusters: np.ndarray, own: np.ndarray) -> n
     return found
 
 
-def make_grain(tree: GroupTree, rows: DistinctRows, support: np.ndarray, height_kind: str) -> Grain:
+def make_grain(tree: GroupTree, rows: MemberRows, support: np.ndarray, height_kind: str) -> Grain:
     """The grain of all objects."""
     sizes = np.bincount(tree.row_groups, rows.weights, minlength=len(tree.clusters)).astype(float)
     labels = tree.row_groups[rows.of_object]
     return Grain(labels, tree.joins.joins, tree.joins.heights, support, sizes, height_kind, "members")
 
 
-def support_of_members(tree: GroupTree, rows: DistinctRows) -> np.ndarray:
+def support_of_members(tree: GroupTree, rows: MemberRows) -> np.ndarray:
     """Mean margin of the members at the levels with 1, 2, ... groups, at a sample of the rows."""
     present = np.flatnonzero(rows.weights > 0.0)
     sample = present[sampled_rows(len(present))]
@@ -170,7 +170,7 @@ def support_of_members(tree: GroupTree, rows: DistinctRows) -> np.ndarray:
     return (margins @ (rows.member_weights / rows.member_weights.sum())).clip(0.0, 1.0)
 
 
-def member_agreement(row_labels: np.ndarray, rows: DistinctRows) -> np.ndarray:
+def member_agreement(row_labels: np.ndarray, rows: MemberRows) -> np.ndarray:
     """Share of the members that put each object with the others of its group."""
     found = own_agreement(row_labels, rows.codes, rows.n_levels, rows.weights, rows.member_weights)
     return found[rows.of_object]
@@ -198,7 +198,7 @@ def join_smallest(sizes: np.ndarray) -> Joins:
     return Joins(np.array(joins, np.int64).reshape(-1, 2), np.array(heights))
 
 
-def check_rows(rows: DistinctRows, n_objects: int) -> None:
+def check_rows(rows: MemberRows, n_objects: int) -> None:
     """Refuse distinct rows of a file that do not belong together."""
     n_rows, n_members = rows.codes.shape
     if rows.n_levels.shape != (n_members,) or rows.member_weights.shape != (n_members,):

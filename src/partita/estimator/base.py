@@ -90,8 +90,12 @@ class TableEstimator(BaseEstimator):
         )
         self._remember(table.schema)
         self.fit_report_ = FitReport(table.notes)
-        claim_folder(self, table, table.weights)
+        self._claim_folder(table)
         return table
+
+    def _claim_folder(self, table: Table) -> None:
+        """Check the folder of ``resume=``; estimators that know more than the table when they begin check it later."""
+        claim_folder(self, table, table.weights)
 
     def _remember(self, schema: Any) -> None:
         self.schema_ = schema

@@ -51,7 +51,7 @@ from partita.fitting.objects import rows_of_objects
 from partita.labels import canonical
 from partita.partitions import specify
 
-MIN_OBJECTS = 20  # with fewer, the shape of a column cannot be told from chance
+MIN_OBJECTS, MIN_WIDE_OBJECTS = 50, 20  # with fewer, the shape of a column, or the signal of many, is chance
 MOST_OPEN = 0.1  # of the variance of the scores that missing cells may leave open
 EVIDENCE_ROWS, EVIDENCE_ITERATIONS, EVIDENCE_SEED = 500, 30, 0
 N_SEEDS = 30
@@ -109,7 +109,8 @@ def real_blocks(
 ) -> list[Block]:
     """The blocks of real columns in memory, given in the user's units."""
     if count_objects(weights) < MIN_OBJECTS:
-        steps = Steps(False, False, False, False)
+        wide = len(names) > MAX_COLUMNS and count_objects(weights) >= MIN_WIDE_OBJECTS
+        steps = Steps(lumps=False, powers=False, ties=False, signal=steps.signal and wide)
     columns = _find_lumps(X, names, weights, steps)
     plain = _make_blocks(columns, [Power()] * len(names), steps, completes)
     powers = _find_powers(columns) if steps.powers else None

@@ -292,7 +292,7 @@ class Mixture(
         "K = attributes.n_clusters_",
         "mixture.log_weights float (K) -inf",
         "mixture.sizes float (K) 0..",
-        "mixture.blocks.*.hyper.* number (...)",
+        "mixture.blocks.*.hyper.* number (...) inf -inf",
         "mixture.blocks.*.signal.* float (...)",
         "mixture.blocks.*.coding.* float (...) nan",
         *draw_laws("mixture.draws"),
@@ -302,7 +302,7 @@ class Mixture(
         "mixture.statistics.* float (s,K)",
         "mixture.parameters.log_weights float (K) -inf",
         "mixture.parameters.thetas.* float (s,K) -inf",
-        "mixture.outliers.hyper.*.* number (...)",
+        "mixture.outliers.hyper.*.* number (...) inf -inf",
         "mixture.outliers.statistics.* float (s,1)",
         "attributes.labels_ int (N) -1..K-1",
         "attributes.confidence_ float (N) 0..1 nan",
@@ -755,7 +755,7 @@ class Mixture(
         >>> import numpy as np
         >>> from partita import Mixture
         >>> X = np.random.default_rng(0).exponential(size=(300, 1))
-        >>> model = Mixture(n_clusters=1, inference="vb", random_state=0).fit(X)
+        >>> model = Mixture("gaussian", n_clusters=1, inference="vb", random_state=0).fit(X)
         >>> checks = {check.statistic: check.p_value for check in model.predictive_checks(X)["x0"]}
         >>> checks["sd"] > 0.05, checks["skewness"] < 0.05
         (True, True)

@@ -270,7 +270,13 @@ class ArrowCells:
 
     def distinct(self) -> tuple[list[str], NDArray[np.intp]]:
         column = self._column.combine_chunks().dictionary_encode()
-        return column.dictionary.to_pylist(), np.asarray(column.indices).astype(np.intp)
+        indices = column.indices  # of type int32, without missing ones; from the buffer, as above
+        if not len(indices):
+            return [], np.zeros(0, np.intp)
+        codes = np.frombuffer(indices.buffers()[1], np.int32, len(indices), 4 * indices.offset).astype(
+            np.intp
+        )
+        return column.dictionary.to_pylist(), codes
 
     def begin_with_zero(self) -> list[str]:
         from pyarrow import compute

@@ -14,6 +14,7 @@ from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.spatial.distance import squareform
 from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from partita.engines.checkpoints import Checkpoint, open_checkpoint
 from partita.engines.run import Control, iterate_from_checkpoint
@@ -33,7 +34,7 @@ class _Divisive(RunningMixin, PairwiseTree):
         "fitted._top_children int (A,2) -1-n..A-1",
         "fitted._side_medoids int (B) 0..",
         "fitted._side_means float (X,Y)",
-        "fitted._side_rows.points float (X,Y)",
+        "fitted._side_rows.points float (w,Z)",
         "fitted._side_rows.means float (u)",
         "fitted._side_rows.scales float (...) 0..",
         "fitted._side_rows.comparison.*.weights float (g) 0..",
@@ -348,6 +349,7 @@ class BisectingClusters(_Divisive):
         -------
         ndarray (n_rows,)
         """
+        check_is_fitted(self)
         labels = self.labels_
         if at is not None:
             K = self.grain_.n_clusters_at(at)

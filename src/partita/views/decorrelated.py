@@ -83,7 +83,7 @@ class DecorrelatedKMeans(NumericViews):
         Whether the best start ended before ``max_iter``.
     fit_report_ : FitReport
         What was unusual about the fit.
-    n_features_in_, feature_names_in_
+    n_features_in_, feature_names_in_, schema_
         The table that was fitted.
 
     References

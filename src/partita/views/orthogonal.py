@@ -75,7 +75,7 @@ class OrthogonalViews(NumericViews):
         Share of the variation of the rows that each view started from.
     fit_report_ : FitReport
         What was unusual about the fit.
-    n_features_in_, feature_names_in_
+    n_features_in_, feature_names_in_, schema_
         The table that was fitted.
 
     References

@@ -17,9 +17,9 @@ from partita.consensus.default.pipeline import CHANCE_FACTOR, ConsensusResult, f
 from partita.consensus.default.tempered import SMOOTHING, log_joint, log_shares
 from partita.consensus.grain import (
     ConsensusGrain,
-    DistinctRows,
     GroupTree,
     LeafTree,
+    MemberRows,
     check_rows,
     check_tree,
     group_rows,
@@ -352,7 +352,7 @@ class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
             support = self._support_of_levels(rows)
         return make_grain(self._group_tree, rows, support, "information loss")
 
-    def _support_of_levels(self, rows: DistinctRows) -> np.ndarray:
+    def _support_of_levels(self, rows: MemberRows) -> np.ndarray:
         """The scores of the cuts; a level with fewer groups, as some have no objects, has the best of its cuts."""
         together, pairs = member_pairs(rows.codes, rows.weights, rows.n_levels)
         of_one = float(np.average(together / np.maximum(pairs, 1.0), weights=rows.member_weights))
@@ -361,8 +361,8 @@ class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
         np.maximum.at(support, self._group_tree.become - 1, scores)
         return support.clip(0.0, 1.0)
 
-    def _distinct_rows(self) -> DistinctRows:
-        return DistinctRows(self._rows, self._row_of, self._row_weights, self._n_levels, self._pair_weights)
+    def _distinct_rows(self) -> MemberRows:
+        return MemberRows(self._rows, self._row_of, self._row_weights, self._n_levels, self._pair_weights)
 
     def _leaf_tree(self) -> LeafTree:
         total = float(self._leaf_sizes.sum())

@@ -9,9 +9,9 @@ import numpy as np
 from partita.consensus.base import ConsensusEstimator, Found, labels_of_known
 from partita.consensus.grain import (
     ConsensusGrain,
-    DistinctRows,
     GroupTree,
     LeafTree,
+    MemberRows,
     check_rows,
     check_tree,
     group_rows,
@@ -151,8 +151,8 @@ class TreeConsensus(ConsensusGrain, ConsensusEstimator):
             self._group_tree, rows, support_of_members(self._group_tree, rows), self._height_kind
         )
 
-    def _distinct_rows(self) -> DistinctRows:
-        return DistinctRows(self._rows, self._row_of, self._row_weights, self._n_levels, self._column_weights)
+    def _distinct_rows(self) -> MemberRows:
+        return MemberRows(self._rows, self._row_of, self._row_weights, self._n_levels, self._column_weights)
 
     def _leaf_tree(self) -> LeafTree:
         linkage = self.linkage_
