@@ -36,7 +36,7 @@ def run(*, full: bool, repeats: int) -> dict:
             f"{one['semi_conjugate']:+.1f}",
             flush=True,
         )
-    return {"found": found}
+    return {"summary": found}
 
 
 # ---- in a process of its own -----------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def run(*, full: bool, repeats: int) -> dict:
             f"({found[name]['n_one']} tables), calibration error of pairs {found[name]['pair_error']:.4f}",
             flush=True,
         )
-    return {"found": found}
+    return {"summary": found}
 
 
 # ---- in a process of its own -----------------------------------------------------------------------------------
