@@ -34,7 +34,7 @@ def run(*, full: bool, repeats: int) -> dict:
     return {
         "sets": {name: one["cpu_s"] for name, one in found.items()},
         "kinds": list(KINDS),
-        "mean": {key: mean[way] for key, way in zip(("before", "after", "given_k"), WAYS, strict=True)},
+        "summary": {key: mean[way] for key, way in zip(("before", "after", "given_k"), WAYS, strict=True)},
         "factor": round(mean[WAYS[0]] / mean[WAYS[1]], 2),
         "factor_of_sets": spread(factors, 2),
         "bars": {
