@@ -279,7 +279,7 @@ def crosscat_table(rng: np.random.Generator) -> Table:
             break
     blocks = [Block(center, X, ()) for center, X in zip(centers, data, strict=True)]
     layout = lay_out(blocks)
-    plan = crosscat_state.Plan(Schedule(n_moves=2), dtype=np.float64)
+    plan = crosscat_state.CrossCatPlan(Schedule(n_moves=2), dtype=np.float64)
 
     def state_of(views, z, alphas, families, gamma):
         groups = [np.flatnonzero(views == v).tolist() for v in range(len(z))]
