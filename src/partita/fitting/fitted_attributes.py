@@ -19,6 +19,7 @@ from partita.fitting.hyper_bounds import note_bounds
 from partita.fitting.out_of_core import Training
 from partita.fitting.second_opinion import second_opinion
 from partita.fitting.settling import note_settling
+from partita.table import Table
 
 MAX_SHARE_AT_BOUND = 0.05  # of draws that use all clusters that are allowed, before the report says so
 KIND_OF_CHAINS, KIND_OF_OTHERS = "co-clustering probability", "posterior probability"
@@ -39,21 +40,19 @@ def settle(
     blocks = [
         block._replace(family=family) for block, family in zip(training.blocks, result.families, strict=True)
     ]
-    labels = _labels(result, whole.take(np.arange(whole.n_components)), blocks, table.n_rows, executor)
-    order = _order(labels, table.weights, whole.n_components, settings, result)
-    fitted = whole.take(order)
-    assigned = fitted.assign(blocks, table.n_rows, executor, uncertain=True)
-    if result.labels is not None:
-        names = np.full(whole.n_components + 1, -1)  # an outlier stays -1
-        names[order] = np.arange(len(order))
-        assigned = _with_partition(result, fitted, assigned, names[labels], blocks, executor)
+    if result.labels is None:
+        fitted, assigned = _ordered(result, whole, blocks, table, settings, executor)
+    else:
+        fitted, assigned = _partitioned(result, whole, blocks, table, settings, executor)
     found: dict[str, Any] = {
         "labels_": assigned.labels,
         "confidence_": assigned.confidence,
         "confidence_kind_": KIND_OF_OTHERS if result.confidence is None else KIND_OF_CHAINS,
         "n_clusters_": len(np.unique(assigned.labels[(table.weights > 0) & (assigned.labels >= 0)])),
         "label_entropy_": float(table.weights @ assigned.entropy),
-        "log_likelihood_": float(table.weights @ fitted.log_densities(blocks, table.n_rows, executor)),
+        "log_likelihood_": float(
+            table.weights @ fitted.log_densities(blocks, table.n_rows, executor, assigned=assigned)
+        ),
         "weight_total_": float(table.weights.sum()),
         "n_iter_": result.n_iter,
         "objective_trace_": np.array(result.run.objectives),
@@ -77,6 +76,45 @@ def attributes_of(fitted: FittedMixture) -> dict[str, Any]:
     }
 
 
+def _ordered(
+    result: EngineResult,
+    whole: FittedMixture,
+    blocks: Sequence[Block],
+    table: Table,
+    settings: Settings,
+    executor: Any,
+) -> tuple[FittedMixture, Assignment]:
+    """The clusters by their number of rows, and the most probable one of each row.
+
+    The order by shares is nearly always that by numbers of rows; where it is, one pass over the rows is enough.
+    """
+    fitted = whole.take(np.argsort(-whole.log_weights, kind="stable"))
+    assigned = fitted.assign(blocks, table.n_rows, executor, uncertain=True)
+    order = _order(assigned.labels, table.weights, whole.n_components, settings, result)
+    if np.array_equal(order, np.arange(whole.n_components)):
+        return fitted, assigned
+    fitted = fitted.take(order)
+    return fitted, fitted.assign(blocks, table.n_rows, executor, uncertain=True)
+
+
+def _partitioned(
+    result: EngineResult,
+    whole: FittedMixture,
+    blocks: Sequence[Block],
+    table: Table,
+    settings: Settings,
+    executor: Any,
+) -> tuple[FittedMixture, Assignment]:
+    """The clusters of the partition that the engine found, and the cluster of each row."""
+    labels = _labels(result, whole.take(np.arange(whole.n_components)), blocks, table.n_rows, executor)
+    order = _order(labels, table.weights, whole.n_components, settings, result)
+    fitted = whole.take(order)
+    assigned = fitted.assign(blocks, table.n_rows, executor, uncertain=True)
+    names = np.full(whole.n_components + 1, -1)  # an outlier stays -1
+    names[order] = np.arange(len(order))
+    return fitted, _with_partition(result, fitted, assigned, names[labels], blocks, executor)
+
+
 def _order(
     labels: np.ndarray, weights: np.ndarray, n_components: int, settings: Settings, result: EngineResult
 ) -> np.ndarray:
@@ -93,10 +131,11 @@ def _labels(
     result: EngineResult, fitted: FittedMixture, blocks: Any, n_rows: int, executor: Any
 ) -> np.ndarray:
     """The partition of the engine; other rows have the most probable cluster."""
-    if result.labels is not None and _took_part(result).all():
+    assert result.labels is not None
+    took_part = _took_part(result)
+    if took_part.all():
         return result.labels
-    found = fitted.assign(blocks, n_rows, executor).labels
-    return found if result.labels is None else np.where(_took_part(result), result.labels, found)
+    return np.where(took_part, result.labels, fitted.assign(blocks, n_rows, executor).labels)
 
 
 def _took_part(result: EngineResult) -> np.ndarray:
@@ -169,7 +208,7 @@ def _run_attributes(
 
 
 def _chain_attributes(
-    result: EngineResult, table: Any, blocks: Sequence[Block], settings: Settings, report: FitReport
+    result: EngineResult, table: Table, blocks: Sequence[Block], settings: Settings, report: FitReport
 ) -> dict[str, Any]:
     trace, reason = result.trace, result.run.reason
     assert trace is not None

@@ -93,14 +93,26 @@ class FittedMixture(NamedTuple):
         inside = assign_rows(self._scorer(blocks), n_rows, executor).log_likelihood
         return with_background(self.outliers, inside, log_density(self.outliers.laws, blocks))[1]
 
-    def log_densities(self, blocks: Sequence[Block], n_rows: int, executor: Any = None) -> np.ndarray:
-        """Log density of each row in the user's units, averaged over the draws of chains."""
+    def log_densities(
+        self,
+        blocks: Sequence[Block],
+        n_rows: int,
+        executor: Any = None,
+        *,
+        assigned: Assignment | None = None,
+    ) -> np.ndarray:
+        """Log density of each row in the user's units, averaged over the draws of chains.
+
+        ``assigned`` is what :meth:`assign` returned for these rows. It holds their densities already unless there
+        are draws or outliers, and so saves a pass over the rows.
+        """
         outside = None if self.outliers is None else log_density(self.outliers.laws, blocks)
         if self.draws:
             values = average_log_density(self.draws, blocks, n_rows, executor, outside)
+        elif assigned is not None and self.outliers is None:
+            values = assigned.log_likelihood
         else:
-            score = self._scorer(blocks) if self.at_parameters else self._predictive(blocks)
-            values = assign_rows(score, n_rows, executor).log_likelihood
+            values = assign_rows(self._scorer(blocks), n_rows, executor).log_likelihood
         return values + log_jacobian(blocks, self.schema, n_rows)
 
     def _scorer(self, blocks: Sequence[Block]) -> Any:
