@@ -48,7 +48,7 @@ def settle(
         "labels_": assigned.labels,
         "confidence_": assigned.confidence,
         "confidence_kind_": KIND_OF_OTHERS if result.confidence is None else KIND_OF_CHAINS,
-        "n_clusters_": len(np.unique(assigned.labels[(table.weights > 0) & (assigned.labels >= 0)])),
+        "n_clusters_": _count_clusters(assigned.labels, table.weights),
         "label_entropy_": float(table.weights @ assigned.entropy),
         "log_likelihood_": float(
             table.weights @ fitted.log_densities(blocks, table.n_rows, executor, assigned=assigned)
@@ -64,6 +64,12 @@ def settle(
     if result.trace is None:
         return fitted, found | _run_attributes(result, found["n_clusters_"], table.n_rows, settings, report)
     return fitted, found | _chain_attributes(result, table, training.blocks, settings, report)
+
+
+def _count_clusters(labels: np.ndarray, weights: np.ndarray) -> int:
+    """Number of clusters that have rows; outliers and rows of weight 0 are not counted."""
+    present = np.bincount(labels[(weights > 0) & (labels >= 0)])  # a count per label: nothing is sorted
+    return int(np.count_nonzero(present))
 
 
 def attributes_of(fitted: FittedMixture) -> dict[str, Any]:
