@@ -129,18 +129,33 @@ def _(lik, d, s, x, w):
 
 
 @kernel
+def scale_entry(Psi, product, n, shift, mean_a, mean_b, m_a, m_b):
+    """Entry (a, b) of the posterior scale matrix, for numbers or for arrays of them.
+
+    The squares are taken about the mean of the cluster, and the shift ``kappa n / (kappa + n)`` weighs the distance of
+    this mean from that of the prior. The shorter ``Psi + sum x x' + kappa m m' - kappa_n m_n m_n'`` is a difference
+    of large numbers if the prior mean is far from zero: without data it would not return ``Psi``.
+    """
+    return Psi + (product - n * (mean_a * mean_b)) + shift * ((mean_a - m_a) * (mean_b - m_b))
+
+
+@kernel
 def posterior_scale(lik, s, m, P):
     """Fill m with the posterior mean and P with the posterior scale matrix; return kappa_n."""
     p = lik.m.shape[0]
-    kappa = lik.kappa + s[0]
-    for a in range(p):
-        m[a] = (lik.kappa * lik.m[a] + s[1 + a]) / kappa
+    n, kappa = s[0], lik.kappa + s[0]
+    for a in range(p):  # the mean of the rows, before it is that of the posterior
+        m[a] = s[1 + a] / n if n > 0.0 else lik.m[a]
     j = 1 + p
     for a in range(p):
         for b in range(a + 1):
-            P[a, b] = lik.Psi[a, b] + s[j] + lik.kappa * lik.m[a] * lik.m[b] - kappa * m[a] * m[b]
+            P[a, b] = scale_entry(
+                lik.Psi[a, b], s[j], n, lik.kappa * n / kappa, m[a], m[b], lik.m[a], lik.m[b]
+            )
             P[b, a] = P[a, b]
             j += 1
+    for a in range(p):
+        m[a] = (lik.kappa * lik.m[a] + s[1 + a]) / kappa
     return kappa
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
@@ -25,10 +26,11 @@ from partita.families.contract import (
     widened,
 )
 from partita.families.gaussian import LOG_2PI, RESOLUTION, VARIANCE_FLOOR
-from partita.families.gaussian_full import GaussianFull
+from partita.families.gaussian_full import GaussianFull, scale_entry
 from partita.families.hyper import newton_root
 
 SIZE, SIZE_SPREAD = 0.2, 1.5  # of the hyperprior of the size of a scale matrix that is learned as a whole
+ROUNDING = 1e-13  # share of the largest eigenvalue; smaller ones are not told from zero
 SIZE_GRID = np.linspace(-3.0, 3.0, 2001)  # in units of the spread
 
 
@@ -45,14 +47,12 @@ def _posteriors(lik: GaussianFull, S: np.ndarray):
     """Posterior means [K, p], kappa [K], nu [K] and scale matrices [K, p, p]."""
     n, sums, M = _unpack(S, len(lik.m))
     kappa = lik.kappa + n
-    m = (lik.kappa * lik.m + sums) / np.where(kappa > 0, kappa, 1.0)[:, None]
-    Psi = (
-        lik.Psi
-        + M
-        + lik.kappa * np.outer(lik.m, lik.m)
-        - kappa[:, None, None] * m[:, :, None] * m[:, None, :]
-    )
-    return m, kappa, lik.nu + n, Psi
+    divisor = np.where(kappa > 0, kappa, 1.0)
+    means = np.where(n[:, None] > 0, sums / np.where(n > 0, n, 1.0)[:, None], lik.m)
+    shift = (lik.kappa * n / divisor)[:, None, None]
+    a, b = means[:, :, None], means[:, None, :]
+    Psi = scale_entry.py_func(lik.Psi, M, n[:, None, None], shift, a, b, lik.m[:, None], lik.m)
+    return (lik.kappa * lik.m + sums) / divisor[:, None], kappa, lik.nu + n, Psi
 
 
 def _natural(m: np.ndarray, precision: np.ndarray, log_det: np.ndarray, extra: np.ndarray | float = 0.0):
@@ -77,11 +77,32 @@ def moments(theta: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:
     return np.linalg.solve(precision, theta[1 : 1 + p].T[..., None])[..., 0], precision
 
 
+def _spectra(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues of symmetric matrices, kept above rounding error, and their eigenvectors."""
+    values, vectors = np.linalg.eigh(A)
+    return np.maximum(values, np.maximum(values[:, -1:], 1e-300) * ROUNDING), vectors
+
+
 def _inverse(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Inverses and log determinants of symmetric matrices, with eigenvalues kept above rounding error."""
-    values, vectors = np.linalg.eigh(A)
-    values = np.maximum(values, np.maximum(values[:, -1:], 1e-300) * 1e-14)
+    values, vectors = _spectra(A)
     return (vectors / values[:, None, :]) @ vectors.transpose(0, 2, 1), np.log(values).sum(axis=1)
+
+
+def _factored(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Symmetric matrices and their Cholesky factors; eigenvalues that rounding has made too small are increased.
+
+    With little more than p - 1 degrees of freedom a drawn precision is often singular in double precision: the
+    variance of one direction is 1e16 times that of another.
+    """
+    pivots = np.arange(A.shape[1])
+    with contextlib.suppress(np.linalg.LinAlgError):
+        L = np.linalg.cholesky(A)
+        if (L[:, pivots, pivots] ** 2 > ROUNDING * A[:, pivots, pivots]).all():
+            return A, L
+    values, vectors = _spectra(A)
+    A = (vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1)
+    return A, np.linalg.cholesky(A)
 
 
 @widened.register(GaussianFull)
@@ -161,17 +182,20 @@ def _(lik, S, rng):
     A = np.tril(rng.standard_normal((K, p, p)), -1)
     diagonal = np.arange(p)
     A[:, diagonal, diagonal] = np.sqrt(2 * rng.standard_gamma(0.5 * (nu[:, None] - diagonal)))
-    root = np.linalg.inv(np.linalg.cholesky(Psi)).transpose(0, 2, 1) @ A
-    precision = root @ root.transpose(0, 2, 1)
+    root = np.linalg.inv(_factored(Psi)[1]).transpose(0, 2, 1) @ A
+    drawn = root @ root.transpose(0, 2, 1)
+    precision, lower = _factored(drawn)
+    root = root if precision is drawn else lower
     noise = np.linalg.solve(root.transpose(0, 2, 1), rng.standard_normal((K, p, 1)))[..., 0]
-    return _natural(m + noise / np.sqrt(kappa)[:, None], precision, np.linalg.slogdet(precision)[1])
+    log_det = 2.0 * np.log(lower[:, diagonal, diagonal]).sum(axis=1)
+    return _natural(m + noise / np.sqrt(kappa)[:, None], precision, log_det)
 
 
 @simulate.register(GaussianFull)
 def _(lik, theta, z, rng):
     p = len(lik.m)
     m, precision = moments(theta, p)
-    upper = np.linalg.cholesky(precision).transpose(0, 2, 1)
+    upper = _factored(precision)[1].transpose(0, 2, 1)
     noise = rng.standard_normal((len(z), p, 1))
     return m[z] + np.linalg.solve(upper[z], noise)[..., 0]
 
