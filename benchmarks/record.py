@@ -38,7 +38,7 @@ def save(name: str, result: dict[str, Any], *, full: bool) -> str:
         "date": datetime.date.today().isoformat(),
         "commit": _commit(),
         "machine": _machine(),
-        "versions": _versions(),
+        "versions": versions(),
         **result,
     }
     path.write_text(as_text(json.loads(json.dumps(document))) + "\n", encoding="utf-8")
@@ -88,7 +88,8 @@ def _machine() -> dict[str, Any]:
     return {"cpu": model, "cores": os.cpu_count(), "system": platform.system()}
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Of Python and the packages that are measured or compared."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:

@@ -7,17 +7,21 @@ pairs of objects. The two columns of the alternatives of `Consensus`, and its pr
 labeled sets, are those of `consensus_grain`. Planted ensembles (equal groups, 20 members, 10% of the labels redrawn)
 show whether such probabilities are calibrated if members err independently; ensembles of pure noise show whether a
 method can find that there is no consensus.
+
+The result of each set is stored when it is done: the same command goes on from there if a run was ended (`parts`).
 """
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
-from benchmarks.processes import in_own_process, stopwatch
+from benchmarks.parts import Parts
+from benchmarks.processes import stopwatch
 from benchmarks.quality import consensus_tables as tables
 
 N_SEEDS = 2
-PROCESSES = 2
+MOST_PROCESSES = 2
 QUICK_SETS = {"iris", "wine", "dpmm_2d_100_generated"}  # none of the sets held out: a quick run is for tuning
 QUICK_KINDS = ("a", "c")
 PLANTED = {"n_samples": 500, "n_members": 20, "redrawn": 0.1}
@@ -38,22 +42,22 @@ def run(*, full: bool, repeats: int) -> dict:
     sets = [name for name in {**TUNED_ON, **HELD_OUT} if full or name in QUICK_SETS]
     asked = {"methods": there, "kinds": list(kinds), "n_seeds": n_seeds, "folder": default_folder()}
 
+    parts = Parts("consensus")
+
     def one_set(name):
-        found = in_own_process(compare, name=name, **asked)
+        found = parts.run(compare, name=name, **asked)
         print(f"   {name:25} {_in_words(found)}", flush=True)
         return name, found
 
-    with ThreadPoolExecutor(PROCESSES) as pool:
+    with ThreadPoolExecutor(min(MOST_PROCESSES, _n_cores())) as pool:
         found = dict(pool.map(one_set, sets))
         skipped = {name: result["skipped"] for name, result in found.items() if "skipped" in result}
         runs = {name: result for name, result in found.items() if name not in skipped}
-        planted = list(
-            pool.map(lambda k: in_own_process(calibrate, methods=there, n_groups=k), PLANTED_GROUPS)
-        )
+        planted = list(pool.map(lambda k: parts.run(calibrate, methods=there, n_groups=k), PLANTED_GROUPS))
         alone = [name for name in there if name in FINDS_K]
         noise = list(
             pool.map(
-                lambda k: in_own_process(
+                lambda k: parts.run(
                     meet_noise, methods=alone, n_groups=k, n_seeds=NOISE_SEEDS if full else 3
                 ),
                 NOISE_GROUPS,
@@ -79,6 +83,7 @@ def run(*, full: bool, repeats: int) -> dict:
     for part, judged in (bars_of_part | {"all": bars}).items():
         for bar, met in judged.items():
             print(f"   {'met    ' if met else 'NOT MET'} {part.replace('_', ' ')}: {bar}")
+    parts.forget()
     return {
         "sets": {"tuned_on": list(TUNED_ON), "held_out": list(HELD_OUT), "skipped": skipped},
         "kinds": list(kinds),
@@ -90,6 +95,11 @@ def run(*, full: bool, repeats: int) -> dict:
         "bars_of_part": bars_of_part,
         "bars": bars if full else {},
     }
+
+
+def _n_cores() -> int:
+    """Of those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _in_words(found: dict) -> str:

@@ -57,21 +57,21 @@ def at_level(model: Any, labels: np.ndarray) -> Outcome:
 
 def trust(model: Any) -> float:
     """Number of independent members over the mean number of labels of an object, at most 1."""
-    present = float(((model._rows[model._row_of] >= 0) @ model._pair_weights).mean())
+    present = float(((model._rows[model._row_of] >= 0) @ model._column_weights).mean())
     return min(1.0, model.independent_members_ / max(present, 1.0))
 
 
 def before(model: Any, Y: np.ndarray) -> Probabilities:
     """The pair probabilities and the confidence as they were."""
     codes, z, R = model._rows[model._row_of], model.labels_, model.predict_proba(Y)
-    votes, share = Coassociation(codes, model._pair_weights), trust(model)
+    votes, share = Coassociation(codes, model._column_weights), trust(model)
 
     def pairs(i: np.ndarray, j: np.ndarray) -> np.ndarray:
         together, agreed = (R[i] * R[j]).sum(axis=1), votes.pairs(i, j)
         return np.where(np.isnan(agreed), together, share * together + (1.0 - share) * agreed)
 
     n_levels = codes.max(axis=0) + 1
-    own = own_agreement(z, codes, n_levels, np.ones(len(z)), model._pair_weights)
+    own = own_agreement(z, codes, n_levels, np.ones(len(z)), model._column_weights)
     return Probabilities(pairs, (R[np.arange(len(z)), z] + own) / 2.0)
 
 

@@ -151,6 +151,10 @@ def bars_of(summary: dict, kinds, given_k: list[str], least_gain: float) -> dict
         )
         ranks = found["confidence_auroc"]["difference"]
         bars["confidence ranks objects as before (one paired standard error)"] = ranks["mean"] >= -ranks["se"]
+        errors = found["confidence_ece"]["difference"]
+        bars["confidence as calibrated as before (one paired standard error)"] = (
+            errors["mean"] <= errors["se"]
+        )
     rivals = [name for name in given_k if name in table and name != OURS_GIVEN_K]
     if OURS_GIVEN_K in table and rivals:
         best = max(rivals, key=lambda name: table[name]["ari"])

@@ -11,7 +11,7 @@ from partita.consensus.default.bottleneck import (
     sample_signatures,
 )
 from partita.consensus.default.pair_information import cut_curve, resampled_cuts
-from partita.consensus.default.tempered import SMOOTHING, log_joint, temper
+from partita.consensus.default.tempered import SMOOTHING, label_certainty, log_joint, temper
 from partita.consensus.member_statistics import own_agreement
 from partita.labels.information import pair_information
 
@@ -189,7 +189,14 @@ def test_one_pass_is_the_tempered_formula(global_random_seed):
     R = np.exp(log_joints)
     R /= R.sum(axis=1, keepdims=True)
     assert (found.labels == R.argmax(axis=1)).all()
-    np.testing.assert_allclose(found.certainty, R.max(axis=1), atol=1e-10)
+    np.testing.assert_allclose(
+        label_certainty(found, codes, found.labels, chunk_rows=7), R.max(axis=1), atol=1e-10
+    )
+    two = R[:, :2] / R[:, :2].sum(axis=1, keepdims=True)  # a third cluster without rows is no cluster
+    z = np.arange(len(codes)) % 2
+    np.testing.assert_allclose(
+        label_certainty(found, codes, z), np.take_along_axis(two, z[:, None], 1)[:, 0], atol=1e-10
+    )
     np.testing.assert_allclose(found.sizes, weights @ R, atol=1e-10)
     level = offsets[1] + 2
     np.testing.assert_allclose(found.counts[level], (weights * (codes[:, 1] == 2)) @ R, atol=1e-10)

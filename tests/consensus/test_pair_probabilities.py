@@ -126,13 +126,16 @@ def test_a_fitted_consensus_uses_the_formula(global_random_seed):
     np.testing.assert_allclose(model.coclustering().dense(), expected, atol=1e-9)
     i, j = rng.integers(0, 90, (2, 20))
     np.testing.assert_allclose(model.coclustering(i, j), expected[i, j], atol=1e-9)
-    # confidence: the mean of this and of the share of members, with the others of the cluster
-    for object_ in range(0, 90, 11):
-        me = first[object_]
+    # confidence: the mean of the probability of the label, of the share of members that put the object with the others
+    # of its cluster, and of the mean of these probabilities over all objects
+    certainty = model.predict_proba(Y)[np.arange(90), model.labels_]
+    agreed, paired = np.empty(90), np.empty(90)
+    for object_ in range(90):
         others = np.flatnonzero(model.labels_[where] == model.labels_[object_])
-        others = others[others != me]
+        others = others[others != first[object_]]
         both = (Y[where][others] >= 0) & (Y[object_] >= 0)
         votes = ((Y[where][others] == Y[object_]) & both) @ powers
-        agreed = votes.sum() / (both @ powers).sum()
-        paired = expected[object_][where][others].mean()
-        assert model.confidence_[object_] == pytest.approx((paired + agreed) / 2, abs=1e-9)
+        agreed[object_] = votes.sum() / (both @ powers).sum()
+        paired[object_] = expected[object_][where][others].mean()
+    confidence = (certainty + agreed + np.average(paired, weights=weights)) / 3
+    np.testing.assert_allclose(model.confidence_, confidence, atol=1e-9)

@@ -129,8 +129,8 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         other objects of its cluster. "membership": the part of the object that belongs to its cluster, where an object
         may belong to several. "posterior probability": the probability of its cluster under the fitted model.
         "co-clustering probability": the mean probability, over draws, of sharing a cluster with the other objects of
-        its cluster. "probability and share of members": the mean of the probability of belonging together with the
-        other objects of its cluster and of the share of the members that put them together.
+        its cluster. "probability and share of members": the mean of the probability of the label, of the share of
+        members, and of the mean probability that two objects of one cluster belong together.
     member_weights_ : ndarray (n_members,)
         Weight of each member; 0 for members that took no part.
     fit_report_ : FitReport

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
-from partita.consensus.base import labels_of_known
+from partita.consensus.base import ConsensusEstimator, labels_of_known
 from partita.consensus.default.pair_information import margins_of_cuts
 from partita.consensus.member_statistics import own_agreement
 from partita.estimator import GrainMixin
 from partita.execution import find_chunks
 from partita.fitting.out_of_core import predict_blocks
+from partita.labels import signatures
 from partita.posterior.grain import Grain, check_joins
 from partita.posterior.joining import Joins, renumbered, top_of_tree
 from partita.posterior.support import sampled_rows
@@ -55,15 +56,15 @@ class GroupTree(NamedTuple):
     become: np.ndarray  # for 1, 2, ... groups of the tree, the number of those that have rows
 
 
-class ConsensusGrain(GrainMixin):
-    """Mixin of the consensus estimators that have a grain: predictions at a scale.
+class ConsensusGrain(GrainMixin, ConsensusEstimator):
+    """Base of the consensus estimators that have a grain: predictions at a scale.
 
     A subclass implements ``_group_probabilities(codes, groups)`` beside the methods of
     :class:`~partita.estimator.GrainMixin`: the probability of each group for coded rows, where ``groups`` has the group
     of each finest group.
     """
 
-    _new_codes: Callable[[Any], np.ndarray]  # of ConsensusEstimator
+    _rebuilt = (*ConsensusEstimator._rebuilt, "_grain", "_group_tree")
 
     def predict(self, X, at=None):
         """Cluster of each row of new labels; a row without known labels is assigned to the largest cluster.
@@ -79,7 +80,7 @@ class ConsensusGrain(GrainMixin):
         -------
         ndarray (n_rows,)
         """
-        return super().predict(X) if at is None else self.predict_proba(X, at).argmax(axis=1)  # type: ignore[misc]
+        return super().predict(X) if at is None else self.predict_proba(X, at).argmax(axis=1)
 
     def predict_proba(self, X, at=None):
         """Probability of each cluster for each row of new labels.
@@ -95,7 +96,7 @@ class ConsensusGrain(GrainMixin):
         ndarray (n_rows, n_clusters)
         """
         if at is None:
-            return super().predict_proba(X)  # type: ignore[misc]
+            return super().predict_proba(X)
         groups = self._groups_at(at)
         source = find_chunks(X)
         if source is not None:
@@ -107,6 +108,49 @@ class ConsensusGrain(GrainMixin):
 
     def _group_probabilities(self, codes: np.ndarray, groups: np.ndarray) -> np.ndarray:
         raise NotImplementedError
+
+
+class RowTreeGrain(ConsensusGrain):
+    """Base of those whose grain is a tree of distinct rows, which they keep.
+
+    A subclass calls ``_keep_rows`` in ``_settle``, and implements ``_leaf_tree()``, which is None for an answer without
+    a tree.
+    """
+
+    _array_laws: tuple[str, ...] = (
+        "fitted._rows int (W,M) -1..N+N",
+        "fitted._row_of int (N) -1..W-1",
+        "fitted._row_weights float (W) 0..",
+        "fitted._column_weights float (M) 0..",
+    )
+    _n_levels: np.ndarray
+    _group_tree: GroupTree
+
+    def _keep_rows(self, codes: np.ndarray, weights: np.ndarray, member_weights: np.ndarray) -> None:
+        """Keep the distinct rows; an object that took no part has the weight 0."""
+        distinct = signatures(codes)
+        self._rows, self._row_of = distinct.rows, distinct.inverse.astype(np.int32)
+        self._row_weights = np.bincount(self._row_of, weights, minlength=len(distinct.rows))
+        self._column_weights = member_weights
+
+    def _distinct_rows(self) -> MemberRows:
+        return MemberRows(self._rows, self._row_of, self._row_weights, self._n_levels, self._column_weights)
+
+    def _row_clusters(self, rows: MemberRows) -> np.ndarray:
+        """Cluster of each distinct row."""
+        clusters = np.empty(len(rows.codes), np.int64)
+        clusters[rows.of_object] = self.labels_
+        return clusters
+
+    def _leaf_tree(self) -> LeafTree | None:
+        raise NotImplementedError
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        rows, tree = self._distinct_rows(), self._leaf_tree()
+        check_rows(rows, len(self.labels_))
+        if tree is not None:
+            check_tree(tree, rows.codes.shape[1])
 
 
 def group_rows(
@@ -170,10 +214,9 @@ def support_of_members(tree: GroupTree, rows: MemberRows) -> np.ndarray:
     return (margins @ (rows.member_weights / rows.member_weights.sum())).clip(0.0, 1.0)
 
 
-def member_agreement(row_labels: np.ndarray, rows: MemberRows) -> np.ndarray:
-    """Share of the members that put each object with the others of its group."""
-    found = own_agreement(row_labels, rows.codes, rows.n_levels, rows.weights, rows.member_weights)
-    return found[rows.of_object]
+def row_agreement(row_groups: np.ndarray, rows: MemberRows) -> np.ndarray:
+    """Share of the members that put an object of each distinct row with the others of its group."""
+    return own_agreement(row_groups, rows.codes, rows.n_levels, rows.weights, rows.member_weights)
 
 
 def join_smallest(sizes: np.ndarray) -> Joins:

@@ -10,22 +10,25 @@ from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.base import CHUNK_ROWS, ConsensusEstimator, Found
 from partita.consensus.default.pair_information import member_pairs
-from partita.consensus.default.pair_probabilities import PairProbabilities, mean_within, share_of_independent
+from partita.consensus.default.pair_probabilities import (
+    PairProbabilities,
+    mean_within,
+    row_confidence,
+    share_of_independent,
+)
 from partita.consensus.default.pipeline import CHANCE_FACTOR, ConsensusResult, find_consensus
 from partita.consensus.default.tempered import SMOOTHING, log_joint, log_shares
 from partita.consensus.grain import (
-    ConsensusGrain,
     GroupTree,
     LeafTree,
     MemberRows,
-    check_rows,
-    check_tree,
+    RowTreeGrain,
     group_rows,
     join_smallest,
     make_grain,
-    member_agreement,
+    row_agreement,
     support_of_members,
 )
 from partita.consensus.labelings import Labelings
@@ -39,7 +42,7 @@ MAX_LOG_ODDS = 30.0  # of a row whose labels are all those of one cluster, if th
 MIN_QUALITY = 0.02  # share of the pairs of a member below which the report lists it
 
 
-class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
+class Consensus(RunningMixin, RowTreeGrain):
     """One clustering from many clusterings (members) of the same objects.
 
     The input consists of labels only, some of which may be missing. The result is one clustering, its number of
@@ -109,9 +112,10 @@ class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
         Share of the information about pairs of objects (mutual information over entropy) that the clusters explain,
         averaged over the members.
     confidence_ : ndarray (n_objects,)
-        Mean of two numbers about the object and the other objects of its cluster: the mean probability that they belong
-        together (see ``coclustering``), and the share of the members that put them together. It ranks objects; it is
-        *not* the probability that the label is right. NaN for a single labeling.
+        Mean of three numbers: the probability of the label (see ``predict_proba``), the share of the members that put
+        the object with the other objects of its cluster, and the probability that two objects of one cluster belong
+        together (see ``coclustering``), averaged over all objects: the last is the same for all objects. It ranks
+        objects; it is *not* the probability that the label is right. NaN for a single labeling.
     confidence_kind_ : str
         "probability and share of members"; "share of members" if all objects are in one cluster.
     member_weights_ : ndarray (n_members,)
@@ -161,16 +165,12 @@ class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
     """
 
     _array_laws: tuple[str, ...] = (
-        "fitted._rows int (R,M) -1..N+N",
-        "fitted._row_of int (N) -1..R-1",
-        "fitted._row_weights float (R) 0..",
-        "fitted._tree_clusters int (K) 0..R",
+        "fitted._tree_clusters int (K) 0..W",
         "fitted._leaf_codes int (l,M) -1..N+N",
         "fitted._leaf_sizes float (l) 0..",
-        "fitted._leaf_clusters int (l) 0..R",
+        "fitted._leaf_clusters int (l) 0..W",
         "fitted._tree_children int (t,2) 0..l+t-1",
         "fitted._tree_losses float (t) inf",
-        "fitted._pair_weights float (M) 0..",
         "fitted._log_shares float (K) -inf",
         "fitted._levels int (K,M) -1..",
         "fitted._log_probabilities float (K,L) -inf",
@@ -184,8 +184,6 @@ class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
     }
     _confidence_kind = "probability and share of members"
     _n_clusters_score = "mean margin"
-    _rebuilt = (*ConsensusEstimator._rebuilt, "_grain", "_group_tree")
-    _group_tree: GroupTree
 
     def __init__(
         self,
@@ -293,15 +291,12 @@ class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
             )
 
     def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
-        distinct = signatures(codes)
         weights = np.zeros(len(codes))
         weights[labelings.rows] = _as_counts(labelings.weights)
-        self._rows, self._row_of = distinct.rows, distinct.inverse.astype(np.int32)
-        self._row_weights = np.bincount(self._row_of, weights, minlength=len(distinct.rows))
+        self._keep_rows(codes, weights, _relative(labelings))
         self._n_levels = labelings.n_levels
-        self._pair_weights = _relative(labelings)
         self._trust = share_of_independent(
-            found.attributes["independent_members_"], labelings.codes, labelings.weights, self._pair_weights
+            found.attributes["independent_members_"], labelings.codes, labelings.weights, self._column_weights
         )
         super()._settle(found, labelings, codes)
         quality = self.member_weights_ / np.maximum(_given(labelings, self.n_features_in_), 1e-300)
@@ -339,16 +334,15 @@ class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
 
     def _grow_grain(self) -> Grain:
         rows = self._distinct_rows()
-        labels = np.empty(len(rows.codes), np.int64)
-        labels[rows.of_object] = self.labels_
-        if not hasattr(self, "_tree_children"):  # one cluster, or members that are all the same partition
+        tree, labels = self._leaf_tree(), self._row_clusters(rows)
+        if tree is None:  # one cluster, or members that are all the same partition
             sizes = np.bincount(labels, rows.weights, minlength=self.n_clusters_)
             joins, clusters = join_smallest(sizes), np.arange(self.n_clusters_)
             self._group_tree = GroupTree(joins, np.zeros(0, np.int64), labels, clusters, clusters + 1)
             support = support_of_members(self._group_tree, rows)
         else:
             n_groups = max(self.n_clusters_scores_)
-            self._group_tree = group_rows(self._leaf_tree(), n_groups, rows, labels, self._fit_to_groups)
+            self._group_tree = group_rows(tree, n_groups, rows, labels, self._fit_to_groups)
             support = self._support_of_levels(rows)
         return make_grain(self._group_tree, rows, support, "information loss")
 
@@ -361,10 +355,9 @@ class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
         np.maximum.at(support, self._group_tree.become - 1, scores)
         return support.clip(0.0, 1.0)
 
-    def _distinct_rows(self) -> MemberRows:
-        return MemberRows(self._rows, self._row_of, self._row_weights, self._n_levels, self._pair_weights)
-
-    def _leaf_tree(self) -> LeafTree:
+    def _leaf_tree(self) -> LeafTree | None:
+        if not hasattr(self, "_tree_children"):
+            return None
         total = float(self._leaf_sizes.sum())
         most = total * np.log(
             2.0
@@ -403,21 +396,20 @@ class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
         return sum_probabilities(proba, groups)
 
     def _grain_confidence(self, groups: np.ndarray) -> np.ndarray:
-        """As ``confidence_``: the mean of the pair probability and the share of the members."""
+        """As ``confidence_``."""
         tree, rows = self._group_tree, self._distinct_rows()
         labels = groups[tree.row_groups]
-        shares = member_agreement(labels, rows)
+        agreement = row_agreement(labels, rows)
         if not hasattr(self, "_tree_children"):
+            shares = agreement[rows.of_object]
             return np.full(len(shares), np.nan) if np.isnan(self.confidence_).all() else shares
-        together = mean_within(labels, rows.codes, rows.weights, rows.member_weights, self._trust)
-        return (together[rows.of_object] + shares) / 2.0
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        rows = self._distinct_rows()
-        check_rows(rows, len(self.labels_))
-        if hasattr(self, "_tree_children"):
-            check_tree(self._leaf_tree(), rows.codes.shape[1])
+        certainty = np.empty(len(labels))
+        for start in range(0, len(labels), CHUNK_ROWS):
+            some = slice(start, start + CHUNK_ROWS)
+            proba = self._group_probabilities(rows.codes[some], groups)
+            certainty[some] = proba[np.arange(len(proba)), labels[some]]
+        within = mean_within(labels, rows.codes, rows.weights, rows.member_weights, self._trust)
+        return row_confidence(certainty, agreement, within, rows.weights)[rows.of_object]
 
     def coclustering(self, i=None, j=None):
         """Probability that two objects of the fit belong together.
@@ -448,7 +440,7 @@ class Consensus(ConsensusGrain, RunningMixin, ConsensusEstimator):
         if (i is None) != (j is None):
             raise ValueError("give both i and j, or neither for the operator of all pairs")
         probabilities = PairProbabilities(
-            self._rows, self.labels_, self._row_of, self._pair_weights, self._trust, self._row_weights
+            self._rows, self.labels_, self._row_of, self._column_weights, self._trust, self._row_weights
         )
         return probabilities if i is None else probabilities.pairs(i, j)
 

@@ -79,6 +79,39 @@ def mean_within(
     return means
 
 
+def row_confidence(
+    certainty: NDArray[np.float64],
+    agreement: NDArray[np.float64],
+    within: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Confidence of rows: the mean of the probability of their label, the share of the members, and a pair probability.
+
+    The last is a mean over all objects. Members that repeat each other overstate the first two for all objects alike,
+    which it takes back. Of single objects it would say less than they do.
+
+    Parameters
+    ----------
+    certainty : array
+        Probability of the label of each row.
+    agreement : array
+        Share of the members that put an object of the row with the others of its cluster.
+    within : array
+        Mean probability that it belongs together with them.
+    weights : array
+        Number of objects of each row.
+
+    Examples
+    --------
+    >>> row_confidence(
+    ...     np.array([1.0, 0.6]), np.array([0.9, 0.5]), np.array([0.8, 0.4]), np.array([3.0, 1.0])
+    ... ).round(3)
+    array([0.867, 0.6  ])
+    """
+    confidence: NDArray[np.float64] = (certainty + agreement + np.average(within, weights=weights)) / 3.0
+    return confidence
+
+
 class PairProbabilities(LinearOperator):
     """Co-clustering probabilities of N objects as a symmetric linear operator.
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from partita.consensus.default.bottleneck import LabelTree, cut_tree, grow_tree, sample_signatures
 from partita.consensus.default.pair_information import Curve, cut_curve, resampled_cuts
-from partita.consensus.default.pair_probabilities import mean_within, share_of_independent
-from partita.consensus.default.tempered import TemperedResult, temper
+from partita.consensus.default.pair_probabilities import mean_within, row_confidence, share_of_independent
+from partita.consensus.default.tempered import TemperedResult, label_certainty, temper
 from partita.consensus.member_statistics import independent_members, own_agreement
 from partita.engines.run import Control
 
@@ -164,12 +164,12 @@ def _several(
     if len(np.unique(labels)) < min_clusters:
         labels = labels.copy()
         labels[leaves.rows] = z
-    own = own_agreement(labels, codes, n_levels, weights, member_weights)
+    agreement = own_agreement(labels, codes, n_levels, weights, member_weights)
     trust = share_of_independent(n_independent, codes, weights, member_weights)
-    paired = mean_within(labels, codes, weights, member_weights, trust)
+    within = mean_within(labels, codes, weights, member_weights, trust)
     return found._replace(
         labels=labels,
-        confidence=(paired + own) / 2.0,
+        confidence=row_confidence(label_certainty(model, codes, labels), agreement, within, weights),
         model=model,
         posterior=resampled_cuts(found.curve, n_independent, rng),
         n_independent=n_independent,

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from partita.consensus.member_statistics import log_label_probabilities
 from partita.dispatch import kernel
@@ -21,6 +22,7 @@ from partita.engines.run import Control, iterate_from_checkpoint
 
 SMOOTHING = 0.05  # pseudo-count of a label
 MAX_PASSES = 30
+CHUNK_ROWS = 1 << 16  # rows that are scored at a time
 MAX_MOVED = 1e-3  # share of all labels that may change clusters in the last pass
 
 
@@ -33,7 +35,6 @@ class TemperedResult(NamedTuple):
     powers: np.ndarray  # [M] weight of each member, 1 on average (of the user's members)
     n_independent: float  # labels that a whole row counts for
     labels: np.ndarray
-    certainty: np.ndarray  # probability of the label
     counts: np.ndarray  # [levels, K] expected numbers of labels
     sizes: np.ndarray
     n_iter: int
@@ -53,7 +54,6 @@ class TemperedState(NamedTuple):
     log_shares: np.ndarray
     log_probabilities: np.ndarray
     labels: np.ndarray
-    certainty: np.ndarray
     objective: float  # tempered log-likelihood
     change: float  # share of all labels that moved
     n_iter: int
@@ -105,7 +105,7 @@ def temper(
         counts = _counts(start, codes[start_rows], weights[start_rows], offsets, K)
         sizes = np.bincount(start, weights[start_rows], minlength=K)
         nothing = np.zeros(0)
-        return TemperedState(counts, sizes, nothing, nothing, nothing, nothing, -np.inf, np.inf, 0)
+        return TemperedState(counts, sizes, nothing, nothing, nothing, -np.inf, np.inf, 0)
 
     about = (codes, weights, powers, start, start_rows, n_independent)
     found = iterate_from_checkpoint(
@@ -115,7 +115,7 @@ def temper(
     )  # fmt: skip
     state = found.state
     return TemperedResult(
-        state.log_shares, state.log_probabilities, offsets, powers, n_independent, state.labels, state.certainty,
+        state.log_shares, state.log_probabilities, offsets, powers, n_independent, state.labels,
         state.counts, state.sizes, state.n_iter, found.reason,
     )  # fmt: skip
 
@@ -127,16 +127,14 @@ def _em_pass(
         shares = log_shares(state.sizes)
         log_probabilities = log_label_probabilities(state.counts, offsets, SMOOTHING, axis=0)
         counts, sizes = np.zeros_like(state.counts), np.zeros_like(state.sizes)
-        labels, certainty = np.zeros(len(codes), np.int64), np.zeros(len(codes))
+        labels = np.zeros(len(codes), np.int64)
         objective = _pass(
-            codes, weights, offsets, powers, n_independent, shares, log_probabilities, counts, sizes, labels,
-            certainty,
-        )  # fmt: skip
+            codes, weights, offsets, powers, n_independent, shares, log_probabilities, counts, sizes, labels
+        )
         moved = np.abs(counts / counts.sum() - state.counts / state.counts.sum()).sum() / 2.0
         return TemperedState(
-            counts, sizes, shares, log_probabilities, labels, certainty, float(objective), float(moved),
-            state.n_iter + 1,
-        )  # fmt: skip
+            counts, sizes, shares, log_probabilities, labels, float(objective), float(moved), state.n_iter + 1
+        )
 
     return step
 
@@ -153,6 +151,28 @@ def log_joint(
         labels[seen] += powers[m]
     temper = np.minimum(1.0, n_independent / np.maximum(labels, 1e-300))
     return log_shares + temper[:, None] * likelihood
+
+
+def label_certainty(
+    model: TemperedResult, codes: np.ndarray, labels: np.ndarray, chunk_rows: int = CHUNK_ROWS
+) -> np.ndarray:
+    """Probability of the label of each row, among the clusters that have rows.
+
+    Examples
+    --------
+    >>> codes, z = np.array([[0, 0], [0, 0], [1, 1], [1, -1]]), np.array([0, 0, 1, 1])
+    >>> model = temper(z, np.arange(4), codes, np.ones(4), np.array([2, 2]), np.ones(2), 1.0)
+    >>> label_certainty(model, codes, z).round(2)
+    array([0.95, 0.95, 0.97, 0.96])
+    """
+    used, own = np.unique(labels, return_inverse=True)
+    parameters = model.log_shares[used], model.log_probabilities[:, used], model.offsets, model.powers
+    certainty = np.empty(len(codes))
+    for start in range(0, len(codes), chunk_rows):
+        rows = slice(start, start + chunk_rows)
+        scores = log_joint(codes[rows], *parameters, model.n_independent)
+        certainty[rows] = softmax(scores, axis=1)[np.arange(len(scores)), own[rows]]
+    return certainty
 
 
 def _counts(z, codes, weights, offsets, K) -> np.ndarray:
@@ -183,7 +203,6 @@ def _pass(
     counts,
     sizes,
     labels,
-    certainty,
 ):
     """E step of every row and the sums of its expected counts; returns the tempered log-likelihood."""
     N, M = codes.shape
@@ -212,7 +231,6 @@ def _pass(
             L[k] = np.exp(L[k] - top)
             total += L[k]
         labels[i] = best
-        certainty[i] = 1.0 / total
         objective += weights[i] * (top + np.log(total))
         scale = weights[i] / total
         for k in range(K):

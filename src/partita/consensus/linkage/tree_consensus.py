@@ -6,21 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from partita.consensus.base import ConsensusEstimator, Found, labels_of_known
+from partita.consensus.base import Found, labels_of_known
 from partita.consensus.grain import (
-    ConsensusGrain,
-    GroupTree,
     LeafTree,
-    MemberRows,
-    check_rows,
-    check_tree,
+    RowTreeGrain,
     group_rows,
     make_grain,
-    member_agreement,
+    row_agreement,
     support_of_members,
 )
 from partita.consensus.labelings import Labelings
-from partita.labels import signatures
 from partita.posterior import Grain
 from partita.posterior.joining import grown_levels
 
@@ -44,7 +39,7 @@ def leaf_attributes(
     }
 
 
-class TreeConsensus(ConsensusGrain, ConsensusEstimator):
+class TreeConsensus(RowTreeGrain):
     """Base of the methods that cut a tree.
 
     A subclass puts ``leaf_attributes(...)`` into ``Found.attributes`` and ``{TREE_CLUSTERS: arange(K)}`` into
@@ -61,9 +56,7 @@ class TreeConsensus(ConsensusGrain, ConsensusEstimator):
         The best supported coarse (2 or 3), medium (4 to 8) and fine answers; see :meth:`at`.
     """
 
-    _rebuilt = (*ConsensusEstimator._rebuilt, "_grain", "_group_tree")
     _height_kind = "members apart"
-    _group_tree: GroupTree
     _array_laws: tuple[str, ...] = (
         "fitted._tree_clusters int (K) 0..K-1",
         "fitted.linkage_ float (n,4) 0..",
@@ -71,10 +64,6 @@ class TreeConsensus(ConsensusGrain, ConsensusEstimator):
         "fitted._leaf_sizes float (R) 0..",
         "fitted._leaf_clusters int (R) 0..K-1",
         "fitted.row_leaves_ int (N) -1..R-1",
-        "fitted._rows int (W,M) -1..N+N",
-        "fitted._row_of int (N) -1..W-1",
-        "fitted._row_weights float (W) 0..",
-        "fitted._column_weights float (M) 0..",
     )
 
     def _levels_used(self, n_levels: np.ndarray) -> np.ndarray:
@@ -84,12 +73,9 @@ class TreeConsensus(ConsensusGrain, ConsensusEstimator):
         super()._settle(found, labelings, codes)
         # the base looks up the last of equal rows; reversing the order makes it the first copy
         self._known_rows, self._known = self._leaf_codes[::-1].copy(), self._leaf_labels()[::-1].copy()
-        distinct = signatures(codes)
         weights = np.zeros(len(codes))
         weights[labelings.rows] = labelings.weights
-        self._rows, self._row_of = distinct.rows, distinct.inverse.astype(np.int32)
-        self._row_weights = np.bincount(self._row_of, weights, minlength=len(distinct.rows))
-        self._column_weights = labelings.member_weights
+        self._keep_rows(codes, weights, labelings.member_weights)
         leaves = np.full(len(codes), -1)
         leaves[labelings.rows] = self._object_leaves
         self.row_leaves_ = leaves
@@ -142,17 +128,16 @@ class TreeConsensus(ConsensusGrain, ConsensusEstimator):
     def _grow_grain(self) -> Grain:
         rows, tree = self._distinct_rows(), self._leaf_tree()
         n_groups = grown_levels(float(rows.weights.sum()), self.n_clusters_, len(tree.codes))
-        labels = np.empty(len(rows.codes), np.int64)
-        labels[rows.of_object] = self.labels_
         self._group_tree = group_rows(
-            tree, n_groups, rows, labels, lambda codes, leaf_labels, _: self._scores_in(codes, leaf_labels)
+            tree,
+            n_groups,
+            rows,
+            self._row_clusters(rows),
+            lambda codes, leaf_labels, _: self._scores_in(codes, leaf_labels),
         )
         return make_grain(
             self._group_tree, rows, support_of_members(self._group_tree, rows), self._height_kind
         )
-
-    def _distinct_rows(self) -> MemberRows:
-        return MemberRows(self._rows, self._row_of, self._row_weights, self._n_levels, self._column_weights)
 
     def _leaf_tree(self) -> LeafTree:
         linkage = self.linkage_
@@ -163,13 +148,8 @@ class TreeConsensus(ConsensusGrain, ConsensusEstimator):
         return self._normalized(codes, lambda block: self._scores_in(block, leaf_labels))
 
     def _grain_confidence(self, groups: np.ndarray) -> np.ndarray:
-        return member_agreement(groups[self._group_tree.row_groups], self._distinct_rows())
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
         rows = self._distinct_rows()
-        check_rows(rows, len(self.labels_))
-        check_tree(self._leaf_tree(), rows.codes.shape[1])
+        return row_agreement(groups[self._group_tree.row_groups], rows)[rows.of_object]
 
     def _clusters_of_leaves(
         self, leaf_labels: np.ndarray

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.consensus.base import ConsensusEstimator, Found
+from partita.consensus.base import Found
 from partita.consensus.grain import ConsensusGrain
 from partita.consensus.labelings import Labelings
 from partita.engines.climb.seeding import label_statistics
@@ -56,7 +56,7 @@ def label_block(
     return Block(family, data, tuple(range(len(family.power))))
 
 
-class LabelMixture(ConsensusGrain, RunningMixin, ConsensusEstimator):
+class LabelMixture(RunningMixin, ConsensusGrain):
     """A consensus whose clusters are distributions over the labels of every member.
 
     Fitted: ``_family`` (the fields of a :class:`Categorical`), ``_counts`` (clusters x statistics),
@@ -93,7 +93,7 @@ class LabelMixture(ConsensusGrain, RunningMixin, ConsensusEstimator):
     _uncertain: Sequence[np.ndarray]
     _row_weights: np.ndarray | None  # None: all are 1
     _component_groups: np.ndarray  # for each component, the finest group of the grain
-    _rebuilt = (*ConsensusEstimator._rebuilt, "_grain", "_component_groups")
+    _rebuilt = (*ConsensusGrain._rebuilt, "_component_groups")
     _draws: dict[str, Any] | None  # of chains: what probabilities of rows are averaged over, packed
 
     def _request(self, rngs: Sequence[np.random.Generator], **asked: Any) -> Request:
