@@ -6,7 +6,7 @@ E[K] - K = 0 on average, P(K = 1) near 1 where K = 1 more often than not, and am
 together with probability p, a share p that are. `Mixture` divides each column by its deviation, of which the width of
 the clusters is a part, so it does not see the units in which the prior was stated. The hyper-parameters are learned,
 held at their defaults in units of the deviation, or held in the units in which the tables were drawn, as by a user who
-knows how wide groups are (the option ``standardize``). Where they are held, so is the concentration.
+knows how wide groups are (the option ``standardize``).
 """
 
 from __future__ import annotations
@@ -17,11 +17,7 @@ import statistics
 from benchmarks.processes import in_own_process
 
 N_TABLES, SMALL = 60, 12
-CASES = {  # parameters of the fit
-    "learned": {},
-    "fixed": {"learn_hyper": False, "concentration": 1.0},
-    "fixed_in_units": {"learn_hyper": False, "concentration": 1.0},
-}
+CASES = ("learned", "fixed", "fixed_in_units")
 STEPS_OFF = {"lumps": False, "powers": False, "ties": False, "signal": False}
 SHAPES = ((60, 2), (120, 2), (120, 4), (200, 3))  # rows, columns
 N_BINS = 10
@@ -60,7 +56,8 @@ def calibrate(n_tables: int, case: str) -> dict:
         in_units = case == "fixed_in_units"
         X, z = draw_table(rng, *SHAPES[number % len(SHAPES)], in_units=in_units)
         family = {"real": ("gaussian_full", {"standardize": False}) if in_units else ("auto", STEPS_OFF)}
-        model = Mixture(family, **CASES[case], n_draws=100, burn_in=100, random_state=number).fit(X)
+        learn = case == "learned"
+        model = Mixture(family, learn_hyper=learn, n_draws=100, burn_in=100, random_state=number).fit(X)
         K = int(z.max()) + 1
         excess.append(sum(k * p for k, p in model.n_clusters_posterior_.items()) - K)
         if K == 1:
@@ -91,12 +88,15 @@ def draw_table(rng, n_rows: int, n_columns: int, *, in_units: bool):
 
     from partita.families import GaussianFull
     from partita.families.contract import draw, simulate
+    from partita.fitting.chains import resolve_sampling_prior
     from partita.labels import canonical
-    from partita.partitions import bind, specify
+    from partita.partitions import bind
     from partita.partitions import simulate as simulate_partition
 
     family = GaussianFull.default(n_columns)
-    z = canonical(simulate_partition(bind(specify("mfm"), n_rows), n_rows, rng))
+    z = canonical(
+        simulate_partition(bind(resolve_sampling_prior("auto", None, None, None), n_rows), n_rows, rng)
+    )
     S = np.zeros((1 + n_columns + n_columns * (n_columns + 1) // 2, int(z.max()) + 1))
     X = simulate(family, draw(family, S, rng), z, rng)
     if in_units:
