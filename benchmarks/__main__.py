@@ -34,6 +34,7 @@ BENCHMARKS = {
     "real_tables": "benchmarks.quality.real_tables",
     "planted_tables": "benchmarks.quality.planted_tables",
     "wide_tables": "benchmarks.quality.wide_tables",
+    "real_variants": "benchmarks.quality.real_variants",
     "prior_tables": "benchmarks.quality.prior_tables",
     "mean_priors": "benchmarks.quality.mean_priors",
     "stability": "benchmarks.quality.stability",
@@ -59,7 +60,7 @@ BENCHMARKS = {
     "dask_overhead": "benchmarks.scale.dask_overhead",
 }
 # those without a kept result: ratios for benchmarks.regression alone, and new ones that have not run in full
-NOT_KEPT: set[str] = {"yardsticks", "wide_tables"}
+NOT_KEPT: set[str] = {"yardsticks"}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -4,7 +4,9 @@ The tables are drawn with the default hyper-parameters: the partition from the m
 covariances from the normal-inverse-Wishart prior, then every column in a unit of its own. A calibrated posterior has
 E[K] - K = 0 on average, P(K = 1) near 1 where K = 1 more often than not, and among pairs of rows that are said to be
 together with probability p, a share p that are. `Mixture` divides each column by its deviation, of which the width of
-the clusters is a part, so it does not see the units in which the prior was stated.
+the clusters is a part, so it does not see the units in which the prior was stated. The hyper-parameters are learned,
+held at their defaults in units of the deviation, or held in the units in which the tables were drawn, as by a user who
+knows how wide groups are (the option ``standardize``).
 """
 
 from __future__ import annotations
@@ -15,17 +17,18 @@ import statistics
 from benchmarks.processes import in_own_process
 
 N_TABLES, SMALL = 60, 12
+CASES = ("learned", "fixed", "fixed_in_units")
+STEPS_OFF = {"lumps": False, "powers": False, "ties": False, "signal": False}
 SHAPES = ((60, 2), (120, 2), (120, 4), (200, 3))  # rows, columns
 N_BINS = 10
 
 
 def run(*, full: bool, repeats: int) -> dict:
     found = {}
-    for learn in (True, False):
-        name = "learned" if learn else "fixed"
-        found[name] = in_own_process(calibrate, n_tables=N_TABLES if full else SMALL, learn=learn)
+    for name in CASES:
+        found[name] = in_own_process(calibrate, n_tables=N_TABLES if full else SMALL, case=name)
         print(
-            f"   {name} hyper-parameters, {found[name]['n_tables']} tables: E[K] - K {found[name]['excess']:+.3f} "
+            f"   {name}, {found[name]['n_tables']} tables: E[K] - K {found[name]['excess']:+.3f} "
             f"(se {found[name]['excess_se']:.3f}), P(K = 1) where K = 1 {found[name]['p_one']:.3f} "
             f"({found[name]['n_one']} tables), calibration error of pairs {found[name]['pair_error']:.4f}",
             flush=True,
@@ -36,7 +39,7 @@ def run(*, full: bool, repeats: int) -> dict:
 # ---- in a process of its own -----------------------------------------------------------------------------------
 
 
-def calibrate(n_tables: int, learn: bool) -> dict:
+def calibrate(n_tables: int, case: str) -> dict:
     """Fit tables drawn from the prior and compare posteriors with what was drawn."""
     import warnings
 
@@ -50,8 +53,10 @@ def calibrate(n_tables: int, learn: bool) -> dict:
     p_sums = np.zeros(N_BINS)
     for number in range(n_tables):
         rng = np.random.default_rng([7, number])
-        X, z = draw_table(rng, *SHAPES[number % len(SHAPES)])
-        family = {"real": ("auto", {"lumps": False, "powers": False, "ties": False, "signal": False})}
+        in_units = case == "fixed_in_units"
+        X, z = draw_table(rng, *SHAPES[number % len(SHAPES)], in_units=in_units)
+        family = {"real": ("gaussian_full", {"standardize": False}) if in_units else ("auto", STEPS_OFF)}
+        learn = case == "learned"
         model = Mixture(family, learn_hyper=learn, n_draws=100, burn_in=100, random_state=number).fit(X)
         K = int(z.max()) + 1
         excess.append(sum(k * p for k, p in model.n_clusters_posterior_.items()) - K)
@@ -77,18 +82,23 @@ def calibrate(n_tables: int, learn: bool) -> dict:
     }
 
 
-def draw_table(rng, n_rows: int, n_columns: int):
-    """A table and its partition from the default priors, each column in a unit of its own."""
+def draw_table(rng, n_rows: int, n_columns: int, *, in_units: bool):
+    """A table and its partition from the default priors, each column in a unit of its own unless ``in_units``."""
     import numpy as np
 
     from partita.families import GaussianFull
     from partita.families.contract import draw, simulate
+    from partita.fitting.chains import resolve_sampling_prior
     from partita.labels import canonical
-    from partita.partitions import bind, specify
+    from partita.partitions import bind
     from partita.partitions import simulate as simulate_partition
 
     family = GaussianFull.default(n_columns)
-    z = canonical(simulate_partition(bind(specify("mfm"), n_rows), n_rows, rng))
+    z = canonical(
+        simulate_partition(bind(resolve_sampling_prior("auto", None, None, None), n_rows), n_rows, rng)
+    )
     S = np.zeros((1 + n_columns + n_columns * (n_columns + 1) // 2, int(z.max()) + 1))
     X = simulate(family, draw(family, S, rng), z, rng)
+    if in_units:
+        return X, z
     return X * np.exp(rng.normal(0.0, 3.0, n_columns)) + rng.normal(0.0, 100.0, n_columns), z

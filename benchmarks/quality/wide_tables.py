@@ -41,12 +41,14 @@ KEPT_APART = {
 SMALL = {"planted": ("wide_50", "wide_2000_few"), "labeled": ("digits",), "unit": ("unit_50",)}
 METHODS = (
     "partita",
+    "ensemble",
     "kmeans_silhouette",
     "gmm_bic",
     "kmeans_k",
     "gmm_k",
 )  # the last two are given the number
-FOR_DIRECTIONS = ("vonmises_fisher", "vonmises_fisher_vb")
+# of unit vectors: as any other wide table, and chains of the family that the default fits by variational Bayes
+FOR_DIRECTIONS = ("factors", "directions_by_chains")
 N_COMPONENTS = 10  # principal ones, of the tables that Gaussian mixtures read
 N_ROWS, N_DIRECTIONS, LARGEST_K = 400, 50, 15
 
@@ -146,14 +148,17 @@ def _cluster(method: str, X, Z, n_classes: int) -> tuple[Any, dict]:
     from sklearn.metrics import silhouette_score
     from sklearn.mixture import GaussianMixture
 
-    from partita import Mixture
+    from partita import EnsembleClustering, Mixture
 
     if method == "partita":
         model = Mixture(random_state=0).fit(X)
-        return model.labels_, {"grade": getattr(model.diagnostics_, "grade", None)}
-    if method.startswith("vonmises_fisher"):
-        inference = "vb" if method.endswith("vb") else "auto"
-        return Mixture("vonmises_fisher", inference=inference, random_state=0).fit(X).labels_, {}
+        return model.labels_, {"grade": getattr(getattr(model, "diagnostics_", None), "grade", None)}
+    if method == "factors":
+        return Mixture({"real": ("auto", {"directions": False})}, random_state=0).fit(X).labels_, {}
+    if method == "directions_by_chains":
+        return Mixture("vonmises_fisher", inference="gibbs", random_state=0).fit(X).labels_, {}
+    if method == "ensemble":
+        return EnsembleClustering(random_state=0).fit_predict(X), {}
     if method.startswith("kmeans"):
         counts = (n_classes,) if method == "kmeans_k" else range(2, LARGEST_K + 1)
         fits = [KMeans(K, n_init=3, random_state=0).fit_predict(Z) for K in counts]

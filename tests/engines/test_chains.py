@@ -9,7 +9,7 @@ from partita.dispatch import interpreted
 from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep
 from partita.families import FAMILIES
-from partita.families.contract import constrained, held, unconstrained
+from partita.families.contract import breadth, constrained, held, unconstrained
 from partita.partitions import DirichletProcess, StickBreaking, log_labeled
 
 FIXED = chains.Schedule(n_draws=3, burn_in=1, n_moves=1, learn_concentration=False, learn_likelihood=False)
@@ -81,7 +81,9 @@ def test_without_data_hyper_parameters_follow_their_hyperprior(name, global_rand
             free, first = unconstrained(seating.blocks[0].family), unconstrained(block.family)
             for f in held(block.family):
                 np.testing.assert_array_equal(free.pop(f), first[f])
-            draws.append(np.concatenate([(free[f] - first[f]).ravel() for f in free]))
+            draws.append(
+                np.concatenate([(free[f] - first[f]).ravel() / breadth(block.family, f) for f in free])
+            )
     scaled = np.array(draws) / chains.HYPER_SPREAD
     batches = scaled.reshape(16, 100, -1)
     for moment, expected in ((batches, 0.0), (batches**2, 1.0)):

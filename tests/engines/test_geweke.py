@@ -12,7 +12,7 @@ from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.split_merge import split_merge
 from partita.engines.subclusters import sampler
-from partita.families import Categorical, GaussianDiagonal, VonMisesFisher
+from partita.families import Categorical, GaussianDiagonal, GaussianFull, VonMisesFisher
 from partita.partitions import DirichletProcess, FiniteDirichlet, PitmanYor, StickBreaking, specify
 from partita.testing import check_geweke, draw_joint, redraw_data
 
@@ -26,6 +26,7 @@ PRIORS = {
     "finite": FiniteDirichlet(1.5, 4),
     "stick_breaking": StickBreaking(1.0, 4),
 }
+VECTORS = GaussianFull.of(np.array([0.3, -0.2]), 0.4, 9.0, np.array([[2.0, 0.5], [0.5, 1.0]]))
 EXCHANGEABLE = [name for name in PRIORS if name != "stick_breaking"]
 FAMILIES = {
     # variances of a light tail: a datum of 1e6 would leave a chain and the test no digits
@@ -118,10 +119,11 @@ def test_learned_concentration(prior):
         *(("gaussian", prior) for prior in PRIORS),
         ("categorical", "dirichlet_process"),
         ("vonmises_fisher", "dirichlet_process"),
+        ("vectors", "mfm"),
     ],
 )
 def test_learned_likelihood(family, prior, monkeypatch):
     monkeypatch.setattr(chains, "HYPER_SPREAD", SPREAD)
-    family = FAMILIES[family]
+    family = VECTORS if family == "vectors" else FAMILIES[family]
     schedule = NOTHING_LEARNED._replace(learn_likelihood=True, n_moves=1)
     check(PRIORS[prior], family, by_chain(family, schedule, np.float64), 4000, spread=SPREAD)

@@ -19,6 +19,11 @@ class HasClusterPrior:
     concentration: float | None
 
     @property
+    def _learned_concentration(self) -> bool:
+        """Whether chains with the present parameters learn the concentration."""
+        return getattr(self, "n_clusters", None) is None and self.concentration is None
+
+    @property
     def n_clusters_prior_(self) -> dict[int, float]:
         """Chains: prior probability of each number of clusters of as many objects; compare ``n_clusters_posterior_``.
 
@@ -30,7 +35,7 @@ class HasClusterPrior:
                 f"{type(self).__name__} has no n_clusters_prior_: it belongs to the draws of chains"
             )
         N, limit = self.trace_.labels.shape[1], getattr(self, "max_clusters", None)
-        if getattr(self, "n_clusters", None) is None and self.concentration is None:
+        if self._learned_concentration:
             p = marginal_n_clusters_prior(self.prior_, N, max_clusters=limit)
         else:
             p = n_clusters_prior(self.prior_, N)

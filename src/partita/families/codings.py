@@ -8,6 +8,7 @@ user's units into the data of a family, with the log density of what the data le
 from __future__ import annotations
 
 import math
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -196,6 +197,21 @@ def code_values(
         centers[d], scales[d] = center_and_scale(power.forward(x), weights)
         ranges[:, d] = np.nanmin(x), np.nanmax(x)
     return Values(lumps, powers, centers, scales, ranges[0], ranges[1])
+
+
+def code_as_they_are(X: NDArray[np.float64]) -> Values:
+    """The coding of columns that are not changed, so that hyper-parameters are in the units of the table.
+
+    Examples
+    --------
+    >>> code_as_they_are(np.array([[160.0, 55.0], [180.0, 80.0]])).encode(np.array([[170.0, 60.0]]))
+    (array([[170.,  60.]]), array([0.]))
+    """
+    D = X.shape[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any observed cell
+        lows, highs = np.nan_to_num(np.nanmin(X, axis=0)), np.nan_to_num(np.nanmax(X, axis=0))
+    return Values(np.full(D, np.nan), (Power(),) * D, np.zeros(D), np.ones(D), lows, highs)
 
 
 class Lumps(NamedTuple):

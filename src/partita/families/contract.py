@@ -320,6 +320,12 @@ def held(lik: Any) -> tuple[str, ...]:
 
 
 @singledispatch
+def breadth(lik: Any, name: str) -> float:
+    """How many times as wide as usual the hyperprior of one of :func:`unconstrained` is; derived: 1."""
+    return 1.0
+
+
+@singledispatch
 def sample_shape(lik: Any, S: np.ndarray, rng: np.random.Generator) -> Any:
     """Return the family with hyper-parameters drawn that have a Gibbs step of their own; derived: unchanged.
 

@@ -76,6 +76,7 @@ class GaussianFull(NamedTuple):
         cls,
         p: int,
         *,
+        m: float = 0.0,
         kappa: float = 0.1,
         nu: float | None = None,
         scale: float = 0.2,
@@ -89,7 +90,7 @@ class GaussianFull(NamedTuple):
         nu = p + 2.0 if nu is None else nu
         if not nu > p + 1:
             raise ValueError(f"nu is {nu}: for {p} coordinates it must be greater than {p + 1}")
-        return cls.of(np.zeros(p), kappa, nu, np.eye(p) * scale * (nu - p - 1), shape)
+        return cls.of(np.full(p, float(m)), kappa, nu, np.eye(p) * scale * (nu - p - 1), shape)
 
 
 @n_columns.register(GaussianFull)

@@ -10,6 +10,7 @@ from scipy.special import digamma, multigammaln, polygamma
 from scipy.stats import wishart
 
 from partita.families.contract import (
+    breadth,
     constrained,
     draw,
     expect,
@@ -31,6 +32,7 @@ from partita.families.hyper import newton_root
 
 SIZE, SIZE_SPREAD = 0.2, 1.5  # of the hyperprior of the size of a scale matrix that is learned as a whole
 ROUNDING = 1e-13  # share of the largest eigenvalue; smaller ones are not told from zero
+SIZE_BREADTH = 2.0  # of the hyperprior of the size where the shape is held
 SIZE_GRID = np.linspace(-3.0, 3.0, 2001)  # in units of the spread
 
 
@@ -303,6 +305,12 @@ def _(lik):
     A scale matrix that is learned as a whole has a step of its own, `sample_shape`.
     """
     return ("m", "kappa", "Psi") if lik.learns_shape else ("m", "kappa")
+
+
+@breadth.register(GaussianFull)
+def _(lik, name):
+    """Columns are divided by their whole deviation, so how large clusters are depends on how many there are."""
+    return SIZE_BREADTH if name == "Psi" else 1.0
 
 
 @constrained.register(GaussianFull)

@@ -54,7 +54,27 @@ MAX_LABELS = 50_000_000  # labels of draws that the search for one partition rea
 MIN_DRAWS = 40
 MAX_ITERATIONS_PER_SECOND = 1000  # of one chain: with a time limit no more draws are expected
 N_COMPLETIONS = 5  # rounds in which hidden coordinates are replaced by their expectation
+AUTO_GAMMA = 3.0  # Dirichlet parameter of the weights by default: groups of comparable size
 N_LATENT = 25  # the same for ordinal columns, in which no cell shows its latent variable
+
+
+def learns_concentration(
+    prior: Any, n_clusters: int | None, concentration: float | None, *, samples: bool
+) -> bool:
+    """Whether a fit learns the concentration: not if it is given, and chains do not where the prior is not given.
+
+    Learned from tables whose groups are not quite of the family, it lets the tails of a group become clusters of a
+    few rows each.
+
+    Examples
+    --------
+    >>> learns_concentration("mfm", None, None, samples=True)
+    True
+    >>> learns_concentration("auto", None, None, samples=True)
+    False
+    """
+    held = samples and isinstance(prior, str) and prior == "auto"
+    return n_clusters is None and concentration is None and not held
 
 
 def resolve_sampling_prior(
@@ -74,7 +94,7 @@ def resolve_sampling_prior(
     if isinstance(prior, str):
         bounded = prior in ("finite", "stick_breaking") and max_clusters is not None
         options = {"n_components": int(max_clusters)} if bounded and max_clusters is not None else {}
-        prior = specify("mfm" if prior == "auto" else prior, **options)
+        prior = specify("mfm", gamma=AUTO_GAMMA) if prior == "auto" else specify(prior, **options)
     return prior if concentration is None else with_concentration(prior, concentration)
 
 

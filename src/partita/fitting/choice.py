@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines.passes.replicates import any_partly_seen
-from partita.families import CountVectors, entry_of
+from partita.families import CountVectors, VonMisesFisher, entry_of
 from partita.families.contract import is_conjugate
 from partita.families.registry import Block
 from partita.fitting.chains import resolve_sampling_prior
@@ -72,6 +72,11 @@ def choose_engine(settings: Settings, weights: np.ndarray, blocks: Sequence[Bloc
     if needs_gibbs(settings):
         return EngineChoice("gibbs")
     possible = [name for name in CANDIDATES if _can_fit(name, settings, weights, blocks)]
+    if "vb" in possible and any(isinstance(block.family, VonMisesFisher) for block in blocks):
+        reason = "of directions it finds the coarser groups, where chains divide real ones into many small clusters"
+        return EngineChoice(
+            "vb", f"{ENGINES['vb'].title} was chosen: {reason}; to sample, set inference='gibbs'"
+        )
     n_objects = float(weights.sum())
     seconds = {name: chain_seconds(name, blocks, n_objects, settings.n_chains) for name in CELL_SECONDS}
     in_time = [name for name in possible if name not in seconds or seconds[name] <= MAX_SECONDS]

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.families import FAMILIES, Block, Signal, entry_of, family_entry
-from partita.fitting.real_columns import gaussian_for, real_blocks, share_open, steps_of
+from partita.families import FAMILIES, NON_CONJUGATE, Block, Signal, entry_of, family_entry
+from partita.families.codings import code_as_they_are
+from partita.fitting.real_columns import are_directions, gaussian_for, real_blocks, share_open, steps_of
 from partita.table import Column, Schema, Table
 
 AUTOMATIC = {
@@ -21,9 +22,6 @@ AUTOMATIC = {
     "categorical": "categorical",
     "ordinal": "ordinal",
 }
-
-
-LENGTH_ERROR = 1e-3  # of vectors of length 1
 
 
 class Plan(NamedTuple):
@@ -117,20 +115,42 @@ def assemble(
                 continue
             holes = any(np.isnan(table.column(column).values).any() for column in columns)
             name, options = gaussian_for(table.weights, columns, holes, completes), {}
+        options = dict(options)
+        standardize = _pop_standardize(name, options, finds_steps)
         _check_options(name, options)
         if table.sparse is not None and name != "multinomial":
             raise ValueError(
                 f"family {name!r} reads dense tables only: pass X.toarray(), or use family='multinomial', which "
                 "reads the counts of a row as one vector"
             )
-        values, n_levels = _values(table, kind, columns, family_entry(name).raw)
-        blocks.append(
-            family_entry(name).block(
-                values, columns, table.weights, n_levels=n_levels, exposure=rates, **options
-            )
+        values, n_levels = _values(table, kind, columns, family_entry(name).raw or not standardize)
+        block = family_entry(name).block(
+            values, columns, table.weights, n_levels=n_levels, exposure=rates, **options
         )
+        if not standardize:
+            block = block._replace(coding=code_as_they_are(values), log_rest=np.zeros(table.n_rows))
+        blocks.append(block)
     _check_exposed(blocks, exposure)
     return tuple(blocks)
+
+
+def _pop_standardize(name: str, options: dict[str, Any], is_mixture: bool) -> bool:
+    """Take the option ``standardize`` from the options of a family of standardized columns."""
+    if "standardize" not in options:
+        return True
+    entry, standardize = family_entry(name), options.pop("standardize")
+    if entry.kind != "real" or entry.raw or name in NON_CONJUGATE:
+        raise ValueError(
+            f"family {name!r} has no option 'standardize': it does not divide columns by their deviation"
+        )
+    if not isinstance(standardize, bool):
+        raise ValueError(f"option 'standardize' of family {name!r} is {standardize!r}: give True or False")
+    if not (standardize or is_mixture):
+        raise ValueError(
+            f"option 'standardize' of family {name!r} is False, which only Mixture without outliers and without "
+            "chunks supports: leave the option out"
+        )
+    return standardize
 
 
 def _raw_values(table: Table, columns: Sequence[str]) -> np.ndarray:
@@ -150,9 +170,8 @@ def open_share(table: Table, block: Block) -> float:
 
 
 def has_unit_rows(table: Table, block: Block) -> bool:
-    """Whether the rows of real columns are complete and have the length 1, so that only their directions differ."""
-    X = _raw_values(table, block.columns)
-    return X.shape[1] > 2 and bool(np.all(np.abs(np.linalg.norm(X, axis=1) - 1.0) <= LENGTH_ERROR))
+    """Whether all rows of these columns have the length 1."""
+    return are_directions(_raw_values(table, block.columns))
 
 
 def _log_rest(signal: Signal, values: np.ndarray, columns: Sequence[str], schema: Schema) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from partita.engines.gibbs.chain import HYPER_CUT, HYPER_SPREAD
 from partita.estimator import FitReport
 from partita.families import Block
-from partita.families.contract import held, unconstrained
+from partita.families.contract import breadth, held, unconstrained
 
 OUTER = 0.1  # share of the support, half of it at either end, from which the report says so
 MEANINGS = {
@@ -36,7 +36,7 @@ def at_the_end(default: Any, learned: Any) -> dict[str, np.ndarray]:
     bound = (1.0 - OUTER) * HYPER_CUT * HYPER_SPREAD
     centers, values = unconstrained(default), unconstrained(learned)
     return {
-        name: np.abs(values[name] - center) > bound
+        name: np.abs(values[name] - center) > breadth(default, name) * bound
         for name, center in centers.items()
         if name not in held(default) and len(values[name]) == len(center)
     }

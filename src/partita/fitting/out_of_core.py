@@ -30,7 +30,7 @@ from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_training
 from partita.fitting.engines import ENGINES, names_of
 from partita.fitting.families import Plan, assemble, has_unit_rows, open_share, table_of_schema
-from partita.fitting.real_columns import describe_steps, gaussian_for
+from partita.fitting.real_columns import describe_steps, gaussian_for, switch
 from partita.table import Table, read_table
 
 ASSUMED_CLUSTERS = 30  # in the estimate of the time of a pass, if no number is given
@@ -133,7 +133,7 @@ def _read_in_memory(
     for code, sentence in describe_steps(blocks):
         report.add(code, sentence)
     _note_filled(report, table, blocks)
-    _note_directions(report, table, blocks)
+    _note_directions(report, table, blocks, plan)
     chosen = _chosen(settings, partial(choose_engine, settings, table.weights, blocks))
     return _noted(Training(table, blocks, report, chosen.inference), chosen)
 
@@ -149,12 +149,18 @@ def _note_filled(report: FitReport, table: Table, blocks: Sequence[Block]) -> No
             )
 
 
-def _note_directions(report: FitReport, table: Table, blocks: Sequence[Block]) -> None:
+def _note_directions(report: FitReport, table: Table, blocks: Sequence[Block], plan: Plan) -> None:
     """Of vectors that are directions: what was made of them, or which family compares them by angles."""
     for block in blocks:
         if isinstance(block.family, VonMisesFisher):
             lost = int(np.isnan(block.data[:, 0]).sum())
-            if lost:
+            if plan.families["real"][0] == "auto":
+                report.add(
+                    "directions",
+                    "all rows have the length 1, as embeddings of texts have, so they are compared by the angles "
+                    f"between them (family 'vonmises_fisher'). {switch('directions')} takes them as other real columns",
+                )
+            elif lost:
                 report.add(
                     "directions",
                     f"{lost} rows have a missing cell or only zeros, so they have no direction; the other rows decide "

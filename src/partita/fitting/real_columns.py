@@ -10,6 +10,7 @@ Each step is chosen by what the columns look like, noted in the fit report, and 
 - ``powers``: skewed columns are transformed if the evidence for the transformed columns is higher.
 - ``ties``: a value that several rows share stands for its cell (:mod:`partita.families.ties`).
 - ``signal``: the clusters live in the principal directions that matter (:func:`partita.families.find_signal`).
+- ``directions``: rows that all have the length 1 are compared by angles (:class:`partita.families.VonMisesFisher`).
 - ``shape``: chains learn the shape of the clusters' covariances, not only their size. Off by default.
 """
 
@@ -53,6 +54,7 @@ from partita.partitions import specify
 
 MIN_OBJECTS, MIN_WIDE_OBJECTS = 50, 20  # with fewer, the shape of a column, or the signal of many, is chance
 MOST_OPEN = 0.1  # of the variance of the scores that missing cells may leave open
+LENGTH_ERROR = 1e-3  # of vectors of length 1
 EVIDENCE_ROWS, EVIDENCE_ITERATIONS, EVIDENCE_SEED = 500, 30, 0
 N_SEEDS = 30
 
@@ -64,6 +66,7 @@ class Steps(NamedTuple):
     powers: bool = True
     ties: bool = True
     signal: bool = True
+    directions: bool = True
     shape: bool = False
 
 
@@ -108,9 +111,13 @@ def real_blocks(
     X: NDArray[np.float64], names: Sequence[str], weights: NDArray[np.float64], steps: Steps, completes: bool
 ) -> list[Block]:
     """The blocks of real columns in memory, given in the user's units."""
+    if steps.directions and are_directions(X):
+        return [family_entry("vonmises_fisher").block(X, names, weights)]
     if count_objects(weights) < MIN_OBJECTS:
         wide = len(names) > MAX_COLUMNS and count_objects(weights) >= MIN_WIDE_OBJECTS
-        steps = Steps(lumps=False, powers=False, ties=False, signal=steps.signal and wide)
+        steps = steps._replace(
+            lumps=False, powers=False, ties=False, signal=steps.signal and wide, shape=False
+        )
     columns = _find_lumps(X, names, weights, steps)
     plain = _make_blocks(columns, [Power()] * len(names), steps, completes)
     powers = _find_powers(columns) if steps.powers else None
@@ -118,6 +125,17 @@ def real_blocks(
         return plain
     transformed = _make_blocks(columns, powers, steps, completes)
     return transformed if _evidence(transformed, weights) > _evidence(plain, weights) else plain
+
+
+def are_directions(X: NDArray[np.float64]) -> bool:
+    """Whether the rows are complete and have the length 1, so that only their directions differ.
+
+    Examples
+    --------
+    >>> are_directions(np.eye(3)), are_directions(np.ones((3, 3)))
+    (True, False)
+    """
+    return X.shape[1] > 2 and bool(np.all(np.abs(np.linalg.norm(X, axis=1) - 1.0) <= LENGTH_ERROR))
 
 
 def _find_lumps(
@@ -280,11 +298,11 @@ def describe_steps(blocks: Sequence[Block]) -> list[tuple[str, str]]:
     ]
     if skewed:
         text = f"skewed columns are modeled on a transformed scale, which fits better: {_names(skewed)}"
-        notes.append(("powers", f"{text}. {_switch('powers')} switches this off"))
+        notes.append(("powers", f"{text}. {switch('powers')} switches this off"))
     tied = [block.columns[d] for block in blocks if block.ties is not None for d in block.ties.columns]
     if tied:
         text = f"values that several rows share stand for the interval around them: {_names(tied)}"
-        notes.append(("ties", f"{text}. {_switch('ties')} takes them as exact"))
+        notes.append(("ties", f"{text}. {switch('ties')} takes them as exact"))
     for block in blocks:
         if block.signal is not None:
             D, d = len(block.columns), block.signal.n_scores
@@ -292,7 +310,7 @@ def describe_steps(blocks: Sequence[Block]) -> list[tuple[str, str]]:
             text = f"the clusters are modeled in {d} principal directions of {D} real columns, with {share:.1%} of the"
             notes.append(
                 ("signal", f"{text} variance; the other directions hardly vary or look like noise. "
-                 f"{_switch('signal')} uses all directions"),
+                 f"{switch('signal')} uses all directions"),
             )  # fmt: skip
     return notes
 
@@ -310,10 +328,11 @@ def _describe_lumps(block: Block, blocks: Sequence[Block]) -> tuple[str, str]:
         parts.append(f"the other values of {_names(split)} are a variable of their own")
     if alone:
         parts.append(f"the few other values of {_names(alone)} do not distinguish groups")
-    return "lumps", f"{'; '.join(parts)}. {_switch('lumps')} models these columns as they are"
+    return "lumps", f"{'; '.join(parts)}. {switch('lumps')} models these columns as they are"
 
 
-def _switch(step: str) -> str:
+def switch(step: str) -> str:
+    """How a user switches a step off."""
     return f"family={{'real': ('auto', {{'{step}': False}})}}"
 
 

@@ -9,7 +9,7 @@ from partita.engines.run import Control
 from partita.estimator import FitReport, as_generator
 from partita.families import Block, Ordinal
 from partita.families.contract import is_conjugate
-from partita.fitting.chains import resolve_sampling_prior
+from partita.fitting.chains import learns_concentration, resolve_sampling_prior
 from partita.fitting.climb import resolve_prior
 from partita.fitting.contract import Request, Settings
 from partita.fitting.engines import ENGINES, names_of
@@ -54,7 +54,9 @@ def make_request(
         n_components=n_components,
         exact=exact,
         prior=_prior(settings, n_components),
-        learn_concentration=not exact and settings.concentration is None,
+        learn_concentration=learns_concentration(
+            settings.prior, settings.n_clusters, settings.concentration, samples=engine.counts_objects
+        ),
         learn_likelihood=settings.learn_hyper,
         maximum_likelihood=settings.estimate == "ml",
         order=settings.order,

@@ -27,6 +27,7 @@ from partita.estimator import (
 from partita.estimator.array_laws import draw_laws, trace_laws, uncertain_laws
 from partita.execution import find_chunks, make_executor
 from partita.execution.device import as_given, is_on_device, to_host
+from partita.fitting.chains import learns_concentration
 from partita.fitting.choice import AUTO
 from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_rows
@@ -100,8 +101,10 @@ class Mixture(
     prior : str or prior, default="auto"
         The prior of the partition: "mfm" (mixture of finite mixtures), "dirichlet_process", "pitman_yor", "finite"
         (symmetric Dirichlet), "stick_breaking", or a prior of :mod:`partita.partitions`. "auto" is "mfm" for chains and
-        beam search, because it has an explicit prior of the number of components, and "stick_breaking" for variational
-        engines: a Dirichlet process that is truncated at ``max_clusters``. Not used if ``n_clusters`` is given.
+        beam search, because it has an explicit prior of the number of components; the Dirichlet parameter of the
+        weights is then held at 3, so groups of comparable size are expected. For variational engines it is
+        "stick_breaking": a Dirichlet process that is truncated at ``max_clusters``. Not used if ``n_clusters`` is
+        given.
     inference : {"auto", "gibbs", "subclusters", "vb", "em", "cvb", "beam"}, default="auto"
         The inference algorithm (engine).
 
@@ -124,7 +127,8 @@ class Mixture(
         Upper bound if ``n_clusters`` is not given. Default: no bound for chains; 30, or the number of rows, for "vb"
         and "cvb". Not available with "subclusters" and "beam".
     concentration : float, optional
-        Concentration of the prior. By default it is learned (beam search uses the default of the prior).
+        Concentration of the prior. By default it is learned, except by chains with ``prior="auto"`` and by beam search,
+        which use the default of the prior.
     learn_hyper : bool, default=True
         Whether the hyper-parameters of the likelihood are learned: chains sample them, "vb" and "cvb" estimate them by
         empirical Bayes.
@@ -484,6 +488,10 @@ class Mixture(
         self.fit_report_ = training.report
         claim_folder(self, data_of_training(training), training.table.weights)
         return training
+
+    @property
+    def _learned_concentration(self) -> bool:
+        return learns_concentration(self.prior, self.n_clusters, self.concentration, samples=True)
 
     def _set(self, attributes: dict[str, Any]) -> None:
         for name, value in attributes.items():

@@ -8,6 +8,7 @@ import numpy as np
 
 from partita.engines.gibbs import chain as chains
 from partita.families.contract import (
+    breadth,
     constrained,
     draw,
     held,
@@ -68,7 +69,7 @@ def draw_joint(
     learn_concentration : bool, default=False
         Draw the concentration from the unit exponential and the discount from the uniform distribution.
     spread : float, default=0.0
-        Standard deviation of the family's hyper-parameters on their unconstrained scale.
+        Standard deviation of the family's hyper-parameters on their unconstrained scale, of those of usual breadth.
 
     Examples
     --------
@@ -87,7 +88,8 @@ def draw_joint(
         for name, value in unconstrained(family).items():
             if name in held(family):
                 continue
-            family = constrained(family, name, value + spread * rng.standard_normal(value.shape))
+            step = breadth(family, name) * spread * rng.standard_normal(value.shape)
+            family = constrained(family, name, value + step)
     return redraw_data(Joint(prior, family, simulate_labels(prior, N, rng), None), rng)
 
 

@@ -22,6 +22,7 @@ from partita.engines.gibbs.split_merge import split_merge
 from partita.engines.gibbs.sweep import NO_LIMIT, Seating
 from partita.engines.passes.live import refresh_caches
 from partita.families.contract import (
+    breadth,
     constrained,
     faster_in_single,
     held,
@@ -256,8 +257,10 @@ def learn_cells(family: Any, center: Any, S: np.ndarray, rng: np.random.Generato
     return family
 
 
-def log_hyperprior(gap: Any) -> Any:
+def log_hyperprior(gap: Any, breadth: float = 1.0) -> Any:
     """Log density, up to a constant, of a hyper-parameter so far from its default: a normal law cut off at its tails.
+
+    Its deviation is ``HYPER_SPREAD``, or ``breadth`` times as much.
 
     Without the cut a constant column would draw its scale to nothing, where the evidence has no bound.
 
@@ -266,7 +269,8 @@ def log_hyperprior(gap: Any) -> Any:
     >>> log_hyperprior(np.array([HYPER_SPREAD, 9.0]))
     array([-0.5, -inf])
     """
-    return np.where(np.abs(gap) <= HYPER_CUT * HYPER_SPREAD, -0.5 * (gap / HYPER_SPREAD) ** 2, -np.inf)
+    scaled = gap / (breadth * HYPER_SPREAD)
+    return np.where(np.abs(scaled) <= HYPER_CUT, -0.5 * scaled**2, -np.inf)
 
 
 def log_hyper_density(families: Sequence[Any], reference: Sequence[Any]) -> float:
@@ -283,7 +287,8 @@ def log_hyper_density(families: Sequence[Any], reference: Sequence[Any]) -> floa
     for family, center in zip(families, reference, strict=True):
         means, values = unconstrained(center), unconstrained(family)
         for name in means.keys() - set(held(family)):
-            total -= 0.5 * float((((values[name] - means[name]) / HYPER_SPREAD) ** 2).sum())
+            spread = breadth(family, name) * HYPER_SPREAD
+            total -= 0.5 * float((((values[name] - means[name]) / spread) ** 2).sum())
     return total
 
 
@@ -293,7 +298,8 @@ def _walk_columns(family, name, mean, S, rng):
     for _ in range(N_WALKS):
         moved = value + rng.choice(STEP_SIZES) * rng.standard_normal(value.shape)
         then = log_marginals(constrained(family, name, moved), S).sum(axis=1)
-        log_prior = log_hyperprior(moved - mean) - log_hyperprior(value - mean)
+        wide = breadth(family, name)
+        log_prior = log_hyperprior(moved - mean, wide) - log_hyperprior(value - mean, wide)
         better = np.log(rng.random(len(now))) < then - now + log_prior
         value, now = np.where(better, moved, value), np.where(better, then, now)
     return constrained(family, name, value)
@@ -301,11 +307,11 @@ def _walk_columns(family, name, mean, S, rng):
 
 def _slice_entries(family, name, mean, S, rng):
     """Slice updates of a few entries of one hyper-parameter, judged by the evidence of all columns."""
-    value = unconstrained(family)[name]
+    value, wide = unconstrained(family)[name], breadth(family, name)
     for e in rng.permutation(value.size)[:N_SLICES]:
 
         def log_density(x, e=e, value=value):
-            height = log_hyperprior(x - mean.flat[e])
+            height = log_hyperprior(x - mean.flat[e], wide)
             if height == -np.inf:
                 return -np.inf
             moved = value.copy()

@@ -51,6 +51,7 @@ from partita.engines.passes.live import Live
 from partita.engines.passes.rows import n_cache
 from partita.erasure import ErasedBlocks, Ports
 from partita.families.contract import (
+    breadth,
     constrained,
     datum,
     draw,
@@ -362,13 +363,13 @@ def learn_family(
     theta = placed.theta[:, :K]
     now = log_prior(family, theta).sum()
     for name, mean in unconstrained(center).items():
-        value = unconstrained(family)[name].copy()
+        value, spread = unconstrained(family)[name].copy(), breadth(family, name) * HYPER_SPREAD
         for e in rng.permutation(value.size)[:MAX_WALKED]:
             moved = value.copy()
             moved.flat[e] += rng.choice(STEP_SIZES) * rng.standard_normal()
             family_moved = constrained(family, name, moved)
             then = log_prior(family_moved, theta).sum()
-            gain = ((value - mean) ** 2 - (moved - mean) ** 2).sum() / (2 * HYPER_SPREAD**2)
+            gain = ((value - mean) ** 2 - (moved - mean) ** 2).sum() / (2 * spread**2)
             if np.log(rng.random()) < then - now + gain:
                 family, value, now = family_moved, moved, then
     return placed._replace(family=family)
