@@ -252,7 +252,14 @@ def tree(
 
     model = BayesianTree(kinds=declared, random_state=seed)
     interrupted = fit_until_interrupted(model, X, verbose, can_stop=False)
-    return _write_clustering("tree", model, X, table, out, interrupted, grain)
+    outcome = _write_clustering("tree", model, X, table, out, interrupted, grain)
+    found = model.diagnostics_
+    outcome.figures.update(
+        grade=found.grade,
+        n_clusters_of_searches=list(found.n_clusters_of_searches),
+        n_clusters_posterior_among="the partitions of this tree",
+    )
+    return outcome
 
 
 @shows_progress

@@ -37,7 +37,7 @@ def clustering_sentences(context: Any) -> str:
     context : ReportContext
         From :func:`partita.summaries.context.build_context`.
     """
-    from partita.summaries.counts import counts_in_words
+    from partita.summaries.counts import number_in_words
     from partita.summaries.formatting import count
 
     model = context.model
@@ -53,7 +53,7 @@ def clustering_sentences(context: Any) -> str:
     posterior = getattr(model, "n_clusters_posterior_", None)
     words = count(model.n_clusters_, "group")
     if posterior and getattr(model, "n_clusters", None) is None:
-        words += f", {counts_in_words(posterior)}"
+        words += f", {number_in_words(model)}"
     words += _uncertain_words(context)
     diagnosis = getattr(getattr(model, "diagnostics_", None), "sentence", "")
     return f"{words}. {diagnosis}".strip() + _agreement_sentence(context)

@@ -241,7 +241,7 @@ def _tell(
     K = _mode(posterior)
     parts = []
     if grade:
-        parts.append(_tell_grade(grade, agreement, second))
+        parts.append(tell_grade(grade, agreement, second))
     elif K > 1:
         parts.append("Not graded: one chain cannot be compared with another (raise n_chains).")
     if settled and not stuck and K == 1:
@@ -259,13 +259,20 @@ def _tell(
     return " ".join(parts)
 
 
-def _tell_grade(grade: str, agreement: float, second: float) -> str:
+def tell_grade(grade: str, agreement: float, second: float, who: str = "the chains") -> str:
+    """The grade with its reasons, in words; ``who`` was compared.
+
+    Examples
+    --------
+    >>> tell_grade("firm", 0.95, float("nan"))
+    'Firm: the chains agree on the groups (adjusted Rand index 0.95).'
+    """
     chains = (
-        "the chains find different groups"
+        f"{who} find different groups"
         if agreement < WEAK
-        else "the chains agree on most of the groups"
+        else f"{who} agree on most of the groups"
         if agreement < FIRM
-        else "the chains agree on the groups"
+        else f"{who} agree on the groups"
     )
     text = f"{grade.capitalize()}: {chains} (adjusted Rand index {agreement:.2f})"
     if np.isnan(second):

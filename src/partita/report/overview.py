@@ -9,7 +9,7 @@ import numpy as np
 from partita.report.fit import chain_diagnosis
 from partita.report.markup import cluster_dot
 from partita.summaries.context import ReportContext, is_sampled
-from partita.summaries.counts import counts_in_words
+from partita.summaries.counts import counts_in_words, is_tree, number_in_words
 from partita.summaries.formatting import count, percent, safe
 from partita.summaries.uncertainty import RIVAL_RATIO
 
@@ -82,7 +82,7 @@ def _groups(context: ReportContext) -> list[str]:
         )
     if context.blocks is not None:
         lines.append(f"The columns form {count(len(context.blocks.column_sizes), 'group')}.")
-    if is_sampled(model) and "weak" not in _report(model):  # otherwise it is in the notes
+    if (is_sampled(model) or is_tree(model)) and "weak" not in _report(model):  # otherwise it is in the notes
         lines.append(chain_diagnosis(model))
     return lines
 
@@ -97,6 +97,8 @@ def _how_many(context: ReportContext, given: bool) -> str:
         "members": "the same number in every resample of the members",
         "model": "the only number with a positive probability",
     }.get("draws" if context.counts is None else context.counts.meaning)
+    if is_tree(context.model):
+        return f", {number_in_words(context.model)},"
     return f", {counts_in_words(known, certain)},"
 
 

@@ -30,6 +30,11 @@ def count_section(context: ReportContext) -> str:
             text = "The posterior is the share of the draws with each number of groups."
             if prior:
                 text += " If the concentration is learned, the prior is averaged over the prior of the concentration."
+        elif found.meaning == "tree":
+            text = (
+                "The probability of each number of groups among the partitions that this tree allows. It is not the "
+                "posterior over all partitions, and it says nothing about other trees."
+            )
         elif found.meaning == "model":
             text = "The probability of each number of groups under the model."
         else:

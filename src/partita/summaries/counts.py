@@ -21,7 +21,7 @@ class GroupCounts(NamedTuple):
     n_clusters: NDArray[np.int64]
     posterior: NDArray[np.float64]
     prior: NDArray[np.float64]
-    meaning: str  # of the posterior: "draws", "members" (resampled) or "model"
+    meaning: str  # of the posterior: "draws", "members" (resampled), "tree" (its partitions only) or "model"
     scores: dict[int, float]  # of each number of clusters that was compared
 
 
@@ -53,7 +53,29 @@ def cluster_counts(model: Any) -> GroupCounts | None:
     if before is not None:
         prior = np.array([before[K] if len(before) > K else 0.0 for K in values])
     meaning = "draws" if drawn else "members" if hasattr(model, "member_weights_") else "model"
+    meaning = "tree" if is_tree(model) else meaning
     return GroupCounts(values, posterior, prior, meaning, curve)
+
+
+def is_tree(model: Any) -> bool:
+    """Whether the probabilities of a model are sums over the partitions of one tree."""
+    return hasattr(model, "log_odds_")
+
+
+def number_in_words(model: Any, certain: str | None = None) -> str:
+    """The most probable numbers of groups of a model, and what they are conditional on if that is one tree.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> tree = SimpleNamespace(n_clusters_posterior_={2: 0.1, 3: 0.9}, log_odds_=np.zeros(4))
+    >>> number_in_words(tree)
+    'most likely 3 (90%) or 2 (10%) among the partitions of this tree'
+    """
+    if not is_tree(model):
+        return counts_in_words(model.n_clusters_posterior_, certain)
+    text = counts_in_words(model.n_clusters_posterior_, "the only likely number")
+    return f"{text} among the partitions of this tree"
 
 
 def prior_probabilities(model: Any) -> NDArray[np.float64] | None:

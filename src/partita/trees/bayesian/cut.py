@@ -113,6 +113,17 @@ def n_clusters_posterior(merges: Merges) -> dict[int, float]:
     return {k + 1: float(p) for k, p in enumerate(counts / counts.sum()) if p > MIN_PROBABILITY}
 
 
+def most_probable_number(posterior: dict[int, float]) -> int:
+    """The number of clusters with the highest probability; of equals the smallest.
+
+    Examples
+    --------
+    >>> most_probable_number({1: 0.2, 2: 0.4, 3: 0.4})
+    2
+    """
+    return max(posterior, key=lambda K: (posterior[K], -K))
+
+
 def upper_nodes(merges: Merges, nodes: np.ndarray) -> np.ndarray:
     """The nodes above the clusters, each after its children.
 

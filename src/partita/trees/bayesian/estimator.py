@@ -32,13 +32,21 @@ from partita.fitting.grain import (
     pack_uncertain,
     unpack_uncertain,
 )
+from partita.fitting.real_columns import describe_steps
 from partita.fitting.request import kinds_asked
 from partita.fitting.storage import check_array
 from partita.posterior.grain import check_joins
 from partita.table import Table
-from partita.trees.bayesian.cut import cut_nodes, in_height_order, leaf_labels, n_clusters_posterior
+from partita.trees.bayesian.cut import (
+    cut_nodes,
+    in_height_order,
+    leaf_labels,
+    most_probable_number,
+    n_clusters_posterior,
+)
 from partita.trees.bayesian.grain import finest_nodes, owners, tree_grain
-from partita.trees.bayesian.growing import check_blocks, grow_tree, starting_families
+from partita.trees.bayesian.growing import check_blocks, grow_tree, starting_families, without_ties
+from partita.trees.bayesian.judging import TreeDiagnostics, judge_tree
 from partita.trees.bayesian.merging import Merges
 from partita.trees.bayesian.prediction import (
     UpperTree,
@@ -56,8 +64,9 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
     """Bayesian hierarchical clustering: a tree whose merges have probabilities.
 
     Each row is a tree at first. In each step, the two trees whose rows most probably form one cluster of a Dirichlet
-    process mixture are merged, until one tree is left (Heller and Ghahramani 2005). The tree is cut at merges with a
-    probability below one half, so the number of clusters need not be given, and data without groups give one cluster.
+    process mixture are merged, until one tree is left (Heller and Ghahramani 2005). The greedy tree is
+    then improved (see ``regrow``). The tree is cut where the number of clusters is most probable, so it need not be
+    given, and data without groups give one cluster.
     Columns may be real, count, binary or categorical, in any combination, with missing cells.
 
     Good for a few thousand rows with nested groups, and for a first result without chains. Not for the full posterior
@@ -71,13 +80,18 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
         ("gaussian").
     n_clusters : int, optional
         Number of clusters: beginning at the root, the least probable merges are undone until there are so many. By
-        default the odds of the merges determine the number.
+        default it is the most probable number in ``n_clusters_posterior_``.
     concentration : float, optional
         Concentration of the Dirichlet process; learned by default (or 1 with ``learn_hyper=False``).
     learn_hyper : bool, default=True
         Whether the hyper-parameters of the likelihood are learned. Two steps alternate: the lower bound of the evidence
         is maximized by a gradient method for the current tree, and a new tree is built with the result. With more than
         600 rows this is done on a sample of 600, followed by one maximization for the tree of all rows.
+    regrow : bool, default=True
+        Whether the greedy tree is improved. The greedy algorithm never undoes a merge, and its best partition can be
+        far from the most probable one. Short chains search for a better partition, a tree is grown around it (a greedy
+        tree in each of its clusters, and one above them), and the tree with the higher ``lower_bound_`` is kept. False
+        is the algorithm as it was published.
     max_exact : int, default=5000
         Up to this number of rows, each merge is the best of all pairs of trees, in time O(N^2). More rows are first
         divided into groups of at most 500 by the tree of a sample; the tree of each group is built in this way, and
@@ -124,7 +138,11 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
     n_clusters_ : int
         Number of clusters.
     n_clusters_posterior_ : dict
-        Probability of each number of clusters, over the partitions that the tree allows.
+        Probability of each number of clusters, over the partitions that the tree allows: given the tree and the learned
+        hyper-parameters. It is not the posterior of the number of clusters, which sums over all partitions;
+        ``diagnostics_`` says whether searches without the tree find other numbers.
+    diagnostics_ : TreeDiagnostics
+        How far the groups can be relied on: ``grade`` ("firm", "fair" or "weak"), with its reasons in ``sentence``.
     confidence_ : ndarray (n_rows,)
         Probability of the label of each row, by ``predict_proba``.
     confidence_kind_ : str
@@ -181,6 +199,8 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
         "fitted.linkage_ float (n,4) 0..",
         "fitted.log_odds_ float (n) inf -inf",
         "tree.blocks.*.hyper.* number (...)",
+        "tree.blocks.*.signal.* float (...)",
+        "tree.blocks.*.coding.* float (...) nan",
         "tree.nodes.S.* float (s,F+F-1)",
         "tree.nodes.sizes float (F+F-1) 0..",
         "tree.nodes.pairs int (F-1,2) 0..F+F-1",
@@ -208,6 +228,7 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "concentration": [None, Interval(Real, 0, None, closed="neither")],
         "learn_hyper": ["boolean"],
+        "regrow": ["boolean"],
         "max_exact": [Interval(Integral, 2, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -232,6 +253,7 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
         n_clusters=None,
         concentration=None,
         learn_hyper=True,
+        regrow=True,
         max_exact=5000,
         max_iter=20,
         tol=1e-3,
@@ -252,6 +274,7 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
         self.n_clusters = n_clusters
         self.concentration = concentration
         self.learn_hyper = learn_hyper
+        self.regrow = regrow
         self.max_exact = max_exact
         self.max_iter = max_iter
         self.tol = tol
@@ -283,9 +306,11 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
         """
         self._validate_params()
         with self._control() as control, self._new_fit():
-            plan = plan_families(self.family, self.kinds)
+            plan = without_ties(plan_families(self.family, self.kinds))
             table = self._read_training(X, kinds_asked(plan, self.exposure), None)
-            blocks = assemble(table, plan, self.exposure, completes=False)
+            blocks = assemble(table, plan, self.exposure, completes=False, finds_steps=True)
+            for code, sentence in describe_steps(blocks):
+                self.fit_report_.add(code, sentence)
             check_blocks(blocks)
             families = starting_families(blocks, plan, self.learn_hyper)
             about = ([block.data for block in blocks], *map(tuple, families), self.tol)
@@ -316,15 +341,19 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
         self.n_iter_, self.converged_ = grown.n_iter, grown.reason == "converged"
         note_stop(self.fit_report_, grown.reason, f"hyper-parameters were learned on {grown.n_iter} trees")
         self.n_clusters_posterior_ = n_clusters_posterior(merges)
-        wanted = self.n_clusters
-        if wanted is not None:
-            wanted = limit_clusters(wanted, table.n_rows, self.fit_report_)
+        if self.n_clusters is None:
+            wanted = most_probable_number(self.n_clusters_posterior_)
+        else:
+            wanted = limit_clusters(self.n_clusters, table.n_rows, self.fit_report_)
         self.labels_, nodes = leaf_labels(merges, cut_nodes(merges, wanted))
         self.n_clusters_ = len(nodes)
         blocks = [block._replace(family=family) for block, family in zip(blocks, grown.families, strict=True)]
         self._fine_tree, self._fine_clusters, own = self._finest_level(merges, nodes, leaves, blocks)
         self._describe()
         self._set_confidence(blocks, own)
+        self.diagnostics_ = judge_tree(self.labels_, grown.others, table, self.n_clusters)
+        if self.diagnostics_.grade == "weak":
+            self.fit_report_.add("weak", self.diagnostics_.sentence, level="warning")
 
     def _finest_level(self, merges: Merges, nodes: Any, leaves: Any, blocks: Any) -> tuple[Any, ...]:
         """The tree above the finest nodes of the grain, the cluster of each of them, and the one of each row."""
@@ -418,6 +447,7 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
 
     def _state(self) -> dict[str, Any]:
         return super()._state() | {
+            "diagnostics": list(self.diagnostics_),
             "tree": pack_tree(self._fine_tree),
             "fine_clusters": self._fine_clusters,
             "fine_confidence": self._fine_confidence,
@@ -426,6 +456,10 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
+        grade, agreement, second, numbers, trusted, sentence = state["diagnostics"]
+        self.diagnostics_ = TreeDiagnostics(
+            str(grade), float(agreement), float(second), tuple(numbers), bool(trusted), str(sentence)
+        )
         self._fine_tree = unpack_tree(state["tree"], self.schema_)
         n_rows, G = len(self.labels_), self._fine_tree.n_clusters
         self._fine_clusters, self._fine_confidence = state["fine_clusters"], state["fine_confidence"]

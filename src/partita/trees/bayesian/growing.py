@@ -9,7 +9,7 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,15 +20,25 @@ from partita.engines.run import Control
 from partita.execution import Serial, check_memory, row_chunks
 from partita.families import Bernoulli, Block, Ordinal, entry_of
 from partita.families.contract import is_conjugate, n_columns, partly_seen, stats_start
-from partita.families.data import take
-from partita.trees.bayesian.cut import leaf_labels
-from partita.trees.bayesian.learning import GrowthResult, climb, evidence_of, grow_and_learn
+from partita.families.data import take_block
+from partita.fitting.families import Plan
+from partita.trees.bayesian.cut import cut_nodes, leaf_labels
+from partita.trees.bayesian.learning import GrowthResult, Regrow, climb, evidence_of, grow_and_learn
 from partita.trees.bayesian.merging import Merges, TreeLeaves, grow, log_bound, row_leaves
+from partita.trees.bayesian.regrowing import (
+    SEARCH_SEED,
+    grow_around,
+    join_trees,
+    search_from_afar,
+    search_partition,
+    some_leaves,
+)
 
 LEARNING_ROWS = 600  # size of the sample on which hyper-parameters are learned
 PSEUDO_ROWS = 2.0  # weight of the observed shares of a binary column in its starting prior
 GROUP_ROWS = 500  # maximum number of rows of a group
 SAMPLE_ROWS = 1000  # maximum size of the sample whose tree divides the other rows
+NO_MERGES = Merges(np.zeros((0, 2), np.int64), np.zeros(0))
 MAX_PARTS = 200  # maximum number of parts into which this tree is cut
 
 
@@ -55,7 +65,15 @@ def check_blocks(blocks: Sequence[Block]) -> None:
             )
 
 
-def starting_families(blocks: Sequence[Block], plan: Any, learn_hyper: bool) -> tuple[Any, ...]:
+def without_ties(plan: Plan) -> Plan:
+    """The plan without intervals for tied values: a tree needs the value of every cell, and these are drawn."""
+    name, options = plan.families.get("real", ("", {}))
+    if name != "auto":
+        return plan
+    return plan._replace(families=plan.families | {"real": (name, {**options, "ties": False})})
+
+
+def starting_families(blocks: Sequence[Block], plan: Plan, learn_hyper: bool) -> tuple[Any, ...]:
     """The default families; if they will be learned, binary columns start from their observed shares.
 
     Starting from equal pseudo-counts, learning ends in a poorer optimum for columns of rare ones (words in documents).
@@ -89,30 +107,100 @@ def grow_tree(
         "learn_likelihood": model.learn_hyper,
         "learn_concentration": model.learn_hyper and model.concentration is None,
     }
+    regrow = _make_regrow(blocks) if model.regrow else None
     rounds = {"n_rounds": model.max_iter, "tol": model.tol, "control": control, "checkpoint": checkpoint}
+    centers = tuple(families)
     if n_rows <= min(LEARNING_ROWS, model.max_exact):
-        grown = grow_and_learn(families, _leaves(blocks, n_rows), concentration, **learning, **rounds)
-        return grown, row_leaves(blocks, grown.families, n_rows, grown.concentration)
-    centers, n_iter, reason = tuple(families), 0, "converged"
-    if model.learn_hyper:
-        rows = np.sort(rng.choice(n_rows, size=min(LEARNING_ROWS, n_rows), replace=False))
-        sample = [block._replace(data=take(block.data, rows)) for block in blocks]
-        found = grow_and_learn(families, _leaves(sample, len(rows)), concentration, **learning, **rounds)
-        families, concentration = found.families, found.concentration
-        n_iter, reason = found.n_iter, found.reason
-    leaves = row_leaves(blocks, families, n_rows, concentration)
-    if n_rows <= model.max_exact:
-        merges = grow(families, leaves, concentration)
-    else:
-        merges = grow_in_groups(families, blocks, leaves, concentration, rng, executor=executor)
-    if model.learn_hyper and not (control.halted or control.late):
-        families, concentration, _ = climb(
-            families, merges.children, leaves, concentration, centers=centers, **learning
+        grown = grow_and_learn(
+            families, _leaves(blocks, n_rows), concentration, regrow=regrow, **learning, **rounds
         )
-    evidence = evidence_of(families, merges.children, leaves, concentration)
-    bound = log_bound(evidence, n_rows, concentration)
-    merges = Merges(merges.children, evidence.log_odds)
-    return GrowthResult(tuple(families), concentration, merges, bound, n_iter + 1, reason), leaves
+    else:
+        found = GrowthResult(centers, concentration, NO_MERGES, -np.inf, 0)
+        if model.learn_hyper:
+            rows = np.sort(rng.choice(n_rows, size=min(LEARNING_ROWS, n_rows), replace=False))
+            sample = [take_block(block, rows) for block in blocks]
+            some = _make_regrow(sample) if model.regrow else None
+            found = grow_and_learn(
+                families, _leaves(sample, len(rows)), concentration, regrow=some, **learning, **rounds
+            )
+        leaves = row_leaves(blocks, found.families, n_rows, found.concentration)
+        if n_rows <= model.max_exact:
+            merges = grow(found.families, leaves, found.concentration)
+        else:
+            merges = grow_in_groups(
+                found.families, blocks, leaves, found.concentration, rng, executor=executor
+            )
+        grown = _with_bound(found._replace(merges=merges, n_iter=found.n_iter + 1), leaves)
+        if model.learn_hyper and not (control.halted or control.late):
+            grown = _learned(grown, leaves, centers, learning)
+    if control.halted or control.late:
+        return grown, row_leaves(blocks, grown.families, n_rows, grown.concentration)
+    return _finish(
+        grown, blocks, rng, executor, model, lambda one, leaves: _learned(one, leaves, centers, learning)
+    )
+
+
+def _finish(
+    grown: GrowthResult, blocks: Sequence[Block], rng: Any, executor: Any, model: Any, learn: Callable
+) -> tuple[GrowthResult, TreeLeaves]:
+    """Search from other starts; a tree around the best partition, and its hyper-parameters, if its bound is higher."""
+    families, alpha, n_rows = grown.families, grown.concentration, len(grown.merges.children) + 1
+    leaves = row_leaves(blocks, families, n_rows, alpha)
+    own = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
+    found = search_from_afar(own, leaves, alpha)
+    grown = grown._replace(others=tuple(one.labels for one in found))
+    if not model.regrow:
+        return grown, leaves
+    labels, _ = leaf_labels(grown.merges, cut_nodes(grown.merges))
+    near = search_partition(own, leaves, labels, alpha, SEARCH_SEED)
+    best = max((near, *found), key=lambda one: one.log_joint)
+
+    def grow_group(rows: np.ndarray) -> Merges:
+        if len(rows) <= model.max_exact:
+            return grow(families, some_leaves(leaves, rows), alpha)
+        mine = [take_block(block, rows) for block in own]
+        return grow_in_groups(families, mine, some_leaves(leaves, rows), alpha, rng, executor=executor)
+
+    merges = grow_around(families, leaves, best.labels, alpha, grow_group=grow_group)
+    other = _with_bound(grown._replace(merges=merges, n_iter=grown.n_iter + 1), leaves)
+    if other.bound <= grown.bound:
+        return grown, leaves
+    if model.learn_hyper:
+        other = learn(other, leaves)
+    return other, row_leaves(blocks, other.families, n_rows, other.concentration)
+
+
+def _make_regrow(blocks: Sequence[Block]) -> Regrow:
+    """A tree around the partition that a search from the clusters of a tree finds; None if it finds no better one."""
+
+    def regrow(
+        families: Sequence[Any], leaves: TreeLeaves, concentration: float, merges: Merges
+    ) -> Merges | None:
+        own = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
+        labels, _ = leaf_labels(merges, cut_nodes(merges))
+        found = search_partition(own, leaves, labels, concentration, SEARCH_SEED)
+        if found.labels is labels:
+            return None
+        return grow_around(families, leaves, found.labels, concentration)
+
+    return regrow
+
+
+def _with_bound(grown: GrowthResult, leaves: TreeLeaves) -> GrowthResult:
+    """The odds and the bound of a tree under its hyper-parameters."""
+    evidence = evidence_of(grown.families, grown.merges.children, leaves, grown.concentration)
+    bound = log_bound(evidence, float(leaves.n.sum()), grown.concentration)
+    return grown._replace(merges=Merges(grown.merges.children, evidence.log_odds), bound=bound)
+
+
+def _learned(
+    grown: GrowthResult, leaves: TreeLeaves, centers: Any, learning: dict[str, bool]
+) -> GrowthResult:
+    """The same tree with better hyper-parameters."""
+    families, concentration, _ = climb(
+        grown.families, grown.merges.children, leaves, grown.concentration, centers=centers, **learning
+    )
+    return _with_bound(grown._replace(families=tuple(families), concentration=concentration), leaves)
 
 
 def _leaves(blocks: Sequence[Block], n_rows: int) -> Any:
@@ -157,36 +245,9 @@ def grow_in_groups(
     N = len(leaves.n)
     blocks = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
     groups = _divide(families, blocks, leaves, concentration, rng, max_rows, np.arange(N))
-    children, log_odds, roots = [], [], []
-    next_node = N
     executor = Serial() if executor is None else executor
-    trees = executor.map(lambda rows: grow(families, _some(leaves, rows), concentration), groups)
-    for rows, merges in zip(groups, trees, strict=True):
-        names = np.concatenate([rows, next_node + np.arange(len(rows) - 1)])
-        children.append(names[merges.children].reshape(-1, 2))
-        log_odds.append(merges.log_odds)
-        next_node += len(rows) - 1
-        roots.append(names[-1])
-    top = grow(families, _roots(leaves, groups, log_odds), concentration)
-    names = np.concatenate([roots, next_node + np.arange(len(groups) - 1)])
-    children.append(names[top.children].reshape(-1, 2))
-    log_odds.append(top.log_odds)
-    return Merges(np.concatenate(children).astype(np.int64), np.concatenate(log_odds))
-
-
-def _some(leaves: TreeLeaves, rows: np.ndarray) -> TreeLeaves:
-    return TreeLeaves(tuple(s[rows] for s in leaves.S), leaves.n[rows], leaves.log_weight[rows])
-
-
-def _roots(leaves: TreeLeaves, groups: Sequence[np.ndarray], log_odds: Sequence[np.ndarray]) -> TreeLeaves:
-    """Whole trees as leaves: the weight of a merge is the product of both weights times one plus the odds."""
-    S = tuple(np.stack([s[rows].sum(axis=0) for rows in groups]) for s in leaves.S)
-    n = np.array([leaves.n[rows].sum() for rows in groups])
-    weight = [
-        leaves.log_weight[rows].sum() + np.logaddexp(0.0, odds).sum()
-        for rows, odds in zip(groups, log_odds, strict=True)
-    ]
-    return TreeLeaves(S, n, np.array(weight))
+    trees = list(executor.map(lambda rows: grow(families, some_leaves(leaves, rows), concentration), groups))
+    return join_trees(families, leaves, groups, trees, concentration)
 
 
 def _divide(families, blocks, leaves, concentration, rng, max_rows, rows) -> list[np.ndarray]:
@@ -194,7 +255,7 @@ def _divide(families, blocks, leaves, concentration, rng, max_rows, rows) -> lis
     if len(rows) <= max_rows:
         return [rows]
     sample = rng.choice(rows, size=min(2 * max_rows, SAMPLE_ROWS, len(rows)), replace=False)
-    merges = grow(families, _some(leaves, sample), concentration)
+    merges = grow(families, some_leaves(leaves, sample), concentration)
     n_parts = int(min(MAX_PARTS, len(sample) // 2, max(2, 2 * len(rows) // max_rows)))
     labels, _ = leaf_labels(merges, _parts_of_tree(merges, n_parts))
     S = tuple(

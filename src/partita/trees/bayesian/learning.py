@@ -8,7 +8,8 @@ alternate; the bound never decreases.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,11 @@ class GrowthResult(NamedTuple):
     bound: float
     n_iter: int = 1  # trees that were grown
     reason: str = "converged"  # or "max_iter", "time_limit", "callback", "interrupted"
+    others: tuple[np.ndarray, ...] = ()  # partitions that searches without knowledge of the tree have found
+
+
+# (families, leaves, concentration, a tree over these leaves) -> another tree, or None
+Regrow = Callable[[Sequence[Any], TreeLeaves, float, Merges], Merges | None]
 
 
 class _Nodes(NamedTuple):
@@ -237,21 +243,41 @@ def grow_and_learn(
     tol: float,
     control: Control | None = None,
     checkpoint: Checkpoint | None = None,
+    regrow: Regrow | None = None,
 ) -> GrowthResult:
-    """Alternate between a greedy tree and better hyper-parameters for it, while the bound increases.
+    """Alternate between trees and better hyper-parameters for the best of them, while the bound increases.
 
-    ``leaves_under(families, concentration)`` gives the leaves. No further tree is grown when the bound per object
-    increases by no more than ``tol``.
+    ``leaves_under(families, concentration)`` gives the leaves. In each round a greedy tree is grown, and
+    ``regrow(families, leaves, concentration, merges)`` may give another one, or None; the tree with the highest bound
+    is kept. No further tree is grown when the bound per object increases by no more than ``tol``.
     """
     families = tuple(families)
     learning = {"learn_likelihood": learn_likelihood, "learn_concentration": learn_concentration}
     leaves = leaves_under(families, concentration)
     N = float(leaves.n.sum())
 
+    def best_tree(
+        known: GrowthResult | None, families: Any, alpha: float, leaves: TreeLeaves
+    ) -> GrowthResult:
+        """The known tree, the greedy one, or one that is grown anew: the first with the highest bound."""
+        best = known
+        for how in (
+            lambda _: grow(families, leaves, alpha),
+            regrow and partial(regrow, families, leaves, alpha),
+        ):
+            merges = how and how(best and best.merges)
+            if merges is None:
+                continue
+            bound = log_bound(evidence_of(families, merges.children, leaves, alpha), N, alpha)
+            if best is None or bound > best.bound:
+                best = (known or GrowthResult(families, alpha, merges, bound))._replace(
+                    merges=merges, bound=bound
+                )
+        assert best is not None
+        return best
+
     def first() -> _Learning:
-        merges = grow(families, leaves, concentration)
-        bound = log_bound(evidence_of(families, merges.children, leaves, concentration), N, concentration)
-        return _Learning(GrowthResult(families, concentration, merges, bound), np.inf, 0)
+        return _Learning(best_tree(None, families, concentration, leaves), np.inf, 0)
 
     def step(state: _Learning) -> _Learning:
         best, n_iter = state.best, state.n_iter + 1
@@ -259,18 +285,12 @@ def grow_and_learn(
         new, alpha, reached = climb(
             best.families, children, leaves, best.concentration, centers=families, **learning
         )
-        gain = reached - best.bound
-        if gain <= 0:
+        if reached <= best.bound:
             return _Learning(best, 0.0, n_iter)
         odds = evidence_of(new, children, leaves, alpha).log_odds
         learned = GrowthResult(new, alpha, Merges(children, odds), reached, best.n_iter + 1)
-        merges = grow(new, leaves_under(new, alpha), alpha)
-        bound = log_bound(evidence_of(new, merges.children, leaves, alpha), N, alpha)
-        if bound > learned.bound:
-            gain += bound - learned.bound
-            learned = learned._replace(merges=merges, bound=bound)
-        same_tree = np.array_equal(merges.children, children)
-        return _Learning(learned, 0.0 if same_tree else gain / N, n_iter)
+        learned = best_tree(learned, new, alpha, leaves_under(new, alpha))
+        return _Learning(learned, (learned.bound - best.bound) / N, n_iter)
 
     if len(leaves.n) == 1 or not (learn_likelihood or learn_concentration):
         return first().best
