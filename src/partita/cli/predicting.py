@@ -23,6 +23,7 @@ from partita.progress import tell_stage
 from partita.summaries.formatting import count
 from partita.table import FileError
 from partita.table.notes import list_names
+from partita.table.reading import REORDERED
 
 UNCERTAIN_BELOW = 0.8  # confidence, as in the reports
 
@@ -177,9 +178,7 @@ def _column_notes(needed: Sequence[str], table: InputTable, recorded: dict[str, 
     notes, have = [], list(table.all_columns)
     there = [name for name in have if name in set(needed)]
     if there != list(needed):
-        notes.append(
-            Note("reordered", "the columns are in another order than in the fit: they are matched by name")
-        )
+        notes.append(Note("reordered", REORDERED))
     known = {*needed, *recorded.get("columns", ()), table.id_column, recorded.get("truth")}
     more = [name for name in have if name not in known]
     if more:
