@@ -78,9 +78,9 @@ def test_cluster(folder):
     assert found["n_clusters"] == 2 and sorted(found["sizes"]) == [30, 30]
     assert found["adjusted_rand"] == 1.0 and found["kinds"] == "real: x, y"
     labels = read_file(folder / "found" / "labels.csv").columns
-    assert list(labels)[:3] == ["row", "cluster", "confidence"] and labels["row"][0] == "row0"
+    assert list(labels)[:3] == ["id", "group", "confidence"] and labels["id"][0] == "row0"
     assert set(list(labels)[3:]) <= {"coarse", "medium", "fine"}
-    assert (load(folder / "found" / "model.npz").labels_ == labels["cluster"]).all()
+    assert (load(folder / "found" / "model.npz").labels_ + 1 == labels["group"]).all()
     page = (folder / "found" / "report.html").read_text()
     assert "2 groups" in page and "table.csv" in page
 
@@ -112,7 +112,7 @@ def test_consensus(folder):
     assert told.returncode == 0 and "3 groups" in told.stdout
     compared = partita("compare", "labels-partita/labels.csv", "told/labels.csv", "--json", folder=folder)
     compared = json.loads(compared.stdout)
-    assert compared["n_clusters"] == [2, 3] and compared["columns"] == ["cluster", "cluster"]
+    assert compared["n_clusters"] == [2, 3] and compared["columns"] == ["group", "group"]
 
 
 def test_ensemble_then_consensus(folder):
@@ -135,7 +135,7 @@ def test_ensemble_then_consensus(folder):
     assert (
         main(["consensus", str(folder / "five.parquet"), "--id", "id", "-q", "-o", str(folder / "five")]) == 0
     )
-    assert read_file(folder / "five" / "labels.csv").columns["object"][0] == "row0"
+    assert read_file(folder / "five" / "labels.csv").columns["id"][0] == "row0"
 
 
 @pytest.mark.slow  # its table of four kinds is compiled by the README's example too, at the same time

@@ -109,7 +109,7 @@ def score(folder, columns, z, form, options):
     write(folder / "table.csv", columns, **form)
     assert main(["cluster", str(folder / "table.csv"), *options, *QUICK]) == 0
     with open(folder / "table-partita" / "labels.csv", encoding="utf-8") as file:
-        return adjusted_rand(z, np.array([row["cluster"] for row in csv.DictReader(file)]))
+        return adjusted_rand(z, np.array([row["group"] for row in csv.DictReader(file)]))
 
 
 @pytest.mark.parametrize("make", [money, percent_and_dashes, codes, dates, decimal_commas, answers_and_skips])

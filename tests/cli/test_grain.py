@@ -43,10 +43,10 @@ def test_the_answer_comes_with_its_alternatives(path, answer):
     assert lines[0] not in answer.words
     json.dumps(answer.figures)
     written = labels_of(path.parent / "answer")
-    assert list(written) == ["object", "cluster", "confidence", *(one.name for one in model.alternatives_)]
-    np.testing.assert_array_equal(written["cluster"], model.labels_)
+    assert list(written) == ["object", "group", "confidence", *(one.name for one in model.alternatives_)]
+    np.testing.assert_array_equal(written["group"], model.labels_ + 1)
     for one in model.alternatives_:
-        np.testing.assert_array_equal(written[one.name], one.labels)
+        np.testing.assert_array_equal(written[one.name], one.labels + 1)
 
 
 @pytest.mark.parametrize("grain", ["coarse", "2", "4"])
@@ -60,7 +60,7 @@ def test_another_grain_is_written_and_reported(path, answer, grain):
     assert found.figures["n_clusters_of_answer"] == model.n_clusters_ == answer.figures["n_clusters"]
     assert found.words.startswith(f"{level.n_clusters} groups, as asked")
     written = labels_of(folder)
-    np.testing.assert_array_equal(written["cluster"], level.labels)
+    np.testing.assert_array_equal(written["group"], level.labels + 1)
     np.testing.assert_allclose(written["confidence"], level.confidence, atol=1e-5)
     # the report of the saved model begins at the same level, or at another one that is asked for
     page = (folder / "report.html").read_text(encoding="utf-8")
@@ -91,7 +91,7 @@ def test_methods_without_a_grain_are_written_as_before(path):
         path, out=path.parent / "voting", method="voting", n_clusters=3, verbose=False
     )
     assert found.figures["alternatives"] == [] and found.table == ""
-    assert list(labels_of(path.parent / "voting")) == ["object", "cluster", "confidence"]
+    assert list(labels_of(path.parent / "voting")) == ["object", "group", "confidence"]
 
 
 def test_tables_and_trees_have_a_grain_too(path):

@@ -66,7 +66,7 @@ def test_row_80_labels_of_a_file_are_not_merged(labels, ending, tmp_path):
         parquet.write_table(pyarrow.table({"a": values.tolist(), "b": values.tolist()}), path)
     outcome = consensus(path, method="voting", n_clusters=3, out=tmp_path / "out")
     assert outcome.figures["sizes"] == [30, 30, 30]
-    figures = compare(path, tmp_path / "out" / "labels.csv", second_column="cluster").figures
+    figures = compare(path, tmp_path / "out" / "labels.csv", second_column="group").figures
     assert figures["n_clusters"] == [3, 3] and figures["adjusted_rand"] == 1.0
 
 

@@ -139,9 +139,12 @@ def test_feature_names_missing_and_extra():
         read_table(many, schema=SCHEMA)
 
 
-def test_feature_names_reordered():
-    with pytest.raises(ValueError, match=r"Feature names must be in the same order as they were in fit.\n$"):
-        read_table(FRAME[["size", "color", "ok"]], schema=SCHEMA)
+def test_columns_in_another_order_are_matched_by_name():
+    same, moved = read_table(FRAME, schema=SCHEMA), read_table(FRAME[["size", "color", "ok"]], schema=SCHEMA)
+    assert [note.code for note in moved.notes if note.code == "reordered"] == ["reordered"]
+    assert "reordered" not in [note.code for note in same.notes]
+    for one, other in zip(same.columns, moved.columns, strict=True):
+        np.testing.assert_array_equal(one.values, other.values)
 
 
 def test_wrong_width():

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from partita._version import __version__
-from partita.cli import clustering, tools, warming
+from partita.cli import clustering, predicting, tools, warming
+from partita.cli.advice import begin_command, in_options
 from partita.cli.output import Outcome, visible, write_json
 from partita.cli.progress import INTERRUPTED, INTERRUPTED_NOTE
 
@@ -62,6 +63,23 @@ Grain = Annotated[
         help="Level of the answer to write: coarse, medium, fine, or a number of groups (default: the answer).",
     ),
 ]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        help="Also write the input table with group, confidence and grain columns appended: 'table' (beside the other "
+        "results), a file (.csv, .tsv, .parquet, ...), or - for standard output.",
+    ),
+]
+Family = Annotated[
+    list[str],
+    typer.Option(help="Family of all columns, as gaussian or poisson, or kind=family (default: chosen)."),
+]
+Chains = Annotated[int | None, typer.Option(min=1, help="Number of chains.")]
+Draws = Annotated[int | None, typer.Option(min=1, help="Draws per chain.")]
+BurnIn = Annotated[int | None, typer.Option(min=0, help="Iterations before the first draw.")]
+TimeLimit = Annotated[float | None, typer.Option(help="Stop after this many seconds.")]
+Jobs = Annotated[int | None, typer.Option(help="Number of threads.")]
 Id = Annotated[str | None, typer.Option("--id", help="Column with the names of the rows.")]
 Truth = Annotated[
     str | None, typer.Option(help="Column with known classes; they are compared with the result.")
@@ -73,6 +91,13 @@ Key = Annotated[
     str | None,
     typer.Option(help="In an AnnData file: obs, or an entry of obsm or layers; in an Excel file: the sheet."),
 ]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        help="Format of standard input, or of a file whose name does not tell it: csv, tsv, xlsx, parquet, ... "
+        "(default: recognized by its content)."
+    ),
+]
 Encoding = Annotated[
     str | None, typer.Option(help="Encoding of a text file, such as cp1252 (default: UTF-8, or guessed).")
 ]
@@ -81,22 +106,30 @@ Na = Annotated[
     typer.Option("--na", help="Values that mean missing: --na 999 - for all columns, --na age=999 for one."),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print how each column was read.")]
-Table = Annotated[Path, typer.Argument(help="CSV, TSV, Excel, Parquet, Arrow, npy or AnnData.")]
+Table = Annotated[
+    Path, typer.Argument(help="CSV, TSV, Excel, Parquet, Arrow, npy or AnnData; - is standard input.")
+]
 
 
 @app.callback(invoke_without_command=True)
-def _show_version(
+def _begin(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
     if version:
         print(__version__)
         raise typer.Exit
+    if context.invoked_subcommand:
+        begin_command(options_of(context.invoked_subcommand))
 
 
 @app.command()
 def consensus(
     labels: Annotated[
-        Path, typer.Argument(help="File with one column of labels per clustering and one line per object.")
+        Path,
+        typer.Argument(
+            help="File with one column of labels per clustering and one line per object; - is standard input."
+        ),
     ],
     method: Annotated[
         str, typer.Option(help=f"One of {', '.join(clustering.CONSENSUS_METHODS)}.")
@@ -105,8 +138,10 @@ def consensus(
     noise: Annotated[
         str, typer.Option(help="Meaning of the label -1: missing, cluster or singletons.")
     ] = "missing",
+    time_limit: TimeLimit = None,
     grain: Grain = None,
     out: Out = None,
+    output: Output = None,
     id: Id = None,
     truth: Truth = None,
     ignore: Ignore = [],  # noqa: B006 - typer reads the default
@@ -114,27 +149,36 @@ def consensus(
     separator: Separator = None,
     key: Key = None,
     encoding: Encoding = None,
+    format: Format = None,
     na: Na = [],  # noqa: B006
     escape_formulas: Formulas = False,
+    jobs: Jobs = None,
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
+    verbose: Verbose = False,
 ) -> Outcome:
     """Combine many clusterings of the same objects into one."""
-    reading = _reading_options(id, truth, ignore, column, separator, key, encoding, na, escape_formulas)
+    reading = _reading_options(
+        id, truth, ignore, column, separator, key, encoding, na, escape_formulas, format
+    )
     return _print_outcome(
         clustering.consensus(
             labels,
             method=method,
             n_clusters=clusters,
             noise=noise,
+            time_limit=time_limit,
             grain=grain,
             out=out,
+            output=output,
+            jobs=jobs,
             seed=seed,
             verbose=progress,
             **reading,
         ),
         json,
+        verbose,
     )
 
 
@@ -142,6 +186,7 @@ def consensus(
 def cluster(
     table: Table,
     kind: Kinds = [],  # noqa: B006
+    family: Family = [],  # noqa: B006
     clusters: Clusters = None,
     inference: Annotated[str, typer.Option(help=f"One of {', '.join(clustering.INFERENCES)}.")] = "auto",
     chains: Annotated[int, typer.Option(min=1)] = 4,
@@ -156,9 +201,10 @@ def cluster(
         ),
     ] = None,
     outliers: Annotated[bool, typer.Option("--outliers", help="Allow rows that belong to no group.")] = False,
-    time_limit: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
+    time_limit: TimeLimit = None,
     grain: Grain = None,
     out: Out = None,
+    output: Output = None,
     id: Id = None,
     truth: Truth = None,
     ignore: Ignore = [],  # noqa: B006
@@ -166,9 +212,10 @@ def cluster(
     separator: Separator = None,
     key: Key = None,
     encoding: Encoding = None,
+    format: Format = None,
     na: Na = [],  # noqa: B006
     escape_formulas: Formulas = False,
-    jobs: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
+    jobs: Jobs = None,
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
@@ -179,6 +226,7 @@ def cluster(
         clustering.cluster(
             table,
             kinds=kind,
+            family=family,
             n_clusters=clusters,
             inference=inference,
             n_chains=chains,
@@ -188,10 +236,13 @@ def cluster(
             time_limit=time_limit,
             grain=grain,
             out=out,
+            output=output,
             seed=seed,
             jobs=jobs,
             verbose=progress,
-            **_reading_options(id, truth, ignore, column, separator, key, encoding, na, escape_formulas),
+            **_reading_options(
+                id, truth, ignore, column, separator, key, encoding, na, escape_formulas, format
+            ),
         ),
         json,
         verbose,
@@ -202,21 +253,27 @@ def cluster(
 def views(
     table: Table,
     kind: Kinds = [],  # noqa: B006
+    family: Family = [],  # noqa: B006
     overlapping: Annotated[
         bool, typer.Option("--overlapping", help="Allow columns that belong to several views.")
     ] = False,
     inference: Annotated[str | None, typer.Option(help="gibbs, vb or search.")] = None,
-    chains: Annotated[int | None, typer.Option(min=1)] = None,
-    draws: Annotated[int | None, typer.Option(min=1)] = None,
+    chains: Chains = None,
+    draws: Draws = None,
+    burn_in: BurnIn = None,
+    time_limit: TimeLimit = None,
     out: Out = None,
+    output: Output = None,
     id: Id = None,
     ignore: Ignore = [],  # noqa: B006
     column: Columns = [],  # noqa: B006
     separator: Separator = None,
     key: Key = None,
     encoding: Encoding = None,
+    format: Format = None,
     na: Na = [],  # noqa: B006
     escape_formulas: Formulas = False,
+    jobs: Jobs = None,
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
@@ -227,14 +284,21 @@ def views(
         clustering.views(
             table,
             kinds=kind,
+            family=family,
             overlapping=overlapping,
             inference=inference,
             n_chains=chains,
             n_draws=draws,
+            burn_in=burn_in,
+            time_limit=time_limit,
+            jobs=jobs,
             out=out,
+            output=output,
             seed=seed,
             verbose=progress,
-            **_reading_options(id, None, ignore, column, separator, key, encoding, na, escape_formulas),
+            **_reading_options(
+                id, None, ignore, column, separator, key, encoding, na, escape_formulas, format
+            ),
         ),
         json,
         verbose,
@@ -245,8 +309,12 @@ def views(
 def tree(
     table: Table,
     kind: Kinds = [],  # noqa: B006
+    family: Family = [],  # noqa: B006
+    clusters: Clusters = None,
+    time_limit: TimeLimit = None,
     grain: Grain = None,
     out: Out = None,
+    output: Output = None,
     id: Id = None,
     truth: Truth = None,
     ignore: Ignore = [],  # noqa: B006
@@ -254,17 +322,34 @@ def tree(
     separator: Separator = None,
     key: Key = None,
     encoding: Encoding = None,
+    format: Format = None,
     na: Na = [],  # noqa: B006
     escape_formulas: Formulas = False,
+    jobs: Jobs = None,
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
     verbose: Verbose = False,
 ) -> Outcome:
     """Build a Bayesian tree of the rows, cut where merging no longer improves the evidence."""
-    reading = _reading_options(id, truth, ignore, column, separator, key, encoding, na, escape_formulas)
+    reading = _reading_options(
+        id, truth, ignore, column, separator, key, encoding, na, escape_formulas, format
+    )
     return _print_outcome(
-        clustering.tree(table, kinds=kind, grain=grain, out=out, seed=seed, verbose=progress, **reading),
+        clustering.tree(
+            table,
+            kinds=kind,
+            family=family,
+            n_clusters=clusters,
+            time_limit=time_limit,
+            grain=grain,
+            out=out,
+            output=output,
+            jobs=jobs,
+            seed=seed,
+            verbose=progress,
+            **reading,
+        ),
         json,
         verbose,
     )
@@ -273,22 +358,50 @@ def tree(
 @app.command()
 def blocks(
     table: Table,
+    family: Annotated[str | None, typer.Option(help="Family of the cells (default: chosen).")] = None,
+    chains: Chains = None,
+    draws: Draws = None,
+    burn_in: BurnIn = None,
+    time_limit: TimeLimit = None,
     out: Out = None,
+    output: Output = None,
     id: Id = None,
     ignore: Ignore = [],  # noqa: B006
     column: Columns = [],  # noqa: B006
     separator: Separator = None,
     key: Key = None,
     encoding: Encoding = None,
+    format: Format = None,
     na: Na = [],  # noqa: B006
     escape_formulas: Formulas = False,
+    jobs: Jobs = None,
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
+    verbose: Verbose = False,
 ) -> Outcome:
     """Group the rows and the columns of a matrix at the same time."""
-    reading = _reading_options(id, None, ignore, column, separator, key, encoding, na, escape_formulas)
-    return _print_outcome(clustering.blocks(table, out=out, seed=seed, verbose=progress, **reading), json)
+    reading = _reading_options(
+        id, None, ignore, column, separator, key, encoding, na, escape_formulas, format
+    )
+    return _print_outcome(
+        clustering.blocks(
+            table,
+            family=family,
+            n_chains=chains,
+            n_draws=draws,
+            burn_in=burn_in,
+            time_limit=time_limit,
+            out=out,
+            output=output,
+            jobs=jobs,
+            seed=seed,
+            verbose=progress,
+            **reading,
+        ),
+        json,
+        verbose,
+    )
 
 
 @app.command()
@@ -307,14 +420,19 @@ def ensemble(
     separator: Separator = None,
     key: Key = None,
     encoding: Encoding = None,
+    format: Format = None,
     na: Na = [],  # noqa: B006
     escape_formulas: Formulas = False,
+    jobs: Jobs = None,
+    time_limit: TimeLimit = None,
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
 ) -> Outcome:
     """Cluster one table many times and write the label matrix."""
-    reading = _reading_options(id, None, ignore, column, separator, key, encoding, na, escape_formulas)
+    reading = _reading_options(
+        id, None, ignore, column, separator, key, encoding, na, escape_formulas, format
+    )
     return _print_outcome(
         tools.ensemble(
             table,
@@ -322,9 +440,46 @@ def ensemble(
             kind=kind,
             n_members=members,
             n_clusters=clusters,
+            jobs=jobs,
+            time_limit=time_limit,
             seed=seed,
             verbose=progress,
             **reading,
+        ),
+        json,
+    )
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="A folder that partita wrote, or a file written by save().")],
+    table: Annotated[
+        Path, typer.Argument(help="New rows, with the columns of the fit; - is standard input.")
+    ],
+    grain: Grain = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="File to write.", show_default="NAME-groups.csv, beside the new rows"
+        ),
+    ] = None,
+    output: Output = None,
+    id: Id = None,
+    separator: Separator = None,
+    key: Key = None,
+    encoding: Encoding = None,
+    format: Format = None,
+    na: Na = [],  # noqa: B006
+    escape_formulas: Formulas = False,
+    jobs: Jobs = None,
+    json: Json = False,
+    progress: Progress = None,
+) -> Outcome:
+    """Find the groups of new rows by a saved model."""
+    reading = _reading_options(id, None, [], [], separator, key, encoding, na, escape_formulas, format)
+    return _print_outcome(
+        predicting.predict(
+            model, table, grain=grain, out=out, output=output, jobs=jobs, verbose=progress, **reading
         ),
         json,
     )
@@ -364,12 +519,16 @@ def report(
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")] = Path("partita-demo"),
+    time_limit: TimeLimit = None,
+    jobs: Jobs = None,
     seed: Seed = 0,
     json: Json = False,
     progress: Progress = None,
 ) -> Outcome:
     """Cluster an example table, 600 visitors of a museum, and write the report."""
-    return _print_outcome(tools.demo(out, seed=seed, verbose=progress), json)
+    return _print_outcome(
+        tools.demo(out, time_limit=time_limit, jobs=jobs, seed=seed, verbose=progress), json
+    )
 
 
 @app.command()
@@ -418,6 +577,7 @@ def _reading_options(
     encoding: str | None,
     na: list[str],
     escape_formulas: bool,
+    format: str | None,
 ) -> dict[str, Any]:
     if separator is not None and separator.lower() in ("tab", "\\t"):
         separator = "\t"
@@ -431,6 +591,7 @@ def _reading_options(
         "encoding": encoding,
         "na": na,
         "escape_formulas": escape_formulas,
+        "format": format,
     }
 
 
@@ -454,24 +615,39 @@ def spread_codes(arguments: list[str]) -> list[str]:
     return spread
 
 
+def options_of(command: str) -> set[str]:
+    """The long options of a command."""
+    found: Any = typer.main.get_command(app)
+    options = [*found.params, *found.commands[command].params]
+    return {name for option in options for name in option.opts if name.startswith("--")}
+
+
 def _print_outcome(outcome: Outcome, json: bool, verbose: bool = False) -> Outcome:
+    """Print the answer on standard output (unless a table goes there), and the notes on standard error."""
+    place = sys.stderr if outcome.words_aside else sys.stdout
     if json:
-        print(write_json(outcome))
+        print(write_json(outcome), file=place)
     else:
+        if outcome.stopped is not None:
+            print(visible(in_options(f"Stopped early: {outcome.stopped.message}.")), file=place)
+        elif outcome.interrupted:
+            print(INTERRUPTED_NOTE, file=place)
         if verbose and outcome.account:
-            print(visible(outcome.account), end="\n\n")
-        if outcome.interrupted:
-            print(INTERRUPTED_NOTE)
-        print(visible(outcome.words))
+            print(visible(outcome.account), end="\n\n", file=place)
+        print(visible(in_options(outcome.words)), file=place)
         if outcome.table:
-            print(visible(outcome.table))
+            print(visible(outcome.table), file=place)
         if "kinds" in outcome.figures:
-            print(
-                f"Columns are read as {visible(outcome.figures['kinds'])} (change this with --kind column=kind)."
-            )
+            kinds = visible(outcome.figures["kinds"])
+            print(f"Columns are read as {kinds} (change this with --kind column=kind).", file=place)
         for path, content in outcome.files.items():
-            print(f"  {visible(path):40} {content}")
-    for note in outcome.notes:
-        if note not in outcome.words and note != INTERRUPTED_NOTE:
-            print(f"note: {visible(note)}", file=sys.stderr)
+            print(f"  {visible(path):40} {content}", file=place)
+    _print_notes(outcome, verbose)
     return outcome
+
+
+def _print_notes(outcome: Outcome, verbose: bool) -> None:
+    more = outcome.more_notes if verbose else []
+    for note in [*outcome.notes, *more]:
+        if note not in outcome.words and (outcome.stopped is None or note != outcome.stopped.message):
+            print(f"note: {visible(in_options(note))}", file=sys.stderr)

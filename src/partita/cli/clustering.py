@@ -6,29 +6,43 @@ input does not wait for scikit-learn.
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from partita.cli.appended import check_output, write_appended
 from partita.cli.output import (
     Outcome,
     alternatives_figures,
     clustering_figures,
     clustering_sentences,
+    numbered,
     write_columns,
 )
 from partita.cli.progress import INTERRUPTED_NOTE, FitMonitor, shows_progress
+from partita.cli.results import (
+    COLUMNS_FILE,
+    LABELS_FILE,
+    REPORT_FILE,
+    Destination,
+    context_of,
+    member_notes,
+    named_rows,
+    notes_of,
+    save_model,
+    write_account,
+    write_page,
+    write_report,
+)
 from partita.cli.sources import InputTable, join_names, list_kinds, open_table, open_typed
+from partita.cli.standard_input import STANDARD
 from partita.progress import tell_stage
 from partita.summaries.formatting import count
-from partita.table.notes import READING_CODES
-
-if TYPE_CHECKING:
-    from partita.summaries.context import ReportContext
+from partita.table import KINDS
 
 CONSENSUS_METHODS = {
     "consensus": "Consensus",
@@ -48,9 +62,7 @@ CONSENSUS_METHODS = {
 }
 INFERENCES = ("auto", "gibbs", "subclusters", "vb", "cvb", "em", "beam")
 ORDER_INFERENCES = ("auto", "gibbs", "vb", "em")  # those that use the order of levels
-MODEL_FILE, SOURCE_FILE, REPORT_FILE = "model.npz", "source.json", "report.html"
 GRAINS = ("coarse", "medium", "fine")
-LABELS_FILE, COLUMNS_FILE = "labels.csv", "columns.csv"
 
 
 @shows_progress
@@ -61,6 +73,9 @@ def consensus(
     n_clusters: int | None = None,
     noise: str = "missing",
     out: str | Path | None = None,
+    output: str | None = None,
+    time_limit: float | None = None,
+    jobs: int | None = None,
     seed: int = 0,
     grain: str | None = None,
     verbose: bool | None = None,
@@ -83,6 +98,12 @@ def consensus(
         What the label -1 means.
     out : path, default=None
         Folder to write to; None means ``<name of the file>-partita``.
+    output : str, default=None
+        Where to write the file with the groups appended, see :func:`partita.cli.appended.write_appended`.
+    time_limit : float, default=None
+        Seconds.
+    jobs : int, default=None
+        Number of threads.
     seed : int, default=0
         Seed of the random numbers.
     verbose : bool, default=None
@@ -95,6 +116,7 @@ def consensus(
     Outcome
     """
     check_grain(grain)
+    check_output(output)
     if method not in CONSENSUS_METHODS:
         raise ValueError(f"no method {method!r}; there are {', '.join(CONSENSUS_METHODS)}")
     table = open_table(path, labels=True, **reading)
@@ -102,7 +124,7 @@ def consensus(
 
     cls = getattr(partita, CONSENSUS_METHODS[method])
     known = cls().get_params()
-    options: dict[str, Any] = {"noise": noise}
+    options: dict[str, Any] = {"noise": noise, **_running_options(method, known, time_limit, jobs)}
     if n_clusters is not None:
         if "n_clusters" not in known:
             raise ValueError(f"{method} finds its own number of clusters: leave --clusters out")
@@ -111,7 +133,10 @@ def consensus(
         options["random_state"] = seed
     model = cls(**options)
     interrupted = fit_until_interrupted(model, table.columns, verbose)
-    return _write_clustering("consensus", model, table.columns, table, out, interrupted, grain, noun="object")
+    where = Destination(out, output)
+    return _write_clustering(
+        "consensus", model, table.columns, table, where, interrupted, grain, noun="object"
+    )
 
 
 @shows_progress
@@ -119,6 +144,7 @@ def cluster(
     path: str | Path,
     *,
     kinds: Sequence[str] = (),
+    family: Sequence[str] = (),
     n_clusters: int | None = None,
     inference: str = "auto",
     n_chains: int = 4,
@@ -127,6 +153,7 @@ def cluster(
     outliers: bool = False,
     time_limit: float | None = None,
     out: str | Path | None = None,
+    output: str | None = None,
     seed: int = 0,
     jobs: int | None = None,
     grain: str | None = None,
@@ -142,6 +169,8 @@ def cluster(
     kinds : sequence of str, default=()
         ``"column=kind"`` or ``"pattern*=kind"``; the kinds of the other columns are inferred. ``"kind"`` alone is
         that of all columns.
+    family : sequence of str, default=()
+        One family for all columns, as in :class:`partita.Mixture`, or ``"kind=family"``; empty means that it is chosen.
     n_clusters : int, default=None
         The number of groups, if it is known.
     inference : {"auto", "gibbs", "subclusters", "vb", "cvb", "em", "beam"}, default="auto"
@@ -154,16 +183,15 @@ def cluster(
         Whether rows may belong to no group.
     time_limit : float, default=None
         Seconds.
-    out, seed, grain, verbose, **reading
+    out, output, jobs, seed, grain, verbose, **reading
         As in :func:`consensus`.
-    jobs : int, default=None
-        Number of threads.
 
     Returns
     -------
     Outcome
     """
     check_grain(grain)
+    check_output(output)
     if inference not in INFERENCES:
         raise ValueError(f"no inference {inference!r}; there are {', '.join(INFERENCES)}")
     table, declared, X = open_typed(path, kinds, infer_ordinal=inference in ORDER_INFERENCES, **reading)
@@ -173,9 +201,9 @@ def cluster(
     options: dict[str, Any] = {"n_clusters": n_clusters, "inference": inference, "time_limit": time_limit}
     if inference == "auto" or ENGINES[inference].samples:
         options |= {"n_chains": n_chains, "n_draws": n_draws, "burn_in": burn_in, "outliers": outliers}
-    model = Mixture(kinds=declared, random_state=seed, n_jobs=jobs, **options)
+    model = Mixture(kinds=declared, random_state=seed, n_jobs=jobs, **options, **_family_option(family))
     interrupted = fit_until_interrupted(model, X, verbose)
-    return _write_clustering("cluster", model, X, table, out, interrupted, grain)
+    return _write_clustering("cluster", model, X, table, Destination(out, output), interrupted, grain)
 
 
 @shows_progress
@@ -183,11 +211,16 @@ def views(
     path: str | Path,
     *,
     kinds: Sequence[str] = (),
+    family: Sequence[str] = (),
     overlapping: bool = False,
     inference: str | None = None,
     n_chains: int | None = None,
     n_draws: int | None = None,
+    burn_in: int | None = None,
+    time_limit: float | None = None,
+    jobs: int | None = None,
     out: str | Path | None = None,
+    output: str | None = None,
     seed: int = 0,
     verbose: bool | None = None,
     **reading: Any,
@@ -196,30 +229,37 @@ def views(
 
     Parameters
     ----------
-    path, kinds, out, seed, verbose, **reading
+    path, kinds, family, time_limit, jobs, out, output, seed, verbose, **reading
         As in :func:`cluster`.
     overlapping : bool, default=False
         Whether a column may belong to several views (:class:`partita.OverlappingViews` instead of
         :class:`partita.CrossCat`).
     inference : str, default=None
         As in the estimator; None means its default.
-    n_chains, n_draws : int, default=None
+    n_chains, n_draws, burn_in : int, default=None
         As in the estimator; None means its default.
 
     Returns
     -------
     Outcome
     """
+    check_output(output)
     table, declared, X = open_typed(path, kinds, **reading)
     import partita
 
     cls = partita.OverlappingViews if overlapping else partita.CrossCat
-    given = {"inference": inference, "n_chains": n_chains, "n_draws": n_draws}
+    given: dict[str, Any] = {
+        "inference": inference,
+        "n_chains": n_chains,
+        "n_draws": n_draws,
+        "burn_in": burn_in,
+    }
+    given |= {"time_limit": time_limit, "n_jobs": jobs, **_family_option(family)}
     model = cls(random_state=seed, **{name: value for name, value in given.items() if value is not None})
     if "kinds" in model.get_params():
         model.set_params(kinds=declared)
     interrupted = fit_until_interrupted(model, X, verbose)
-    return _write_views(model, X, table, out, interrupted)
+    return _write_views(model, X, table, Destination(out, output), interrupted)
 
 
 @shows_progress
@@ -227,7 +267,12 @@ def tree(
     path: str | Path,
     *,
     kinds: Sequence[str] = (),
+    family: Sequence[str] = (),
+    n_clusters: int | None = None,
+    time_limit: float | None = None,
+    jobs: int | None = None,
     out: str | Path | None = None,
+    output: str | None = None,
     seed: int = 0,
     grain: str | None = None,
     verbose: bool | None = None,
@@ -239,7 +284,7 @@ def tree(
 
     Parameters
     ----------
-    path, kinds, out, seed, grain, verbose, **reading
+    path, kinds, family, n_clusters, time_limit, jobs, out, output, seed, grain, verbose, **reading
         As in :func:`cluster`.
 
     Returns
@@ -247,12 +292,20 @@ def tree(
     Outcome
     """
     check_grain(grain)
+    check_output(output)
     table, declared, X = open_typed(path, kinds, **reading)
     from partita import BayesianTree
 
-    model = BayesianTree(kinds=declared, random_state=seed)
+    model = BayesianTree(
+        n_clusters=n_clusters,
+        kinds=declared,
+        random_state=seed,
+        time_limit=time_limit,
+        n_jobs=jobs,
+        **_family_option(family),
+    )
     interrupted = fit_until_interrupted(model, X, verbose, can_stop=False)
-    outcome = _write_clustering("tree", model, X, table, out, interrupted, grain)
+    outcome = _write_clustering("tree", model, X, table, Destination(out, output), interrupted, grain)
     found = model.diagnostics_
     outcome.figures.update(
         grade=found.grade,
@@ -266,7 +319,14 @@ def tree(
 def blocks(
     path: str | Path,
     *,
+    family: str | None = None,
+    n_chains: int | None = None,
+    n_draws: int | None = None,
+    burn_in: int | None = None,
+    time_limit: float | None = None,
+    jobs: int | None = None,
     out: str | Path | None = None,
+    output: str | None = None,
     seed: int = 0,
     verbose: bool | None = None,
     **reading: Any,
@@ -275,39 +335,50 @@ def blocks(
 
     Parameters
     ----------
-    path, out, seed, verbose, **reading
+    path, time_limit, jobs, out, output, seed, verbose, **reading
         As in :func:`cluster`.
+    family : str, default=None
+        That of the cells, as in the estimator; None means that it is chosen.
+    n_chains, n_draws, burn_in : int, default=None
+        As in the estimator; None means its default.
 
     Returns
     -------
     Outcome
     """
+    check_output(output)
     table = open_table(path, **reading)
     matrix = table.matrix()
     from partita import RelationalBlocks
 
-    model = RelationalBlocks(random_state=seed)
+    given: dict[str, Any] = {"family": family, "n_chains": n_chains, "n_draws": n_draws, "burn_in": burn_in}
+    given |= {"time_limit": time_limit, "n_jobs": jobs}
+    model = RelationalBlocks(
+        random_state=seed, **{name: value for name, value in given.items() if value is not None}
+    )
     interrupted = fit_until_interrupted(model, matrix, verbose)
     rows, columns = np.asarray(model.row_labels_), np.asarray(model.column_labels_)
     K, L = len(np.unique(rows)), len(np.unique(columns))
     words = f"{count(K, 'group')} of {len(rows)} rows and {count(L, 'group')} of {len(columns)} columns."
     figures = {"method": "RelationalBlocks", "n_row_clusters": K, "n_column_clusters": L}
-    folder = _make_folder(out, table)
+    where = Destination(out, output)
+    folder = where.folder(table)
+    groups = {"group": numbered(rows)}
     write_columns(
-        folder / "rows.csv", {"row": _row_names(table), "group": rows}, escape_formulas=table.escape_formulas
+        folder / "rows.csv", named_rows(table, "row", groups), escape_formulas=table.escape_formulas
     )
     write_columns(
         folder / "columns.csv",
-        {"column": np.array(list(table.columns)), "group": columns},
+        {"column": np.array(list(table.columns)), "group": numbered(columns)},
         escape_formulas=table.escape_formulas,
     )
     files = {
         str(folder / "rows.csv"): "the group of each row",
         str(folder / "columns.csv"): "the group of each column",
     }
-    files |= _save_model(model, folder, table, "blocks", interrupted)
-    files |= _write_report(model, matrix, table, folder)
-    return Outcome(words, figures, files, _notes(model, table), interrupted)
+    files |= save_model(model, folder, table, "blocks", interrupted)
+    files |= write_report(model, matrix, table, folder)
+    return _finished(Outcome(words, figures, files, interrupted=interrupted), model, table, where, groups)
 
 
 # ---- fitting and writing, for all commands -------------------------------------------------------------------------
@@ -332,14 +403,38 @@ def fit_until_interrupted(model: Any, X: Any, verbose: bool | None, *, can_stop:
         model.set_params(callback=None, verbose=None)
     tell_stage("writing the report")
     if monitor.stopped:
+        model.fit_report_.notes = [
+            replace(note, message=note.message.replace("by the callback", "by Ctrl-C"))
+            for note in model.fit_report_
+        ]
         model.fit_report_.add("interrupted", INTERRUPTED_NOTE, level="warning")
     return monitor.stopped
 
 
-def _context(model: Any, X: Any, table: InputTable, grain: str | None = None) -> ReportContext:
-    from partita.summaries.context import build_context
+def _running_options(
+    method: str, known: Collection[str], time_limit: float | None, jobs: int | None
+) -> dict[str, Any]:
+    """The options of how a fit runs; an error names those that a method does not have."""
+    given = {"time_limit": time_limit, "n_jobs": jobs}
+    for name, option in (("time_limit", "--time-limit"), ("n_jobs", "--jobs")):
+        if given[name] is not None and name not in known:
+            raise ValueError(f"{method} has no {option}, because it takes little time: leave it out")
+    return {name: value for name, value in given.items() if value is not None}
 
-    return build_context(model, X, truth=table.truth, names=table.names, at=grain)
+
+def _family_option(family: Sequence[str]) -> dict[str, Any]:
+    """``["gaussian"]`` or ``["real=gaussian", "count=poisson"]`` as a parameter; none if nothing is given."""
+    if not family:
+        return {}
+    if len(family) == 1 and "=" not in family[0]:
+        return {"family": family[0]}
+    pairs = [text.partition("=")[::2] for text in family]
+    for text, (kind, name) in zip(family, pairs, strict=True):
+        if kind not in KINDS or not name:
+            raise ValueError(
+                f"--family {text}: write --family family for all columns, or --family kind=family"
+            )
+    return {"family": dict(pairs)}
 
 
 def check_grain(grain: str | None) -> None:
@@ -353,35 +448,38 @@ def _write_clustering(
     model: Any,
     X: Any,
     table: InputTable,
-    out: str | Path | None,
+    where: Destination,
     interrupted: bool,
     grain: str | None = None,
     noun: str = "row",
 ) -> Outcome:
     from partita.summaries.grains import alternatives_lines
 
-    context = _context(model, X, table, grain)
-    folder = _make_folder(out, table)
-    labels = {noun: _row_names(table), "cluster": context.model.labels_}
+    context = context_of(model, X, table, grain)
+    folder = where.folder(table)
+    groups = {"group": numbered(context.model.labels_)}
     if hasattr(context.model, "confidence_"):
-        labels["confidence"] = np.asarray(context.model.confidence_)
+        groups["confidence"] = np.asarray(context.model.confidence_)
     if context.alternatives:
-        labels |= {one.name: one.labels for one in model.alternatives_}
-    write_columns(folder / LABELS_FILE, labels, escape_formulas=table.escape_formulas)
+        groups |= {one.name: numbered(one.labels) for one in model.alternatives_}
+    write_columns(
+        folder / LABELS_FILE, named_rows(table, noun, groups), escape_formulas=table.escape_formulas
+    )
     scales = " and of the alternatives" if context.alternatives else ""
-    files = {str(folder / LABELS_FILE): f"the cluster and the confidence of each {noun}{scales}"}
-    files |= _save_model(model, folder, table, command, interrupted, grain)
+    files = {str(folder / LABELS_FILE): f"the group and the confidence of each {noun}{scales}"}
+    files |= save_model(model, folder, table, command, interrupted, grain)
     files |= write_page(context, folder / REPORT_FILE, table.path.name)
     figures = clustering_figures(context)
     if command != "consensus":
         figures["kinds"] = list_kinds(model.schema_)
-        files |= _write_account(model, folder, table)
+        files |= write_account(model, folder, table)
     account = model.schema_.describe() if command != "consensus" else ""
     words, scales = clustering_sentences(context), "\n".join(alternatives_lines(context.alternatives))
-    return Outcome(words, figures, files, _notes(model, table), interrupted, account, scales)
+    outcome = Outcome(words, figures, files, member_notes(context), interrupted, account, scales)
+    return _finished(outcome, model, table, where, groups)
 
 
-def _write_views(model: Any, X: Any, table: InputTable, out: str | Path | None, interrupted: bool) -> Outcome:
+def _write_views(model: Any, X: Any, table: InputTable, where: Destination, interrupted: bool) -> Outcome:
     labels, members = np.asarray(model.view_labels_), np.asarray(model.feature_views_)
     from partita.summaries.grains import alternatives_rows
 
@@ -405,93 +503,42 @@ def _write_views(model: Any, X: Any, table: InputTable, out: str | Path | None, 
         lines.append(f"  columns without groups of rows: {join_names(alone)}")
     n_views = sum(view["n_clusters"] > 1 for view in views)
     words = "\n".join([f"{count(n_views, 'view')} of {table.n_rows} rows and {len(names)} columns.", *lines])
-    folder = _make_folder(out, table)
-    of_rows = {"row": _row_names(table)} | {f"view_{v + 1}": labels[:, v] for v in range(labels.shape[1])}
+    folder = where.folder(table)
+    of_rows = {f"view_{v + 1}": numbered(labels[:, v]) for v in range(labels.shape[1])}
     of_columns = {f"view_{v + 1}": members[:, v] for v in range(labels.shape[1])}
-    write_columns(folder / LABELS_FILE, of_rows, escape_formulas=table.escape_formulas)
-    if not _write_account(model, folder, table, of_columns):
+    write_columns(
+        folder / LABELS_FILE, named_rows(table, "row", of_rows), escape_formulas=table.escape_formulas
+    )
+    if not write_account(model, folder, table, of_columns):
         write_columns(
             folder / COLUMNS_FILE, {"column": names, **of_columns}, escape_formulas=table.escape_formulas
         )
     files = {
-        str(folder / LABELS_FILE): "the cluster of each row in each view",
+        str(folder / LABELS_FILE): "the group of each row in each view",
         str(folder / COLUMNS_FILE): "the probability of each column in each view, and how it was read",
     }
-    files |= _save_model(model, folder, table, "views", interrupted)
-    files |= _write_report(model, X, table, folder)
+    files |= save_model(model, folder, table, "views", interrupted)
+    files |= write_report(model, X, table, folder)
     figures: dict[str, Any] = {"method": type(model).__name__, "n_views": n_views, "views": views}
     if hasattr(model, "schema_"):
         figures["kinds"] = list_kinds(model.schema_)
     account = model.schema_.describe() if hasattr(model, "schema_") else ""
-    return Outcome(words, figures, files, _notes(model, table), interrupted, account)
+    outcome = Outcome(words, figures, files, interrupted=interrupted, account=account)
+    return _finished(outcome, model, table, where, of_rows)
 
 
-def write_page(context: ReportContext, path: Path, title: str | None) -> dict[str, str]:
-    """Write the report; returns its path with what it holds."""
-    from partita.report.page import write_context
+def _finished(
+    outcome: Outcome, model: Any, table: InputTable, where: Destination, groups: dict[str, Any]
+) -> Outcome:
+    """Write the table with its groups, and add what is known after the fit: notes, and why it ended early."""
+    from partita.estimator import early_end
 
-    write_context(context, path, title)
-    return {str(path): "the report: open it in a browser"}
-
-
-def _write_report(model: Any, X: Any, table: InputTable, folder: Path) -> dict[str, str]:
-    return write_page(_context(model, X, table), folder / REPORT_FILE, table.path.name)
-
-
-def _make_folder(out: str | Path | None, table: InputTable) -> Path:
-    folder = Path(out) if out else table.path.with_name(f"{table.path.name.split('.')[0]}-partita")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def _row_names(table: InputTable) -> np.ndarray:
-    return np.arange(table.n_rows) if table.names is None else table.names
-
-
-def _save_model(
-    model: Any,
-    folder: Path,
-    table: InputTable,
-    command: str,
-    interrupted: bool,
-    grain: str | None = None,
-) -> dict[str, str]:
-    model.save(folder / MODEL_FILE)
-    source = {
-        "command": command,
-        "file": str(table.path.resolve()),
-        "columns": list(table.columns),
-        "id": table.id_column,
-        "truth": table.truth_column,
-        "encoding": table.encoding,
-        "na": list(table.na),
-        "interrupted": interrupted,
-        "grain": grain,
-    }
-    (folder / SOURCE_FILE).write_text(json.dumps(source, indent=1) + "\n", encoding="utf-8")
-    return {str(folder / MODEL_FILE): "the model; partita.load() reads it"}
-
-
-def _notes(model: Any, table: InputTable) -> list[str]:
-    """What the user should know: how the file was read, unusual columns, and all warnings."""
-    told = [note.message for note in table.notes]
-    for note in model.fit_report_:
-        if (note.level == "warning" or note.code in READING_CODES) and note.message not in told:
-            told.append(note.message)
-    return told
-
-
-def _write_account(
-    model: Any, folder: Path, table: InputTable, more: dict[str, Any] | None = None
-) -> dict[str, str]:
-    """Write how each column was read; `more` are further columns about the same columns."""
-    account = getattr(getattr(model, "schema_", None), "account", None)
-    if account is None:
-        return {}
-    columns = account.rows()
-    write_columns(
-        folder / COLUMNS_FILE,
-        {"column": columns.pop("column"), **(more or {}), **columns},
-        escape_formulas=table.escape_formulas,
+    appended = write_appended(where.output, table, groups, where.folder(table) / "table")
+    notes, more = notes_of(model, table)
+    return outcome._replace(
+        files=outcome.files | appended.files,
+        notes=[*outcome.notes, *notes, *appended.notes],
+        more_notes=more,
+        stopped=early_end(model),
+        words_aside=where.output == STANDARD,
     )
-    return {str(folder / COLUMNS_FILE): "how each column was read"}

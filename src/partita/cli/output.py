@@ -7,12 +7,19 @@ import json
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from partita.cli.advice import in_options
 from partita.files import write_atomically
 from partita.table import FileError
+from partita.table.arrow_files import PARQUET, library
+from partita.table.cells import is_number
+
+if TYPE_CHECKING:
+    from partita.estimator import EarlyEnd
 
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -27,6 +34,21 @@ class Outcome(NamedTuple):
     interrupted: bool = False
     account: str = ""  # how each column was read
     table: str = ""  # lines that follow the words on a terminal
+    more_notes: list[str] = []  # for those who ask for all
+    stopped: EarlyEnd | None = None  # why the fit ended early
+    words_aside: bool = False  # whether standard output holds a table, so that the words go to standard error
+
+
+def numbered(labels: Any) -> NDArray[Any]:
+    """Labels as people read them: groups from 1; -1 stays, for rows in no group and missing labels.
+
+    Examples
+    --------
+    >>> numbered([0, 2, -1])
+    array([ 1,  3, -1])
+    """
+    found = np.asarray(labels)
+    return np.where(found >= 0, found + 1, found)
 
 
 def clustering_sentences(context: Any) -> str:
@@ -117,7 +139,7 @@ def alternatives_figures(rows: Sequence[Any]) -> list[dict[str, Any]]:
             "n_clusters": row.n_clusters,
             "support": round(row.support, 6),
             "sizes": row.sizes,
-            "splits": {str(k): list(parts) for k, parts in row.splits.items()},
+            "splits": {str(k + 1): [part + 1 for part in parts] for k, parts in row.splits.items()},
         }
         for row in rows
     ]
@@ -134,9 +156,9 @@ def write_columns(path: Path, columns: dict[str, Any], *, escape_formulas: bool 
         if ending in (".csv", ".tsv"):
             with open(part, "w", newline="", encoding="utf-8") as file:
                 rows = csv.writer(file, delimiter="," if ending == ".csv" else "\t", lineterminator="\n")
-                shown = _without_formula if escape_formulas else lambda cell: cell
+                shown = without_formula if escape_formulas else str
                 rows.writerow(map(shown, columns))
-                cells = (map(shown, _cells(values)) for values in columns.values())
+                cells = (map(shown, as_texts(values)) for values in columns.values())
                 rows.writerows(zip(*cells, strict=True))
         elif ending in (".parquet", ".pq", ".feather", ".arrow"):
             _write_arrow(part, ending, columns)
@@ -147,22 +169,29 @@ def write_columns(path: Path, columns: dict[str, Any], *, escape_formulas: bool 
             raise FileError(f"{path}: write to .csv, .tsv, .parquet, .arrow or .npy")
 
 
-def _cells(values: Sequence[Any]) -> Iterable[Any]:
-    array = np.asarray(values)
-    if array.dtype.kind == "f":
-        return ("" if np.isnan(value) else f"{value:.6g}" for value in array)
-    return array.tolist()
-
-
-def _without_formula(cell: Any) -> Any:
-    """Text that a spreadsheet shows as it is.
+def as_texts(values: Sequence[Any]) -> Iterable[str]:
+    """The cells of a column as text: numbers with six digits, missing cells empty.
 
     Examples
     --------
-    >>> _without_formula("=1+1"), _without_formula("plain"), _without_formula(-1.5)
-    ("'=1+1", 'plain', -1.5)
+    >>> list(as_texts(np.array([0.5, np.nan]))), list(as_texts(np.array([1, None], dtype=object)))
+    (['0.5', ''], ['1', ''])
     """
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_SIGNS) else cell
+    array = np.asarray(values)
+    if array.dtype.kind == "f":
+        return ("" if np.isnan(value) else f"{value:.6g}" for value in array)
+    return ("" if value is None else str(value) for value in array.tolist())
+
+
+def without_formula(cell: str) -> str:
+    """Text that a spreadsheet shows as it is; numbers stay numbers.
+
+    Examples
+    --------
+    >>> without_formula("=1+1"), without_formula("plain"), without_formula("-1.5")
+    ("'=1+1", 'plain', '-1.5')
+    """
+    return f"'{cell}" if cell.startswith(FORMULA_SIGNS) and not is_number(cell) else cell
 
 
 def visible(text: str) -> str:
@@ -182,15 +211,20 @@ def visible(text: str) -> str:
 
 
 def _write_arrow(path: Path, ending: str, columns: dict[str, Any]) -> None:
-    try:
-        import pyarrow
-        from pyarrow import feather, parquet
-    except ImportError:
-        raise FileError(f'{path.name}: this format needs pyarrow: pip install "partita[io]"') from None
+    pyarrow = library(path.name)
     table = pyarrow.table({name: pyarrow.array(np.asarray(values)) for name, values in columns.items()})
-    if ending in (".parquet", ".pq"):
+    write_arrow_table(path, ending, table)
+
+
+def write_arrow_table(path: Path, ending: str, table: Any) -> None:
+    """Write an Arrow table as Parquet, or as Arrow IPC."""
+    if ending in PARQUET:
+        from pyarrow import parquet
+
         parquet.write_table(table, path)
     else:
+        from pyarrow import feather
+
         feather.write_feather(table, path, compression="uncompressed")
 
 
@@ -199,10 +233,12 @@ def write_json(outcome: Outcome) -> str:
     return json.dumps(
         {
             **outcome.figures,
-            "words": outcome.words,
-            "notes": outcome.notes,
+            "words": in_options(outcome.words),
+            "notes": [in_options(note) for note in [*outcome.notes, *outcome.more_notes]],
             "files": list(outcome.files),
             "interrupted": outcome.interrupted,
+            "stopped_early": outcome.stopped is not None,
+            "stopped_by": None if outcome.stopped is None else outcome.stopped.reason,
         },
         ensure_ascii=False,
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -37,10 +39,13 @@ class FitMonitor:
     ----------
     can_stop : bool, default=True
         Whether the fit ends early, with a result, when this callback returns True.
+    time_limit : float, default=None
+        Seconds after which the fit is stopped, for fits that have no limit of their own.
     """
 
-    def __init__(self, *, can_stop: bool = True) -> None:
+    def __init__(self, *, can_stop: bool = True, time_limit: float | None = None) -> None:
         self.can_stop = can_stop
+        self._deadline = math.inf if time_limit is None else time.perf_counter() + time_limit
         self.stopped = False  # whether the fit was told to stop
         self._stop_requested = False
         self._previous_handler: Any = None
@@ -64,5 +69,10 @@ class FitMonitor:
 
     def __call__(self, progress: Any) -> bool:
         """Whether the fit must stop. Fits call this after each iteration."""
-        self.stopped = self.stopped or self._stop_requested
+        self.stopped = self.stopped or self._stop_requested or time.perf_counter() >= self._deadline
         return self.stopped
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the fit was stopped by Ctrl-C."""
+        return self.stopped and self._stop_requested

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.cli.labels import as_labels
+from partita.cli.standard_input import NAME, STANDARD, local_file
 from partita.progress import tell_stage
 from partita.table import KINDS, FileError, FileTable, Note, Table, read_file, read_table
 from partita.table.cells import parse_values
@@ -37,6 +38,10 @@ class InputTable(NamedTuple):
     words: Mapping[str, Sequence[str]] = {}  # texts of the file that were read as missing
     levels: Mapping[str, tuple[str, ...]] = {}  # of the columns that have an order in the file
     escape_formulas: bool = False  # in the files of text that are written
+    all_columns: Mapping[str, np.ndarray] = {}  # of the file, in its order
+    separator: str | None = None  # as it was given
+    format: str | None = None  # of standard input, or as it was given
+    content: bytes | None = None  # of standard input, which cannot be read again
 
     def ordered(self) -> Any:
         """The columns to model; those that have an order in the file keep it."""
@@ -71,6 +76,8 @@ def open_table(
     key: str | None = None,
     encoding: str | None = None,
     na: Sequence[str] = (),
+    format: str | None = None,
+    id_is_optional: bool = False,
     labels: bool = False,
     escape_formulas: bool = False,
 ) -> InputTable:
@@ -79,15 +86,20 @@ def open_table(
     With `labels` the columns hold labels of clusterings, which stay as they are written unless all of a column are
     integers. `na` holds missing codes, ``"999"`` for all columns or ``"age=999"`` for one or a pattern of names.
 
+    With `id_is_optional` a file may lack the column of names.
+
     A first column whose values are all different texts, or 0, 1, 2, ..., is taken as the names of the rows, unless
     the caller says which columns to use or which column has the names.
     """
-    path = Path(path)
-    tell_stage(f"reading {path.name}")
     everywhere = [code for code in na if "=" not in code]
-    table = read_file(
-        path, separator=separator, header=header, key=key, encoding=encoding, missing=everywhere, exact=labels
-    )
+    tell_stage(f"reading {Path(path).name if str(path) != STANDARD else 'standard input'}")
+    with local_file(path, format) as (local, format, content):
+        table = read_file(
+            local, separator=separator, header=header, key=key, encoding=encoding, missing=everywhere, exact=labels,
+            format=format,
+        )  # fmt: skip
+    path = Path(path) if content is None else Path(NAME)
+    all_columns = table.columns
     if labels:
         used = {id_column, *ignore}
         columns_read = {
@@ -96,6 +108,8 @@ def open_table(
         }
         table = table._replace(columns=columns_read)
     notes = list(table.notes)
+    if id_is_optional and id_column not in table.columns:
+        id_column = None
     if id_column is None and not columns and (found := _naming_column(table, {truth, *ignore})):
         id_column = found
         message = (
@@ -114,7 +128,7 @@ def open_table(
     codes = _codes_by_column(na, list(kept.columns), path)
     return InputTable(
         path, kept.columns, table.n_rows, names, known, id_column, truth, tuple(notes), codes,
-        encoding, tuple(na), table.words, table.levels, escape_formulas,
+        encoding, tuple(na), table.words, table.levels, escape_formulas, all_columns, separator, format, content,
     )  # fmt: skip
 
 

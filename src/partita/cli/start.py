@@ -41,9 +41,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _one_line(error: BaseException) -> str:
+    from partita.cli.advice import in_options
     from partita.cli.output import visible
 
-    return visible(" ".join(str(error).split())) or type(error).__name__
+    return visible(in_options(" ".join(str(error).split()))) or type(error).__name__
 
 
 def script() -> None:

@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from partita.cli.clustering import MODEL_FILE, REPORT_FILE, SOURCE_FILE, check_grain, cluster, write_page
+from partita.cli.clustering import check_grain, cluster
 from partita.cli.labels import as_labels
-from partita.cli.output import Outcome, write_columns
+from partita.cli.output import Outcome, numbered, write_columns
 from partita.cli.progress import FitMonitor, shows_progress
+from partita.cli.results import REPORT_FILE, SOURCE_FILE, find_model, write_page
 from partita.cli.sources import InputTable, open_table, open_typed
+from partita.cli.standard_input import local_file
 from partita.summaries.formatting import count
 from partita.table import FileError, read_file
+
+USUAL_LABELS = ("group", "cluster", "label", "labels", "class")  # names of columns of labels
 
 
 @shows_progress
@@ -26,6 +30,8 @@ def ensemble(
     kind: str = "kmeans",
     n_members: int = 20,
     n_clusters: int | None = None,
+    jobs: int | None = None,
+    time_limit: float | None = None,
     seed: int = 0,
     verbose: bool | None = None,
     **reading: Any,
@@ -44,7 +50,7 @@ def ensemble(
         Number of clusterings.
     n_clusters : int, default=None
         Number of clusters of each clustering; None means that it varies.
-    seed, verbose, **reading
+    jobs, time_limit, seed, verbose, **reading
         As in :func:`partita.cli.clustering.consensus`.
 
     Returns
@@ -64,24 +70,32 @@ def ensemble(
     from partita import ensembles
 
     options: dict[str, Any] = {} if n_clusters is None else {"n_clusters": n_clusters}
-    with FitMonitor() as monitor, warnings.catch_warnings():
+    with FitMonitor(time_limit=time_limit) as monitor, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         labels = getattr(ensembles, makers[kind])(
             X,
             n_members=n_members,
             random_state=seed,
+            n_jobs=jobs,
             callback=monitor,
             verbose=verbose,
             **options,
         )
-    columns = {} if table.names is None else {"id": table.names}
-    columns |= {f"member_{m + 1}": labels[:, m] for m in range(labels.shape[1])}
+    columns = {} if table.names is None else {table.id_column or "id": table.names}
+    columns |= {f"member_{m + 1}": numbered(labels[:, m]) for m in range(labels.shape[1])}
     write_columns(Path(out), columns, escape_formulas=table.escape_formulas)
     sizes = [len(np.unique(member[member >= 0])) for member in labels.T]
     words = f"{labels.shape[1]} clusterings of {table.n_rows} rows, with {min(sizes)} to {max(sizes)} clusters each."
     figures = {"n_objects": table.n_rows, "n_members": labels.shape[1], "n_clusters": sizes}
     notes = [note.message for note in table.notes]
-    return Outcome(words, figures, {str(out): "the label matrix"}, notes, monitor.stopped)
+    outcome = Outcome(words, figures, {str(out): "the label matrix"}, notes, monitor.interrupted)
+    if not monitor.stopped:
+        return outcome
+    from partita.estimator import EarlyEnd
+
+    how = "by Ctrl-C" if monitor.interrupted else "by the time limit"
+    message = f"{labels.shape[1]} of {n_members} clusterings were made before the command was stopped {how}"
+    return outcome._replace(stopped=EarlyEnd("interrupted" if monitor.interrupted else "time_limit", message))
 
 
 def compare(
@@ -132,9 +146,10 @@ def compare(
 
 
 def _labels_of(path: str | Path, column: str | None) -> tuple[str, np.ndarray]:
-    table = read_file(path, exact=True)
+    with local_file(path) as (local, format, _):
+        table = read_file(local, exact=True, format=format)
     if column is None:
-        usual = [name for name in table.columns if name.lower() in ("cluster", "label", "labels", "class")]
+        usual = [name for name in table.columns if name.lower() in USUAL_LABELS]
         column = usual[0] if usual else list(table.columns)[-1]
     values = as_labels(table.take([column], path).columns[column], column, Path(path))
     labels = np.empty(len(values), dtype=object)
@@ -171,13 +186,7 @@ def report(
     Outcome
     """
     check_grain(grain)
-    path = Path(model)
-    if path.is_dir():
-        path = path / MODEL_FILE
-    if not path.exists():
-        raise FileError(
-            f"{model}: there is no model; give a folder that partita wrote, or a file written by save()"
-        )
+    path = find_model(model)
     from partita import load
     from partita.summaries.context import build_context
 
@@ -208,9 +217,10 @@ def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> t
         X = open_table(table, columns=names, labels=holds_labels).columns
     elif source_file.exists():
         recorded = json.loads(source_file.read_text(encoding="utf-8"))
-        if Path(recorded["file"]).exists():
+        file = source_file.parent / (recorded["file"] or "")  # relative to the folder
+        if file.is_file():
             source = open_table(
-                recorded["file"],
+                file,
                 columns=recorded["columns"],
                 id_column=recorded.get("id"),
                 truth=recorded.get("truth"),
@@ -222,13 +232,24 @@ def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> t
     return X, source
 
 
-def demo(out: str | Path = "partita-demo", *, seed: int = 0, verbose: bool | None = None) -> Outcome:
+def demo(
+    out: str | Path = "partita-demo",
+    *,
+    time_limit: float | None = None,
+    jobs: int | None = None,
+    seed: int = 0,
+    verbose: bool | None = None,
+) -> Outcome:
     """Cluster the table that comes with the package (600 visitors of a museum) and write the report.
 
     Parameters
     ----------
     out : path, default="partita-demo"
         Folder to write to.
+    time_limit : float, default=None
+        Seconds.
+    jobs : int, default=None
+        Number of threads.
     seed : int, default=0
         Seed of the random numbers.
     verbose : bool, default=None
@@ -249,6 +270,8 @@ def demo(out: str | Path = "partita-demo", *, seed: int = 0, verbose: bool | Non
         kinds=["rooms_visited=count", "photos_taken=count"],
         truth="planted",
         out=folder,
+        time_limit=time_limit,
+        jobs=jobs,
         seed=seed,
         verbose=verbose,
     )

@@ -111,7 +111,9 @@ class TableEstimator(BaseEstimator):
         table = read_table(
             X, schema=self.schema_, handle_unknown=handle_unknown, estimator_name=type(self).__name__
         )
-        FitReport(n for n in table.notes if n.code in ("unknown_levels", "unreadable")).warn()
+        FitReport(
+            note for note in table.notes if note.code in ("unknown_levels", "unreadable", "reordered")
+        ).warn()
         return table
 
     # ---- scikit-learn ------------------------------------------------------------------------------------------

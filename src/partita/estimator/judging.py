@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from partita.estimator.report import FitReport
@@ -15,6 +17,12 @@ REASONS = {
     "callback": "by the callback",
     "interrupted": "by an interrupt",
 }
+CUT_SHORT = (
+    "cut_short",
+    "searches_cut_short",
+    "provisional",
+    "interrupted",
+)  # codes of notes on fits that ended early
 PROVISIONAL = (
     "No draw was kept: the fit ended during burn-in. The result is provisional: it is one state of the burn-in, "
     "without uncertainty."
@@ -56,10 +64,40 @@ def note_early_end(report: FitReport, reason: str, n_draws: int, *, provisional:
         report.add("provisional", f"{PROVISIONAL} Raise time_limit or lower burn_in.", level="warning")
 
 
-def note_stop(report: FitReport, reason: str, kept: str) -> None:
+def note_stop(report: FitReport, reason: str, kept: str, *, level: str = "warning") -> None:
     """Note that a deterministic fit ended early, and what is kept; other reasons are not noted."""
     if reason in REASONS:
-        report.add("cut_short", f"the fit was stopped {REASONS[reason]}: {kept}", level="warning")
+        report.add("cut_short", f"the fit was stopped {REASONS[reason]}: {kept}", level=level)
+
+
+class EarlyEnd(NamedTuple):
+    """Why a fit ended before it was finished."""
+
+    reason: str  # "time_limit", "callback", "interrupted"
+    message: str  # the same in words, and what is kept
+
+
+def early_end(model: Any) -> EarlyEnd | None:
+    """What ended the fit of a model early, from its notes; None if the fit was finished.
+
+    Examples
+    --------
+    >>> from partita import Consensus
+    >>> model = Consensus(random_state=0).fit([[0, 0], [0, 0], [1, 1], [1, 1]])
+    >>> print(early_end(model))
+    None
+    >>> note_stop(model.fit_report_, "time_limit", "the best start so far is kept")
+    >>> early_end(model)
+    EarlyEnd(reason='time_limit', message='the fit was stopped by the time limit: the best start so far is kept')
+    """
+    found = [note for note in getattr(model, "fit_report_", ()) if note.code in CUT_SHORT]
+    if not found:
+        return None
+    found.sort(key=lambda note: CUT_SHORT.index(note.code))
+    if any(note.code == "interrupted" for note in found):
+        return EarlyEnd("interrupted", found[0].message)
+    reasons = [reason for reason, words in REASONS.items() if words in found[0].message]
+    return EarlyEnd(reasons[0] if reasons else "interrupted", found[0].message)
 
 
 def judge_chains(

@@ -9,7 +9,7 @@ import numpy as np
 
 from partita.engines.climb.vb import bound
 from partita.engines.passes.rows import Assignment
-from partita.estimator import FitReport, have_converged, judge_chains, note_early_end
+from partita.estimator import FitReport, have_converged, judge_chains, note_early_end, note_stop
 from partita.families import Block
 from partita.families.contract import is_conjugate
 from partita.fitting.contract import EngineResult, Settings
@@ -201,6 +201,7 @@ def _run_attributes(
         report.add("objective_fell", f"the objective fell by up to {run.worst_fall:.3g}", level="warning")
     if not run.converged:
         report.add("not_converged", f"the best start did not converge: it was ended by {run.reason}")
+        note_stop(report, run.reason, "the best start so far is kept", level="info")
     if settings.n_clusters is None and result.labels is None and n_clusters >= K > 1:
         report.add(
             "bound_reached",

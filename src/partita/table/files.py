@@ -68,6 +68,7 @@ def read_file(
     encoding: str | None = None,
     missing: Collection[str] = (),
     exact: bool = False,
+    format: str | None = None,
 ) -> FileTable:
     """Read a table from a file; the suffix determines the format.
 
@@ -97,6 +98,8 @@ def read_file(
     exact : bool, default=False
         Whether cells stay as they are written, for labels and names: cells of text files and Excel sheets are text,
         integers of other formats are integers, so that 007 is not 7 and no digit beyond the 15th is lost.
+    format : str, default=None
+        The format of a file whose suffix does not tell it, as the suffix of such a file: "csv", "tsv", "parquet", ...
 
     Returns
     -------
@@ -116,7 +119,7 @@ def read_file(
         raise FileError(f"{path}: no such file")
     if path.is_dir():
         raise FileError(f"{path} is a folder: give the path of a file")
-    ending = _ending(path)
+    ending = ending_of(path) if format is None else f".{format.lower().lstrip('.')}"
     notes: list[Note] = []
     words: dict[str, list[str]] = {}
     levels: dict[str, tuple[str, ...]] = {}
@@ -140,7 +143,8 @@ def read_file(
     else:
         known = ", ".join(sorted([*TEXT, *EXCEL, *ARROW, ".npy", ".h5ad"]))
         raise FileError(
-            f"{path}: files of type {ending or '(no suffix)'} cannot be read; known types are {known}"
+            f"{path}: files of type {ending or '(no suffix)'} cannot be read; known types are {known}. If the file has "
+            "one of these formats, name it (--format csv on the command line)"
         )
     n_rows = len(next(iter(columns.values()))) if columns else 0
     if n_rows == 0:
@@ -148,7 +152,14 @@ def read_file(
     return FileTable(columns, n_rows, tuple(notes), words, levels)
 
 
-def _ending(path: Path) -> str:
+def ending_of(path: Path) -> str:
+    """Return the suffix that determines the format, that of table.csv.gz without .gz.
+
+    Examples
+    --------
+    >>> ending_of(Path("people.CSV.gz"))
+    '.csv'
+    """
     endings = [ending.lower() for ending in path.suffixes[-2:]]
     if endings and endings[-1] == ".gz":
         endings.pop()

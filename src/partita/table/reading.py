@@ -33,11 +33,13 @@ from partita.table.quality import (
 )
 from partita.table.scales import Ratings, find_ratings, ordered_levels
 from partita.table.schema import ColumnSchema, Schema
-from partita.table.sources import Source, is_sparse, open_source
+from partita.table.sources import Source, is_sparse, matrix_of, open_source
 from partita.table.statistics import sampled_rows
 from partita.table.tables import Column, Table
 from partita.table.text import number_texts, read_known_text, read_text
 from partita.table.weights import check_weights
+
+REORDERED = "the columns are in another order than in fit: they are matched by their names"
 
 
 def read_table(
@@ -63,10 +65,10 @@ def read_table(
     Parameters
     ----------
     X : array, data frame, list of rows or sparse matrix
-        numpy arrays of any real, text or object dtype (masked ones too), pandas and polars frames, Arrow
-        tables, mappings from names to columns, and objects with `__array__`, `__arrow_c_stream__` or
-        `__dataframe__`. Sparse matrices need `kinds="count"` or `kinds="binary"` and stay sparse. A `Table` is
-        returned as it is, if the other arguments agree with how it was read.
+        numpy arrays of any real, text or object dtype (masked ones too), pandas and polars frames, Arrow tables,
+        AnnData objects (their X, with the names of the variables), mappings from names to columns, and objects with
+        `__array__`, `__arrow_c_stream__` or `__dataframe__`. Sparse matrices need `kinds="count"` or `kinds="binary"`
+        and stay sparse. A `Table` is returned as it is, if the other arguments agree with how it was read.
     kinds : None, str, mapping or sequence, default=None
         The kinds of the columns: "real", "count", "binary", "categorical", "ordinal", "date" or "ignore". One for all
         columns, one per column, or a mapping from column names, patterns like "word*" or positions (the others are
@@ -118,6 +120,7 @@ def read_table(
     (array([[-1]], dtype=int8), "values not seen at fit are read as missing: 'x0' (1)")
     """
     _check_options(kinds, schema, handle_unknown, negative, identifiers)
+    X = matrix_of(X)
     policy = Policy(missing_codes, negative, identifiers, handle_unknown, infer_ordinal)
     if isinstance(X, Table):
         return _check_table(X, kinds, schema, sample_weight)
@@ -132,9 +135,12 @@ def read_table(
         schema, columns = learn_schema(source, kinds, weights, policy, findings)
     else:
         schema.check_features(source.names, source.named, estimator_name)
+        places = schema.positions_in(source.names, source.named)
+        if places != sorted(places):
+            findings.add_note(Note("reordered", REORDERED, level="warning"))
         columns = [
             _encode_known(source.column(position), remembered, policy, findings)
-            for position, remembered in enumerate(schema.columns)
+            for position, remembered in zip(places, schema.columns, strict=True)
             if remembered.kind != "ignore"
         ]
     _note_empty_rows(columns, source.n_rows, findings)

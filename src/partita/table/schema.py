@@ -208,7 +208,7 @@ class Schema:
     def check_features(self, names: Sequence[str], named: bool, estimator_name: str) -> None:
         """Check that data have the columns of this schema; the messages are those of scikit-learn.
 
-        Names are compared if both sides have names; otherwise only the number of columns.
+        Names are compared if both sides have names, in any order; otherwise only the number of columns.
 
         Examples
         --------
@@ -217,21 +217,33 @@ class Schema:
         ValueError: X has 2 features, but Mixture is expecting 1 features as input.
         """
         expected = self.names
-        if named and self.named and tuple(names) != expected:
+        if named and self.named and set(names) != set(expected):
             message = "The feature names should match those that were passed during fit.\n"
             unexpected, absent = sorted(set(names) - set(expected)), sorted(set(expected) - set(names))
             if unexpected:
                 message += "Feature names unseen at fit time:\n" + _bullets(unexpected)
             if absent:
                 message += "Feature names seen at fit time, yet now missing:\n" + _bullets(absent)
-            if not unexpected and not absent:
-                message += "Feature names must be in the same order as they were in fit.\n"
             raise ValueError(message)
         if len(names) != len(expected):
             raise ValueError(
                 f"X has {len(names)} features, but {estimator_name} is expecting {len(expected)} features "
                 "as input."
             )
+
+    def positions_in(self, names: Sequence[str], named: bool) -> list[int]:
+        """Where data with these names have the columns of this schema: by name if both have names, else in order.
+
+        Examples
+        --------
+        >>> schema = Schema((ColumnSchema("a", "real"), ColumnSchema("b", "real")), named=True)
+        >>> schema.positions_in(["b", "a"], True), schema.positions_in(["x0", "x1"], False)
+        ([1, 0], [0, 1])
+        """
+        if not (named and self.named):
+            return list(range(len(self.columns)))
+        place = {name: position for position, name in enumerate(names)}
+        return [place[name] for name in self.names]
 
     def decode(self, name: str | int, codes: Any) -> np.ndarray:
         """Decode the codes of a binary, categorical or ordinal column into the user's values.

@@ -55,6 +55,17 @@ def is_sparse(X: Any) -> bool:
     return sparse is not None and bool(sparse.issparse(X))
 
 
+def _is_annotated(X: Any) -> bool:
+    """Whether X is an AnnData object."""
+    anndata = sys.modules.get("anndata")  # as for scipy.sparse
+    return anndata is not None and isinstance(X, anndata.AnnData)
+
+
+def matrix_of(X: Any) -> Any:
+    """Return the sparse matrix of an AnnData object that has one, and everything else as it is."""
+    return X.X if _is_annotated(X) and is_sparse(X.X) else X
+
+
 def open_source(X: Any) -> Source:
     """Open X as a `Source`.
 
@@ -95,6 +106,8 @@ def _open_any(X: Any) -> Source:
             f"Expected a two-dimensional table, got {type(X).__name__}; pass an array, a data frame or a "
             "list of rows (for a file: partita.table.read_file(path).columns)"
         )
+    if _is_annotated(X):
+        return _open_annotated(X)
     frame = _open_frame(X)
     if frame is not None:
         return frame
@@ -182,6 +195,20 @@ class ArraySource:
         if self._data.dtype.kind == "O":
             self._parsed[position] = raw
         return raw
+
+
+def _open_annotated(data: Any) -> ArraySource:
+    """The matrix X of an AnnData object, whose columns are the names of its variables."""
+    if data.X is None:
+        keys = ", ".join(f"obsm[{key!r}]" for key in data.obsm) or "obs[columns]"
+        raise ValueError(f"the AnnData has no X: pass a part of it, such as {keys}")
+    source = ArraySource(np.asarray(data.X))
+    source.names = source.labels = [str(name) for name in data.var_names]
+    source.named = True
+    if len(set(source.names)) < len(source.names):
+        twice = sorted({name for name in source.names if source.names.count(name) > 1})
+        raise ValueError(f"duplicate variable names: {list_names(twice)}; call var_names_make_unique() first")
+    return source
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,25 +57,56 @@ def read_text_file(
     A column is numbers if all its cells are numbers or missing; it stays text if some integer has leading zeros. The
     formats of other text are found when the table is read.
     """
-    data, notes = _utf8_bytes(path, encoding)
+    data, notes, _ = _utf8_bytes(path, _bytes_of(path), encoding)
+    layout = _find_layout(path, data, separator, header)
+    columns = _divide(path, data, layout)
+    found = convert(columns, layout.separator, missing, exact=exact)
+    return found._replace(notes=[*notes, *found.notes])
+
+
+class Layout(NamedTuple):
+    """How a text file is divided: the separator of cells, the names of the columns, whether the first line has them."""
+
+    separator: str
+    names: list[str]
+    has_header: bool
+
+
+def text_and_layout(
+    path: Path, content: bytes, separator: str | None, encoding: str | None
+) -> tuple[str, str, Layout]:
+    """Return the text of a file without a byte-order mark, the name of its encoding, and its layout.
+
+    Examples
+    --------
+    >>> text_and_layout(Path("a.csv"), b"size;color\\n1;red\\n", None, None)
+    ('size;color\\n1;red\\n', 'utf-8', Layout(separator=';', names=['size', 'color'], has_header=True))
+    """
+    data, _, known = _utf8_bytes(path, content, encoding)
+    return data.decode(), known or "utf-8", _find_layout(path, data, separator, None)
+
+
+def _find_layout(path: Path, data: bytes, separator: str | None, header: bool | None) -> Layout:
     sample = _sample(data)
     separator = separator or _find_separator(sample)
-    names, has_header = _find_names(path, sample, separator, header)
-    columns = _divide(path, data, separator, names, has_header)
-    found = convert(columns, separator, missing, exact=exact)
-    return found._replace(notes=[*notes, *found.notes])
+    return Layout(separator, *_find_names(path, sample, separator, header))
 
 
 # ---- bytes -----------------------------------------------------------------------------------------------------
 
 
-def _utf8_bytes(path: Path, encoding: str | None) -> tuple[bytes, list[Note]]:
-    """Return the content in UTF-8 without a mark, and a note if the encoding was guessed."""
+def _bytes_of(path: Path) -> bytes:
     try:
         with gzip.open(path) if path.name.lower().endswith(".gz") else open(path, "rb") as file:
-            data = file.read()
+            return file.read()
     except (OSError, EOFError) as error:
         raise FileError(f"{path}: {error}") from None
+
+
+def _utf8_bytes(path: Path, data: bytes, encoding: str | None) -> tuple[bytes, list[Note], str | None]:
+    """Return the content in UTF-8 without a mark, a note if the encoding was guessed, and the encoding if it is not
+    UTF-8.
+    """
     notes: list[Note] = []
     known = encoding or marked_encoding(data)
     if known is None and not _is_utf8(data):
@@ -88,7 +119,7 @@ def _utf8_bytes(path: Path, encoding: str | None) -> tuple[bytes, list[Note]]:
     if zero >= 0:
         line = data[:zero].count(b"\n") + 1
         raise FileError(f"{path}, line {line}: a zero byte, so the file is not text: save it as UTF-8")
-    return data, notes
+    return data, notes, known
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -129,8 +160,8 @@ def _sample(data: bytes) -> str:
     return part.decode(errors="ignore")
 
 
-def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line numbers and cells; empty lines are skipped."""
+def records_of(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of each record with the number of its last line; empty lines are skipped."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         for row in reader:
@@ -145,7 +176,7 @@ def _find_separator(sample: str) -> str:
     best, most = ",", 1
     for separator in SEPARATORS:
         try:
-            widths = [len(row) for _, row in islice(_records(sample, separator), SAMPLED_LINES)]
+            widths = [len(row) for _, row in islice(records_of(sample, separator), SAMPLED_LINES)]
         except FileError:  # the quotes do not fit this separator
             continue
         if widths and min(widths) == max(widths) and widths[0] > most:
@@ -156,7 +187,7 @@ def _find_separator(sample: str) -> str:
 def _find_names(path: Path, sample: str, separator: str, header: bool | None) -> tuple[list[str], bool]:
     """Return the names of the columns, and whether the first line holds them."""
     try:
-        first = next(_records(sample, separator), None)
+        first = next(records_of(sample, separator), None)
     except FileError as error:
         raise FileError(f"{path}, {error}") from None
     if first is None:
@@ -285,14 +316,15 @@ class ArrowCells:
         return [text for text in found.unique().to_pylist() if len(text) > 1]
 
 
-def _divide(path: Path, data: bytes, separator: str, names: list[str], has_header: bool) -> dict[str, Cells]:
-    """Divide the file into columns of text, named `names`."""
+def _divide(path: Path, data: bytes, layout: Layout) -> dict[str, Cells]:
+    """Divide the file into columns of text."""
+    separator, names, has_header = layout
     divided = _divide_by_arrow(data, separator, names, has_header)
     if divided is not None:
         return divided
     rows = []
     try:
-        for number, row in _records(data.decode(), separator):
+        for number, row in records_of(data.decode(), separator):
             if len(row) != len(names):
                 raise FileError(
                     f"line {number}: {len(row)} cells, but the first line has {len(names)}; check that the separator "

@@ -295,6 +295,7 @@ class BCE(RunningMixin, ConsensusEstimator):
             )
         elif not run.converged:
             self.fit_report_.add("not_converged", f"VB ended by {run.reason}, not by convergence")
+            self._note_early_end(run.reason)
         if run.worst_fall > 0:
             self.fit_report_.add("objective_fell", f"the bound fell by {run.worst_fall:.3g}", level="warning")
         return Found(

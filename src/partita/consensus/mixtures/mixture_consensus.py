@@ -182,6 +182,7 @@ class MixtureConsensus(LabelMixture):
         clusters, attributes = self._kept(fitted, block.family)
         if fitted.run.reason == "max_iter":
             self._say_not_converged()
+        self._note_early_end(control.reason)
         K = len(fitted.log_weights)
         return Found(
             labels=distinct.spread(assigned.labels),

@@ -51,6 +51,7 @@ def note_run(model: Any, fitted: EngineResult, labelings: Labelings, attributes:
         model.fit_report_.add(
             "not_converged", f"the best start ended by {fitted.run.reason}, not by convergence"
         )
+        model._note_early_end(fitted.run.reason)
     return bool(fitted.run.converged)
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from partita.engines.gibbs.chain import average_families, cache_dtype
 from partita.engines.passes.rows import normalized
 from partita.engines.run import Control
-from partita.estimator import RUNNING_CONSTRAINTS, as_generator, sum_probabilities, warn_user
+from partita.estimator import RUNNING_CONSTRAINTS, as_generator, note_stop, sum_probabilities, warn_user
 from partita.execution import check_memory
 from partita.families import Block
 from partita.families.columns import put_columns
@@ -454,6 +454,7 @@ class CrossCat(ViewsEstimator):
             self.fit_report_.add(
                 "not_converged", f"the fit ended before convergence; reason: {result.reason}"
             )
+            note_stop(self.fit_report_, result.reason, "the best result so far is kept", level="info")
         self._describe_draws()
         self._note_disagreement()
 
