@@ -37,6 +37,10 @@ $(BIN)/python:
 	sys.exit(0 if v >= (3, 11) else "partita needs Python 3.11 or newer, and $(PYTHON) is %d.%d: try make PYTHON=python3.12" % v[:2])'
 	$(PYTHON) -m venv $(VENV)
 
+$(VENV)/.stamp-demo: pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) -e ".[recommended]"
+	@touch $@
+
 $(VENV)/.stamp-dev: pyproject.toml | $(BIN)/python
 	$(PIP_INSTALL) -e ".[dev]"
 	@touch $@
@@ -53,7 +57,7 @@ $(VENV)/.stamp-bench: pyproject.toml | $(VENV)/.stamp-dev
 	$(PIP_INSTALL) -e ".[plot,graph,peers]"
 	@touch $@
 
-demo: $(VENV)/.stamp-dev
+demo: $(VENV)/.stamp-demo
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.stamp-dev

@@ -23,7 +23,7 @@ from quoting import prose, regions, tables
 from quoting.results import Results
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md")))
+PAGES = ("README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")))
 RESULTS = Results(ROOT / "benchmarks" / "results")
 
 

@@ -18,13 +18,19 @@ def test_type_checkers_find_the_annotations():
 
 
 def test_every_extra_that_is_named_exists():
-    files = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("src/partita/**/*.py")]
+    files = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/partita/**/*.py")]
     named = {}
     for path in files:
-        for found in re.findall(r"partita\[([a-z, ]+)\]", path.read_text()):
+        for found in re.findall(r"(?:partita|\"\.|whl)\[([a-z, ]+)\]", path.read_text()):
             named.update({extra.strip(): path for extra in found.split(",")})
     assert "io" in named
     assert {extra: path for extra, path in named.items() if extra not in EXTRAS} == {}
+
+
+def test_the_readme_lists_the_extras_of_users():
+    ours = {"test", "dev", "docs", "wheel", "peers"}  # what contributors install; make does it
+    listed = set(re.findall(r"^\| `([a-z]+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE))
+    assert listed == set(EXTRAS) - ours
 
 
 def test_every_extra_that_pulls_in_gpl_says_so():

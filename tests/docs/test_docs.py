@@ -4,17 +4,20 @@ import importlib.util
 import io
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
 import partita
 from partita.cli import main
+from partita.datasets import load_visitors
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md"))]
-
-APART = ("README.md", "docs/first_result.md")  # have tests of their own
+PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]
+WORKED = [page for page in PAGES if page.startswith(("docs/tasks/", "docs/stories/"))]  # Python and commands
+APART = ("README.md", "docs/first_result.md", *WORKED)  # have tests of their own
+INSTALL = 'pip install ".[recommended]"'
 
 
 def script(name):
@@ -50,6 +53,59 @@ def test_the_examples_of_the_guide_run(page, tmp_path, monkeypatch):
             exec(compile(code, page, "exec"), space)
     told = re.findall(r"# prints: (.*)", "".join(blocks(page)))
     assert not told or out.getvalue().splitlines() == told
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in WORKED if "```" in (ROOT / page).read_text(encoding="utf-8")]
+)
+def test_tasks_and_stories_run_from_top_to_bottom(page, tmp_path, monkeypatch, capsys):
+    """Python and commands in their order, in a folder with the tables that the pages name."""
+    monkeypatch.chdir(tmp_path)
+    load_visitors(as_frame="pandas").frame.to_csv("visitors.csv", index=False)
+    shutil.copy(ROOT / "examples/data/election_1996.csv", tmp_path)
+    text = (ROOT / page).read_text(encoding="utf-8")
+    space = {}
+    for kind, block, output in re.findall(
+        r"^```(python|sh)\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", text, re.DOTALL | re.MULTILINE
+    ):
+        if kind == "python":
+            exec(compile(block, page, "exec"), space)
+            printed = capsys.readouterr().out.splitlines()
+            told = output.splitlines() or re.findall(r"# prints: (.*)", block)
+            assert not told or printed == told
+            continue
+        for line in block.splitlines():
+            command = shlex.split(line, comments=True)
+            assert command[0] == "partita" or line.startswith(INSTALL), line
+            if command[0] == "partita":
+                assert main(command[1:]) == 0, (line, capsys.readouterr())
+        capsys.readouterr()
+
+
+@pytest.mark.parametrize("page", [page for page in WORKED if page.startswith("docs/tasks/")])
+def test_a_task_opens_with_code_and_is_one_click_away(page):
+    lines = [line for line in (ROOT / page).read_text(encoding="utf-8").splitlines() if line]
+    assert lines[0].startswith("# ")
+    assert any(line.startswith(("```python", "```sh")) for line in lines[1:4]), (
+        f"{page} does not open with code"
+    )
+    assert f"({page.removeprefix('docs/')})" in (ROOT / "docs/index.md").read_text(encoding="utf-8")
+
+
+def test_every_page_installs_with_the_same_line():
+    for page in PAGES:
+        for line in re.findall(
+            r"^(?:    |```sh\n)?(pip install .*)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE
+        ):
+            assert line.startswith(INSTALL) or page == "README.md" or page == "docs/tasks/install.md", (
+                page,
+                line,
+            )
+
+
+def test_every_page_is_in_the_navigation():
+    named = set(re.findall(r"([\w/]+\.md)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    assert {page.removeprefix("docs/") for page in PAGES} - {"README.md"} == named
 
 
 def test_the_way_to_a_first_answer(tmp_path, monkeypatch, capsys):
