@@ -203,10 +203,11 @@ def _open_annotated(data: Any) -> ArraySource:
         keys = ", ".join(f"obsm[{key!r}]" for key in data.obsm) or "obs[columns]"
         raise ValueError(f"the AnnData has no X: pass a part of it, such as {keys}")
     source = ArraySource(np.asarray(data.X))
-    source.names = source.labels = [str(name) for name in data.var_names]
+    names = [str(name) for name in data.var_names]
+    source.names, source.labels = names, list(names)
     source.named = True
-    if len(set(source.names)) < len(source.names):
-        twice = sorted({name for name in source.names if source.names.count(name) > 1})
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
         raise ValueError(f"duplicate variable names: {list_names(twice)}; call var_names_make_unique() first")
     return source
 

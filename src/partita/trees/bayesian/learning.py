@@ -261,11 +261,11 @@ def grow_and_learn(
     ) -> GrowthResult:
         """The known tree, the greedy one, or one that is grown anew: the first with the highest bound."""
         best = known
-        for how in (
-            lambda _: grow(families, leaves, alpha),
-            regrow and partial(regrow, families, leaves, alpha),
-        ):
-            merges = how and how(best and best.merges)
+        ways: list[Callable[[Merges | None], Merges | None]] = [lambda _: grow(families, leaves, alpha)]
+        if regrow is not None:
+            ways.append(partial(regrow, families, leaves, alpha))
+        for way in ways:
+            merges = way(None if best is None else best.merges)
             if merges is None:
                 continue
             bound = log_bound(evidence_of(families, merges.children, leaves, alpha), N, alpha)
