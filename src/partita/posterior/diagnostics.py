@@ -248,13 +248,19 @@ def _tell(
         parts.append(f"One group, with probability {posterior[K]:.2f}.")
     elif not settled:
         told = ", ".join(f"{_range(shares)} in chain {name}" for name, shares in K_by_chain.items())
-        parts.append(f"The number of groups has not converged: K is {told}.")
+        if grade in ("firm", "fair") and not stuck:  # the groups stand; only their number needs more draws
+            parts.append(
+                f"The probabilities of the number of groups are rough, because the chains differ in it: K is {told}. "
+                "Longer chains (raise burn_in and n_draws) make them precise."
+            )
+        else:
+            parts.append(f"The number of groups has not converged: K is {told}.")
     if stuck and settled:
         parts.append(
             "Some pairs of objects share a group in all draws of some chains and in none of others: the chains have "
             "not mixed."
         )
-    if grade == "weak" or not settled or stuck:
+    if grade == "weak" or stuck or (not settled and grade not in ("firm", "fair")):
         parts.append("Run longer chains (raise burn_in and n_draws) or more chains.")
     return " ".join(parts)
 
