@@ -100,13 +100,13 @@ def test_no_matplotlib_names_the_extra(model, monkeypatch):
 
 
 def test_the_bars_of_p_k_are_the_posterior_beside_the_prior(sampled):
-    from partita.partitions import marginal_n_clusters_prior
+    from partita.partitions import n_clusters_prior
 
     ax = plot_n_clusters(sampled)
     drawn = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in ax.containers[0]}
     assert {K: p for K, p in drawn.items() if p > 0} == pytest.approx(sampled.n_clusters_posterior_)
     K, prior = ax.lines[0].get_data()
-    np.testing.assert_allclose(prior, marginal_n_clusters_prior(sampled.prior_, 40)[K])
+    np.testing.assert_allclose(prior, n_clusters_prior(sampled.prior_, 40)[K])
     assert set(drawn) <= set(K) and not plot_n_clusters(sampled, prior=False).lines
 
 

@@ -155,10 +155,10 @@ def test_counts_of_a_consensus(ensemble):
 
 
 def test_counts_of_draws_have_the_prior_beside_them(sampled):
-    from partita.partitions import marginal_n_clusters_prior
+    from partita.partitions import n_clusters_prior
 
     found = cluster_counts(sampled)
-    before = marginal_n_clusters_prior(sampled.prior_, 40)
+    before = n_clusters_prior(sampled.prior_, 40)  # its concentration is held
     np.testing.assert_allclose(found.prior, before[found.n_clusters])
     known = {K: p for K, p in zip(found.n_clusters.tolist(), found.posterior.tolist()) if p > 0}
     assert known == pytest.approx(sampled.n_clusters_posterior_)

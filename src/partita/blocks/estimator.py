@@ -391,7 +391,9 @@ class RelationalBlocks(LinkPrediction, HasClusterPrior, ClusterMixin, RunningMix
     def _log_joint_of_rows(self, X) -> np.ndarray:
         check_is_fitted(self)
         relations = read_again(X, self._schemas, type(self).__name__, self.handle_unknown)
-        FitReport(note for note in relations.notes if note.code in ("unknown_levels", "unreadable")).warn()
+        FitReport(
+            note for note in relations.notes if note.code in ("unknown_levels", "unreadable", "reordered")
+        ).warn()
         n = np.bincount(self.row_labels_).astype(float)
         log_weights = np.empty(len(n))
         log_mass(self.prior_, n, len(n), log_weights)

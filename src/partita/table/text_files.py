@@ -64,7 +64,7 @@ def read_text_file(
     return found._replace(notes=[*notes, *found.notes])
 
 
-class Layout(NamedTuple):
+class TextLayout(NamedTuple):
     """How a text file is divided: the separator of cells, the names of the columns, whether the first line has them."""
 
     separator: str
@@ -74,22 +74,22 @@ class Layout(NamedTuple):
 
 def text_and_layout(
     path: Path, content: bytes, separator: str | None, encoding: str | None
-) -> tuple[str, str, Layout]:
+) -> tuple[str, str, TextLayout]:
     """Return the text of a file without a byte-order mark, the name of its encoding, and its layout.
 
     Examples
     --------
     >>> text_and_layout(Path("a.csv"), b"size;color\\n1;red\\n", None, None)
-    ('size;color\\n1;red\\n', 'utf-8', Layout(separator=';', names=['size', 'color'], has_header=True))
+    ('size;color\\n1;red\\n', 'utf-8', TextLayout(separator=';', names=['size', 'color'], has_header=True))
     """
     data, _, known = _utf8_bytes(path, content, encoding)
     return data.decode(), known or "utf-8", _find_layout(path, data, separator, None)
 
 
-def _find_layout(path: Path, data: bytes, separator: str | None, header: bool | None) -> Layout:
+def _find_layout(path: Path, data: bytes, separator: str | None, header: bool | None) -> TextLayout:
     sample = _sample(data)
     separator = separator or _find_separator(sample)
-    return Layout(separator, *_find_names(path, sample, separator, header))
+    return TextLayout(separator, *_find_names(path, sample, separator, header))
 
 
 # ---- bytes -----------------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ class ArrowCells:
         return [text for text in found.unique().to_pylist() if len(text) > 1]
 
 
-def _divide(path: Path, data: bytes, layout: Layout) -> dict[str, Cells]:
+def _divide(path: Path, data: bytes, layout: TextLayout) -> dict[str, Cells]:
     """Divide the file into columns of text."""
     separator, names, has_header = layout
     divided = _divide_by_arrow(data, separator, names, has_header)

@@ -161,9 +161,9 @@ def label_certainty(
     Examples
     --------
     >>> codes, z = np.array([[0, 0], [0, 0], [1, 1], [1, -1]]), np.array([0, 0, 1, 1])
-    >>> model = temper(z, np.arange(4), codes, np.ones(4), np.array([2, 2]), np.ones(2), 1.0)
+    >>> model = temper(z, np.arange(4), codes, np.ones(4), np.array([2, 2]), np.ones(2), 2.0)
     >>> label_certainty(model, codes, z).round(2)
-    array([0.95, 0.95, 0.97, 0.96])
+    array([1.  , 1.  , 1.  , 0.96])
     """
     used, own = np.unique(labels, return_inverse=True)
     parameters = model.log_shares[used], model.log_probabilities[:, used], model.offsets, model.powers

@@ -146,7 +146,7 @@ def grow_around(
     ... )
     >>> leaves = row_leaves([block], [block.family], 3, 1.0)
     >>> grow_around([block.family], leaves, np.array([0, 0, 1]), 1.0).children.tolist()
-    [[0, 1], [2, 3]]
+    [[0, 1], [3, 2]]
     """
     order = np.argsort(labels, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
