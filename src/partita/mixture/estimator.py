@@ -495,9 +495,12 @@ class Mixture(
 
     def _meant_parameters(self) -> dict[str, Any]:
         """The prior that "auto" stands for: checkpoints under another one are those of another fit."""
-        if not isinstance(self.prior, str) or self.prior != AUTO:
+        prior = getattr(self, "prior", None)  # not every preset has one
+        if not isinstance(prior, str) or prior != AUTO:
             return {}
-        return {"prior": resolve_sampling_prior(self.prior, self.n_clusters, None, self.concentration)}
+        if self.n_clusters is not None or self.concentration is not None:  # which say all that is held
+            return {}
+        return {"prior": resolve_sampling_prior(prior, None, None, None)}
 
     def _set(self, attributes: dict[str, Any]) -> None:
         for name, value in attributes.items():
