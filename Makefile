@@ -76,7 +76,7 @@ QUICK := tests/table tests/metrics tests/partitions tests/posterior tests/estima
 VERSIONS ?= 3.11 3.12 3.13
 test-versions:
 	@for version in $(VERSIONS); do \
-	  command -v python$$version >/dev/null || { echo "python$$version is not installed: left out"; continue; }; \
+	  python$$version -c "" 2>/dev/null || { echo "python$$version is not installed: left out"; continue; }; \
 	  $(MAKE) --no-print-directory .venv-versions/$$version/.stamp PYTHON=python$$version CONSTRAINT= || exit 1; \
 	  .venv-versions/$$version/bin/python -m pytest $(QUICK) $(PYTEST_ARGS) || exit 1; \
 	done

@@ -1,7 +1,8 @@
 """Models for simulation-based calibration: parameters and a small table from the prior, then a chain given the table.
 
 Every function ``simulate(rng)`` returns the traits of the truth and of thinned draws from its posterior. Concentration,
-discount and hyper-parameters are drawn from their hyperpriors, with the widths that the chains assume, and are learned.
+discount and hyper-parameters are drawn from their hyperpriors, with the widths that the chains assume, and are learned;
+the Dirichlet parameter of the default prior of ``Mixture`` is held, as there.
 Chains do not start from the truth. Tables with a number beyond ``LARGEST`` are drawn again together with their
 parameters: this depends on the table alone, so that the posterior given a table remains the same.
 """
@@ -53,6 +54,7 @@ from partita.families.contract import (
     unconstrained,
 )
 from partita.families.rows import add_statistics, log_marginals
+from partita.fitting.chains import resolve_sampling_prior
 from partita.labels import canonical
 from partita.partitions import (
     DirichletProcess,
@@ -165,11 +167,17 @@ def mixture_log_joint(z: np.ndarray, prior: Any, families: Sequence[Any], data: 
     return float(total)
 
 
-def mixture(names: Sequence[str], prior: Any, missing: float, rng: np.random.Generator) -> Table:
-    """Chains of ``Mixture`` and ``NBCE``: collapsed Gibbs sampling, or auxiliary clusters for Student's t."""
+def mixture(
+    names: Sequence[str], prior: Any, missing: float, rng: np.random.Generator, *, learned: bool = True
+) -> Table:
+    """Chains of ``Mixture`` and ``NBCE``: collapsed Gibbs sampling, or auxiliary clusters for Student's t.
+
+    The concentration is held at that of the prior unless it is ``learned``.
+    """
     centers = [FAMILIES[name] for name in names]
     while True:
-        drawn, families = draw_prior(prior, rng), [draw_family(center, rng) for center in centers]
+        drawn = draw_prior(prior, rng) if learned else prior
+        families = [draw_family(center, rng) for center in centers]
         z = canonical(simulate_partition(drawn, N_ROWS, rng))
         with np.errstate(all="ignore"):
             thetas = [draw(family, np.zeros((n_stats(family), int(z.max()) + 1)), rng) for family in families]
@@ -185,7 +193,8 @@ def mixture(names: Sequence[str], prior: Any, missing: float, rng: np.random.Gen
     def traits(
         z: np.ndarray, prior: Any, families: Sequence[Any], value: Callable[[], float]
     ) -> dict[str, float]:
-        return size_traits(z) | hyper_traits(prior, families) | ({} if vectors else {"log joint": value()})
+        out = size_traits(z) | hyper_traits(prior, families) | ({} if vectors else {"log joint": value()})
+        return out if learned else {name: x for name, x in out.items() if name != "concentration"}
 
     if walks:
         value = log_eppf(drawn, np.bincount(z).astype(float), int(z.max()) + 1)
@@ -199,7 +208,7 @@ def mixture(names: Sequence[str], prior: Any, missing: float, rng: np.random.Gen
     blocks = [Block(center, X, ()) for center, X in zip(centers, shown, strict=True)]
     start = neal8.start if walks else chains.start
     state = start(blocks, prior, rng.integers(3, size=N_ROWS), int(rng.integers(2**62)))
-    schedule = Schedule(n_moves=3, warm_up=30)
+    schedule = Schedule(n_moves=3, warm_up=30, learn_concentration=learned)
 
     def of_state(chain: Any) -> dict[str, float]:
         labels = chains.sweep.labels(chain.seating)
@@ -452,10 +461,14 @@ def admixture_of_labels(rng: np.random.Generator) -> Table:
 
 
 MFM, PY = specify("mfm"), PitmanYor()
+AUTO = resolve_sampling_prior(
+    "auto", None, None, None
+)  # the default of `Mixture`, which learns no concentration
 MODELS: dict[str, Callable[[np.random.Generator], Table]] = {
     **{
         f"Mixture, {name}": partial(mixture, [name], MFM, 0.0) for name in FAMILIES if name != "label members"
     },
+    "Mixture, default prior": partial(mixture, ["gaussian", "categorical"], AUTO, 0.0, learned=False),
     "Mixture, mixed columns": partial(mixture, ["gaussian", "poisson", "categorical"], PY, 0.0),
     "Mixture, missing cells": partial(mixture, ["gaussian", "bernoulli"], DirichletProcess(), MISSING),
     "Mixture, missing coordinates": partial(mixture, ["gaussian_full"], DirichletProcess(), MISSING),

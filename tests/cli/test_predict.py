@@ -156,6 +156,22 @@ def test_every_model_that_can_predict(tmp_path, capsys, global_random_seed):
         assert found["n_objects"] == len(expected)
 
 
+def test_clusterings_in_a_file_have_the_labels_of_the_fit(tmp_path, capsys):
+    """Integers stay integers, and labels that were text at the fit stay text, 007 as well as 7."""
+    z = np.arange(40) % 2
+    members = {"a": z, "b": np.where(z == 0, "007", "7"), "c": np.where(z == 0, "x", "3")}
+    model = partita.Voting(2).fit(members)
+    model.save(tmp_path / "model.npz")
+    (tmp_path / "new.csv").write_text("a,b,c\n1,7,3\n1,7,3\n1,7,3\n")
+    found, _ = json_of(capsys, "predict", tmp_path / "model.npz", tmp_path / "new.csv")
+    group = int(model.labels_[1])
+    assert found["sizes"] == [3 * (group == k) for k in range(2)]
+    (tmp_path / "new.csv").write_text("a,b,c\n0,007,x\n1,7,3\n")
+    json_of(capsys, "predict", tmp_path / "model.npz", tmp_path / "new.csv")
+    groups = read_file(tmp_path / "new-groups.csv").columns["group"]
+    assert groups.tolist() == [int(label) + 1 for label in model.labels_[:2]]
+
+
 def test_a_model_without_a_rule_for_new_rows(tmp_path, capsys):
     partita.Agglomerative(n_clusters=2).fit(np.arange(8.0)[:, None]).save(tmp_path / "model.npz")
     (tmp_path / "new.csv").write_text("x0\n1\n2\n")

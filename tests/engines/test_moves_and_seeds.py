@@ -8,10 +8,13 @@ import pytest
 from partita.engines.climb import moves, vb
 from partita.engines.climb.moves import deleted, merge_pairs, merged, smallest_clusters, with_moves
 from partita.engines.climb.seeding import SAMPLE, label_statistics, seed_parameters, seed_statistics
+from partita.engines.gibbs import split_merge as sm
+from partita.engines.gibbs import sweep
 from partita.engines.passes.rows import collect
 from partita.engines.run import Run, iterate
 from partita.families import Block, Categorical, GaussianFull
-from partita.partitions import FiniteDirichlet, StickBreaking
+from partita.labels import canonical
+from partita.partitions import DirichletProcess, FiniteDirichlet, StickBreaking
 from partita.testing import take
 
 pytestmark = pytest.mark.usefixtures("uncompiled")
@@ -160,3 +163,52 @@ def test_seeds_of_large_data_come_from_a_sample(global_random_seed):
         [Block(Categorical.default([3]), X, ("a",))], np.ones(N), 3, np.random.default_rng(global_random_seed)
     )
     np.testing.assert_array_equal(start.S[0][1:].sum(axis=1), 1.0)  # one of each level
+
+
+# ---- merges that cannot be accepted ------------------------------------------------------------------------------
+
+
+def moved(blocks, z, n_scans, monkeypatch, *, look=True):
+    """Labels, outcomes and the number of passes over members of forty split-merge moves."""
+    passes = []
+    allocate, is_hopeless = sm.allocate, sm.is_hopeless
+    with monkeypatch.context() as patch:
+        patch.setattr(sm, "allocate", lambda *args: passes.append(args) or allocate(*args))
+        patch.setattr(sm, "is_hopeless", lambda *args: look and is_hopeless(*args))
+        seating = sweep.seat(blocks, np.asarray(z))
+        seating, outcomes = sm.split_merge(
+            seating, DirichletProcess(1.0), np.random.default_rng(7), n_scans, n_moves=40
+        )
+    return sweep.labels(seating), outcomes, len(passes) // (n_scans + 1)
+
+
+@pytest.mark.parametrize("n_scans", [0, 2])
+def test_a_hopeless_merge_passes_over_no_member(n_scans, two_groups, monkeypatch):
+    """Groups that are far apart: each rejected merge ends before any member is visited, with the same labels."""
+    X, z = two_groups
+    blocks = [Block(GaussianFull.default(2), X / 6.0, ("a", "b"))]
+    labels, outcomes, n_passes = moved(blocks, z, n_scans, monkeypatch)
+    slow_labels, slow_outcomes, slow_passes = moved(blocks, z, n_scans, monkeypatch, look=False)
+    np.testing.assert_array_equal(labels, slow_labels)
+    assert outcomes == slow_outcomes
+    assert slow_passes == 40
+    assert 0 < n_passes < 35  # about twenty of the moves are splits
+
+
+@pytest.mark.parametrize("n_scans", [0, 1])
+def test_the_bound_of_merges_changes_nothing(n_scans, make_mixture, family_name, rng, monkeypatch):
+    """From clusters that are no clusters, every family: the same moves as when each merge is tried in full."""
+    block = make_mixture(family_name, holes=0.0)
+    for z in (np.arange(40) % 2, canonical(rng.integers(4, size=40))):
+        early, full = (moved([block], z, n_scans, monkeypatch, look=look) for look in (True, False))
+        np.testing.assert_array_equal(early[0], full[0])
+        assert early[1] == full[1]
+
+
+def test_merges_of_equal_rows_are_tried_in_full(monkeypatch):
+    """One cluster in two halves: merges are accepted, so their bound must let them pass."""
+    block = Block(Categorical.default([2]), np.zeros((40, 1), np.int8), ("a",))
+    z = np.arange(40) % 2
+    early, full = (moved([block], z, 0, monkeypatch, look=look) for look in (True, False))
+    assert early[1] == full[1]
+    assert early[1]["merge"] > 0

@@ -14,6 +14,7 @@ from partita.dispatch import interpreted
 from partita.estimator.resumption import FILE
 from partita.execution import open_chunks
 from partita.execution.digests import CHUNK_BYTES, digest
+from partita.fitting import chains
 
 N = 24
 
@@ -209,6 +210,17 @@ def test_a_damaged_record_is_named(tmp_path):
         (tmp_path / FILE).write_text(text)
         with pytest.raises(ValueError, match=f"{FILE} cannot be read"):
             fit("em", points(), tmp_path)
+
+
+def test_what_a_default_stands_for_counts(tmp_path, monkeypatch):
+    """Checkpoints of chains that held another Dirichlet parameter under the same name of a prior."""
+    begin("gibbs", tmp_path)
+    monkeypatch.setattr(chains, "AUTO_GAMMA", 1.0)
+    said = r"the prior differs: prior=MixtureOfFinite\(gamma=1\.0, .* instead of MixtureOfFinite\(gamma=3\.0"
+    with pytest.raises(ValueError, match=said):
+        fit("gibbs", points(), tmp_path)
+    monkeypatch.undo()
+    fit("gibbs", points(), tmp_path)
 
 
 def test_the_length_of_a_fit_is_not_its_identity(tmp_path):

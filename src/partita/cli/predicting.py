@@ -126,7 +126,9 @@ def _open_new(
         raise ValueError(
             f"this {type(fitted).__name__} was fitted to similarities, not to a table: it reads no file"
         )
-    have = dict(table.all_columns)
+    # labels that were text at the fit stay as the file has them, even where all new ones are integers
+    integers = {column.name for column in schema.columns if column.family != "str"} if holds_labels else set()
+    have = dict(table.all_columns) | {k: v for k, v in table.columns.items() if k in integers}
     names = [column.name for column in schema.columns]
     if not schema.named and not set(names) <= set(have):  # fitted to an array: columns without names
         return table, _by_position(table, len(names))

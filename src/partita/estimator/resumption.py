@@ -73,6 +73,7 @@ def _description(estimator: Any, data: Any, weights: Any) -> dict[str, Any]:
         for name, value in estimator.get_params(deep=False).items()
         if name not in RUNNING and name not in LENGTH
     }
+    params |= estimator._meant_parameters() if hasattr(estimator, "_meant_parameters") else {}
     return {
         "version": __version__,
         "estimator": type(estimator).__name__,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
+from partita.dispatch import kernel
 from partita.families.columns import put_columns, take_columns
 from partita.families.contract import (
     cache_start,
@@ -21,6 +22,7 @@ from partita.families.contract import (
     draw,
     expect,
     faster_in_single,
+    fill_log_marginals,
     flat,
     interior,
     learn,
@@ -113,6 +115,52 @@ def _(lik, d, s):
     for v in range(V):
         out += math.lgamma(a + s[1 + v])
     return lik.power[d] * out
+
+
+@kernel
+def largest_count(lik, S):
+    """The largest of statistics that are all whole numbers, under one pseudo-count for all columns; otherwise -1."""
+    for d in range(lik.alpha.shape[0]):
+        if lik.alpha[d] != lik.alpha[0]:
+            return -1
+    largest = 0.0
+    for e in range(S.shape[0]):
+        for k in range(S.shape[1]):
+            if S[e, k] != math.floor(S[e, k]) or S[e, k] < 0.0:
+                return -1
+            largest = max(largest, S[e, k])
+    return int(largest) if largest < S.size else -1
+
+
+@fill_log_marginals.register(Categorical, inline=False)
+def _(lik, S, out):
+    # the terms of log_marginal in the same order, but each of the few values that occur in many columns only once
+    top = largest_count(lik, S)
+    widest = 0
+    for d in range(out.shape[0]):
+        widest = max(widest, lik.offsets[d + 1] - lik.offsets[d] - 1)
+    if (top + 1) * (widest + 1) > S.size or top < 0:
+        for d in range(out.shape[0]):
+            for k in range(S.shape[1]):
+                out[d, k] = log_marginal(lik, d, S[lik.offsets[d] : lik.offsets[d + 1], k])
+        return
+    of_count, of_total = np.full(top + 1, np.nan), np.full((widest + 1, top + 1), np.nan)
+    a = lik.alpha[0]
+    log_alpha = math.lgamma(a)
+    for d in range(out.shape[0]):
+        lo, V = lik.offsets[d], lik.offsets[d + 1] - lik.offsets[d] - 1
+        totals, log_all = of_total[V], math.lgamma(a * V)
+        for k in range(S.shape[1]):
+            n = int(S[lo, k])
+            if math.isnan(totals[n]):
+                totals[n] = math.lgamma(a * V + n)
+            term = log_all - totals[n] - V * log_alpha
+            for v in range(V):
+                n = int(S[lo + 1 + v, k])
+                if math.isnan(of_count[n]):
+                    of_count[n] = math.lgamma(a + n)
+                term += of_count[n]
+            out[d, k] = lik.power[d] * term
 
 
 @refresh.register(Categorical, inline=False)

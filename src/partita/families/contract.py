@@ -67,6 +67,15 @@ def log_marginal(lik, d, s):
     """Log probability of all data of a cell, with its parameters integrated out."""
 
 
+@generic(derived=True)
+def fill_log_marginals(lik, S, out):
+    """``out[d, k] = log marginal`` of column d in cluster k, for all columns and clusters."""
+    for d in range(n_columns(lik)):
+        s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
+        for k in range(S.shape[1]):
+            out[d, k] = log_marginal(lik, d, s[:, k])
+
+
 # ---- the predictive cache, cluster axis last: for collapsed engines ------------------------------------------
 
 

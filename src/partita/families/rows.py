@@ -13,7 +13,7 @@ from partita.families.contract import (
     cache_start,
     curvature,
     datum,
-    log_marginal,
+    fill_log_marginals,
     n_columns,
     observe,
     project,
@@ -111,10 +111,7 @@ def share_rows(L, E, top, w, sums):
 @kernel
 def cell_log_marginals(lik, S, out):
     """``out[d, k] = log marginal`` of column d in cluster k."""
-    for d in range(n_columns(lik)):
-        s = S[stats_start(lik, d) : stats_start(lik, d + 1)]
-        for k in range(S.shape[1]):
-            out[d, k] = log_marginal(lik, d, s[:, k])
+    fill_log_marginals(lik, S, out)
 
 
 def log_marginals(lik, S: np.ndarray) -> np.ndarray:

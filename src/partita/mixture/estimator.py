@@ -27,7 +27,7 @@ from partita.estimator import (
 from partita.estimator.array_laws import draw_laws, trace_laws, uncertain_laws
 from partita.execution import find_chunks, make_executor
 from partita.execution.device import as_given, is_on_device, to_host
-from partita.fitting.chains import learns_concentration
+from partita.fitting.chains import learns_concentration, resolve_sampling_prior
 from partita.fitting.choice import AUTO
 from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_rows
@@ -492,6 +492,15 @@ class Mixture(
     @property
     def _learned_concentration(self) -> bool:
         return learns_concentration(self.prior, self.n_clusters, self.concentration, samples=True)
+
+    def _meant_parameters(self) -> dict[str, Any]:
+        """The prior that "auto" stands for: checkpoints under another one are those of another fit."""
+        prior = getattr(self, "prior", None)  # not every preset has one
+        if not isinstance(prior, str) or prior != AUTO:
+            return {}
+        if self.n_clusters is not None or self.concentration is not None:  # which say all that is held
+            return {}
+        return {"prior": resolve_sampling_prior(prior, None, None, None)}
 
     def _set(self, attributes: dict[str, Any]) -> None:
         for name, value in attributes.items():

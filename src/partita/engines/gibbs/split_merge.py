@@ -27,6 +27,7 @@ from partita.engines.passes.live import (
     add_side_log_marginals,
     adopt_side,
     clear_slot,
+    copy_to_side,
     erase,
     new_scores,
     score_row,
@@ -38,6 +39,7 @@ from partita.partitions import log_eppf, log_seat
 
 OUTCOMES = ("rejected", "split", "merge")
 UNIFORM_SHARE = 0.1  # probability that the partner of a merge is drawn uniformly
+ROUNDING = 1e-6  # statistics of a cluster and of a side that was filled row by row may differ by rounding
 
 # The two sides of a split that is tried are two slots of their own: the same blocks with other statistics and caches.
 
@@ -146,6 +148,23 @@ def log_anchor_ratio(blocks, sides, i, first, second, K, m):
 
 
 @kernel
+def is_hopeless(blocks, prior, n, K, first, second, log_u):
+    """Whether the merge of two slots is rejected for this log of a uniform number, however the split would be built.
+
+    The present clusters are the sides of the split that would undo the merge. The probability of building it is at most
+    1, and its second anchor chooses the first one's cluster with at least the uniform share; so the acceptance
+    probability has a bound that needs no pass over the members. Most merges of clusters that are apart end here.
+    """
+    copy_to_side(blocks, first, 0)
+    copy_to_side(blocks, second, 1)
+    m = np.empty(2)
+    m[0], m[1] = n[first], n[second]
+    log_ratio = log_split_ratio(blocks, prior, n, K, first, second, m)
+    log_ratio += math.log(UNIFORM_SHARE / (K - 1)) - math.log(m[1]) + math.log(m[0] + m[1] - 1.0)
+    return log_u >= ROUNDING * (1.0 + abs(log_ratio)) - log_ratio
+
+
+@kernel
 def find_member(z, name, rank, without):
     """The object with this many others of its cluster before it; ``without`` is left out."""
     for i in range(z.shape[0]):
@@ -212,7 +231,13 @@ def propose(blocks, sides, prior, z, n, slot_of, name_of, K, i, j, rng, n_scans,
         return 0
     members = shuffled_members(z, z[i], z[j], i, j, rng)
     M = members.shape[0]
-    side_of, now, u, m = np.empty(M, np.int64), np.empty(M, np.int64), np.empty(M), np.empty(2)
+    side_of, now, u, m = np.empty(M, np.int64), np.empty(M, np.int64), np.empty((n_scans + 1, M)), np.empty(2)
+    for scan in range(n_scans + 1):
+        for t in range(M):
+            u[scan, t] = rng.random()
+    log_u = math.log(rng.random())
+    if not split and is_hopeless(blocks, prior, n, K[0], first, second, log_u):
+        return 0
     for t in range(M):
         side_of[t], now[t] = -1, -1
     start_sides(sides, i, j, m)
@@ -220,12 +245,10 @@ def propose(blocks, sides, prior, z, n, slot_of, name_of, K, i, j, rng, n_scans,
         if scan == n_scans and not split:
             for t in range(M):
                 now[t] = 0 if z[members[t]] == z[i] else 1
-        for t in range(M):
-            u[t] = rng.random()
-        log_q = allocate(sides, prior, members, side_of, now, u, m)
+        log_q = allocate(sides, prior, members, side_of, now, u[scan], m)
     log_ratio = log_split_ratio(blocks, prior, n, K[0], first, second, m) - log_q
     log_ratio += log_anchor_ratio(blocks, sides, i, first, second, K[0], m)
-    if math.log(rng.random()) >= (log_ratio if split else -log_ratio):
+    if log_u >= (log_ratio if split else -log_ratio):
         return 0
     if split:
         second = K[0]

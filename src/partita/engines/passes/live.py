@@ -18,7 +18,7 @@ from partita.erasure import ErasedBlocks, Ports
 from partita.families.contract import (
     cache_start,
     datum,
-    log_marginal,
+    fill_log_marginals,
     n_columns,
     observe,
     refresh,
@@ -200,13 +200,22 @@ def sides_of(blocks: Sequence[Live]) -> tuple[Live, ...]:
 @PORTS.each("floats")
 def add_side_log_marginals(block, out):
     """``out += log marginals of the left side, of the right side, and of both as one cluster``."""
-    both = np.empty((block.S2.shape[0], 1))  # a column, so that its type is that of a slot's statistics
-    for d in range(n_columns(block.family)):
-        lo, hi = stats_start(block.family, d), stats_start(block.family, d + 1)
+    n, D = block.S2.shape[0], n_columns(block.family)
+    sides, cells = np.empty((n, 3)), np.empty((D, 3))
+    for e in range(n):
+        sides[e, 0], sides[e, 1] = block.S2[e, 0], block.S2[e, 1]
+        sides[e, 2] = block.S2[e, 0] + block.S2[e, 1]
+    fill_log_marginals(block.family, sides, cells)
+    for d in range(D):
         for side in range(3):
-            for e in range(lo, hi):
-                both[e, 0] = block.S2[e, side] if side < 2 else block.S2[e, 0] + block.S2[e, 1]
-            out[side] += log_marginal(block.family, d, both[lo:hi, 0])
+            out[side] += cells[d, side]
+
+
+@PORTS.each("int int", tail=True)
+def copy_to_side(block, k, side):
+    """The left (0) or right side (1) gets the statistics of slot k; its cache is left as it was."""
+    for e in range(block.S.shape[0]):
+        block.S2[e, side] = block.S[e, k]
 
 
 @PORTS.each("int int", tail=True)
