@@ -1,5 +1,6 @@
 """--grain, the table of alternatives, and the columns of the levels in the labels file."""
 
+import itertools
 import json
 
 import numpy as np
@@ -38,6 +39,12 @@ def test_the_answer_comes_with_its_alternatives(path, answer):
     ]
     for one in answer.figures["alternatives"]:
         assert one["sizes"] == np.bincount(model.at(one["name"]).labels).tolist()
+    for before, one in itertools.pairwise(answer.figures["alternatives"]):
+        a, b = model.at(before["name"]).labels + 1, model.at(one["name"]).labels + 1
+        parts = {k: sorted({int(part) for part in b[a == k]}) for k in range(1, before["n_clusters"] + 1)}
+        assert one["splits"] == {str(k): own for k, own in parts.items() if len(own) > 1}
+        for k, own in list(one["splits"].items())[:3]:  # the words count groups from 1, as the labels do
+            assert f"cluster {k} into {', '.join(map(str, own))}" in answer.table
     lines = answer.table.split("\n")
     assert len(lines) == 1 + len(model.alternatives_) and "alternatives" in lines[0]
     assert lines[0] not in answer.words
@@ -78,12 +85,25 @@ def test_what_is_no_grain_is_refused(path):
         clustering.cluster(path.with_name("missing.csv"), grain="0")
     with pytest.raises(ValueError, match="no grain '-2'"):
         clustering.tree(path.with_name("missing.csv"), grain="-2")
-    with pytest.raises(ValueError, match="this answer has groups for 1 to"):
-        clustering.consensus(path, out=path.parent / "many", grain="90", verbose=False)
-    with pytest.raises(ValueError, match="this Voting has no grain"):
-        clustering.consensus(
-            path, out=path.parent / "votes", method="voting", n_clusters=2, grain="2", verbose=False
-        )
+
+
+@pytest.mark.parametrize(
+    ("grain", "options", "message"),
+    [
+        ("90", {}, "--grain 90: no level with 90 groups: this answer has groups for 1 to"),
+        ("2", {"method": "voting", "n_clusters": 2}, "--grain 2: this Voting has no grain"),
+    ],
+)
+def test_a_fit_is_not_lost_because_its_answer_lacks_the_level(path, answer, grain, options, message):
+    folder = path.parent / f"lacks-{grain}"
+    with pytest.raises(ValueError, match=message) as told:
+        clustering.consensus(path, out=folder, grain=grain, verbose=False, **options)
+    model = load(folder / "model.npz")
+    assert str(told.value).endswith(f"the answer, {model.n_clusters_} groups, is written to {folder}")
+    np.testing.assert_array_equal(labels_of(folder)["group"], model.labels_ + 1)
+    assert json.loads((folder / "source.json").read_text(encoding="utf-8"))["grain"] is None
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert f"{model.n_clusters_} groups" in page
 
 
 def test_methods_without_a_grain_are_written_as_before(path):

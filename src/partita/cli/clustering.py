@@ -443,6 +443,18 @@ def check_grain(grain: str | None) -> None:
         raise ValueError(f"no grain {grain!r}: give {', '.join(GRAINS)} or a number of groups")
 
 
+def _missing_level(model: Any, grain: str | None) -> str | None:
+    """Why a fitted model has no such level; None where it has."""
+    from partita.summaries.context import level_of
+
+    try:
+        if grain is not None:
+            level_of(model, grain)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 def _write_clustering(
     command: str,
     model: Any,
@@ -455,6 +467,9 @@ def _write_clustering(
 ) -> Outcome:
     from partita.summaries.grains import alternatives_lines
 
+    missing = _missing_level(model, grain)
+    if missing:  # the fit may have taken hours: the answer is written before the error is raised
+        asked, grain = grain, None
     context = context_of(model, X, table, grain)
     folder = where.folder(table)
     groups = {"group": numbered(context.model.labels_)}
@@ -476,7 +491,11 @@ def _write_clustering(
     account = model.schema_.describe() if command != "consensus" else ""
     words, scales = clustering_sentences(context), "\n".join(alternatives_lines(context.alternatives))
     outcome = Outcome(words, figures, files, member_notes(context), interrupted, account, scales)
-    return _finished(outcome, model, table, where, groups)
+    finished = _finished(outcome, model, table, where, groups)
+    if missing:
+        groups_there = count(int(context.model.n_clusters_), "group")
+        raise ValueError(f"--grain {asked}: {missing}; the answer, {groups_there}, is written to {folder}")
+    return finished
 
 
 def _write_views(model: Any, X: Any, table: InputTable, where: Destination, interrupted: bool) -> Outcome:

@@ -16,6 +16,7 @@ WIDEST = 0.94  # share of the width that the boxes of one level take together
 LEAST_WIDTH = 0.004
 MIN_LABELED = 0.022  # width of a box that has its number
 MIN_SIZED = 0.06  # and of one that has its size, too
+FRAME_GAP = 0.006  # between the boxes of the answer and their frame
 COLORS = "YlGnBu"
 
 
@@ -113,28 +114,27 @@ def _draw_level(ax: Any, found: GrainLevels, at: int, boxes: np.ndarray) -> None
     level = found.levels[at]
     share = level.support / found.top_support
     color, ink = _shade(share), "white" if share > 0.55 else "0.15"
-    is_answer = level.n_clusters == found.answer
     for k, (left, width) in enumerate(boxes):
-        style: dict[str, Any] = {
-            "edgecolor": "black" if is_answer else "0.45",
-            "linewidth": 1.6 if is_answer else 0.6,
-        }
-        ax.add_patch(
-            Rectangle((left, at - BOX_HEIGHT / 2), width, BOX_HEIGHT, facecolor=color, zorder=2, **style)
-        )
+        # an outline as wide as a narrow box would hide its color
+        style = {"facecolor": color, "edgecolor": "0.45", "linewidth": 0.6 if width >= MIN_LABELED else 0.2}
+        ax.add_patch(Rectangle((left, at - BOX_HEIGHT / 2), width, BOX_HEIGHT, zorder=2, **style))
         if width >= MIN_LABELED:
             size = f"\n{level.sizes[k]:,.0f}" if width >= MIN_SIZED else ""
             ax.text(
                 left + width / 2, at, f"{k}{size}", ha="center", va="center", fontsize=7, color=ink,
                 linespacing=1.05, zorder=3,
             )  # fmt: skip
+    if level.n_clusters == found.answer:
+        left, right = boxes[:, 0].min() - FRAME_GAP, boxes.sum(axis=1).max() + FRAME_GAP
+        corner, height = (left, at - BOX_HEIGHT / 2 - 5 * FRAME_GAP), BOX_HEIGHT + 10 * FRAME_GAP
+        ax.add_patch(Rectangle(corner, right - left, height, fill=False, edgecolor="black", linewidth=1.4))
 
 
 def _finish(ax: Any, found: GrainLevels) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
-    ax.set_xlim(-0.01, 1.01)
+    ax.set_xlim(-0.015, 1.015)
     ax.set_ylim(len(found.levels) - 1 + 0.6, -0.6)
     names = [f"{level.n_clusters} {level.name}".strip() for level in found.levels]
     ax.set_yticks(range(len(names)), names)

@@ -199,7 +199,7 @@ class Grain(NamedTuple):
         is_number = isinstance(n_clusters, (int, np.integer)) and not isinstance(n_clusters, bool)
         if not is_number or not low <= n_clusters <= high:
             raise ValueError(
-                f"n_clusters is {n_clusters!r}: this answer has groups for {low} to {high}; fit the model with "
+                f"no level with {n_clusters!r} groups: this answer has groups for {low} to {high}; fit the model with "
                 "n_clusters= for others"
             )
 

@@ -204,7 +204,7 @@ def alternatives_rows(grain: Grain, answer: int) -> list[AlternativeRow]:
 
 
 def alternatives_lines(rows: list[AlternativeRow]) -> list[str]:
-    """The table of alternatives as lines of text; empty if there are none.
+    """The table of alternatives as lines of text, with groups from 1; empty if there are none.
 
     Examples
     --------
@@ -223,20 +223,23 @@ def alternatives_lines(rows: list[AlternativeRow]) -> list[str]:
         if row.is_answer:
             told.append("(the answer)")
         if row.splits:
-            told.append(f"[{splits_in_words(row.splits)}]")
+            told.append(f"[{splits_in_words(row.splits, first=1)}]")
         lines.append(f"  {row.name:12} {row.n_clusters:8} {row.support:8.2f}  {'  '.join(told)}")
     return lines
 
 
-def splits_in_words(splits: dict[int, tuple[int, ...]]) -> str:
-    """What is split from the coarser line to this one.
+def splits_in_words(splits: dict[int, tuple[int, ...]], first: int = 0) -> str:
+    """What is split from the coarser line to this one, where groups are counted from ``first``.
 
     Examples
     --------
     >>> splits_in_words({0: (0, 2), 1: (1, 3, 4)})
     'splits cluster 0 into 0, 2; cluster 1 into 1, 3, 4'
     """
-    parts = [f"cluster {k} into {', '.join(map(str, to))}" for k, to in list(splits.items())[:MAX_SPLITS]]
+    parts = [
+        f"cluster {k + first} into {', '.join(str(part + first) for part in to)}"
+        for k, to in list(splits.items())[:MAX_SPLITS]
+    ]
     more = f"; {count(len(splits) - MAX_SPLITS, 'further cluster')}" if len(splits) > MAX_SPLITS else ""
     return f"splits {'; '.join(parts)}{more}"
 
