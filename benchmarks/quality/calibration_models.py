@@ -44,6 +44,7 @@ from partita.families import (
 )
 from partita.families.columns import take_columns
 from partita.families.contract import (
+    breadth,
     constrained,
     draw,
     held,
@@ -112,7 +113,8 @@ def draw_family(center: Any, rng: np.random.Generator) -> Any:
     family = center
     for name, value in unconstrained(center).items():
         if name not in held(center):
-            family = constrained(family, name, value + HYPER_SPREAD * cut_normal(rng, value.shape, cut))
+            spread = breadth(center, name) * HYPER_SPREAD
+            family = constrained(family, name, value + spread * cut_normal(rng, value.shape, cut))
     return family
 
 

@@ -1,12 +1,14 @@
 """Calibration of the number of groups on tables of real columns that are drawn from the model's own prior.
 
-The tables are drawn with the default hyper-parameters: the partition from the mixture of finite mixtures, means and
-covariances from the normal-inverse-Wishart prior, then every column in a unit of its own. A calibrated posterior has
-E[K] - K = 0 on average, P(K = 1) near 1 where K = 1 more often than not, and among pairs of rows that are said to be
-together with probability p, a share p that are. `Mixture` divides each column by its deviation, of which the width of
-the clusters is a part, so it does not see the units in which the prior was stated. The hyper-parameters are learned,
-held at their defaults in units of the deviation, or held in the units in which the tables were drawn, as by a user who
-knows how wide groups are (the option ``standardize``).
+The partition is drawn from the default prior of chains, means and covariances from the normal-inverse-Wishart prior,
+with hyper-parameters from their hyperprior where the fit learns them, and at their defaults where it holds them. A
+calibrated posterior has E[K] - K = 0 on average, P(K = 1) near 1 where K = 1 more often than not, and among pairs of
+rows that are said to be together with probability p, a share p that are.
+
+The fit either sees the tables in the units in which they were drawn (the option ``standardize``), as by a user who knows
+how wide groups are and where they lie, or each column in a unit of its own. Then `Mixture` divides columns by their
+deviation, of which the distances between the clusters are a part, and measures from their mean, so it does not see the
+units in which the prior was stated.
 """
 
 from __future__ import annotations
@@ -17,7 +19,12 @@ import statistics
 from benchmarks.processes import in_own_process
 
 N_TABLES, SMALL = 60, 12
-CASES = ("learned", "fixed", "fixed_in_units")
+CASES = {  # whether hyper-parameters are learned, and whether the fit sees the units in which the table was drawn
+    "learned": (True, False),
+    "learned_in_units": (True, True),
+    "fixed": (False, False),
+    "fixed_in_units": (False, True),
+}
 STEPS_OFF = {"lumps": False, "powers": False, "ties": False, "signal": False}
 SHAPES = ((60, 2), (120, 2), (120, 4), (200, 3))  # rows, columns
 N_BINS = 10
@@ -53,10 +60,9 @@ def calibrate(n_tables: int, case: str) -> dict:
     p_sums = np.zeros(N_BINS)
     for number in range(n_tables):
         rng = np.random.default_rng([7, number])
-        in_units = case == "fixed_in_units"
-        X, z = draw_table(rng, *SHAPES[number % len(SHAPES)], in_units=in_units)
+        learn, in_units = CASES[case]
+        X, z = draw_table(rng, *SHAPES[number % len(SHAPES)], hyper=learn, in_units=in_units)
         family = {"real": ("gaussian_full", {"standardize": False}) if in_units else ("auto", STEPS_OFF)}
-        learn = case == "learned"
         model = Mixture(family, learn_hyper=learn, n_draws=100, burn_in=100, random_state=number).fit(X)
         K = int(z.max()) + 1
         excess.append(sum(k * p for k, p in model.n_clusters_posterior_.items()) - K)
@@ -82,10 +88,14 @@ def calibrate(n_tables: int, case: str) -> dict:
     }
 
 
-def draw_table(rng, n_rows: int, n_columns: int, *, in_units: bool):
-    """A table and its partition from the default priors, each column in a unit of its own unless ``in_units``."""
+def draw_table(rng, n_rows: int, n_columns: int, *, hyper: bool, in_units: bool):
+    """A table and its partition from the priors, each column in a unit of its own unless ``in_units``.
+
+    With ``hyper``, the hyper-parameters are drawn too.
+    """
     import numpy as np
 
+    from benchmarks.quality.calibration_models import draw_family
     from partita.families import GaussianFull
     from partita.families.contract import draw, simulate
     from partita.fitting.chains import resolve_sampling_prior
@@ -94,9 +104,10 @@ def draw_table(rng, n_rows: int, n_columns: int, *, in_units: bool):
     from partita.partitions import simulate as simulate_partition
 
     family = GaussianFull.default(n_columns)
-    z = canonical(
-        simulate_partition(bind(resolve_sampling_prior("auto", None, None, None), n_rows), n_rows, rng)
-    )
+    if hyper:
+        family = draw_family(family, rng)
+    prior = bind(resolve_sampling_prior("auto", None, None, None), n_rows)
+    z = canonical(simulate_partition(prior, n_rows, rng))
     S = np.zeros((1 + n_columns + n_columns * (n_columns + 1) // 2, int(z.max()) + 1))
     X = simulate(family, draw(family, S, rng), z, rng)
     if in_units:

@@ -22,6 +22,7 @@ GIVEN_K = ("kmeans_k", "gmm_k", "ward_k")
 # contains the number of classes
 ALTERNATIVES = ("partita_choice", "partita_band")
 SEEDS = (0, 1)
+RIDGE = 1e-3
 MOST_CLUSTERS = 15  # that silhouette and BIC are compared over
 
 
@@ -205,7 +206,11 @@ def cluster(method: str, frame, X, n_classes: int, seed: int):
         fits = [GaussianMixture(K, random_state=seed).fit(X) for K in range(1, MOST_CLUSTERS + 1)]
         return min(fits, key=lambda model: model.bic(X)).predict(X)
     if method == "bayesian_gmm":
-        return BayesianGaussianMixture(n_components=30, max_iter=500, random_state=seed).fit_predict(X)
+        mixture = BayesianGaussianMixture(n_components=30, max_iter=500, random_state=seed)
+        try:
+            return mixture.fit_predict(X)
+        except ValueError:  # a covariance is singular: its message says to increase the regularization
+            return mixture.set_params(reg_covar=RIDGE).fit_predict(X)
     if method == "hdbscan":
         return HDBSCAN(5, copy=True).fit_predict(X) + 1  # noise is one more cluster
     if method == "kmeans_k":

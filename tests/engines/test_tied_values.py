@@ -8,6 +8,7 @@ from scipy.stats import truncnorm
 from partita import Mixture
 from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import tied_values
+from partita.engines.subclusters.chain import algorithm
 from partita.families import Block, GaussianFull, Signal, Ties, take_block
 from partita.families.rows import log_marginals
 from partita.families.ties import find_ties, redraw
@@ -108,9 +109,13 @@ def exact_posterior(block, prior, n_nodes=10):
     return EnumerationResult(labels, np.array(log_joint))
 
 
+ALGORITHMS = {"gibbs": chains.collapsed_gibbs, "subclusters": lambda: algorithm(np.ones(4, np.int64))}
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("sampler", ALGORITHMS)
 @pytest.mark.parametrize("with_signal", [False, True])
-def test_chains_draw_from_the_exact_posterior(with_signal, global_random_seed):
+def test_chains_draw_from_the_exact_posterior(with_signal, sampler, global_random_seed):
     rng = np.random.default_rng([global_random_seed, 5])
     signal = make_signal(rng) if with_signal else None
     Z = np.array([[-1.0, 0.2, 0.1], [-0.9, -0.3, 0.0], [1.0, 0.4, -0.2], [1.2, 0.9, 0.1]])
@@ -121,11 +126,12 @@ def test_chains_draw_from_the_exact_posterior(with_signal, global_random_seed):
     prior = specify("mfm", rate=0.4)
     exact = exact_posterior(block, prior)
     schedule = chains.Schedule(learn_concentration=False, learn_likelihood=False, n_moves=2)
-    chain = chains.start([block], prior, np.zeros(4, int), global_random_seed)
+    own = ALGORITHMS[sampler]()
+    chain = own.start([block], prior, np.zeros(4, int), global_random_seed)
     draws = np.empty((6000, 4), np.int64)
     for i in range(len(draws)):
         for _ in range(3):
-            chain = chains.step(chain, schedule)
+            chain = chains.step(chain, schedule, own.steps)
         draws[i] = canonical(chains.sweep.labels(chain.seating))
     assert posterior_p_value(exact, draws) > FALSE_ALARM
     plain = exact_posterior(block._replace(ties=make_ties(Z, width=0.01)), prior)

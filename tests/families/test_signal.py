@@ -10,7 +10,8 @@ import partita
 from partita import Mixture
 from partita.families import Signal, find_signal
 from partita.families.contract import held, unconstrained
-from partita.families.factors import fit_factors
+from partita.families.factors import RowsInMemory
+from partita.families.factors import fit_factors as factors_of_moments
 from partita.families.gaussian_full import GaussianFull
 
 
@@ -140,6 +141,10 @@ def test_no_array_of_all_pairs_of_columns_is_formed(rng):
     finally:
         tracemalloc.stop()
     assert peak < D * D * 8 / 4
+
+
+def fit_factors(Z, weights, n_factors, **options):
+    return factors_of_moments(RowsInMemory(Z, weights).moments(), n_factors, **options)
 
 
 def log_likelihood(signal, Z):

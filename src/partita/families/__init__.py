@@ -7,7 +7,7 @@ from partita.families.categorical import Categorical
 from partita.families.codings import Lumps, Power, Values
 from partita.families.data import join, n_rows, put_rows, take, take_block
 from partita.families.exponential import Exponential
-from partita.families.factors import find_signal, is_wide
+from partita.families.factors import find_signal, is_wide, signal_of
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.gaussian_full import GaussianFull
 from partita.families.multinomial import CountVectors, Multinomial
@@ -61,6 +61,7 @@ __all__ = [
     "n_rows",
     "put_rows",
     "register_family",
+    "signal_of",
     "take",
     "take_block",
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +40,69 @@ N_ROUNDS, TOLERANCE = 100, 1e-3  # of the noise of columns, as a share of the la
 N_FILLS = 8  # rounds in which missing cells are filled in
 
 
-def find_signal(Z: NDArray[np.float64], weights: NDArray[np.float64]) -> Signal | None:
-    """The signal of standardized columns; None if all directions of few columns belong to it, or none of many.
+class Moments(NamedTuple):
+    """What the factor model needs of the rows with a weight, missing cells filled in."""
 
-    Up to `MAX_COLUMNS` complete columns, a direction belongs to the signal unless its variance is below
-    `LEAST_VARIANCE`. With more columns, or few rows, the directions count whose variance is larger than in tables whose
-    columns were shuffled (parallel analysis), and the rest is noise: with more than `MIN_OWN_NOISE` columns each has
-    noise of its own (factor analysis), otherwise all have the same (probabilistic principal component analysis). Many
-    columns without any such direction depend on each other no more than by chance.
+    n_rows: int
+    multiply: Callable[[NDArray[np.float64]], NDArray[np.float64]]  # covariance matrix times vectors
+    squares: NDArray[np.float64]  # [column], means
+    missing: NDArray[np.float64]  # [column], share of the weight
+
+
+class Rows(Protocol):
+    """Standardized rows of a table in memory, in shards or on a device, from which the signal is found."""
+
+    n_rows: int  # with a weight
+    n_columns: int
+    has_holes: bool
+
+    def sample(self) -> NDArray[np.float64]:
+        """Rows at `sampled_positions` among those with a weight; 0 where a cell is missing."""
+
+    def moments(self, signal: Signal | None = None) -> Moments:
+        """Moments with missing cells at 0, or at their expectation by a signal."""
+
+
+class RowsInMemory:
+    """Rows of an array."""
+
+    def __init__(self, Z: NDArray[np.float64], weights: NDArray[np.float64]):
+        kept = weights > 0
+        self._Z, self._weights = (Z, weights) if kept.all() else (Z[kept], weights[kept])
+        self.n_rows, self.n_columns = self._Z.shape
+        self.has_holes = bool(np.isnan(self._Z).any())
+
+    def sample(self) -> NDArray[np.float64]:
+        """See :class:`Rows`."""
+        return np.nan_to_num(self._Z[sampled_positions(self.n_rows, self.n_columns)])
+
+    def moments(self, signal: Signal | None = None) -> Moments:
+        """See :class:`Rows`."""
+        filled, weights = filled_in(self._Z, signal), self._weights
+        total = weights.sum()
+        return Moments(
+            self.n_rows,
+            _covariance(filled, weights),
+            weights @ filled**2 / total,
+            (weights @ np.isnan(self._Z)) / total,
+        )
+
+
+def filled_in(Z: NDArray[np.float64], signal: Signal | None) -> NDArray[np.float64]:
+    """Rows with missing cells at 0, or at their expectation by a signal.
+
+    Examples
+    --------
+    >>> filled_in(np.array([[1.0, np.nan]]), None)
+    array([[1., 0.]])
+    """
+    if signal is None or not np.isnan(Z).any():
+        return np.nan_to_num(Z)
+    return np.nan_to_num(signal.completed(Z / signal.widths).U * signal.widths)
+
+
+def find_signal(Z: NDArray[np.float64], weights: NDArray[np.float64]) -> Signal | None:
+    """The signal of standardized columns in memory, see :func:`signal_of`.
 
     Examples
     --------
@@ -57,30 +113,34 @@ def find_signal(Z: NDArray[np.float64], weights: NDArray[np.float64]) -> Signal 
     >>> find_signal(np.column_stack([Z, Z[:, 0] + 0.01 * rng.normal(size=200)]), np.ones(200)).n_scores
     3
     """
-    n_rows, D = int(np.count_nonzero(weights)), Z.shape[1]
+    return signal_of(RowsInMemory(Z, weights))
+
+
+def signal_of(rows: Rows) -> Signal | None:
+    """The signal of standardized columns; None if all directions of few columns belong to it, or none of many.
+
+    Up to `MAX_COLUMNS` complete columns, a direction belongs to the signal unless its variance is below
+    `LEAST_VARIANCE`. With more columns, or few rows, the directions count whose variance is larger than in tables whose
+    columns were shuffled (parallel analysis), and the rest is noise: with more than `MIN_OWN_NOISE` columns each has
+    noise of its own (factor analysis), otherwise all have the same (probabilistic principal component analysis). Many
+    columns without any such direction depend on each other no more than by chance.
+    """
+    n_rows, D = rows.n_rows, rows.n_columns
+    moments = rows.moments()
     if not is_wide(n_rows, D):
-        return _of_few_columns(Z, weights)
-    kept = weights > 0
-    Z, weights = Z[kept], weights[kept]
-    missing = np.isnan(Z)
-    filled = np.where(missing, 0.0, Z)
-    if not filled.any():  # all rows are equal
+        return _of_few_columns(moments.multiply(np.eye(D)))
+    if not moments.squares.any():  # all rows are equal
         return None
-    n_found = n_beyond_chance(filled)
+    n_found = n_beyond_chance(rows.sample())
     if n_found == 0:
         return None
     most = max(min(MAX_DIRECTIONS, n_rows // ROWS_PER_DIRECTION, D, n_rows - 1), 1)
-    n_scores = min(max(n_found, MIN_DIRECTIONS), most)
-    if not missing.any():
-        return fit_factors(filled, weights, n_scores, own_noise=D > MIN_OWN_NOISE)
-    lost = np.zeros(
-        D
-    )  # variance of the missing cells of a column given the observed ones, per row of the table
-    for _ in range(N_FILLS):
-        signal = fit_factors(filled, weights, n_scores, lost, own_noise=D > MIN_OWN_NOISE)
-        filled = signal.completed(Z / signal.widths).U * signal.widths
-        filled[missing.all(axis=1)] = 0.0
-        lost = signal.noise * signal.widths**2 * ((weights @ missing) / weights.sum())
+    n_scores, own_noise = min(max(n_found, MIN_DIRECTIONS), most), D > MIN_OWN_NOISE
+    signal = fit_factors(moments, n_scores, own_noise=own_noise)
+    for _ in range(N_FILLS - 1 if rows.has_holes else 0):
+        # variance of the missing cells of a column given the observed ones, per row of the table
+        lost = signal.noise * signal.widths**2 * moments.missing
+        signal = fit_factors(rows.moments(signal), n_scores, lost, own_noise=own_noise)
     return signal
 
 
@@ -95,20 +155,18 @@ def is_wide(n_rows: int, n_columns: int) -> bool:
     return n_columns > MAX_COLUMNS or n_rows < ROWS_PER_COLUMN * n_columns
 
 
-def _of_few_columns(Z: NDArray[np.float64], weights: NDArray[np.float64]) -> Signal | None:
-    D = Z.shape[1]
-    variances, axes = np.linalg.eigh((Z.T * weights) @ Z / weights.sum())
+def _of_few_columns(covariance: NDArray[np.float64]) -> Signal | None:
+    variances, axes = np.linalg.eigh(covariance)
     variances, axes = np.maximum(variances[::-1], 0.0), np.ascontiguousarray(axes.T[::-1])
     n_scores = int(np.count_nonzero(variances >= LEAST_VARIANCE))
-    return None if n_scores in (0, D) else Signal.of(axes, variances, n_scores)
+    return None if n_scores in (0, len(axes)) else Signal.of(axes, variances, n_scores)
 
 
 # ---- the factor model --------------------------------------------------------------------------------------
 
 
 def fit_factors(
-    Z: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    moments: Moments,
     n_factors: int,
     lost: NDArray[np.float64] | float = 0.0,
     *,
@@ -125,21 +183,19 @@ def fit_factors(
     >>> rng = np.random.default_rng(0)
     >>> noise = np.repeat([0.2, 0.8], 20)
     >>> Z = rng.normal(size=(500, 1)) + noise * rng.normal(size=(500, 40))
-    >>> signal = fit_factors(Z, np.ones(500), 1)
+    >>> signal = fit_factors(RowsInMemory(Z, np.ones(500)).moments(), 1)
     >>> found = np.sqrt(signal.noise) * signal.widths
     >>> bool(np.abs(found / noise - 1).max() < 0.15)
     True
     """
-    n_rows, D = Z.shape
-    total = weights.sum()
-    squares = weights @ Z**2 / total + lost
-    multiply = _covariance(Z, weights)
+    n_rows, D = moments.n_rows, len(moments.squares)
+    squares = moments.squares + lost
     widths, noise = np.ones(D), 1.0
     Q = np.random.default_rng(SEED).standard_normal((D, min(n_factors + SPARE_DIRECTIONS, D, n_rows)))
     n_powers = N_POWERS
     degrees = 1.0 - n_factors / n_rows  # rows that are left for the noise
     for _ in range(N_ROUNDS):
-        Q, variances = leading_directions(partial(_multiply_divided, multiply, widths), Q, n_powers)
+        Q, variances = leading_directions(partial(_multiply_divided, moments.multiply, widths), Q, n_powers)
         n_powers = 1
         axes, variances = Q[:, :n_factors].T, variances[:n_factors]
         U2 = squares / widths**2
@@ -209,14 +265,24 @@ def leading_directions(
 # ---- parallel analysis -------------------------------------------------------------------------------------
 
 
+def sampled_positions(n_rows: int, n_columns: int) -> NDArray[np.intp]:
+    """Positions of the rows that parallel analysis looks at, evenly spaced.
+
+    Examples
+    --------
+    >>> sampled_positions(3, 2), len(sampled_positions(10_000, 2))
+    (array([0, 1, 2]), 2000)
+    """
+    most = min(n_rows, MAX_ROWS, max(MAX_CELLS // n_columns, 100))
+    return np.unique(np.linspace(0, n_rows - 1, most).round().astype(np.intp))
+
+
 def n_beyond_chance(Z: NDArray[np.float64]) -> int:
     """Number of leading directions with more variance than those of columns that were shuffled (parallel analysis).
 
     At most `MAX_DIRECTIONS` + 1 are counted.
     """
     rng = np.random.default_rng(SEED)
-    most = min(len(Z), MAX_ROWS, max(MAX_CELLS // Z.shape[1], 100))
-    Z = Z[np.unique(np.linspace(0, len(Z) - 1, most).round().astype(int))]
     found = _leading_spectrum(Z)
     columns = np.ascontiguousarray(Z.T)
     n_shuffles = N_SHUFFLES if Z.size <= MANY_CELLS else FEW_SHUFFLES

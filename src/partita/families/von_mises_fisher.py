@@ -324,11 +324,15 @@ def block(
     p = len(columns)
     lik = VonMisesFisher.default(p, concentration=concentration, prior_concentration=prior_concentration)
     seen = ~np.isnan(data[:, 0]) & (weights > 0)
-    total = weights[seen] @ data[seen] / max(weights[seen].sum(), 1e-300)
+    return Block(around(lik, weights[seen] @ data[seen]), data, tuple(columns))
+
+
+def around(lik: VonMisesFisher, total: np.ndarray) -> VonMisesFisher:
+    """The family with a prior around the direction of the sum of all rows."""
     length = float(np.linalg.norm(total))
-    if length > 0.0:
-        lik = VonMisesFisher.of(total / length, lik.prior_concentration, lik.concentration)
-    return Block(lik, data, tuple(columns))
+    if length == 0.0:
+        return lik
+    return VonMisesFisher.of(total / length, lik.prior_concentration, lik.concentration)
 
 
 def examples(rng):

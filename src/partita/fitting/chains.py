@@ -119,8 +119,7 @@ def _most_draws(ask: Request) -> int:
 def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
     """Collapsed Gibbs with split-merge moves; auxiliary clusters where a family is not conjugate."""
     rows = rows_of_objects(weights)
-    whole = len(rows) == len(weights) and bool(np.all(weights == 1))
-    objects = blocks if whole else [take_block(block, rows) for block in blocks]
+    objects = _of_objects(blocks, rows, weights)
     if explicit.non_conjugate(blocks):
         algorithm = neal8.algorithm()
     elif ask.outliers:
@@ -131,11 +130,21 @@ def fit_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> En
     return _fit(algorithm, objects, blocks, rows, weights, ask)
 
 
+def _of_objects(blocks: Sequence[Block], rows: np.ndarray, weights: np.ndarray) -> Sequence[Block]:
+    """Blocks with one row for each object."""
+    whole = len(rows) == len(weights) and bool(np.all(weights == 1))
+    return blocks if whole else [take_block(block, rows) for block in blocks]
+
+
 def fit_subclusters(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
     """The sampler whose steps are sums over rows: for large tables and many cores."""
     rows = rows_of_objects(weights)
     check_exchangeable("subclusters", ask.prior)
     executor = ask.executor if ask.n_chains == 1 else Serial()
+    if tied_values.has_ties(blocks):  # every copy of a row has tied values of its own
+        each = np.ones(len(rows), np.int64)
+        algorithm = subclusters.algorithm(each, executor)
+        return _fit(algorithm, _of_objects(blocks, rows, weights), blocks, rows, weights, ask)
     counts = weights.astype(np.int64)
     return _fit(subclusters.algorithm(counts, executor), blocks, blocks, rows, weights, ask, counts)
 

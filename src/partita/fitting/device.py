@@ -37,7 +37,7 @@ def read_device_training(
     if plan.families.get("real", ("", {}))[0] == "auto":
         reals = [column.name for column in schema.of_kind("real")]
         chosen = gaussian_for(weights, reals, holes, completes=False) if reals else "gaussian"
-        plan = plan._replace(families={**plan.families, "real": (chosen, {})})
+        plan = plan.with_real(chosen)
     blocks = assemble(table_of_schema(schema, None), plan, None)
     for block in blocks:
         if entry_of(block.family).name not in FAMILIES:

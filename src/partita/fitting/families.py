@@ -30,6 +30,10 @@ class Plan(NamedTuple):
     families: dict[str, tuple[str, dict[str, Any]]]
     kinds: Any
 
+    def with_real(self, name: str) -> Plan:
+        """The plan with another family for real columns."""
+        return self._replace(families={**self.families, "real": (name, {})})
+
 
 def plan_families(family: Any, kinds: Any) -> Plan:
     """Read the ``family`` parameter.
@@ -174,7 +178,7 @@ def has_unit_rows(table: Table, block: Block) -> bool:
     return are_directions(_raw_values(table, block.columns))
 
 
-def _log_rest(signal: Signal, values: np.ndarray, columns: Sequence[str], schema: Schema) -> np.ndarray:
+def log_rest_of(signal: Signal, values: np.ndarray, columns: Sequence[str], schema: Schema) -> np.ndarray:
     """Log density of what the scores leave out, in the user's units."""
     log_scales = np.log([schema.column(name).scale for name in columns])
     return signal.log_rest(values) - ~np.isnan(values) @ log_scales
@@ -235,7 +239,7 @@ def reassemble(table: Table, blocks: Sequence[Block], families: Sequence[Any], e
             continue
         values, n_levels = _values(table, entry.kind, columns, entry.raw)
         if block.signal is not None:
-            log_rest = _log_rest(block.signal, values, columns, table.schema)
+            log_rest = log_rest_of(block.signal, values, columns, table.schema)
             out.append(
                 block._replace(family=family, data=block.signal.scores(values), log_rest=log_rest, ties=None)
             )

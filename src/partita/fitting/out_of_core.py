@@ -25,15 +25,24 @@ from partita.execution.device import is_on_device
 from partita.families import Block, Exponential, Ordinal, Poisson, VonMisesFisher, entry_of
 from partita.families.ordinal import count_levels
 from partita.families.registry import NON_CONJUGATE
+from partita.families.von_mises_fisher import around
 from partita.fitting.choice import AUTO, EngineChoice, choose_engine, choose_for_chunks, choose_for_device
 from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_training
 from partita.fitting.engines import ENGINES, names_of
 from partita.fitting.families import Plan, assemble, has_unit_rows, open_share, table_of_schema
-from partita.fitting.real_columns import describe_steps, gaussian_for, switch
+from partita.fitting.real_columns import describe_steps, filled_note, gaussian_for, steps_of, switch
+from partita.fitting.shard_columns import are_unit_shards, find_shard_signal
 from partita.table import Table, read_table
 
 ASSUMED_CLUSTERS = 30  # in the estimate of the time of a pass, if no number is given
+# families whose prior depends on sums over the rows
+INFORMED = (Poisson, Exponential, Ordinal, VonMisesFisher)
+IN_CHUNKS = (
+    "the table is read in chunks, so real columns are not searched for values that are far more frequent than others, "
+    "nor for skewed columns, and values that several rows share are taken as exact; for these steps, pass an array or "
+    "a data frame in memory"
+)
 # attributes that predictions do not need
 BULKY = (
     "labels_",
@@ -102,7 +111,7 @@ def read_training(
         )
         report = FitReport(table.notes)
         report.add("execution", choice.sentence)
-        blocks = _sharded_blocks(table, plan, settings.exposure, engine.completes_vectors)
+        blocks = _sharded_blocks(table, plan, settings.exposure, engine.completes_vectors, report)
         return _noted(Training(table, blocks, report, settings.inference), chosen)
     if choice.where != "memory" and not is_source:
         raise ValueError(
@@ -141,12 +150,7 @@ def _read_in_memory(
 def _note_filled(report: FitReport, table: Table, blocks: Sequence[Block]) -> None:
     for block in blocks:
         if (left := open_share(table, block)) > 0.0:
-            report.add(
-                "filled",
-                "missing cells of real columns are filled in with their expectation given the other cells of the row; "
-                f"they leave {left:.1%} of the variance in the principal directions open, which probabilities of "
-                "labels do not reflect. family={'real': 'gaussian'} models the columns one by one",
-            )
+            report.add("filled", filled_note(left))
 
 
 def _note_directions(report: FitReport, table: Table, blocks: Sequence[Block], plan: Plan) -> None:
@@ -155,11 +159,7 @@ def _note_directions(report: FitReport, table: Table, blocks: Sequence[Block], p
         if isinstance(block.family, VonMisesFisher):
             lost = int(np.isnan(block.data[:, 0]).sum())
             if plan.families["real"][0] == "auto":
-                report.add(
-                    "directions",
-                    "all rows have the length 1, as embeddings of texts have, so they are compared by the angles "
-                    f"between them (family 'vonmises_fisher'). {switch('directions')} takes them as other real columns",
-                )
+                report.add("directions", directions_note())
             elif lost:
                 report.add(
                     "directions",
@@ -172,6 +172,14 @@ def _note_directions(report: FitReport, table: Table, blocks: Sequence[Block], p
                 "all rows have the length 1, as embeddings of texts have; family='vonmises_fisher' compares them by "
                 "the angles between them",
             )
+
+
+def directions_note() -> str:
+    """What is made of rows of length 1."""
+    return (
+        "all rows have the length 1, as embeddings of texts have, so they are compared by the angles between them "
+        f"(family 'vonmises_fisher'). {switch('directions')} takes them as other real columns"
+    )
 
 
 def _chosen(settings: Settings, choice: Callable[[], EngineChoice]) -> EngineChoice:
@@ -195,25 +203,33 @@ def data_of_training(training: Training) -> Any:
 
 
 def _sharded_blocks(
-    table: ShardedTable, plan: Plan, exposure: str | None, completes: bool
+    table: ShardedTable, plan: Plan, exposure: str | None, completes: bool, report: FitReport
 ) -> tuple[Block, ...]:
     """Families from the schema and from sums over the columns; data in shards."""
-    if plan.families.get("real", ("", {}))[0] == "auto":
-        columns = [c.name for c in table.schema.of_kind("real") if c.name != exposure]
-        holes = any(table.n_missing[name] for name in columns)
-        plan = plan._replace(
-            families={**plan.families, "real": (gaussian_for(table.weights, columns, holes, completes), {})}
-        )
-    blocks = assemble(table_of_schema(table.schema, exposure), plan, exposure, completes=completes)
-    parts = table.encode(_data_of_shard, (plan, exposure, completes))
+    columns = [c.name for c in table.schema.of_kind("real") if c.name != exposure]
+    name, options = plan.families.get("real", ("", {}))
+    holes = any(table.n_missing[column] for column in columns)
+    plain = plan
+    if name == "auto":
+        plain = plan.with_real(gaussian_for(table.weights, columns, holes, completes))
+    blocks = list(assemble(table_of_schema(table.schema, exposure), plain, exposure, completes=completes))
+    shards = table.encode(_data_of_shard, (plain, exposure, completes))
     families = [block.family for block in blocks]
-    if any(isinstance(family, (Poisson, Exponential, Ordinal)) for family in families):
-        totals = list(parts.map(_totals_of_shard, families, parts.split(table.weights)))
+    if any(isinstance(family, INFORMED) for family in families):
+        totals = list(shards.map(_totals_of_shard, families, shards.split(table.weights)))
         families = [_informed(family, [part[b] for part in totals]) for b, family in enumerate(families)]
-    return tuple(
-        Block(family, ShardData(parts, b), block.columns)
-        for b, (family, block) in enumerate(zip(families, blocks, strict=True))
-    )
+        blocks = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
+    if name == "auto" and columns:
+        at = next(b for b, family in enumerate(families) if entry_of(family).kind == "real")
+        steps = steps_of(options)
+        if steps.directions and not holes and are_unit_shards(blocks[at], shards, at, table.schema):
+            report.add("directions", directions_note())
+            return _sharded_blocks(table, plan.with_real("vonmises_fisher"), exposure, completes, report)
+        blocks[at], shards, notes = find_shard_signal(blocks[at], shards, at, table, steps, holes)
+        for code, sentence in (*describe_steps(blocks), *notes):
+            report.add(code, sentence)
+        report.add("steps", IN_CHUNKS)
+    return tuple(block._replace(data=ShardData(shards, b)) for b, block in enumerate(blocks))
 
 
 def _data_of_shard(table: Table, common: Any) -> tuple[Any, ...]:
@@ -223,7 +239,7 @@ def _data_of_shard(table: Table, common: Any) -> tuple[Any, ...]:
 
 def _totals_of_shard(data: Sequence[Any], families: Sequence[Any], weights: np.ndarray) -> list[Any]:
     """Sums over the rows for families whose prior depends on them: counts, and the exposure
-    or number of cells; counts of ordinal levels.
+    or number of cells; counts of ordinal levels; unit vectors.
     """
     totals: list[Any] = []
     for family, own in zip(families, data, strict=True):
@@ -232,6 +248,8 @@ def _totals_of_shard(data: Sequence[Any], families: Sequence[Any], weights: np.n
             totals.append((np.where(seen, own.X, 0.0).T @ weights, seen.T @ (weights * own.exposure)))
         elif isinstance(family, Exponential):
             totals.append((np.nansum(own * weights[:, None], axis=0), (~np.isnan(own)).T @ weights))
+        elif isinstance(family, VonMisesFisher):
+            totals.append((weights @ np.nan_to_num(own), 0.0))
         elif isinstance(family, Ordinal):
             totals.append((count_levels(own.codes, family.n_levels, weights), 0.0))
         else:
@@ -246,6 +264,8 @@ def _informed(family: Any, totals: Sequence[Any]) -> Any:
     if isinstance(family, Ordinal):
         cuts = Ordinal.default(counted, family.n_levels).cuts
         return family._replace(cuts=cuts)
+    if isinstance(family, VonMisesFisher):
+        return around(family, counted)
     a = float(family[0][0])
     if isinstance(family, Poisson):
         return Poisson.of_totals(counted, within, a=a)

@@ -16,7 +16,7 @@ Each step is chosen by what the columns look like, noted in the fit report, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,8 +31,8 @@ from partita.families import (
     Signal,
     Values,
     family_entry,
-    find_signal,
     is_wide,
+    signal_of,
     take_block,
 )
 from partita.families.codings import (
@@ -46,7 +46,7 @@ from partita.families.codings import (
     fit_power,
     skewness,
 )
-from partita.families.factors import MAX_COLUMNS
+from partita.families.factors import MAX_COLUMNS, Rows, RowsInMemory
 from partita.families.ties import find_ties
 from partita.fitting.objects import rows_of_objects
 from partita.labels import canonical
@@ -113,11 +113,7 @@ def real_blocks(
     """The blocks of real columns in memory, given in the user's units."""
     if steps.directions and are_directions(X):
         return [family_entry("vonmises_fisher").block(X, names, weights)]
-    if count_objects(weights) < MIN_OBJECTS:
-        wide = len(names) > MAX_COLUMNS and count_objects(weights) >= MIN_WIDE_OBJECTS
-        steps = steps._replace(
-            lumps=False, powers=False, ties=False, signal=steps.signal and wide, shape=False
-        )
+    steps = allowed_steps(steps, weights, len(names))
     columns = _find_lumps(X, names, weights, steps)
     plain = _make_blocks(columns, [Power()] * len(names), steps, completes)
     powers = _find_powers(columns) if steps.powers else None
@@ -125,6 +121,20 @@ def real_blocks(
         return plain
     transformed = _make_blocks(columns, powers, steps, completes)
     return transformed if _evidence(transformed, weights) > _evidence(plain, weights) else plain
+
+
+def allowed_steps(steps: Steps, weights: NDArray[np.float64], n_columns: int) -> Steps:
+    """The steps for which there are enough objects.
+
+    Examples
+    --------
+    >>> allowed_steps(Steps(), np.ones(40), 50)
+    Steps(lumps=False, powers=False, ties=False, signal=True, directions=True, shape=False)
+    """
+    if count_objects(weights) >= MIN_OBJECTS:
+        return steps
+    wide = n_columns > MAX_COLUMNS and count_objects(weights) >= MIN_WIDE_OBJECTS
+    return steps._replace(lumps=False, powers=False, ties=False, signal=steps.signal and wide, shape=False)
 
 
 def are_directions(X: NDArray[np.float64]) -> bool:
@@ -181,7 +191,8 @@ def _whole_block(columns: _Columns, powers: list[Power], steps: Steps, completes
     complete = not holes and len(names) >= 2
     name, signal = gaussian_for(columns.weights, names, holes, completes), None
     if steps.signal and len(names) >= 2:
-        name, signal = _model_of_vectors(Z, columns.weights, name)
+        rows = RowsInMemory(Z, columns.weights)
+        name, signal = model_of_vectors(rows, name, lambda found: share_open(found, Z, columns.weights))
     data = Z if signal is None else np.ascontiguousarray(signal.scores(Z))
     options = {"shape": True} if steps.shape and name == "gaussian_full" else {}
     block = family_entry(name).block(data, names, columns.weights, **options)
@@ -196,17 +207,17 @@ def _whole_block(columns: _Columns, powers: list[Power], steps: Steps, completes
     )
 
 
-def _model_of_vectors(
-    Z: NDArray[np.float64], weights: NDArray[np.float64], otherwise: str
+def model_of_vectors(
+    rows: Rows, otherwise: str, share_open: Callable[[Signal], float]
 ) -> tuple[str, Signal | None]:
     """Family and signal of standardized columns; vectors of few columns with missing cells are left to the engines."""
-    holes, wide = bool(np.isnan(Z).any()), is_wide(int(np.count_nonzero(weights)), Z.shape[1])
-    if holes and not wide:
+    wide = is_wide(rows.n_rows, rows.n_columns)
+    if rows.has_holes and not wide:
         return otherwise, None
-    signal = find_signal(Z, weights)
+    signal = signal_of(rows)
     if signal is None:
         return ("gaussian" if wide else "gaussian_full"), None
-    if holes and share_open(signal, Z, weights) > MOST_OPEN:
+    if rows.has_holes and share_open(signal) > MOST_OPEN:
         return otherwise, None
     return "gaussian_full", signal
 
@@ -329,6 +340,15 @@ def _describe_lumps(block: Block, blocks: Sequence[Block]) -> tuple[str, str]:
     if alone:
         parts.append(f"the few other values of {_names(alone)} do not distinguish groups")
     return "lumps", f"{'; '.join(parts)}. {switch('lumps')} models these columns as they are"
+
+
+def filled_note(left: float) -> str:
+    """What filling in missing cells means, if they leave a share of the variance of the scores open."""
+    return (
+        "missing cells of real columns are filled in with their expectation given the other cells of the row; "
+        f"they leave {left:.1%} of the variance in the principal directions open, which probabilities of "
+        "labels do not reflect. family={'real': 'gaussian'} models the columns one by one"
+    )
 
 
 def switch(step: str) -> str:

@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.engines.gibbs import tied_values
 from partita.engines.gibbs.chain import (
     MOVES,
+    TIES,
     Algorithm,
+    HeldClusters,
     Schedule,
     generator,
     learn_likelihood,
@@ -31,11 +34,12 @@ class SubclusterChain(NamedTuple):
     """Where a chain stands; ``seating`` is a view of ``state`` for those who read chains."""
 
     state: subclusters.SubclusterState
-    blocks: tuple[Block, ...]
+    blocks: tuple[Block, ...]  # with tied values as they are drawn
     prior: Any
     reference: tuple[Any, ...]
     seed: int
     rng: Any = None  # generator of the steps after the moves, within an iteration
+    values: tuple[Any, ...] = ()  # standardized columns of blocks with ties, as they are drawn
 
     @property
     def iteration(self) -> int:
@@ -70,9 +74,13 @@ def start(
         block._replace(family=family) for block, family in zip(blocks, families or reference, strict=True)
     )
     prior = bind(prior, float(len(z)))
+    values: tuple[Any, ...] = ()
+    if tied_values.has_ties(blocks):
+        values, drawn = tied_values.start(blocks, generator(seed, 0, TIES))
+        blocks = tuple(drawn)
     rng = generator(seed, 0, MOVES)
     state = subclusters.init(blocks, counts, prior, rng, labels=canonical(z), executor=executor)
-    return SubclusterChain(state, blocks, prior, reference, seed)
+    return SubclusterChain(state, blocks, prior, reference, seed, values=values)
 
 
 def sweep_and_move(chain: SubclusterChain, schedule: Schedule, *, executor: Any) -> SubclusterChain:
@@ -83,6 +91,21 @@ def sweep_and_move(chain: SubclusterChain, schedule: Schedule, *, executor: Any)
     warm_up = chain.state.iteration < schedule.n_adapting
     state = subclusters.step(chain.state, chain.blocks, chain.prior, executor, warm_up=warm_up)
     return chain._replace(state=state, rng=generator(chain.seed, state.iteration, MOVES))
+
+
+def sample_tied(chain: SubclusterChain, schedule: Schedule) -> SubclusterChain:
+    """Draw tied values inside their cells."""
+    if chain.values:
+        state = chain.state
+        rng = generator(chain.seed, state.iteration, TIES)
+        live = chain.seating.blocks  # over the data and the statistics of the chain, which change in place
+        tied_values.step(live, chain.blocks, chain.values, state.labels.astype(np.int64), len(state.n), rng)
+    return chain
+
+
+def held_clusters(chain: SubclusterChain) -> HeldClusters:
+    """Statistics [statistic, cluster] of each block if tied values were drawn; otherwise the labels determine them."""
+    return chain.state.seats.S if chain.values else None
 
 
 def sample_likelihood(chain: SubclusterChain, schedule: Schedule) -> SubclusterChain:
@@ -127,7 +150,8 @@ def algorithm(counts: np.ndarray, executor: Any = None) -> Algorithm:
     return Algorithm(
         "subclusters",
         partial(start, counts=counts, executor=executor),
-        (partial(sweep_and_move, executor=executor), sample_prior, sample_likelihood),
+        (partial(sweep_and_move, executor=executor), sample_tied, sample_prior, sample_likelihood),
         log_joint,
         WARM_UP,
+        held_clusters,
     )
