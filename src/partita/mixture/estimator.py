@@ -105,7 +105,7 @@ class Mixture(
         weights is then held at 3, so groups of comparable size are expected. For variational engines it is
         "stick_breaking": a Dirichlet process that is truncated at ``max_clusters``. Not used if ``n_clusters`` is
         given.
-    inference : {"auto", "gibbs", "subclusters", "vb", "em", "cvb", "beam"}, default="auto"
+    inference : {"auto", "gibbs", "subclusters", "vb", "memoized", "em", "cvb", "beam"}, default="auto"
         The inference algorithm (engine).
 
         - "auto": "gibbs" if its chains are expected to take about a minute or less. Otherwise "subclusters", if these
@@ -116,6 +116,8 @@ class Mixture(
         - "gibbs": chains of collapsed Gibbs sweeps and split-merge moves, which sample the posterior.
         - "subclusters": chains whose steps run on many cores, for large tables.
         - "vb": variational Bayes, for a first result at any size.
+        - "memoized": memoized variational Bayes, which has new parameters after each of up to 16 parts of the table,
+          and also divides clusters; for tables of more than about 100,000 rows.
         - "cvb": collapsed variational Bayes.
         - "em": expectation maximization; needs ``n_clusters``.
         - "beam": beam search for the most probable partition of a small table. It is deterministic and gives one
@@ -124,8 +126,8 @@ class Mixture(
         The number of clusters, if it is known (chains and beam search may leave some of them empty). Otherwise the
         engine finds it.
     max_clusters : int, optional
-        Upper bound if ``n_clusters`` is not given. Default: no bound for chains; 30, or the number of rows, for "vb"
-        and "cvb". Not available with "subclusters" and "beam".
+        Upper bound if ``n_clusters`` is not given. Default: no bound for chains; 30, or the number of rows, for "vb",
+        "memoized" and "cvb". Not available with "subclusters" and "beam".
     concentration : float, optional
         Concentration of the prior. By default it is learned, except by chains with ``prior="auto"`` and by beam search,
         which use the default of the prior.
@@ -183,7 +185,8 @@ class Mixture(
         Where the engine starts. With "seeds", chains start from clusters that are found on a sample of the rows, EM
         from rows that are far apart, and variational engines from both. Not used by beam search.
     n_init : int, default=3
-        Number of starts of "em", "vb" and "cvb"; the one with the best objective is kept.
+        Number of starts of "em", "vb" and "cvb"; the one with the best objective is kept. "memoized" continues from
+        the one whose bound is highest after the first iteration.
     max_iter : int, default=500
         Largest number of iterations per start.
     tol : float, default=1e-5
@@ -202,7 +205,7 @@ class Mixture(
     executor : None, "threads", "processes", Dask client or address, optional
         Where passes over chunks of rows run; the result does not depend on it.
     resume : path, optional
-        A folder in which the state of the fit is stored after each pass ("em", "vb"), or during the iterations of
+        A folder in which the state of the fit is stored after each pass ("em", "vb", "memoized"), or during the iterations of
         chains. If the fit is interrupted, the same call continues from there.
     verbose : bool, optional
         Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
@@ -432,7 +435,8 @@ class Mixture(
         X : array, data frame, sparse count matrix, or source of chunks
             The table; see :func:`partita.table.read_table` for what can be read. A path (Parquet, Arrow, .npy), a
             memory map or a Dask collection is read in chunks if it is large, and so is anything that
-            :func:`partita.execution.open_chunks` has opened, if the engine is "em", "vb" or "subclusters".
+            :func:`partita.execution.open_chunks` has opened, if the engine is "em", "vb",
+            "memoized" or "subclusters".
         y : ignored
         sample_weight : array of shape (n_rows,), optional
             How many objects each row stands for. A row of weight 0 has no effect on the fit. Fractions are allowed,
