@@ -1,13 +1,14 @@
 """Memoized VB: the bound rises with every visit to a part, one part is VB, the place of the table does not matter."""
 
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from partita import Mixture
 from partita.engines.climb import memoized, vb
-from partita.engines.climb.births import divide, divided, propose_births
+from partita.engines.climb.births import Division, divide, divided, propose_births
 from partita.engines.climb.seeding import label_statistics
 from partita.engines.passes import packing
 from partita.engines.passes.rows import collect, pack
@@ -66,7 +67,7 @@ def test_the_bound_rises_with_every_part(family_name, prior, make_mixture, rng, 
     for _ in range(4):
         state = memoized.step(state, [block], np.ones(40))
     assert len(bounds) == 1 + 3 * 5 and len(state.parts) == 5
-    for (before, _), (after, slack) in zip(bounds, bounds[1:], strict=False):
+    for (before, _), (after, slack) in pairwise(bounds):
         assert after >= before - slack
 
 
@@ -166,8 +167,6 @@ def test_births_leave_a_single_group_alone(global_random_seed):
 def test_a_division_keeps_the_other_clusters(rng, make_mixture):
     block = make_mixture("categorical")
     statistics = label_statistics([block], np.ones(40), rng.integers(2, size=40), 5)
-    from partita.engines.climb.births import Division
-
     own = statistics.S[0][:, 1]
     half = Division(1, statistics.n[1] * np.array([0.25, 0.75]), (np.outer(own, [0.25, 0.75]),), 1.0)
     moved = divided(statistics, [half])

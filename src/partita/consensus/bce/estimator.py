@@ -143,6 +143,7 @@ class BCE(RunningMixin, ConsensusEstimator):
 
     _confidence_kind = "membership"
     _n_clusters_score = "variational bound"
+    _fits_reduced = False  # memberships and draws are of all objects
     _array_laws: tuple[str, ...] = (
         "fitted.concentration_ float (K) 0..",
         "fitted._beta float (K,L) 0..1",

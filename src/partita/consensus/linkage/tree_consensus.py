@@ -57,6 +57,7 @@ class TreeConsensus(RowTreeGrain):
     """
 
     _height_kind = "members apart"
+    _of_objects = (*RowTreeGrain._of_objects, "row_leaves_")
     _array_laws: tuple[str, ...] = (
         "fitted._tree_clusters int (K) 0..K-1",
         "fitted.linkage_ float (n,4) 0..",

@@ -72,6 +72,7 @@ class LabelMixture(RunningMixin, ConsensusGrain):
         The best supported coarse (2 or 3), medium (4 to 8) and fine answers; see :meth:`at`.
     """
 
+    _fits_reduced = False  # it has passes over the rows of its own
     _array_laws: tuple[str, ...] = (
         "fitted._family.0 float (M) 0..",
         "fitted._family.1 int (M+1) 0..P rising total",

@@ -9,6 +9,7 @@ and Sudderth (2013).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,7 +85,7 @@ def _cluster_samples(
     taken = taken[np.argsort(labels[taken], kind="stable")]
     ends = np.searchsorted(labels[taken], np.arange(len(state.statistics.n) + 1))
     chosen = []
-    for lo, hi in zip(ends[:-1], ends[1:], strict=True):
+    for lo, hi in pairwise(ends):
         rows = taken[lo:hi]
         if len(rows) > SAMPLE:
             rows = np.sort(rng.choice(rows, size=SAMPLE, replace=False))

@@ -2,8 +2,8 @@
 
 A merge is proposed where the evidence of the joined statistics and the prior of the joined sizes give a higher bound
 (without the entropy of the labels, which can only decrease). A deletion is proposed for the smallest clusters: the next
-pass gives their objects to the others. Births divide clusters as an engine proposes (:mod:`partita.engines.climb.births`).
-A move is kept if the bound is higher after a few passes. Hughes and Sudderth (2013).
+pass gives their objects to the others. Births divide clusters (:mod:`partita.engines.climb.births`). A move is kept if
+the bound is higher after a few passes. Hughes and Sudderth (2013).
 """
 
 from __future__ import annotations
