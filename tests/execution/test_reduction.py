@@ -107,3 +107,34 @@ def test_pairs_of_a_sample_are_refused(monkeypatch):
         model.coclustering(0, 1)
     with pytest.raises(AttributeError, match="sample of the rows"):
         model.at(2)
+
+
+def test_everything_predicts_in_chunks(global_random_seed):
+    """Estimators that are fitted in memory label tables in chunks, with or without a scale."""
+    from partita import (
+        AffinityPropagation,
+        BayesianTree,
+        CrossCat,
+        EnsembleClustering,
+        SpectralClustering,
+    )
+    from partita.trees import BisectingClusters
+
+    rng = np.random.default_rng(global_random_seed)
+    X = rng.normal(6.0 * np.eye(3)[rng.integers(3, size=60)], 1.0)
+    models = [
+        AffinityPropagation(),
+        BayesianTree(),
+        BisectingClusters(3, random_state=0),
+        CrossCat(inference="vb", random_state=0),
+        EnsembleClustering(n_members=4, random_state=0),
+        SpectralClustering(3, random_state=0),
+    ]
+    for model in models:
+        model.fit(X)
+        source = open_chunks(X, rows=25)
+        np.testing.assert_array_equal(model.predict(source), model.predict(X))
+        if isinstance(model, (BayesianTree, EnsembleClustering)):
+            np.testing.assert_allclose(model.predict_proba(source, at=2), model.predict_proba(X, at=2))
+        if isinstance(model, CrossCat):
+            np.testing.assert_allclose(model.score_samples(source), model.score_samples(X))

@@ -103,8 +103,13 @@ class Shards:
         common: Any,
         own: Sequence[Any] | None,
         combine: Callable[[Any, Any], Any],
+        *,
+        in_any_order: bool = False,
     ) -> Any:
-        """Return the results of all shards, combined in the fixed tree."""
+        """Return the results of all shards, combined in the fixed tree.
+
+        With ``in_any_order`` the result does not depend on the tree, so that those of a worker may be combined there.
+        """
         return fold(self.map(function, common, own), combine)
 
     def derive(self, function: Callable[..., Any], common: Any) -> Shards:

@@ -26,6 +26,7 @@ from partita.estimator import (
     note_early_end,
     warn_user,
 )
+from partita.fitting.out_of_core import reads_chunks
 from partita.labels import signatures
 from partita.metrics import perplexity
 from partita.trace import join
@@ -382,6 +383,7 @@ class BCE(RunningMixin, ConsensusEstimator):
     def _laid_out(self, codes: np.ndarray) -> LabelLayout:
         return lay_out(codes, self._n_levels, np.ones(len(codes)), self._powers)
 
+    @reads_chunks
     def score_samples(self, X):
         """Log probability of each row of labels; memberships are estimated label by label.
 

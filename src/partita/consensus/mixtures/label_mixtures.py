@@ -32,6 +32,7 @@ from partita.fitting.grain import (
     renamed,
     unpack_uncertain,
 )
+from partita.fitting.out_of_core import reads_chunks
 from partita.fitting.predictive import average_log_density
 from partita.fitting.storage import check_array, check_hyper, pack_draws, unpack_draws
 from partita.metrics import perplexity
@@ -229,6 +230,7 @@ class LabelMixture(RunningMixin, ConsensusGrain):
         )
         return assign_rows(score, len(codes)).log_likelihood
 
+    @reads_chunks
     def score_samples(self, X):
         """Log probability of the labels of each row: members are independent given the cluster, and each is counted
         once whatever its weight.

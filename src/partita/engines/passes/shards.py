@@ -96,7 +96,9 @@ class InShards:
         read = sides[0][1].shards  # those of packed columns where there are such
         sent_sides = [(family, data.index, theta) for family, data, theta in sides]
         own = list(zip(read.starts.tolist(), weight_shares(read.split(weights)), strict=False))
-        found = read.reduce(_collect_shard, (sent_sides, parameters.log_weights, part), own, merge_sums)
+        found = read.reduce(
+            _collect_shard, (sent_sides, parameters.log_weights, part), own, merge_sums, in_any_order=True
+        )
         return unpacked(blocks, found)
 
     def count(
