@@ -56,6 +56,7 @@ BENCHMARKS = {
     "ofv_speed": "benchmarks.papers.ofv_speed",
     "crosscat": "benchmarks.papers.crosscat",
     "gpu": "benchmarks.gpu.em_step",
+    "stochastic": "benchmarks.scale.stochastic",
     "parquet": "benchmarks.scale.parquet",
     "dask_overhead": "benchmarks.scale.dask_overhead",
 }

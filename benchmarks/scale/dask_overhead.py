@@ -1,14 +1,15 @@
-"""How much time Dask adds to an iteration, and how far a fit can scale with that overhead.
+"""How much time Dask adds to an iteration as a function of the number of workers, and how far a fit can scale.
 
 A pass of EM over a label matrix (20 members of six labels, 8 clusters) on a cluster of two processes of this machine is
-compared with the same pass in one process. Then passes that only return statistics of the same size run over 4 to 256
-shards; this is the overhead, a straight line in the number of tasks. The model for more workers combines these:
+compared with the same pass in one process. Then 2 to 16 processes run passes with simulated compute: four shards per
+worker, which sleep for a moment and return statistics of the size of those of EM. The CPU time of the process that
+holds both the scheduler and the driver is the overhead: everything passes through it, so it limits a cluster. It is a
+straight line in the number of tasks (one per worker, one for the parameters, and a node for every 16 results). The
+model for more workers combines these:
 
-    seconds = rows / workers x seconds per row + tasks x seconds per task + bytes at the driver / bandwidth
+    seconds = rows / workers x seconds per row + overhead(tasks) + bytes at the driver / bandwidth
 
-with four shards per worker, and tasks on the workers that each add 16 results. Seconds are CPU seconds, the smallest of
-the repetitions because the machine is shared. For the overhead they are those of the process that holds both the
-scheduler and the driver: tasks pass through it one after the other, so it limits a cluster.
+Seconds are CPU seconds, the smallest of the repetitions because the machine is shared.
 """
 
 from __future__ import annotations
@@ -20,17 +21,28 @@ from collections.abc import Callable
 from benchmarks.processes import in_own_process
 
 N_MEMBERS, N_LABELS, N_CLUSTERS = 20, 6, 8
-PARTS = (4, 16, 64, 256)
+PROCESSES, FEW_PROCESSES = (2, 4, 8, 16), (2, 4)
 WORKERS = (10, 100, 1000)
-PARTS_EACH = 4
+PARTS_EACH, SLEEP = 4, 0.005  # shards per worker, and simulated seconds of each
+LEAST_BUSY = 0.8  # share of the time of 1,000 workers over 1e10 rows
 BANDWIDTH = 1e9  # bytes a second into the driver: a common network, not measured here
+FAN_IN = 16  # as in partita.execution.shards, which the parent process does not import
 MODEL_ROWS = (10**8, 10**9, 10**10)
 
 
 def run(*, full: bool, repeats: int) -> dict:
     n_rows = 2_000_000 if full else 100_000
-    found = in_own_process(measure, n_rows=n_rows, repeats=max(repeats, 5 if full else 2))
-    slope, intercept = _line([(o["tasks"], o["seconds"]) for o in found["empty_passes"]])
+    repeats = max(repeats, 5 if full else 2)
+    found = in_own_process(measure, n_rows=n_rows, repeats=repeats)
+    found["passes"] = []
+    for workers in PROCESSES if full else FEW_PROCESSES:
+        one = in_own_process(simulate, workers=workers, repeats=2 * repeats, bytes_back=found["bytes_back"])
+        found["passes"].append({"workers": workers, "tasks": _n_tasks(workers), **one})
+        print(
+            f"   {workers} worker processes: {1e3 * one['seconds']:.1f} ms of CPU of driver and scheduler an iteration",
+            flush=True,
+        )
+    slope, intercept = _line([(o["tasks"], o["seconds"]) for o in found["passes"]])
     model = [_predicted(n, w, found, slope, intercept) for n in MODEL_ROWS for w in WORKERS]
     print(
         f"   a pass over {n_rows:,} rows: {found['serial_s']:.3f} s in one process; on Dask its driver and scheduler "
@@ -45,7 +57,13 @@ def run(*, full: bool, repeats: int) -> dict:
         )
     size = {"n_rows": n_rows, "n_members": N_MEMBERS, "n_labels": N_LABELS, "n_clusters": N_CLUSTERS}
     line = {"seconds_a_task": slope, "seconds_a_pass": intercept}
-    return {"size": size, **found, "summary": {"overhead": line, "model": model}, "bars": {}}
+    bars = {f"1,000 workers busy to {LEAST_BUSY:.0%} with 1e10 rows": model[-1]["efficiency"] >= LEAST_BUSY}
+    return {
+        "size": size,
+        **found,
+        "summary": {"overhead": line, "model": model},
+        "bars": bars if full else {},
+    }
 
 
 def _line(points: list[tuple[float, float]]) -> tuple[float, float]:
@@ -55,21 +73,20 @@ def _line(points: list[tuple[float, float]]) -> tuple[float, float]:
     return slope, max(y - slope * x, 0.0)
 
 
-def _n_tasks(n_parts: int) -> int:
-    """Passes of the parts, and the nodes of the tree that adds them up."""
-    nodes, level = 0, n_parts
-    while n_parts > 16 and level > 1:
-        level = -(-level // 16)
-        nodes += level
-    return n_parts + nodes
+def _n_tasks(workers: int) -> int:
+    """The parameters, the passes of the workers, and the nodes of the tree that adds them up."""
+    tasks, level = 1 + workers, workers
+    while level > FAN_IN:
+        level = -(-level // FAN_IN)
+        tasks += level
+    return tasks
 
 
 def _predicted(n_rows: int, workers: int, found: dict, slope: float, intercept: float) -> dict:
-    n_parts = PARTS_EACH * workers
-    tasks = _n_tasks(n_parts)
+    tasks = _n_tasks(workers)
     work = n_rows / workers * found["seconds_a_row"]
-    # parameters go out with every task; the tree leaves one result for the driver
-    moved = n_parts * found["bytes_out"] + found["bytes_back"]
+    # parameters go out once, and the tree leaves at most 16 results for the driver
+    moved = found["bytes_out"] + min(workers, FAN_IN) * found["bytes_back"]
     seconds = work + intercept + tasks * slope + moved / BANDWIDTH
     return {
         "n_rows": n_rows,
@@ -89,10 +106,8 @@ def measure(n_rows: int, repeats: int) -> dict:
     import numpy as np
     from distributed import Client, LocalCluster
 
-    from partita.engines.passes.exact_sums import merge_sums
     from partita.engines.passes.rows import Parameters, collect, n_stats, pack
     from partita.execution import Cluster, ShardData, open_chunks
-    from partita.execution.cluster import ClusterShards
     from partita.execution.reading import open_shards
     from partita.families import Block, Categorical
     from partita.families.contract import expect
@@ -123,13 +138,36 @@ def measure(n_rows: int, repeats: int) -> dict:
         assert np.array_equal(result.S[0], expected.S[0])  # to the last bit
         found["driver_s"] = _least(lambda: collect(there, weights, at), repeats)
         found["n_parts"] = len(raw.starts) - 1
-        found["empty_passes"] = []
-        for n_parts in PARTS:
-            futures = client.map(abs, range(n_parts), pure=False)
-            parts = ClusterShards(np.arange(n_parts + 1), futures, cluster)
-            seconds = _least(lambda parts=parts: parts.reduce(nothing, sums, None, merge_sums), repeats)
-            found["empty_passes"].append({"parts": n_parts, "tasks": _n_tasks(n_parts), "seconds": seconds})
     return found
+
+
+def simulate(workers: int, repeats: int, bytes_back: int) -> dict:
+    """Passes over four shards per worker, which sleep and return statistics of a given size."""
+    import numpy as np
+    from distributed import Client, LocalCluster
+
+    from partita.engines.passes.exact_sums import merge_sums
+    from partita.execution import Cluster
+    from partita.execution.cluster import ClusterShards
+    from partita.execution.shards import FAN_IN as fan_in
+
+    assert fan_in == FAN_IN
+    sums = tuple([np.zeros(bytes_back // 16)] for _ in range(2))
+    with (
+        LocalCluster(
+            workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        ) as local,
+        Client(local) as client,
+    ):
+        futures = client.map(abs, range(PARTS_EACH * workers), pure=False)
+        parts = ClusterShards(np.arange(len(futures) + 1), futures, Cluster(client))
+
+        def one_pass():
+            return parts.reduce(sleep_a_little, sums, None, merge_sums, in_any_order=True)
+
+        seconds = _least(one_pass, repeats)
+        n_groups = len(parts._grouped())
+    return {"seconds": seconds, "n_groups": n_groups}
 
 
 def as_part(container, _common, _own):
@@ -137,8 +175,9 @@ def as_part(container, _common, _own):
     return (container,)
 
 
-def nothing(_data, sums, _own):
-    """A pass that only returns."""
+def sleep_a_little(_data, sums, _own):
+    """A pass with simulated compute."""
+    time.sleep(SLEEP)
     return sums
 
 

@@ -109,7 +109,7 @@ def test_sticks_are_put_in_the_order_of_their_size(make_mixture, rng):
     blocks, prior = [make_mixture("categorical", holes=0.0)], StickBreaking(1.0, 3)
     n = np.array([1.0, 30.0, 9.0])
     S = rng.random((n_stats(blocks[0].family), 3))
-    ordered = vb.largest_first(prior, Statistics(n, (S,), 0.0, 0.0, 0.0))
+    ordered = vb.reordered(Statistics(n, (S,), 0.0, 0.0, 0.0), vb.size_order(prior, n))
     np.testing.assert_array_equal(ordered.n, [30.0, 9.0, 1.0])
     np.testing.assert_array_equal(ordered.S[0], S[:, [1, 2, 0]])
     assert isinstance(vb.parameters(vb.init(blocks, prior, ordered)), Parameters)

@@ -153,3 +153,44 @@ def test_without_a_cluster_chunks_are_computed_here(mixture, reals, monkeypatch)
         monkeypatch.setattr(module, "running_client", lambda: None)
     same(mixture, Mixture(**EM).fit(da.from_array(reals, chunks=(1000, 2))))
     assert open_chunks(da.from_array(reals, chunks=(1000, 2))).sizes == (1000,) * 9 + (1,)
+
+
+def test_a_pass_is_one_task_per_thread_of_a_worker(client, reals):
+    """Statistics added up where shards are do not depend on who holds them, to the last bit."""
+    from partita.engines.climb.seeding import label_statistics
+    from partita.engines.passes.rows import Parameters, collect
+    from partita.execution import Cluster, ShardData
+    from partita.execution.reading import open_shards
+    from partita.families import Block, GaussianDiagonal
+    from partita.families.contract import expect
+
+    X = np.nan_to_num(reals)
+    family = GaussianDiagonal.default(2)
+    block, weights = Block(family, X, ("a", "b")), np.ones(len(X))
+    start = label_statistics([block], weights, np.random.default_rng(0).integers(3, size=len(X)), 3)
+    at = Parameters(np.zeros(3), (expect(family, start.S[0]),))
+    here = collect([block], weights, at)
+    raw, _ = open_shards(open_chunks(X, rows=1000), Cluster(client))
+    parts = raw.derive(_as_data, None)
+    there = collect([Block(family, ShardData(parts, 0), ("a", "b"))], weights, at)
+    np.testing.assert_array_equal(there.S[0], here.S[0])
+    assert there.log_likelihood == here.log_likelihood
+    groups = parts._grouped()
+    assert len(groups) <= sum(client.nthreads().values()) < len(parts.starts) - 1
+    assert sorted(i for group in groups for i in group) == list(range(len(parts.starts) - 1))
+
+
+def _as_data(container, _common, _own):
+    return (np.ascontiguousarray(container),)
+
+
+def test_memoized_statistics_of_parts(client):
+    """The parts of a table are the same on workers as in memory."""
+    rng = np.random.default_rng(0)
+    z = rng.integers(3, size=40_000)
+    X = rng.normal(5.0 * np.eye(3)[z], 1.0)
+    options = {"family": "gaussian", "inference": "memoized", "n_init": 1, "random_state": 0}
+    here = Mixture(**options).fit(X)
+    there = Mixture(**options, executor=client).fit(da.from_array(X, chunks=(8192, 3)))
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    assert there.lower_bound_ == pytest.approx(here.lower_bound_, rel=1e-12)

@@ -116,3 +116,53 @@ def test_seats_of_the_filter_are_those_of_the_prior():
         seats = particles.seat_weights(state, 0)
     mass = np.exp([log_seat(prior, 3.0), log_seat(prior, 1.0), log_new_seat(prior, 5.0, 2)])
     np.testing.assert_allclose(seats, mass / mass.sum())
+
+
+def test_forgotten_rows_are_rows_of_less_weight():
+    """Half of the weight of four objects is that of two: the same predictive, the same seats for later objects."""
+    family, prior = Bernoulli.default(1), DirichletProcess(1.5)
+    half = [Block(family, np.array([[1], [0]]), ("a",))]
+    with interpreted():
+        more = particles.resume([family], prior, np.array([4.0]), [np.array([[2.0], [2.0]])], 20)
+        less = particles.resume([family], prior, np.array([2.0]), [np.array([[1.0], [1.0]])], 20)
+        forgetful = particles.update(particles.forget(more, 0.5), half)
+        expected = particles.update(less, half)
+        np.testing.assert_allclose(
+            particles.n_clusters_posterior(forgetful), particles.n_clusters_posterior(expected)
+        )
+        np.testing.assert_array_equal(particles.mixture(forgetful).n, particles.mixture(expected).n)
+        untouched = particles.mixture(more)
+        assert untouched.n[0] == 4.0 and untouched.S[0][0, 0] == 2.0
+    with pytest.raises(ValueError, match="between 0"):
+        particles.forget(more, 1.5)
+
+
+def test_a_stream_that_forgets_follows_a_group_that_moves(global_random_seed):
+    """After ten batches at another place, a mixture that forgets has its weight there."""
+    start, _ = groups(60, [0.0], global_random_seed)
+    keeping, forgetful = stream().partial_fit(start), stream().partial_fit(start)
+    for step in range(10):
+        batch, _ = groups(30, [20.0], global_random_seed + 1 + step)
+        keeping.partial_fit(batch)
+        forgetful.partial_fit(batch, forget=0.3)
+    assert keeping.weights_[0] == pytest.approx(60 / 360, abs=0.02)
+    assert forgetful.weights_[0] < 0.05
+    left = 0.7 ** np.arange(10, -1, -1)
+    assert forgetful.weight_total_ == pytest.approx(left @ np.array([60] + [30] * 10))
+
+
+def test_drift_is_reported_and_new_groups_are_announced(global_random_seed):
+    model = stream()
+    assert not hasattr(model.partial_fit(groups(200, [-8.0, 8.0], global_random_seed)[0]), "drift_")
+    model.partial_fit(groups(200, [-8.0, 8.0], global_random_seed + 1)[0])
+    assert model.drift_.new_clusters == () and abs(model.drift_.surprise) < 6.0
+    np.testing.assert_allclose(model.drift_.shares, 0.5, atol=0.2)
+    assert "new_clusters" not in model.fit_report_
+    far = np.concatenate([groups(150, [-8.0, 8.0], 1)[0], groups(50, [60.0], global_random_seed + 2)[0]])
+    model.partial_fit(far)
+    assert model.drift_.new_clusters == (2,) and model.drift_.surprise < -4.0
+    assert model.drift_.shares[2] == pytest.approx(0.25) and model.drift_.weights_before[2] == 0.0
+    assert "2 (25.0% of the rows)" in model.fit_report_["new_clusters"].message
+    assert "drift" in model.fit_report_
+    model.partial_fit(groups(200, [-8.0, 8.0, 60.0], global_random_seed + 3)[0])
+    assert model.drift_.new_clusters == () and "new_clusters" not in model.fit_report_

@@ -60,8 +60,8 @@ CONSENSUS_METHODS = {
     "mcla": "MCLA",
     "modularity": "BipartiteModularity",
 }
-INFERENCES = ("auto", "gibbs", "subclusters", "vb", "cvb", "em", "beam")
-ORDER_INFERENCES = ("auto", "gibbs", "vb", "em")  # those that use the order of levels
+INFERENCES = ("auto", "gibbs", "subclusters", "vb", "memoized", "cvb", "em", "beam")
+ORDER_INFERENCES = ("auto", "gibbs", "vb", "memoized", "em")  # those that use the order of levels
 GRAINS = ("coarse", "medium", "fine")
 
 
@@ -173,7 +173,7 @@ def cluster(
         One family for all columns, as in :class:`partita.Mixture`, or ``"kind=family"``; empty means that it is chosen.
     n_clusters : int, default=None
         The number of groups, if it is known.
-    inference : {"auto", "gibbs", "subclusters", "vb", "cvb", "em", "beam"}, default="auto"
+    inference : {"auto", "gibbs", "subclusters", "vb", "memoized", "cvb", "em", "beam"}, default="auto"
     n_chains : int, default=4
     n_draws : int, default=None
         Draws per chain; by default chains run until they agree.

@@ -23,6 +23,7 @@ from partita.consensus.labelings import (
 )
 from partita.consensus.member_statistics import log_label_probabilities
 from partita.consensus.out_of_core import ShardReading, label_silent, read_sharded
+from partita.consensus.reduction import Reduction, label_everything, reduce_rows
 from partita.engines.run import Control
 from partita.estimator import RunningMixin, TableEstimator, as_generator, claim_folder, diagnose_chains
 from partita.estimator.array_laws import trace_laws
@@ -150,6 +151,8 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
     _confidence_kind = "share of members"
     _n_clusters_score = "score"  # what `n_clusters_scores_` holds, in words
     _rebuilt: ClassVar[tuple[str, ...]] = ("diagnostics_",)
+    _fits_reduced: ClassVar[bool] = True  # to distinct rows or a sample, where there are too many rows
+    _of_objects: ClassVar[tuple[str, ...]] = ("labels_", "confidence_")  # attributes with a row per object
     _array_laws: tuple[str, ...] = (
         "K = fitted.n_clusters_",
         "D = n_features_in",
@@ -200,8 +203,12 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
             meanings = [(column.name, column.levels) for column in self.schema_.columns]
             weights = labelings.weights, labelings.rows, labelings.member_weights, labelings.owners
             claim_folder(self, (meanings, codes), weights)
-            found = self._fit_labelings(labelings, rng, control)
-            self._settle(found, labelings, codes)
+            reduced = reduce_rows(labelings, codes, rng) if self._fits_reduced else None
+            own = labelings if reduced is None else reduced.labelings
+            found = self._fit_labelings(own, rng, control)
+            self._settle(found, own, codes if reduced is None else reduced.codes)
+            if reduced is not None:
+                self._extend(reduced, labelings, codes)
         self.fit_report_.warn()
         return self
 
@@ -241,6 +248,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
             getattr(self, "n_clusters", None),
             self.noise,
             self._passes_over_shards(),
+            self._fits_reduced,
             engine.reads_columns_apart,
             bool(getattr(self, "verbose", False)),
         )
@@ -284,6 +292,33 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
             if getattr(found, name) is not None:
                 setattr(self, f"{name}_", getattr(found, name))
 
+    def _extend(self, reduced: Reduction, labelings: Labelings, codes: Any) -> None:
+        """From the rows that the method was fitted to, to all objects."""
+        if reduced.row_of is not None:
+            for name in self._of_objects:
+                if hasattr(self, name):
+                    setattr(self, name, getattr(self, name)[reduced.row_of])
+            return
+        assert reduced.sample is not None
+        n = len(codes)
+        self.fit_report_.add(
+            "sample",
+            f"of {n} rows too many are distinct: the clusters were found from a sample of {len(reduced.sample)} rows, "
+            "and all rows were labeled as new rows are; there are no answers at other scales",
+        )
+        self.labels_, self.confidence_ = label_everything(
+            self._labels_of, labelings, codes, max(int(self.labels_.max()) + 1, self.n_clusters_)
+        )
+        self.confidence_kind_ = "share of members"
+        for name in self._of_objects:
+            if name not in ("labels_", "confidence_") and hasattr(self, name):
+                found = vars(self).pop(name)
+                if found.dtype.kind == "f":  # of the rows of the sample alone
+                    continue
+                whole = np.full((n, *found.shape[1:]), -1, found.dtype)
+                whole[reduced.sample] = found
+                setattr(self, name, whole)
+
     def _all_rows(self, labels, confidence, rows, codes) -> tuple[np.ndarray, np.ndarray]:
         """Labels and confidence of the rows that took part; the other rows are labeled as new rows are."""
         if len(rows) == len(codes):
@@ -320,7 +355,10 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         -------
         ndarray (n_rows,)
         """
-        codes = self._new_codes(X)
+        return self._labels_of(self._new_codes(X))
+
+    def _labels_of(self, codes: np.ndarray) -> np.ndarray:
+        """Label of each coded row, as a new one."""
         labels = self._probabilities(codes).argmax(axis=1)
         if not self._by_histograms():
             return labels

@@ -35,6 +35,7 @@ from partita.estimator import (
 )
 from partita.estimator.judging import REASONS
 from partita.estimator.storage import part_state, restore_part
+from partita.fitting.out_of_core import reads_chunks
 from partita.table import Schema
 
 # notes on the label matrix that do not concern the user's table: missing labels are objects that a member did not use
@@ -322,6 +323,7 @@ class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator)
         check_is_fitted(self)
         return self._predict_members(scaled(self._read_new(X, self.handle_unknown), self._scaling))
 
+    @reads_chunks
     def predict(self, X, at=None):
         """Cluster of each row: that of the consensus for the labels that the members predict.
 
@@ -342,6 +344,7 @@ class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator)
         return self.consensus_.predict(Y) if at is None else self._with_grain().predict(Y, at=at)
 
     @available_if(_has_proba)
+    @reads_chunks
     def predict_proba(self, X, at=None):
         """Probability of each cluster for each row, as predicted by the consensus.
 

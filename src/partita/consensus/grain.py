@@ -123,6 +123,7 @@ class RowTreeGrain(ConsensusGrain):
         "fitted._row_weights float (W) 0..",
         "fitted._column_weights float (M) 0..",
     )
+    _of_objects = (*ConsensusGrain._of_objects, "_row_of")
     _n_levels: np.ndarray
     _group_tree: GroupTree
 
@@ -134,7 +135,16 @@ class RowTreeGrain(ConsensusGrain):
         self._column_weights = member_weights
 
     def _distinct_rows(self) -> MemberRows:
+        if self._is_sample():
+            raise AttributeError(
+                f"{type(self).__name__} was fitted to a sample of the rows (see fit_report_), so it has no answers at "
+                "other scales and no probabilities of pairs: fit fewer rows"
+            )
         return MemberRows(self._rows, self._row_of, self._row_weights, self._n_levels, self._column_weights)
+
+    def _is_sample(self) -> bool:
+        """Whether only some of the objects are among the rows that were kept."""
+        return bool(self._row_of.min(initial=0) < 0)
 
     def _row_clusters(self, rows: MemberRows) -> np.ndarray:
         """Cluster of each distinct row."""
@@ -147,7 +157,10 @@ class RowTreeGrain(ConsensusGrain):
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        rows, tree = self._distinct_rows(), self._leaf_tree()
+        tree = self._leaf_tree()
+        rows = MemberRows(
+            self._rows, self._row_of.clip(0), self._row_weights, self._n_levels, self._column_weights
+        )
         check_rows(rows, len(self.labels_))
         if tree is not None:
             check_tree(tree, rows.codes.shape[1])

@@ -58,7 +58,20 @@ def own_agreement(
     >>> own_agreement(np.array([0, 0, 0, 1]), codes, np.array([2, 2]), np.ones(4), np.ones(2)).tolist()
     [0.75, 0.75, 0.5, 0.5]
     """
-    counts, offsets = label_histograms(labels, codes, n_levels, weights=weights)
+    counts, _ = label_histograms(labels, codes, n_levels, weights=weights)
+    return agreement_in(counts, labels, codes, n_levels, weights, member_weights)
+
+
+def agreement_in(
+    counts: np.ndarray,
+    labels: np.ndarray,
+    codes: np.ndarray,
+    n_levels: np.ndarray,
+    weights: np.ndarray,
+    member_weights: np.ndarray,
+) -> np.ndarray:
+    """:func:`own_agreement` of some of the rows, given the label histograms ``counts`` of all rows."""
+    offsets = np.concatenate([[0], np.cumsum(n_levels)])
     totals = counts.sum(axis=0)
     seen = np.add.reduceat(counts, offsets[:-1], axis=1)
     agreement = np.empty(len(codes))

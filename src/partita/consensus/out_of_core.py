@@ -17,6 +17,7 @@ from partita.consensus.labelings import (
     other_negatives,
     reading_options,
 )
+from partita.consensus.reduction import max_rows
 from partita.estimator import FitReport
 from partita.execution import (
     ChunkSource,
@@ -49,6 +50,7 @@ class ShardReading(NamedTuple):
     n_clusters: int | None
     noise: str
     passes_over_shards: bool
+    fits_reduced: bool
     reads_columns_apart: bool
     verbose: bool
 
@@ -73,12 +75,20 @@ def read_sharded(
     members = OpenedMembers(None, None, None)
     report = open_report(table, how.noise)
     report.add("execution", choice.sentence)
-    if how.passes_over_shards and how.noise != "singletons":
+    if how.noise != "singletons" and (how.passes_over_shards or (how.fits_reduced and _is_large(table))):
         found = _in_shards(table, members, member_weight, report)
         if found is not None:
             return None, found
     labelings, columns, codes = gather(table.collected(), members, how.noise, member_weight, report)
     return None, ReadMembers(table.schema, report, labelings, columns, codes)
+
+
+def _is_large(table: ShardedTable) -> bool:
+    """Whether methods that need codes in memory get distinct rows or a sample; weights that are not whole numbers
+    are relative to the number of rows, which distinct rows would change.
+    """
+    whole = bool((table.weights == np.floor(table.weights)).all())
+    return whole and table.n_rows > max_rows(len(table.schema.of_kind("categorical")))
 
 
 def _in_shards(

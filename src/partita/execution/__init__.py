@@ -6,7 +6,15 @@ in shards. Engines pass over the shards, on this machine or on a cluster.
 
 from partita.execution.choosing import choose
 from partita.execution.cluster import Cluster
-from partita.execution.executors import CHUNK_ROWS, Processes, Serial, Threads, make_executor, row_chunks
+from partita.execution.executors import (
+    CHUNK_ROWS,
+    Part,
+    Processes,
+    Serial,
+    Threads,
+    make_executor,
+    row_chunks,
+)
 from partita.execution.journal import journaled
 from partita.execution.memory import check_memory
 from partita.execution.reading import ShardedTable, open_shards, read_chunks, read_whole
@@ -19,6 +27,7 @@ __all__ = [
     "ChunkSource",
     "Cluster",
     "LocalShards",
+    "Part",
     "Processes",
     "Serial",
     "ShardData",

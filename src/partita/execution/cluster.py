@@ -138,6 +138,34 @@ class OnWorker:
         return self.function(data, self.common, self.own)
 
 
+class Constant:
+    """A task that returns a value, which other tasks then fetch from each other instead of from the scheduler."""
+
+    __name__ = "partita-parameters"
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __call__(self) -> Any:
+        return self.value
+
+
+class OnGroup:
+    """A task for all shards that a worker holds: their results are combined there."""
+
+    __name__ = "partita-pass"
+
+    def __init__(self, function: Callable[..., Any], combine: Callable[[Any, Any], Any]):
+        self.function, self.combine = function, combine
+
+    def __call__(self, items: Sequence[Any], own: Sequence[Any], common: Any) -> Any:
+        results = (self.function(item, common, mine) for item, mine in zip(items, own, strict=True))
+        total = next(results)
+        for result in results:
+            total = self.combine(total, result)
+        return total
+
+
 class InOrder:
     """A node of the reduction tree."""
 
@@ -158,6 +186,7 @@ class ClusterShards(Shards):
 
     def __init__(self, starts: np.ndarray, items: Sequence[Any], cluster: Cluster):
         self.starts, self._items, self._cluster = np.asarray(starts), items, cluster
+        self._groups: list[list[int]] | None = None  # shards by the worker that holds them
 
     def map(
         self, function: Callable[..., Any], common: Any, own: Sequence[Any] | None = None
@@ -179,13 +208,66 @@ class ClusterShards(Shards):
         common: Any,
         own: Sequence[Any] | None,
         combine: Callable[[Any, Any], Any],
+        *,
+        in_any_order: bool = False,
     ) -> Any:
-        client, node = self._cluster.client, InOrder(combine)
+        node = InOrder(combine)
+        if in_any_order and self._held_by_workers():
+            return node(self._reduce_groups(function, common, own, node))
+        client = self._cluster.client
         futures = self._submit(function, common, own)
         if len(futures) <= FAN_IN:
             return node([_wait(future, self._cluster) for future in futures])
         total = fold_with(futures, lambda held: client.submit(node, list(held), pure=False))
         return _wait(total, self._cluster)
+
+    def _reduce_groups(
+        self, function: Callable[..., Any], common: Any, own: Sequence[Any] | None, node: InOrder
+    ) -> list[Any]:
+        """Results of at most FAN_IN nodes of a tree over one task per thread of a worker.
+
+        The scheduler gets the tasks of a level of the tree in one message, and ``common`` once.
+        """
+        client, groups = self._cluster.client, self._grouped()
+        own = own if own is not None else [None] * len(self._items)
+        shared = client.submit(Constant(common), pure=False)
+        level = client.map(
+            OnGroup(function, node.combine),
+            [[self._items[i] for i in group] for group in groups],
+            [[own[i] for i in group] for group in groups],
+            common=shared,
+            pure=False,
+        )
+        while len(level) > FAN_IN:
+            held = [level[lo : lo + FAN_IN] for lo in range(0, len(level), FAN_IN)]
+            level = client.map(node, held, pure=False)
+        return [_wait(future, self._cluster) for future in level]
+
+    def _held_by_workers(self) -> bool:
+        """Whether all shards are results on workers, rather than data that a pass reads."""
+        return len(self._items) > 1 and all(
+            hasattr(item, "key") and hasattr(item, "client") for item in self._items
+        )
+
+    def _grouped(self) -> list[list[int]]:
+        """Shards that are on one worker, in as many groups as it has threads; the groups are formed in the first pass.
+
+        If a worker is lost, its groups go to other workers as they are.
+        """
+        if self._groups is None:
+            client = self._cluster.client
+            for item in self._items:
+                _wait_until_done(item, self._cluster)
+            threads, holders = client.nthreads(), client.who_has(self._items)
+            by_worker: dict[str, list[int]] = {}
+            for number, item in enumerate(self._items):
+                by_worker.setdefault(min(holders[item.key], default=""), []).append(number)
+            self._groups = [
+                held[thread :: threads.get(worker, 1)]
+                for worker, held in by_worker.items()
+                for thread in range(min(threads.get(worker, 1), len(held)))
+            ]
+        return self._groups
 
     def derive(self, function: Callable[..., Any], common: Any) -> ClusterShards:
         return ClusterShards(self.starts, self._submit(function, common, None), self._cluster)
@@ -207,11 +289,24 @@ class ClusterShards(Shards):
 
 def _wait(future: Any, cluster: Cluster) -> Any:
     """Wait for the result of a future; raise an error if no worker is left to compute it."""
+    return _patiently(future, cluster, lambda: future.result(timeout=WORKER_CHECK_SECONDS))
+
+
+def _wait_until_done(future: Any, cluster: Cluster) -> None:
+    """Wait until the result of a future is on a worker; it stays there."""
+    from distributed import wait
+
+    _patiently(future, cluster, lambda: wait(future, timeout=WORKER_CHECK_SECONDS))
+    if future.status == "error":
+        future.result()
+
+
+def _patiently(future: Any, cluster: Cluster, attempt: Callable[[], Any]) -> Any:
     from distributed import TimeoutError as Late
 
     while True:
         try:
-            return future.result(timeout=WORKER_CHECK_SECONDS)
+            return attempt()
         except (Late, TimeoutError):
             if future.status == "error":
                 raise

@@ -8,7 +8,7 @@ are sufficient for data in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -99,11 +99,28 @@ def n_workers(executor: Any) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
-def row_chunks(n_rows: int, size: int = CHUNK_ROWS, start: int = 0) -> Iterator[np.ndarray]:
+class Part(NamedTuple):
+    """One of several parts of a table, which have every n-th chunk of its rows each.
+
+    Rows from everywhere in the table are in each part, whatever the order of the table is, and in the same part
+    wherever the table is.
+    """
+
+    number: int
+    of: int
+
+    def has(self, row: int) -> bool:
+        """Whether the chunk that begins with this row of the table belongs to the part."""
+        return row // CHUNK_ROWS % self.of == self.number
+
+
+def row_chunks(
+    n_rows: int, size: int = CHUNK_ROWS, start: int = 0, part: Part | None = None
+) -> Iterator[np.ndarray]:
     """Yield the row indices of each chunk.
 
     If the rows are part of a larger table, in which the first of them has the number ``start``, the chunks end at the
-    same rows as the chunks of the whole table.
+    same rows as the chunks of the whole table. With ``part``, only its chunks are given.
 
     Examples
     --------
@@ -115,5 +132,6 @@ def row_chunks(n_rows: int, size: int = CHUNK_ROWS, start: int = 0) -> Iterator[
     lo = 0
     while lo < n_rows:
         hi = min(lo + size - (start + lo) % size, n_rows)
-        yield np.arange(lo, hi)
+        if part is None or part.has(start + lo):
+            yield np.arange(lo, hi)
         lo = hi

@@ -20,6 +20,7 @@ from partita.execution.executors import CHUNK_ROWS, Executor, Processes, Serial
 
 FAN_IN = 16  # results that a node of the reduction tree adds up
 SHARD_BYTES, SHARD_CHUNKS = 1 << 26, 64  # upper limits of a shard: bytes (8 per cell) and chunks
+ALIGNMENT = 64  # bytes, of an array in a scratch file
 MEMORY_BYTES = 1 << 28  # if all shards together are larger, they are written to scratch files
 
 
@@ -102,8 +103,13 @@ class Shards:
         common: Any,
         own: Sequence[Any] | None,
         combine: Callable[[Any, Any], Any],
+        *,
+        in_any_order: bool = False,
     ) -> Any:
-        """Return the results of all shards, combined in the fixed tree."""
+        """Return the results of all shards, combined in the fixed tree.
+
+        With ``in_any_order`` the result does not depend on the tree, so that those of a worker may be combined there.
+        """
         return fold(self.map(function, common, own), combine)
 
     def derive(self, function: Callable[..., Any], common: Any) -> Shards:
@@ -144,7 +150,7 @@ class FileShard(NamedTuple):
     layout: Any
 
     def load(self) -> Any:
-        """Read all arrays from the file."""
+        """Map all arrays of the file: a pass over a part of the rows reads no others."""
         return _rebuilt(self.layout, self.path)
 
 
@@ -241,6 +247,7 @@ def _spilled(data: Any, path: Path) -> FileShard:
 
 def _written(data: Any, file: Any) -> Any:
     if isinstance(data, np.ndarray):
+        file.write(bytes(-file.tell() % ALIGNMENT))
         place = ArrayPlace(file.tell(), data.dtype.str, data.shape)
         np.ascontiguousarray(data).tofile(file)
         return place
@@ -252,8 +259,10 @@ def _written(data: Any, file: Any) -> Any:
 
 def _rebuilt(layout: Any, path: str) -> Any:
     if isinstance(layout, ArrayPlace):
-        count = int(np.prod(layout.shape))
-        return np.fromfile(path, layout.dtype, count, offset=layout.offset).reshape(layout.shape)
+        if 0 in layout.shape:
+            return np.empty(layout.shape, layout.dtype)
+        # "c": writable, as arrays in memory are, so that kernels are not compiled for read-only arrays too
+        return np.asarray(np.memmap(path, layout.dtype, "c", layout.offset, layout.shape))
     if isinstance(layout, tuple):
         items = [_rebuilt(item, path) for item in layout]
         return type(layout)(*items) if hasattr(layout, "_fields") else tuple(items)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.climb import cvb, em, vb
+from partita.engines.climb import cvb, em, memoized, vb
+from partita.engines.climb.births import propose_births
 from partita.engines.climb.seeding import SAMPLE, label_statistics, seed_parameters, seed_statistics
 from partita.engines.passes.rows import Statistics, collect, label_rows, n_stats, pack, plug_in
 from partita.engines.run import STOPPED_EARLY, Run, best_run, iterate
@@ -129,6 +130,48 @@ def fit_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
     return EngineResult(
         state.families, state.prior, state.statistics, at, log_weights, best, finals, len(best.objectives)
     )
+
+
+def fit_memoized(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
+    """Memoized VB from the start of the highest bound after one pass over all rows, with merges and births."""
+    _check_memory(blocks, len(weights), ask, "memoized")
+    blocks = pack(blocks, len(weights))
+    starts, finals = [], []
+    for restart in range(len(ask.rngs)):
+        if restart and (ask.control.halted or ask.control.late):
+            break
+        state = _start_memoized(blocks, weights, ask, restart)
+        starts.append(state)
+        finals.append(state.objective)
+    first = int(np.argmax(finals))
+    births = partial(
+        propose_births,
+        blocks=blocks,
+        weights=weights,
+        rng=ask.rngs[first],
+        executor=ask.executor,
+        control=ask.control,
+    )
+    run = run_vb(blocks, weights, starts[first], ask, stepping=memoized.step, births=births)
+    state = run.state
+    finals[first] = run.objective
+    at = vb.parameters(state)
+    log_weights = mean_log_weights(state.prior, state.statistics.n)
+    return EngineResult(
+        state.families, state.prior, state.statistics, at, log_weights, run, finals, len(run.objectives)
+    )
+
+
+def _start_memoized(
+    blocks: Sequence[Block], weights: np.ndarray, ask: Request, restart: int
+) -> memoized.MemoizedState:
+    if _from_seeds(ask):
+        families, prior, statistics, *_ = start_vb(blocks, weights, ask, restart)
+    else:
+        families, prior = tuple(block.family for block in blocks), ask.prior
+        statistics = _start(blocks, weights, ask, restart)
+    bound = vb.bound(families, prior, statistics) if np.isfinite(statistics.entropy) else -np.inf
+    return memoized.MemoizedState(families, prior, statistics, bound)
 
 
 def fit_cvb(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:

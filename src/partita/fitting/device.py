@@ -175,7 +175,9 @@ def _encode(X: Any, own: Sequence[int], schema: Schema, handle_unknown: str) -> 
     for place, j in enumerate(own):
         levels = to_device(np.array(schema.columns[j].levels), X, X.dtype)
         for lo, hi, _ in in_chunks(lambda lo, hi: None, int(X.shape[0]), 64):
-            values = X[lo:hi, j]
+            values = xp.asarray(
+                X[lo:hi, j], copy=True
+            )  # adjacent: torch searches strided values with a warning
             code = xp.minimum(
                 xp.searchsorted(levels, values),
                 xp.asarray(n_levels[place] - 1, dtype=xp.int64, device=device),

@@ -10,7 +10,7 @@ import numpy as np
 from partita.families.registry import Block
 from partita.fitting.beam import fit_beam
 from partita.fitting.chains import fit_chains, fit_subclusters
-from partita.fitting.climb import fit_cvb, fit_em, fit_vb
+from partita.fitting.climb import fit_cvb, fit_em, fit_memoized, fit_vb
 from partita.fitting.contract import EngineResult, Request
 
 
@@ -63,6 +63,15 @@ ENGINES = {
         bounds_n_clusters=True,
         bounds_evidence=True,
     ),
+    "memoized": Engine(
+        "memoized variational Bayes",
+        fit_memoized,
+        reads_chunks=True,
+        merges_equal_rows=True,
+        completes_vectors=True,
+        bounds_n_clusters=True,
+        bounds_evidence=True,
+    ),
     "em": Engine(
         "expectation maximization",
         fit_em,
@@ -93,7 +102,7 @@ def names_of(capability: str) -> str:
     >>> names_of("on_device")
     "'em' or 'vb'"
     >>> names_of("reads_chunks")
-    "'em', 'subclusters' or 'vb'"
+    "'em', 'memoized', 'subclusters' or 'vb'"
     """
     names = [repr(name) for name, engine in sorted(ENGINES.items()) if getattr(engine, capability)]
     return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

@@ -54,6 +54,11 @@ BULKY = (
     "_grain",
     "_uncertain",
     "_row_weights",
+    "_row_of",
+    "row_leaves_",
+    "votes_",
+    "memberships_",
+    "label_matrix_",
 )
 
 
@@ -284,6 +289,27 @@ def takes_chunks(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(self, X) if source is None else predict_blocks(self, source, method.__name__)
 
     return either
+
+
+def reads_chunks(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a method of a fitted estimator that gives one result per row: it then takes tables in chunks too.
+
+    The chunks are read one after the other in this process; for estimators that have no executor.
+    """
+
+    @wraps(method)
+    def either(self: Any, X: Any, *options: Any, **named: Any) -> Any:
+        source = find_chunks(X)
+        if source is None:
+            return method(self, X, *options, **named)
+        parts, _ = open_shards(source, None)
+        return np.concatenate([method(self, rows, *options, **named) for rows in parts.map(_itself, None)])
+
+    return either
+
+
+def _itself(container: Any, _common: Any, _own: Any) -> Any:
+    return container
 
 
 def predict_blocks(model: Any, source: ChunkSource, method: str, *options: Any) -> np.ndarray:

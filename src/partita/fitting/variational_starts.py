@@ -6,13 +6,14 @@ passes over all rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from partita.engines.climb import vb
-from partita.engines.climb.moves import with_moves
+from partita.engines.climb.moves import Births, with_moves
 from partita.engines.climb.seeding import (
     label_statistics,
     sample_objects,
@@ -106,12 +107,22 @@ def _climbed(
 
 
 def run_vb(
-    blocks: Sequence[Block], weights: np.ndarray, state: vb.VBState, ask: Request, number: int = 0
+    blocks: Sequence[Block],
+    weights: np.ndarray,
+    state: Any,
+    ask: Request,
+    number: int = 0,
+    *,
+    stepping: Callable[..., Any] = vb.step,
+    births: Births | None = None,
 ) -> Run:
-    """VB from a state until it converges, with merges and deletions unless the number of clusters is given."""
+    """VB from a state until it converges, with moves unless the number of clusters is given.
+
+    ``stepping`` is the iteration, that of memoized VB for its states.
+    """
     total = float(weights.sum())
     step = partial(
-        vb.step,
+        stepping,
         blocks=blocks,
         weights=weights,
         executor=ask.executor,
@@ -124,7 +135,7 @@ def run_vb(
     )  # fmt: skip
     if ask.exact:
         return run(state)
-    return _joined(with_moves(run, step, state, min_gain=ask.tol * total, control=ask.control))
+    return _joined(with_moves(run, step, state, min_gain=ask.tol * total, control=ask.control, births=births))
 
 
 def _joined(runs: Iterator[Run]) -> Run:

@@ -52,7 +52,14 @@ from partita.fitting.out_of_core import (
 )
 from partita.fitting.request import kinds_asked, make_request
 from partita.fitting.storage import check_array, checked_trace, pack_mixture, unpack_mixture
-from partita.fitting.streaming import check_streamable, start_stream, update_mixture
+from partita.fitting.streaming import (
+    Reference,
+    check_streamable,
+    describe_drift,
+    note_drift,
+    start_stream,
+    update_mixture,
+)
 from partita.metrics import perplexity
 from partita.mixture.predictive_checks import check_columns
 from partita.table import check_weights
@@ -105,7 +112,7 @@ class Mixture(
         weights is then held at 3, so groups of comparable size are expected. For variational engines it is
         "stick_breaking": a Dirichlet process that is truncated at ``max_clusters``. Not used if ``n_clusters`` is
         given.
-    inference : {"auto", "gibbs", "subclusters", "vb", "em", "cvb", "beam"}, default="auto"
+    inference : {"auto", "gibbs", "subclusters", "vb", "memoized", "em", "cvb", "beam"}, default="auto"
         The inference algorithm (engine).
 
         - "auto": "gibbs" if its chains are expected to take about a minute or less. Otherwise "subclusters", if these
@@ -116,6 +123,8 @@ class Mixture(
         - "gibbs": chains of collapsed Gibbs sweeps and split-merge moves, which sample the posterior.
         - "subclusters": chains whose steps run on many cores, for large tables.
         - "vb": variational Bayes, for a first result at any size.
+        - "memoized": memoized variational Bayes, which has new parameters after each of up to 16 parts of the table,
+          and also divides clusters; for tables of more than about 100,000 rows.
         - "cvb": collapsed variational Bayes.
         - "em": expectation maximization; needs ``n_clusters``.
         - "beam": beam search for the most probable partition of a small table. It is deterministic and gives one
@@ -124,8 +133,8 @@ class Mixture(
         The number of clusters, if it is known (chains and beam search may leave some of them empty). Otherwise the
         engine finds it.
     max_clusters : int, optional
-        Upper bound if ``n_clusters`` is not given. Default: no bound for chains; 30, or the number of rows, for "vb"
-        and "cvb". Not available with "subclusters" and "beam".
+        Upper bound if ``n_clusters`` is not given. Default: no bound for chains; 30, or the number of rows, for "vb",
+        "memoized" and "cvb". Not available with "subclusters" and "beam".
     concentration : float, optional
         Concentration of the prior. By default it is learned, except by chains with ``prior="auto"`` and by beam search,
         which use the default of the prior.
@@ -183,7 +192,8 @@ class Mixture(
         Where the engine starts. With "seeds", chains start from clusters that are found on a sample of the rows, EM
         from rows that are far apart, and variational engines from both. Not used by beam search.
     n_init : int, default=3
-        Number of starts of "em", "vb" and "cvb"; the one with the best objective is kept.
+        Number of starts of "em", "vb" and "cvb"; the one with the best objective is kept. "memoized" continues from
+        the one whose bound is highest after the first iteration.
     max_iter : int, default=500
         Largest number of iterations per start.
     tol : float, default=1e-5
@@ -202,8 +212,8 @@ class Mixture(
     executor : None, "threads", "processes", Dask client or address, optional
         Where passes over chunks of rows run; the result does not depend on it.
     resume : path, optional
-        A folder in which the state of the fit is stored after each pass ("em", "vb"), or during the iterations of
-        chains. If the fit is interrupted, the same call continues from there.
+        A folder in which the state of the fit is stored after each pass ("em", "vb", "memoized"), or during the
+        iterations of chains. If the fit is interrupted, the same call continues from there.
     verbose : bool, optional
         Whether to show the progress on standard error. None, the default, shows a bar in terminals and notebooks and
         nothing elsewhere; True prints lines where there is no terminal.
@@ -350,6 +360,7 @@ class Mixture(
     _row_weights: np.ndarray | None  # None: all are 1
     _component_groups: np.ndarray  # for each component, the finest group of the grain
     _stream: Any  # of partial_fit
+    _reference: Reference  # the log densities of the last batch
 
     def __init__(
         self,
@@ -432,7 +443,8 @@ class Mixture(
         X : array, data frame, sparse count matrix, or source of chunks
             The table; see :func:`partita.table.read_table` for what can be read. A path (Parquet, Arrow, .npy), a
             memory map or a Dask collection is read in chunks if it is large, and so is anything that
-            :func:`partita.execution.open_chunks` has opened, if the engine is "em", "vb" or "subclusters".
+            :func:`partita.execution.open_chunks` has opened, if the engine is "em", "vb",
+            "memoized" or "subclusters".
         y : ignored
         sample_weight : array of shape (n_rows,), optional
             How many objects each row stands for. A row of weight 0 has no effect on the fit. Fractions are allowed,
@@ -512,7 +524,7 @@ class Mixture(
     def _set_criteria(self) -> None:
         """Set the attributes that a subclass computes from those of the mixture, after a fit or a load."""
 
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(self, X, y=None, sample_weight=None, forget=0.0):
         """Fit the first batch; update the mixture with later batches by a particle filter, row by row.
 
         The schema (columns, kinds, levels) and the hyper-parameters are those of the first batch, so it should be large
@@ -528,10 +540,20 @@ class Mixture(
         y : ignored
         sample_weight : array of shape (n_rows,), optional
             Whole numbers: how often each row occurs.
+        forget : float, default=0.0
+            The share of their weight that all earlier rows lose before this batch. With 0.1 in each call, a row counts
+            for a half after seven batches.
 
         Returns
         -------
         Mixture
+
+        Notes
+        -----
+        ``drift_`` (not after the first batch) describes how the last batch differs from the rows before: the clusters
+        it has opened, the weights of the clusters before it and their shares in the batch, the mean log density of its
+        rows under the mixture before it, and the difference from that of the batch before in standard errors
+        (``surprise``). New clusters, and a surprise of more than 4 standard errors, are notes of ``fit_report_``.
 
         Examples
         --------
@@ -543,9 +565,15 @@ class Mixture(
         1
         >>> model.partial_fit(rng.normal(size=(60, 2)) + 30).n_clusters_
         2
+        >>> model.drift_.new_clusters, model.drift_.shares
+        ((1,), array([0., 1.]))
         """
         if not hasattr(self, "_fitted"):
-            return self.fit(X, sample_weight=sample_weight)
+            self.fit(X, sample_weight=sample_weight)
+            if find_chunks(X) is None and not is_on_device(X):
+                densities = self.score_samples(X)
+                self._reference = Reference.of(densities, check_weights(sample_weight, len(densities)))
+            return self
         check_streamable(self._fitted)
         with self._whole_or_not_at_all():
             table = self._read_new(X, self._handle_unknown)
@@ -554,16 +582,27 @@ class Mixture(
             stream = getattr(self, "_stream", None)
             if stream is None:
                 stream = start_stream(self._fitted, int(as_generator(self.random_state).integers(2**63)))
-            self._fitted, self._stream, posterior = update_mixture(self._fitted, stream, blocks, weights)
-            assigned = self._fitted.assign(blocks, table.n_rows, make_executor(self.n_jobs), uncertain=True)
-            log_densities = self._fitted.log_densities(blocks, table.n_rows, make_executor(self.n_jobs))
+            executor = make_executor(self.n_jobs)
+            now = Reference.of(self._fitted.log_densities(blocks, table.n_rows, executor), weights)
+            before = self.weights_
+            self._fitted, self._stream, posterior = update_mixture(
+                self._fitted, stream, blocks, weights, forget
+            )
+            assigned = self._fitted.assign(blocks, table.n_rows, executor, uncertain=True)
+            log_densities = self._fitted.log_densities(blocks, table.n_rows, executor)
+            previous = getattr(self, "_reference", None)
+            self.drift_ = describe_drift(
+                before, now, previous, assigned.labels, weights, self._fitted.n_components
+            )
+            note_drift(self.fit_report_, self.drift_, previous)
+            self._reference = now
             self._set(attributes_of(self._fitted))
             self.n_clusters_, self.n_clusters_posterior_ = self._fitted.n_components, posterior
             self.labels_, self.confidence_ = assigned.labels, assigned.confidence
             self.confidence_kind_ = KIND_OF_OTHERS
             self.label_entropy_ = float(weights @ assigned.entropy)
             self.log_likelihood_ = float(weights @ log_densities)
-            self.weight_total_ += float(weights.sum())
+            self.weight_total_ = (1.0 - forget) * self.weight_total_ + float(weights.sum())
             self._uncertain, self._row_weights = assigned.uncertain, weights
             for name in OF_THE_FIRST_FIT:
                 self.__dict__.pop(name, None)

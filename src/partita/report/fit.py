@@ -15,7 +15,12 @@ from partita.report.markup import note, section, table
 from partita.summaries.context import is_sampled
 from partita.summaries.formatting import count, number, safe
 
-ENGINES = {"vb": "variational Bayes", "em": "expectation maximization", "cvb": "collapsed variational Bayes"}
+ENGINES = {
+    "vb": "variational Bayes",
+    "memoized": "memoized variational Bayes",
+    "em": "expectation maximization",
+    "cvb": "collapsed variational Bayes",
+}
 SAMPLERS = {"gibbs": "Collapsed Gibbs sampling", "subclusters": "Sub-cluster split-merge sampling"}
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 MAX_NOTES = 50

@@ -22,6 +22,7 @@ from partita.estimator import (
 )
 from partita.estimator.judging import note_stop
 from partita.execution.memory import check_memory
+from partita.fitting.out_of_core import reads_chunks
 from partita.labels import ordered_by_size
 from partita.similarity.base import SimilarityEstimator, read_matrix
 from partita.similarity.dissimilarities import Rows
@@ -350,6 +351,7 @@ class AffinityPropagation(RunningMixin, SimilarityEstimator):
         self.net_similarity_ = net_similarity(edges, chosen)
         return chosen
 
+    @reads_chunks
     def predict(self, X):
         """Cluster of the most similar exemplar.
 

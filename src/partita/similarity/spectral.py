@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from partita.estimator import FitReport, as_generator
 from partita.execution.threads import one_thread_each
+from partita.fitting.out_of_core import reads_chunks
 from partita.labels import ordered_by_size
 from partita.similarity.base import SimilarityEstimator, read_matrix
 from partita.similarity.laplacians import (
@@ -343,6 +344,7 @@ class SpectralClustering(SimilarityEstimator):
 
     # ---- new rows ------------------------------------------------------------------------------------------
 
+    @reads_chunks
     def predict(self, X):
         """Cluster of each row, by the eigenvectors of its neighbors.
 

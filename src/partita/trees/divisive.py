@@ -20,6 +20,7 @@ from partita.engines.checkpoints import Checkpoint, open_checkpoint
 from partita.engines.run import Control, iterate_from_checkpoint
 from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin
 from partita.estimator.judging import note_stop
+from partita.fitting.out_of_core import reads_chunks
 from partita.trees.base import PairwiseTree
 from partita.trees.pairs import distances_to, keep_points, keep_rows
 
@@ -335,6 +336,7 @@ class BisectingClusters(_Divisive):
         if n_sides != 2 * len(children) or len(children) != self.n_clusters_ - 1:
             raise ValueError(f"{n_sides} sides do not belong to {self.n_clusters_} clusters")
 
+    @reads_chunks
     def predict(self, X, at=None):
         """Cluster of each row: at every division it goes to the side with the nearer mean (or medoid).
 

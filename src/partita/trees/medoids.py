@@ -12,6 +12,7 @@ from partita.engines.checkpoints import open_checkpoint
 from partita.engines.run import Control, Progress, run_restarts
 from partita.estimator import RUNNING_CONSTRAINTS, RunningMixin
 from partita.estimator.judging import note_stop
+from partita.fitting.out_of_core import reads_chunks
 from partita.labels import ordered_by_size
 from partita.trees.base import PairwiseEstimator
 from partita.trees.choosing import limit_clusters
@@ -200,6 +201,7 @@ class KMedoids(RunningMixin, PairwiseEstimator):
     def _keep(self, table, points) -> None:
         self._medoid_rows = keep_rows(table, self.metric, points, self.medoids_)
 
+    @reads_chunks
     def predict(self, X):
         """Cluster of the nearest medoid.
 

@@ -14,6 +14,7 @@ from partita.engines.checkpoints import open_checkpoint
 from partita.engines.run import Control, Run, iterate_from_checkpoint, run_restarts
 from partita.estimator import RUNNING_CONSTRAINTS, as_generator
 from partita.estimator.judging import note_stop
+from partita.fitting.out_of_core import reads_chunks
 from partita.views.baseline import NumericViews, best_size, silhouette_scores
 
 
@@ -225,6 +226,7 @@ class DecorrelatedKMeans(NumericViews):
         self.objective_trace_, self.objective_ = np.array(best.objectives), best.objectives[-1]
         self.n_iter_, self.converged_ = state.n_iter, best.converged
 
+    @reads_chunks
     def predict(self, X):
         """Nearest representative of each row in each view.
 

@@ -14,6 +14,7 @@ from partita.engines.checkpoints import open_checkpoint
 from partita.engines.run import iterate_from_checkpoint
 from partita.estimator import RUNNING_CONSTRAINTS, as_generator
 from partita.estimator.judging import note_stop
+from partita.fitting.out_of_core import reads_chunks
 from partita.views.baseline import NumericViews, best_size, silhouette_scores
 
 MIN_EXPLAINED = 0.9  # share of the variation of the means whose directions are removed
@@ -212,6 +213,7 @@ class OrthogonalViews(NumericViews):
         self._centers = [view.centers for view in views]
         self._axes = [view.axes for view in views]
 
+    @reads_chunks
     def predict(self, X):
         """Nearest center of each row in each view.
 

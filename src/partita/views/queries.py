@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from partita.estimator import TableEstimator, as_generator
 from partita.families import entry_of
 from partita.fitting.families import reassemble
+from partita.fitting.out_of_core import reads_chunks
 from partita.views import draw_queries
 from partita.views.draws import Draw, columns_of
 from partita.views.information import mutual_information_matrix
@@ -210,6 +211,7 @@ class ViewQueries(TableEstimator):
                 seen[:, j] = ~np.isnan(values) if values.dtype.kind == "f" else values >= 0
         return seen
 
+    @reads_chunks
     def score_samples(self, X: Any) -> np.ndarray:
         """Log density of each row in the user's units, averaged over draws; missing cells are left out."""
         data, table = self._encode(X)
@@ -260,6 +262,7 @@ class ViewQueries(TableEstimator):
         data, _ = self._encode(X)
         return draw_queries.novelty(self.draws_, data)
 
+    @reads_chunks
     def predict(self, X: Any) -> np.ndarray:
         """Most probable cluster of each row in each view of the estimate: (n_rows, n_views).
 

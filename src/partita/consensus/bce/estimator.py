@@ -26,6 +26,7 @@ from partita.estimator import (
     note_early_end,
     warn_user,
 )
+from partita.fitting.out_of_core import reads_chunks
 from partita.labels import signatures
 from partita.metrics import perplexity
 from partita.trace import join
@@ -143,6 +144,7 @@ class BCE(RunningMixin, ConsensusEstimator):
 
     _confidence_kind = "membership"
     _n_clusters_score = "variational bound"
+    _fits_reduced = False  # memberships and draws are of all objects
     _array_laws: tuple[str, ...] = (
         "fitted.concentration_ float (K) 0..",
         "fitted._beta float (K,L) 0..1",
@@ -381,6 +383,7 @@ class BCE(RunningMixin, ConsensusEstimator):
     def _laid_out(self, codes: np.ndarray) -> LabelLayout:
         return lay_out(codes, self._n_levels, np.ones(len(codes)), self._powers)
 
+    @reads_chunks
     def score_samples(self, X):
         """Log probability of each row of labels; memberships are estimated label by label.
 

@@ -439,8 +439,9 @@ class Consensus(RunningMixin, RowTreeGrain):
         check_is_fitted(self)
         if (i is None) != (j is None):
             raise ValueError("give both i and j, or neither for the operator of all pairs")
+        rows = self._distinct_rows()
         probabilities = PairProbabilities(
-            self._rows, self.labels_, self._row_of, self._column_weights, self._trust, self._row_weights
+            rows.codes, self.labels_, rows.of_object, rows.member_weights, self._trust, rows.weights
         )
         return probabilities if i is None else probabilities.pairs(i, j)
 

@@ -16,6 +16,8 @@ from partita.consensus.grain import (
     support_of_members,
 )
 from partita.consensus.labelings import Labelings
+from partita.execution import find_chunks
+from partita.fitting.out_of_core import predict_blocks
 from partita.posterior import Grain
 from partita.posterior.joining import grown_levels
 
@@ -57,6 +59,7 @@ class TreeConsensus(RowTreeGrain):
     """
 
     _height_kind = "members apart"
+    _of_objects = (*RowTreeGrain._of_objects, "row_leaves_")
     _array_laws: tuple[str, ...] = (
         "fitted._tree_clusters int (K) 0..K-1",
         "fitted.linkage_ float (n,4) 0..",
@@ -97,10 +100,16 @@ class TreeConsensus(RowTreeGrain):
         -------
         ndarray (n_rows,)
         """
-        if at is None:
-            return self._labels_of(self._new_codes(X))
-        groups = self._groups_at(at)
+        groups = None if at is None else self._groups_at(at)
+        source = find_chunks(X)
+        if source is not None:
+            return predict_blocks(self, source, "_labels_in_groups", groups)
+        return self._labels_in_groups(X, groups)
+
+    def _labels_in_groups(self, X: Any, groups: np.ndarray | None) -> np.ndarray:
         codes = self._new_codes(X)
+        if groups is None:
+            return self._labels_of(codes)
         known = labels_of_known(self._rows, groups[self._group_tree.row_groups], codes)
         return np.where(known >= 0, known, self._group_probabilities(codes, groups).argmax(axis=1))
 

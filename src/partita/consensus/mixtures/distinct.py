@@ -50,7 +50,9 @@ def distinct_rows(labelings: Labelings) -> DistinctRows:
     if isinstance(codes, ShardData) and isinstance(codes.shards, GridShards):
         return DistinctRows(codes, weights)  # no worker holds whole rows
     if isinstance(codes, ShardData):
-        found = _streamed(codes.shards, weights, min(most, max(MAX_MERGED_BYTES // n_members, CHUNK_ROWS)))
+        found = streamed_rows(
+            codes.shards, weights, min(most, max(MAX_MERGED_BYTES // n_members, CHUNK_ROWS))
+        )
         return found or DistinctRows(codes, weights)
     distinct = signatures(codes, weights)
     if len(distinct.rows) > most:
@@ -100,7 +102,7 @@ class Merger:
         self._waiting, self._n_waiting = [], 0
 
 
-def _streamed(parts: Shards, weights: np.ndarray, most: int) -> DistinctRows | None:
+def streamed_rows(parts: Shards, weights: np.ndarray, most: int) -> DistinctRows | None:
     """Distinct rows of all chunks, those with a positive weight first; None if there are too many."""
     taking, others = Merger(), Merger()
     inverse = np.empty(parts.n_rows, np.int32)

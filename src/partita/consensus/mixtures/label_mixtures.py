@@ -32,6 +32,7 @@ from partita.fitting.grain import (
     renamed,
     unpack_uncertain,
 )
+from partita.fitting.out_of_core import reads_chunks
 from partita.fitting.predictive import average_log_density
 from partita.fitting.storage import check_array, check_hyper, pack_draws, unpack_draws
 from partita.metrics import perplexity
@@ -72,6 +73,7 @@ class LabelMixture(RunningMixin, ConsensusGrain):
         The best supported coarse (2 or 3), medium (4 to 8) and fine answers; see :meth:`at`.
     """
 
+    _fits_reduced = False  # it has passes over the rows of its own
     _array_laws: tuple[str, ...] = (
         "fitted._family.0 float (M) 0..",
         "fitted._family.1 int (M+1) 0..P rising total",
@@ -228,6 +230,7 @@ class LabelMixture(RunningMixin, ConsensusGrain):
         )
         return assign_rows(score, len(codes)).log_likelihood
 
+    @reads_chunks
     def score_samples(self, X):
         """Log probability of the labels of each row: members are independent given the cluster, and each is counted
         once whatever its weight.

@@ -125,6 +125,8 @@ class Voting(RunningMixin, ConsensusEstimator):
         **RUNNING_CONSTRAINTS,
     }
 
+    _of_objects = (*ConsensusEstimator._of_objects, "votes_")
+
     def __init__(
         self,
         n_clusters=None,

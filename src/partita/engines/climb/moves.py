@@ -1,14 +1,14 @@
-"""Merge and delete moves for variational engines, which cannot leave a solution that has too many clusters.
+"""Merge, delete and birth moves for variational engines, which alone hardly change the number of clusters.
 
 A merge is proposed where the evidence of the joined statistics and the prior of the joined sizes give a higher bound
 (without the entropy of the labels, which can only decrease). A deletion is proposed for the smallest clusters: the next
-pass gives their objects to the others. A move is kept if the bound is higher after a few passes. Hughes and Sudderth
-(2013).
+pass gives their objects to the others. Births divide clusters (:mod:`partita.engines.climb.births`). A move is kept if
+the bound is higher after a few passes. Hughes and Sudderth (2013).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from partita.engines.climb.vb import evidence
 from partita.engines.passes.rows import Statistics
 from partita.engines.run import Control
 from partita.partitions import log_labeled
+
+Births = Callable[[Any], Iterable[Statistics]]
 
 MAX_TRIES = 5  # moves of each kind that are tried before the search ends
 MAX_PASSES = 3  # passes in which a move must raise the bound
@@ -79,8 +81,11 @@ def with_moves(
     *,
     min_gain: float = 0.0,
     control: Control | None = None,
+    births: Births | None = None,
 ) -> Iterator[Any]:
     """Run to convergence, then as long as a move raises the bound, make it and run again; yields every run.
+
+    ``births`` gives statistics with more clusters for a state; they are tried where no merge and no deletion helps.
 
     A move must gain more than ``min_gain``: what a run may lack when it ends. Otherwise a cluster of almost no object
     could be deleted and grow again without end.
@@ -93,7 +98,7 @@ def with_moves(
     yield result
     while result.converged and not (control.halted or control.late):
         try:
-            moved = _first_better(step, result.state, min_gain)
+            moved = _first_better(step, result.state, min_gain, births)
         except KeyboardInterrupt:
             if not control.keep_partial:
                 raise
@@ -105,16 +110,22 @@ def with_moves(
         yield result
 
 
-def _first_better(step: Callable[[Any], Any], state: Any, min_gain: float) -> Any:
+def _first_better(
+    step: Callable[[Any], Any], state: Any, min_gain: float, births: Births | None = None
+) -> Any:
     """The state after the first move that raises the bound; None if none of the candidates does."""
     statistics = state.statistics
     enough = state.objective + max(min_gain, ROUNDING * (1.0 + abs(state.objective)))
     for j, k in merge_pairs(state.families, state.prior, statistics)[:MAX_TRIES]:
-        moved = _tried(step, state._replace(statistics=merged(statistics, j, k)), enough)
+        moved = _tried(step, state.at(merged(statistics, j, k)), enough)
         if moved is not None:
             return moved
     for k in smallest_clusters(statistics)[:MAX_TRIES]:
-        moved = _tried(step, state._replace(statistics=deleted(statistics, k)), enough)
+        moved = _tried(step, state.at(deleted(statistics, k)), enough)
+        if moved is not None:
+            return moved
+    for proposed in births(state) if births is not None else ():
+        moved = _tried(step, state.at(proposed), enough)
         if moved is not None:
             return moved
     return None

@@ -35,6 +35,10 @@ class VBState(NamedTuple):
     objective: float
     rounding: float = 0.0  # of the objective
 
+    def at(self, statistics: Statistics) -> VBState:
+        """The state with statistics from elsewhere, as of a move."""
+        return self._replace(statistics=statistics)
+
 
 def init(blocks: Sequence[Block], prior: Any, start: Statistics) -> VBState:
     """Start from statistics (of seeds, of given labels)."""
@@ -62,10 +66,16 @@ def step(
     """M step, E step, then hyper-parameters; the bound never falls."""
     at = parameters(state)
     statistics = collect(blocks, weights, at, executor)
-    rounding = rounding_error(at, statistics, blocks)
-    if state.prior.fixed_labels:
-        statistics = largest_first(state.prior, statistics)
-    families, prior = state.families, state.prior
+    state = state._replace(
+        statistics=reordered(statistics, size_order(state.prior, statistics.n)),
+        rounding=rounding_error(at, statistics, blocks),
+    )
+    return learned(state, learn_likelihood=learn_likelihood, learn_concentration=learn_concentration)
+
+
+def learned(state: Any, *, learn_likelihood: bool, learn_concentration: bool) -> Any:
+    """The state with hyper-parameters that suit its statistics, and its bound."""
+    families, prior, statistics = state.families, state.prior, state.statistics
     if learn_likelihood:
         families = tuple(
             learn_hyper(lik, S, statistics.n) for lik, S in zip(families, statistics.S, strict=True)
@@ -73,7 +83,7 @@ def step(
     if learn_concentration:
         prior = fit_concentration(prior, statistics.n)
     objective = bound(families, prior, statistics) + log_hyperprior(prior, learn_concentration)
-    return VBState(families, prior, statistics, objective, rounding)
+    return state._replace(families=families, prior=prior, objective=objective)
 
 
 def bound(families: Sequence[Any], prior: Any, statistics: Statistics) -> float:
@@ -128,12 +138,20 @@ def learn_hyper(lik: Any, S: np.ndarray, n: np.ndarray) -> Any:
     return type(lik)(*(choose(new, old) for new, old in zip(proposal, lik, strict=True)))
 
 
-def largest_first(prior: Any, statistics: Statistics) -> Statistics:
-    """Sort sticks by their size where that raises the bound: under stick-breaking the order of the labels matters,
-    and this swaps all of them at once.
+def size_order(prior: Any, n: np.ndarray) -> np.ndarray | None:
+    """The order of sticks by their size where that raises the bound, otherwise None.
+
+    Under stick-breaking the order of the labels matters, and this swaps all of them at once.
     """
-    order = np.argsort(-statistics.n, kind="stable")
-    if log_labeled(prior, statistics.n[order]) <= log_labeled(prior, statistics.n):
+    if not prior.fixed_labels:
+        return None
+    order = np.argsort(-n, kind="stable")
+    return None if log_labeled(prior, n[order]) <= log_labeled(prior, n) else order
+
+
+def reordered(statistics: Statistics, order: np.ndarray | None) -> Statistics:
+    """The statistics with clusters in another order; None leaves them as they are."""
+    if order is None:
         return statistics
     return statistics._replace(
         n=statistics.n[order], S=tuple(np.ascontiguousarray(S[:, order]) for S in statistics.S)

@@ -15,7 +15,7 @@ from partita.engines.passes.exact_sums import ExactSums, add_exactly, merge_sums
 from partita.engines.passes.memory import MemoryScorer, first_sums
 from partita.engines.passes.shards import InShards, ShardScorer, weight_shares, whole_weights
 from partita.engines.passes.values import Assignment, Parameters, Statistics, rounded
-from partita.execution import row_chunks
+from partita.execution import Part, row_chunks
 from partita.execution.columns import GridShards
 from partita.families.categorical import Categorical
 from partita.families.registry import Block
@@ -42,9 +42,16 @@ class InGrid(InShards):
     shards: GridShards
 
     def collect(
-        self, blocks: Sequence[Any], weights: np.ndarray, parameters: Parameters, executor: Any
+        self,
+        blocks: Sequence[Any],
+        weights: np.ndarray,
+        parameters: Parameters,
+        executor: Any,
+        part: Part | None = None,
     ) -> Statistics:
         """Expected statistics of all objects."""
+        if part is not None:
+            raise NotImplementedError("pieces of columns are passed over as a whole only")
         return rounded(
             collect_grid(self.shards, blocks[0].family, parameters.thetas[0], parameters.log_weights, weights)
         )

@@ -27,6 +27,7 @@ from partita.engines.passes.values import (
     n_cache,
     uncertain_rows,
 )
+from partita.execution import Part
 from partita.execution.device import device_of, in_chunks, namespace, to_device, to_host
 from partita.families import Categorical, GaussianDiagonal, GaussianFull
 from partita.families.contract import n_columns, stats_start
@@ -117,9 +118,16 @@ class OnDevice:
     eps = float(np.finfo(np.float32).eps)  # categorical columns are scored in single precision
 
     def collect(
-        self, blocks: Sequence[Any], weights: np.ndarray, parameters: Parameters, executor: Any
+        self,
+        blocks: Sequence[Any],
+        weights: np.ndarray,
+        parameters: Parameters,
+        executor: Any,
+        part: Part | None = None,
     ) -> Statistics:
         """Expected statistics of all objects."""
+        if part is not None:
+            raise NotImplementedError("arrays on a device are passed over as a whole only")
         return collect_on_device(
             score_by_parameters(blocks, parameters.log_weights, parameters.thetas), weights
         )

@@ -23,7 +23,7 @@ from partita.engines.passes.values import (
     rounded,
     uncertain_rows,
 )
-from partita.execution import Serial, row_chunks
+from partita.execution import Part, Serial, row_chunks
 from partita.families.contract import expect, partly_seen
 from partita.families.registry import Block
 from partita.families.rows import (
@@ -79,11 +79,16 @@ class Memory:
     eps = float(np.finfo(np.float64).eps)
 
     def collect(
-        self, blocks: Sequence[Any], weights: np.ndarray, parameters: Parameters, executor: Any
+        self,
+        blocks: Sequence[Any],
+        weights: np.ndarray,
+        parameters: Parameters,
+        executor: Any,
+        part: Part | None = None,
     ) -> Statistics:
-        """Expected statistics of all objects."""
+        """Expected statistics of all objects, or of those of a part."""
         sides = packed_sides(blocks, parameters.thetas)
-        return unpacked(blocks, walk(sides, parameters.log_weights, weights, executor))
+        return unpacked(blocks, walk(sides, parameters.log_weights, weights, executor, part=part))
 
     def count(
         self,
@@ -200,9 +205,14 @@ def unpacked(blocks: Sequence[Any], sums: ExactSums) -> Statistics:
 
 
 def walk(
-    sides: Sequence[Side], log_weights: np.ndarray, weights: np.ndarray, executor: Any, start: int = 0
+    sides: Sequence[Side],
+    log_weights: np.ndarray,
+    weights: np.ndarray,
+    executor: Any,
+    start: int = 0,
+    part: Part | None = None,
 ) -> ExactSums:
-    """Exact sums over all rows, of which the first is row ``start`` of the table."""
+    """Exact sums over all rows, of which the first is row ``start`` of the table, or over those of a part."""
 
     def one(rows: np.ndarray) -> list[np.ndarray]:
         R = np.tile(log_weights, (len(rows), 1))
@@ -216,9 +226,11 @@ def walk(
         return [R.sum(axis=0), sums, *S]
 
     total: ExactSums | None = None
-    for result in (executor or Serial()).map(one, row_chunks(len(weights), start=start)):
+    for result in (executor or Serial()).map(one, row_chunks(len(weights), start=start, part=part)):
         total = first_sums(result) if total is None else add_exactly(total, result)
-    assert total is not None
+    if total is None:  # these rows are all of other parts
+        nothing = [np.zeros(len(log_weights)), np.zeros(3), *(np.zeros(theta.shape) for *_, theta in sides)]
+        return first_sums(nothing)
     return total
 
 

@@ -18,7 +18,7 @@ from partita.engines.passes.exact_sums import ExactSums
 from partita.engines.passes.memory import Memory
 from partita.engines.passes.shards import InShards
 from partita.engines.passes.values import Assignment, Parameters, Statistics
-from partita.execution import ShardData
+from partita.execution import Part, ShardData
 from partita.execution.columns import GridShards
 
 
@@ -40,9 +40,14 @@ class Residence(Protocol):
         """Relative precision of a pass."""
 
     def collect(
-        self, blocks: Sequence[Any], weights: np.ndarray, parameters: Parameters, executor: Any
+        self,
+        blocks: Sequence[Any],
+        weights: np.ndarray,
+        parameters: Parameters,
+        executor: Any,
+        part: Part | None = None,
     ) -> Statistics:
-        """Expected statistics of all objects under the parameters: the E step."""
+        """Expected statistics of all objects, or of those of a part, under the parameters: the E step."""
 
     def count(
         self,

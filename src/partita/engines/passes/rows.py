@@ -19,22 +19,28 @@ from partita.engines.passes.values import n_cache as n_cache
 from partita.engines.passes.values import n_spread as n_spread
 from partita.engines.passes.values import n_stats as n_stats
 from partita.engines.passes.values import normalized as normalized
+from partita.execution import Part
 from partita.families.registry import Block
 
 Scorer = Callable[[np.ndarray], np.ndarray]  # rows in memory -> log joint [row, cluster]
 
 
 def collect(
-    blocks: Sequence[Any], weights: np.ndarray, parameters: Parameters, executor: Any = None
+    blocks: Sequence[Any],
+    weights: np.ndarray,
+    parameters: Parameters,
+    executor: Any = None,
+    part: Part | None = None,
 ) -> Statistics:
-    """The E step: expected statistics of all objects under the given parameters."""
+    """The E step: expected statistics of all objects, or of those of a part, under the given parameters."""
     journal = getattr(executor, "journal", None)
-    found = None if journal is None else journal.find(parameters)
+    key: Any = parameters if part is None else (parameters, part)
+    found = None if journal is None else journal.find(key)
     if found is not None:
         return Statistics(*found)  # of an earlier run
-    total = residence_of(blocks).collect(blocks, weights, parameters, executor)
+    total = residence_of(blocks).collect(blocks, weights, parameters, executor, part)
     if journal is not None:
-        journal.write(parameters, total)
+        journal.write(key, total)
     return total
 
 

@@ -32,7 +32,7 @@ from partita.engines.passes.values import (
     empty_assignment,
     joined_uncertain,
 )
-from partita.execution import ShardData, Shards, row_chunks
+from partita.execution import Part, ShardData, Shards, row_chunks
 from partita.families.contract import partly_seen
 from partita.families.data import join, take
 from partita.families.registry import Block
@@ -84,14 +84,21 @@ class InShards:
         self.shards = shards
 
     def collect(
-        self, blocks: Sequence[Any], weights: np.ndarray, parameters: Parameters, executor: Any
+        self,
+        blocks: Sequence[Any],
+        weights: np.ndarray,
+        parameters: Parameters,
+        executor: Any,
+        part: Part | None = None,
     ) -> Statistics:
-        """Expected statistics of all objects."""
+        """Expected statistics of all objects, or of those of a part."""
         sides = packed_sides(blocks, parameters.thetas)
         read = sides[0][1].shards  # those of packed columns where there are such
         sent_sides = [(family, data.index, theta) for family, data, theta in sides]
         own = list(zip(read.starts.tolist(), weight_shares(read.split(weights)), strict=False))
-        found = read.reduce(_collect_shard, (sent_sides, parameters.log_weights), own, merge_sums)
+        found = read.reduce(
+            _collect_shard, (sent_sides, parameters.log_weights, part), own, merge_sums, in_any_order=True
+        )
         return unpacked(blocks, found)
 
     def count(
@@ -212,10 +219,10 @@ def whole_weights(share: Any) -> np.ndarray:
 
 
 def _collect_shard(data: Sequence[Any], common: Any, own: tuple[int, Any]) -> ExactSums:
-    sent_sides, log_weights = common
+    sent_sides, log_weights, part = common
     sides: list[Side] = [(family, data[index], theta) for family, index, theta in sent_sides]
     start, weights = own
-    return walk(sides, log_weights, whole_weights(weights), None, start)
+    return walk(sides, log_weights, whole_weights(weights), None, start, part)
 
 
 def _count_shard(data: Sequence[Any], common: Any, own: Any) -> Statistics:

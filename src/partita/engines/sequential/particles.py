@@ -53,6 +53,7 @@ class ParticleFilter(NamedTuple):
     log_evidence: float  # log of an unbiased estimate of the probability of all objects seen
     parent: tuple[np.ndarray, ...] | None  # of each particle after each object, in batches; None: not kept
     seat: tuple[np.ndarray, ...] | None
+    forgotten: float = 0.0  # weight of the objects seen that the clusters no longer hold
 
 
 class Components(NamedTuple):
@@ -225,7 +226,7 @@ def update(
     stop = state.n_seen + len(rows)
     u = uniforms(state.seed, state.n_seen, stop) if u is None else np.asarray(u, float)
     population, parent, seat, gains = grow(
-        state.population, state.rule, state.prior, blocks, rows, u, np.zeros(0, np.int64), state.n_seen
+        state.population, state.rule, state.prior, blocks, rows, u, np.zeros(0, np.int64), _n_held(state)
     )
     new = state._replace(
         population=population, n_seen=stop, log_evidence=state.log_evidence + float(gains.sum())
@@ -233,6 +234,40 @@ def update(
     if state.parent is None or state.seat is None:
         return new
     return new._replace(parent=(*state.parent, parent), seat=(*state.seat, seat))
+
+
+def forget(state: ParticleFilter, share: float) -> ParticleFilter:
+    """The filter in which the objects seen count for less: ``share`` of their weight is lost, in all clusters alike.
+
+    Clusters keep their places, and the particles their weights.
+
+    Examples
+    --------
+    >>> from partita.dispatch import interpreted
+    >>> from partita.families import Bernoulli
+    >>> from partita.partitions import DirichletProcess
+    >>> with interpreted():
+    ...     state = resume(
+    ...         [Bernoulli.default(1)], DirichletProcess(1.0), np.array([8.0]), [np.array([[2.0], [6.0]])]
+    ...     )
+    ...     clusters(forget(state, 0.25)).n
+    array([6., 0.])
+    """
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"the share to forget is {share:g}: it is between 0 (nothing) and 1 (everything)")
+    if share == 0.0:
+        return state
+    pool = state.population
+    blocks = tuple(block._replace(S=block.S * (1.0 - share), C=block.C.copy()) for block in pool.blocks)
+    for block in blocks:
+        refresh_clusters(block.family, block.S, block.C, pool.counts[1])
+    lost = share * (state.n_seen - state.forgotten)
+    pool = pool._replace(blocks=blocks, n=pool.n * (1.0 - share))
+    return state._replace(population=pool, forgotten=state.forgotten + lost)
+
+
+def _n_held(state: ParticleFilter) -> int:
+    return round(state.n_seen - state.forgotten)
 
 
 def weights(state: ParticleFilter) -> np.ndarray:
@@ -272,7 +307,7 @@ def seat_weights(state: ParticleFilter, p: int) -> np.ndarray:
     population = state.population
     sizes = population.n[population.columns[p, : population.K[p]]]
     log_mass = [log_seat(state.prior, size) for size in sizes]
-    log_mass.append(log_new_seat(state.prior, float(state.n_seen + 1), len(sizes)))
+    log_mass.append(log_new_seat(state.prior, float(_n_held(state) + 1), len(sizes)))
     mass = np.exp(np.array(log_mass))
     return mass / mass.sum()
 

@@ -32,6 +32,7 @@ from partita.fitting.grain import (
     pack_uncertain,
     unpack_uncertain,
 )
+from partita.fitting.out_of_core import reads_chunks
 from partita.fitting.real_columns import describe_steps
 from partita.fitting.request import kinds_asked
 from partita.fitting.storage import check_array
@@ -380,6 +381,7 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
         self.weights_ = found.sizes[: found.n_clusters] / found.sizes[: found.n_clusters].sum()
         self.profiles_ = found.profiles(self.schema_)
 
+    @reads_chunks
     def predict_proba(self, X, at=None):
         """Probability of each cluster for each row, by descending the tree from the root.
 
@@ -406,6 +408,7 @@ class BayesianTree(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
         found = fine_probabilities(self._fine_tree, self._fine_clusters, blocks, table.n_rows)
         return np.concatenate([sum_probabilities(P, groups) for _, P in found])
 
+    @reads_chunks
     def predict(self, X, at=None):
         """Most probable cluster of each row.
 

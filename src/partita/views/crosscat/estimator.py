@@ -21,6 +21,7 @@ from partita.families import Block
 from partita.families.columns import put_columns
 from partita.fitting.families import assemble
 from partita.fitting.grain import GrainEvidence, confidence_in, joined_profiles
+from partita.fitting.out_of_core import reads_chunks
 from partita.fitting.request import kinds_asked
 from partita.posterior import Alternative, Grain, GrainLevel, point_estimate
 from partita.table import Table
@@ -348,6 +349,7 @@ class CrossCat(ViewsEstimator):
             raise ValueError(f"view is {view!r}: the estimate has the views 0 to {len(grains) - 1}")
         return grains[view]
 
+    @reads_chunks
     def predict(self, X: Any, at: Any = None) -> np.ndarray:
         """Most probable cluster of each row in each view of the estimate.
 

@@ -19,6 +19,7 @@ from partita.estimator import RUNNING_CONSTRAINTS, as_generator
 from partita.execution import check_memory
 from partita.families import Block, Counts, GaussianDiagonal
 from partita.fitting.families import assemble
+from partita.fitting.out_of_core import reads_chunks
 from partita.fitting.request import kinds_asked
 from partita.metrics import perplexity
 from partita.table import Table
@@ -452,6 +453,7 @@ class OverlappingViews(ViewsEstimator):
             data = [_own_length(part) for part in data]
         return data, table
 
+    @reads_chunks
     def predict(self, X: Any) -> np.ndarray:
         """Most probable cluster of each row in each view, from the columns of the view only: (n_rows, n_views).
 
