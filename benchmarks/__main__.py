@@ -38,6 +38,7 @@ BENCHMARKS = {
     "prior_tables": "benchmarks.quality.prior_tables",
     "mean_priors": "benchmarks.quality.mean_priors",
     "stability": "benchmarks.quality.stability",
+    "views_real": "benchmarks.quality.views_real",
     "spectral": "benchmarks.quality.spectral",
     "consensus": "benchmarks.quality.consensus",
     "tree_reduction": "benchmarks.quality.tree_reduction",

@@ -21,11 +21,12 @@ SETTINGS: dict[str, dict] = {
     "search": {"inference": "search", "n_chains": 2, "max_iter": 20},
     "one chain": {"n_chains": 1, "burn_in": 5, "n_draws": 5},
 }
-NMI_AVERAGE = "geometric"
 SEEDS = range(3000, 3003)  # not used in development
 
 
 def run(*, full: bool, repeats: int) -> dict:
+    from benchmarks.matching import NMI_AVERAGE
+
     in_own_process(planted, n_rows=200, n_columns=20, separation=2.0, setting="gibbs", seed=0)  # compiles
     in_own_process(planted, n_rows=200, n_columns=20, separation=2.0, setting="vb", seed=0)
     quality = {
@@ -141,12 +142,9 @@ def planted_lace(n_rows: int, n_columns: int, separation: float, seed: int) -> d
 
 def average_nmi(planted_labels, found_labels) -> float:
     """Over the best matching of views, by the geometric mean."""
-    from functools import partial
+    from benchmarks.matching import matched_nmi
 
-    from partita.metrics import match_labelings, normalized_mutual_info
-
-    nmi = partial(normalized_mutual_info, average=NMI_AVERAGE)
-    return round(match_labelings(planted_labels, found_labels, score=nmi).average, 4)
+    return round(float(matched_nmi(planted_labels, found_labels).mean()), 4)
 
 
 def real(name: str) -> dict:

@@ -60,12 +60,11 @@ def one(data: str, method: str, full: bool) -> dict:
     """One method on one table."""
     import time
     import warnings
-    from functools import partial
 
     import numpy as np
 
     from benchmarks.data import load_benchmark
-    from partita.metrics import match_labelings, normalized_mutual_info
+    from benchmarks.matching import matched_nmi
 
     warnings.simplefilter("ignore")
     try:
@@ -77,13 +76,8 @@ def one(data: str, method: str, full: bool) -> dict:
     start = time.process_time()
     labels = fit(method, X, data, [int(z.max()) + 1 for z in truth], full)
     cpu = time.process_time() - start
-    nmi = partial(normalized_mutual_info, average="geometric")
-    got = np.zeros(len(truth))
-    if labels.shape[1]:
-        found = match_labelings(truth, labels, score=nmi)
-        got[found.pairs[:, 0]] = found.scores[found.pairs[:, 0], found.pairs[:, 1]]
     return {
-        "nmi": got.round(3).tolist(),
+        "nmi": matched_nmi(truth, labels).round(3).tolist(),
         "n_views": int(labels.shape[1]),
         "cpu": round(cpu, 1),
         "columns": X.shape[1],
