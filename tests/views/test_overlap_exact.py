@@ -10,7 +10,7 @@ from partita.labels import set_partitions
 from partita.partitions import IndianBuffet
 from partita.testing.monte_carlo import FALSE_ALARM, check_geweke, chi_square, effective_size
 from partita.views.overlapping.additive import Effects, read_reals
-from partita.views.overlapping.chain import OverlapPlan, chain_step
+from partita.views.overlapping.chain import OverlapChain, OverlapPlan, chain_step, overlap_steps
 from partita.views.overlapping.combinations import CombinationColumns
 from partita.views.overlapping.features import feature_step
 from partita.views.overlapping.full_covariance import FullTable
@@ -32,6 +32,13 @@ REALS = np.array([[-1.2, np.nan, 1.0], [-0.9, -1.1, -1.0], [1.0, 0.9, 1.0], [1.1
 
 def additive():
     return OverlapTable(read_reals(REALS), None), OverlapHyper(Effects(effect=3.0, b=0.1), ())
+
+
+def additive_with_rows():
+    """Two given row factors."""
+    rows = np.array([[0.5, -1.0], [-1.2, 0.3], [0.1, 0.8], [1.5, 0.4]])
+    table, hyper = additive()
+    return table, hyper._replace(effects=hyper.effects._replace(rows=rows, loading=0.7))
 
 
 def cells():
@@ -112,10 +119,17 @@ def p_value(states, p, drawn):
 
 
 @pytest.mark.parametrize(
-    "make", [additive, cells, pytest.param(mixed, marks=SLOW), pytest.param(three_kinds, marks=SLOW)]
+    "make",
+    [
+        additive,
+        additive_with_rows,
+        cells,
+        pytest.param(mixed, marks=SLOW),
+        pytest.param(three_kinds, marks=SLOW),
+    ],
 )
 def test_chain_has_the_exact_posterior(make, global_random_seed):
-    """False alarm once in a million runs."""
+    """False alarm once in a million runs; row factors are held fixed."""
     table, hyper = make()
     empty = empty_state(D, hyper, IndianBuffet(1.2, 0.8), 0.9)
     states, p = exact_posterior(table, empty, FIXED.max_per_column)
@@ -123,7 +137,8 @@ def test_chain_has_the_exact_posterior(make, global_random_seed):
     rng, state, drawn = np.random.default_rng(global_random_seed), empty, []
     for _ in range(2000):
         for _ in range(2):
-            state = chain_step(table, state, rng, FIXED)
+            for step in overlap_steps(table, FIXED)[:2]:
+                state = step(OverlapChain(state, rng)).state
         drawn.append(name(state))
     assert p_value(states, p, drawn) > FALSE_ALARM
 
@@ -180,8 +195,8 @@ PLAN = OverlapPlan(max_per_column=2, max_views=4, n_moves=2)
 ROWS = 5
 
 
-def draw_state(rng):
-    """Hyper-parameters, memberships and labels from the prior, given the limits."""
+def draw_state(rng, rank):
+    """Hyper-parameters, row factors, memberships and labels from the prior, given the limits."""
     from partita.partitions import DirichletProcess, simulate
     from partita.views.overlapping.additive import EFFECT_HYPERPRIOR
 
@@ -191,9 +206,9 @@ def draw_state(rng):
         if Y.shape[1] <= PLAN.max_views and Y.sum(axis=1).max(initial=0) <= PLAN.max_per_column:
             break
     concentration = rng.exponential()
-    hyper = OverlapHyper(
-        Effects(effect=rng.gamma(EFFECT_HYPERPRIOR.shape) / EFFECT_HYPERPRIOR.rate, a=2.0, b=1.0), ()
-    )
+    effect, loading = rng.gamma(EFFECT_HYPERPRIOR.shape, size=2) / EFFECT_HYPERPRIOR.rate
+    rows = rng.normal(size=(ROWS, rank)) if rank else None
+    hyper = OverlapHyper(Effects(effect=effect, a=2.0, b=1.0, loading=loading, rows=rows), ())
     state = empty_state(D, hyper, buffet, concentration)
     for y in Y.T:
         state = add_view(state, simulate(DirichletProcess(concentration), ROWS, rng), np.flatnonzero(y))
@@ -206,6 +221,8 @@ def draw_data(state, rng):
     for d in range(D):
         noise = np.sqrt(effects.b / rng.gamma(effects.a))
         X[:, d] = noise * np.sqrt(effects.center) * rng.normal() + noise * rng.normal(size=ROWS)
+        if effects.rank:
+            X[:, d] += effects.rows @ (noise * np.sqrt(effects.loading) * rng.normal(size=effects.rank))
         for v in np.flatnonzero(state.Y[d]):
             K = int(state.Z[v].max()) + 1
             X[:, d] += (noise * np.sqrt(effects.effect) * rng.normal(size=K))[state.Z[v]]
@@ -222,14 +239,27 @@ def traits(pair):
         "beta": state.buffet.beta,
         "concentration": state.concentration,
         "effect": state.hyper.effects.effect,
-        "log joint": log_joint(state, table.scores(state.Z, state.hyper)),
+        "log joint": table.log_joint(state),
+    } | _row_traits(state.hyper.effects, table.additive.X)
+
+
+def _row_traits(effects, X):
+    """Numbers that do not depend on the signs and the order of row factors."""
+    if effects.rows is None:
+        return {}
+    return {
+        "loading": effects.loading,
+        "size of factors": float((effects.rows**2).sum()),
+        "first row": float((effects.rows[0] ** 2).sum()),
+        "along the data": float(np.abs(effects.rows.T @ np.tanh(X[:, 0])).sum()),
     }
 
 
 @pytest.mark.slow
-def test_geweke():
+@pytest.mark.parametrize("rank", [0, 2])
+def test_geweke(rank):
     def draw(rng):
-        state = draw_state(rng)
+        state = draw_state(rng, rank)
         return state, draw_data(state, rng)
 
     def step(pair, rng):

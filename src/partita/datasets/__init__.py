@@ -15,7 +15,7 @@ from partita.datasets.priors import (
     sample_stick_breaking,
     table_growth,
 )
-from partita.datasets.views import PlantedViews, make_planted_views
+from partita.datasets.views import PlantedViews, make_planted_views, make_stick_figures
 
 __all__ = [
     "Dataset",
@@ -28,6 +28,7 @@ __all__ = [
     "make_mixed_clusters",
     "make_planted_ensemble",
     "make_planted_views",
+    "make_stick_figures",
     "sample_dp_mixture",
     "sample_restaurant",
     "sample_stick_breaking",

@@ -149,3 +149,88 @@ def _oracle(X, Z, Y, means, deviations) -> np.ndarray:
             L += 0.5 * np.log(total) - 0.5 * total * gap**2
         out[:, v] = L.argmax(axis=1)
     return out
+
+
+POSES = {  # strokes from and to (row, column), on a canvas of height and width 1
+    "upper": (
+        (((0.40, 0.50), (0.08, 0.22)), ((0.40, 0.50), (0.08, 0.78))),
+        (((0.36, 0.50), (0.36, 0.06)), ((0.36, 0.50), (0.36, 0.94))),
+        (((0.30, 0.50), (0.52, 0.20)), ((0.30, 0.50), (0.52, 0.80))),
+    ),
+    "lower": (
+        (((0.62, 0.50), (0.96, 0.42)), ((0.62, 0.50), (0.96, 0.58))),
+        (((0.62, 0.50), (0.94, 0.14)), ((0.62, 0.50), (0.94, 0.86))),
+        (((0.62, 0.50), (0.72, 0.08)), ((0.62, 0.50), (0.72, 0.92))),
+    ),
+}
+BODY = (((0.10, 0.50), (0.20, 0.50)), ((0.20, 0.50), (0.62, 0.50)))
+STROKE_WIDTH = 0.045
+
+
+def make_stick_figures(
+    n_samples: int = 900,
+    size: int = 20,
+    *,
+    brightness: float = 0.3,
+    contrast: float = 0.0,
+    noise: float = 0.15,
+    random_state: RandomState = None,
+) -> PlantedViews:
+    """Draw images of stick figures whose arms and legs are posed independently, in three ways each.
+
+    The pose of the arms and that of the legs are two clusterings of the images. Every image has its own brightness,
+    which all of its pixels share, so its pixels depend on each other within the clusters, too.
+
+    Parameters
+    ----------
+    n_samples : int, default=900
+        Number of images.
+    size : int, default=20
+        Height and width of the images, in pixels.
+    brightness : float, default=0.3
+        Standard deviation of the brightness of an image, which is added to all of its pixels; the stroke has height 1.
+    contrast : float, default=0.0
+        Standard deviation of the height of the strokes of an image.
+    noise : float, default=0.15
+        Standard deviation of the noise of a pixel.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
+        Source of randomness.
+
+    Returns
+    -------
+    PlantedViews
+        With one column per pixel. `feature_views` holds the pixels that a pose changes; `oracle` are the labels of the
+        nearest figure of each image, given its brightness and contrast.
+
+    Examples
+    --------
+    >>> from partita.datasets import make_stick_figures
+    >>> figures = make_stick_figures(50, random_state=0)
+    >>> figures.X.shape, figures.view_labels.shape, bool((figures.oracle == figures.view_labels).all())
+    ((50, 400), (50, 2), True)
+    """
+    rng = as_generator(random_state)
+    parts = [np.array([_drawn([*pose], size) for pose in POSES[part]]) for part in ("upper", "lower")]
+    body = _drawn(list(BODY), size)
+    figures = np.minimum(body + parts[0][:, None] + parts[1][None, :], 1.0)  # [arms, legs, pixel]
+    Z = rng.integers(3, size=(n_samples, 2))
+    level = brightness * rng.standard_normal((n_samples, 1))
+    gain = 1.0 + contrast * rng.standard_normal((n_samples, 1))
+    noiseless = gain * figures[Z[:, 0], Z[:, 1]] + level
+    X = noiseless + noise * rng.standard_normal(noiseless.shape)
+    gaps = ((X - level)[:, None] - gain[:, None] * figures.reshape(9, -1)[None]) ** 2
+    nearest = gaps.sum(axis=2).argmin(axis=1)
+    changed = np.column_stack([np.ptp(figures, axis=v).max(axis=0) > 0.01 for v in (0, 1)])
+    return PlantedViews(X, Z, changed, np.column_stack(np.divmod(nearest, 3)), {"figures": figures})
+
+
+def _drawn(strokes: list, size: int) -> np.ndarray:
+    """Blurred strokes on a square of pixels, flattened; 1 in the middle of a stroke."""
+    at = (np.arange(size) + 0.5) / size
+    points = np.stack(np.meshgrid(at, at, indexing="ij"), axis=-1).reshape(-1, 2)
+    out = np.zeros(len(points))
+    for begin, end in np.asarray(strokes):
+        along = np.clip((points - begin) @ (end - begin) / ((end - begin) ** 2).sum(), 0.0, 1.0)
+        gap = ((points - begin - along[:, None] * (end - begin)) ** 2).sum(axis=1)
+        out = np.maximum(out, np.exp(-0.5 * gap / STROKE_WIDTH**2))
+    return out

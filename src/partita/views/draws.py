@@ -46,6 +46,8 @@ class Draw(NamedTuple):
     log_joint: float
     chain: int
     concentrations: np.ndarray  # [1 + view]: of the views, then of the clusters in each view
+    rows: np.ndarray = np.zeros((0, 0))  # row factors, [row, rank]
+    loadings: np.ndarray = np.zeros((0, 0))  # of the row factors, [rank, column]
 
 
 def columns_of(schema: Any, blocks: Sequence[Any]) -> list[np.ndarray]:
@@ -117,6 +119,8 @@ def as_plain(draws: Sequence[Draw], family_name: Any) -> list[dict[str, Any]]:
             "log_joint": float(draw.log_joint),
             "chain": int(draw.chain),
             "concentrations": draw.concentrations,
+            "rows": draw.rows,
+            "loadings": draw.loadings,
             "factors": [
                 {
                     "columns": factor.columns,
@@ -163,4 +167,6 @@ def _draw(saved: dict[str, Any], family_class: Any) -> Draw:
         saved["log_joint"],
         saved["chain"],
         saved["concentrations"],
+        saved.get("rows", np.zeros((0, 0))),
+        saved.get("loadings", np.zeros((0, 0))),
     )

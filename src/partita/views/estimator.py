@@ -15,6 +15,7 @@ from partita.fitting.storage import check_family
 from partita.views.diagnostics import ViewTrace, diagnose_views
 from partita.views.draw_queries import dependence
 from partita.views.draws import Draw, as_plain, columns_of, from_plain
+from partita.views.nuisance import mean_row_factors
 from partita.views.profiles import view_profiles
 from partita.views.queries import ViewQueries
 
@@ -33,11 +34,15 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         "fitted.view_labels_ int (N,V) 0..",
         "fitted.feature_views_ float (C,V) 0..1",
         "fitted.confidence_ float (N,V) 0..1 nan",
+        "fitted.row_factors_ float (N,R)",
+        "fitted.loadings_ float (C,R)",
         "fitted.objective_trace_ float (T)",
         "blocks.*.hyper.* number (...)",
         "draws.*.membership bool (C,v)",
         "draws.*.labels int (N,v) 0..N-1",
         "draws.*.concentrations float (c) 0.. nan",
+        "draws.*.rows float (n,r)",
+        "draws.*.loadings float (r,d)",
         "draws.*.factors.*.columns int (f) 0..C-1",
         "draws.*.factors.*.log_weights float (k) -inf",
         "draws.*.factors.*.blocks.*.positions int (p) 0..C-1",
@@ -46,6 +51,8 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         "estimate.*.membership bool (C,v)",
         "estimate.*.labels int (N,v) 0..N-1",
         "estimate.*.concentrations float (c) 0.. nan",
+        "estimate.*.rows float (n,r)",
+        "estimate.*.loadings float (r,d)",
         "estimate.*.factors.*.columns int (f) 0..C-1",
         "estimate.*.factors.*.log_weights float (k) -inf",
         "estimate.*.factors.*.blocks.*.positions int (p) 0..C-1",
@@ -58,6 +65,8 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         "n_clusters_posterior_",
         "confidence_",
         "confidence_kind_",
+        "row_factors_",
+        "loadings_",
         "objective_trace_",
         "n_iter_",
         "converged_",
@@ -106,6 +115,21 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         self.diagnostics_ = diagnose_views(self.draws_, provisional=provisional)
         self.profiles_ = view_profiles(self._estimate, self._blocks, self.schema_)
 
+    def _set_row_factors(self) -> None:
+        """Set the mean row factors and loadings over the draws, and note them in the report."""
+        self.row_factors_, self.loadings_ = mean_row_factors(
+            self.draws_, self.view_labels_.shape[0], self.schema_.n_features
+        )
+        rank = self.row_factors_.shape[1]
+        if rank:
+            what = "continuous factor" if rank == 1 else "continuous factors"
+            self.fit_report_.add(
+                "row_factors",
+                f"real columns share {rank} {what} of the rows beside the views: see row_factors_ and loadings_; "
+                "nuisance=0 fits a model without",
+                level="info",
+            )
+
     def _note_disagreement(self) -> None:
         """Note in the report that several chains disagree."""
         comparable = len(self.diagnostics_.n_views_by_chain) > 1 and "provisional" not in self.fit_report_
@@ -140,6 +164,9 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         where = columns_of(self.schema_, self._blocks)
         if not (draw.membership.size and draw.labels.size and draw.concentrations.size):
             raise ValueError("a draw has no view")
+        shape = (len(draw.rows), draw.loadings.shape[1])
+        if len(draw.loadings) and shape != (len(draw.labels), self.schema_.n_features):
+            raise ValueError("the row factors of a draw do not belong to its rows and columns")
         for factor in draw.factors:
             columns = []
             for part in factor.blocks:

@@ -128,6 +128,10 @@ class CrossCat(ViewsEstimator):
     confidence_ : ndarray (n_rows, n_views)
         Mean probability, over draws, that a row shares a cluster of the view with the other rows of its cluster. NaN
         with "search", which has a single state.
+    row_factors_ : ndarray (n_rows, rank)
+        Row factors, averaged over the draws: uncorrelated, with mean square 1. Without columns if there are none.
+    loadings_ : ndarray (n_columns, rank)
+        Change of each column, in its standard deviations, per unit of a row factor; 0 in columns without part in them.
     confidence_kind_ : str
         "co-clustering probability".
     grain_ : list of Grain
@@ -448,6 +452,7 @@ class CrossCat(ViewsEstimator):
         self._keep_families(blocks)
         membership = estimate_membership(self.draws_, np.concatenate(where), D, rng)
         self._set_estimate(membership, blocks, where, rng)
+        self._set_row_factors()
         self.objective_trace_, self.n_iter_ = result.objective, len(result.objective)
         self.converged_ = result.reason in ("done", "converged")
         if self.inference == "gibbs":

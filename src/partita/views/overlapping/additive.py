@@ -1,8 +1,9 @@
 """Real columns of overlapping views, with additive effects of the views of a column.
 
-``x_id = m_d + sum over the views v of column d of a_{v, d, z_iv} + noise``, where ``m_d``, the effects and the variance
-of the noise are integrated out under normal and inverse gamma priors. With W the one-hot matrix of all clusters of all
-views, ``W'W`` and ``W'X`` determine the marginal likelihood of a column under *any* set of views, so the cost of
+``x_id = m_d + sum over r of f_ir l_rd + sum over the views v of column d of a_{v, d, z_iv} + noise``, where ``m_d``,
+the loadings ``l_rd``, the effects and the variance of the noise are integrated out under normal and inverse gamma
+priors. The row factors ``f_ir`` (:mod:`partita.views.nuisance`) are shared by all columns. With W the matrix of the
+one-hot encoded clusters of all views, a column of ones and the row factors, ``W'W`` and ``W'X`` determine the marginal likelihood of a column under *any* set of views, so the cost of
 choosing views for columns does not grow with the number of rows. Given drawn parameters of the other views, the rows of
 a view follow an ordinary mixture.
 """
@@ -20,10 +21,11 @@ from partita.families.gaussian import GaussianDiagonal
 from partita.families.known_noise import KnownNoise
 from partita.families.registry import Block
 from partita.partitions.learning import Gamma, sample_positive
+from partita.views.nuisance import draw_row_factors, log_row_volume, log_standard_normal
 from partita.views.overlapping.state import OverlapState, by_views
 
 LOG_2PI = math.log(2.0 * math.pi)
-EFFECT_HYPERPRIOR = Gamma(2.0, 1.0)  # of the variance of the effects
+EFFECT_HYPERPRIOR = Gamma(2.0, 1.0)  # of the variances of the effects and of the loadings
 
 
 class Effects(NamedTuple):
@@ -33,6 +35,18 @@ class Effects(NamedTuple):
     center: float = 100.0  # variance of the intercept of a column, relative to that of the noise
     a: float = 1.0  # shape of the inverse gamma prior of the noise variance; b is its scale
     b: float = 0.3
+    loading: float = 1.0  # variance of the loading of a row factor, relative to that of the noise
+    rows: np.ndarray | None = None  # row factors, [row, rank]; None for none
+
+    @property
+    def rank(self) -> int:
+        """Number of row factors."""
+        return 0 if self.rows is None else self.rows.shape[1]
+
+
+def set_rows(state: OverlapState, rows: np.ndarray | None) -> OverlapState:
+    """The state with other row factors."""
+    return state._replace(hyper=state.hyper._replace(effects=state.hyper.effects._replace(rows=rows)))
 
 
 class AdditiveParameters(NamedTuple):
@@ -41,13 +55,14 @@ class AdditiveParameters(NamedTuple):
     residual: np.ndarray  # [row, column]
     effects: list[np.ndarray]  # [cluster, column] of each view
     noise: np.ndarray  # standard deviation of each column
+    loadings: np.ndarray  # [rank, column]
 
 
 @kernel
-def cross_products(Z, offset, seen, X, G, T):
-    """``G = W' diag(seen) W`` and ``T = W'X`` for the one-hot matrix W of all labels and a column of ones."""
+def cross_products(Z, offset, seen, F, X, G, T):
+    """``G = W' diag(seen) W`` and ``T = W'X`` for W the one-hot matrix of all labels, a column of ones, and F."""
     V, N = Z.shape
-    P, D = G.shape[0] - 1, X.shape[1]
+    P, D, R = offset[V], X.shape[1], F.shape[1]
     at = np.empty(V + 1, np.int64)
     at[V] = P
     for i in range(N):
@@ -57,21 +72,30 @@ def cross_products(Z, offset, seen, X, G, T):
             for v in range(V + 1):
                 for u in range(V + 1):
                     G[at[v], at[u]] += 1.0
+                for r in range(R):
+                    G[at[v], P + 1 + r] += F[i, r]
+                    G[P + 1 + r, at[v]] += F[i, r]
+            for r in range(R):
+                for t in range(R):
+                    G[P + 1 + r, P + 1 + t] += F[i, r] * F[i, t]
         for v in range(V + 1):
             for d in range(D):
                 T[at[v], d] += X[i, d]
+        for r in range(R):
+            for d in range(D):
+                T[P + 1 + r, d] += F[i, r] * X[i, d]
 
 
 @kernel
-def score_subsets(G, T, squares, counts, offset, subsets, hyper, out):
+def score_subsets(G, T, squares, counts, offset, subsets, precision, shape, scale, out):
     """``out[s, d] +=`` log marginal likelihood of column d under the views in row s of ``subsets``, padded with -1.
 
-    One Cholesky factor per subset serves all columns with the same missing cells. ``hyper`` holds the precisions
-    of effects and intercept, then a and b.
+    One Cholesky factor per subset serves all columns with the same missing cells. ``precision`` is that of all
+    coefficients of W; ``shape`` and ``scale`` are those of the prior of the noise.
     """
-    P, D = G.shape[0] - 1, T.shape[1]
-    L, U = np.empty((P + 1, P + 1)), np.empty((P + 1, D))
-    index, rest = np.empty(P + 1, np.int64), np.empty(D)
+    P, D = G.shape[0], T.shape[1]
+    L, U = np.empty((P, P)), np.empty((P, D))
+    index, rest = np.empty(P, np.int64), np.empty(D)
     for s in range(subsets.shape[0]):
         p = 0
         for j in range(subsets.shape[1]):
@@ -79,16 +103,18 @@ def score_subsets(G, T, squares, counts, offset, subsets, hyper, out):
                 for c in range(offset[subsets[s, j]], offset[subsets[s, j] + 1]):
                     index[p] = c
                     p += 1
-        index[p] = P
-        p += 1
-        log_det = 0.5 * ((p - 1) * math.log(hyper[0]) + math.log(hyper[1]))
+        for c in range(offset[offset.shape[0] - 1], P):  # every column has an intercept and the row factors
+            index[p] = c
+            p += 1
+        log_det = 0.0
         for d in range(D):
             rest[d] = squares[d]
         for r in range(p):
+            log_det += 0.5 * math.log(precision[index[r]])
             for c in range(r + 1):
                 value = G[index[r], index[c]]
                 if r == c:
-                    value += hyper[1] if r == p - 1 else hyper[0]
+                    value += precision[index[r]]
                 for k in range(c):
                     value -= L[r, k] * L[c, k]
                 L[r, c] = math.sqrt(value) if r == c else value / L[c, c]
@@ -103,8 +129,8 @@ def score_subsets(G, T, squares, counts, offset, subsets, hyper, out):
                 U[r, d] /= L[r, r]
                 rest[d] -= U[r, d] * U[r, d]
         for d in range(D):
-            b = hyper[3] + 0.5 * max(rest[d], 0.0)
-            out[s, d] += log_det - (hyper[2] + 0.5 * counts[d]) * math.log(b)
+            b = scale + 0.5 * max(rest[d], 0.0)
+            out[s, d] += log_det - (shape + 0.5 * counts[d]) * math.log(b)
 
 
 @kernel
@@ -160,14 +186,24 @@ class AdditiveScores:
             return
         sizes = [int(z.max()) + 1 for z in Z]
         self.offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        P = int(self.offset[-1]) + 1
+        P = int(self.offset[-1]) + 1 + hyper.rank
         labels = np.array(Z, dtype=np.int64).reshape(len(Z), data.n_rows)
+        F = np.zeros((data.n_rows, 0)) if hyper.rows is None else hyper.rows
         self.T, self.G = np.zeros((P, data.n_columns)), []
         for columns, seen in data.patterns:
             G, T = np.zeros((P, P)), np.zeros((P, len(columns)))
-            cross_products(labels, self.offset, seen, np.ascontiguousarray(data.filled[:, columns]), G, T)
+            X = np.ascontiguousarray(data.filled[:, columns])
+            cross_products(labels, self.offset, seen, F, X, G, T)
             self.G.append(G)
             self.T[:, columns] = T
+
+    @property
+    def precision(self) -> np.ndarray:
+        """Prior precision of every coefficient, relative to that of the noise."""
+        hyper, P = self.hyper, int(self.offset[-1])
+        out = np.full(P + 1 + hyper.rank, 1.0 / hyper.loading)
+        out[:P], out[P] = 1.0 / hyper.effect, 1.0 / hyper.center
+        return out
 
     def __call__(self, views: tuple[int, ...]) -> np.ndarray:
         """Scores under one set of views, in increasing order: [column]."""
@@ -185,24 +221,26 @@ class AdditiveScores:
         half = 0.5 * data.counts
         constant = gammaln(hyper.a + half) - gammaln(hyper.a) + hyper.a * math.log(hyper.b) - half * LOG_2PI
         out = np.tile(constant, (len(subsets), 1))
-        numbers = np.array([1.0 / hyper.effect, 1.0 / hyper.center, hyper.a, hyper.b])
+        squares, precision = data.squares, self.precision
         for (columns, _), G in zip(data.patterns, self.G, strict=True):
             part = np.ascontiguousarray(out[:, columns])
             T = np.ascontiguousarray(self.T[:, columns])
             score_subsets(
-                G, T, data.squares[columns], data.counts[columns], self.offset, padded, numbers, part
-            )
+                G, T, squares[columns], data.counts[columns], self.offset, padded, precision, hyper.a, hyper.b, part
+            )  # fmt: skip
             out[:, columns] = part
         return out
 
     def posterior(
         self, views: tuple[int, ...], pattern: int, columns: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Columns of W in use, Cholesky factor L of their posterior precision, ``L^-1 W'X`` of the given columns."""
+        """Columns of W in use, Cholesky factor L of their posterior precision, ``L^-1 W'X`` of the given columns.
+
+        The last of these columns are the intercept and the row factors.
+        """
         parts = [np.arange(self.offset[v], self.offset[v + 1]) for v in views]
-        index = np.concatenate([*parts, [self.G[pattern].shape[0] - 1]]).astype(np.int64)
-        precision = np.full(len(index), 1.0 / self.hyper.effect)
-        precision[-1] = 1.0 / self.hyper.center
+        index = np.concatenate([*parts, np.arange(self.offset[-1], len(self.T))]).astype(np.int64)
+        precision = self.precision[index]
         L, half = np.zeros((len(index), len(index))), np.empty((len(index), len(columns)))
         factor(
             self.G[pattern][np.ix_(index, index)] + np.diag(precision),
@@ -244,7 +282,7 @@ class AdditiveColumns(NamedTuple):
         scores = self.scores(state.Z, hyper)
         N, D = self.X.shape
         effects = [np.zeros((int(z.max()) + 1, D)) for z in state.Z]
-        residual, noise = np.empty((N, D)), np.empty(D)
+        residual, noise, loadings = np.empty((N, D)), np.empty(D), np.empty((hyper.rank, D))
         for p, (columns, _) in enumerate(self.patterns):
             for views, part in by_views(state.Y[columns]).items():
                 ds = columns[part]
@@ -255,13 +293,16 @@ class AdditiveColumns(NamedTuple):
                 if rng is not None:
                     half = half + noise[ds] * rng.standard_normal(half.shape)
                 solve_back(L, half)
-                residual[:, ds] = self.X[:, ds] - half[-1]
+                residual[:, ds] = self.X[:, ds] - half[-1 - hyper.rank]
+                if hyper.rows is not None:
+                    loadings[:, ds] = half[-hyper.rank :]
+                    residual[:, ds] -= hyper.rows @ loadings[:, ds]
                 at = 0
                 for v in views:
                     effects[v][:, ds] = half[at : at + len(effects[v])]
                     residual[:, ds] -= effects[v][:, ds][state.Z[v]]
                     at += len(effects[v])
-        return AdditiveParameters(residual, effects, noise)
+        return AdditiveParameters(residual, effects, noise, loadings)
 
     def mixture_block(
         self, state: OverlapState, parameters: AdditiveParameters, v: int, hyper: Effects, exact: bool
@@ -295,16 +336,40 @@ class AdditiveColumns(NamedTuple):
         parameters.effects[v][:, f] = own
         parameters.residual[:, f] = R * parameters.noise[f] - own[z]
 
+    def draw_rows(self, state: OverlapState, hyper: Effects, rng: np.random.Generator | None) -> Effects:
+        """Draw the row factors given drawn parameters; without a generator, their means given mean parameters."""
+        if hyper.rows is None:
+            return hyper
+        found = self.parameters(state, hyper, rng)
+        raw = found.residual + hyper.rows @ found.loadings
+        return hyper._replace(rows=draw_row_factors(raw, found.loadings, found.noise**-2.0, rng))
+
+    def log_rows(self, state: OverlapState, hyper: Effects, *, marginal: bool = False) -> float:
+        """Log prior density of the row factors; if ``marginal``, plus the log volume of their posterior given the rest.
+
+        With the latter, the log joint at the means of the row factors approximates its integral over them (Laplace).
+        """
+        if hyper.rows is None:
+            return 0.0
+        total = log_standard_normal(hyper.rows)
+        if marginal:
+            found = self.parameters(state, hyper, None)
+            total += log_row_volume(~np.isnan(self.X), found.loadings, found.noise**-2.0)
+        return total
+
     def learn(self, state: OverlapState, hyper: Effects, rng: np.random.Generator) -> Effects:
-        """Draw the variance of the effects given memberships and labels."""
+        """Draw the variances of the effects and of the loadings given memberships, labels and row factors."""
         found = by_views(state.Y[: self.n_columns])
-
-        def log_likelihood(effect: float) -> float:
-            scores = self.scores(state.Z, hyper._replace(effect=effect), start)
-            return sum(float(scores(views)[columns].sum()) for views, columns in found.items())
-
         start = self.scores(state.Z, hyper)
-        return hyper._replace(effect=sample_positive(log_likelihood, hyper.effect, rng, EFFECT_HYPERPRIOR))
+        for name in ("effect", "loading") if hyper.rank else ("effect",):
+
+            def log_likelihood(value: float, name: str = name, hyper: Effects = hyper) -> float:
+                scores = self.scores(state.Z, hyper._replace(**{name: value}), start)
+                return sum(float(scores(views)[columns].sum()) for views, columns in found.items())
+
+            value = sample_positive(log_likelihood, getattr(hyper, name), rng, EFFECT_HYPERPRIOR)
+            hyper = hyper._replace(**{name: value})
+        return hyper
 
 
 def read_reals(X: np.ndarray) -> AdditiveColumns:

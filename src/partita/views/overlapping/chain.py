@@ -17,6 +17,7 @@ import numpy as np
 from partita.engines.run import Sampler
 from partita.partitions import DirichletProcess, IndianBuffet, log_eppf, sample_hyper
 from partita.partitions.learning import UNIT_GAMMA, sample_positive
+from partita.views.overlapping.additive import set_rows
 from partita.views.overlapping.full_covariance import FullTable
 from partita.views.overlapping.search import OverlapSearch
 from partita.views.overlapping.state import OverlapState, empty_state
@@ -39,6 +40,7 @@ class OverlapPlan(NamedTuple):
     learn_likelihood: bool = True
     buffet: tuple[float, float] = (1.0, 1.0)  # alpha and beta at the start
     concentration: float = 1.0
+    nuisance: str | int = 0  # number of row factors; "auto" to choose it
 
 
 class OverlapDraw(NamedTuple):
@@ -66,7 +68,7 @@ def chain_step(
 
 
 def overlap_steps(table: OverlapTable | FullTable, plan: OverlapPlan) -> list[Callable]:
-    """The steps of an iteration: memberships of the columns, labels of the rows, hyper-parameters."""
+    """The steps of an iteration: memberships of the columns, labels of the rows, row factors, hyper-parameters."""
 
     def features(chain: OverlapChain) -> OverlapChain:
         state = table.feature_step(
@@ -79,10 +81,15 @@ def overlap_steps(table: OverlapTable | FullTable, plan: OverlapPlan) -> list[Ca
             return chain
         return chain._replace(state=table.row_step(chain.state, chain.rng, n_moves=plan.n_moves))
 
+    def row_factors(chain: OverlapChain) -> OverlapChain:
+        if not chain.state.hyper.effects.rank:
+            return chain
+        return chain._replace(state=table.nuisance_step(chain.state, chain.rng))
+
     def hyper(chain: OverlapChain) -> OverlapChain:
         return chain._replace(state=learn_hyper(table, chain.state, chain.rng, plan))
 
-    return [features, rows, hyper]
+    return [features, rows, row_factors, hyper]
 
 
 def overlap_sampler(
@@ -128,12 +135,13 @@ def find_states(
     plan: OverlapPlan,
     init: str,
     executor: Any,
+    rows: np.ndarray | None = None,
     deadline: Callable[[], float] = lambda: math.inf,
 ) -> tuple[list[tuple[float, OverlapState]], bool]:
     """Run one search per generator: (score, state) of each, the best first, and whether the time limit cut any short.
 
     ``deadline()`` is the time at which a search that begins now must end. The first search always runs; a later one is
-    left out if no time remains for it.
+    left out if no time remains for it. ``rows`` are the row factors at the start.
     """
     late: list[int] = []
 
@@ -149,16 +157,16 @@ def find_states(
 
         if index and is_late():
             return None
-        empty = empty_state(
-            table.n_columns, table.default_hyper(), IndianBuffet(*plan.buffet), plan.concentration
-        )
+        hyper, buffet = table.default_hyper(), IndianBuffet(*plan.buffet)
+        empty = empty_state(table.n_columns, hyper, buffet, plan.concentration)
         search = OverlapSearch(
             table,
             rngs[index],
-            empty,
+            set_rows(empty, rows),
             max_per_column=plan.max_per_column,
             max_views=plan.max_views,
             is_late=is_late,
+            keep_rank=plan.nuisance != "auto",
         )
         how = STARTS[index % len(STARTS)] if init == "screen" else init
         state = search.run(how, learn=plan.learn_likelihood)

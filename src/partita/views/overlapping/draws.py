@@ -34,7 +34,11 @@ def as_draw(
     labels = np.array(state.Z, dtype=np.int64).reshape(state.n_views, table.n_rows).T
     factors = tuple(_factor(table, state, views, where, order) for views in _components(state.Y))
     hyper = np.array([state.buffet.alpha, *[state.concentration] * state.n_views])
-    return Draw(membership, labels, factors, drawn.log_joint, drawn.chain, hyper)
+    loadings = np.zeros((state.hyper.effects.rank, n_columns))
+    if state.hyper.effects.rank:
+        loadings[:, order[: table.n_additive]] = table.parameters(state).loadings
+    rows = np.zeros((table.n_rows, 0)) if state.hyper.effects.rows is None else state.hyper.effects.rows
+    return Draw(membership, labels, factors, drawn.log_joint, drawn.chain, hyper, rows, loadings)
 
 
 def _components(Y: np.ndarray) -> list[tuple[int, ...]]:
@@ -112,7 +116,7 @@ def _additive_block(table, state, views, codes, columns) -> FactorBlock:
             index, L, half = scores.posterior(own, p, columns[js])
             a = hyper.a + 0.5 * data.counts[columns[js]]
             b = hyper.b + 0.5 * np.maximum(data.squares[columns[js]] - (half**2).sum(axis=0), 0.0)
-            W, fresh = _design(state, own, views, codes, len(index))
+            W, fresh = _design(state, own, views, codes, len(index), hyper.rank)
             reach = np.linalg.solve(L, W.T)  # [effect, state]
             mean[js] = half.T @ reach
             spread = 1.0 + (reach**2).sum(axis=0) + fresh * hyper.effect
@@ -129,10 +133,13 @@ def _additive_block(table, state, views, codes, columns) -> FactorBlock:
     return FactorBlock(0, columns, family, S)
 
 
-def _design(state, own, views, codes, width) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the design matrix for each state, and the number of new clusters among the column's views."""
+def _design(state, own, views, codes, width, rank) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of the design matrix for each state, and the number of new clusters among the column's views.
+
+    The row factors are 0: the predictive is that of a cell without its part of the row factors.
+    """
     W, fresh, at = np.zeros((len(codes), width)), np.zeros(len(codes)), 0
-    W[:, -1] = 1.0
+    W[:, -1 - rank] = 1.0
     for v in own:
         K = int(state.Z[v].max()) + 1
         code = codes[:, views.index(v)]

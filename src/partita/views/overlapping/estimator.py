@@ -30,6 +30,7 @@ from partita.views.overlapping.chain import OverlapPlan, find_states, overlap_sa
 from partita.views.overlapping.combinations import CombinationColumns
 from partita.views.overlapping.full_covariance import FullTable
 from partita.views.overlapping.result import Arrangement, OverlappingResult, make_result
+from partita.views.overlapping.row_factors import find_row_factors
 from partita.views.overlapping.state import OverlapState
 from partita.views.overlapping.table import OverlapTable
 from partita.views.overlapping.text import WordDraw, WordGroup, log_words
@@ -66,6 +67,10 @@ class OverlappingViews(ViewsEstimator):
         "full": columns of a view are correlated within its clusters (Gaussian-Wishart priors). For real columns
         without missing cells, each in at most one view; labels are averaged over draws, and queries about densities of
         cells and rows are not available.
+    nuisance : "auto" or int, default="auto"
+        Number of continuous factors of a row that all real columns share beside the views, such as the brightness of an
+        image or the size of an animal; without them, clusters have to describe such a quantity. "auto" chooses the
+        number, from 0 to 5, by the evidence; 0 for a model without. A column of another kind has no part in them.
     family, kinds, missing_codes, handle_unknown
         As in :class:`~partita.CrossCat`.
     exposure : str, default=None
@@ -136,6 +141,10 @@ class OverlappingViews(ViewsEstimator):
         column.
     confidence_ : ndarray (n_rows, n_views)
         Confidence in the label of each row in each view; ``confidence_kind_`` names its kind.
+    row_factors_ : ndarray (n_rows, rank)
+        Row factors, averaged over the draws: uncorrelated, with mean square 1. Without columns if there are none.
+    loadings_ : ndarray (n_columns, rank)
+        Change of each column, in its standard deviations, per unit of a row factor; 0 in columns without part in them.
     confidence_kind_ : str
         "posterior probability": of the label, given the labels of the other views (polished labels).
         "co-clustering probability": the mean probability, over draws, of sharing a cluster with the other rows of the
@@ -178,6 +187,7 @@ class OverlappingViews(ViewsEstimator):
         "max_views_per_feature": [None, Interval(Integral, 1, None, closed="left")],
         "covariance": [StrOptions({"diagonal", "full"})],
         "family": "no_validation",
+        "nuisance": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "init": [StrOptions({"screen", "forward", "none"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
@@ -203,6 +213,7 @@ class OverlappingViews(ViewsEstimator):
         max_views_per_feature=None,
         *,
         covariance="diagonal",
+        nuisance="auto",
         family="auto",
         init="screen",
         n_init=3,
@@ -231,6 +242,7 @@ class OverlappingViews(ViewsEstimator):
         self.overlap = overlap
         self.max_views_per_feature = max_views_per_feature
         self.covariance = covariance
+        self.nuisance = nuisance
         self.family = family
         self.init = init
         self.n_init = n_init
@@ -355,15 +367,27 @@ class OverlappingViews(ViewsEstimator):
             learn_likelihood=self.learn_hyper,
             buffet=_read_buffet(self.buffet),
             concentration=1.0 if self.concentration is None else float(self.concentration),
+            nuisance=self._nuisance_asked(table),
         )
+
+    def _nuisance_asked(self, table: OverlapTable) -> str | int:
+        """The number of row factors, "auto" to choose it; 0 where the model has none."""
+        possible = table.additive is not None and self.covariance == "diagonal"
+        if not possible and self.nuisance not in ("auto", 0):
+            raise ValueError(
+                f"nuisance={self.nuisance} needs additive real columns, and there are none: leave nuisance at its "
+                "default, and use overlap='additive' and covariance='diagonal'"
+            )
+        return self.nuisance if possible else 0
 
     def _run(self, table: OverlapTable, arrangement: Arrangement, control: Control) -> None:
         plan, executor = self._plan(table), self._make_executor()
         rng = as_generator(self.random_state)
         search_rngs, chain_rngs = rng.spawn(max(self.n_init, 1)), rng.spawn(self.n_chains)
+        nuisance_rng = rng.spawn(1)[0]
         blocks = [(block.family, block.data) for block in arrangement.blocks]
         about = (rng, plan, self.init, self.n_init, self.covariance, self.overlap, blocks)
-        found = self._search(table, search_rngs, plan, executor, control, about)
+        found = self._search(table, search_rngs, nuisance_rng, plan, executor, control, about)
         sampled = table if self.covariance == "diagonal" else self._with_covariance(table)
 
         def make(number: int) -> Sampler:
@@ -403,11 +427,13 @@ class OverlappingViews(ViewsEstimator):
         self.confidence_, self.confidence_kind_ = result.confidence, result.confidence_kind
         self.feature_views_ = result.feature_views
         self.n_clusters_posterior_ = result.n_clusters_posterior
+        self._set_row_factors()
 
     def _search(
         self,
         table: OverlapTable,
         rngs: list[np.random.Generator],
+        nuisance_rng: np.random.Generator,
         plan: OverlapPlan,
         executor: Any,
         control: Control,
@@ -426,7 +452,17 @@ class OverlappingViews(ViewsEstimator):
             """Time at which a search that begins now must end."""
             return min(ends, time.perf_counter() + most)
 
-        found, were_cut = find_states(table, rngs, plan, self.init, executor, deadline)
+        rows = None
+        if table.additive is not None:
+            end = deadline()
+            rows = find_row_factors(
+                table.additive,
+                plan.nuisance,
+                nuisance_rng,
+                plan.max_per_column,
+                lambda: time.perf_counter() > end,
+            )
+        found, were_cut = find_states(table, rngs, plan, self.init, executor, rows, deadline)
         if were_cut:
             control.stop("time_limit", everything=False)
             self.fit_report_.add(

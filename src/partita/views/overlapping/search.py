@@ -17,6 +17,7 @@ from partita.families.gaussian import GaussianDiagonal
 from partita.families.rows import add_statistics, log_marginals
 from partita.labels import contingency
 from partita.labels.information import normalized_mutual_information
+from partita.views.overlapping.additive import set_rows
 from partita.views.overlapping.features import choose_views
 from partita.views.overlapping.first_labels import (
     cluster_rows,
@@ -52,6 +53,8 @@ def label_similarity(a: np.ndarray, b: np.ndarray) -> float:
 class OverlapSearch:
     """One search, from a state without views to at most ``max_views`` views and ``max_per_column`` per column.
 
+    Unless ``keep_rank``, row factors that the views make unnecessary are removed at the end.
+
     ``is_late`` is called before every large step; once it returns True no further large step is tried.
     """
 
@@ -64,8 +67,9 @@ class OverlapSearch:
         max_per_column: int,
         max_views: int,
         is_late: Callable[[], bool] = lambda: False,
+        keep_rank: bool = True,
     ):
-        self.table, self.rng, self.empty = table, rng, empty
+        self.table, self.rng, self.empty, self.keep_rank = table, rng, empty, keep_rank
         self.max_per_column, self.max_views = max_per_column, max_views
         self.is_late = is_late
 
@@ -77,7 +81,8 @@ class OverlapSearch:
         The log joint of one labeling alone would reject every view with uncertain labels.
         """
         entropy = float(label_entropies(self.table, state).sum())
-        return log_joint(state, self.table.scores(state.Z, state.hyper)) + entropy
+        given_rows = log_joint(state, self.table.scores(state.Z, state.hyper))
+        return given_rows + self.table.log_rows(state, marginal=True) + entropy
 
     def prune(self, state: OverlapState) -> OverlapState:
         """The state without views that have one cluster or no column."""
@@ -89,10 +94,10 @@ class OverlapSearch:
         return self.prune(choose_views(self.table, state, max_per_column=self.max_per_column, views=views))
 
     def rows(self, state: OverlapState, **options: Any) -> OverlapState:
-        """Update the labels given the memberships."""
-        if not state.Z:
-            return state
-        return self.prune(self.table.row_step(state, self.rng, exact=False, **options))
+        """Update the labels given the memberships, then the row factors."""
+        if state.Z:
+            state = self.prune(self.table.row_step(state, self.rng, exact=False, **options))
+        return self.table.nuisance_step(state, None)
 
     def refine(self, state: OverlapState, n: int = 1) -> OverlapState:
         """Update memberships and labels in turn."""
@@ -228,6 +233,17 @@ class OverlapSearch:
             state = self.columns(without_views(state, np.arange(state.n_views) == v))
         return state
 
+    def remove_factors(self, state: OverlapState) -> OverlapState:
+        """Remove row factors that the views make unnecessary, one after the other, as long as the score increases."""
+        rank = state.hyper.effects.rank
+        for r in reversed(range(rank)):
+            rows = np.ascontiguousarray(np.delete(state.hyper.effects.rows, r, axis=1))
+            trial = set_rows(state, rows if rows.shape[1] else None)
+            trial, _ = self.births(self.refine(trial))
+            if self.score(trial) > self.score(state):
+                state = trial
+        return state
+
     def log_odds(self, state: OverlapState, v: int) -> float:
         """Log odds of a view against none, given the other views; infinite if it has columns that are not additive."""
         if state.Y[self.table.n_additive :, v].any():
@@ -267,7 +283,8 @@ class OverlapSearch:
             best = max(best, now)
             if self.is_late():
                 break
-        return self.remove_spurious(self.columns(state))
+        state = self.remove_spurious(self.columns(state))
+        return state if self.keep_rank else self.remove_factors(state)
 
     def replace_mixed(self, state: OverlapState) -> tuple[OverlapState, bool]:
         """Try to replace each view that has several clusters of some size."""

@@ -90,8 +90,13 @@ def by_views(Y: np.ndarray) -> dict[tuple[int, ...], list[int]]:
     {(0,): [0, 2], (): [1]}
     """
     out: dict[tuple[int, ...], list[int]] = {}
-    for d, y in enumerate(Y):
-        out.setdefault(tuple(int(v) for v in np.flatnonzero(y)), []).append(d)
+    packed = np.packbits(Y, axis=1)
+    views: dict[bytes, tuple[int, ...]] = {}
+    for d, y in enumerate(packed):
+        key = y.tobytes()
+        if key not in views:
+            views[key] = tuple(np.flatnonzero(Y[d]).tolist())
+        out.setdefault(views[key], []).append(d)
     return out
 
 

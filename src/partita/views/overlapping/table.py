@@ -83,8 +83,14 @@ class OverlapTable(NamedTuple):
         return TableScores(parts)
 
     def log_joint(self, state: OverlapState) -> float:
-        """Log probability of data, memberships and labels."""
-        return log_joint(state, self.scores(state.Z, state.hyper))
+        """Log probability of data, memberships, labels and row factors."""
+        return log_joint(state, self.scores(state.Z, state.hyper)) + self.log_rows(state)
+
+    def log_rows(self, state: OverlapState, *, marginal: bool = False) -> float:
+        """Log density of the row factors, as in :meth:`AdditiveColumns.log_rows`."""
+        if self.additive is None:
+            return 0.0
+        return self.additive.log_rows(state, state.hyper.effects, marginal=marginal)
 
     def feature_step(
         self, state: OverlapState, rng: np.random.Generator, *, max_per_column: int, max_views: int
@@ -125,6 +131,13 @@ class OverlapTable(NamedTuple):
                     state, parameters, v, blocks[0].data, hyper.effects, rng if exact else None
                 )
         return state
+
+    def nuisance_step(self, state: OverlapState, rng: np.random.Generator | None) -> OverlapState:
+        """Draw the row factors; without a generator, their means. Leaves the posterior invariant."""
+        if self.additive is None:
+            return state
+        effects = self.additive.draw_rows(state, state.hyper.effects, rng)
+        return state._replace(hyper=state.hyper._replace(effects=effects))
 
     def learn(self, state: OverlapState, rng: np.random.Generator) -> OverlapState:
         """Draw the hyper-parameters of the likelihood."""

@@ -1,0 +1,133 @@
+"""Row factors: what all columns of a row share beside the clusters of its views.
+
+Every row of a table may have its own brightness, size or style of response, which all its cells share. Clusters of
+independent columns describe such a quantity badly, by many clusters along it. Here it is continuous: row i has factors
+``f_ir ~ N(0, 1)``, and the part of cell (i, d) that is due to them is ``sum over r of f_ir l_rd`` with loadings l.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from partita.families import Block, GaussianDiagonal
+from partita.views.draws import Draw
+
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+def row_precisions(seen: np.ndarray, loadings: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    """Posterior precision of the factors of each row, [row, rank, rank], given loadings [rank, column].
+
+    ``precision`` is that of the noise, per column or per cell; ``seen`` says which cells are observed.
+    """
+    R, D = loadings.shape
+    products = (loadings[:, None, :] * loadings[None, :, :]).reshape(R * R, D)
+    weight = np.where(seen, precision, 0.0)
+    return (weight @ products.T).reshape(len(seen), R, R) + np.eye(R)
+
+
+def draw_row_factors(
+    raw: np.ndarray, loadings: np.ndarray, precision: np.ndarray, rng: np.random.Generator | None
+) -> np.ndarray:
+    """Draw the factors of each row, [row, rank], from their posterior; without a generator, their means.
+
+    Parameters
+    ----------
+    raw : ndarray (n_rows, n_columns)
+        Cells minus everything but the row factors; NaN where missing.
+    loadings : ndarray (rank, n_columns)
+        How much each column changes with each factor.
+    precision : ndarray (n_columns,) or (n_rows, n_columns)
+        Precision of the noise.
+    rng : Generator or None
+        Source of randomness.
+
+    Examples
+    --------
+    >>> draw_row_factors(np.array([[1.0, 1.0], [-1.0, np.nan]]), np.ones((1, 2)), np.full(2, 2.0), None)
+    array([[ 0.8       ],
+           [-0.66666667]])
+    """
+    seen = ~np.isnan(raw)
+    L = np.linalg.cholesky(row_precisions(seen, loadings, precision))
+    weighted = np.where(seen, raw * precision, 0.0) @ loadings.T
+    half = np.linalg.solve(L, weighted[:, :, None])
+    if rng is not None:
+        half = half + rng.standard_normal(half.shape)
+    return np.ascontiguousarray(np.linalg.solve(L.transpose(0, 2, 1), half)[:, :, 0])
+
+
+def log_row_volume(seen: np.ndarray, loadings: np.ndarray, precision: np.ndarray) -> float:
+    """Sum over rows of ``log sqrt(det(2 pi V))``, where V is the posterior covariance of the factors of a row.
+
+    Examples
+    --------
+    >>> round(log_row_volume(np.ones((1, 2), bool), np.ones((1, 2)), np.full(2, 2.0)), 4)
+    0.1142
+    """
+    P = row_precisions(seen, loadings, precision)
+    return float(0.5 * (P.shape[0] * P.shape[1] * LOG_2PI - np.linalg.slogdet(P)[1].sum()))
+
+
+def log_standard_normal(F: np.ndarray) -> float:
+    """Log prior density of row factors.
+
+    Examples
+    --------
+    >>> round(log_standard_normal(np.zeros((2, 1))), 4)
+    -1.8379
+    """
+    return float(-0.5 * (F.size * LOG_2PI + (F**2).sum()))
+
+
+def mean_row_factors(draws: Sequence[Draw], n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row factors [row, rank] and loadings [column, rank] whose product is nearest to its mean over the draws.
+
+    Signs, scales and rotations of row factors are arbitrary and differ between draws; their product is not. The columns
+    of the result are uncorrelated, have mean square 1, and come in decreasing order of what they explain.
+
+    Examples
+    --------
+    >>> one = Draw(
+    ...     np.ones((1, 1), bool),
+    ...     np.zeros((2, 1), int),
+    ...     (),
+    ...     0.0,
+    ...     0,
+    ...     np.ones(2),
+    ...     np.array([[1.0], [-1.0]]),
+    ...     np.array([[2.0]]),
+    ... )
+    >>> F, loadings = mean_row_factors([one, one._replace(rows=-one.rows, loadings=-one.loadings)], 2, 1)
+    >>> (F @ loadings.T).round(6).tolist()
+    [[2.0], [-2.0]]
+    """
+    ranks = [draw.loadings.shape[0] for draw in draws]
+    rank = int(np.median(ranks)) if ranks else 0
+    if rank == 0:
+        return np.zeros((n_rows, 0)), np.zeros((n_columns, 0))
+    having = [draw for draw in draws if draw.loadings.shape[0]]
+    Q, R = np.linalg.qr(np.hstack([draw.rows for draw in having]) / len(draws))
+    U, S, V = np.linalg.svd(R @ np.vstack([draw.loadings for draw in having]), full_matrices=False)
+    signs = np.where(V[:rank].sum(axis=1) < 0, -1.0, 1.0)
+    scale = math.sqrt(n_rows)
+    F = (Q @ U[:, :rank]) * scale * signs
+    return np.ascontiguousarray(F), np.ascontiguousarray((V[:rank].T * S[:rank]) * signs / scale)
+
+
+def remove_row_factors(
+    blocks: Sequence[Block], where: Sequence[np.ndarray], draws: Sequence[Draw], n_columns: int
+) -> Sequence[Block]:
+    """The blocks with real data minus what is due to the mean row factors; ``where`` numbers the columns of blocks."""
+    F, loadings = mean_row_factors(draws, len(draws[0].labels), n_columns)
+    if not F.shape[1]:
+        return blocks
+    out = []
+    for block, columns in zip(blocks, where, strict=True):
+        if isinstance(block.family, GaussianDiagonal):
+            block = block._replace(data=np.ascontiguousarray(block.data - F @ loadings[columns].T))
+        out.append(block)
+    return out
