@@ -257,7 +257,9 @@ def views(
     overlapping: Annotated[
         bool, typer.Option("--overlapping", help="Allow columns that belong to several views.")
     ] = False,
-    inference: Annotated[str | None, typer.Option(help="gibbs, vb or search.")] = None,
+    inference: Annotated[
+        str | None, typer.Option(help=f"{', '.join(clustering.VIEW_INFERENCES)} (not with --overlapping).")
+    ] = None,
     chains: Chains = None,
     draws: Draws = None,
     burn_in: BurnIn = None,

@@ -234,10 +234,11 @@ def splits_in_words(splits: dict[int, tuple[int, ...]]) -> str:
     Examples
     --------
     >>> splits_in_words({0: (0, 2), 1: (1, 3, 4)})
-    'splits cluster 0 into 0, 2; cluster 1 into 1, 3, 4'
+    'splits group 1 into 1, 3; group 2 into 2, 4, 5'
     """
-    parts = [f"cluster {k} into {', '.join(map(str, to))}" for k, to in list(splits.items())[:MAX_SPLITS]]
-    more = f"; {count(len(splits) - MAX_SPLITS, 'further cluster')}" if len(splits) > MAX_SPLITS else ""
+    named = [(k + 1, ", ".join(str(part + 1) for part in parts)) for k, parts in splits.items()]
+    parts = [f"group {k} into {to}" for k, to in named[:MAX_SPLITS]]
+    more = f"; {count(len(splits) - MAX_SPLITS, 'further group')}" if len(splits) > MAX_SPLITS else ""
     return f"splits {'; '.join(parts)}{more}"
 
 
