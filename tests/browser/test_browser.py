@@ -44,7 +44,7 @@ def test_a_pointer_on_the_heat_map_reads_the_pair(browser, page):
     assert browser.run("document.querySelector('#tip').hidden")
     browser.hover("svg[aria-label=Co-clustering] .sense", dx=-3, dy=-3)
     text = browser.run("document.querySelector('#tip').textContent")
-    assert "together: " in text and text.count("cluster ") == 2 and text.endswith("%")
+    assert "together: " in text and text.count("group ") == 2 and text.endswith("%")
     assert not browser.run("document.querySelector('#tip').hidden")
     browser.hover("h1")
     assert browser.run("document.querySelector('#tip').hidden")
@@ -61,7 +61,7 @@ def test_the_heat_map_reads_the_cell_that_is_pointed_at(browser, page):
         assert first == second and value == "together: 100%"
     browser.hover(sense, dx=half, dy=-half)  # the first with the last: another cluster
     first, second, value = browser.run(read).split("\n")
-    assert "cluster 0" in first and "cluster 2" in second and int(value[10:-1]) < 30
+    assert "group 1" in first and "group 3" in second and int(value[10:-1]) < 30
 
 
 def test_a_pointer_on_a_bar_reads_its_number(browser, page):

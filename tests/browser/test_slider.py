@@ -44,12 +44,12 @@ def check_level(browser, model, K):
     points = browser.run(COLORS)
     assert len(points) == len(labels)
     for row, k, names, tip in points:
-        assert k == labels[row] and f"k{k % 10}" in names.split() and f"cluster {k}" in tip
+        assert k == labels[row] and f"k{k % 10}" in names.split() and f"group {k + 1}" in tip
     told = browser.run("document.querySelector('output').textContent")
     assert told.startswith(f"{K} groups")
     assert browser.run("document.querySelector('#level').getAttribute('aria-valuetext')") == told
     cards = browser.run("[...document.querySelectorAll('.card h3')].map(e => e.textContent)")
-    assert cards == [f"cluster {k}: {n} objects" for k, n in enumerate(sizes)]
+    assert cards == [f"group {k + 1}: {n} objects" for k, n in enumerate(sizes)]
     assert browser.run("document.querySelectorAll('nav.legend button').length") == K
     known = browser.run(
         "[...[...document.querySelectorAll('section')].find(e => e.querySelector('h2').textContent === "

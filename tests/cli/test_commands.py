@@ -274,6 +274,30 @@ def test_views(folder):
     assert (folder / "wide-partita" / "report.html").exists()
 
 
+def test_only_shared_groupings_are_views(folder):
+    """Noise, and a column with groups of its own, are in no view: not in the answer, its posterior or the files."""
+    rng = np.random.default_rng(4)
+    first, peaks = rng.integers(2, size=(2, 120))
+    X = rng.normal(size=(120, 6))
+    X[:, :3] += 6 * first[:, None]
+    X[:, 3] += 9 * peaks
+    with open(folder / "alone.csv", "w") as file:
+        file.write("a1,a2,a3,peaks,n1,n2\n")
+        file.writelines(",".join(f"{x:.4f}" for x in row) + "\n" for row in X)
+    done = partita("views", "alone.csv", "--json", "-q", folder=folder)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["n_views"] == len(found["views"]) == 1
+    assert max(found["n_views_posterior"], key=found["n_views_posterior"].get) == "1"
+    assert set(found["views"][0]["columns"]) == {"a1", "a2", "a3"} and found["views"][0]["n_uncertain"] == 0
+    assert "in no view: peaks (2 groups)" in found["words"] and "without groups of rows: n" in found["words"]
+    labels = read_file(folder / "alone-partita" / "labels.csv").columns
+    assert list(labels) == ["row", "view_1", "view_1_confidence"]
+    assert labels["view_1_confidence"].min() > 0.9
+    done = partita("predict", "alone-partita", "alone.csv", folder=folder)
+    assert list(read_file(folder / "alone-groups.csv").columns) == ["row", "view_1"], done.stderr
+
+
 def test_the_command_line_knows_every_engine():
     """It has the names itself, because importing the engines takes seconds."""
     from partita.cli.clustering import INFERENCES, ORDER_INFERENCES

@@ -153,21 +153,24 @@ def test_views_come_with_their_columns_and_dependence(tmp_path):
             "u": a * 4 + rng.normal(size=50),
             NASTY: a * 4.0,
             "w": b * 4 + rng.normal(size=50),
+            "v": b * 4 + rng.normal(size=50),
+            "alone": b * 4 + rng.normal(size=50),
             "none": rng.normal(size=50),
         }
     )
-    P = np.array([[1.0, 0, 0], [0.9, 0.1, 0], [0, 1, 0], [0, 0, 1]])
+    P = np.array([[1.0, 0, 0, 0], [0.9, 0.1, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
     from partita.table import read_table
 
     model = SimpleNamespace(
-        view_labels_=np.stack([a, b, 0 * a], axis=1), feature_views_=P, dependence_=P @ P.T,
+        view_labels_=np.stack([a, b, b % 2, 0 * a], axis=1), feature_views_=P, dependence_=P @ P.T,
         schema_=read_table(X).schema,
-        n_views_posterior_={2: 0.9, 3: 0.1}, n_clusters_posterior_=[{3: 0.7, 4: 0.3}, {3: 1.0}, {1: 1.0}],
+        n_views_posterior_={2: 0.9, 3: 0.1}, n_clusters_posterior_=[{3: 0.7, 4: 0.3}, {3: 1.0}, {2: 1.0}, {1: 1.0}],
     )  # fmt: skip
     path = write_report(model, tmp_path / "v.html", X=X)
     text = text_of(path)
-    assert "2 views , most likely 2 (90%) or 3 (10%), in 50 rows and 4 columns" in text
-    assert "View 1: 3 groups by u" in text and "Columns without groups of rows: none" in text
+    assert "2 views , most likely 2 (90%) or 3 (10%), in 50 rows and 6 columns" in text
+    assert "View 1: 3 groups by u" in text and "Columns without groups of rows: none ." in text
+    assert "Columns with groups of their own, in no view: alone (2 groups) ." in text and "view 3" not in text
     assert "Dependence of the columns" in text and "3 (70%), 4 (30%)" in text
     page = path.read_text(encoding="utf-8")
     assert 'aria-label="Cells of view 2"' in page and 'data-k="1-2"' in page and NASTY not in page
@@ -197,7 +200,7 @@ def test_blocks_are_shown(tmp_path):
     assert (
         "The columns form 2 groups." in text and "1 of 3 rows (33%) is uncertain : their confidence" in text
     )
-    assert "rows of cluster 0 (2), columns of cluster 1 (2): 0.25" in path.read_text(encoding="utf-8")
+    assert "rows of group 1 (2), columns of group 2 (2): 0.25" in path.read_text(encoding="utf-8")
 
 
 def test_a_stranger_with_labels_has_a_page(tmp_path):

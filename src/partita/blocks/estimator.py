@@ -45,6 +45,7 @@ from partita.families import Categorical, family_entry
 from partita.partitions import bind, checked, log_mass, specify, with_concentration
 from partita.posterior import Diagnostics
 from partita.table import Schema
+from partita.table.notes import PREDICT_CODES
 from partita.trace import Trace, trace_bytes
 
 MODES = {"table": TABLE, "directed": DIRECTED, "undirected": UNDIRECTED}
@@ -391,9 +392,7 @@ class RelationalBlocks(LinkPrediction, HasClusterPrior, ClusterMixin, RunningMix
     def _log_joint_of_rows(self, X) -> np.ndarray:
         check_is_fitted(self)
         relations = read_again(X, self._schemas, type(self).__name__, self.handle_unknown)
-        FitReport(
-            note for note in relations.notes if note.code in ("unknown_levels", "unreadable", "reordered")
-        ).warn()
+        FitReport(note for note in relations.notes if note.code in PREDICT_CODES).warn()
         n = np.bincount(self.row_labels_).astype(float)
         log_weights = np.empty(len(n))
         log_mass(self.prior_, n, len(n), log_weights)

@@ -105,6 +105,12 @@ Na = Annotated[
     list[str],
     typer.Option("--na", help="Values that mean missing: --na 999 - for all columns, --na age=999 for one."),
 ]
+Skip = Annotated[
+    str | None,
+    typer.Option(
+        help="Lines of a text file (rows of a sheet) that are no part of the table, counted from 1: 1-3, or 2,3,205."
+    ),
+]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print how each column was read.")]
 Table = Annotated[
     Path, typer.Argument(help="CSV, TSV, Excel, Parquet, Arrow, npy or AnnData; - is standard input.")
@@ -151,6 +157,7 @@ def consensus(
     encoding: Encoding = None,
     format: Format = None,
     na: Na = [],  # noqa: B006
+    skip: Skip = None,
     escape_formulas: Formulas = False,
     jobs: Jobs = None,
     seed: Seed = 0,
@@ -160,7 +167,7 @@ def consensus(
 ) -> Outcome:
     """Combine many clusterings of the same objects into one."""
     reading = _reading_options(
-        id, truth, ignore, column, separator, key, encoding, na, escape_formulas, format
+        id, truth, ignore, column, separator, key, encoding, na, escape_formulas, format, skip
     )
     return _print_outcome(
         clustering.consensus(
@@ -214,6 +221,7 @@ def cluster(
     encoding: Encoding = None,
     format: Format = None,
     na: Na = [],  # noqa: B006
+    skip: Skip = None,
     escape_formulas: Formulas = False,
     jobs: Jobs = None,
     seed: Seed = 0,
@@ -241,7 +249,7 @@ def cluster(
             jobs=jobs,
             verbose=progress,
             **_reading_options(
-                id, truth, ignore, column, separator, key, encoding, na, escape_formulas, format
+                id, truth, ignore, column, separator, key, encoding, na, escape_formulas, format, skip
             ),
         ),
         json,
@@ -257,7 +265,9 @@ def views(
     overlapping: Annotated[
         bool, typer.Option("--overlapping", help="Allow columns that belong to several views.")
     ] = False,
-    inference: Annotated[str | None, typer.Option(help="gibbs, vb or search.")] = None,
+    inference: Annotated[
+        str | None, typer.Option(help=f"{', '.join(clustering.VIEW_INFERENCES)} (not with --overlapping).")
+    ] = None,
     chains: Chains = None,
     draws: Draws = None,
     burn_in: BurnIn = None,
@@ -272,6 +282,7 @@ def views(
     encoding: Encoding = None,
     format: Format = None,
     na: Na = [],  # noqa: B006
+    skip: Skip = None,
     escape_formulas: Formulas = False,
     jobs: Jobs = None,
     seed: Seed = 0,
@@ -297,7 +308,7 @@ def views(
             seed=seed,
             verbose=progress,
             **_reading_options(
-                id, None, ignore, column, separator, key, encoding, na, escape_formulas, format
+                id, None, ignore, column, separator, key, encoding, na, escape_formulas, format, skip
             ),
         ),
         json,
@@ -324,6 +335,7 @@ def tree(
     encoding: Encoding = None,
     format: Format = None,
     na: Na = [],  # noqa: B006
+    skip: Skip = None,
     escape_formulas: Formulas = False,
     jobs: Jobs = None,
     seed: Seed = 0,
@@ -333,7 +345,7 @@ def tree(
 ) -> Outcome:
     """Build a Bayesian tree of the rows, cut where merging no longer improves the evidence."""
     reading = _reading_options(
-        id, truth, ignore, column, separator, key, encoding, na, escape_formulas, format
+        id, truth, ignore, column, separator, key, encoding, na, escape_formulas, format, skip
     )
     return _print_outcome(
         clustering.tree(
@@ -373,6 +385,7 @@ def blocks(
     encoding: Encoding = None,
     format: Format = None,
     na: Na = [],  # noqa: B006
+    skip: Skip = None,
     escape_formulas: Formulas = False,
     jobs: Jobs = None,
     seed: Seed = 0,
@@ -382,7 +395,7 @@ def blocks(
 ) -> Outcome:
     """Group the rows and the columns of a matrix at the same time."""
     reading = _reading_options(
-        id, None, ignore, column, separator, key, encoding, na, escape_formulas, format
+        id, None, ignore, column, separator, key, encoding, na, escape_formulas, format, skip
     )
     return _print_outcome(
         clustering.blocks(
@@ -422,6 +435,7 @@ def ensemble(
     encoding: Encoding = None,
     format: Format = None,
     na: Na = [],  # noqa: B006
+    skip: Skip = None,
     escape_formulas: Formulas = False,
     jobs: Jobs = None,
     time_limit: TimeLimit = None,
@@ -431,7 +445,7 @@ def ensemble(
 ) -> Outcome:
     """Cluster one table many times and write the label matrix."""
     reading = _reading_options(
-        id, None, ignore, column, separator, key, encoding, na, escape_formulas, format
+        id, None, ignore, column, separator, key, encoding, na, escape_formulas, format, skip
     )
     return _print_outcome(
         tools.ensemble(
@@ -470,13 +484,14 @@ def predict(
     encoding: Encoding = None,
     format: Format = None,
     na: Na = [],  # noqa: B006
+    skip: Skip = None,
     escape_formulas: Formulas = False,
     jobs: Jobs = None,
     json: Json = False,
     progress: Progress = None,
 ) -> Outcome:
     """Find the groups of new rows by a saved model."""
-    reading = _reading_options(id, None, [], [], separator, key, encoding, na, escape_formulas, format)
+    reading = _reading_options(id, None, [], [], separator, key, encoding, na, escape_formulas, format, skip)
     return _print_outcome(
         predicting.predict(
             model, table, grain=grain, out=out, output=output, jobs=jobs, verbose=progress, **reading
@@ -578,6 +593,7 @@ def _reading_options(
     na: list[str],
     escape_formulas: bool,
     format: str | None,
+    skip: str | None,
 ) -> dict[str, Any]:
     if separator is not None and separator.lower() in ("tab", "\\t"):
         separator = "\t"
@@ -592,7 +608,25 @@ def _reading_options(
         "na": na,
         "escape_formulas": escape_formulas,
         "format": format,
+        "skip": numbers_of_lines(skip),
     }
+
+
+def numbers_of_lines(text: str | None) -> list[int]:
+    """The lines that an option names.
+
+    Examples
+    --------
+    >>> numbers_of_lines("1-3,205")
+    [1, 2, 3, 205]
+    """
+    if text is None:
+        return []
+    parts = [re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part) for part in text.split(",")]
+    if not all(parts):
+        raise ValueError(f"--skip {text}: give lines counted from 1, as in --skip 1-3 or --skip 2,3,205")
+    ends = [(int(part[1]), int(part[2] or part[1])) for part in parts if part]
+    return [line for first, last in ends for line in range(first, last + 1)]
 
 
 _CODE = re.compile(r"-?\d+(\.\d+)?|[-.?*]+")

@@ -139,6 +139,7 @@ def _appended_text(
         texts,
         separator=table.separator or TEXT[ending],
         encoding=table.encoding,
+        skip=table.skip,
         to_separator=(TEXT[wanted] or ",") if changes else None,
         rewrite=without_formula if table.escape_formulas else None,
     )

@@ -62,6 +62,7 @@ CONSENSUS_METHODS = {
 }
 INFERENCES = ("auto", "gibbs", "subclusters", "vb", "memoized", "cvb", "em", "beam")
 ORDER_INFERENCES = ("auto", "gibbs", "vb", "memoized", "em")  # those that use the order of levels
+VIEW_INFERENCES = ("gibbs", "vb", "search")
 GRAINS = ("coarse", "medium", "fine")
 
 
@@ -244,6 +245,10 @@ def views(
     Outcome
     """
     check_output(output)
+    if overlapping and inference is not None:
+        raise ValueError("--overlapping has one way of inference: leave --inference out")
+    if inference not in (None, *VIEW_INFERENCES):
+        raise ValueError(f"no inference {inference!r}; there are {', '.join(VIEW_INFERENCES)}")
     table, declared, X = open_typed(path, kinds, **reading)
     import partita
 
@@ -499,32 +504,21 @@ def _write_clustering(
 
 
 def _write_views(model: Any, X: Any, table: InputTable, where: Destination, interrupted: bool) -> Outcome:
-    labels, members = np.asarray(model.view_labels_), np.asarray(model.feature_views_)
-    from partita.summaries.grains import alternatives_rows
+    from partita.summaries.views import number_of_views, view_map
 
+    found = view_map(model)
+    assert found is not None
     names = np.array(list(table.columns), dtype=object)
-    grains = list(getattr(model, "grain_", ()))
-    lines, alone = [], []
-    views: list[dict[str, Any]] = []
-    for v in range(labels.shape[1]):
-        own = [str(name) for name, share in zip(names, members[:, v], strict=True) if share > 0.5]
-        K = len(np.unique(labels[:, v]))
-        rows = alternatives_rows(grains[v], K) if v < len(grains) else []
-        views.append({"n_clusters": K, "columns": own, "alternatives": alternatives_figures(rows)})
-        if K > 1:
-            also = ", ".join(f"{row.n_clusters} ({row.name})" for row in rows if not row.is_answer)
-            lines.append(
-                f"  view {v + 1}: {K} groups by {join_names(own)}" + (f"; also {also}" if also else "")
-            )
-        else:
-            alone += own
-    if alone:
-        lines.append(f"  columns without groups of rows: {join_names(alone)}")
-    n_views = sum(view["n_clusters"] > 1 for view in views)
-    words = "\n".join([f"{count(n_views, 'view')} of {table.n_rows} rows and {len(names)} columns.", *lines])
+    lines, views = _view_lines(model, found)
+    diagnosis = model.diagnostics_.sentence
+    head = f"{number_of_views(found)}; {table.n_rows} rows and {len(names)} columns. {diagnosis}"
+    words = "\n".join([head.rstrip(), *lines])
     folder = where.folder(table)
-    of_rows = {f"view_{v + 1}": numbered(labels[:, v]) for v in range(labels.shape[1])}
-    of_columns = {f"view_{v + 1}": members[:, v] for v in range(labels.shape[1])}
+    of_rows: dict[str, Any] = {}
+    for v in model.counted_views_.tolist():
+        of_rows[f"view_{v + 1}"] = numbered(model.view_labels_[:, v])
+        of_rows[f"view_{v + 1}_confidence"] = np.asarray(model.confidence_[:, v])
+    of_columns = {f"view_{v + 1}": model.feature_views_[:, v] for v in model.counted_views_.tolist()}
     write_columns(
         folder / LABELS_FILE, named_rows(table, "row", of_rows), escape_formulas=table.escape_formulas
     )
@@ -533,17 +527,54 @@ def _write_views(model: Any, X: Any, table: InputTable, where: Destination, inte
             folder / COLUMNS_FILE, {"column": names, **of_columns}, escape_formulas=table.escape_formulas
         )
     files = {
-        str(folder / LABELS_FILE): "the group of each row in each view",
+        str(folder / LABELS_FILE): "the group and the confidence of each row in each view",
         str(folder / COLUMNS_FILE): "the probability of each column in each view, and how it was read",
     }
     files |= save_model(model, folder, table, "views", interrupted)
     files |= write_report(model, X, table, folder)
-    figures: dict[str, Any] = {"method": type(model).__name__, "n_views": n_views, "views": views}
+    after = {str(n): round(p, 6) for n, p in model.n_views_posterior_.items()}
+    figures: dict[str, Any] = {"method": type(model).__name__, "n_views": len(views)}
+    figures |= {"n_views_posterior": after, "views": views}
     if hasattr(model, "schema_"):
         figures["kinds"] = list_kinds(model.schema_)
     account = model.schema_.describe() if hasattr(model, "schema_") else ""
     outcome = Outcome(words, figures, files, interrupted=interrupted, account=account)
     return _finished(outcome, model, table, where, of_rows)
+
+
+def _view_lines(model: Any, found: Any) -> tuple[list[str], list[dict[str, Any]]]:
+    """What the terminal says about each view and about the columns in none, and the figures of the views."""
+    from partita.summaries.context import CONFIDENCE_THRESHOLD
+    from partita.summaries.grains import alternatives_rows
+    from partita.summaries.views import lone_columns
+
+    grains = list(getattr(model, "grain_", ()))
+    lines, views = [], []
+    for v in model.counted_views_.tolist():
+        own, sizes = [name for name, _ in found.views[v].columns], found.views[v].sizes
+        rows = alternatives_rows(grains[v], len(sizes)) if v < len(grains) else []
+        confidence = np.asarray(model.confidence_[:, v])
+        unsure = None if np.isnan(confidence).any() else int((confidence < CONFIDENCE_THRESHOLD).sum())
+        views.append(
+            {
+                "view": v + 1,
+                "n_clusters": len(sizes),
+                "sizes": sizes.tolist(),
+                "columns": own,
+                "n_uncertain": unsure,
+                "alternatives": alternatives_figures(rows),
+            }
+        )
+        also = ", ".join(f"{row.n_clusters} ({row.name})" for row in rows if not row.is_answer)
+        line = f"  view {v + 1}: {count(len(sizes), 'group')} by {join_names(own)}"
+        line += "" if unsure is None else f"; {count(unsure, 'uncertain row')}"
+        lines.append(line + (f"; also {also}" if also else ""))
+    alone, without = lone_columns(found)
+    if alone:
+        lines.append(f"  columns with groups of their own, in no view: {join_names(alone)}")
+    if without:
+        lines.append(f"  columns without groups of rows: {join_names(without)}")
+    return lines, views
 
 
 def _finished(

@@ -32,6 +32,7 @@ class Assigned(NamedTuple):
     """Groups of new rows: one column of labels per view, with the confidence where the model has one."""
 
     labels: NDArray[np.int64]  # [row, view]; one view for most models
+    views: NDArray[np.int64]  # numbers of the views, from 1
     confidence: NDArray[np.float64] | None
     n_groups: int | None  # of the model, for one view
     notes: list[str]
@@ -208,19 +209,20 @@ def _assign(fitted: Any, X: Any, grain: str | None) -> Assigned:
             proba = np.asarray(fitted.predict_proba(X, **at))
     notes = list(dict.fromkeys(str(one.message) for one in caught))
     if labels.ndim == 2:
-        return Assigned(labels, None, None, notes)
+        views = getattr(fitted, "counted_views_", np.arange(labels.shape[1]))
+        return Assigned(labels[:, views], views + 1, None, None, notes)
     confidence = None
     if proba is not None:
         own = proba[np.arange(len(labels)), np.maximum(labels, 0)]
         confidence = np.where(labels >= 0, own, 1.0 - proba.sum(axis=1))
     K = int(getattr(fitted, "n_clusters_", labels.max(initial=-1) + 1)) if proba is None else proba.shape[1]
-    return Assigned(labels[:, None], confidence, K, notes)
+    return Assigned(labels[:, None], np.ones(1, int), confidence, K, notes)
 
 
 def _columns(found: Assigned) -> dict[str, Any]:
-    n_views = found.labels.shape[1]
     if found.n_groups is None:
-        return {f"view_{v + 1}": numbered(found.labels[:, v]) for v in range(n_views)}
+        columns = zip(found.views, found.labels.T, strict=True)
+        return {f"view_{number}": numbered(labels) for number, labels in columns}
     groups: dict[str, Any] = {"group": numbered(found.labels[:, 0])}
     return groups if found.confidence is None else groups | {"confidence": found.confidence}
 
@@ -235,7 +237,13 @@ def _figures(fitted: Any, found: Assigned) -> dict[str, Any]:
     figures: dict[str, Any] = {"method": type(fitted).__name__, "n_objects": len(found.labels)}
     if found.n_groups is None:
         sizes = [_sizes(labels, int(labels.max(initial=-1)) + 1) for labels in found.labels.T]
-        return figures | {"n_views": len(sizes), "views": [{"sizes": one} for one in sizes]}
+        return figures | {
+            "n_views": len(sizes),
+            "views": [
+                {"view": number, "sizes": one}
+                for number, one in zip(found.views.tolist(), sizes, strict=True)
+            ],
+        }
     figures |= {"n_clusters": found.n_groups, "sizes": _sizes(found.labels[:, 0], found.n_groups)}
     figures["n_outside"] = int((found.labels < 0).sum())
     figures["n_uncertain"] = _n_uncertain(found)

@@ -101,6 +101,10 @@ def save_model(
         "truth": table.truth_column,
         "encoding": table.encoding,
         "na": list(table.na),
+        "skip": list(table.skip),
+        "separator": table.separator,
+        "key": table.key,
+        "format": table.format,
         "interrupted": interrupted,
         "grain": grain,
     }

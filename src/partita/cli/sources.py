@@ -42,6 +42,8 @@ class InputTable(NamedTuple):
     separator: str | None = None  # as it was given
     format: str | None = None  # of standard input, or as it was given
     content: bytes | None = None  # of standard input, which cannot be read again
+    skip: Sequence[int] = ()  # lines that were left out
+    key: str | None = None  # as it was given
 
     def ordered(self) -> Any:
         """The columns to model; those that have an order in the file keep it."""
@@ -77,6 +79,7 @@ def open_table(
     encoding: str | None = None,
     na: Sequence[str] = (),
     format: str | None = None,
+    skip: Sequence[int] = (),
     id_is_optional: bool = False,
     labels: bool = False,
     escape_formulas: bool = False,
@@ -96,7 +99,7 @@ def open_table(
     with local_file(path, format) as (local, format, content):
         table = read_file(
             local, separator=separator, header=header, key=key, encoding=encoding, missing=everywhere, exact=labels,
-            format=format,
+            format=format, skip=skip,
         )  # fmt: skip
     path = Path(path) if content is None else Path(NAME)
     all_columns = table.columns
@@ -129,6 +132,7 @@ def open_table(
     return InputTable(
         path, kept.columns, table.n_rows, names, known, id_column, truth, tuple(notes), codes,
         encoding, tuple(na), table.words, table.levels, escape_formulas, all_columns, separator, format, content,
+        tuple(skip), key,
     )  # fmt: skip
 
 

@@ -225,6 +225,10 @@ def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> t
                 id_column=recorded.get("id"),
                 truth=recorded.get("truth"),
                 encoding=recorded.get("encoding"),
+                skip=recorded.get("skip", ()),
+                separator=recorded.get("separator"),
+                key=recorded.get("key"),
+                format=recorded.get("format"),
                 na=recorded.get("na", ()),
                 labels=holds_labels,
             )

@@ -14,6 +14,7 @@ from partita.estimator.report import FitReport, warn_user
 from partita.estimator.resumption import claim_folder
 from partita.estimator.storage import save
 from partita.table import Schema, Table, read_table
+from partita.table.notes import PREDICT_CODES
 
 # What `_state` stores under keys of its own.
 REMEMBERED = ("schema_", "n_features_in_", "feature_names_in_", "fit_report_")
@@ -111,9 +112,7 @@ class TableEstimator(BaseEstimator):
         table = read_table(
             X, schema=self.schema_, handle_unknown=handle_unknown, estimator_name=type(self).__name__
         )
-        FitReport(
-            note for note in table.notes if note.code in ("unknown_levels", "unreadable", "reordered")
-        ).warn()
+        FitReport(note for note in table.notes if note.code in PREDICT_CODES).warn()
         return table
 
     # ---- scikit-learn ------------------------------------------------------------------------------------------

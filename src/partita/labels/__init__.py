@@ -15,7 +15,7 @@ from partita.labels.matrices import (
     one_hot,
     signatures,
 )
-from partita.labels.vectors import canonical, contingency, ordered_by_size
+from partita.labels.vectors import canonical, contingency, group_name, ordered_by_size
 
 if TYPE_CHECKING:
     from partita.labels.coassociation import Coassociation
@@ -27,6 +27,7 @@ __all__ = [
     "Signatures",
     "canonical",
     "contingency",
+    "group_name",
     "label_histograms",
     "n_set_partitions",
     "one_hot",

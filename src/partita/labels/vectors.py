@@ -200,3 +200,14 @@ def _is_missing(value: Any, missing: int | float | str | None) -> bool:
     if missing is None or isinstance(value, (bool, np.bool_)):
         return False
     return isinstance(value, (Number, str)) and bool(value == missing)
+
+
+def group_name(k: int) -> str:
+    """A group as people read it, numbered from 1; -1 stands for the outliers.
+
+    Examples
+    --------
+    >>> group_name(0), group_name(-1)
+    ('group 1', 'outliers')
+    """
+    return f"group {k + 1}" if k >= 0 else "outliers"

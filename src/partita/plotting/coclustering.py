@@ -55,11 +55,11 @@ def plot_coclustering(model: Any, X: Any = None, *, max_objects: int = 500, ax: 
         ax.axhline(edge - 0.5, color="0.4", linewidth=0.6)
         ax.axvline(edge - 0.5, color="0.4", linewidth=0.6)
     starts, ends = np.concatenate([[0], edges]), np.concatenate([edges, [n]])
-    ax.set_yticks((starts + ends - 1) / 2, [str(found.labels[a]) for a in starts])
+    ax.set_yticks((starts + ends - 1) / 2, [str(found.labels[a] + 1) for a in starts])
     for tick, a in zip(ax.get_yticklabels(), starts):
         tick.set_color(color_of(int(found.labels[a])))
     ax.set_xticks([])
-    ax.set_ylabel("cluster")
+    ax.set_ylabel("group")
     if n < found.n_objects:
         ax.set_title(f"{n} of {found.n_objects} objects", loc="left")
     ax.figure.colorbar(image, ax=ax, label="together", shrink=0.8)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from partita.labels import group_name
 from partita.plotting.canvas import color_of, marker_of, open_axes, shorten
 from partita.summaries import summarize_clusters
 from partita.table import read_table
@@ -89,8 +90,8 @@ def plot_traits(model: Any, X: Any = None, *, max_columns: int = 25, ax: Any = N
     ax = open_axes(ax)
     image = ax.imshow(strengths, vmin=0.0, vmax=1.0, cmap="Blues", interpolation="nearest", aspect="auto")
     ax.set_yticks(np.arange(len(names)), [shorten(name) for name in names])
-    ax.set_xticks(np.arange(len(shown)), [str(k) for k in shown])
-    ax.set_xlabel("cluster")
+    ax.set_xticks(np.arange(len(shown)), [str(k + 1) for k in shown])
+    ax.set_xlabel("group")
     if len(names) < found.n_columns:
         ax.set_title(f"the {len(names)} most informative of {found.n_columns} columns", loc="left")
     ax.figure.colorbar(image, ax=ax, label="strength", shrink=0.8)
@@ -103,7 +104,7 @@ def _draw_levels(ax: Any, profile: dict[str, np.ndarray]) -> None:
     width = 0.8 / len(P)
     for k, row in enumerate(P):
         offset = (k - (len(P) - 1) / 2) * width
-        ax.bar(np.arange(len(shown)) + offset, row[shown], width, color=color_of(k), label=f"cluster {k}")
+        ax.bar(np.arange(len(shown)) + offset, row[shown], width, color=color_of(k), label=group_name(k))
     labels = [shorten(profile["levels"][v]) for v in shown]
     long = sum(map(len, labels)) > 40
     ax.set_xticks(np.arange(len(shown)), labels, rotation=40 if long else 0, ha="right" if long else "center")
@@ -123,11 +124,11 @@ def _draw_values(ax: Any, profile: dict[str, np.ndarray]) -> None:
             color=color_of(k),
             marker=marker_of(k),
             capsize=4,
-            label=f"cluster {k}",
+            label=group_name(k),
             linestyle="",
         )
-    ax.set_xticks(np.arange(len(values)))
-    ax.set_xlabel("cluster")
+    ax.set_xticks(np.arange(len(values)), [str(k + 1) for k in range(len(values))])
+    ax.set_xlabel("group")
     ax.set_ylabel("mean ± standard deviation" if deviations is not None else name)
     ax.margins(x=0.15)
 
@@ -181,7 +182,7 @@ def plot_scatter(
             V[sure],
             c=color_of(k),
             alpha=0.75,
-            label=f"cluster {k}" if k >= 0 else "outliers",
+            label=group_name(k),
             **style,
         )
         ax.scatter(U[unsure], V[unsure], facecolors="none", linewidths=1.6, label=None, **style)

@@ -46,14 +46,14 @@ def plot_views(
     >>> X = np.repeat(4.0 * z, 2, axis=1) + rng.normal(size=(60, 4))
     >>> model = CrossCat(inference="vb", random_state=0).fit(X)
     >>> [ax.get_title() for ax in plot_views(model, X)]
-    ['view 0: 2 clusters', 'view 1: 2 clusters']
+    ['view 1: 2 groups', 'view 2: 2 groups']
     """
     check_is_fitted(model, "view_labels_")
-    n_views = min(max(model.n_views_, 1), max_views)
-    chosen = [[name for name, _ in model.explain(v)][:max_columns] for v in range(n_views)]
+    shown = (model.counted_views_.tolist() or [0])[:max_views]
+    chosen = [[name for name, _ in model.explain(v)][:max_columns] for v in shown]
     axes = _row_of_axes([len(names) for names in chosen], len(model.view_labels_), row_names is not None)
     levels = _as_numbers(model, X)
-    for v, (ax, names) in enumerate(zip(axes, chosen, strict=True)):
+    for v, ax, names in zip(shown, axes, chosen, strict=True):
         _draw_view(ax, model, v, names, levels, row_names)
     return axes
 
@@ -108,7 +108,7 @@ def _draw_view(ax: Any, model: Any, v: int, names: list[str], levels: dict, row_
     ax.tick_params(length=0)
     for side in ax.spines.values():
         side.set_visible(False)
-    ax.set_title(f"view {v}: {len(ends)} cluster{'s' if len(ends) > 1 else ''}", fontsize=9)
+    ax.set_title(f"view {v + 1}: {len(ends)} group{'s' if len(ends) > 1 else ''}", fontsize=9)
 
 
 def plot_dependence(model: Any, *, ax: Any = None) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from partita.report.markup import cluster_name, color_class, tip
+from partita.labels import group_name
+from partita.report.markup import color_class, tip
 from partita.summaries.counts import GroupCounts
 from partita.summaries.formatting import number, percent, safe
 from partita.summaries.pairs import spread
@@ -62,7 +63,7 @@ def objects(
         k, c = int(labels[i]), float(confidence[i])
         parts.append(
             f'<rect class="group pick {color_class(k)}" data-k="{k}" x="{x(at):.2f}" width="{width:.2f}" '
-            f'y="{y(c):.1f}" height="{y(0) - y(c):.1f}"{tip(f"{name(int(i))}, {cluster_name(k)}: {c:.2f}")}/>'
+            f'y="{y(c):.1f}" height="{y(0) - y(c):.1f}"{tip(f"{name(int(i))}, {group_name(k)}: {c:.2f}")}/>'
         )
     if threshold is not None:
         parts.append(f'<path class="rule" d="M{LEFT} {y(threshold):.1f}H{WIDTH - 10}"/>')
@@ -208,7 +209,7 @@ def scatter(
         k = int(labels[i])
         style = f"pick {color_class(k)}" + ("" if certain[i] else " hollow")
         group = "" if row_groups is None else f' data-g="{row_groups[i]}"'
-        tooltip = tip(f"row {i}, {cluster_name(k)}{'' if certain[i] else ', uncertain'}")
+        tooltip = tip(f"row {i}, {group_name(k)}{'' if certain[i] else ', uncertain'}")
         parts.append(
             f'<circle class="{style}" data-k="{k}"{group} cx="{x(U[i]):.0f}" cy="{y(V[i]):.0f}" '
             f'r="{3.2 if certain[i] else 4.2}"{tooltip}/>'

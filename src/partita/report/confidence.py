@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from partita.labels import group_name
 from partita.report import charts, diagrams
-from partita.report.markup import cluster_cell, cluster_name, note, section, table
+from partita.report.markup import cluster_cell, note, section, table
 from partita.summaries.context import ReportContext, is_sampled
 from partita.summaries.formatting import count, safe
 from partita.summaries.pairs import order_objects
@@ -48,7 +49,7 @@ def pair_section(context: ReportContext) -> str:
     if context.pairs is None or len(context.pairs.objects) < 2:
         return ""
     found = context.pairs.take(MAX_PAIR_OBJECTS)
-    names = [f"{context.name(int(i))} ({cluster_name(int(k))})" for i, k in zip(found.objects, found.labels)]
+    names = [f"{context.name(int(i))} ({group_name(int(k))})" for i, k in zip(found.objects, found.labels)]
     picture = diagrams.heat(
         found.values, names, what="together", title="Co-clustering", percent=True, labels=found.labels
     )

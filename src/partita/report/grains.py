@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import json
 
+from partita.labels import group_name
 from partita.report import confidence, groups, overview
 from partita.report.markup import note, section, table, tip
 from partita.summaries.context import ReportContext
@@ -162,7 +163,7 @@ def _line(at: int, level: Level, boxes, found: GrainLevels, x, y: float, noun: s
     name = f"{level.n_clusters} {level.name}".strip()
     parts = [f'<text x="{LEFT - 10}" y="{y + 15}" text-anchor="end">{name}</text>']
     for k, (left, width) in enumerate(boxes):
-        told = tip(f"{level_title(level)}\ncluster {k}: {level.sizes[k]:,.0f} {noun}s")
+        told = tip(f"{level_title(level)}\n{group_name(k)}: {level.sizes[k]:,.0f} {noun}s")
         wide = x(left + width) - x(left)
         parts.append(
             f'<rect class="level" style="fill-opacity:{shade:.2f}" x="{x(left):.1f}" y="{y}" width="{wide:.1f}" '

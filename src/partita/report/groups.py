@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.labels import group_name
 from partita.report.markup import bar, cluster_cell, cluster_dot, note, section, table, tip
 from partita.summaries import ClusterSummary, Trait, summarize_clusters
 from partita.summaries.context import ReportContext
@@ -72,14 +73,15 @@ def trait_section(context: ReportContext) -> str:
 
 def _traits_of_views(context: ReportContext) -> str:
     """The traits of the clusters of each view."""
+    assert context.views is not None
     model = context.given
     parts: list[str] = []
     profiles = getattr(model, "profiles_", None)
-    for v in range(min(np.shape(model.view_labels_)[1], MAX_VIEWS)):
+    counted = [v for v, view in enumerate(context.views.views) if view.counted]
+    for v in counted[:MAX_VIEWS]:
         view = _OneView(model, v, profiles[v] if isinstance(profiles, (list, tuple)) else None)
-        if view.n_clusters_ > 1:
-            traits = _traits(summarize_clusters(view, table=context.table), "row", f"{v}-", explain=not parts)
-            parts += [f"<h3>View {v + 1}</h3>", *traits] if traits else []
+        traits = _traits(summarize_clusters(view, table=context.table), "row", f"{v}-", explain=not parts)
+        parts += [f"<h3>View {v + 1}</h3>", *traits] if traits else []
     return section("What distinguishes each group", *parts)
 
 
@@ -126,7 +128,7 @@ def _map(found: ClusterSummary, view: str) -> str:
         )
         for c, k in enumerate(shown):
             trait = by_name[c][name]
-            told = tip(f"{trait.column} in cluster {k}: {trait.here} (all: {trait.whole})")
+            told = tip(f"{trait.column} in {group_name(k)}: {trait.here} (all: {trait.whole})")
             parts.append(
                 f'<rect class="group pick k{k % 10}" data-k="{view}{k}" x="{left + c * step:.1f}" y="{y}" '
                 f'width="{step - 1.5:.1f}" height="{high - 1.5}" '
@@ -157,7 +159,7 @@ def _card(k: int, found: ClusterSummary, noun: str, view: str) -> str:
     rows = [_trait(trait, k) for trait in found.traits[k][:MAX_TRAITS]]
     inside = table(["column", "this group", "all", ""], rows, kind="traits")
     return (
-        f'<div class="card k{k % 10}" data-k="{view}{k}"><h3 class="pick" data-k="{view}{k}">cluster {k}: '
+        f'<div class="card k{k % 10}" data-k="{view}{k}"><h3 class="pick" data-k="{view}{k}">{group_name(k)}: '
         f"{count(int(found.sizes[k]), noun)}</h3>{inside}</div>"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from partita.labels import group_name
 from partita.summaries.formatting import safe
 
 
@@ -34,14 +35,9 @@ def cluster_dot(cluster: int) -> str:
     return f'<span class="key {color_class(cluster)}"></span>'
 
 
-def cluster_name(k: int) -> str:
-    """The name of a cluster; -1 stands for the outliers."""
-    return f"cluster {k}" if k >= 0 else "outliers"
-
-
 def cluster_cell(k: int) -> str:
     """A table cell with the name of a cluster; a click highlights the cluster in all figures."""
-    return f'<td class="c pick" data-k="{k}" data-v="{k}">{cluster_dot(k)}{cluster_name(k)}</td>'
+    return f'<td class="c pick" data-k="{k}" data-v="{k}">{cluster_dot(k)}{group_name(k)}</td>'
 
 
 def bar(share: float, cluster: int | None = None) -> str:

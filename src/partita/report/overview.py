@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from partita.labels import group_name
 from partita.report.fit import chain_diagnosis
 from partita.report.markup import cluster_dot
 from partita.summaries.context import ReportContext, is_sampled
 from partita.summaries.counts import counts_in_words, is_tree, number_in_words
 from partita.summaries.formatting import count, percent, safe
 from partita.summaries.uncertainty import RIVAL_RATIO
+from partita.summaries.views import lone_columns, number_of_views
 
 SHOWN_NOTES = ("missing", "constant", "not_converged", "bound_reached", "cut_short")  # besides all warnings
 MAX_NOTES = 6
@@ -45,7 +47,8 @@ def legend(context: ReportContext) -> str:
     if len(shown) < 2 or context.views is not None:  # each view has clusters of its own
         return ""
     chips = "".join(
-        f'<button class="chip pick k{k % 10}" data-k="{k}" aria-pressed="false">{cluster_dot(k)}cluster {k}</button>'
+        f'<button class="chip pick k{k % 10}" data-k="{k}" aria-pressed="false">{cluster_dot(k)}'
+        f"{group_name(k)}</button>"
         for k in shown[:MAX_LEGEND].tolist()
     )
     return f'<nav class="legend" aria-label="Highlight a cluster">{chips}</nav>'
@@ -132,34 +135,38 @@ def _ensemble(context: ReportContext) -> list[str]:
 def _views(context: ReportContext) -> list[str]:
     found = context.views
     assert found is not None
-    grouping = [view for view in found.views if len(view.sizes) > 1]
-    known = found.n_views_posterior
+    counted = [(v, view) for v, view in enumerate(found.views) if view.counted]
+    number, comma, detail = number_of_views(found).partition(",")
     lines = [
-        f"<strong>{count(len(grouping), 'view')}</strong>"
-        + (f", {counts_in_words(known)}," if known else "")
-        + f" in {count(context.clusters.n_rows, 'row')}"
+        f"<strong>{number}</strong>{comma}{detail}{comma} in {count(context.clusters.n_rows, 'row')}"
         + (f" and {count(len(found.names), 'column')}: " if found.names else ": ")
         + (
             "different groupings of the same rows."
             if not found.names
             else "the columns of a view share one grouping of the rows, and different views have different groupings."
-            if len(grouping) > 1
+            if len(counted) > 1
             else "its columns share one grouping of the rows."
+            if counted
+            else "no two columns share a grouping of the rows."
         )
     ]
-    for v, view in enumerate(found.views[:MAX_VIEWS]):
-        listed = [f"<em>{safe(name, 40)}</em>" for name, _ in view.columns[:MAX_VIEW_COLUMNS]]
-        names = ", ".join(listed) or "no column with a probability of at least one half"
-        more = len(view.columns) - MAX_VIEW_COLUMNS
-        names += f" and {count(more, 'further column')}" if more > 0 else ""
-        if len(view.sizes) > 1:
-            by = f" by {names}" if found.names else ""
-            lines.append(f"View {v + 1}: {count(len(view.sizes), 'group')}{by}.")
-        else:
-            lines.append(f"Columns without groups of rows: {names}.")
-    if len(found.views) > MAX_VIEWS:
-        lines.append(f"{len(found.views) - MAX_VIEWS} further views are listed below.")
+    for v, view in counted[:MAX_VIEWS]:
+        by = f" by {_listed([name for name, _ in view.columns])}" if found.names else ""
+        lines.append(f"View {v + 1}: {count(len(view.sizes), 'group')}{by}.")
+    if len(counted) > MAX_VIEWS:
+        lines.append(f"{len(counted) - MAX_VIEWS} further views are listed below.")
+    alone, without = lone_columns(found)
+    if alone:
+        lines.append(f"Columns with groups of their own, in no view: {_listed(alone)}.")
+    if without:
+        lines.append(f"Columns without groups of rows: {_listed(without)}.")
     return lines
+
+
+def _listed(names: list[str]) -> str:
+    listed = ", ".join(f"<em>{safe(name, 40)}</em>" for name in names[:MAX_VIEW_COLUMNS])
+    more = len(names) - MAX_VIEW_COLUMNS
+    return listed + (f" and {count(more, 'further column')}" if more > 0 else "")
 
 
 def _uncertain(context: ReportContext) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from partita.labels import group_name
 from partita.report import charts, diagrams
 from partita.report.markup import bar, note, section, table, tip
 from partita.summaries import View, view_cells
@@ -124,13 +125,14 @@ def view_section(context: ReportContext) -> str:
     found = context.views
     if found is None:
         return ""
-    rows = [_view(v, view) for v, view in enumerate(found.views[:MAX_VIEWS])]
+    counted = [(v, view) for v, view in enumerate(found.views) if view.counted]
+    rows = [_view(v, view) for v, view in counted[:MAX_VIEWS]]
     parts = [table(["view", "columns", "groups of rows", "number of groups"], rows, kind="views")]
     text = "The bar shows the sizes of the groups."
     if found.names:
         text += " A view lists the columns that belong to it with a probability of at least one half."
-    if len(found.views) > MAX_VIEWS:
-        text += f" The first {MAX_VIEWS} of {len(found.views)} views are listed."
+    if len(counted) > MAX_VIEWS:
+        text += f" The first {MAX_VIEWS} of {len(counted)} views are listed."
     parts.append(note(text))
     if found.dependence is not None and len(found.order) > 1:
         order = found.order[spread(len(found.order), MAX_COLUMNS)]
@@ -167,11 +169,11 @@ def _cells(context: ReportContext) -> list[str]:
         return []
     for v, view in enumerate(found.views):
         names = [name for name, _ in view.columns[:MAX_CELL_COLUMNS]]
-        if len(view.sizes) < 2 or len(parts) >= MAX_MAPS:
+        if not view.counted or len(parts) >= MAX_MAPS:
             continue
         rows, labels, columns, values = view_cells(context.given, context.table, names, v)
         if columns:
-            row_names = [f"{context.name(int(i))} (cluster {k})" for i, k in zip(rows, labels)]
+            row_names = [f"{context.name(int(i))} ({group_name(k)})" for i, k in zip(rows, labels)]
             title = f"Cells of view {v + 1}"
             picture = diagrams.heat(
                 values,
@@ -207,7 +209,8 @@ def _view(v: int, view: View) -> str:
     listed += f", and {more:,} more" if more > 0 else ""
     total = max(int(view.sizes.sum()), 1)
     fills = "".join(
-        f'<span class="fill k{k % 10}" style="width:{100 * n / total:.2f}%"{tip(f"cluster {k}: {n:,} rows")}></span>'
+        f'<span class="fill k{k % 10}" style="width:{100 * n / total:.2f}%"'
+        f"{tip(f'{group_name(k)}: {n:,} rows')}></span>"
         for k, n in enumerate(view.sizes[:60].tolist())
     )
     likely = sorted(view.n_clusters_posterior.items(), key=lambda item: -item[1])[:3]

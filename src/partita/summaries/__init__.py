@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from partita.summaries.members import Members, summarize_members
     from partita.summaries.pairs import PairMap, memberships_of, pair_map
     from partita.summaries.uncertainty import Uncertainty, find_uncertain
-    from partita.summaries.views import View, ViewMap, view_cells, view_map
+    from partita.summaries.views import View, ViewMap, lone_columns, number_of_views, view_cells, view_map
 
 __all__ = [
     "Agreement",
@@ -52,7 +52,9 @@ __all__ = [
     "flow",
     "grain_levels",
     "grain_of",
+    "lone_columns",
     "memberships_of",
+    "number_of_views",
     "pair_map",
     "summarize_clusters",
     "summarize_members",
@@ -87,7 +89,9 @@ _MODULES = {
     "flow": "comparison",
     "grain_levels": "grains",
     "grain_of": "grains",
+    "lone_columns": "views",
     "memberships_of": "pairs",
+    "number_of_views": "views",
     "pair_map": "pairs",
     "summarize_clusters": "clusters",
     "summarize_members": "members",

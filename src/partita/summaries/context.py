@@ -172,7 +172,8 @@ class FirstView:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self.labels_ = np.asarray(model.view_labels_)[:, 0]
+        labels = np.asarray(model.view_labels_)
+        self.labels_ = labels[:, 0] if labels.shape[1] else np.zeros(len(labels), np.int64)
         self.n_clusters_ = len(np.unique(self.labels_[self.labels_ >= 0]))
 
     def __getattr__(self, name: str) -> Any:

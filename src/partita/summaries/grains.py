@@ -223,24 +223,22 @@ def alternatives_lines(rows: list[AlternativeRow]) -> list[str]:
         if row.is_answer:
             told.append("(the answer)")
         if row.splits:
-            told.append(f"[{splits_in_words(row.splits, first=1)}]")
+            told.append(f"[{splits_in_words(row.splits)}]")
         lines.append(f"  {row.name:12} {row.n_clusters:8} {row.support:8.2f}  {'  '.join(told)}")
     return lines
 
 
-def splits_in_words(splits: dict[int, tuple[int, ...]], first: int = 0) -> str:
-    """What is split from the coarser line to this one, where groups are counted from ``first``.
+def splits_in_words(splits: dict[int, tuple[int, ...]]) -> str:
+    """What is split from the coarser line to this one; groups are numbered from 1.
 
     Examples
     --------
     >>> splits_in_words({0: (0, 2), 1: (1, 3, 4)})
-    'splits cluster 0 into 0, 2; cluster 1 into 1, 3, 4'
+    'splits group 1 into 1, 3; group 2 into 2, 4, 5'
     """
-    parts = [
-        f"cluster {k + first} into {', '.join(str(part + first) for part in to)}"
-        for k, to in list(splits.items())[:MAX_SPLITS]
-    ]
-    more = f"; {count(len(splits) - MAX_SPLITS, 'further cluster')}" if len(splits) > MAX_SPLITS else ""
+    named = [(k + 1, ", ".join(str(part + 1) for part in parts)) for k, parts in splits.items()]
+    parts = [f"group {k} into {to}" for k, to in named[:MAX_SPLITS]]
+    more = f"; {count(len(splits) - MAX_SPLITS, 'further group')}" if len(splits) > MAX_SPLITS else ""
     return f"splits {'; '.join(parts)}{more}"
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from partita.summaries.counts import counts_in_words
+from partita.summaries.formatting import count
 from partita.summaries.pairs import order_objects, spread
 from partita.table import Table
-
-MIN_PROBABILITY = 0.5  # a view lists the columns that belong to it with at least this probability
+from partita.views.draws import LIKELY, is_view
 
 
 class View(NamedTuple):
@@ -21,6 +22,7 @@ class View(NamedTuple):
     columns: list[tuple[str, float]]  # name, probability
     sizes: NDArray[np.int64]
     n_clusters_posterior: dict[int, float]
+    counted: bool  # whether at least two columns share its clusters; otherwise it is no view for a reader
 
 
 class ViewMap(NamedTuple):
@@ -32,6 +34,7 @@ class ViewMap(NamedTuple):
     home: NDArray[np.int64]  # most probable view of each column, -1 for columns in no view
     dependence: NDArray[np.float64] | None  # [column, column], in the order of the table
     n_views_posterior: dict[int, float]
+    set_aside: tuple[str, ...] = ()  # columns that are not modeled
 
 
 def view_map(model: Any) -> ViewMap | None:
@@ -57,24 +60,76 @@ def view_map(model: Any) -> ViewMap | None:
         return None
     names = _column_names(model, len(P))
     after = getattr(model, "n_clusters_posterior_", None)
+    counted = is_view(P >= LIKELY, labels) if len(P) else labels.max(axis=0, initial=0) > 0
     views = []
     for v in range(P.shape[1]):
-        inside = np.flatnonzero(P[:, v] >= MIN_PROBABILITY)
+        inside = np.flatnonzero(P[:, v] >= LIKELY)
         inside = inside[np.argsort(-P[inside, v], kind="stable")]
         known = after[v] if isinstance(after, (list, tuple)) and len(after) > v else {}
         sizes = np.bincount(labels[labels[:, v] >= 0, v])
-        views.append(View([(names[d], float(P[d, v])) for d in inside], sizes[sizes > 0], dict(known)))
+        columns = [(names[d], float(P[d, v])) for d in inside]
+        views.append(View(columns, sizes[sizes > 0], dict(known), bool(counted[v])))
     home = np.where(P.max(axis=1, initial=0.0) > 0, P.argmax(axis=1) if P.shape[1] else 0, -1)
     order = np.lexsort((np.arange(len(P)), np.where(home < 0, P.shape[1], home)))
     dependence = getattr(model, "dependence_", None)
     if dependence is not None and np.shape(dependence) != (len(P), len(P)):
         dependence = None
-    n_views = getattr(model, "n_views_posterior_", None)
+    n_views, schema = getattr(model, "n_views_posterior_", None), getattr(model, "schema_", None)
     return ViewMap(
         views, names, order, home,
         None if dependence is None else np.asarray(dependence, float),
         dict(n_views) if isinstance(n_views, dict) else {},
+        tuple(
+            str(column.name) for column in getattr(schema, "columns", ()) if column.kind == "ignore"
+        ),
     )  # fmt: skip
+
+
+def number_of_views(found: ViewMap) -> str:
+    """The number of views with its posterior; of both, views count that have two columns and two clusters.
+
+    Examples
+    --------
+    >>> views = [View([("a", 1.0), ("b", 0.9)], np.array([7, 3]), {}, True)]
+    >>> found = ViewMap(views, ["a", "b"], np.arange(2), np.zeros(2, int), None, {1: 0.8, 2: 0.2})
+    >>> number_of_views(found)
+    '1 view, most likely 1 (80%) or 2 (20%)'
+    >>> number_of_views(found._replace(n_views_posterior={1: 0.1, 2: 0.9}))
+    '1 view on which the draws agree; single draws have another number, most likely 2 (90%) or 1 (10%)'
+    """
+    n = sum(view.counted for view in found.views)
+    text, known = count(n, "view"), found.n_views_posterior
+    if not known:
+        return text
+    words = counts_in_words(known)
+    if n == max(known, key=lambda number: known[number]):
+        return f"{text}, {words}"
+    return f"{text} on which the draws agree; single draws have another number, {words}"
+
+
+def lone_columns(found: ViewMap) -> tuple[list[str], list[str]]:
+    """Columns in no view: those whose rows form groups by this column alone, and those without groups.
+
+    Examples
+    --------
+    >>> views = [
+    ...     View([("a", 1.0)], np.array([7, 3]), {}, False),
+    ...     View([("b", 1.0)], np.array([10]), {}, False),
+    ... ]
+    >>> lone_columns(ViewMap(views, ["a", "b", "c"], np.arange(3), np.array([0, 1, -1]), None, {}))
+    (['a (2 groups)'], ['b', 'c'])
+    """
+    shared = {name for view in found.views if view.counted for name, _ in view.columns}
+    alone = {
+        name: len(view.sizes)
+        for view in found.views
+        if not view.counted and len(view.sizes) > 1
+        for name, _ in view.columns
+        if name not in shared
+    }
+    others = {*shared, *alone, *found.set_aside}
+    without = [name for name in found.names if name not in others]
+    return [f"{name} ({count(K, 'group')})" for name, K in alone.items()], without
 
 
 def view_cells(

@@ -15,7 +15,15 @@ from partita.table.arrow_files import ARROW, damaged, read_arrow
 from partita.table.errors import FileError
 from partita.table.notes import Note
 from partita.table.sources import OrderedCells
-from partita.table.text_files import Cells, ListCells, TextTable, convert, read_text_file, repeated_names
+from partita.table.text_files import (
+    Cells,
+    ListCells,
+    TextTable,
+    convert,
+    names_above,
+    read_text_file,
+    repeated_names,
+)
 
 TEXT = {".csv": None, ".tsv": "\t", ".tab": "\t", ".txt": None}  # separator; None: detected
 EXCEL = {".xlsx", ".xls", ".xlsb", ".ods"}
@@ -69,6 +77,7 @@ def read_file(
     missing: Collection[str] = (),
     exact: bool = False,
     format: str | None = None,
+    skip: Collection[int] = (),
 ) -> FileTable:
     """Read a table from a file; the suffix determines the format.
 
@@ -100,6 +109,9 @@ def read_file(
         integers of other formats are integers, so that 007 is not 7 and no digit beyond the 15th is lost.
     format : str, default=None
         The format of a file whose suffix does not tell it, as the suffix of such a file: "csv", "tsv", "parquet", ...
+    skip : collection of int, default=()
+        Lines of a text file, or rows of an Excel sheet, that are no part of the table, counted from 1: a title above
+        the names of the columns, a second line of names, totals.
 
     Returns
     -------
@@ -120,6 +132,8 @@ def read_file(
     if path.is_dir():
         raise FileError(f"{path} is a folder: give the path of a file")
     ending = ending_of(path) if format is None else f".{format.lower().lstrip('.')}"
+    if skip and ending not in {*TEXT, *EXCEL}:
+        raise FileError(f"{path}: lines can be skipped in text and Excel files only")
     notes: list[Note] = []
     words: dict[str, list[str]] = {}
     levels: dict[str, tuple[str, ...]] = {}
@@ -131,9 +145,10 @@ def read_file(
             encoding=encoding,
             missing=missing,
             exact=exact,
+            skip=skip,
         )
     elif ending in EXCEL:
-        columns, notes, words = _read_excel(path, key, missing, exact)
+        columns, notes, words = _read_excel(path, key, missing, exact, skip)
     elif ending in ARROW:
         columns, levels = read_arrow(path, ending, exact)
     elif ending == ".npy":
@@ -178,7 +193,9 @@ def _library(name: str, path: Path, module: str | None = None) -> Any:
         ) from None
 
 
-def _read_excel(path: Path, sheet: str | None, missing: Collection[str], exact: bool) -> TextTable:
+def _read_excel(
+    path: Path, sheet: str | None, missing: Collection[str], exact: bool, skip: Collection[int] = ()
+) -> TextTable:
     calamine = _library("python-calamine", path, "python_calamine")
     try:
         book = calamine.CalamineWorkbook.from_path(str(path))
@@ -186,9 +203,11 @@ def _read_excel(path: Path, sheet: str | None, missing: Collection[str], exact: 
         raise FileError(f"{path}: {error}; the file is damaged or has another format") from None
     if sheet is not None and sheet not in book.sheet_names:
         raise FileError(f"{path}: there is no sheet {sheet!r}; choose from {_listed(book.sheet_names)}")
-    rows = book.get_sheet_by_name(sheet or book.sheet_names[0]).to_python()
+    found = book.get_sheet_by_name(sheet or book.sheet_names[0]).to_python(skip_empty_area=not skip)
+    rows = [row for number, row in enumerate(found, 1) if number not in skip]
     if not rows:
         raise FileError(f"{path}: the sheet is empty")
+    notes = names_above(["" if cell == "" else str(cell) for cell in row] for row in rows)
     names = [str(name).strip() or f"column_{j + 1}" for j, name in enumerate(rows[0])]
     twice = repeated_names(names)
     if twice:
@@ -201,7 +220,8 @@ def _read_excel(path: Path, sheet: str | None, missing: Collection[str], exact: 
         if name not in dates
     }
     read = convert(texts, ",", missing, exact=exact)
-    return read._replace(columns={name: (dates | read.columns)[name] for name in names})
+    columns_read = {name: (dates | read.columns)[name] for name in names}
+    return read._replace(columns=columns_read, notes=[*notes, *read.notes])
 
 
 def _excel_dates(cells: Sequence[Any]) -> NDArray[Any] | None:

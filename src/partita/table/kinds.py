@@ -14,8 +14,8 @@ Rules of inference for a column of a data frame or file (from the observed cells
 
 A frame or file of at least 30 numeric columns and nothing else holds one measurement (pixels, word counts, expression,
 answers on one scale) if in nine of ten columns half of the cells are zero or the range is at least a quarter of the
-widest; ten columns are enough if all of them are integers and half have more than ten distinct values. It gets one kind
-for all columns: see `infer_uniform_kind`.
+widest, or if all are integers whose highest values are rare and differ; ten columns of integers are enough if half have
+more than ten distinct values. It gets one kind for all columns: see `infer_uniform_kind`.
 
 A two-dimensional array or a list of lists that holds only numbers has one kind for all columns, because its columns
 share one dtype: floats are `real` unless every value is 0 or 1 (`binary`); integers follow the rules above, applied to
@@ -59,6 +59,7 @@ MAX_UNIFORM_COUNTS = 100  # integers with more distinct values, most of them not
 _MOST = 0.9  # share of the columns that must look alike
 _MIN_RANGE = 0.25  # of the widest column
 _MIN_BOUND_SHARE = 0.01  # of the cells: the highest value of a bounded scale is no rare event
+_MAX_HIGH_SHARE = 0.02  # of the cells: the highest number of things is rare
 
 
 def resolve_kinds(
@@ -279,6 +280,18 @@ def _kind_of_integers(columns: Iterable[RawColumn], active: np.ndarray | None) -
     return "count" if is_count and np.mean(poisson) >= _MOST else "real"
 
 
+def _hold_amounts(facts: Sequence[ColumnFacts]) -> bool:
+    """Whether many columns of integers are numbers of things of different frequency, such as reads of genes.
+
+    Their highest values differ and are rare, while those of scales and codes are few and common. One kind for all is
+    better than counts, codes and measurements by chance; counts of Poisson would need clusters for their dispersion.
+    """
+    if len(facts) < MIN_UNIFORM_COLUMNS or not all(fact.integral and fact.low >= 0.0 for fact in facts):
+        return False
+    rare = [fact.n_high <= max(_MAX_HIGH_SHARE * fact.n_seen, 2.0) for fact in facts]
+    return bool(np.mean(rare) >= _MOST) and len({fact.high for fact in facts}) > MAX_INFERRED_LEVELS
+
+
 def _may_be_poisson(n_cells: int, mean: float, variance: float) -> bool:
     """Whether the variance is not too small for a mixture of Poisson distributions, up to two standard errors.
 
@@ -369,7 +382,7 @@ def infer_uniform_kind(facts: Sequence[ColumnFacts]) -> str | None:
         for zeros, fact in zip(mostly_zero, facts, strict=True)
     ]
     if np.mean(alike) < _MOST:
-        return None
+        return "real" if _hold_amounts(facts) else None
     integral, is_wide = all(fact.integral for fact in facts), len(facts) >= MIN_UNIFORM_COLUMNS
     if not integral:
         return "real" if is_wide else None

@@ -105,6 +105,9 @@ READING_CODES = (
     "decimal_comma",
 )
 
+#: Notes on new rows that tell how they differ from the training table.
+PREDICT_CODES = ("unknown_levels", "unreadable", "reordered")
+
 
 @dataclass(frozen=True)
 class Note:

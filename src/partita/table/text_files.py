@@ -10,7 +10,7 @@ import csv
 import gzip
 import io
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -51,6 +51,7 @@ def read_text_file(
     encoding: str | None = None,
     missing: Collection[str] = (),
     exact: bool = False,
+    skip: Collection[int] = (),
 ) -> TextTable:
     """Read a text file; see `read_file` for the parameters.
 
@@ -58,10 +59,12 @@ def read_text_file(
     formats of other text are found when the table is read.
     """
     data, notes, _ = _utf8_bytes(path, _bytes_of(path), encoding)
+    data = without_lines(data, skip)
     layout = _find_layout(path, data, separator, header)
     columns = _divide(path, data, layout)
     found = convert(columns, layout.separator, missing, exact=exact)
-    return found._replace(notes=[*notes, *found.notes])
+    above = names_above(row for _, row in islice(_sampled_records(data, layout.separator), SAMPLED_LINES))
+    return found._replace(notes=[*notes, *above, *found.notes])
 
 
 class TextLayout(NamedTuple):
@@ -73,9 +76,13 @@ class TextLayout(NamedTuple):
 
 
 def text_and_layout(
-    path: Path, content: bytes, separator: str | None, encoding: str | None
+    path: Path,
+    content: bytes,
+    separator: str | None,
+    encoding: str | None,
+    skip: Collection[int] = (),
 ) -> tuple[str, str, TextLayout]:
-    """Return the text of a file without a byte-order mark, the name of its encoding, and its layout.
+    """Return the text of a file without a byte-order mark and some lines, the name of its encoding, and its layout.
 
     Examples
     --------
@@ -83,6 +90,7 @@ def text_and_layout(
     ('size;color\\n1;red\\n', 'utf-8', TextLayout(separator=';', names=['size', 'color'], has_header=True))
     """
     data, _, known = _utf8_bytes(path, content, encoding)
+    data = without_lines(data, skip)
     return data.decode(), known or "utf-8", _find_layout(path, data, separator, None)
 
 
@@ -120,6 +128,20 @@ def _utf8_bytes(path: Path, data: bytes, encoding: str | None) -> tuple[bytes, l
         line = data[:zero].count(b"\n") + 1
         raise FileError(f"{path}, line {line}: a zero byte, so the file is not text: save it as UTF-8")
     return data, notes, known
+
+
+def without_lines(data: bytes, skip: Collection[int]) -> bytes:
+    """Leave out some lines, which count from 1.
+
+    Examples
+    --------
+    >>> without_lines(b"Report of May\\n\\na,b\\n1,2\\n", {1, 2})
+    b'a,b\\n1,2\\n'
+    """
+    if not skip:
+        return data
+    lines = io.StringIO(data.decode(), newline="").readlines()  # ends of lines as the csv module counts them
+    return "".join(line for number, line in enumerate(lines, 1) if number not in skip).encode()
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -169,6 +191,38 @@ def records_of(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, row
     except csv.Error as error:
         raise FileError(f"line {reader.line_num}: {error}; check the quotes") from None
+
+
+def _sampled_records(data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first records; those of a file with wrong quotes end early."""
+    try:
+        yield from records_of(_sample(data), separator)
+    except FileError:
+        return
+
+
+def names_above(records: Iterable[Sequence[str]]) -> list[Note]:
+    """Note a first line that names less than half of the columns, if a later line could hold their names.
+
+    Examples
+    --------
+    >>> names_above([["May", "", ""], ["", "", ""], ["a", "b", "c"], ["1", "2", "3"]])[0].columns
+    ()
+    >>> names_above([["a", "b", "c"], ["1", "2", "3"]])
+    []
+    """
+    first, *others = [list(record) for record in islice(records, SAMPLED_LINES)]
+    named = sum(cell.strip() != "" for cell in first)
+    if 2 * named >= len(first):
+        return []
+    for record in others:
+        if all(cell.strip() and not is_number(cell) for cell in record) and len(set(record)) == len(record):
+            message = (
+                f"the first line names only {named} of {len(first)} columns, and a later one could hold the names "
+                f"({list_names(record)}): leave out the lines above it (--skip 1-3 leaves out lines 1 to 3)"
+            )
+            return [Note("title", message, level="warning")]
+    return []
 
 
 def _find_separator(sample: str) -> str:
@@ -328,7 +382,8 @@ def _divide(path: Path, data: bytes, layout: TextLayout) -> dict[str, Cells]:
             if len(row) != len(names):
                 raise FileError(
                     f"line {number}: {len(row)} cells, but the first line has {len(names)}; check that the separator "
-                    f"is {separator!r}, and put text that contains separators in quotes"
+                    f"is {separator!r}, put text that contains separators in quotes, and leave out lines above the "
+                    "table (--skip 1-3)"
                 )
             rows.append(row)
     except FileError as error:

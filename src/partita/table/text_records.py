@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from partita.table.errors import FileError
@@ -20,6 +20,7 @@ def append_to_text(
     separator: str | None = None,
     encoding: str | None = None,
     to_separator: str | None = None,
+    skip: Collection[int] = (),
     rewrite: Callable[[str], str] | None = None,
 ) -> tuple[bytes, bool]:
     """Return a text file with further columns at the end of its lines, and whether its first line names the columns.
@@ -35,8 +36,8 @@ def append_to_text(
         The file, not compressed.
     columns : mapping from names to texts
         One text per row of the table.
-    separator, encoding : str, default=None
-        As in `read_file`.
+    separator, encoding, skip
+        As in `read_file`; lines that are left out are not in the result.
     to_separator : str, default=None
         The separator of the result; None is that of the file.
     rewrite : callable, default=None
@@ -47,7 +48,7 @@ def append_to_text(
     >>> append_to_text(Path("a.csv"), b'x;y\\r\\n"1,0";b\\r\\n', {"group": ["2"]})
     (b'x;y;group\\r\\n"1,0";b;2\\r\\n', True)
     """
-    text, known, layout = text_and_layout(path, content, separator, encoding)
+    text, known, layout = text_and_layout(path, content, separator, encoding, skip)
     added = zip(*columns.values(), strict=True)
     ends = [list(columns)] if layout.has_header else []
     ends += [list(cells) for cells in added]

@@ -10,7 +10,7 @@ import numpy as np
 from partita.estimator.judging import PROVISIONAL
 from partita.posterior import rhat
 from partita.views.draw_queries import dependence
-from partita.views.draws import Draw
+from partita.views.draws import Draw, is_view
 from partita.views.summary import shares
 
 MAX_SPREAD = 0.3  # of the dependence probability between chains, without a warning
@@ -22,14 +22,14 @@ class ViewTrace(NamedTuple):
 
     Examples
     --------
-    >>> draw = Draw(np.eye(2, dtype=bool), np.array([[0, 0], [1, 0]]), (), -3.5, 0, np.array([0.7, 1.0, 1.0]))
+    >>> draw = Draw(np.ones((2, 1), bool), np.array([[0], [1]]), (), -3.5, 0, np.array([0.7, 1.0]))
     >>> trace = ViewTrace.of([draw, draw])
     >>> trace.log_joint, trace.n_views, trace.n_views_posterior
     (array([-3.5, -3.5]), array([1, 1]), {1: 1.0})
     """
 
     log_joint: np.ndarray  # [draw]
-    n_views: np.ndarray  # [draw]: number of views with at least two clusters
+    n_views: np.ndarray  # [draw]: number of views with at least two columns and two clusters
     concentration: np.ndarray  # [draw]: of the views
     chain: np.ndarray  # [draw]: number of the chain
 
@@ -38,7 +38,7 @@ class ViewTrace(NamedTuple):
         """The trace of some draws."""
         return cls(
             np.array([draw.log_joint for draw in draws]),
-            np.array([n_clustered_views(draw) for draw in draws]),
+            np.array([int(is_view(draw.membership, draw.labels).sum()) for draw in draws]),
             np.array([draw.concentrations[0] for draw in draws]),
             np.array([draw.chain for draw in draws]),
         )
@@ -47,11 +47,6 @@ class ViewTrace(NamedTuple):
     def n_views_posterior(self) -> dict[int, float]:
         """Share of draws with each number of views."""
         return shares(self.n_views)
-
-
-def n_clustered_views(draw: Draw) -> int:
-    """Number of views of a draw that have at least two clusters."""
-    return int(np.count_nonzero(draw.labels.max(axis=0, initial=0) > 0))
 
 
 class ViewDiagnostics(NamedTuple):

@@ -50,6 +50,30 @@ class Draw(NamedTuple):
     loadings: np.ndarray = np.zeros((0, 0))  # of the row factors, [rank, column]
 
 
+MIN_SHARING = 2  # columns that a grouping of the rows needs to be a view
+LIKELY = 0.5  # probability of a column that is counted in a view of the estimate
+
+
+def is_view(membership: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Which of some views are counted: those of at least two columns whose rows are in at least two clusters.
+
+    A single column with clusters of its own depends on no other column, and chains open and close such clusters all the
+    time; without columns, or with one cluster, there is no grouping at all.
+
+    Parameters
+    ----------
+    membership : ndarray of bool (n_columns, n_views)
+    labels : ndarray of int (n_rows, n_views)
+
+    Examples
+    --------
+    >>> membership = np.array([[1, 0, 0], [1, 0, 1], [0, 1, 1]], bool)
+    >>> is_view(membership, np.array([[0, 0, 0], [1, 1, 0]]))
+    array([ True, False, False])
+    """
+    return (membership.sum(axis=0) >= MIN_SHARING) & (labels.max(axis=0, initial=0) > 0)
+
+
 def columns_of(schema: Any, blocks: Sequence[Any]) -> list[np.ndarray]:
     """The numbers in the table of the columns of each block.
 

@@ -14,7 +14,7 @@ from partita.fitting.families import plan_families
 from partita.fitting.storage import check_family
 from partita.views.diagnostics import ViewTrace, diagnose_views
 from partita.views.draw_queries import dependence
-from partita.views.draws import Draw, as_plain, columns_of, from_plain
+from partita.views.draws import LIKELY, Draw, as_plain, columns_of, from_plain, is_view
 from partita.views.nuisance import mean_row_factors
 from partita.views.profiles import view_profiles
 from partita.views.queries import ViewQueries
@@ -107,7 +107,8 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         self.dependence_ = dependence(self.draws_)
         not_modeled = np.setdiff1d(np.arange(self.schema_.n_features), self._modeled())
         self.dependence_[not_modeled] = self.dependence_[:, not_modeled] = 0.0
-        self.n_views_ = int(np.count_nonzero(self.view_labels_.max(axis=0, initial=0) > 0))
+        self.counted_views_ = np.flatnonzero(is_view(self.feature_views_ >= LIKELY, self.view_labels_))
+        self.n_views_ = len(self.counted_views_)
         trace = ViewTrace.of(self.draws_)
         if getattr(self, "inference", "gibbs") == "gibbs":  # draws of the other engines come from no chain
             self.trace_ = trace

@@ -114,9 +114,11 @@ class CrossCat(ViewsEstimator):
         come first, in decreasing order of their number of columns. The last view may have a single cluster: its columns
         depend on no other column.
     n_views_ : int
-        Number of views with at least two clusters.
+        Number of views with at least two clusters of rows and two columns (of a probability of at least one half).
+    counted_views_ : ndarray (n_views_,)
+        Their numbers: the columns of ``view_labels_`` that are counted.
     n_views_posterior_ : dict
-        Posterior probability of each number of such views.
+        Posterior probability of each number of views with at least two clusters and two columns.
     feature_views_ : ndarray (n_columns, n_views)
         Probability that a column belongs to each view.
     column_labels_ : ndarray (n_columns,)

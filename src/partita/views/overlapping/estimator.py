@@ -127,9 +127,12 @@ class OverlappingViews(ViewsEstimator):
         Cluster of each row in each view; cluster 0 is the largest. Views are in decreasing order of their number of
         columns.
     n_views_ : int
-        Number of views with at least two clusters (0 if no column depends on another).
+        Number of views with at least two clusters of rows and two columns (of a probability of at least one half); 0 if
+        no column depends on another.
+    counted_views_ : ndarray (n_views_,)
+        Their numbers: the columns of ``view_labels_`` that are counted.
     n_views_posterior_ : dict
-        Posterior probability of each number of views.
+        Posterior probability of each number of views with at least two clusters and two columns.
     feature_views_ : ndarray (n_columns, n_views)
         Probability that a column belongs to each view; a row may sum to more than 1, or to 0.
     membership_ : ndarray of bool (n_columns, n_views)
