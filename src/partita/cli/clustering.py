@@ -41,8 +41,8 @@ from partita.cli.results import (
 from partita.cli.sources import InputTable, join_names, list_kinds, open_table, open_typed
 from partita.cli.standard_input import STANDARD
 from partita.progress import tell_stage
-from partita.summaries.formatting import count
 from partita.table import KINDS
+from partita.wording import count
 
 CONSENSUS_METHODS = {
     "consensus": "Consensus",

@@ -17,7 +17,7 @@ import numpy as np
 
 from partita.report.markup import cluster_name, color_class, tip
 from partita.summaries import BlockMap, TreeTop
-from partita.summaries.formatting import number, one_line, safe
+from partita.wording import number, one_line, safe
 
 WIDTH, SIDE = 640, 560
 COLOR = (0x1F, 0x82, 0xC8)  # between the blue of the light page and that of the dark one

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from partita.descriptions import Trait
 from partita.report.markup import bar, cluster_cell, cluster_dot, note, section, table, tip
-from partita.summaries import ClusterSummary, Trait, summarize_clusters
+from partita.summaries import ClusterSummary, summarize_clusters
 from partita.summaries.context import ReportContext
-from partita.summaries.formatting import count, number, percent, safe
+from partita.wording import count, number, percent, safe
 
 MAX_SIZES, MAX_CARDS, MAX_TRAITS, MAX_GROUPS = 120, 40, 10, 30
 MAX_MAP_ROWS, MAX_MAP_COLUMNS, MAX_VIEWS = 25, 30, 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from partita.summaries.formatting import safe
+from partita.wording import safe
 
 
 def section(title: str, *parts: str) -> str:

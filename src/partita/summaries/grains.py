@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partita.posterior.grain import Grain
-from partita.summaries.formatting import count, percent
+from partita.wording import count, percent
 
 MAX_LEVELS = 12  # that are shown
 MAX_SIZES, MAX_SPLITS = 8, 3  # sizes and splits that a line names
@@ -102,7 +102,15 @@ class AtLevel:
             self.weights_ = sizes / max(sizes.sum(), 1)
 
     def __getattr__(self, name: str) -> Any:
-        own_to_answer = ("profiles_", "weights_", "predict_proba", "coclustering", "memberships_", "votes_")
+        own_to_answer = (
+            "profiles_",
+            "weights_",
+            "predict_proba",
+            "coclustering",
+            "memberships_",
+            "votes_",
+            "_own_profiles",
+        )
         if name in own_to_answer or name.startswith("__"):
             raise AttributeError(name)  # these are about the clusters of the answer
         return getattr(self.__dict__["_model"], name)
