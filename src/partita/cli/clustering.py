@@ -19,6 +19,7 @@ from partita.cli.output import (
     Outcome,
     alternatives_figures,
     clustering_figures,
+    clustering_lines,
     clustering_sentences,
     numbered,
     write_columns,
@@ -453,8 +454,6 @@ def _write_clustering(
     grain: str | None = None,
     noun: str = "row",
 ) -> Outcome:
-    from partita.summaries.grains import alternatives_lines
-
     context = context_of(model, X, table, grain)
     folder = where.folder(table)
     groups = {"group": numbered(context.model.labels_)}
@@ -474,8 +473,8 @@ def _write_clustering(
         figures["kinds"] = list_kinds(model.schema_)
         files |= write_account(model, folder, table)
     account = model.schema_.describe() if command != "consensus" else ""
-    words, scales = clustering_sentences(context), "\n".join(alternatives_lines(context.alternatives))
-    outcome = Outcome(words, figures, files, member_notes(context), interrupted, account, scales)
+    words, lines = clustering_sentences(context), clustering_lines(context)
+    outcome = Outcome(words, figures, files, member_notes(context), interrupted, account, lines)
     return _finished(outcome, model, table, where, groups)
 
 

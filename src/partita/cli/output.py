@@ -125,10 +125,23 @@ def clustering_figures(context: Any) -> dict[str, Any]:
         figures["n_clusters_posterior"] = {str(K): round(float(p), 6) for K, p in posterior.items()}
     if context.agreement is not None:
         figures["adjusted_rand"] = context.agreement.adjusted_rand
+    figures["groups"] = [
+        {"group": group.number, "size": group.size, "name": group.name, "sentence": group.sentence}
+        for group in context.clusters.in_words().groups
+    ]
     if context.level is not None:
         figures["n_clusters_of_answer"] = int(context.given.n_clusters_)
     figures["alternatives"] = alternatives_figures(context.alternatives)
     return figures
+
+
+def clustering_lines(context: Any) -> str:
+    """The groups in words and the table of alternatives, as lines of text."""
+    from partita.summaries.grains import alternatives_lines
+
+    words = context.clusters.in_words(context.noun)
+    groups = words.lines() if len(words.groups) > 1 else []
+    return "\n".join([*groups, *alternatives_lines(context.alternatives)])
 
 
 def alternatives_figures(rows: Sequence[Any]) -> list[dict[str, Any]]:

@@ -216,7 +216,7 @@ class Levels(DescribedColumn):
         super().__init__(column, profile, weights)
         self.P = np.asarray(profile["probabilities"], float)
         self.p = weights @ self.P
-        given = list(profile["levels"] if "levels" in profile else column.levels)
+        given = list(profile.get("levels", column.levels))
         self.levels = [*given, *["(other)"] * (self.P.shape[1] - len(given))]
 
     def information(self) -> np.ndarray:

@@ -138,7 +138,6 @@ def telling_traits(traits: Sequence[Trait], size: int) -> tuple[Trait, ...]:
 def distinct_names(telling: Sequence[Sequence[Trait]]) -> list[str]:
     """A name for each group, from its telling traits; groups with the same name get further words, then numbers."""
     n_words = [_n_words(traits) for traits in telling]
-    exact = [False] * len(telling)
     names = [_name(traits, n, False) for traits, n in zip(telling, n_words)]
     for _ in range(MAX_NAMED):
         shared = _shared(names)

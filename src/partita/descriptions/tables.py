@@ -72,7 +72,7 @@ def _statistics(
     """Name, values by group and value of the whole table of each statistic of a column."""
     if "probabilities" in profile:
         P = np.asarray(profile["probabilities"], float)
-        levels = list(profile["levels"] if "levels" in profile else column.levels)
+        levels = list(profile.get("levels", column.levels))
         levels += ["(other)"] * (P.shape[1] - len(levels))
         return [
             (f"share of {level_text(level)}", P[:, v], float(shares @ P[:, v]))

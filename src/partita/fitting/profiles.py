@@ -24,8 +24,8 @@ def profile_columns(
     Real columns have ``mean`` and ``sd`` in the user's units, counts a ``rate`` (or a share of the vector),
     binary, categorical and ordinal columns ``probabilities`` with the ``levels`` they belong to. Ordinal columns also
     have ``latent_mean`` and ``latent_sd``, where the whole column has about mean 0 and deviation 1. Transformed columns
-    also have a ``median`` and, for each cluster the same, that of the whole table, ``whole_median``. Columns with one value in most rows also have this ``lump``, its ``lump_share``, and mean
-    and deviation of the other values.
+    also have a ``median`` and, for each cluster the same, that of the whole table, ``whole_median``. Columns with one
+    value in most rows also have this ``lump``, its ``lump_share``, and mean and deviation of the other values.
     """
     out: dict[str, dict[str, np.ndarray]] = {}
     for block, S in zip(blocks, statistics.S, strict=True):

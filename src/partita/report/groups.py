@@ -75,9 +75,9 @@ def _traits_of_views(context: ReportContext) -> str:
     """The traits of the clusters of each view."""
     model = context.given
     parts: list[str] = []
-    profiles = getattr(model, "profiles_", None)
+    profiles = model._own_profiles() if hasattr(model, "_own_profiles") else []
     for v in range(min(np.shape(model.view_labels_)[1], MAX_VIEWS)):
-        view = _OneView(model, v, profiles[v] if isinstance(profiles, (list, tuple)) else None)
+        view = _OneView(model, v, profiles[v] if profiles else None)
         if view.n_clusters_ > 1:
             traits = _traits(summarize_clusters(view, table=context.table), "row", f"{v}-", explain=not parts)
             parts += [f"<h3>View {v + 1}</h3>", *traits] if traits else []
@@ -91,7 +91,7 @@ class _OneView:
         self.labels_ = np.asarray(model.view_labels_)[:, v]
         sizes = np.bincount(self.labels_[self.labels_ >= 0])
         self.n_clusters_ = int(np.count_nonzero(sizes))
-        if profiles is not None:
+        if profiles:
             self.profiles_, self.weights_, self.schema_ = profiles, sizes / max(sizes.sum(), 1), model.schema_
 
 

@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partita.descriptions import Description, GroupDescription, Trait, describe_labels, profile_groups
+from partita.descriptions import (
+    Description,
+    GroupDescription,
+    GroupsSummary,
+    Trait,
+    describe_labels,
+    profile_groups,
+)
 from partita.summaries.uncertainty import Uncertainty, find_uncertain
 from partita.table import ColumnSchema, Table
 
@@ -31,6 +38,10 @@ class ClusterSummary(NamedTuple):
     def n_uncertain(self) -> int:
         """Number of uncertain rows among the examined ones."""
         return int(self.uncertain.sum())
+
+    def in_words(self, noun: str = "row") -> GroupsSummary:
+        """The groups in words; without groups if their columns are not known."""
+        return GroupsSummary(self.groups if self.informative_columns else (), self.n_rows, noun=noun)
 
 
 def summarize_clusters(
@@ -99,10 +110,9 @@ def _describe(model: Any, labels: np.ndarray, table: Table | None) -> tuple[Desc
         if hasattr(model, "_own_profiles") and not hasattr(model, "view_labels_")
         else []
     )
-    if not own:
+    if not own or model._describes_members:  # labels of members distinguish no groups that people could name
         return describe_labels(labels, {}, _no_column), {}
-    members = bool(getattr(model, "_describes_members", False))
-    return describe_labels(labels, own[0], model._column_of, by_members=members), own[0]
+    return describe_labels(labels, own[0], model._column_of), own[0]
 
 
 def _no_column(name: str) -> ColumnSchema:

@@ -13,6 +13,9 @@ from partita.wording import count, percent
 
 MAX_LEVELS = 12  # that are shown
 MAX_SIZES, MAX_SPLITS = 8, 3  # sizes and splits that a line names
+OWN_TO_ANSWER = (  # attributes that are about the clusters of the answer
+    "profiles_", "weights_", "predict_proba", "coclustering", "memberships_", "votes_", "_own_profiles",
+)  # fmt: skip
 
 
 class Level(NamedTuple):
@@ -102,17 +105,8 @@ class AtLevel:
             self.weights_ = sizes / max(sizes.sum(), 1)
 
     def __getattr__(self, name: str) -> Any:
-        own_to_answer = (
-            "profiles_",
-            "weights_",
-            "predict_proba",
-            "coclustering",
-            "memberships_",
-            "votes_",
-            "_own_profiles",
-        )
-        if name in own_to_answer or name.startswith("__"):
-            raise AttributeError(name)  # these are about the clusters of the answer
+        if name in OWN_TO_ANSWER or name.startswith("__"):
+            raise AttributeError(name)
         return getattr(self.__dict__["_model"], name)
 
 
