@@ -40,7 +40,7 @@ def test_planted_groups_come_back_with_holes(fitted):
     assert sum(model.n_clusters_posterior_.values()) == pytest.approx(1.0)
     assert max(model.n_clusters_scores_, key=model.n_clusters_scores_.get) == 4
     assert 4 < model.independent_members_ <= 8  # independent given the groups, by construction
-    assert "independent clusterings" in model.summary_ and "evidence" in model.fit_report_
+    assert "independent clusterings" in model.sentence_ and "evidence" in model.fit_report_
     assert (model.predict(Y) == model.labels_).all()
     np.testing.assert_allclose(model.predict_proba(Y).sum(axis=1), 1.0)
     assert (np.diff(np.bincount(model.labels_)) <= 0).all()
@@ -189,7 +189,7 @@ def test_one_labeling_is_returned_as_it_is(global_random_seed):
     model = Consensus().fit(labels)
     assert same_partition(model.labels_, labels[:, 0]) and model.n_clusters_ == 3
     assert (
-        model.summary_.startswith("there is one member, with 3 clusters")
+        model.sentence_.startswith("there is one member, with 3 clusters")
         and "one_labeling" in model.fit_report_
     )
     assert np.isnan(model.confidence_).all()
@@ -205,7 +205,7 @@ def test_identical_members_are_one_clustering():
         and (model.confidence_ == 1).all()
         and model.independent_members_ == 1
     )
-    assert "identical" in model.fit_report_ and "does not show that it is right" in model.summary_
+    assert "identical" in model.fit_report_ and "does not show that it is right" in model.sentence_
     assert (model.predict(np.column_stack([y, 2 - y, y + 5])) == model.labels_).all()
 
 
@@ -275,7 +275,7 @@ def test_save_load_pickle_clone(tmp_path, fitted):
             other.n_clusters_scores_ == model.n_clusters_scores_
             and other.n_clusters_posterior_ == model.n_clusters_posterior_
         )
-        assert other.summary_ == model.summary_ and str(other.fit_report_) == str(model.fit_report_)
+        assert other.sentence_ == model.sentence_ and str(other.fit_report_) == str(model.fit_report_)
         assert other.coclustering(0, 5) == model.coclustering(0, 5)
     assert not hasattr(clone(model), "labels_")
     again = clone(model).fit(Y)

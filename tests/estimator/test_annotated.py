@@ -27,7 +27,7 @@ def test_consensus_of_annotations_and_back(runs, tmp_path):
     assert again.obs["consensus"].astype(int).tolist() == model.labels_.tolist()
     np.testing.assert_allclose(again.obs["consensus_confidence"], model.confidence_)
     assert again.uns["consensus"]["n_clusters"] == model.n_clusters_ == 3
-    assert again.uns["consensus"]["summary"] == model.summary_
+    assert again.uns["consensus"]["summary"] == str(model.summary_)
     np.testing.assert_allclose(again.uns["consensus"]["member_weights"], model.member_weights_)
 
 

@@ -12,7 +12,7 @@ from partita import LatentClass, Mixture
 from partita.dispatch import interpreted
 from partita.report import write_report
 from partita.summaries import compare, summarize_clusters
-from partita.summaries.formatting import number, one_line, safe
+from partita.wording import number, one_line, safe
 
 NASTY = "<script>alert('x')</script>"
 LONG = "b" * 10_000

@@ -19,6 +19,7 @@ from partita.cli.output import (
     Outcome,
     alternatives_figures,
     clustering_figures,
+    clustering_lines,
     clustering_sentences,
     numbered,
     write_columns,
@@ -41,8 +42,8 @@ from partita.cli.results import (
 from partita.cli.sources import InputTable, join_names, list_kinds, open_table, open_typed
 from partita.cli.standard_input import STANDARD
 from partita.progress import tell_stage
-from partita.summaries.formatting import count
 from partita.table import KINDS
+from partita.wording import count
 
 CONSENSUS_METHODS = {
     "consensus": "Consensus",
@@ -470,8 +471,6 @@ def _write_clustering(
     grain: str | None = None,
     noun: str = "row",
 ) -> Outcome:
-    from partita.summaries.grains import alternatives_lines
-
     missing = _missing_level(model, grain)
     if missing:  # the fit may have taken hours: the answer is written before the error is raised
         asked, grain = grain, None
@@ -494,8 +493,8 @@ def _write_clustering(
         figures["kinds"] = list_kinds(model.schema_)
         files |= write_account(model, folder, table)
     account = model.schema_.describe() if command != "consensus" else ""
-    words, scales = clustering_sentences(context), "\n".join(alternatives_lines(context.alternatives))
-    outcome = Outcome(words, figures, files, member_notes(context), interrupted, account, scales)
+    words, lines = clustering_sentences(context), clustering_lines(context)
+    outcome = Outcome(words, figures, files, member_notes(context), interrupted, account, lines)
     finished = _finished(outcome, model, table, where, groups)
     if missing:
         groups_there = count(int(context.model.n_clusters_), "group")

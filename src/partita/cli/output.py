@@ -60,7 +60,7 @@ def clustering_sentences(context: Any) -> str:
         From :func:`partita.summaries.context.build_context`.
     """
     from partita.summaries.counts import number_in_words
-    from partita.summaries.formatting import count
+    from partita.wording import count
 
     model = context.model
     if context.level is not None:
@@ -69,9 +69,9 @@ def clustering_sentences(context: Any) -> str:
             f"{count(context.level, 'group')}, as asked (the answer has {answer}){_uncertain_words(context)}."
         )
         return words + _agreement_sentence(context)
-    summary = getattr(model, "summary_", None)
-    if isinstance(summary, str):
-        return summary + _agreement_sentence(context)
+    sentence = getattr(model, "sentence_", None)
+    if sentence is not None:
+        return sentence + _agreement_sentence(context)
     posterior = getattr(model, "n_clusters_posterior_", None)
     words = count(model.n_clusters_, "group")
     if posterior and getattr(model, "n_clusters", None) is None:
@@ -82,7 +82,7 @@ def clustering_sentences(context: Any) -> str:
 
 
 def _uncertain_words(context: Any) -> str:
-    from partita.summaries.formatting import count
+    from partita.wording import count
 
     uncertain = n_uncertain(context)
     if uncertain is None:
@@ -125,10 +125,23 @@ def clustering_figures(context: Any) -> dict[str, Any]:
         figures["n_clusters_posterior"] = {str(K): round(float(p), 6) for K, p in posterior.items()}
     if context.agreement is not None:
         figures["adjusted_rand"] = context.agreement.adjusted_rand
+    figures["groups"] = [
+        {"group": group.number, "size": group.size, "name": group.name, "sentence": group.sentence}
+        for group in context.clusters.in_words().groups
+    ]
     if context.level is not None:
         figures["n_clusters_of_answer"] = int(context.given.n_clusters_)
     figures["alternatives"] = alternatives_figures(context.alternatives)
     return figures
+
+
+def clustering_lines(context: Any) -> str:
+    """The groups in words and the table of alternatives, as lines of text."""
+    from partita.summaries.grains import alternatives_lines
+
+    words = context.clusters.in_words(context.noun)
+    groups = words.lines() if len(words.groups) > 1 else []
+    return "\n".join([*groups, *alternatives_lines(context.alternatives)])
 
 
 def alternatives_figures(rows: Sequence[Any]) -> list[dict[str, Any]]:

@@ -20,10 +20,10 @@ from partita.cli.results import SOURCE_FILE, find_model, named_rows
 from partita.cli.sources import InputTable, open_table
 from partita.cli.standard_input import STANDARD
 from partita.progress import tell_stage
-from partita.summaries.formatting import count
 from partita.table import FileError
 from partita.table.notes import list_names
 from partita.table.reading import REORDERED
+from partita.wording import count
 
 UNCERTAIN_BELOW = 0.8  # confidence, as in the reports
 

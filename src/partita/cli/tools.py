@@ -16,8 +16,8 @@ from partita.cli.progress import FitMonitor, shows_progress
 from partita.cli.results import REPORT_FILE, SOURCE_FILE, find_model, write_page
 from partita.cli.sources import InputTable, open_table, open_typed
 from partita.cli.standard_input import local_file
-from partita.summaries.formatting import count
 from partita.table import FileError, read_file
+from partita.wording import count
 
 USUAL_LABELS = ("group", "cluster", "label", "labels", "class")  # names of columns of labels
 

@@ -23,7 +23,7 @@ from partita.cli.progress import shows_progress
 from partita.compilation import processor
 from partita.kernel_files import SHIPPED_RECORD, shipped_processor
 from partita.progress import tell_stage
-from partita.summaries.formatting import count
+from partita.wording import count
 
 LARGE = 5001  # rows from which on predictive caches of discrete columns are in single precision
 SHORT = {"n_chains": 1, "n_draws": 2, "burn_in": 1, "random_state": 0}

@@ -140,6 +140,8 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         Number, names and labels of the members.
     """
 
+    _describes_members = True
+
     _parameter_constraints: dict[str, Any] = {
         "noise": [StrOptions(set(NOISE))],
         "handle_unknown": [StrOptions({"missing", "error"})],

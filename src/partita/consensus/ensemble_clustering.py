@@ -33,6 +33,7 @@ from partita.estimator import (
     TableEstimator,
     as_generator,
 )
+from partita.estimator.describing import profiles_as_plain, profiles_from_plain
 from partita.estimator.judging import REASONS
 from partita.estimator.storage import part_state, restore_part
 from partita.fitting.out_of_core import reads_chunks
@@ -394,6 +395,7 @@ class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator)
             "members": [member_state(member) for member in self.members_],
             "consensus": part_state(self.consensus_),
             "label_matrix": self.label_matrix_,
+            "profiles": profiles_as_plain(vars(self).get("_profiles", [])),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -411,6 +413,8 @@ class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator)
                 f"the label matrix has {self.label_matrix_.shape[1]} columns for {len(self.members_)} members"
             )
         self._take_over()
+        if state.get("profiles"):
+            self._profiles = profiles_from_plain(state["profiles"], self._column_of)
 
 
 def _default_consensus() -> Any:

@@ -9,6 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partita.table.frames import make_frame
+
 _REAL = ("minutes_inside", "spend")
 _COUNT = ("rooms_visited", "photos_taken")
 _BINARY = ("member", "audio_guide")
@@ -80,9 +82,6 @@ def load_visitors(*, as_frame: Literal["dict", "pandas", "polars", "pyarrow"] = 
     >>> visitors.target_names[visitors.target[0]]
     'student'
     """
-    libraries = ("dict", "pandas", "polars", "pyarrow")
-    if as_frame not in libraries:
-        raise ValueError(f"as_frame must be one of {', '.join(map(repr, libraries))}; got {as_frame!r}")
     header, *rows = csv.reader(
         files("partita.datasets").joinpath("visitors.csv").read_text(encoding="utf-8").splitlines()
     )
@@ -90,7 +89,7 @@ def load_visitors(*, as_frame: Literal["dict", "pandas", "polars", "pyarrow"] = 
     groups = cells.pop("group")
     values = {name: [_value(name, cell) for cell in column] for name, column in cells.items()}
     return Dataset(
-        frame=_as_arrays(values) if as_frame == "dict" else _as_data_frame(values, as_frame),
+        frame=_as_arrays(values) if as_frame == "dict" else make_frame(values, as_frame),
         target=np.array([_GROUPS.index(group) for group in groups], dtype=np.int64),
         target_names=list(_GROUPS),
         description=_DESCRIPTION,
@@ -115,14 +114,3 @@ def _as_arrays(values: dict[str, list[Any]]) -> dict[str, NDArray[Any]]:
         name: np.array(column, dtype=float if name in _REAL + _COUNT else object)
         for name, column in values.items()
     }
-
-
-def _as_data_frame(values: dict[str, list[Any]], library: Literal["pandas", "polars", "pyarrow"]) -> Any:
-    import narwhals as nw
-
-    try:
-        return nw.from_dict(values, backend=library).to_native()
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"as_frame={library!r} needs {library}, which is not installed; as_frame='dict' needs nothing"
-        ) from error

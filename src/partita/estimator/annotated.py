@@ -70,9 +70,11 @@ def annotate(data: Any, model: Any, key_added: str = "partita") -> Any:
     posterior = getattr(model, "n_clusters_posterior_", None)
     if isinstance(posterior, dict):
         known["n_clusters_posterior"] = {str(K): float(p) for K, p in posterior.items()}
-    for name in ("member_weights_", "independent_members_", "summary_"):
+    for name in ("member_weights_", "independent_members_"):
         if hasattr(model, name):
             known[name.rstrip("_")] = getattr(model, name)
+    if hasattr(model, "summary_"):
+        known["summary"] = str(model.summary_)
     grain = getattr(model, "grain_", None)
     if isinstance(grain, Grain) and grain.n_groups > 0:
         known["grain"] = _write_grain(data, grain, key_added)

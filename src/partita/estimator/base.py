@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from partita._version import __version__
+from partita.estimator.describing import DescribesGroups, profiles_as_plain, profiles_from_plain
 from partita.estimator.report import FitReport, warn_user
 from partita.estimator.resumption import claim_folder
 from partita.estimator.storage import save
@@ -17,7 +18,7 @@ from partita.table import Schema, Table, read_table
 from partita.table.notes import PREDICT_CODES
 
 # What `_state` stores under keys of its own.
-REMEMBERED = ("schema_", "n_features_in_", "feature_names_in_", "fit_report_")
+REMEMBERED = ("schema_", "n_features_in_", "feature_names_in_", "fit_report_", "_profiles")
 # What `set_output`, `set_fit_request` and the callbacks of scikit-learn write; they are not results of a fit.
 SKLEARN_SETTINGS = (
     "_sklearn_output_config",
@@ -29,7 +30,7 @@ SKLEARN_SETTINGS = (
 )
 
 
-class TableEstimator(BaseEstimator):
+class TableEstimator(DescribesGroups, BaseEstimator):
     """Base of the estimators: reads tables with a remembered schema, saves and restores the fitted state.
 
     A subclass stores its parameters in ``__init__`` and nothing else. Its ``fit`` runs within ``_new_fit()`` and reads
@@ -45,7 +46,12 @@ class TableEstimator(BaseEstimator):
 
     _stored: ClassVar[tuple[str, ...] | None] = None
     _rebuilt: ClassVar[tuple[str, ...]] = ()
-    _array_laws: tuple[str, ...] = ()
+    _array_laws: tuple[str, ...] = (
+        *(f"profiles.*.*.{name} float (k) 0.." for name in ("n", "sd", "sd_elsewhere", "lump_share")),
+        *(f"profiles.*.*.{name} float (k)" for name in ("mean", "median", "whole_median", "lump")),
+        *(f"profiles.*.*.{name}_elsewhere float (k)" for name in ("mean", "median", "whole_median")),
+        "profiles.*.*.probabilities float (k,l) 0..1",
+    )
     _input_tags: ClassVar[dict[str, bool]] = {"allow_nan": True, "categorical": True, "string": True}
 
     # ---- fit ---------------------------------------------------------------------------------------------------
@@ -56,6 +62,9 @@ class TableEstimator(BaseEstimator):
         with self._whole_or_not_at_all():
             self._forget()
             yield
+            table = self.__dict__.pop("_training_table", None)
+            if table is not None:
+                self._keep_profiles(table)
 
     @contextmanager
     def _whole_or_not_at_all(self) -> Iterator[None]:
@@ -92,6 +101,7 @@ class TableEstimator(BaseEstimator):
         self._remember(table.schema)
         self.fit_report_ = FitReport(table.notes)
         self._claim_folder(table)
+        self._training_table = table  # until the end of the fit, when its groups are described
         return table
 
     def _claim_folder(self, table: Table) -> None:
@@ -153,6 +163,7 @@ class TableEstimator(BaseEstimator):
             "n_features_in": self.n_features_in_,
             "report": self.fit_report_.to_list(),
             "fitted": {name: getattr(self, name) for name in names if name in vars(self)},
+            "profiles": profiles_as_plain(vars(self).get("_profiles", [])),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -169,6 +180,8 @@ class TableEstimator(BaseEstimator):
         for name, value in state["fitted"].items():
             self._check_stored_name(name)
             setattr(self, name, value)
+        if state.get("profiles"):
+            self._profiles = profiles_from_plain(state["profiles"], self._column_of)
 
     def _check_stored_name(self, name: str) -> None:
         is_fitted = name.startswith("_") or name.endswith("_")

@@ -13,7 +13,7 @@ from partita.families.contract import is_conjugate, summarize, widened
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
 from partita.fitting.outliers import apart
-from partita.fitting.profiles import join_moments, profile_columns
+from partita.fitting.profiles import join_moments, profile_columns, with_lump
 from partita.fitting.storage import check_array
 from partita.posterior.grain import Grain
 from partita.posterior.joining import join_most_confused
@@ -194,14 +194,15 @@ def joined_profiles(
 ) -> dict[str, dict[str, np.ndarray]]:
     """Profiles of groups of clusters: those of a cluster that holds the rows of all of them."""
     n = np.bincount(groups, statistics.n)
-    out: dict[str, dict[str, np.ndarray]] = {}
+    summed = [(b, sum_columns(S, groups)) for b, S in zip(blocks, statistics.S) if is_conjugate(b.family)]
+    joined = statistics._replace(n=n, S=tuple(S for _, S in summed))
+    out = profile_columns([block for block, _ in summed], joined, schema)
     for block, S in zip(blocks, statistics.S, strict=True):
-        if is_conjugate(block.family):
-            joined = statistics._replace(n=n, S=(sum_columns(S, groups),))
-            out |= profile_columns([block], joined, schema)
-        else:
+        if not is_conjugate(block.family):
             alone = profile_columns([block], statistics._replace(S=(S,)), schema)
-            out |= {name: join_moments(one, groups, statistics.n) for name, one in alone.items()}
+            for name, one in alone.items():
+                found = join_moments(one, groups, statistics.n)
+                out[name] = with_lump(out[name], found) if name in out else found
     return out
 
 

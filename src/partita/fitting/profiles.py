@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from partita.engines.passes.rows import Statistics
 from partita.families import Block, Categorical, Counts, CountVectors, Levels, Lumps, Values, entry_of
 from partita.families.contract import draw, simulate, summarize
 from partita.table import CODED_KINDS, Schema
+
+N_HALVINGS = 60  # of the interval with a median
 
 
 def profile_columns(
@@ -21,15 +24,15 @@ def profile_columns(
     Real columns have ``mean`` and ``sd`` in the user's units, counts a ``rate`` (or a share of the vector),
     binary, categorical and ordinal columns ``probabilities`` with the ``levels`` they belong to. Ordinal columns also
     have ``latent_mean`` and ``latent_sd``, where the whole column has about mean 0 and deviation 1. Transformed columns
-    also have a ``median``. Columns with one value in most rows also have this ``lump``, its ``lump_share``, and mean
-    and deviation of the other values.
+    also have a ``median`` and, for each cluster the same, that of the whole table, ``whole_median``. Columns with one
+    value in most rows also have this ``lump``, its ``lump_share``, and mean and deviation of the other values.
     """
     out: dict[str, dict[str, np.ndarray]] = {}
     for block, S in zip(blocks, statistics.S, strict=True):
         summary = summarize(block.family, S)
         if block.coding is not None:
-            for name, found in _coded_profiles(block, summary).items():
-                out[name] = _with_lump(out[name], found) if name in out else found
+            for name, found in _coded_profiles(block, summary, statistics.n).items():
+                out[name] = with_lump(out[name], found) if name in out else found
             continue
         start = 0
         for d, name in enumerate(block.columns):
@@ -61,29 +64,57 @@ def profile_columns(
     return out
 
 
-def _coded_profiles(block: Block, summary: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+def _coded_profiles(
+    block: Block, summary: dict[str, np.ndarray], sizes: np.ndarray
+) -> dict[str, dict[str, np.ndarray]]:
     """Profiles of columns that are not modeled as they are."""
     if isinstance(block.coding, Lumps):
         share = 1.0 - summary["probabilities"]
         coding = block.coding
         return {
-            name: _with_lump(
+            name: with_lump(
                 {"lump": np.full(len(share), coding.values[d]), "lump_share": share[:, d]},
                 {"mean": np.full(len(share), coding.centers[d]), "sd": np.full(len(share), coding.scales[d])},
             )
             for d, name in enumerate(block.columns)
         }
     assert block.coding is not None
-    means, deviations, medians = block.coding.moments(*_moments_of_columns(block, summary))
+    coded = _moments_of_columns(block, summary)
+    means, deviations, medians = block.coding.moments(*coded)
+    whole = (
+        block.coding.decode(_medians_of_mixtures(*coded, sizes)[None])[0]
+        if block.coding.is_skewed.any()
+        else None
+    )
     out = {}
     for d, name in enumerate(block.columns):
         out[name] = {"mean": means[:, d], "sd": deviations[:, d]}
         if block.coding.is_skewed[d]:
+            assert whole is not None
             out[name]["median"] = medians[:, d]
+            out[name]["whole_median"] = np.full(len(medians), whole[d])
     return out
 
 
-def _with_lump(lump: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _medians_of_mixtures(means: np.ndarray, variances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Median of each column [cluster, column] of normal clusters in all of them together, by bisection.
+
+    Examples
+    --------
+    >>> means, variances = np.array([[0.0, 0.0], [0.0, 4.0]]), np.ones((2, 2))
+    >>> _medians_of_mixtures(means, variances, np.ones(2)).round(3)
+    array([0., 2.])
+    """
+    shares, sd = np.maximum(sizes, 1e-300) / np.maximum(sizes, 1e-300).sum(), np.sqrt(variances)
+    low, high = means.min(axis=0), means.max(axis=0)  # the median of a mixture is between those of its parts
+    for _ in range(N_HALVINGS):
+        middle = (low + high) / 2.0
+        below = shares @ ndtr((middle - means) / np.maximum(sd, 1e-300)) < 0.5
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return (low + high) / 2.0
+
+
+def with_lump(lump: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The profile of a column with a lump, from those of the lump and of the other values."""
     value, share = lump["lump"], lump["lump_share"]
     mean = share * value + (1.0 - share) * others["mean"]

@@ -10,8 +10,8 @@ import numpy as np
 from partita.labels import group_name
 from partita.report.markup import color_class, tip
 from partita.summaries.counts import GroupCounts
-from partita.summaries.formatting import number, percent, safe
 from partita.summaries.pairs import spread
+from partita.wording import number, percent, safe
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 240, 62, 52, 14
 MAX_POINTS = 2000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from partita.report.markup import note, section, table
-from partita.summaries.formatting import safe
 from partita.table.account import ColumnAccount, most_frequent_words
+from partita.wording import safe
 
 MAX_COLUMNS = 100
 HEAD = (

@@ -8,9 +8,9 @@ from partita.labels import group_name
 from partita.report import charts, diagrams
 from partita.report.markup import cluster_cell, note, section, table
 from partita.summaries.context import ReportContext, is_sampled
-from partita.summaries.formatting import count, safe
 from partita.summaries.pairs import order_objects
 from partita.summaries.uncertainty import rival_ratios
+from partita.wording import count, safe
 
 MAX_ROWS, MAX_PAIR_OBJECTS = 12, 240
 MAX_BARS_OF_LEVEL = 120  # objects of the bar chart at another level of the grain

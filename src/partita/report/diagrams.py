@@ -18,7 +18,7 @@ import numpy as np
 from partita.labels import group_name
 from partita.report.markup import color_class, tip
 from partita.summaries import BlockMap, TreeTop
-from partita.summaries.formatting import number, one_line, safe
+from partita.wording import number, one_line, safe
 
 WIDTH, SIDE = 640, 560
 COLOR = (0x1F, 0x82, 0xC8)  # between the blue of the light page and that of the dark one

@@ -13,7 +13,7 @@ from partita._version import __version__
 from partita.report import charts
 from partita.report.markup import note, section, table
 from partita.summaries.context import is_sampled
-from partita.summaries.formatting import count, number, safe
+from partita.wording import count, number, safe
 
 ENGINES = {
     "vb": "variational Bayes",

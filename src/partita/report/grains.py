@@ -14,8 +14,8 @@ from partita.labels import group_name
 from partita.report import confidence, groups, overview
 from partita.report.markup import note, section, table, tip
 from partita.summaries.context import ReportContext
-from partita.summaries.formatting import count, percent
 from partita.summaries.grains import GrainLevels, Level, level_title, splits_in_words
+from partita.wording import count, percent
 
 WIDTH, LEFT, STEP, BOX = 640, 124, 40, 20
 WIDEST, LEAST = 0.94, 0.004

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from partita.descriptions import Trait
 from partita.labels import group_name
 from partita.report.markup import bar, cluster_cell, cluster_dot, note, section, table, tip
-from partita.summaries import ClusterSummary, Trait, summarize_clusters
+from partita.summaries import ClusterSummary, summarize_clusters
 from partita.summaries.context import ReportContext
-from partita.summaries.formatting import count, number, percent, safe
+from partita.wording import count, number, percent, safe
 
 MAX_SIZES, MAX_CARDS, MAX_TRAITS, MAX_GROUPS = 120, 40, 10, 30
 MAX_MAP_ROWS, MAX_MAP_COLUMNS, MAX_VIEWS = 25, 30, 8
@@ -76,10 +77,10 @@ def _traits_of_views(context: ReportContext) -> str:
     assert context.views is not None
     model = context.given
     parts: list[str] = []
-    profiles = getattr(model, "profiles_", None)
+    profiles = model._own_profiles() if hasattr(model, "_own_profiles") else []
     counted = [v for v, view in enumerate(context.views.views) if view.counted]
     for v in counted[:MAX_VIEWS]:
-        view = _OneView(model, v, profiles[v] if isinstance(profiles, (list, tuple)) else None)
+        view = _OneView(model, v, profiles[v] if profiles else None)
         traits = _traits(summarize_clusters(view, table=context.table), "row", f"{v}-", explain=not parts)
         parts += [f"<h3>View {v + 1}</h3>", *traits] if traits else []
     return section("What distinguishes each group", *parts)
@@ -92,7 +93,7 @@ class _OneView:
         self.labels_ = np.asarray(model.view_labels_)[:, v]
         sizes = np.bincount(self.labels_[self.labels_ >= 0])
         self.n_clusters_ = int(np.count_nonzero(sizes))
-        if profiles is not None:
+        if profiles:
             self.profiles_, self.weights_, self.schema_ = profiles, sizes / max(sizes.sum(), 1), model.schema_
 
 

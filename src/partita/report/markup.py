@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from partita.labels import group_name
-from partita.summaries.formatting import safe
+from partita.wording import safe
 
 
 def section(title: str, *parts: str) -> str:

@@ -11,9 +11,9 @@ from partita.report.fit import chain_diagnosis
 from partita.report.markup import cluster_dot
 from partita.summaries.context import ReportContext, is_sampled
 from partita.summaries.counts import counts_in_words, is_tree, number_in_words
-from partita.summaries.formatting import count, percent, safe
 from partita.summaries.uncertainty import RIVAL_RATIO
 from partita.summaries.views import lone_columns, number_of_views
+from partita.wording import count, percent, safe
 
 SHOWN_NOTES = ("missing", "constant", "not_converged", "bound_reached", "cut_short")  # besides all warnings
 MAX_NOTES = 6

@@ -15,7 +15,7 @@ from partita.files import write_atomically
 from partita.report import columns, confidence, fit, grains, groups, overview, structure
 from partita.report.markup import note, section
 from partita.summaries.context import ReportContext, build_context
-from partita.summaries.formatting import count, safe
+from partita.wording import count, safe
 
 MAX_BYTES = 15_000_000
 

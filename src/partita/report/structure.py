@@ -9,8 +9,8 @@ from partita.report import charts, diagrams
 from partita.report.markup import bar, note, section, table, tip
 from partita.summaries import View, view_cells
 from partita.summaries.context import ReportContext, is_sampled
-from partita.summaries.formatting import count, number, percent, safe
 from partita.summaries.pairs import spread
+from partita.wording import count, number, percent, safe
 
 MAX_MEMBERS, MAX_COLUMNS, MAX_VIEWS, MAX_LISTED = 60, 200, 20, 12
 MAX_MAPS, MAX_CELL_COLUMNS, MAX_BLOCKS = 6, 40, 60

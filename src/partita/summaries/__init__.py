@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from partita.summaries.blocks import BlockMap, block_map
-    from partita.summaries.clusters import ClusterSummary, Trait, describe_groups, summarize_clusters
+    from partita.summaries.clusters import ClusterSummary, summarize_clusters
     from partita.summaries.comparison import Agreement, Flow, compare_with_truth, flow
     from partita.summaries.counts import GroupCounts, cluster_counts
     from partita.summaries.dendrograms import TreeTop, tree_top
@@ -38,7 +38,6 @@ __all__ = [
     "Level",
     "Members",
     "PairMap",
-    "Trait",
     "TreeTop",
     "Uncertainty",
     "View",
@@ -47,7 +46,6 @@ __all__ = [
     "block_map",
     "cluster_counts",
     "compare_with_truth",
-    "describe_groups",
     "find_uncertain",
     "flow",
     "grain_levels",
@@ -75,7 +73,6 @@ _MODULES = {
     "Level": "grains",
     "Members": "members",
     "PairMap": "pairs",
-    "Trait": "clusters",
     "TreeTop": "dendrograms",
     "Uncertainty": "uncertainty",
     "View": "views",
@@ -84,7 +81,6 @@ _MODULES = {
     "block_map": "blocks",
     "cluster_counts": "counts",
     "compare_with_truth": "comparison",
-    "describe_groups": "clusters",
     "find_uncertain": "uncertainty",
     "flow": "comparison",
     "grain_levels": "grains",

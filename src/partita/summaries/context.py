@@ -184,6 +184,7 @@ class FirstView:
             "trace_",
             "predict_proba",
             "coclustering",
+            "_own_profiles",
         ):
             raise AttributeError(name)  # these belong to all views, not to the first
         return getattr(self.__dict__["_model"], name)

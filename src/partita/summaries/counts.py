@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partita.posterior import credible_set
-from partita.summaries.formatting import percent
+from partita.wording import percent
 
 MIN_PRIOR = 0.005  # smaller prior probabilities are not shown
 MAX_OBJECTS = 20_000  # the prior P(K) of more objects takes long to compute

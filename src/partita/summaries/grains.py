@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partita.posterior.grain import Grain
-from partita.summaries.formatting import count, percent
+from partita.wording import count, percent
 
 MAX_LEVELS = 12  # that are shown
 MAX_SIZES, MAX_SPLITS = 8, 3  # sizes and splits that a line names
+OWN_TO_ANSWER = (  # attributes that are about the clusters of the answer
+    "profiles_", "weights_", "predict_proba", "coclustering", "memberships_", "votes_", "_own_profiles",
+)  # fmt: skip
 
 
 class Level(NamedTuple):
@@ -102,9 +105,8 @@ class AtLevel:
             self.weights_ = sizes / max(sizes.sum(), 1)
 
     def __getattr__(self, name: str) -> Any:
-        own_to_answer = ("profiles_", "weights_", "predict_proba", "coclustering", "memberships_", "votes_")
-        if name in own_to_answer or name.startswith("__"):
-            raise AttributeError(name)  # these are about the clusters of the answer
+        if name in OWN_TO_ANSWER or name.startswith("__"):
+            raise AttributeError(name)
         return getattr(self.__dict__["_model"], name)
 
 

@@ -121,8 +121,10 @@ class Consensus(RunningMixin, RowTreeGrain):
     member_weights_ : ndarray (n_members,)
         Given weight of each member times the share of its information about pairs that the clusters explain: near 0 for
         random labels, 0 for members that were not used.
-    summary_ : str
+    sentence_ : str
         The result in a few sentences.
+    summary_ : GroupsSummary
+        The same, and the clusters in words.
     fit_report_ : FitReport
         Notes on the labels and on the fit: `"no_consensus"`, `"one_labeling"`, `"identical"`, `"poor_members"`,
         `"bound_reached"`, ...
@@ -264,7 +266,7 @@ class Consensus(RunningMixin, RowTreeGrain):
                 "independent_members_": 1.0,
                 "explained_": 1.0,
                 "n_clusters_scores_": {K: 1.0},
-                "summary_": text,
+                "sentence_": text,
             },
         )
 
@@ -478,7 +480,7 @@ def _as_found(found: ConsensusResult, inverse: np.ndarray, labelings: Labelings,
         "independent_members_": found.n_independent,
         "explained_": found.share,
         "n_clusters_scores_": scores,
-        "summary_": _summary(found, M, posterior, asked),
+        "sentence_": _sentence(found, M, posterior, asked),
     }
     model = found.model
     if model is None:
@@ -511,7 +513,7 @@ def _as_found(found: ConsensusResult, inverse: np.ndarray, labelings: Labelings,
     )
 
 
-def _summary(found: ConsensusResult, M: int, posterior: dict[int, float], asked: bool) -> str:
+def _sentence(found: ConsensusResult, M: int, posterior: dict[int, float], asked: bool) -> str:
     if found.n_clusters == 1 and asked:
         return f"1 cluster, as asked; {_evidence_words(found.n_independent, M)}"
     if found.n_clusters == 1:

@@ -1,0 +1,297 @@
+"""One column in all groups: how much it tells about each, and how it reads in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.descriptions.information import (
+    information_of_counts,
+    information_of_durations,
+    information_of_normals,
+    information_of_shares,
+    information_of_words,
+)
+from partita.table import ColumnSchema
+from partita.wording import number, one_line, percent
+
+COLUMN_LENGTH, LEVEL_LENGTH = 40, 30
+SHIFTED = 0.25  # deviations of the whole table from which a group is high or low
+NARROW, WIDE = 0.75, 1.33  # deviation of a group by that of the table from which it is medium, or varied
+MOSTLY, SELDOM = 0.5, 0.05  # shares from which a group has a level, and up to which it does not have it
+TRUTHS = {True: "yes", False: "no"}
+
+
+class Reading(NamedTuple):
+    """How one column reads in one group and in the whole table."""
+
+    here: str  # "1.1 ± 0.1", or the share of the level that differs most: "62% web"
+    whole: str
+    fact: str  # in a sentence: "spend 340", "channel web 62%"
+    contrast: str  # the whole table in a sentence: "120", "31%"
+    words: str  # in a name: "high spend", "channel web"; "" if there are none
+    exact: str  # in a name that two groups would share: "spend 340"
+    is_clear: bool = True  # whether the words say more than that the group is medium or varied
+
+
+class DescribedColumn:
+    """One column in all groups; `weights` are the shares of the groups among its observed cells."""
+
+    def __init__(self, column: ColumnSchema, profile: Mapping[str, Any], weights: np.ndarray) -> None:
+        self.column, self.profile, self.weights = column, profile, weights
+        self.name = one_line(column.name, COLUMN_LENGTH)
+
+    def information(self) -> np.ndarray:
+        """Nats that one cell tells about each group."""
+        raise NotImplementedError
+
+    def read(self, k: int) -> Reading:
+        """How the column reads in group k."""
+        raise NotImplementedError
+
+
+def described_column(
+    column: ColumnSchema, profile: Mapping[str, Any], weights: np.ndarray
+) -> DescribedColumn:
+    """The description that the profile of a column allows."""
+    if "probabilities" in profile:
+        kind: type[DescribedColumn] = OrderedLevels if column.kind == "ordinal" else Levels
+    elif "lump" in profile:
+        kind = LumpedNumbers
+    elif "mean" in profile:
+        kind = Numbers
+    else:
+        kind = Words if "share" in profile else Rates
+    return kind(column, profile, weights)
+
+
+# ---- numbers -----------------------------------------------------------------------------------------------------
+
+
+class Numbers(DescribedColumn):
+    """A real column: means, or medians where it is skewed."""
+
+    def __init__(self, column: ColumnSchema, profile: Mapping[str, Any], weights: np.ndarray) -> None:
+        super().__init__(column, profile, weights)
+        self.mean, self.sd = np.asarray(profile["mean"]), np.asarray(profile["sd"])
+        self.whole_mean = float(weights @ self.mean)
+        self.whole_sd = float(np.sqrt(weights @ (self.sd**2 + (self.mean - self.whole_mean) ** 2)))
+        skewed = "median" in profile and "whole_median" in profile
+        self.center = np.asarray(profile["median"]) if skewed else self.mean
+        self.whole_center = float(profile["whole_median"][0]) if skewed else self.whole_mean
+
+    def information(self) -> np.ndarray:
+        return information_of_normals(self.mean, self.sd, self.weights)
+
+    def read(self, k: int) -> Reading:
+        here = f"{self._value(self.mean[k])} ± {number(self.sd[k], 2)}"
+        whole = f"{self._value(self.whole_mean)} ± {number(self.whole_sd, 2)}"
+        value, contrast = self._value(self.center[k]), self._value(self.whole_center)
+        if "whole_median" in self.profile:
+            here, whole = f"{value} (median)", f"{contrast} (median)"
+        fact = f"{self.name} {value}"
+        shift = float(self.center[k] - self.whole_center) / max(self.whole_sd, 1e-300)
+        words = _place(self.column, self.name, shift, float(self.sd[k]) / max(self.whole_sd, 1e-300))
+        return Reading(here, whole, fact, contrast, words, fact, abs(shift) > SHIFTED)
+
+    def _value(self, value: float) -> str:
+        return value_text(self.column, float(value))
+
+
+class LumpedNumbers(Numbers):
+    """A real column of which one value fills many cells: the share of this value, and the others."""
+
+    def __init__(self, column: ColumnSchema, profile: Mapping[str, Any], weights: np.ndarray) -> None:
+        super().__init__(column, profile, weights)
+        ending = "_elsewhere"
+        others = {name.removesuffix(ending): values for name, values in profile.items() if ending in name}
+        self.share = np.clip(np.asarray(profile["lump_share"], float), 0.0, 1.0)
+        self.whole_share = float(weights @ self.share)
+        rest = np.maximum(weights * (1.0 - self.share), 1e-300)
+        self.others = Numbers(column, others, rest / rest.sum())
+        self.of_lump = information_of_shares(np.column_stack([self.share, 1.0 - self.share]), weights)
+        self.of_others = (1.0 - self.share) * self.others.information()
+
+    def information(self) -> np.ndarray:
+        return self.of_lump + self.of_others
+
+    def read(self, k: int) -> Reading:
+        lump = self._value(self.profile["lump"][k])
+        others = self.others.read(k)
+        here = f"{percent(self.share[k])} {lump}, others {others.here}"
+        whole = f"{percent(self.whole_share)}, {others.whole}"
+        if self.of_lump[k] < self.of_others[k]:
+            fact = f"{self.name} where not {lump} {others.fact.removeprefix(self.name).strip()}"
+            return Reading(here, whole, fact, others.contrast, others.words, others.exact, others.is_clear)
+        words = f"{self.name} {lump}" if self.share[k] >= MOSTLY else f"{self.name} not {lump}"
+        if (self.share[k] < self.whole_share) == (self.share[k] >= MOSTLY):
+            words = ""  # mostly the lump, but less than elsewhere
+        fact = f"{self.name} {lump} in {percent(self.share[k])}"
+        return Reading(
+            here, whole, fact, percent(self.whole_share), words, f"{words} {percent(self.share[k])}"
+        )
+
+
+class Rates(DescribedColumn):
+    """Counts, or durations: their means."""
+
+    def __init__(self, column: ColumnSchema, profile: Mapping[str, Any], weights: np.ndarray) -> None:
+        super().__init__(column, profile, weights)
+        self.rate = np.asarray(profile["rate"], float)
+        self.mean = self.rate if column.kind == "count" else 1.0 / self.rate
+        self.whole = float(weights @ self.mean)
+        deviation = np.sqrt(self.mean) if column.kind == "count" else self.mean
+        self.whole_sd = float(np.sqrt(weights @ (deviation**2 + (self.mean - self.whole) ** 2)))
+
+    def information(self) -> np.ndarray:
+        if self.column.kind == "count":
+            return information_of_counts(self.rate, self.weights)
+        return information_of_durations(self.rate, self.weights)
+
+    def read(self, k: int) -> Reading:
+        here, whole = number(self.mean[k]), number(self.whole)
+        shift = (self.mean[k] - self.whole) / max(self.whole_sd, 1e-300)
+        fact = f"{self.name} {here}"
+        words = _place(self.column, self.name, shift, NARROW - 0.01)
+        return Reading(here, whole, fact, whole, words, fact, abs(shift) > SHIFTED)
+
+
+class Words(DescribedColumn):
+    """A column of count vectors: its share of the counts of a row."""
+
+    def __init__(self, column: ColumnSchema, profile: Mapping[str, Any], weights: np.ndarray) -> None:
+        super().__init__(column, profile, weights)
+        self.share = np.asarray(profile["share"], float)
+        self.whole = float(weights @ self.share)
+
+    def information(self) -> np.ndarray:
+        return information_of_words(self.share, self.weights)
+
+    def read(self, k: int) -> Reading:
+        here, whole = percent(self.share[k]), percent(self.whole)
+        fact = f"{self.name} {here}"
+        return Reading(here, whole, fact, whole, self.name if self.share[k] > self.whole else "", fact)
+
+
+def _place(column: ColumnSchema, name: str, shift: float, width: float) -> str:
+    """High, low, medium or varied, with the name of the column; "" if none of them."""
+    if column.holds_dates:
+        high, low, medium, varied = "late", "early", "middle", "varied"
+    else:
+        high, low, medium, varied = "high", "low", "medium", "varied"
+    if shift > SHIFTED:
+        return f"{high} {name}"
+    if shift < -SHIFTED:
+        return f"{low} {name}"
+    return f"{medium} {name}" if width < NARROW else f"{varied} {name}" if width > WIDE else ""
+
+
+def value_text(column: ColumnSchema, value: float) -> str:
+    """A number in the units of its column: dates as days, money and percent with their unit.
+
+    Examples
+    --------
+    >>> value_text(ColumnSchema("size", "real"), 1234.5)
+    '1,234'
+    """
+    form = column.format
+    if form is None:
+        return number(value)
+    if form.holds == "date":
+        return form.write(value)
+    if form.unit == "%":
+        return f"{number(value)}%"
+    return f"{form.unit}{number(value)}" if len(form.unit) == 1 else f"{number(value)} {form.unit}".rstrip()
+
+
+# ---- levels ------------------------------------------------------------------------------------------------------
+
+
+class Levels(DescribedColumn):
+    """A binary or categorical column: the share of the level that differs most."""
+
+    def __init__(self, column: ColumnSchema, profile: Mapping[str, Any], weights: np.ndarray) -> None:
+        super().__init__(column, profile, weights)
+        self.P = np.asarray(profile["probabilities"], float)
+        self.p = weights @ self.P
+        given = list(profile.get("levels", column.levels))
+        self.levels = [*given, *["(other)"] * (self.P.shape[1] - len(given))]
+
+    def information(self) -> np.ndarray:
+        return information_of_shares(self.P, self.weights)
+
+    def read(self, k: int) -> Reading:
+        v = 1 if self.column.kind == "binary" else int(np.abs(self.P[k] - self.p).argmax())
+        share, whole = percent(self.P[k, v]), percent(self.p[v])
+        here = f"{share} {level_text(self.levels[v])}"
+        words = self._words(k)
+        fact = f"{self._with(v)} {'in ' if _is_number(self.levels[v]) else ''}{share}"
+        return Reading(here, whole, fact, whole, words, f"{words} {percent(self._most(k))}")
+
+    def _words(self, k: int) -> str:
+        """The level that the group has, or the one that it does not have."""
+        P, p = self.P[k], self.p
+        gained = int((P * np.log(np.maximum(P, 1e-300) / np.maximum(p, 1e-300))).argmax())
+        lost = int((p - P).argmax())
+        if P[gained] >= MOSTLY and P[gained] > p[gained]:
+            return self._with(gained)
+        if p[lost] - P[lost] > P[gained] - p[gained]:
+            return self._with(lost, "not " if P[lost] <= SELDOM else "seldom ")
+        return self._with(gained, "often ") if P[gained] > p[gained] else ""
+
+    def _most(self, k: int) -> float:
+        return float(self.P[k].max())
+
+    def _with(self, v: int, before: str = "") -> str:
+        """The column with one of its levels."""
+        equals = "= " if _is_number(self.levels[v]) else ""
+        return f"{self.name} {before}{equals}{level_text(self.levels[v])}"
+
+
+class OrderedLevels(Levels):
+    """An ordinal column: its median level, and whether it is high or low."""
+
+    def read(self, k: int) -> Reading:
+        found = super().read(k)
+        at, whole = _median_level(self.P[k]), _median_level(self.p)
+        if at == whole:
+            return found._replace(words=self._shift(k) or found.words)
+        fact = self._with(at)
+        return found._replace(
+            fact=fact,
+            contrast=level_text(self.levels[whole]),
+            words=self._shift(k) or found.words,
+            exact=fact,
+        )
+
+    def _shift(self, k: int) -> str:
+        ranks = np.arange(len(self.p))
+        whole = self.p @ ranks
+        deviation = np.sqrt(self.p @ (ranks - whole) ** 2)
+        return _place(
+            self.column, self.name, (self.P[k] @ ranks - whole) / max(deviation, 1e-300), (NARROW + WIDE) / 2
+        )
+
+
+def _is_number(level: Any) -> bool:
+    return isinstance(level, (int, float, np.number)) and not isinstance(level, (bool, np.bool_))
+
+
+def _median_level(P: np.ndarray) -> int:
+    return int(np.searchsorted(np.cumsum(P), 0.5 * P.sum()))
+
+
+def level_text(level: Any) -> str:
+    """A level on one line: yes and no for truth values, numbers without needless digits.
+
+    Examples
+    --------
+    >>> level_text(True), level_text(3.0), level_text("web")
+    ('yes', '3', 'web')
+    """
+    if isinstance(level, (bool, np.bool_)):
+        return TRUTHS[bool(level)]
+    text = f"{level:g}" if isinstance(level, float) else str(level)
+    return one_line(text, LEVEL_LENGTH)

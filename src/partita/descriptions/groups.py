@@ -1,0 +1,193 @@
+"""Groups as people describe them: a short name and a sentence for each, by fixed rules from its traits.
+
+A column is told if one of its cells gives at least 0.05 nats about the group, and so much that the rows of the group
+together give clearly more than chance would. A sentence has the six most telling columns; in parentheses is the whole
+table. A name has the most telling column, a second one if it tells nearly as much, and more only where two groups would
+have the same name. A group that no column tells apart is called typical.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.descriptions.traits import Trait, find_traits
+from partita.table import ColumnSchema
+
+MAX_TELLING = 6  # columns of a sentence
+MAX_NAMED = 4  # columns of a name
+MIN_NATS = 0.05  # information of a cell from which a column is told
+MIN_TOTAL = 4.0  # the same of all cells of the group together
+NEARLY = 0.5  # of the information of the first column, from which a second one is in the name
+TYPICAL, ALONE = "typical", "all rows"
+
+
+class GroupDescription(NamedTuple):
+    """One group in words.
+
+    Attributes
+    ----------
+    label : int
+        Its label in ``labels_``; people read the number that follows it.
+    size : int
+        Number of rows.
+    share : float
+        The same as a share of all rows.
+    name : str
+        A few words, different for each group.
+    sentence : str
+        The name, and the columns that distinguish the group with the whole table in parentheses.
+    telling : tuple of Trait
+        These columns, the most telling one first.
+    """
+
+    label: int
+    size: int
+    share: float
+    name: str
+    sentence: str
+    telling: tuple[Trait, ...]
+
+    @property
+    def number(self) -> int:
+        """The number of the group for people: groups are counted from 1."""
+        return self.label + 1
+
+
+class Description(NamedTuple):
+    """All groups of one clustering in words, and what it was made from."""
+
+    groups: tuple[GroupDescription, ...]  # those that have rows
+    traits: list[list[Trait]]  # of each label, all columns, the most telling one first
+    informative_columns: list[tuple[str, float]]  # name and information about the groups, the largest first
+    sizes: np.ndarray  # rows of each label
+    n_rows: int
+
+
+def describe_labels(
+    labels: np.ndarray,
+    profiles: Mapping[str, Mapping[str, Any]],
+    schema_of: Callable[[str], ColumnSchema],
+    weights: np.ndarray | None = None,
+    *,
+    by_members: bool = False,
+) -> Description:
+    """Name and describe the groups of a clustering.
+
+    Parameters
+    ----------
+    labels : ndarray (n_rows,)
+        Group of each row, -1 for none.
+    profiles : dict
+        By column, as :func:`partita.descriptions.profile_groups` and ``profiles_`` of a mixture give them. Empty: the
+        groups are only numbered.
+    schema_of : callable
+        The schema of a column, by its name.
+    weights : ndarray (n_groups,), optional
+        Sizes with which the whole table is made of the groups; by default the numbers of rows.
+    by_members : bool, default=False
+        Whether the columns are members of an ensemble, whose labels give no names.
+
+    Examples
+    --------
+    >>> from partita.descriptions import profile_groups
+    >>> from partita.table import read_table
+    >>> table = read_table({"spend": [340.5] * 50 + [20.5] * 50, "channel": ["web"] * 50 + ["shop"] * 50})
+    >>> z = np.repeat([0, 1], 50)
+    >>> found = describe_labels(z, profile_groups(z, table, 2), table.schema.column)
+    >>> found.groups[0].sentence
+    'high spend, channel web: spend 341 (all: 181), channel shop 0% (50%)'
+    """
+    labels = np.asarray(labels)
+    K = max(len(weights) if weights is not None else 0, int(labels.max(initial=-1)) + 1)
+    sizes = np.bincount(labels[labels >= 0], minlength=K)
+    traits, informative = find_traits(
+        profiles, schema_of, sizes if weights is None or len(weights) != K else weights
+    )
+    shown = np.flatnonzero(sizes).tolist()
+    telling = {k: telling_traits(traits[k], int(sizes[k])) if len(shown) > 1 else () for k in shown}
+    if by_members or not profiles:
+        names = {k: f"group {k + 1}" for k in shown}
+    elif len(shown) == 1:
+        names = {shown[0]: ALONE}
+    else:
+        names = dict(zip(shown, distinct_names([telling[k] for k in shown])))
+    groups = tuple(
+        GroupDescription(
+            k,
+            int(sizes[k]),
+            float(sizes[k] / max(len(labels), 1)),
+            names[k],
+            _sentence(names[k], telling[k], bool(profiles), len(shown)),
+            telling[k],
+        )
+        for k in shown
+    )
+    return Description(groups, traits, informative, sizes, len(labels))
+
+
+def telling_traits(traits: Sequence[Trait], size: int) -> tuple[Trait, ...]:
+    """The traits that are told of a group of so many rows, of all its traits in their order."""
+    least = max(MIN_NATS, MIN_TOTAL / max(size, 1))
+    return tuple(trait for trait in traits[:MAX_TELLING] if trait.nats >= least)
+
+
+def distinct_names(telling: Sequence[Sequence[Trait]]) -> list[str]:
+    """A name for each group, from its telling traits; groups with the same name get further words, then numbers."""
+    n_words = [_n_words(traits) for traits in telling]
+    names = [_name(traits, n, False) for traits, n in zip(telling, n_words)]
+    for _ in range(MAX_NAMED):
+        shared = _shared(names)
+        if not shared:
+            return names
+        for i in shared:
+            n_words[i] += 1
+            names[i] = _name(telling[i], n_words[i], False)
+    for i in _shared(names):
+        names[i] = _name(telling[i], _n_words(telling[i]), True)
+    seen: Counter[str] = Counter()
+    for i, name in enumerate(names):
+        seen[name] += 1
+        if seen[name] > 1:
+            names[i] = f"{name} ({seen[name]})"
+    return names
+
+
+def _shared(names: Sequence[str]) -> list[int]:
+    """Positions of names that occur more than once."""
+    times = Counter(names)
+    return [i for i, name in enumerate(names) if times[name] > 1]
+
+
+def _worded(traits: Sequence[Trait]) -> list[Trait]:
+    """The traits that names are made of; those that are only medium or varied come last."""
+    worded = [trait for trait in traits if trait.reading.words]
+    return sorted(worded, key=lambda trait: not trait.reading.is_clear)
+
+
+def _n_words(traits: Sequence[Trait]) -> int:
+    """One column, or two if the second one tells nearly as much."""
+    worded = _worded(traits)
+    return 1 + int(len(worded) > 1 and worded[1].nats >= NEARLY * worded[0].nats)
+
+
+def _name(traits: Sequence[Trait], n_words: int, exact: bool) -> str:
+    worded = [trait.reading for trait in _worded(traits)[: min(n_words, MAX_NAMED)]]
+    return ", ".join(reading.exact if exact else reading.words for reading in worded) or TYPICAL
+
+
+def _sentence(name: str, traits: Sequence[Trait], known: bool, n_groups: int) -> str:
+    if not known:
+        return f"{name}: the columns are not known; describe it by a table of the same rows"
+    if n_groups == 1:
+        return f"{name}: there is one group"
+    if not traits:
+        return f"{name}: near the whole table in every column"
+    facts = [
+        f"{trait.reading.fact} ({'all: ' if i == 0 else ''}{trait.reading.contrast})"
+        for i, trait in enumerate(traits)
+    ]
+    return f"{name}: {', '.join(facts)}"
