@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from partita.summaries.counts import counts_in_words
-from partita.summaries.formatting import count
 from partita.summaries.pairs import order_objects, spread
 from partita.table import Table
 from partita.views.draws import LIKELY, is_view
+from partita.wording import count
 
 
 class View(NamedTuple):
