@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import partita
 
 ROOT = Path(__file__).parents[1]
@@ -41,3 +43,13 @@ def test_every_extra_that_pulls_in_gpl_says_so():
             assert at and "GPL" in at[0], (
                 f"{extra} pulls in {sorted(pulled & GPL)}: mark it GPL in pyproject.toml"
             )
+
+
+def test_the_declared_versions_print_the_help(capsys):
+    """An old typer with a new click builds no command at all; `make test-versions` runs this with the oldest."""
+    pytest.importorskip("typer")
+    from partita.cli import main
+
+    for command in ([], ["cluster"], ["consensus"], ["predict"]):
+        assert main([*command, "--help"]) == 0
+        assert "Usage: " in capsys.readouterr().out
