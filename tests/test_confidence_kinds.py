@@ -10,7 +10,7 @@ from partita.consensus.base import CONFIDENCE_KINDS
 from partita.views.summary import summarize_views
 
 CHAINS = {"n_chains": 2, "n_draws": 8, "burn_in": 6}
-TABLES, LABELS, COUNTS, CLASSES = "table", "labels", "counts", "classes"
+TABLES, VIEWS, LABELS, COUNTS, CLASSES = "table", "views", "labels", "counts", "classes"
 CASES = [
     ("BCE", {"n_clusters": 3, "n_init": 1}, LABELS),
     ("BayesianTree", {"family": "gaussian"}, TABLES),
@@ -18,7 +18,7 @@ CASES = [
     ("CSPA", {"n_clusters": 3}, LABELS),
     ("Consensus", {}, LABELS),
     ("Consensus", {"n_clusters": 5}, LABELS),
-    ("CrossCat", CHAINS, TABLES),
+    ("CrossCat", CHAINS, VIEWS),
     ("DPGaussian", CHAINS, TABLES),
     ("DPMultinomial", {"inference": "vb"}, COUNTS),
     ("EnsembleClustering", {"n_members": 8}, TABLES),
@@ -36,7 +36,7 @@ CASES = [
     ("MixtureConsensus", {"n_clusters": 3, "n_init": 1}, LABELS),
     ("NBCE", CHAINS, LABELS),
     ("NBCE", {"inference": "vb", "n_init": 1}, LABELS),
-    ("OverlappingViews", {**CHAINS, "partition": "averaged"}, TABLES),
+    ("OverlappingViews", {**CHAINS, "partition": "averaged"}, VIEWS),
     ("QMI", {"n_clusters": 3}, LABELS),
     ("RelationalBlocks", CHAINS, CLASSES),
     ("Voting", {"n_clusters": 3}, LABELS),
@@ -49,6 +49,9 @@ def data_of(kind, seed):
     z = np.arange(42) % 3
     if kind == TABLES:
         return np.array([[0.0, 0.0, 1.0], [3.0, 0.0, 0.0], [1.0, 3.0, 2.0]])[z] + rng.normal(size=(42, 3))
+    if kind == VIEWS:
+        parts = np.stack([z, np.arange(42) // 21], axis=1)
+        return 5.0 * np.repeat(parts, 3, axis=1) + rng.normal(size=(42, 6))
     if kind == LABELS:
         Y = np.where(rng.random((42, 7)) < 0.3, rng.integers(4, size=(42, 7)), z[:, None])
         Y[rng.random(Y.shape) < 0.1] = -1
@@ -115,11 +118,12 @@ def expected(name, model, X):
         return model.votes_.max(axis=1)
     if name in ("CrossCat", "OverlappingViews"):
         drawn = summarize_views(model.draws_, model._estimate.membership).drawn_labels
+        assert drawn
         return np.column_stack(
             [together(np.asarray(d), z) for d, z in zip(drawn, model.view_labels_.T, strict=True)]
         )
     if kind == "membership":
-        return own_entry(model.memberships_, model.labels_)
+        return own_entry(getattr(model, "memberships_", model.predict_proba(X)), model.labels_)
     if kind == "posterior probability":
         return own_entry(model.predict_proba(X), model.labels_)
     if kind == "co-clustering probability":
