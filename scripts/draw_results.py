@@ -24,7 +24,6 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS, IMAGES = ROOT / "benchmarks" / "results", ROOT / "docs" / "images"
 OURS, OTHERS = "#c2410c", "#64748b"
 GIVEN_K = ("told K", "k-LACA")  # parts of the names, in the results, of methods that are given K
-MEMBERS = ("best member", "mean member")
 
 
 def kept(name: str) -> dict[str, Any] | None:
@@ -85,10 +84,9 @@ def draw_ranks(ax: Any, names: list[str], ranks: np.ndarray, scores: np.ndarray,
 
 
 def draw_consensus(result: dict[str, Any]) -> plt.Figure:
-    by_set = result["summary"]["all"]["by_set"]
-    every = [m for m in next(iter(by_set.values())) if m not in (*MEMBERS, "members")]
-    given_k = [m for m in every if any(mark in m for mark in GIVEN_K)]
-    free = [m for m in every if m not in given_k]
+    by_set, ranked = result["summary"]["all"]["by_set"], result["summary"]["all"]["ranks"]
+    given_k = [m for m in ranked if any(mark in m for mark in GIVEN_K)]
+    free = [m for m in ranked if m not in given_k]
     fig, axes = plt.subplots(
         1, 2, figsize=(11, 0.42 * max(len(given_k), len(free)) + 1.6), constrained_layout=True
     )
@@ -97,7 +95,7 @@ def draw_consensus(result: dict[str, Any]) -> plt.Figure:
         (axes[1], given_k, "Methods that are given it"),
     ):
         scores = np.array([[one[m] for m in names] for one in by_set.values()])
-        ranks = np.array([result["summary"]["all"]["ranks"][m] for m in names])
+        ranks = np.array([ranked[m] for m in names])
         draw_ranks(ax, names, ranks, scores, f"{title} ({len(scores)} sets)")
     return fig
 

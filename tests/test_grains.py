@@ -432,6 +432,16 @@ def test_members_that_do_not_agree_have_one_group(rng):
         model.at("coarse")
 
 
+@quiet
+@pytest.mark.parametrize("name", ["Consensus", "EvidenceAccumulation", "LACA", "LWEA"])
+def test_the_support_of_members_that_agree_rises_up_to_their_groups(name, rng):
+    z = rng.permutation(np.repeat(np.arange(5), [12, 10, 9, 8, 7]))
+    Y = np.stack([rng.permutation(5)[z] for _ in range(6)], axis=1)
+    options = {"n_clusters": 5} if name == "LWEA" else {}
+    support = getattr(partita, name)(**options).fit(Y).grain_.support
+    assert support[4] == pytest.approx(1.0) and (np.diff(support[:5]) > 0).all()
+
+
 def test_members_that_are_all_the_same_join_the_smallest_groups():
     z = np.repeat([0, 1, 2, 3], [9, 3, 2, 8])
     model = partita.Consensus(random_state=0).fit(np.stack([z, 3 - z], axis=1))

@@ -6,7 +6,7 @@ reported on their own. Brier scores are those of the statement "these two object
 pairs of objects. The two columns of the alternatives of `Consensus`, and its probabilities before they were fitted on
 labeled sets, are those of `consensus_grain`. Planted ensembles (equal groups, 20 members, 10% of the labels redrawn)
 show whether such probabilities are calibrated if members err independently; ensembles of pure noise show whether a
-method can find that there is no consensus.
+method can find that there is no consensus. On these two only some of the other methods run.
 
 The result of each set is stored when it is done: the same command goes on from there if a run was ended (`parts`).
 """
@@ -28,6 +28,9 @@ PLANTED = {"n_samples": 500, "n_members": 20, "redrawn": 0.1}
 PLANTED_GROUPS, PLANTED_SEEDS = (5, 10), 5
 NOISE = {"n_samples": 300, "n_members": 20, "redrawn": 1.0}
 NOISE_GROUPS, NOISE_SEEDS = (2, 5), 20
+# planted ensembles and noise are about `Consensus`: of the others, some with probabilities, and those that are fast
+PLANTED_METHODS = ("Consensus", "EAC lifetime", "Consensus told K", "MixtureConsensus told K", "BCE told K")
+NOISE_METHODS = ("Consensus", "LACA", "NBCE from one cluster", "EAC lifetime")
 PARTS = ("all", "tuned_on", "held_out")
 
 
@@ -53,13 +56,13 @@ def run(*, full: bool, repeats: int) -> dict:
         found = dict(pool.map(one_set, sets))
         skipped = {name: result["skipped"] for name, result in found.items() if "skipped" in result}
         runs = {name: result for name, result in found.items() if name not in skipped}
-        planted = list(pool.map(lambda k: parts.run(calibrate, methods=there, n_groups=k), PLANTED_GROUPS))
-        alone = [name for name in there if name in FINDS_K]
+        planted = list(
+            pool.map(lambda k: parts.run(calibrate, methods=PLANTED_METHODS, n_groups=k), PLANTED_GROUPS)
+        )
+        n_noise = NOISE_SEEDS if full else 3
         noise = list(
             pool.map(
-                lambda k: parts.run(
-                    meet_noise, methods=alone, n_groups=k, n_seeds=NOISE_SEEDS if full else 3
-                ),
+                lambda k: parts.run(meet_noise, methods=NOISE_METHODS, n_groups=k, n_seeds=n_noise),
                 NOISE_GROUPS,
             )
         )
@@ -88,8 +91,13 @@ def run(*, full: bool, repeats: int) -> dict:
         "sets": {"tuned_on": list(TUNED_ON), "held_out": list(HELD_OUT), "skipped": skipped},
         "kinds": list(kinds),
         "n_seeds": n_seeds,
-        "planted": {**PLANTED, "n_groups": PLANTED_GROUPS, "n_seeds": PLANTED_SEEDS},
-        "noise": {**NOISE, "n_groups": NOISE_GROUPS},
+        "planted": {
+            **PLANTED,
+            "n_groups": PLANTED_GROUPS,
+            "n_seeds": PLANTED_SEEDS,
+            "methods": PLANTED_METHODS,
+        },
+        "noise": {**NOISE, "n_groups": NOISE_GROUPS, "n_seeds": n_noise, "methods": NOISE_METHODS},
         "methods_not_there": missing,
         "summary": summary,
         "bars_of_part": bars_of_part,

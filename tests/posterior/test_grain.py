@@ -369,6 +369,19 @@ def test_the_support_of_planted_groups_has_its_maximum_there(rng):
     assert (np.diff(support[:4]) > 0).all() and support[4] < support[3]
 
 
+def test_every_join_of_certain_groups_lowers_the_support(rng):
+    G = 6
+    labels, joins = (
+        np.concatenate([np.repeat(np.arange(G), 2), rng.integers(G, size=30)]),
+        random_joins(G, rng),
+    )
+    draws = np.stack([rng.permutation(G)[labels] for _ in range(4)])  # the same partition under other names
+    by_draws = support_of_draws(draws, labels, joins)
+    by_responsibilities = support_of_responsibilities(np.eye(G)[labels], labels, np.ones(len(labels)), joins)
+    np.testing.assert_allclose(by_draws, by_responsibilities)
+    assert by_draws[-1] == pytest.approx(1.0) and (np.diff(by_draws) > 0).all()
+
+
 def test_confidence_at_the_finest_level_is_that_of_the_draws(rng):
     labels = np.concatenate([np.arange(4), rng.integers(4, size=26)])
     draws = np.where(rng.random((15, 30)) < 0.3, rng.integers(5, size=(15, 30)), labels)

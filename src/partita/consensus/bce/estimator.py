@@ -101,6 +101,8 @@ class BCE(RunningMixin, ConsensusEstimator):
     confidence_ : ndarray (n_objects,)
         The largest membership: the share of an object's labels that belong to its cluster, not the probability of
         being right.
+    confidence_kind_ : str
+        "membership".
     n_clusters_ : int
         Number of clusters that have objects.
     member_weights_ : ndarray (n_members,)

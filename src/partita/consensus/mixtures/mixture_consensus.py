@@ -89,6 +89,8 @@ class MixtureConsensus(LabelMixture):
     confidence_ : ndarray (n_objects,)
         Probability of the object's cluster under the fitted mixture. It measures the agreement of the members, not the
         probability that the label is right.
+    confidence_kind_ : str
+        "posterior probability".
     member_weights_ : ndarray (n_members,)
         Powers on the likelihoods of the members, as given; 0 for members that took no part.
     weights_ : ndarray (n_components,)

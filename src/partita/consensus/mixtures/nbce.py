@@ -131,6 +131,8 @@ class NBCE(HasClusterPrior, LabelMixture):
     confidence_ : ndarray (n_objects,)
         Chains: mean probability that an object shares a cluster with the other objects of its cluster. Other engines:
         probability of its label. It measures agreement under the model, not the probability that the label is right.
+    confidence_kind_ : str
+        "co-clustering probability" for chains, otherwise "posterior probability".
     singleton_share_ : float
         Share of the objects that are alone in their cluster: the mean over the draws, or the share in ``labels_``.
     member_weights_ : ndarray (n_members,)
