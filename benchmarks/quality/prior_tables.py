@@ -5,10 +5,13 @@ with hyper-parameters from their hyperprior where the fit learns them, and at th
 calibrated posterior has E[K] - K = 0 on average, P(K = 1) near 1 where K = 1 more often than not, and among pairs of
 rows that are said to be together with probability p, a share p that are.
 
-The fit either sees the tables in the units in which they were drawn (the option ``standardize``), as by a user who knows
-how wide groups are and where they lie, or each column in a unit of its own. Then `Mixture` divides columns by their
-deviation, of which the distances between the clusters are a part, and measures from their mean, so it does not see the
-units in which the prior was stated.
+The fit either sees the tables in the units in which they were drawn (the option ``standardize``), as by a user who
+knows how wide groups are and where they lie, or each column in a unit of its own. Then `Mixture` divides columns by
+their deviation, of which the distances between the clusters are a part, and measures from their mean, so it does not
+see the units in which the prior was stated.
+
+How much of this is due to the mean alone is computed without any sampler, by enumeration of the partitions of small
+tables with known hyper-parameters.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ CASES = {  # whether hyper-parameters are learned, and whether the fit sees the 
 STEPS_OFF = {"lumps": False, "powers": False, "ties": False, "signal": False}
 SHAPES = ((60, 2), (120, 2), (120, 4), (200, 3))  # rows, columns
 N_BINS = 10
+N_ENUMERATED, SMALL_ENUMERATED, N_ROWS = 3000, 200, 7  # tables, and rows of each
+ORIGINS = ("given", "own_mean")  # what rows are measured from
 
 
 def run(*, full: bool, repeats: int) -> dict:
@@ -40,7 +45,10 @@ def run(*, full: bool, repeats: int) -> dict:
             f"({found[name]['n_one']} tables), calibration error of pairs {found[name]['pair_error']:.4f}",
             flush=True,
         )
-    return {"summary": found}
+    exact = in_own_process(enumerate_tables, n_tables=N_ENUMERATED if full else SMALL_ENUMERATED, n_columns=2)
+    for name in ORIGINS:
+        print(f"   exact, rows measured from the {name}: {exact[name]}", flush=True)
+    return {"summary": found, "exact": {name: exact[name] for name in ORIGINS}}
 
 
 # ---- in a process of its own -----------------------------------------------------------------------------------
@@ -85,6 +93,51 @@ def calibrate(n_tables: int, case: str) -> dict:
         "p_one": round(statistics.mean(ones), 4) if ones else math.nan,
         "n_one": len(ones),
         "pair_error": round(float(gaps.sum() / together[0].sum()), 4),
+    }
+
+
+def enumerate_tables(n_tables: int, n_columns: int) -> dict:
+    """The exact posterior of K in small tables from the prior, with rows measured from its location or their mean."""
+    import numpy as np
+    from scipy.special import logsumexp
+
+    from partita.families import GaussianFull
+    from partita.families.rows import log_marginals
+    from partita.fitting.chains import resolve_sampling_prior
+    from partita.labels import set_partitions
+    from partita.partitions import bind, log_eppf
+
+    prior = bind(resolve_sampling_prior("auto", None, None, None), N_ROWS)
+    family, low = GaussianFull.default(n_columns), np.tril_indices(n_columns)
+    labels = np.array(list(set_partitions(N_ROWS)))
+    K = labels.max(axis=1) + 1
+    log_prior = np.array([log_eppf(prior, np.bincount(z).astype(float), z.max() + 1) for z in labels])
+    powers = 1 << np.arange(N_ROWS)
+    members = np.arange(2**N_ROWS)[:, None] & powers > 0  # of every set of rows
+    clusters = np.stack([(labels == k) @ powers for k in range(N_ROWS)], axis=1)
+    rng = np.random.default_rng(11)
+    excess: dict[str, list[float]] = {name: [] for name in ORIGINS}
+    ones: dict[str, list[float]] = {name: [] for name in ORIGINS}
+    for _ in range(n_tables):
+        X, z = draw_table(rng, N_ROWS, n_columns, hyper=False, in_units=True)
+        for name, Y in zip(ORIGINS, (X, X - X.mean(axis=0))):
+            T = np.column_stack([np.ones(N_ROWS), Y, Y[:, low[0]] * Y[:, low[1]]])
+            evidence = log_marginals(family, np.ascontiguousarray((members @ T).T)).sum(axis=0)
+            evidence[0] = 0.0  # of the empty set
+            log_joint = log_prior + evidence[clusters].sum(axis=1)
+            p = np.exp(log_joint - logsumexp(log_joint))
+            excess[name].append(float(p @ K) - (int(z.max()) + 1))
+            if z.max() == 0:
+                ones[name].append(float(p[K == 1].sum()))
+    return {
+        name: {
+            "n_tables": n_tables,
+            "excess": round(statistics.mean(excess[name]), 4),
+            "excess_se": round(statistics.stdev(excess[name]) / math.sqrt(n_tables), 4),
+            "p_one": round(statistics.mean(ones[name]), 4),
+            "n_one": len(ones[name]),
+        }
+        for name in ORIGINS
     }
 
 

@@ -60,6 +60,13 @@ def test_redrawing_keeps_the_truncated_normal(with_signal, rng):
     np.testing.assert_allclose(data, values if signal is None else signal.scores(values))
 
 
+def test_values_anywhere_in_their_cells_are_caught(rng, monkeypatch):
+    """A planted bug: even draws in place of those of the truncated normal."""
+    monkeypatch.setattr("partita.families.ties.draw_interval", lambda a, b, u: a + u * (b - a))
+    with pytest.raises(AssertionError):
+        test_redrawing_keeps_the_truncated_normal(False, rng)
+
+
 def test_two_tied_columns_of_a_row_are_drawn_together(rng):
     """Alternating draws of two correlated cells reach their joint distribution, computed on a grid."""
     n = 20_000

@@ -104,3 +104,23 @@ def test_what_a_device_cannot_do_is_said(global_random_seed):
     bad[7, 1] = np.inf
     with pytest.raises(ValueError, match="'x1', row 7 is infinite"):
         Mixture(inference="vb").fit(on(bad))
+
+
+@pytest.mark.parametrize("inference", ["em", "vb"])
+@pytest.mark.parametrize("n_columns", [5, 40])
+def test_the_signal_is_that_of_the_host(inference, n_columns, rng):
+    """Few columns of which some almost follow from the others, and many columns with fewer directions."""
+    base = 3.0 * rng.normal(size=(3, 3))[rng.integers(3, size=600)] + rng.normal(size=(600, 3))
+    noise = 0.01 if n_columns == 5 else 1.0
+    X = base @ rng.normal(size=(3, n_columns)) + noise * rng.normal(size=(600, n_columns))
+    size = {"n_clusters": 3} if inference == "em" else {"max_clusters": 5}
+    asked = {"inference": inference, **size, "n_init": 1, "max_iter": 20, "random_state": 0}
+    here = Mixture({"real": ("auto", {"lumps": False, "powers": False})}, **asked).fit(X)
+    there = Mixture(**asked).fit(on(X))
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    assert there.fit_report_["signal"].message == here.fit_report_["signal"].message
+    assert "move the table to the host" in there.fit_report_["steps"].message
+    assert there.log_likelihood_ == pytest.approx(here.log_likelihood_, rel=1e-5)
+    new = X[:50]
+    np.testing.assert_allclose(off(there.score_samples(on(new))), here.score_samples(new), rtol=1e-4)
+    np.testing.assert_allclose(there.score_samples(new), here.score_samples(new), rtol=1e-4)

@@ -11,20 +11,32 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes.device import DeviceCodes, DeviceReals
+from partita.engines.passes.device import DeviceCodes, DeviceReals, fetch_rows, standardized
 from partita.estimator import FitReport
 from partita.execution.device import device_of, in_chunks, is_on_device, namespace, to_device, to_host
-from partita.families import Block, GaussianFull, entry_of
+from partita.families import Block, GaussianFull, Signal, entry_of, family_entry
+from partita.families.factors import Moments, sampled_positions
 from partita.fitting.contract import Settings
 from partita.fitting.engines import ENGINES, names_of
-from partita.fitting.families import Plan, assemble, table_of_schema
-from partita.fitting.real_columns import gaussian_for
+from partita.fitting.families import Plan, assemble, log_rest_of, table_of_schema
+from partita.fitting.real_columns import (
+    allowed_steps,
+    describe_steps,
+    gaussian_for,
+    model_of_vectors,
+    steps_of,
+)
 from partita.table import ColumnSchema, Schema, Table, check_weights, read_table
 from partita.table.kinds import resolve_kinds
 from partita.table.scaling import center_and_scale
 
 FAMILIES = ("categorical", "gaussian", "gaussian_full")
 MAX_BYTE_LEVELS = 254
+ON_DEVICE = (
+    "the table is on a device, so complete real columns are searched for the principal directions that matter, but "
+    "not for values that are far more frequent than others, for skewed columns and for rows of "
+    "length 1; for these steps, move the table to the host"
+)
 
 
 def read_device_training(
@@ -34,11 +46,22 @@ def read_device_training(
     _check_asked(X, settings, sample_weight)
     weights = _weights(sample_weight, int(X.shape[0]))
     schema, holes = _learn(X, kinds, weights)
+    report = FitReport()
+    report.add("execution", f"fitted on {device_of(X)}, {weights.size:,} rows")
+    found: tuple[Block, ...] = ()
     if plan.families.get("real", ("", {}))[0] == "auto":
         reals = [column.name for column in schema.of_kind("real")]
         chosen = gaussian_for(weights, reals, holes, completes=False) if reals else "gaussian"
+        steps = allowed_steps(steps_of(plan.families["real"][1]), weights, len(reals))
+        if steps.signal and len(reals) > 1 and not holes:
+            chosen, found = _find_signal(X, schema, reals, weights, chosen)
+        for code, sentence in describe_steps(found):
+            report.add(code, sentence)
+        if reals:
+            report.add("steps", ON_DEVICE)
         plan = plan.with_real(chosen)
     blocks = assemble(table_of_schema(schema, None), plan, None)
+    blocks = tuple(found[0] if found and entry_of(b.family).kind == "real" else b for b in blocks)
     for block in blocks:
         if entry_of(block.family).name not in FAMILIES:
             raise ValueError(
@@ -50,8 +73,6 @@ def read_device_training(
                 "vectors with missing cells are completed on the host only: use family='gaussian' on the device, or "
                 "move the table to the host"
             )
-    report = FitReport()
-    report.add("execution", f"fitted on {device_of(X)}, {weights.size:,} rows")
     return Table(schema, [], int(X.shape[0]), weights), _filled(X, blocks, schema), report
 
 
@@ -141,6 +162,71 @@ def _learn_real(X: Any, j: int, name: str, weights: np.ndarray) -> tuple[ColumnS
     return ColumnSchema(name, "real", center=center, scale=scale), bool(np.isnan(values).any())
 
 
+# ---- the signal of real columns --------------------------------------------------------------------------------------
+
+
+class RowsOnDevice:
+    """Complete standardized rows on a device, see :class:`partita.families.factors.Rows`."""
+
+    has_holes = False
+
+    def __init__(self, data: DeviceReals, weights: np.ndarray):
+        self._data, self._weights = data, weights
+        self.n_rows, self.n_columns = int(np.count_nonzero(weights)), len(data.columns)
+
+    def sample(self) -> np.ndarray:
+        """See :class:`partita.families.factors.Rows`."""
+        positions = sampled_positions(self.n_rows, self.n_columns)
+        return fetch_rows(self._data, np.flatnonzero(self._weights)[positions])
+
+    def moments(self, signal: Signal | None = None) -> Moments:
+        """See :class:`partita.families.factors.Rows`; the products of the columns are computed on the device."""
+
+        def products(lo: int, hi: int) -> np.ndarray:
+            Z = standardized(self._data, lo, hi)
+            xp = namespace(Z)
+            w = to_device(self._weights[lo:hi, None], Z, Z.dtype)
+            return to_host(xp.matmul(xp.permute_dims(Z * w, (1, 0)), Z)).astype(np.float64)
+
+        parts = in_chunks(products, self._data.n_rows, 16 * self.n_columns)
+        covariance = np.sum([part for _, _, part in parts], axis=0) / self._weights.sum()
+        return Moments(
+            self.n_rows, covariance.__matmul__, np.diag(covariance).copy(), np.zeros(self.n_columns)
+        )
+
+
+def _find_signal(
+    X: Any, schema: Schema, reals: Sequence[str], weights: np.ndarray, otherwise: str
+) -> tuple[str, tuple[Block, ...]]:
+    """Name of the family of the real columns, and their block if they have a signal."""
+    own = [schema.names.index(name) for name in reals]
+    name, signal = model_of_vectors(
+        RowsOnDevice(_reals(X, own, schema), weights), otherwise, lambda found: 0.0
+    )
+    if signal is None:
+        return name, ()
+    made = family_entry(name).block(np.empty((0, signal.n_scores)), tuple(reals), np.empty(0))
+    return name, (made._replace(data=None, signal=signal),)
+
+
+def _scored(data: DeviceReals, block: Block, schema: Schema) -> tuple[DeviceReals, np.ndarray]:
+    """Scores of the signal on the device, and the log density of what they leave out, computed on the host."""
+    signal = block.signal
+    assert signal is not None
+    xp, rest, scores = namespace(data.values), np.empty(data.n_rows), []
+
+    def one(lo: int, hi: int) -> Any:
+        Z = standardized(data, lo, hi)
+        rest[lo:hi] = log_rest_of(signal, to_host(Z).astype(np.float64), block.columns, schema)
+        axes = to_device((signal.axes[: signal.n_scores] / signal.widths).T, Z, Z.dtype)
+        return xp.matmul(Z, axes)
+
+    for _, _, part in in_chunks(one, data.n_rows, 24 * len(data.columns)):
+        scores.append(part)
+    d = signal.n_scores
+    return DeviceReals(xp.concat(scores, axis=0), tuple(range(d)), np.zeros(d), np.ones(d)), rest
+
+
 # ---- blocks ----------------------------------------------------------------------------------------------------------
 
 
@@ -152,15 +238,21 @@ def _filled(
     out = []
     for block in blocks:
         own = [place[name] for name in block.columns]
+        rest = None
         if entry_of(block.family).kind == "real":
-            columns = [schema.columns[j] for j in own]
-            data: Any = DeviceReals(
-                X, tuple(own), np.array([c.center for c in columns]), np.array([c.scale for c in columns])
-            )
+            data: Any = _reals(X, own, schema)
+            if block.signal is not None:
+                data, rest = _scored(data, block, schema)
         else:
             data = _encode(X, own, schema, handle_unknown)
-        out.append(Block(block.family, data, block.columns))
+        out.append(Block(block.family, data, block.columns, block.signal, rest))
     return tuple(out)
+
+
+def _reals(X: Any, own: Sequence[int], schema: Schema) -> DeviceReals:
+    columns = [schema.columns[j] for j in own]
+    centers, scales = np.array([(c.center, c.scale) for c in columns]).T
+    return DeviceReals(X, tuple(own), centers, scales)
 
 
 def _encode(X: Any, own: Sequence[int], schema: Schema, handle_unknown: str) -> DeviceCodes:

@@ -217,7 +217,7 @@ def _(lik, data, lo, hi):
 
 @features.register(GaussianDiagonal)
 def _(lik, data, lo, hi):
-    xp, X = namespace(data.values), _standardized(data, lo, hi)
+    xp, X = namespace(data.values), standardized(data, lo, hi)
     seen = ~xp.isnan(X)
     X = xp.where(seen, X, xp.zeros_like(X))
     T = xp.stack([xp.astype(seen, X.dtype), X, X * X], axis=2)
@@ -226,7 +226,7 @@ def _(lik, data, lo, hi):
 
 @features.register(GaussianFull)
 def _(lik, data, lo, hi):
-    xp, X = namespace(data.values), _standardized(data, lo, hi)
+    xp, X = namespace(data.values), standardized(data, lo, hi)
     a, b = (to_device(index, X, xp.int64) for index in np.tril_indices(len(lik.m)))
     products = xp.take(X, a, axis=1) * xp.take(X, b, axis=1)
     return xp.concat([xp.ones((hi - lo, 1), dtype=X.dtype, device=device_of(X)), X, products], axis=1)
@@ -236,7 +236,8 @@ def _missing(data: DeviceCodes) -> int:
     return 255 if "uint8" in str(data.values.dtype) else -1
 
 
-def _standardized(data: DeviceReals, lo: int, hi: int) -> Any:
+def standardized(data: DeviceReals, lo: int, hi: int) -> Any:
+    """Rows lo to hi in units of the deviation of their columns, in the best precision of the device."""
     xp = namespace(data.values)
     kind = _widest(data.values)
     rows = data.values[lo:hi, ...]
@@ -264,7 +265,7 @@ def fetch_rows(data: Any, rows: np.ndarray) -> np.ndarray:
         codes = to_host(xp.take(data.values, index, axis=1)).astype(np.int32).T
         return np.ascontiguousarray(np.where(codes == _missing(data), -1, codes))
     part = DeviceReals(xp.take(data.values, index, axis=0), *data[1:])
-    return np.ascontiguousarray(to_host(_standardized(part, 0, len(rows))), dtype=np.float64)
+    return np.ascontiguousarray(to_host(standardized(part, 0, len(rows))), dtype=np.float64)
 
 
 # ---- scores of a chunk of rows -----------------------------------------------------------------------------------

@@ -1,0 +1,59 @@
+"""Steps of real columns broken on purpose: the laws that they obey must fail."""
+
+import math
+
+import numpy as np
+import pytest
+import test_codings
+import test_scale_matrix
+import test_signal
+
+from partita.families import Power, Signal, gaussian_full_arrays
+from partita.families.codings import Values
+
+
+def without_the_unit(right):
+    return lambda power, x: right(power, x) + math.log(power.unit)
+
+
+def without_the_slope(right):
+    return lambda coding, X: (right(coding, X)[0], np.zeros(len(X)))
+
+
+def without_the_widths(right):
+    return lambda signal, Z: right(signal, Z) + ~np.isnan(Z) @ np.log(signal.widths)
+
+
+def filled_with_zeros(right):
+    return lambda signal, U: right(signal, U)._replace(U=np.nan_to_num(U))
+
+
+def of_any_size(right):
+    return lambda L, rng: right(4.0 * L, rng)
+
+
+def low_rank(law):
+    return lambda rng: law(test_signal.make_low_rank(rng), rng)
+
+
+BROKEN = [  # (owner, what is broken, how, the law that catches it)
+    (Power, "log_slope", without_the_unit,
+     lambda rng: test_codings.test_a_power_is_increasing_and_has_an_inverse_and_a_slope(test_codings.POWERS[1], rng)),
+    (Values, "encode", without_the_slope, test_codings.test_values_come_back_and_their_density_has_the_jacobian),
+    (Signal, "log_rest", without_the_widths,
+     low_rank(test_signal.test_scores_and_rest_are_the_density_of_whole_rows)),
+    (Signal, "completed", filled_with_zeros,
+     low_rank(test_signal.test_missing_cells_have_the_density_of_the_observed_ones)),
+    (gaussian_full_arrays, "_draw_size", of_any_size, test_scale_matrix.test_the_step_keeps_the_prior),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("uncompiled")
+@pytest.mark.parametrize(
+    ("owner", "name", "bug", "law"), BROKEN, ids=[bug.__name__ for _, _, bug, _ in BROKEN]
+)
+def test_a_broken_step_is_caught(owner, name, bug, law, rng, monkeypatch):
+    law(rng)
+    monkeypatch.setattr(owner, name, bug(getattr(owner, name)))
+    with pytest.raises(AssertionError):
+        law(rng)
