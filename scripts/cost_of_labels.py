@@ -45,9 +45,7 @@ def on_workers(results: dict[str, Any], workers: int, asked: dict[str, float]) -
     work = rows / workers * dask["seconds_a_row"] * width
     line = dask["summary"]["overhead"]
     moved = dask["bytes_out"] + min(workers, FAN_IN) * dask["bytes_back"]
-    seconds = (
-        work + line["seconds_a_pass"] + _n_tasks(workers) * line["seconds_a_task"] + moved / BANDWIDTH
-    )
+    seconds = work + line["seconds_a_pass"] + _n_tasks(workers) * line["seconds_a_task"] + moved / BANDWIDTH
     once = reading["cpu_s"] - results["parquet"]["size"]["iterations"] * reading["cpu_s_per_iteration"]
     once *= rows / workers / reading["n_rows"] * width
     hours = (asked["iterations"] * seconds + once) / 3600.0
@@ -82,7 +80,10 @@ def on_devices(results: dict[str, Any], asked: dict[str, float]) -> Cost:
 
 def all_costs(results: dict[str, Any], asked: dict[str, float]) -> list[Cost]:
     """On clusters of several sizes, and on devices."""
-    return [*(on_workers(results, workers, asked) for workers in (100, 1000, 10_000)), on_devices(results, asked)]
+    return [
+        *(on_workers(results, workers, asked) for workers in (100, 1000, 10_000)),
+        on_devices(results, asked),
+    ]
 
 
 def cells(cost: Cost) -> list[str]:
@@ -110,7 +111,9 @@ def read_results(folder: Path = ROOT / "benchmarks" / "results") -> dict[str, An
 def main() -> None:
     parser = argparse.ArgumentParser(description="What a clustering of very many labels takes.")
     for name, value in DEFAULTS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=float, default=value, help=f"default {value:g}")
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", type=float, default=value, help=f"default {value:g}"
+        )
     asked = vars(parser.parse_args())
     print(f"{asked['labels']:g} labels, {asked['members']:g} members, {asked['iterations']:g} iterations")
     print("; ".join(HEAD))

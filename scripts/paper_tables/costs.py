@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cost_of_labels import DEFAULTS, HEAD, all_costs, cells, read_results
+
 from paper_tables.markdown import table
 
 
