@@ -1,11 +1,11 @@
 """How much time Dask adds to an iteration as a function of the number of workers, and how far a fit can scale.
 
 A pass of EM over a label matrix (20 members of six labels, 8 clusters) on a cluster of two processes of this machine is
-compared with the same pass in one process. Then 2 to 16 processes run passes with simulated compute: four shards per
-worker, which sleep for a moment and return statistics of the size of those of EM. The CPU time of the process that
-holds both the scheduler and the driver is the overhead: everything passes through it, so it limits a cluster. It is a
-straight line in the number of tasks (one per worker, one for the parameters, and a node for every 16 results). The
-model for more workers combines these:
+compared with the same pass in one process. Then 4 to 128 workers, which two further processes host, run passes with
+simulated compute: four shards per worker, which sleep for a moment and return statistics of the size of those of EM.
+The CPU time of the process that holds both the scheduler and the driver is the overhead: everything passes through it,
+so it limits a cluster. It is a straight line in the number of tasks (one per worker, one for the parameters, and a node
+for every 16 results). The model for more workers combines these:
 
     seconds = rows / workers x seconds per row + overhead(tasks) + bytes at the driver / bandwidth
 
@@ -15,16 +15,21 @@ Seconds are CPU seconds, the smallest of the repetitions because the machine is 
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from contextlib import contextmanager
 
-from benchmarks.processes import in_own_process
+from benchmarks.processes import ROOT, in_own_process
 
 N_MEMBERS, N_LABELS, N_CLUSTERS = 20, 6, 8
-PROCESSES, FEW_PROCESSES = (2, 4, 8, 16), (2, 4)
+MEASURED, FEW_MEASURED = (4, 16, 64, 128), (4, 16)  # workers
+HOSTS = 2  # processes that these are in
 WORKERS = (10, 100, 1000)
 PARTS_EACH, SLEEP = 4, 0.005  # shards per worker, and simulated seconds of each
 LEAST_BUSY = 0.8  # share of the time of 1,000 workers over 1e10 rows
+IDLE_SECONDS = 3.0
 BANDWIDTH = 1e9  # bytes a second into the driver: a common network, not measured here
 FAN_IN = 16  # as in partita.execution.shards, which the parent process does not import
 MODEL_ROWS = (10**8, 10**9, 10**10)
@@ -35,11 +40,11 @@ def run(*, full: bool, repeats: int) -> dict:
     repeats = max(repeats, 5 if full else 2)
     found = in_own_process(measure, n_rows=n_rows, repeats=repeats)
     found["passes"] = []
-    for workers in PROCESSES if full else FEW_PROCESSES:
+    for workers in MEASURED if full else FEW_MEASURED:
         one = in_own_process(simulate, workers=workers, repeats=2 * repeats, bytes_back=found["bytes_back"])
         found["passes"].append({"workers": workers, "tasks": _n_tasks(workers), **one})
         print(
-            f"   {workers} worker processes: {1e3 * one['seconds']:.1f} ms of CPU of driver and scheduler an iteration",
+            f"   {workers} workers: {1e3 * one['seconds']:.1f} ms of CPU of driver and scheduler an iteration",
             flush=True,
         )
     slope, intercept = _line([(o["tasks"], o["seconds"]) for o in found["passes"]])
@@ -127,7 +132,7 @@ def measure(n_rows: int, repeats: int) -> dict:
     found["bytes_out"] = len(pickle.dumps((here[0].states, walked, at.log_weights)))
     with (
         LocalCluster(
-            2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
         ) as local,
         Client(local) as client,
     ):
@@ -155,19 +160,39 @@ def simulate(workers: int, repeats: int, bytes_back: int) -> dict:
     sums = tuple([np.zeros(bytes_back // 16)] for _ in range(2))
     with (
         LocalCluster(
-            workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+            n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=None
         ) as local,
         Client(local) as client,
+        _hosted(local.scheduler_address, workers),
     ):
-        futures = client.map(abs, range(PARTS_EACH * workers), pure=False)
+        client.wait_for_workers(workers)
+        places = list(client.scheduler_info(n_workers=-1)["workers"])
+        futures = [
+            client.submit(abs, number, workers=[places[number % workers]], pure=False)
+            for number in range(PARTS_EACH * workers)
+        ]
         parts = ClusterShards(np.arange(len(futures) + 1), futures, Cluster(client))
 
         def one_pass():
             return parts.reduce(sleep_a_little, sums, None, merge_sums, in_any_order=True)
 
-        seconds = _least(one_pass, repeats)
-        n_groups = len(parts._grouped())
-    return {"seconds": seconds, "n_groups": n_groups}
+        seconds = _least_beside_idle(one_pass, repeats)
+        assert len(parts._grouped()) == workers
+    return {"seconds": seconds}
+
+
+@contextmanager
+def _hosted(address: str, workers: int):
+    """Workers in further processes, as long as the context lasts."""
+    shares = [len(range(host, workers, HOSTS)) for host in range(HOSTS)]
+    command = [sys.executable, "-m", "benchmarks.scale.worker_host", address]
+    hosts = [subprocess.Popen([*command, str(n)], cwd=ROOT, stderr=subprocess.DEVNULL) for n in shares if n]
+    try:
+        yield
+    finally:
+        for host in hosts:
+            host.terminate()
+            host.wait()
 
 
 def as_part(container, _common, _own):
@@ -179,6 +204,22 @@ def sleep_a_little(_data, sums, _own):
     """A pass with simulated compute."""
     time.sleep(SLEEP)
     return sums
+
+
+def _least_beside_idle(function: Callable, repeats: int) -> float:
+    """Seconds of CPU of this process, without those that it takes in the same time without work: a scheduler monitors
+    its workers and itself, which on a shared machine is a large part of a pass that takes long.
+    """
+    function()
+    start, began = time.process_time(), time.perf_counter()
+    time.sleep(IDLE_SECONDS)
+    idle = (time.process_time() - start) / (time.perf_counter() - began)
+    seconds = []
+    for _ in range(repeats):
+        start, began = time.process_time(), time.perf_counter()
+        function()
+        seconds.append(time.process_time() - start - idle * (time.perf_counter() - began))
+    return min(seconds)
 
 
 def _least(function: Callable, repeats: int) -> float:

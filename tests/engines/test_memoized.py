@@ -13,7 +13,7 @@ from partita.engines.climb.seeding import label_statistics
 from partita.engines.passes import packing
 from partita.engines.passes.rows import collect, pack
 from partita.engines.run import iterate
-from partita.execution import Part, open_chunks, row_chunks
+from partita.execution import Part, open_chunks, row_chunks, shards
 from partita.execution import executors as executors_module
 from partita.families import Block, Categorical, GaussianFull
 from partita.metrics import adjusted_rand
@@ -202,6 +202,18 @@ def test_the_place_of_the_table_does_not_matter(kind, global_random_seed):
     other = Mixture(**{**options, "inference": "vb"}).fit(X)
     # both stop when the bound per row rises by less than tol
     assert here.lower_bound_ > other.lower_bound_ - 1e-3 * len(X)
+
+
+def test_shards_in_scratch_files(rng, monkeypatch):
+    """Scratch files are mapped, so that a visit to a part reads its own rows only."""
+    X, _ = table("categorical", rng, 40_000)
+    options = {"inference": "memoized", "kinds": "categorical", "n_init": 1, "random_state": 0}
+    here = Mixture(**options).fit(X)
+    monkeypatch.setattr(shards, "MEMORY_BYTES", 1)
+    monkeypatch.setattr(shards, "SHARD_CHUNKS", 4)
+    there = Mixture(**options).fit(open_chunks(X, rows=9000))
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    assert there.lower_bound_ == here.lower_bound_
 
 
 def test_a_fit_goes_on_where_it_was_stopped(tmp_path, rng):

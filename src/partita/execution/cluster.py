@@ -245,9 +245,9 @@ class ClusterShards(Shards):
 
     def _held_by_workers(self) -> bool:
         """Whether all shards are results on workers, rather than data that a pass reads."""
-        return len(self._items) > 1 and all(
-            hasattr(item, "key") and hasattr(item, "client") for item in self._items
-        )
+        from distributed import Future
+
+        return len(self._items) > 1 and all(isinstance(item, Future) for item in self._items)
 
     def _grouped(self) -> list[list[int]]:
         """Shards that are on one worker, in as many groups as it has threads; the groups are formed in the first pass.

@@ -34,7 +34,7 @@ from partita.fitting.objects import rows_of_objects
 DEFAULT_BOUND = 30  # clusters of truncated priors, or twice as many as the finest member has
 FIRST_MEMBERS = 3.5  # independent members assumed for the first partition, where their number is estimated
 N_ROUNDS = 2  # of estimating their number
-INFERENCES = ("gibbs", "subclusters", "vb", "cvb")
+INFERENCES = ("gibbs", "subclusters", "vb", "memoized", "cvb")
 
 
 class NBCE(HasClusterPrior, LabelMixture):
@@ -56,7 +56,7 @@ class NBCE(HasClusterPrior, LabelMixture):
         Prior of the partition: "dirichlet_process", "stick_breaking" (truncated, TSB), "finite" (symmetric Dirichlet,
         FSD), "pitman_yor", "mfm", or a prior of :mod:`partita.partitions`. Variational engines accept the first three,
         and replace the first by the second.
-    inference : {"gibbs", "subclusters", "vb", "cvb"}, default="gibbs"
+    inference : {"gibbs", "subclusters", "vb", "memoized", "cvb"}, default="gibbs"
         "gibbs": chains of collapsed Gibbs sweeps and split-merge moves, which sample the posterior. "subclusters":
         chains whose steps run on many cores, for many objects (any prior but the truncated one). "vb": variational
         Bayes on the distinct rows. "cvb": its collapsed form.
