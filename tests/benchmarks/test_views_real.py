@@ -1,4 +1,4 @@
-"""The tables of `views_real`: their groupings are independent, and the columns that are said to tell one tell it alone."""
+"""The tables of `views_real`: groupings are independent, and the columns of one grouping depend on no other."""
 
 import numpy as np
 import pytest
@@ -35,14 +35,18 @@ def test_a_column_of_one_grouping_depends_on_no_other(make, global_random_seed):
                 assert np.median(z) > 6
             else:
                 assert z.max() < 6.5  # at most 1e3 differences of normal means: 1e-7
-    assert len(np.unique(np.concatenate(list(table.columns.values())))) == sum(map(len, table.columns.values()))
+    assert len(np.unique(np.concatenate(list(table.columns.values())))) == sum(
+        map(len, table.columns.values())
+    )
 
 
 @pytest.mark.parametrize("make", [make_stick_figures, make_letters])
 def test_all_pixels_share_the_brightness_of_their_picture(make, global_random_seed):
     table = make(seed=global_random_seed)
     brightness = np.median(table.X, axis=1)  # of the background
-    of_groups = np.unique(np.column_stack(list(table.labels.values())), axis=0, return_inverse=True)[1].ravel()
+    of_groups = np.unique(np.column_stack(list(table.labels.values())), axis=0, return_inverse=True)[
+        1
+    ].ravel()
     within = table.X - by_group(table.X, of_groups)[of_groups]
     r = np.array([np.corrcoef(within[:, d], brightness)[0, 1] for d in range(table.X.shape[1])])
     assert r.min() > 0.2
@@ -116,7 +120,12 @@ def test_the_summary_has_all_groupings_and_methods():
     found = views_real.summarize(rows)
     assert found["groups"]["upper"]["nmi"] == {"crosscat": 0.95, "overlapping": 0.5, "oracle": 1.0}
     assert found["groups"]["lower"]["best"]["crosscat"] == 0.95
-    assert found["methods"]["crosscat"] == {"n_views": [1, 2], "clusters": "27; 3, 3", "cpu_s": 2.0, "stopped": 1}
+    assert found["methods"]["crosscat"] == {
+        "n_views": [1, 2],
+        "clusters": "27; 3, 3",
+        "cpu_s": 2.0,
+        "stopped": 1,
+    }
     assert found["methods"]["overlapping"]["clusters"] == "none; 2 to 9"
     assert all(views_real.bars({"stick_figures": found}).values())
     assert views_real.bars({"letters": found})["letters, lower: NMI at least 0.8 of the oracle"]
