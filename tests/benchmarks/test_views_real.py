@@ -1,4 +1,4 @@
-"""The tables of `views_real`: their groupings are independent, and the columns that are said to tell one tell it alone."""
+"""The tables of `views_real`: groupings are independent, and the columns of one grouping depend on no other."""
 
 import numpy as np
 import pytest
