@@ -15,7 +15,6 @@ from partita.fitting.storage import check_family
 from partita.views.diagnostics import ViewTrace, diagnose_views
 from partita.views.draw_queries import dependence
 from partita.views.draws import Draw, as_plain, columns_of, from_plain
-from partita.views.nuisance import mean_row_factors
 from partita.views.profiles import view_profiles
 from partita.views.queries import ViewQueries
 
@@ -115,12 +114,10 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         self.diagnostics_ = diagnose_views(self.draws_, provisional=provisional)
         self.profiles_ = view_profiles(self._estimate, self._blocks, self.schema_)
 
-    def _set_row_factors(self) -> None:
-        """Set the mean row factors and loadings over the draws, and note them in the report."""
-        self.row_factors_, self.loadings_ = mean_row_factors(
-            self.draws_, self.view_labels_.shape[0], self.schema_.n_features
-        )
-        rank = self.row_factors_.shape[1]
+    def _set_row_factors(self, rows: np.ndarray, loadings: np.ndarray) -> None:
+        """Set the row factors and their loadings, and note them in the report."""
+        self.row_factors_, self.loadings_ = rows, loadings
+        rank = rows.shape[1]
         if rank:
             what = "continuous factor" if rank == 1 else "continuous factors"
             self.fit_report_.add(
@@ -183,9 +180,13 @@ class ViewsEstimator(RunningMixin, ViewQueries):
                 raise ValueError("the columns of a draw are not those of its blocks")
 
 
-def estimate_draw(membership: np.ndarray, labels: np.ndarray, factors: tuple[Any, ...]) -> Draw:
+def estimate_draw(
+    membership: np.ndarray, labels: np.ndarray, factors: tuple[Any, ...], rows: np.ndarray, loadings: np.ndarray
+) -> Draw:
     """The estimate in the form of a draw."""
-    return Draw(membership, labels, factors, np.nan, 0, np.ones(1 + len(factors)))
+    return Draw(
+        membership, labels, factors, np.nan, 0, np.ones(1 + len(factors)), rows, np.ascontiguousarray(loadings)
+    )
 
 
 def check_families(blocks: Sequence[Block]) -> None:

@@ -426,7 +426,7 @@ class OverlappingViews(ViewsEstimator):
         self.confidence_, self.confidence_kind_ = result.confidence, result.confidence_kind
         self.feature_views_ = result.feature_views
         self.n_clusters_posterior_ = result.n_clusters_posterior
-        self._set_row_factors()
+        self._set_row_factors(result.estimate.rows, np.ascontiguousarray(result.estimate.loadings.T))
 
     def _search(
         self,
