@@ -181,11 +181,22 @@ class ViewsEstimator(RunningMixin, ViewQueries):
 
 
 def estimate_draw(
-    membership: np.ndarray, labels: np.ndarray, factors: tuple[Any, ...], rows: np.ndarray, loadings: np.ndarray
+    membership: np.ndarray,
+    labels: np.ndarray,
+    factors: tuple[Any, ...],
+    rows: np.ndarray,
+    loadings: np.ndarray,
 ) -> Draw:
     """The estimate in the form of a draw."""
     return Draw(
-        membership, labels, factors, np.nan, 0, np.ones(1 + len(factors)), rows, np.ascontiguousarray(loadings)
+        membership,
+        labels,
+        factors,
+        np.nan,
+        0,
+        np.ones(1 + len(factors)),
+        rows,
+        np.ascontiguousarray(loadings),
     )
 
 

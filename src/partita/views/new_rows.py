@@ -72,9 +72,9 @@ def _real_parts(factor: Factor) -> list[_RealPart]:
         at += len(columns)
         if isinstance(part.family, GaussianDiagonal) and len(columns):
             blocks = [column_block(factor, int(column)) for column in columns]
-            mean, variance = np.array([predictive_moments(block.family, block.S) for block in blocks]).swapaxes(
-                0, 1
-            )
+            mean, variance = np.array(
+                [predictive_moments(block.family, block.S) for block in blocks]
+            ).swapaxes(0, 1)
             out.append(_RealPart(part.block, part.positions, columns, mean, 1.0 / variance))
     return out
 
@@ -94,7 +94,9 @@ def _expected_cells(draw: Draw, data: Sequence[Any], N: int) -> tuple[np.ndarray
     return np.hstack(means), np.hstack(weights)
 
 
-def _reduced(data: Sequence[Any], parts: Sequence[_RealPart], F: np.ndarray, loadings: np.ndarray) -> list[Any]:
+def _reduced(
+    data: Sequence[Any], parts: Sequence[_RealPart], F: np.ndarray, loadings: np.ndarray
+) -> list[Any]:
     out = list(data)
     for part in parts:
         if out[part.block] is data[part.block]:
