@@ -49,7 +49,7 @@ def plot_views(
     ['view 0: 2 clusters', 'view 1: 2 clusters']
     """
     check_is_fitted(model, "view_labels_")
-    n_views = min(max(model.n_views_, 1), max_views)
+    n_views = min(max(model.n_views_, 1), max_views, model.view_labels_.shape[1])
     chosen = [[name for name, _ in model.explain(v)][:max_columns] for v in range(n_views)]
     axes = _row_of_axes([len(names) for names in chosen], len(model.view_labels_), row_names is not None)
     levels = _as_numbers(model, X)

@@ -12,7 +12,7 @@ from partita.estimator import RunningMixin, note_early_end
 from partita.families import Block, Ordinal, entry_of, family_entry
 from partita.fitting.families import plan_families
 from partita.fitting.storage import check_family
-from partita.views.diagnostics import ViewTrace, diagnose_views
+from partita.views.diagnostics import ViewTrace, dependence_error, diagnose_views
 from partita.views.draw_queries import dependence
 from partita.views.draws import Draw, as_plain, columns_of, from_plain
 from partita.views.profiles import view_profiles
@@ -106,13 +106,32 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         self.dependence_ = dependence(self.draws_)
         not_modeled = np.setdiff1d(np.arange(self.schema_.n_features), self._modeled())
         self.dependence_[not_modeled] = self.dependence_[:, not_modeled] = 0.0
-        self.n_views_ = int(np.count_nonzero(self.view_labels_.max(axis=0, initial=0) > 0))
+        self.dependence_error_ = dependence_error(self.draws_)
+        self.dependence_error_[not_modeled] = self.dependence_error_[:, not_modeled] = 0.0
         trace = ViewTrace.of(self.draws_)
         if getattr(self, "inference", "gibbs") == "gibbs":  # draws of the other engines come from no chain
             self.trace_ = trace
         self.n_views_posterior_ = {} if provisional else trace.n_views_posterior
+        self.n_views_ = self._count_views()
         self.diagnostics_ = diagnose_views(self.draws_, provisional=provisional)
         self.profiles_ = view_profiles(self._estimate, self._blocks, self.schema_)
+
+    def _count_views(self) -> int:
+        """The most probable number of views with at least two clusters; without a posterior, that of the estimate."""
+        shown = int(np.count_nonzero(self.view_labels_.max(axis=0, initial=0) > 0))
+        if not self.n_views_posterior_:
+            return shown
+        best = max(self.n_views_posterior_.values())
+        modes = [n for n, p in self.n_views_posterior_.items() if p == best]
+        n_views = min(modes, key=lambda n: abs(n - shown))
+        if n_views != shown:
+            self.fit_report_.add(
+                "number_of_views",
+                f"view_labels_ shows {shown} views with at least two clusters, but {n_views} are the most probable "
+                f"number (n_views_, probability {best:.2f}; the other numbers are in n_views_posterior_)",
+                level="info",
+            )
+        return n_views
 
     def _set_row_factors(self, rows: np.ndarray, loadings: np.ndarray) -> None:
         """Set the row factors and their loadings, and note them in the report."""

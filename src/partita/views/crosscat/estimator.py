@@ -29,6 +29,7 @@ from partita.views.crosscat import sampling
 from partita.views.crosscat.grain import view_evidence, view_grains
 from partita.views.crosscat.layout import Layout, lay_out
 from partita.views.crosscat.row_factors import real_cells, real_columns
+from partita.views.diagnostics import n_clustered_views
 from partita.views.draws import Draw, columns_of, view_factors
 from partita.views.estimator import ViewsEstimator, check_families, estimate_draw
 from partita.views.new_rows import place_rows
@@ -124,7 +125,8 @@ class CrossCat(ViewsEstimator):
         come first, in decreasing order of their number of columns. The last view may have a single cluster: its columns
         depend on no other column.
     n_views_ : int
-        Number of views with at least two clusters.
+        Most probable number of views with at least two clusters: the mode of ``n_views_posterior_``. The views shown
+        are estimated from the draws with so many.
     n_views_posterior_ : dict
         Posterior probability of each number of such views.
     feature_views_ : ndarray (n_columns, n_views)
@@ -133,6 +135,8 @@ class CrossCat(ViewsEstimator):
         View of each column in the estimate; -1 for columns that are not modeled.
     dependence_ : ndarray (n_columns, n_columns)
         Probability that two columns share a view with at least two clusters.
+    dependence_error_ : ndarray (n_columns, n_columns)
+        Its Monte Carlo standard error, from the differences between chains and between parts of them.
     n_clusters_posterior_ : list of dict
         For each view, the posterior probability of each number of clusters.
     confidence_ : ndarray (n_rows, n_views)
@@ -542,8 +546,13 @@ def _mean_families(layout: Layout, snapshots: Sequence[Any]) -> tuple[Any, ...]:
 def estimate_membership(
     draws: Sequence[Draw], modeled: np.ndarray, n_columns: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """One assignment of the columns to views, with the least expected variation of information: [column, view] bool."""
-    drawn = np.stack([draw.membership[modeled].argmax(axis=1) for draw in draws])
+    """One assignment of the columns to views, with the least expected variation of information: [column, view] bool.
+
+    It is estimated from the draws with the most probable number of views that have at least two clusters.
+    """
+    counts = np.array([n_clustered_views(draw) for draw in draws])
+    mode = np.bincount(counts).argmax()
+    drawn = np.stack([draw.membership[modeled].argmax(axis=1) for draw in draws])[counts == mode]
     # No more views than draws have: uncertain columns would otherwise each become a view of their own.
     most = int(np.median([len(np.unique(z)) for z in drawn]))
     z = point_estimate(drawn, "vi", max_clusters=most, random_state=rng).labels

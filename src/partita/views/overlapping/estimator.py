@@ -126,7 +126,9 @@ class OverlappingViews(ViewsEstimator):
         Cluster of each row in each view; cluster 0 is the largest. Views are in decreasing order of their number of
         columns.
     n_views_ : int
-        Number of views with at least two clusters (0 if no column depends on another).
+        Most probable number of views with at least two clusters, the mode of ``n_views_posterior_`` (0 if no column
+        depends on another). ``view_labels_`` are those of the best search, and may have another number of views: the
+        report says so.
     n_views_posterior_ : dict
         Posterior probability of each number of views.
     feature_views_ : ndarray (n_columns, n_views)
@@ -135,6 +137,8 @@ class OverlappingViews(ViewsEstimator):
         The memberships that belong to ``view_labels_``.
     dependence_ : ndarray (n_columns, n_columns)
         Probability that two columns share a view.
+    dependence_error_ : ndarray (n_columns, n_columns)
+        Its Monte Carlo standard error, from the differences between chains and between parts of them.
     n_clusters_posterior_ : list of dict
         For each view, the posterior probability of each number of clusters, in the model with one noise variance per
         column.
