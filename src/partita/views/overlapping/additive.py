@@ -300,8 +300,10 @@ class AdditiveColumns(NamedTuple):
                 at = 0
                 for v in views:
                     effects[v][:, ds] = half[at : at + len(effects[v])]
-                    residual[:, ds] -= effects[v][:, ds][state.Z[v]]
                     at += len(effects[v])
+        for v, z in enumerate(state.Z):
+            own = np.flatnonzero(state.Y[:D, v])
+            residual[:, own] -= effects[v][:, own][z]
         return AdditiveParameters(residual, effects, noise, loadings)
 
     def mixture_block(
