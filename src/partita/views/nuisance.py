@@ -99,6 +99,18 @@ def log_row_volume(seen: np.ndarray, loadings: np.ndarray, precision: np.ndarray
     return float(0.5 * (P.shape[0] * P.shape[1] * LOG_2PI - np.linalg.slogdet(P)[1].sum()))
 
 
+def column_means(X: np.ndarray) -> np.ndarray:
+    """Means of the observed cells of each column; 0 for a column without any.
+
+    Examples
+    --------
+    >>> column_means(np.array([[1.0, np.nan], [3.0, np.nan]]))
+    array([2., 0.])
+    """
+    seen = ~np.isnan(X)
+    return np.where(seen, X, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+
+
 def log_standard_normal(F: np.ndarray) -> float:
     """Log prior density of row factors.
 

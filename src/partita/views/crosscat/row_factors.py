@@ -22,6 +22,7 @@ from partita.views.crosscat.layout import Layout, part_columns
 from partita.views.crosscat.state import ViewsState, columns_in, open_view
 from partita.views.nuisance import (
     LOG_2PI,
+    column_means,
     draw_row_factors,
     log_standard_normal,
     regress_on_rows,
@@ -59,7 +60,7 @@ def real_cells(layout: Layout) -> np.ndarray:
 def first_factors(layout: Layout, rows: np.ndarray) -> RowFactors:
     """Row factors at given values, with the loadings of least squares."""
     raw = real_cells(layout)
-    centered = raw - np.nanmean(raw, axis=0)
+    centered = raw - column_means(raw)
     seen = np.where(np.isnan(raw), 0.0, 1.0)
     spread = SPREAD_SCALE / (SPREAD_SHAPE - 1.0)
     return RowFactors(

@@ -93,7 +93,8 @@ def fit_chains(layout: Layout, request: CrossCatRequest) -> ViewsResult:
     def checkpoint(number: int) -> Checkpoint | None:
         if request.folder is None:
             return None
-        about = (request.rngs[number], plan, request.view_concentration, layout, request.rows)
+        rank = 0 if request.rows is None else request.rows.shape[1]
+        about = (request.rngs[number], plan, request.view_concentration, layout, rank)
         return Checkpoint(request.folder, number, about, "crosscat")
 
     chains = run_chains(

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.views.nuisance import draw_row_factors
+from partita.views.nuisance import column_means, draw_row_factors
 from partita.views.overlapping.additive import AdditiveColumns, Effects, read_reals, set_rows
 from partita.views.overlapping.first_labels import independent_components, n_directions
 from partita.views.overlapping.search import MIN_GAIN, OverlapSearch
@@ -211,7 +211,7 @@ def extend_rows(columns: AdditiveColumns, sample: AdditiveColumns, state: Overla
     explained = hyper.rows @ found.loadings
     for z, effect in zip(state.Z, found.effects, strict=True):
         explained = explained + effect[z]
-    intercept = np.nanmean(sample.X - explained - found.residual, axis=0)
+    intercept = column_means(sample.X - explained - found.residual)
     precision, raw = found.noise**-2.0, columns.X - intercept
     F = draw_row_factors(raw, found.loadings, precision, None)
     parts = [np.zeros((columns.n_rows, columns.n_columns)) for _ in state.Z]
