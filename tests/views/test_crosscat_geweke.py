@@ -18,6 +18,14 @@ from partita.testing import check_geweke
 from partita.views.crosscat import chain
 from partita.views.crosscat import state as columns
 from partita.views.crosscat.layout import lay_out, take_columns
+from partita.views.crosscat.row_factors import (
+    SPREAD_SCALE,
+    SPREAD_SHAPE,
+    RowFactors,
+    real_cells,
+    real_columns,
+    without_row_factors,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -38,6 +46,7 @@ class State(NamedTuple):
     alphas: list
     families: tuple
     data: Any
+    factors: tuple | None = None  # row factors, loadings and variance of the loadings
 
 
 def draw_data(state, rng):
@@ -52,6 +61,8 @@ def draw_data(state, rng):
             parts.append(simulate(one, theta, z, rng))
         at += D
         out.append(np.ascontiguousarray(np.column_stack(parts).astype(parts[0].dtype)))
+    if state.factors is not None:
+        out[0] = out[0] + state.factors[0] @ state.factors[1]
     out[1], out[2] = out[1].astype(np.int8), out[2].astype(np.int8)
     return state._replace(data=out)
 
@@ -64,7 +75,14 @@ def cut_normal(rng, shape):
     return x
 
 
-def draw_state(rng, learn):
+def draw_factors(rng, rank):
+    if not rank:
+        return None
+    spread = SPREAD_SCALE / rng.gamma(SPREAD_SHAPE)
+    return rng.normal(size=(N, rank)), np.sqrt(spread) * rng.normal(size=(rank, 2)), spread
+
+
+def draw_state(rng, learn, rank=0):
     gamma = rng.exponential() if learn else 1.0
     views = simulate_labels(DirichletProcess(gamma), 4, rng)
     alphas = [rng.exponential() if learn else 1.0 for _ in range(views.max() + 1)]
@@ -77,7 +95,7 @@ def draw_state(rng, learn):
                 gap = SPREAD * cut_normal(rng, value.shape)
                 family = constrained(family, name, value + gap)
             families.append(family)
-    return draw_data(State(gamma, views, z, alphas, tuple(families), None), rng)
+    return draw_data(State(gamma, views, z, alphas, tuple(families), None, draw_factors(rng, rank)), rng)
 
 
 def by_chain(learn, **moves):
@@ -93,8 +111,12 @@ def by_chain(learn, **moves):
         V = int(state.views.max()) + 1
         groups = [np.flatnonzero(state.views == v).tolist() for v in range(V)]
         priors = [DirichletProcess(a) for a in state.alphas]
+        factors = None
+        if state.factors is not None:
+            factors = RowFactors(*state.factors, real_columns(layout), real_cells(layout))
+            layout = without_row_factors(layout, factors)
         table = columns.start(layout, groups, state.z, priors, rng, plan, state.families, state.gamma)
-        table = chain.step(table, plan, rng)
+        table = chain.step(table._replace(factors=factors), plan, rng)
         views = np.empty(4, int)
         for v, view in enumerate(table.views):
             views[columns.columns_in(layout, view.units)] = v
@@ -106,6 +128,7 @@ def by_chain(learn, **moves):
                 [view.chain.prior.concentration for view in table.views],
                 table.families,
                 None,
+                None if factors is None else table.factors[:3],
             ),
             rng,
         )
@@ -131,7 +154,22 @@ def traits(state):
     x = state.data[0]
     out["scatter"] = float(np.tanh(x[:, 0]).std())
     out["ones"] = float(state.data[1].mean())
+    if state.factors is not None:
+        rows, loadings, spread = state.factors
+        out["spread"] = spread
+        out["size of rows"] = float((rows**2).sum())
+        out["size of loadings"] = float((loadings[:, 0] ** 2).sum())
+        out["part of a cell"] = float((rows @ loadings)[0, 1])
+        out["along the data"] = float(np.abs(rows.T @ np.tanh(x[:, 0])).sum())
     return out
+
+
+def test_geweke_with_row_factors(monkeypatch):
+    monkeypatch.setattr("partita.engines.gibbs.chain.HYPER_SPREAD", SPREAD)
+    moves = {"births_per_unit": 0.5, "merges_per_view": 1.0}
+    check_geweke(
+        lambda rng: draw_state(rng, True, 2), by_chain(True, **moves), traits, seed=0, n_draws=2000, more=5
+    )
 
 
 @pytest.mark.parametrize(

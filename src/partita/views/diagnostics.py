@@ -10,11 +10,12 @@ import numpy as np
 from partita.estimator.judging import PROVISIONAL
 from partita.posterior import rhat
 from partita.views.draw_queries import dependence
-from partita.views.draws import Draw, is_view
+from partita.views.draws import Draw, n_counted_views
 from partita.views.summary import shares
 
 MAX_SPREAD = 0.3  # of the dependence probability between chains, without a warning
 MIN_DRAWS_PER_CHAIN = 8  # for R-hat
+N_BATCHES = 4  # of a single chain, for the error of the dependence probability
 
 
 class ViewTrace(NamedTuple):
@@ -38,7 +39,7 @@ class ViewTrace(NamedTuple):
         """The trace of some draws."""
         return cls(
             np.array([draw.log_joint for draw in draws]),
-            np.array([int(is_view(draw.membership, draw.labels).sum()) for draw in draws]),
+            np.array([n_counted_views(draw) for draw in draws]),
             np.array([draw.concentrations[0] for draw in draws]),
             np.array([draw.chain for draw in draws]),
         )
@@ -66,6 +67,34 @@ class ViewDiagnostics(NamedTuple):
 
     def __str__(self) -> str:
         return self.sentence
+
+
+def dependence_error(draws: Sequence[Draw]) -> np.ndarray:
+    """Monte Carlo standard error of ``dependence_``, [column, column]; NaN for fewer than four draws of one chain.
+
+    Each chain is cut into batches of consecutive draws. The error is estimated from the means of the batches, and from
+    the means of the chains, which tells more if chains stay where they began; the larger estimate counts. It is 0 where
+    all draws agree.
+
+    Examples
+    --------
+    >>> apart = Draw(np.eye(2, dtype=bool), np.array([[0, 0], [1, 1]]), (), 0.0, 0, np.ones(3))
+    >>> together = apart._replace(membership=np.array([[True, False], [True, False]]), chain=1)
+    >>> dependence_error([apart] * 8 + [together] * 8).round(2)
+    array([[0. , 0.5],
+           [0.5, 0. ]])
+    """
+    chain = np.array([draw.chain for draw in draws])
+    owned = [np.flatnonzero(chain == c) for c in np.unique(chain)]
+    n_batches = N_BATCHES if len(owned) == 1 else 2
+    batches = [part for own in owned for part in np.array_split(own, n_batches) if len(part)]
+    error = np.zeros((len(draws[0].membership),) * 2)
+    for parts in (batches, owned) if len(owned) > 1 else (batches,):
+        if len(parts) < 2 or (len(owned) == 1 and len(draws) < N_BATCHES):
+            return np.full_like(error, np.nan)
+        means = np.stack([dependence([draws[t] for t in part.tolist()]) for part in parts])
+        error = np.maximum(error, means.std(axis=0, ddof=1) / np.sqrt(len(parts)))
+    return error
 
 
 def diagnose_views(draws: Sequence[Draw], *, provisional: bool = False) -> ViewDiagnostics:

@@ -13,6 +13,7 @@ from partita.families.registry import entry_of
 from partita.families.rows import log_marginals
 from partita.views.draws import Draw, Factor, shared_views
 from partita.views.information import occupied, states_with_data
+from partita.views.new_rows import place_rows
 from partita.views.predictive import (
     column_block,
     draw_cells,
@@ -73,8 +74,13 @@ def log_density(draws: Sequence[Draw], data: Sequence[Any], given: Sequence[Any]
 
     ``data`` holds the given cells, too: the result is log p(data) - log p(given), each averaged over draws.
     """
-    both = _mean_log([log_density_rows(draw, data) for draw in draws])
-    return both if given is None else both - _mean_log([log_density_rows(draw, given) for draw in draws])
+    both = _mean_log([_log_density(draw, data) for draw in draws])
+    return both if given is None else both - _mean_log([_log_density(draw, given) for draw in draws])
+
+
+def _log_density(draw: Draw, data: Sequence[Any]) -> np.ndarray:
+    placed = place_rows(draw, data)
+    return log_density_rows(draw, placed.data) + placed.log_correction
 
 
 def _mean_log(values: Sequence[np.ndarray]) -> np.ndarray:
@@ -86,11 +92,12 @@ def cell_surprisal(draws: Sequence[Draw], data: Sequence[Any], n_columns: int) -
     N = n_rows(data[0])
     found = np.full((len(draws), N, n_columns), -np.inf)
     for t, draw in enumerate(draws):
+        shown = place_rows(draw, data).data
         for factor in draw.factors:
-            L = log_states(factor, data)
+            L = log_states(factor, shown)
             for c in factor.columns:
                 column = column_block(factor, int(c))
-                rest = L - score_block(column, data[column.block])
+                rest = L - score_block(column, shown[column.block])
                 found[t, :, c] = logsumexp(L, axis=1) - logsumexp(rest, axis=1)
     with np.errstate(invalid="ignore"):
         return -(logsumexp(found, axis=0) - np.log(len(draws)))
@@ -101,8 +108,9 @@ def novelty(draws: Sequence[Draw], data: Sequence[Any]) -> np.ndarray:
     out = np.zeros(n_rows(data[0]))
     for draw in draws:
         n_columns = sum(len(factor.columns) for factor in draw.factors)
+        shown = place_rows(draw, data).data
         for factor in draw.factors:
-            L = log_states(factor, data)
+            L = log_states(factor, shown)
             known = states_with_data(factor)
             share = np.exp(logsumexp(L[:, known], axis=1) - logsumexp(L, axis=1))
             out += (1.0 - share) * len(factor.columns) / n_columns / len(draws)
@@ -122,14 +130,19 @@ def predict_cells(draws: Sequence[Draw], data: Sequence[Any], column: int) -> Pr
     N, mean, square, levels = n_rows(data[0]), 0.0, 0.0, 0.0
     for draw in draws:
         factor = next(f for f in draw.factors if column in f.columns)
-        L = log_states(factor, data)
+        placed = place_rows(draw, data)
+        L = log_states(factor, placed.data)
         P = np.exp(L - logsumexp(L, axis=1, keepdims=True))
         block = column_block(factor, column)
         if entry_of(block.family).kind in ("binary", "categorical"):
             levels = levels + P @ level_probabilities(block) / len(draws)
         else:
             m, v = predictive_moments(block.family, block.S)
-            mean, square = mean + P @ m / len(draws), square + P @ (v + m**2) / len(draws)
+            own = draw.loadings[:, column] if len(draw.loadings) else np.zeros(0)
+            shift = placed.rows @ own
+            doubt = np.linalg.solve(placed.precision, np.tile(own[:, None], (N, 1, 1)))[:, :, 0] @ own
+            mean = mean + (P @ m + shift) / len(draws)
+            square = square + (P @ (v + m**2) + 2 * shift * (P @ m) + shift**2 + doubt) / len(draws)
     if not np.isscalar(levels):
         return Prediction(None, None, np.asarray(levels))
     mean = np.broadcast_to(mean, N)
@@ -141,6 +154,8 @@ def simulate_rows(
 ) -> np.ndarray:
     """Simulate the cells of each row given its observed cells, ``n_samples`` times: [sample, row, column].
 
+    Row factors are drawn from their posterior given the observed cells, states given the mean of the row factors.
+
     Numbers are in the units of the families (real columns standardized), levels are codes; NaN in columns of no factor.
     """
     N = n_rows(data[0])
@@ -148,8 +163,9 @@ def simulate_rows(
     which = rng.integers(len(draws), size=n_samples)
     for t in np.unique(which):
         samples = np.flatnonzero(which == t)
+        placed = place_rows(draws[t], data)
         for factor in draws[t].factors:
-            L = log_states(factor, data)
+            L = log_states(factor, placed.data)
             P = np.exp(L - logsumexp(L, axis=1, keepdims=True))
             edges = np.cumsum(P, axis=1)
             u = rng.random((len(samples), N)) * edges[:, -1]
@@ -160,6 +176,9 @@ def simulate_rows(
                 at += len(cols)
                 new = draw_cells(part, states.ravel(), rng)
                 out[np.ix_(samples, np.arange(N), cols)] = new.reshape(len(samples), N, len(cols))
+        if len(draws[t].loadings):
+            for sample in samples:
+                out[sample] += placed.draw(rng) @ draws[t].loadings
     return out
 
 

@@ -74,6 +74,11 @@ def is_view(membership: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return (membership.sum(axis=0) >= MIN_SHARING) & (labels.max(axis=0, initial=0) > 0)
 
 
+def n_counted_views(draw: Draw) -> int:
+    """Number of views of a draw that are counted."""
+    return int(is_view(draw.membership, draw.labels).sum())
+
+
 def columns_of(schema: Any, blocks: Sequence[Any]) -> list[np.ndarray]:
     """The numbers in the table of the columns of each block.
 

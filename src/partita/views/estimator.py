@@ -12,10 +12,9 @@ from partita.estimator import RunningMixin, note_early_end
 from partita.families import Block, Ordinal, entry_of, family_entry
 from partita.fitting.families import plan_families
 from partita.fitting.storage import check_family
-from partita.views.diagnostics import ViewTrace, diagnose_views
+from partita.views.diagnostics import ViewTrace, dependence_error, diagnose_views
 from partita.views.draw_queries import dependence
 from partita.views.draws import LIKELY, Draw, as_plain, columns_of, from_plain, is_view
-from partita.views.nuisance import mean_row_factors
 from partita.views.profiles import view_profiles
 from partita.views.queries import ViewQueries
 
@@ -108,20 +107,38 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         not_modeled = np.setdiff1d(np.arange(self.schema_.n_features), self._modeled())
         self.dependence_[not_modeled] = self.dependence_[:, not_modeled] = 0.0
         self.counted_views_ = np.flatnonzero(is_view(self.feature_views_ >= LIKELY, self.view_labels_))
-        self.n_views_ = len(self.counted_views_)
+        self.dependence_error_ = dependence_error(self.draws_)
+        self.dependence_error_[not_modeled] = self.dependence_error_[:, not_modeled] = 0.0
         trace = ViewTrace.of(self.draws_)
         if getattr(self, "inference", "gibbs") == "gibbs":  # draws of the other engines come from no chain
             self.trace_ = trace
         self.n_views_posterior_ = {} if provisional else trace.n_views_posterior
+        self.n_views_ = self._count_views()
         self.diagnostics_ = diagnose_views(self.draws_, provisional=provisional)
         self.profiles_ = view_profiles(self._estimate, self._blocks, self.schema_)
 
-    def _set_row_factors(self) -> None:
-        """Set the mean row factors and loadings over the draws, and note them in the report."""
-        self.row_factors_, self.loadings_ = mean_row_factors(
-            self.draws_, self.view_labels_.shape[0], self.schema_.n_features
-        )
-        rank = self.row_factors_.shape[1]
+    def _count_views(self) -> int:
+        """The most probable number of views that are counted; without a posterior, that of the estimate."""
+        shown = len(self.counted_views_)
+        if not self.n_views_posterior_:
+            return shown
+        best = max(self.n_views_posterior_.values())
+        modes = [n for n, p in self.n_views_posterior_.items() if p == best]
+        n_views = min(modes, key=lambda n: abs(n - shown))
+        if n_views != shown:
+            self.fit_report_.add(
+                "number_of_views",
+                f"view_labels_ shows {shown} views with at least two clusters and two columns, but {n_views} are the "
+                f"most probable number (n_views_, probability {best:.2f}; the other numbers are in "
+                "n_views_posterior_)",
+                level="info",
+            )
+        return n_views
+
+    def _set_row_factors(self, rows: np.ndarray, loadings: np.ndarray) -> None:
+        """Set the row factors and their loadings, and note them in the report."""
+        self.row_factors_, self.loadings_ = rows, loadings
+        rank = rows.shape[1]
         if rank:
             what = "continuous factor" if rank == 1 else "continuous factors"
             self.fit_report_.add(
@@ -184,9 +201,24 @@ class ViewsEstimator(RunningMixin, ViewQueries):
                 raise ValueError("the columns of a draw are not those of its blocks")
 
 
-def estimate_draw(membership: np.ndarray, labels: np.ndarray, factors: tuple[Any, ...]) -> Draw:
+def estimate_draw(
+    membership: np.ndarray,
+    labels: np.ndarray,
+    factors: tuple[Any, ...],
+    rows: np.ndarray,
+    loadings: np.ndarray,
+) -> Draw:
     """The estimate in the form of a draw."""
-    return Draw(membership, labels, factors, np.nan, 0, np.ones(1 + len(factors)))
+    return Draw(
+        membership,
+        labels,
+        factors,
+        np.nan,
+        0,
+        np.ones(1 + len(factors)),
+        rows,
+        np.ascontiguousarray(loadings),
+    )
 
 
 def check_families(blocks: Sequence[Block]) -> None:

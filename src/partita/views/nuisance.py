@@ -52,8 +52,35 @@ def draw_row_factors(
            [-0.66666667]])
     """
     seen = ~np.isnan(raw)
-    L = np.linalg.cholesky(row_precisions(seen, loadings, precision))
     weighted = np.where(seen, raw * precision, 0.0) @ loadings.T
+    return _normal_draws(row_precisions(seen, loadings, precision), weighted, rng)
+
+
+def regress_on_rows(
+    rest: np.ndarray, F: np.ndarray, weight: np.ndarray, spread: float, rng: np.random.Generator | None
+) -> np.ndarray:
+    """Draw the loadings [rank, column] given row factors, from their posterior; without a generator, their means.
+
+    ``rest`` holds the cells minus everything but the row factors, NaN where missing; ``weight`` their precisions, 0
+    where missing; ``spread`` is the prior variance of a loading.
+
+    Examples
+    --------
+    >>> regress_on_rows(
+    ...     np.array([[2.0], [-2.0]]), np.array([[1.0], [-1.0]]), np.ones((2, 1)), 1e9, None
+    ... ).round(3)
+    array([[2.]])
+    """
+    R, D = F.shape[1], rest.shape[1]
+    products = (F[:, :, None] * F[:, None, :]).reshape(len(F), R * R)
+    P = (weight.T @ products).reshape(D, R, R) + np.eye(R) / spread
+    weighted = (weight * np.where(weight > 0, rest, 0.0)).T @ F
+    return _normal_draws(P, weighted, rng).T.copy()
+
+
+def _normal_draws(P: np.ndarray, weighted: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
+    """Normal vectors with precisions P [item, R, R] and means ``P^-1 weighted``; without a generator, these means."""
+    L = np.linalg.cholesky(P)
     half = np.linalg.solve(L, weighted[:, :, None])
     if rng is not None:
         half = half + rng.standard_normal(half.shape)
@@ -72,6 +99,18 @@ def log_row_volume(seen: np.ndarray, loadings: np.ndarray, precision: np.ndarray
     return float(0.5 * (P.shape[0] * P.shape[1] * LOG_2PI - np.linalg.slogdet(P)[1].sum()))
 
 
+def column_means(X: np.ndarray) -> np.ndarray:
+    """Means of the observed cells of each column; 0 for a column without any.
+
+    Examples
+    --------
+    >>> column_means(np.array([[1.0, np.nan], [3.0, np.nan]]))
+    array([2., 0.])
+    """
+    seen = ~np.isnan(X)
+    return np.where(seen, X, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+
+
 def log_standard_normal(F: np.ndarray) -> float:
     """Log prior density of row factors.
 
@@ -83,7 +122,7 @@ def log_standard_normal(F: np.ndarray) -> float:
     return float(-0.5 * (F.size * LOG_2PI + (F**2).sum()))
 
 
-def mean_row_factors(draws: Sequence[Draw], n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+def mean_row_factors(draws: Sequence[Draw], n_columns: int) -> tuple[np.ndarray, np.ndarray]:
     """Row factors [row, rank] and loadings [column, rank] whose product is nearest to its mean over the draws.
 
     Signs, scales and rotations of row factors are arbitrary and differ between draws; their product is not. The columns
@@ -101,12 +140,13 @@ def mean_row_factors(draws: Sequence[Draw], n_rows: int, n_columns: int) -> tupl
     ...     np.array([[1.0], [-1.0]]),
     ...     np.array([[2.0]]),
     ... )
-    >>> F, loadings = mean_row_factors([one, one._replace(rows=-one.rows, loadings=-one.loadings)], 2, 1)
+    >>> F, loadings = mean_row_factors([one, one._replace(rows=-one.rows, loadings=-one.loadings)], 1)
     >>> (F @ loadings.T).round(6).tolist()
     [[2.0], [-2.0]]
     """
+    n_rows = len(draws[0].labels)
     ranks = [draw.loadings.shape[0] for draw in draws]
-    rank = int(np.median(ranks)) if ranks else 0
+    rank = int(np.median(ranks))
     if rank == 0:
         return np.zeros((n_rows, 0)), np.zeros((n_columns, 0))
     having = [draw for draw in draws if draw.loadings.shape[0]]
@@ -119,10 +159,9 @@ def mean_row_factors(draws: Sequence[Draw], n_rows: int, n_columns: int) -> tupl
 
 
 def remove_row_factors(
-    blocks: Sequence[Block], where: Sequence[np.ndarray], draws: Sequence[Draw], n_columns: int
+    blocks: Sequence[Block], where: Sequence[np.ndarray], F: np.ndarray, loadings: np.ndarray
 ) -> Sequence[Block]:
-    """The blocks with real data minus what is due to the mean row factors; ``where`` numbers the columns of blocks."""
-    F, loadings = mean_row_factors(draws, len(draws[0].labels), n_columns)
+    """The blocks with real data minus what is due to row factors; loadings are [column of the table, rank]."""
     if not F.shape[1]:
         return blocks
     out = []

@@ -15,6 +15,7 @@ from partita.fitting.out_of_core import reads_chunks
 from partita.views import draw_queries
 from partita.views.draws import Draw, columns_of
 from partita.views.information import mutual_information_matrix
+from partita.views.new_rows import place_rows
 from partita.views.predictive import log_states
 
 MAX_SIMILARITY_ROWS = 20_000
@@ -269,7 +270,7 @@ class ViewQueries(TableEstimator):
         The clusters are those of ``view_labels_``. For training rows the result may differ from ``view_labels_``, which
         summarizes all draws.
         """
-        data, _ = self._encode(X)
+        data = place_rows(self._estimate, self._encode(X)[0]).data
         return np.column_stack([log_states(f, data).argmax(axis=1) for f in self._estimate.factors])
 
     def predict_column(self, X: Any, column: Any):

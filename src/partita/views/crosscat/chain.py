@@ -1,4 +1,4 @@
-"""Chains over views: an iteration is a row step in every view, then a column step."""
+"""Chains over views: an iteration is a row step in every view, a column step, and a step of the row factors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from partita.views.crosscat.birth import propose_birth_or_death
 from partita.views.crosscat.column_gibbs import apply_moves, choose_view, gather_views
 from partita.views.crosscat.layout import part_columns, view_blocks
 from partita.views.crosscat.merge import merge_or_split
-from partita.views.crosscat.state import CrossCatPlan, ViewsState, columns_in, log_joint, row_step
+from partita.views.crosscat.row_factors import log_joint, row_factor_step
+from partita.views.crosscat.state import CrossCatPlan, ViewsState, columns_in, row_step
 
 CHAIN_MOVE_SHARE = 0.1  # births per unit, and merges or splits per view, in an iteration of a chain
 
@@ -40,6 +41,8 @@ class Snapshot(NamedTuple):
     concentration: float
     log_joint: float
     chain: int
+    rows: np.ndarray  # row factors, [row, rank]
+    loadings: np.ndarray  # [rank, column of the layout]
 
 
 def column_step(state: ViewsState, plan: CrossCatPlan, rng: np.random.Generator) -> ViewsState:
@@ -66,7 +69,7 @@ def column_step(state: ViewsState, plan: CrossCatPlan, rng: np.random.Generator)
 
 def step(state: ViewsState, plan: CrossCatPlan, rng: np.random.Generator) -> ViewsState:
     """One iteration."""
-    return column_step(row_step(state, plan), plan, rng)
+    return row_factor_step(column_step(row_step(state, plan), plan, rng), rng, plan.dtype)
 
 
 def take_snapshot(state: ViewsState, index: int = 0, value: float | None = None) -> Snapshot:
@@ -92,7 +95,11 @@ def take_snapshot(state: ViewsState, index: int = 0, value: float | None = None)
             )
         )
     value = log_joint(state) if value is None else value
-    return Snapshot(tuple(views), float(state.prior.concentration), value, index)
+    rows = np.zeros((len(views[0].labels), 0)) if state.factors is None else state.factors.rows
+    loadings = np.zeros((rows.shape[1], state.layout.n_columns))
+    if state.factors is not None:
+        loadings[:, state.factors.columns] = state.factors.loadings
+    return Snapshot(tuple(views), float(state.prior.concentration), value, index, rows, loadings)
 
 
 def chain_plan(plan: CrossCatPlan) -> CrossCatPlan:
@@ -122,9 +129,12 @@ def views_sampler(
     def columns(chain: ViewsChain) -> ViewsChain:
         return chain._replace(state=column_step(chain.state, plan, chain.rng))
 
+    def row_factors(chain: ViewsChain) -> ViewsChain:
+        return chain._replace(state=row_factor_step(chain.state, chain.rng, plan.dtype))
+
     return Sampler(
         start=start,
-        steps=[rows, columns],
+        steps=[rows, columns, row_factors],
         log_joint=lambda chain: log_joint(chain.state),
         draw=lambda chain, value: take_snapshot(chain.state, number, value),
         n_clusters=lambda chain: len(chain.state.views),

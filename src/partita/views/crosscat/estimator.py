@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -28,8 +29,13 @@ from partita.table import Table
 from partita.views.crosscat import sampling
 from partita.views.crosscat.grain import view_evidence, view_grains
 from partita.views.crosscat.layout import Layout, lay_out
-from partita.views.draws import Draw, columns_of, view_factors
+from partita.views.crosscat.row_factors import real_cells, real_columns
+from partita.views.draws import Draw, columns_of, n_counted_views, view_factors
 from partita.views.estimator import ViewsEstimator, check_families, estimate_draw
+from partita.views.new_rows import place_rows
+from partita.views.nuisance import mean_row_factors, remove_row_factors
+from partita.views.overlapping.additive import read_reals
+from partita.views.overlapping.row_factors import find_row_factors
 from partita.views.predictive import log_states
 from partita.views.profiles import factor_statistics
 from partita.views.summary import one_partition, row_confidence, summarize_views
@@ -37,6 +43,7 @@ from partita.views.summary import one_partition, row_confidence, summarize_views
 INFERENCES = {"gibbs": sampling.fit_chains, "vb": sampling.fit_vb, "search": sampling.fit_search}
 MAX_SMALL_TABLE = 100_000  # cells
 BURN_IN_SMALL, BURN_IN_LARGE = 50, 10
+SEARCH_TIME_SHARE = 0.5  # of the time limit, for the search for row factors
 
 
 class CrossCat(ViewsEstimator):
@@ -66,6 +73,10 @@ class CrossCat(ViewsEstimator):
         Concentration of the clusters in each view, and of the views; by default they are learned.
     learn_hyper : bool, default=True
         Whether the hyper-parameters of the columns are learned.
+    nuisance : "auto" or int, default="auto"
+        Number of continuous factors of a row that all real columns share beside the views, such as the brightness of an
+        image, as in :class:`~partita.OverlappingViews`. Chains and "search" draw them; "vb" holds them at their first
+        values. 0 for a model without.
     n_chains : int, default=4
         Number of chains (with "search": of starts). Each chain starts from views that are found by screening the
         columns for dependence, with its own threshold.
@@ -114,9 +125,10 @@ class CrossCat(ViewsEstimator):
         come first, in decreasing order of their number of columns. The last view may have a single cluster: its columns
         depend on no other column.
     n_views_ : int
-        Number of views with at least two clusters of rows and two columns (of a probability of at least one half).
-    counted_views_ : ndarray (n_views_,)
-        Their numbers: the columns of ``view_labels_`` that are counted.
+        Most probable number of views with at least two clusters of rows and two columns: the mode of
+        ``n_views_posterior_``. The views shown are estimated from the draws with so many.
+    counted_views_ : ndarray of int
+        The columns of ``view_labels_`` that are such views.
     n_views_posterior_ : dict
         Posterior probability of each number of views with at least two clusters and two columns.
     feature_views_ : ndarray (n_columns, n_views)
@@ -125,6 +137,8 @@ class CrossCat(ViewsEstimator):
         View of each column in the estimate; -1 for columns that are not modeled.
     dependence_ : ndarray (n_columns, n_columns)
         Probability that two columns share a view with at least two clusters.
+    dependence_error_ : ndarray (n_columns, n_columns)
+        Its Monte Carlo standard error, from the differences between chains and between parts of them.
     n_clusters_posterior_ : list of dict
         For each view, the posterior probability of each number of clusters.
     confidence_ : ndarray (n_rows, n_views)
@@ -189,6 +203,7 @@ class CrossCat(ViewsEstimator):
         "concentration": [None, Interval(Real, 0, None, closed="neither")],
         "view_concentration": [None, Interval(Real, 0, None, closed="neither")],
         "learn_hyper": ["boolean"],
+        "nuisance": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "burn_in": [None, Interval(Integral, 0, None, closed="left")],
@@ -221,6 +236,7 @@ class CrossCat(ViewsEstimator):
         concentration=None,
         view_concentration=None,
         learn_hyper=True,
+        nuisance="auto",
         n_chains=4,
         n_draws=20,
         burn_in=None,
@@ -251,6 +267,7 @@ class CrossCat(ViewsEstimator):
         self.concentration = concentration
         self.view_concentration = view_concentration
         self.learn_hyper = learn_hyper
+        self.nuisance = nuisance
         self.n_chains = n_chains
         self.n_draws = n_draws
         self.burn_in = burn_in
@@ -296,6 +313,7 @@ class CrossCat(ViewsEstimator):
             self._keep_families(blocks)
             layout = self._lay_out(blocks)
             request = self._request(table, blocks, control)
+            request = request._replace(rows=self._first_row_factors(layout, control))
             rng = as_generator(request.rngs[0].integers(2**32))
             result = INFERENCES[self.inference](layout, request)
             self._set_result(result, layout, blocks, rng)
@@ -378,7 +396,7 @@ class CrossCat(ViewsEstimator):
         asked = [at] * n_views if isinstance(at, (str, Integral)) else list(at)
         if len(asked) != n_views:
             raise ValueError(f"at has {len(asked)} scales, and there are {n_views} views: give one for each")
-        data, _ = self._encode(X)
+        data = place_rows(self._estimate, self._encode(X)[0]).data
         columns = []
         for grain, scale, factor in zip(self.grain_, asked, self._estimate.factors, strict=True):
             K = grain.n_groups if scale is None else grain.n_clusters_at(scale)
@@ -443,6 +461,20 @@ class CrossCat(ViewsEstimator):
             folder=self.resume,
         )
 
+    def _first_row_factors(self, layout: Layout, control: Control) -> np.ndarray | None:
+        """The row factors at the start of the chains, found under the additive model of disjoint views."""
+        is_real = len(real_columns(layout)) > 0
+        if not is_real and self.nuisance not in ("auto", 0):
+            raise ValueError(
+                f"nuisance={self.nuisance} needs real columns, and there are none: leave nuisance at its default"
+            )
+        if not is_real or self.nuisance == 0:
+            return None
+        end = time.perf_counter() + SEARCH_TIME_SHARE * (control.deadline - time.perf_counter())
+        rng = as_generator(self.random_state).spawn(self.n_chains + 1)[-1]
+        columns = read_reals(real_cells(layout))
+        return find_row_factors(columns, self.nuisance, rng, 1, lambda: time.perf_counter() > end)
+
     def _set_result(
         self, result: sampling.ViewsResult, layout: Layout, blocks: Sequence[Block], rng: Any
     ) -> None:
@@ -453,8 +485,8 @@ class CrossCat(ViewsEstimator):
         blocks = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
         self._keep_families(blocks)
         membership = estimate_membership(self.draws_, np.concatenate(where), D, rng)
+        self._set_row_factors(*mean_row_factors(self.draws_, D))
         self._set_estimate(membership, blocks, where, rng)
-        self._set_row_factors()
         self.objective_trace_, self.n_iter_ = result.objective, len(result.objective)
         self.converged_ = result.reason in ("done", "converged")
         if self.inference == "gibbs":
@@ -484,8 +516,11 @@ class CrossCat(ViewsEstimator):
             [row_confidence(summary.drawn_labels[v], labels[v]) for v in order]
         )
         self.confidence_kind_ = "co-clustering probability"
-        factors = view_factors(blocks, membership, self.view_labels_, where)
-        self._estimate = estimate_draw(membership, self.view_labels_, factors)
+        rest = remove_row_factors(blocks, where, self.row_factors_, self.loadings_)
+        factors = view_factors(rest, membership, self.view_labels_, where)
+        self._estimate = estimate_draw(
+            membership, self.view_labels_, factors, self.row_factors_, self.loadings_.T
+        )
 
 
 def _default_burn_in(table: Table) -> int:
@@ -514,8 +549,13 @@ def _mean_families(layout: Layout, snapshots: Sequence[Any]) -> tuple[Any, ...]:
 def estimate_membership(
     draws: Sequence[Draw], modeled: np.ndarray, n_columns: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """One assignment of the columns to views, with the least expected variation of information: [column, view] bool."""
-    drawn = np.stack([draw.membership[modeled].argmax(axis=1) for draw in draws])
+    """One assignment of the columns to views, with the least expected variation of information: [column, view] bool.
+
+    It is estimated from the draws with the most probable number of views that are counted (`is_view`).
+    """
+    counts = np.array([n_counted_views(draw) for draw in draws])
+    mode = np.bincount(counts).argmax()
+    drawn = np.stack([draw.membership[modeled].argmax(axis=1) for draw in draws])[counts == mode]
     # No more views than draws have: uncertain columns would otherwise each become a view of their own.
     most = int(np.median([len(np.unique(z)) for z in drawn]))
     z = point_estimate(drawn, "vi", max_clusters=most, random_state=rng).labels

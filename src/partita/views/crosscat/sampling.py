@@ -15,6 +15,7 @@ from partita.families import n_rows
 from partita.views.crosscat import search, vb
 from partita.views.crosscat.chain import Snapshot, ViewsChain, ViewSnapshot, take_snapshot, views_sampler
 from partita.views.crosscat.layout import Layout
+from partita.views.crosscat.row_factors import first_factors, without_row_factors
 from partita.views.crosscat.starts import start_from_screening
 from partita.views.crosscat.state import CrossCatPlan, ViewsState
 from partita.views.draws import Draw, Factor, FactorBlock
@@ -47,6 +48,7 @@ class CrossCatRequest(NamedTuple):
     control: Control
     executor: Any
     folder: Any  # where chains keep their checkpoints
+    rows: np.ndarray | None = None  # row factors at the start; None for none
 
 
 class ViewsResult(NamedTuple):
@@ -91,7 +93,8 @@ def fit_chains(layout: Layout, request: CrossCatRequest) -> ViewsResult:
     def checkpoint(number: int) -> Checkpoint | None:
         if request.folder is None:
             return None
-        about = (request.rngs[number], plan, request.view_concentration, layout)
+        rank = 0 if request.rows is None else request.rows.shape[1]
+        about = (request.rngs[number], plan, request.view_concentration, layout, rank)
         return Checkpoint(request.folder, number, about, "crosscat")
 
     chains = run_chains(
@@ -107,14 +110,27 @@ def fit_chains(layout: Layout, request: CrossCatRequest) -> ViewsResult:
 
 def _first_state(layout: Layout, plan: CrossCatPlan, request: CrossCatRequest, number: int) -> ViewsState:
     """The start of a chain or a search; in every other start the row chains begin with many clusters, not with one."""
-    return start_from_screening(
+    return _screened(
         layout,
         plan,
-        request.rngs[number],
+        request,
+        number,
         min_excess=MIN_EXCESS * MIN_EXCESS_FACTORS[number % len(MIN_EXCESS_FACTORS)],
         apart=number % 2 == 1,
-        view_concentration=request.view_concentration or FIRST_CONCENTRATION,
     )
+
+
+def _screened(
+    layout: Layout, plan: CrossCatPlan, request: CrossCatRequest, number: int, **how: Any
+) -> ViewsState:
+    """A start from screening the table without its row factors."""
+    factors = None
+    if request.rows is not None:
+        factors = first_factors(layout, request.rows)
+        layout = without_row_factors(layout, factors)
+    first = request.view_concentration or FIRST_CONCENTRATION
+    state = start_from_screening(layout, plan, request.rngs[number], view_concentration=first, **how)
+    return state._replace(factors=factors)
 
 
 def fit_vb(layout: Layout, request: CrossCatRequest) -> ViewsResult:
@@ -122,9 +138,7 @@ def fit_vb(layout: Layout, request: CrossCatRequest) -> ViewsResult:
     if layout.apart.any():
         raise ValueError("inference='vb' cannot keep columns apart: use inference='gibbs' or 'search'")
     plan, rng = make_plan(request), request.rngs[0]
-    start = start_from_screening(
-        layout, plan, rng, view_concentration=request.view_concentration or FIRST_CONCENTRATION
-    )
+    start = _screened(layout, plan, request, 0)
     N = n_rows(layout.blocks[0].data)
     run = iterate(
         lambda state: vb.step(state, request.executor, learn_likelihood=request.learn_likelihood),
@@ -134,7 +148,7 @@ def fit_vb(layout: Layout, request: CrossCatRequest) -> ViewsResult:
         weight=float(N * layout.n_columns),
         control=request.control,
     )
-    snapshots = vb.draw_snapshots(run.state, plan, rng, request.n_draws, request.executor)
+    snapshots = vb.draw_snapshots(run.state, plan, rng, request.n_draws, request.executor, start.factors)
     return ViewsResult(snapshots, np.array(run.objectives), run.reason)
 
 
@@ -162,6 +176,8 @@ def as_draw(snapshot: Snapshot, where: Sequence[np.ndarray], n_columns: int) -> 
     membership = np.zeros((n_columns, len(snapshot.views)), bool)
     for v, view in enumerate(snapshot.views):
         membership[flat[view.columns], v] = True
+    loadings = np.zeros((len(snapshot.loadings), n_columns))
+    loadings[:, flat] = snapshot.loadings
     return Draw(
         membership,
         np.column_stack([view.labels for view in snapshot.views]),
@@ -169,6 +185,8 @@ def as_draw(snapshot: Snapshot, where: Sequence[np.ndarray], n_columns: int) -> 
         snapshot.log_joint,
         snapshot.chain,
         np.array([snapshot.concentration, *(view.concentration for view in snapshot.views)]),
+        snapshot.rows,
+        loadings,
     )
 
 

@@ -24,7 +24,8 @@ from partita.views.crosscat.column_gibbs import (
     put_in,
     take_out,
 )
-from partita.views.crosscat.state import CrossCatPlan, ViewsState, log_joint
+from partita.views.crosscat.row_factors import log_joint
+from partita.views.crosscat.state import CrossCatPlan, ViewsState
 
 PATIENCE = 5  # iterations without a better state that end the chain
 MAX_ASCENT_STEPS = 20

@@ -22,7 +22,7 @@ import numpy as np
 from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs.chain import Chain, Schedule
 from partita.families.columns import put_columns, take_columns
-from partita.partitions import DirichletProcess, log_eppf
+from partita.partitions import DirichletProcess
 from partita.views.crosscat.layout import Layout, part_columns, view_blocks
 
 
@@ -54,6 +54,7 @@ class ViewsState(NamedTuple):
     reference: tuple[Any, ...]  # families that the hyperprior is centered on
     prior: DirichletProcess  # of the views
     accepted: dict[str, int]  # outcomes of the moves
+    factors: Any = None  # :class:`~partita.views.crosscat.row_factors.RowFactors`, None for none
 
 
 def columns_in(layout: Layout, units: Sequence[int]) -> np.ndarray:
@@ -110,10 +111,3 @@ def row_step(state: ViewsState, plan: CrossCatPlan) -> ViewsState:
             if len(positions):
                 families[b] = put_columns(families[b], positions, live.family)
     return state._replace(views=tuple(views), families=tuple(families))
-
-
-def log_joint(state: ViewsState) -> float:
-    """Log probability of data, views and labels under the present hyper-parameters."""
-    counts = np.array([float(state.layout.sizes[list(view.units)].sum()) for view in state.views])
-    total = log_eppf(state.prior, counts, len(counts))
-    return float(total + sum(chains.log_joint(view.chain) for view in state.views))

@@ -2,10 +2,10 @@
 
 ``x_id = m_d + sum over r of f_ir l_rd + sum over the views v of column d of a_{v, d, z_iv} + noise``, where ``m_d``,
 the loadings ``l_rd``, the effects and the variance of the noise are integrated out under normal and inverse gamma
-priors. The row factors ``f_ir`` (:mod:`partita.views.nuisance`) are shared by all columns. With W the matrix of the
-one-hot encoded clusters of all views, a column of ones and the row factors, ``W'W`` and ``W'X`` determine the marginal likelihood of a column under *any* set of views, so the cost of
-choosing views for columns does not grow with the number of rows. Given drawn parameters of the other views, the rows of
-a view follow an ordinary mixture.
+priors. The row factors ``f_ir`` (:mod:`partita.views.nuisance`) are shared by all columns. W is the matrix of the
+one-hot encoded clusters of all views, a column of ones and the row factors. ``W'W`` and ``W'X`` determine the marginal
+likelihood of a column under *any* set of views, so the cost of choosing views for columns does not grow with the number
+of rows. Given drawn parameters of the other views, the rows of a view follow an ordinary mixture.
 """
 
 from __future__ import annotations
@@ -300,8 +300,10 @@ class AdditiveColumns(NamedTuple):
                 at = 0
                 for v in views:
                     effects[v][:, ds] = half[at : at + len(effects[v])]
-                    residual[:, ds] -= effects[v][:, ds][state.Z[v]]
                     at += len(effects[v])
+        for v, z in enumerate(state.Z):
+            own = np.flatnonzero(state.Y[:D, v])
+            residual[:, own] -= effects[v][:, own][z]
         return AdditiveParameters(residual, effects, noise, loadings)
 
     def mixture_block(

@@ -127,10 +127,11 @@ class OverlappingViews(ViewsEstimator):
         Cluster of each row in each view; cluster 0 is the largest. Views are in decreasing order of their number of
         columns.
     n_views_ : int
-        Number of views with at least two clusters of rows and two columns (of a probability of at least one half); 0 if
-        no column depends on another.
-    counted_views_ : ndarray (n_views_,)
-        Their numbers: the columns of ``view_labels_`` that are counted.
+        Most probable number of views with at least two clusters of rows and two columns, the mode of
+        ``n_views_posterior_`` (0 if no column depends on another). ``view_labels_`` are those of the best search, and
+        may have another number of views: the report says so.
+    counted_views_ : ndarray of int
+        The columns of ``view_labels_`` that are such views.
     n_views_posterior_ : dict
         Posterior probability of each number of views with at least two clusters and two columns.
     feature_views_ : ndarray (n_columns, n_views)
@@ -139,6 +140,8 @@ class OverlappingViews(ViewsEstimator):
         The memberships that belong to ``view_labels_``.
     dependence_ : ndarray (n_columns, n_columns)
         Probability that two columns share a view.
+    dependence_error_ : ndarray (n_columns, n_columns)
+        Its Monte Carlo standard error, from the differences between chains and between parts of them.
     n_clusters_posterior_ : list of dict
         For each view, the posterior probability of each number of clusters, in the model with one noise variance per
         column.
@@ -430,7 +433,7 @@ class OverlappingViews(ViewsEstimator):
         self.confidence_, self.confidence_kind_ = result.confidence, result.confidence_kind
         self.feature_views_ = result.feature_views
         self.n_clusters_posterior_ = result.n_clusters_posterior
-        self._set_row_factors()
+        self._set_row_factors(result.estimate.rows, np.ascontiguousarray(result.estimate.loadings.T))
 
     def _search(
         self,

@@ -78,13 +78,11 @@ def _list_scores(data: Any, state: OverlapState, max_per_column: int, max_listed
 
 
 def _draw_row(listed: Any, d: int, y: np.ndarray, m: np.ndarray, odds: np.ndarray, rng: Any) -> np.ndarray:
-    """Draw the memberships of a column in the views of other columns; without ``rng``, the most probable ones."""
+    """Draw the memberships of a column in the views of other columns."""
     M, L = listed
     alone = m == 0
     possible = (M[:, alone] == y[alone]).all(axis=1)
     lp = np.where(possible, L[:, d] + M @ odds, -np.inf)
-    if rng is None:
-        return M[int(lp.argmax())]
     p = np.exp(lp - lp.max())
     return M[int(rng.choice(len(p), p=p / p.sum()))]
 
@@ -136,15 +134,26 @@ def choose_views(
         return state
     scores, listed = _list_scores(data, state, max_per_column, data.max_listed if views is None else 0)
     chosen = np.ones(state.n_views, dtype=bool) if views is None else np.isin(np.arange(state.n_views), views)
+    columns = None if listed is None else np.ascontiguousarray(listed[1].T)
     for _ in range(rounds):
-        Y = state.Y.copy()
+        Y, total = state.Y.copy(), state.Y.sum(axis=0)
+        known: dict[
+            bytes, np.ndarray
+        ] = {}  # log prior by the present memberships of a column, until any changes
         for d in range(len(Y)):
-            m = np.maximum(Y.sum(axis=0) - Y[d], 0.3)  # so that a view of a single column is not excluded
-            odds = log_odds(state.buffet, m, len(Y))
-            if listed is None:
-                Y[d] = _draw_one_by_one(scores, d, Y[d], chosen, odds, max_per_column, None)
+            key = Y[d].tobytes()
+            if key not in known:
+                m = np.maximum(total - Y[d], 0.3)  # so that a view of a single column is not excluded
+                odds = log_odds(state.buffet, m, len(Y))
+                known[key] = odds if listed is None else listed[0] @ odds
+            if columns is None:
+                new = _draw_one_by_one(scores, d, Y[d], chosen, known[key], max_per_column, None)
             else:
-                Y[d] = _draw_row(listed, d, Y[d], m, odds, None)
+                new = listed[0][int((columns[d] + known[key]).argmax())]
+            if not np.array_equal(new, Y[d]):
+                total = total + new.astype(int) - Y[d]
+                Y[d] = new
+                known.clear()
         if np.array_equal(Y, state.Y):
             break
         state = state._replace(Y=Y)

@@ -14,28 +14,38 @@ from typing import Any
 
 import numpy as np
 
-from partita.views.nuisance import draw_row_factors
+from partita.views.nuisance import column_means, draw_row_factors
 from partita.views.overlapping.additive import AdditiveColumns, Effects, read_reals, set_rows
-from partita.views.overlapping.first_labels import independent_components
+from partita.views.overlapping.first_labels import independent_components, n_directions
 from partita.views.overlapping.search import MIN_GAIN, OverlapSearch
 from partita.views.overlapping.state import OverlapState, add_view, empty_state, without_views
 from partita.views.overlapping.table import OverlapHyper, OverlapTable
 
 MIN_COLUMNS, MIN_ROWS = 5, 30  # of a table in which row factors are looked for
 MAX_RANK = 5  # row factors that are looked for
+MAX_COMPONENTS = 12  # of the second start
 MAX_VIEWS = 24  # during this search
-MAX_SEARCHED_ROWS = 1000  # the loadings come from a sample of the rows
+MAX_SEARCHED_ROWS, MAX_SEARCHED_COLUMNS = 1000, 100  # larger tables are sampled
+MIN_COLUMN_SHARE = 0.25  # effective share of the columns that have a part in a factor
 N_FACTOR_STEPS, N_EXTENSION_STEPS = 2, 5
 EDGE_MARGIN = 1.1  # by which a variance exceeds that of the largest direction of noise
 
 
-def leading_directions(R: np.ndarray) -> tuple[np.ndarray, int]:
-    """Principal components of columns of unit noise, [row, component], and how many exceed the edge of noise."""
+def broad_directions(R: np.ndarray) -> np.ndarray:
+    """Principal components [row, component] of columns of unit noise that exceed the edge of noise and are broad.
+
+    A component is broad if enough columns have a part in it: the others are more likely views that are still missing.
+    """
     R = np.where(np.isnan(R), 0.0, R)
-    R = R - R.mean(axis=0)
-    U, S, _ = np.linalg.svd(R, full_matrices=False)
-    edge = (1.0 + math.sqrt(R.shape[1] / len(R))) ** 2
-    return U * math.sqrt(len(R)), int((S**2 / len(R) > EDGE_MARGIN * edge).sum())
+    U, S, V = np.linalg.svd(R - R.mean(axis=0), full_matrices=False)
+    n_parts = 1.0 / (V**4).sum(axis=1)
+    chosen = (S**2 / len(R) > EDGE_MARGIN * noise_edge(R)) & (n_parts > MIN_COLUMN_SHARE * R.shape[1])
+    return np.ascontiguousarray(U[:, chosen] * math.sqrt(len(R)))
+
+
+def noise_edge(R: np.ndarray) -> float:
+    """Largest variance of a direction of independent columns of variance 1 (Marchenko and Pastur)."""
+    return (1.0 + math.sqrt(R.shape[1] / len(R))) ** 2
 
 
 class RowFactorSearch:
@@ -70,21 +80,23 @@ class RowFactorSearch:
             self.table, rng, self.empty, max_per_column=max_per_column, max_views=MAX_VIEWS, is_late=is_late
         )
 
-    def start(self) -> OverlapState:
-        """Views from independent components of the directions above the edge of noise."""
+    def start(self, n: int) -> OverlapState:
+        """Views from n independent components."""
         R, _ = self.table.residuals(self.empty)
-        state, n = self.empty, leading_directions(R)[1]
+        state = self.empty
         for z in independent_components(R, n, self.rng)[:MAX_VIEWS] if n else []:
             state = add_view(state, z, [])
         return self.search.columns(state)
 
     def with_factor(self, state: OverlapState) -> OverlapState:
-        """One more factor, along the leading direction of the residuals, if one is above the edge of noise."""
-        U, n = leading_directions(self.table.residuals(state)[0])
-        if n == 0 and (self.rank is None or not U.shape[1]):
-            return state
-        rank = state.hyper.effects.rank
-        rows = np.hstack([state.hyper.effects.rows, U[:, :1]]) if rank else U[:, :1]
+        """One more factor, along the first broad direction of the residuals, if there is one."""
+        R, rank = self.table.residuals(state)[0], state.hyper.effects.rank
+        found = broad_directions(R)[:, :1]
+        if not found.shape[1]:
+            if self.rank is None:
+                return state
+            found = self.rng.standard_normal((len(R), 1))
+        rows = np.hstack([state.hyper.effects.rows, found]) if rank else found
         state = set_rows(state, np.ascontiguousarray(rows))
         for _ in range(N_FACTOR_STEPS):
             state = self.search.columns(self.table.nuisance_step(state, None))
@@ -104,17 +116,63 @@ class RowFactorSearch:
                     return trial, True
         return state, False
 
-    def run(self) -> OverlapState:
+    def centered(self, state: OverlapState) -> OverlapState:
+        """The state with row factors that do not depend on the labels, if that has more evidence.
+
+        A factor plus effects of clusters fits as well as the factor, if all columns belong to these clusters: then the
+        views do not separate. Small
+        steps hardly leave such a state.
+        """
+        rows = state.hyper.effects.rows
+        if rows is None or not state.n_views or self.is_late():
+            return state
+        W = np.hstack([np.eye(int(z.max()) + 1)[z] for z in state.Z])
+        rest = rows - W @ np.linalg.lstsq(W, rows, rcond=None)[0]
+        spread = rest.std(axis=0)
+        trial = set_rows(state, np.ascontiguousarray(rest / np.where(spread > 0, spread, 1.0)))
+        trial = self.search.refine(self.search.columns(trial))
+        return trial if self.search.score(trial) > self.search.score(state) else state
+
+    def without_needless_views(self, state: OverlapState) -> OverlapState:
+        """Remove views that row factors make unnecessary, the one with most clusters first."""
+        now = self.search.score(state)
+        for labels in sorted(state.Z, key=lambda z: -int(z.max())):
+            same = np.array([z is labels for z in state.Z], dtype=bool)
+            if same.any() and not self.is_late():
+                trial = self.search.refine(without_views(state, same))
+                then = self.search.score(trial)
+                if then > now:
+                    return self.without_needless_views(trial)
+        return state
+
+    def grow(self, state: OverlapState) -> OverlapState:
         """Add factors as long as that increases the evidence, or until there are as many as asked for."""
-        state, better = self.start(), True
-        most = MAX_RANK if self.rank is None else self.rank
+        better, most = True, MAX_RANK if self.rank is None else self.rank
         while better and state.hyper.effects.rank < most and not self.is_late():
             state, better = self.improved(self.search.columns(self.table.learn(state, self.rng)))
+            if better:
+                state = self.without_needless_views(self.centered(state))
         while self.rank is not None and state.hyper.effects.rank < self.rank:
             state = self.with_factor(state)
-        if self.rank is None:
-            state = self.search.remove_factors(state)
-        return state
+        return self.search.remove_factors(state) if self.rank is None else state
+
+    def run(self) -> OverlapState:
+        """The best state from several starts; if the first has no use for a factor, from that one.
+
+        The number of components depends on the noise, which is first assumed to be all of a column's variance.
+        """
+        R = np.nan_to_num(self.table.residuals(self.empty)[0])
+        n_large = int((np.linalg.eigvalsh(R.T @ R / len(R)) > EDGE_MARGIN * noise_edge(R)).sum())
+        numbers = dict.fromkeys([n_large, min(n_directions(R), MAX_COMPONENTS)])
+        best = None
+        for n in numbers:
+            state = self.grow(self.start(n))
+            if best is None or self.search.score(state) > self.search.score(best):
+                best = state
+            if not best.hyper.effects.rank or self.is_late():
+                break
+        assert best is not None
+        return best
 
 
 def find_row_factors(
@@ -132,13 +190,17 @@ def find_row_factors(
     N = columns.n_rows
     if rank == 0 or (rank is None and (columns.n_columns < MIN_COLUMNS or N < MIN_ROWS)):
         return None
-    rows = np.sort(rng.choice(N, MAX_SEARCHED_ROWS, replace=False)) if N > MAX_SEARCHED_ROWS else np.arange(N)
-    sample = columns if len(rows) == N else read_reals(columns.X[rows])
+    rows, kept = _sampled(N, MAX_SEARCHED_ROWS, rng), _sampled(columns.n_columns, MAX_SEARCHED_COLUMNS, rng)
+    sample = read_reals(columns.X[np.ix_(rows, kept)])
     state = RowFactorSearch(sample, rng, max_per_column, rank, is_late).run()
     effects = state.hyper.effects
     if effects.rows is None or len(rows) == N:
         return effects.rows
-    return extend_rows(columns, sample, state)
+    return extend_rows(read_reals(columns.X[:, kept]), sample, state)
+
+
+def _sampled(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
+    return np.sort(rng.choice(n, most, replace=False)) if n > most else np.arange(n)
 
 
 def extend_rows(columns: AdditiveColumns, sample: AdditiveColumns, state: OverlapState) -> np.ndarray:
@@ -149,7 +211,7 @@ def extend_rows(columns: AdditiveColumns, sample: AdditiveColumns, state: Overla
     explained = hyper.rows @ found.loadings
     for z, effect in zip(state.Z, found.effects, strict=True):
         explained = explained + effect[z]
-    intercept = np.nanmean(sample.X - explained - found.residual, axis=0)
+    intercept = column_means(sample.X - explained - found.residual)
     precision, raw = found.noise**-2.0, columns.X - intercept
     F = draw_row_factors(raw, found.loadings, precision, None)
     parts = [np.zeros((columns.n_rows, columns.n_columns)) for _ in state.Z]
