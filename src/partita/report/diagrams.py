@@ -156,7 +156,7 @@ def tree(top: TreeTop) -> str:
     for at, size in enumerate(top.leaf_sizes):
         k = -1 if top.leaf_labels is None else int(top.leaf_labels[at])
         mark = f'class="pick {color_class(k)}" data-k="{k}"' if k >= 0 else 'class="out"'
-        tooltip = tip(f"{size:,} in this branch" + (f", cluster {k}" if k >= 0 else ""))
+        tooltip = tip(f"{size:,} in this branch" + (f", {cluster_name(k)}" if k >= 0 else ""))
         parts.append(
             f'<circle {mark} cx="{x(at):.1f}" cy="{floor + 7}" r="{min(4.5, step / 2.2):.1f}"{tooltip}/>'
         )
@@ -199,7 +199,7 @@ def blocks(found: BlockMap, max_groups: int = 60) -> str:
             shade = 0.0 if np.isnan(v) else (v - low) / (high - low) if high > low else 0.5
             known = "unknown" if np.isnan(v) else number(v)
             tooltip = tip(
-                f"rows of cluster {k} ({rows[k]:,}), columns of cluster {j} ({columns[j]:,}): {known}"
+                f"rows of {cluster_name(k)} ({rows[k]:,}), columns of {cluster_name(j)} ({columns[j]:,}): {known}"
             )
             parts.append(
                 f'<rect class="block" style="fill-opacity:{shade:.3f}" x="{x[j]:.1f}" y="{y[k]:.1f}" '
@@ -207,12 +207,12 @@ def blocks(found: BlockMap, max_groups: int = 60) -> str:
             )
     parts += [
         f'<rect class="strip pick {color_class(k)}" data-k="{k}" x="8" y="{y[k]:.1f}" width="{STRIP_WIDTH}" '
-        f'height="{y[k + 1] - y[k]:.1f}"{tip(f"cluster {k}: {rows[k]:,} rows")}/>'
+        f'height="{y[k + 1] - y[k]:.1f}"{tip(f"{cluster_name(k)}: {rows[k]:,} rows")}/>'
         for k in range(K)
     ]
     parts += [
         f'<rect class="strip k{j % 10}" x="{x[j]:.1f}" y="4" width="{x[j + 1] - x[j]:.1f}" height="{STRIP_WIDTH}"'
-        f"{tip(f'columns of cluster {j}: {columns[j]:,}')}/>"
+        f"{tip(f'columns of {cluster_name(j)}: {columns[j]:,}')}/>"
         for j in range(J)
     ]
     parts.append(f'<rect class="frame" x="{left}" y="{top}" width="{side}" height="{tall}"/>')

@@ -11,12 +11,12 @@ import html
 import json
 
 from partita.report import confidence, groups, overview
-from partita.report.markup import note, section, table, tip
+from partita.report.markup import cluster_name, note, section, table, tip
 from partita.summaries.context import ReportContext
 from partita.summaries.grains import GrainLevels, Level, level_title, splits_in_words
 from partita.wording import count, percent
 
-WIDTH, LEFT, STEP, BOX = 640, 124, 40, 20
+WIDTH, LEFT, STEP, BOX = 760, 124, 40, 20
 WIDEST, LEAST = 0.94, 0.004
 MIN_LABELED = 16  # width of a box that has its number
 
@@ -162,7 +162,7 @@ def _line(at: int, level: Level, boxes, found: GrainLevels, x, y: float, noun: s
     name = f"{level.n_clusters} {level.name}".strip()
     parts = [f'<text x="{LEFT - 10}" y="{y + 15}" text-anchor="end">{name}</text>']
     for k, (left, width) in enumerate(boxes):
-        told = tip(f"{level_title(level)}\ncluster {k}: {level.sizes[k]:,.0f} {noun}s")
+        told = tip(f"{level_title(level)}\n{cluster_name(k)}: {level.sizes[k]:,.0f} {noun}s")
         wide = x(left + width) - x(left)
         parts.append(
             f'<rect class="level" style="fill-opacity:{shade:.2f}" x="{x(left):.1f}" y="{y}" width="{wide:.1f}" '
@@ -170,6 +170,7 @@ def _line(at: int, level: Level, boxes, found: GrainLevels, x, y: float, noun: s
         )
         if wide >= MIN_LABELED:
             parts.append(
-                f'<text class="small label" x="{x(left) + wide / 2:.1f}" y="{y + 14}" text-anchor="middle">{k}</text>'
+                f'<text class="small label" x="{x(left) + wide / 2:.1f}" y="{y + 14}" '
+                f'text-anchor="middle">{k + 1}</text>'
             )
     return f'<g class="line" data-to="{at}">{"".join(parts)}</g>'

@@ -134,7 +134,7 @@
       const to = groups === null ? k : element.dataset.g === "-1" ? "-1" : String(groups[element.dataset.g]);
       element.dataset.k = to;
       element.setAttribute("class", to === k ? names : names.replace(/\b(k\d|out)\b/, to === "-1" ? "out" : "k" + to % 10));
-      if (text) element.dataset.tip = to === k ? text : text.replace(/cluster \d+|outliers/, to === "-1" ? "outliers" : "cluster " + to);
+      if (text) element.dataset.tip = to === k ? text : text.replace(/group \d+|outliers/, to === "-1" ? "outliers" : "group " + (Number(to) + 1));
     }
 
     function fill(place) {

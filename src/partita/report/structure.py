@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partita.report import charts, diagrams
-from partita.report.markup import bar, note, section, table, tip
+from partita.report.markup import bar, cluster_name, note, section, table, tip
 from partita.summaries import View, view_cells
 from partita.summaries.context import ReportContext, is_sampled
 from partita.summaries.pairs import spread
@@ -171,7 +171,7 @@ def _cells(context: ReportContext) -> list[str]:
             continue
         rows, labels, columns, values = view_cells(context.given, context.table, names, v)
         if columns:
-            row_names = [f"{context.name(int(i))} (cluster {k})" for i, k in zip(rows, labels)]
+            row_names = [f"{context.name(int(i))} ({cluster_name(int(k))})" for i, k in zip(rows, labels)]
             title = f"Cells of view {v + 1}"
             picture = diagrams.heat(
                 values,
@@ -207,7 +207,8 @@ def _view(v: int, view: View) -> str:
     listed += f", and {more:,} more" if more > 0 else ""
     total = max(int(view.sizes.sum()), 1)
     fills = "".join(
-        f'<span class="fill k{k % 10}" style="width:{100 * n / total:.2f}%"{tip(f"cluster {k}: {n:,} rows")}></span>'
+        f'<span class="fill k{k % 10}" style="width:{100 * n / total:.2f}%"'
+        f"{tip(f'{cluster_name(k)}: {n:,} rows')}></span>"
         for k, n in enumerate(view.sizes[:60].tolist())
     )
     likely = sorted(view.n_clusters_posterior.items(), key=lambda item: -item[1])[:3]

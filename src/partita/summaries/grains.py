@@ -236,10 +236,13 @@ def splits_in_words(splits: dict[int, tuple[int, ...]]) -> str:
     Examples
     --------
     >>> splits_in_words({0: (0, 2), 1: (1, 3, 4)})
-    'splits cluster 0 into 0, 2; cluster 1 into 1, 3, 4'
+    'splits group 1 into 1, 3; group 2 into 2, 4, 5'
     """
-    parts = [f"cluster {k} into {', '.join(map(str, to))}" for k, to in list(splits.items())[:MAX_SPLITS]]
-    more = f"; {count(len(splits) - MAX_SPLITS, 'further cluster')}" if len(splits) > MAX_SPLITS else ""
+    parts = [
+        f"group {k + 1} into {', '.join(str(part + 1) for part in to)}"
+        for k, to in list(splits.items())[:MAX_SPLITS]
+    ]
+    more = f"; {count(len(splits) - MAX_SPLITS, 'further group')}" if len(splits) > MAX_SPLITS else ""
     return f"splits {'; '.join(parts)}{more}"
 
 
