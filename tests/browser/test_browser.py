@@ -27,7 +27,7 @@ def test_the_figures_are_drawn(browser, page):
     for name in ("Probability of each number of groups", "Co-clustering", "Histogram of confidence"):
         assert name in labels
     assert {"Confidence by object", "Columns by groups", "Agreement of members"} <= set(labels)
-    assert all(width > 300 and height > 50 and n > 3 for _, width, height, n in boxes)
+    assert all(width > 100 and height > 30 and n > 2 for _, width, height, n in boxes)
     # the image inside the heat map is decoded: full color on the diagonal, next to none between far clusters
     width, height, same, other = browser.run(
         "(async () => {const i = new Image(); i.src = document.querySelector('svg image').getAttribute('href');"
@@ -44,7 +44,7 @@ def test_a_pointer_on_the_heat_map_reads_the_pair(browser, page):
     assert browser.run("document.querySelector('#tip').hidden")
     browser.hover("svg[aria-label=Co-clustering] .sense", dx=-3, dy=-3)
     text = browser.run("document.querySelector('#tip').textContent")
-    assert "together: " in text and text.count("cluster ") == 2 and text.endswith("%")
+    assert "together: " in text and text.count("group ") == 2 and text.endswith("%")
     assert not browser.run("document.querySelector('#tip').hidden")
     browser.hover("h1")
     assert browser.run("document.querySelector('#tip').hidden")
@@ -61,7 +61,7 @@ def test_the_heat_map_reads_the_cell_that_is_pointed_at(browser, page):
         assert first == second and value == "together: 100%"
     browser.hover(sense, dx=half, dy=-half)  # the first with the last: another cluster
     first, second, value = browser.run(read).split("\n")
-    assert "cluster 0" in first and "cluster 2" in second and int(value[10:-1]) < 30
+    assert "group 1" in first and "group 3" in second and int(value[10:-1]) < 30
 
 
 def test_a_pointer_on_a_bar_reads_its_number(browser, page):

@@ -197,7 +197,7 @@ def test_blocks_are_shown(tmp_path):
     assert (
         "The columns form 2 groups." in text and "1 of 3 rows (33%) is uncertain : their confidence" in text
     )
-    assert "rows of cluster 0 (2), columns of cluster 1 (2): 0.25" in path.read_text(encoding="utf-8")
+    assert "rows of group 1 (2), columns of group 2 (2): 0.25" in path.read_text(encoding="utf-8")
 
 
 def test_a_stranger_with_labels_has_a_page(tmp_path):

@@ -37,10 +37,9 @@ def data_box(model: Any) -> str:
         else ""
     )
     found = f"<ul>{items}{more}</ul>" if odd else ""
-    return (
-        f'<section class="data" aria-label="The data"><p><strong>The data.</strong> {_sentences(account)}</p>{found}'
-        f"{fold('How each column was read', *_table(columns))}</section>"
-    )
+    words = f"<p><strong>The data.</strong> {_sentences(account)}</p>{found}"
+    rest = fold("How each column was read", *_table(columns))
+    return f'<div class="data" role="region" aria-label="The data">{words}{rest}</div>'
 
 
 def _sentences(account: TableAccount) -> str:

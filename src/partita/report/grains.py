@@ -16,7 +16,7 @@ from partita.summaries.context import ReportContext
 from partita.summaries.grains import GrainLevels, Level, level_title, splits_in_words
 from partita.wording import count, percent
 
-WIDTH, LEFT, STEP, BOX = 760, 124, 40, 20
+WIDTH, LEFT, STEP, BOX = 760, 140, 40, 20
 WIDEST, LEAST = 0.94, 0.004
 MIN_LABELED = 16  # width of a box that has its number
 
@@ -93,7 +93,7 @@ def grain_section(context: ReportContext) -> str:
             "level some rows are in other groups."
         )
     live = (
-        '<p class="note live-only">The slider regroups the sizes, the columns that distinguish groups, the confidence, '
+        '<p class="note live-only">The slider regroups the sizes, the portraits of the groups, the confidence, '
         "the known groups and the colors of the pictures. All other sections are about the answer.</p>"
     )
     return section(

@@ -14,6 +14,7 @@ from partita.summaries.uncertainty import RIVAL_RATIO
 from partita.wording import count, first_sentence, percent, safe
 
 SHOWN_NOTES = ("missing", "constant", "not_converged", "bound_reached", "cut_short")  # besides all warnings
+TOLD_ABOVE = ("weak", "missing", "constant")  # by the grade and by the box on the data
 MAX_NOTES = 6
 MAX_LEGEND, MAX_NAMED = 60, 12
 MAX_VIEWS, MAX_VIEW_COLUMNS = 6, 5
@@ -215,8 +216,9 @@ def _report(model: Any) -> Any:
 
 
 def _notes(model: Any) -> str:
+    told = ("weak",) if getattr(model, "_describes_members", False) else TOLD_ABOVE
     shown = [note for note in _report(model) if note.level == "warning" or note.code in SHOWN_NOTES]
-    notes = [note for note in shown if note.code != "weak"]  # the grade says it
+    notes = [note for note in shown if note.code not in told]
     if not notes:
         return "<p>The fit has no warnings.</p>"
     items = "".join(f"<li>{safe(note.message, 400)}</li>" for note in notes[:MAX_NOTES])

@@ -91,9 +91,10 @@ def _counted_numbers(
     low, high = np.quantile(values, [TAIL, 1.0 - TAIL])
     if low == high:
         low, high = float(values.min()), float(values.max())
-    distinct = np.unique(values)
-    if len(distinct) <= N_BINS and (distinct == np.round(distinct)).all() and high - low < N_BINS:
-        edges = np.arange(np.floor(low), np.ceil(high) + 2.0) - 0.5  # one bin per integer
+    if (values == np.round(values)).all():
+        low, high = np.floor(low), np.ceil(high)
+        step = np.ceil((high - low + 1.0) / N_BINS)  # whole numbers per bin
+        edges = np.arange(low, high + step + 0.5, step) - 0.5
     elif low == high:
         edges = np.array([low - 0.5, low + 0.5])
     else:
