@@ -16,7 +16,7 @@ from partita.wording import number, one_line, safe
 
 NASTY = "<script>alert('x')</script>"
 LONG = "b" * 10_000
-VOID = {"meta", "wbr"}
+VOID = {"meta", "wbr", "br"}
 
 
 class Balanced(HTMLParser):

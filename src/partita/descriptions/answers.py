@@ -74,7 +74,7 @@ class GroupsSummary(NamedTuple):
     def lines(self) -> list[str]:
         """One line per group: number, size, share and sentence."""
         shown = self.groups[:MAX_GROUPS]
-        lines = [f"  {group.number}: {_size(group, self.noun)}: {group.sentence}" for group in shown]
+        lines = [f"  {group.number}  {_size(group, self.noun)}  {group.sentence}" for group in shown]
         return lines + [f"  {text}" for text in self._rest()]
 
     def _rest(self) -> list[str]:
