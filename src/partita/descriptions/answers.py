@@ -87,7 +87,8 @@ class GroupsSummary(NamedTuple):
         head = f"{self.head}. {self.reason}" if self.reason else f"{self.head}."
         return "\n".join([head, *self.lines()])
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         rows = "".join(_html_row(group, self.noun) for group in self.groups[:MAX_GROUPS])
@@ -123,7 +124,8 @@ class ViewsSummary(NamedTuple):
         head = f"{self.head}. {self.reason}" if self.reason else f"{self.head}."
         return "\n".join([head, *map(str, self.views)])
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         reason = f" {safe(self.reason, 600)}" if self.reason else ""

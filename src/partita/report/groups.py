@@ -95,8 +95,8 @@ def trait_section(context: ReportContext) -> str:
 
 def _portraits(model: Any, found: ClusterSummary, table: Table | None) -> Portraits:
     """The small distributions of the groups."""
-    weights = found.sizes if getattr(model, "weights_", None) is None else np.asarray(model.weights_)
-    weights = weights if len(weights) == len(found.sizes) else found.sizes
+    own = getattr(model, "weights_", None)
+    weights = np.asarray(found.sizes if own is None or len(own) != len(found.sizes) else own, float)
     if table is not None and table.sparse is not None:
         table = None
     return Portraits(
