@@ -73,9 +73,8 @@ def _oddity(column: ColumnAccount) -> str:
     """What is unusual about a column, and how to change the reading."""
     told = [column.remarks] if column.remarks else []
     told += [f"read as missing: {column.missing_as}"] if column.missing_as else []
-    change = (
-        f' <span class="note">{safe(column.change, 120)}</span>' if column.remarks and column.change else ""
-    )
+    useful = column.change and column.remarks not in ("", "constant")
+    change = f'<br><span class="note">to change this: {safe(column.change, 120)}</span>' if useful else ""
     return f"<em>{safe(column.column, 40)}</em>: {safe('; '.join(told), 200)}{change}"
 
 

@@ -14,7 +14,10 @@ from partita.summaries.uncertainty import RIVAL_RATIO
 from partita.wording import count, first_sentence, percent, safe
 
 SHOWN_NOTES = ("missing", "constant", "not_converged", "bound_reached", "cut_short")  # besides all warnings
-TOLD_ABOVE = ("weak", "missing", "constant")  # by the grade and by the box on the data
+TOLD_ABOVE = (  # by the grade, and by the box on the data
+    "weak", "missing", "constant", "suspected_code", "strays", "ambiguous_text", "mixed_units", "identifier",
+    "identifier_modeled", "postal_code", "free_text", "lone_minus_one", "missing_code", "repeats",
+)  # fmt: skip
 MAX_NOTES = 6
 MAX_LEGEND, MAX_NAMED = 60, 12
 MAX_VIEWS, MAX_VIEW_COLUMNS = 6, 5
