@@ -119,6 +119,7 @@ def test_the_bar_of_a_notebook_gets_the_length_of_the_fit(monkeypatch):
     widget = Widget()
     monkeypatch.setattr(progress, "_make_tqdm", lambda text: widget)
     bar = Bar("Mixture", "clusters")
+    bar._began = 0.0  # what `open` sets
     for total in (None, 300, 300, 500):
         monkeypatch.setattr(bar, "counts", lambda total=total: (1, total))
         bar.draw()

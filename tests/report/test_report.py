@@ -65,8 +65,9 @@ def test_the_page_opens_with_the_answer(page):
     text = " ".join("".join(read(page)[1].text).split())
     answer = text[text.index("2 groups") :]
     assert answer.startswith("2 groups (the requested number) in 40 rows and 6 columns")
-    assert "adjusted Rand index is 1.00" in answer
-    assert answer.index("Notes:") < answer.index("Sizes of the groups")
+    assert "adjusted Rand index with the known groups is 1.00" in answer
+    data = text[text.index("The data. 40 rows and 6 columns") : text.index("2 groups (the requested number)")]
+    assert "1 cell is missing" in data and "Sizes of the groups" not in data
     assert "Tall & wide" in text
 
 
