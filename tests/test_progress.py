@@ -104,6 +104,29 @@ def test_notebooks_are_recognized(monkeypatch):
     assert not progress.is_interactive()
 
 
+def test_the_bar_of_a_notebook_gets_the_length_of_the_fit(monkeypatch):
+    """tqdm sets the length of a widget only when its bar begins; it begins before the length is known."""
+
+    class Widget:
+        container, total, lengths, start_t, bar_format, n = object(), None, [], 0.0, "", 0
+
+        def reset(self, total):
+            self.lengths.append(total)
+
+        def refresh(self):
+            pass
+
+    widget = Widget()
+    monkeypatch.setattr(progress, "_make_tqdm", lambda text: widget)
+    bar = Bar("Mixture", "clusters")
+    bar._began = 0.0  # what `open` sets
+    for total in (None, 300, 300, 500):
+        monkeypatch.setattr(bar, "counts", lambda total=total: (1, total))
+        bar.draw()
+        assert widget.total == total
+    assert widget.lengths == [300, 500]
+
+
 def test_a_fit_within_a_fit_continues_its_bar(terminal, two_groups):
     with show_progress("outer") as outer, show_progress("inner", counted="views") as inner:
         assert inner is outer and inner.counted == "views"

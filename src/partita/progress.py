@@ -381,6 +381,10 @@ class Bar(_Shown):
         if self._tqdm is None:
             self._tqdm = _make_tqdm(text)
             self._tqdm.start_t = self._began
+        if total != self._tqdm.total and hasattr(self._tqdm, "container"):
+            # a bar of a notebook keeps the length and the width of its widget unless it begins again
+            self._tqdm.reset(total)
+            self._tqdm.start_t = self._began
         self._tqdm.bar_format, self._tqdm.n, self._tqdm.total = text, done, total
         self._tqdm.refresh()
 

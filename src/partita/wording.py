@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 import unicodedata
 from typing import Any
 
@@ -63,6 +64,17 @@ def percent(share: float) -> str:
     ('40%', '0.4%', '0%')
     """
     return f"{100 * share:.0f}%" if share >= 0.0095 or share == 0 else f"{100 * share:.1g}%"
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a text.
+
+    Examples
+    --------
+    >>> first_sentence("The chains agree (0.98). The number of groups is 3.")
+    'The chains agree (0.98).'
+    """
+    return re.split(r"(?<=[.:]) (?=[A-Z])", text, maxsplit=1)[0]
 
 
 def count(n: int, one: str, many: str | None = None) -> str:

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from partita import Consensus, EvidenceAccumulation
+from partita import Agglomerative, Consensus, EvidenceAccumulation
 from partita.report import write_report
 
 NASTY = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title='taken'\">"
@@ -64,6 +64,33 @@ def tree_page(tmp_path_factory):
     _, Y, _ = planted(60)
     path = tmp_path_factory.mktemp("page") / "tree.html"
     return write_report(EvidenceAccumulation().fit(Y), path, X=Y)
+
+
+@pytest.fixture(scope="session")
+def portrait_page(tmp_path_factory):
+    """A tree over a table with everything that the box on the data tells."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    z = np.arange(120) % 3
+    table = pd.DataFrame(
+        {
+            "height": np.where(rng.random(120) < 0.05, -999.0, rng.normal(100.0 + 20.0 * z, 3.0)),
+            "visits": rng.poisson(3 + 9 * z),
+            "channel": np.array(["web", NASTY, "shop"])[
+                np.where(rng.random(120) < 0.2, rng.integers(3, size=120), z)
+            ],
+            "same": np.ones(120),
+            NASTY: rng.normal(size=120),
+        }
+    )
+    table.loc[3, "visits"] = np.nan
+    table.loc[7] = table.loc[8]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = Agglomerative(n_clusters=3).fit(table)
+    path = tmp_path_factory.mktemp("page") / "portraits.html"
+    return write_report(model, path, X=table)
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ def test_the_figures_are_drawn(browser, page):
     for name in ("Probability of each number of groups", "Co-clustering", "Histogram of confidence"):
         assert name in labels
     assert {"Confidence by object", "Columns by groups", "Agreement of members"} <= set(labels)
-    assert all(width > 300 and height > 50 and n > 3 for _, width, height, n in boxes)
+    assert all(width > 100 and height > 30 and n > 2 for _, width, height, n in boxes)
     # the image inside the heat map is decoded: full color on the diagonal, next to none between far clusters
     width, height, same, other = browser.run(
         "(async () => {const i = new Image(); i.src = document.querySelector('svg image').getAttribute('href');"

@@ -8,7 +8,7 @@ from partita.summaries import grain_levels
 PHONE, DESK = 390, 1100
 SIZE_SECTION = (
     "[...document.querySelectorAll('section')]"
-    ".find(e => e.querySelector('h2').textContent === 'Sizes of the groups')"
+    ".find(e => e.querySelector('h2')?.textContent === 'Sizes of the groups')"
 )
 SIZES = (
     f"[...{SIZE_SECTION}"
@@ -48,11 +48,18 @@ def check_level(browser, model, K):
     told = browser.run("document.querySelector('output').textContent")
     assert told.startswith(f"{K} groups")
     assert browser.run("document.querySelector('#level').getAttribute('aria-valuetext')") == told
-    cards = browser.run("[...document.querySelectorAll('.card h3')].map(e => e.textContent)")
-    assert cards == [f"group {k + 1}: {n} objects" for k, n in enumerate(sizes)]
+    cards = browser.run(
+        "[...document.querySelectorAll('.card')].map(e => [e.querySelector('h3').textContent.split(':')[0],"
+        " e.querySelector('.note').textContent.split(' (')[0]])"
+    )
+    assert cards == [[f"group {k + 1}", f"{n} objects"] for k, n in enumerate(sizes)]
+    drawn = (
+        "[...document.querySelectorAll('.card')].map(e => e.querySelectorAll('svg.small-multiple').length)"
+    )
+    assert min(browser.run(drawn)) >= 1  # the portraits are those of the level
     assert browser.run("document.querySelectorAll('nav.legend button').length") == K
     known = browser.run(
-        "[...[...document.querySelectorAll('section')].find(e => e.querySelector('h2').textContent === "
+        "[...[...document.querySelectorAll('section')].find(e => e.querySelector('h2')?.textContent === "
         "'Comparison with the known groups').querySelectorAll('tr')].slice(1)"
         ".map(row => [...row.cells].slice(1).map(cell => Number(cell.textContent)))"
     )

@@ -57,7 +57,7 @@ def test_the_least_certain_rows_name_another_group(sampled, frame, tmp_path):
         page = write_report(sampled, tmp_path / "r.html", X=frame).read_text(encoding="utf-8")
     table = page[page.index("least certain rows") :]
     pairs = re.findall(
-        r"cluster (\d+)</td><td class=\"n\">[\d.]+</td><td class=\"c pick\"[^>]*>.*?cluster (\d+)</td>", table
+        r"group (\d+)</td><td class=\"n\">[\d.]+</td><td class=\"c pick\"[^>]*>.*?group (\d+)</td>", table
     )
     assert len(pairs) == 12 and all(own != other for own, other in pairs)
 

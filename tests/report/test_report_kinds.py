@@ -280,7 +280,7 @@ def test_views_without_columns_of_their_own(tmp_path):
     )
     text = text_of(write_report(model, tmp_path / "v.html", table=Y * 3.0 + rng.normal(size=(40, 2))))
     assert "2 views in 40 rows: different groupings of the same rows. View 1: 3 groups." in text
-    assert "View 2 Columns by groups" in re.sub(r"View 2( [0-9x]+)+", "View 2", text)
+    assert "View 2 group 1: " in text and text.count("Columns by groups") == 2
 
 
 def test_p_of_k_is_called_what_it_is(tmp_path):

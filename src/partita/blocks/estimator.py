@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -44,7 +45,7 @@ from partita.execution import check_memory
 from partita.families import Categorical, family_entry
 from partita.partitions import bind, checked, log_mass, specify, with_concentration
 from partita.posterior import Diagnostics
-from partita.table import Schema
+from partita.table import ColumnSchema, Schema
 from partita.table.notes import PREDICT_CODES
 from partita.trace import Trace, trace_bytes
 
@@ -386,6 +387,36 @@ class RelationalBlocks(LinkPrediction, HasClusterPrior, ClusterMixin, RunningMix
             for m in range(len(self._schemas))
         ]
         return np.stack(values) if len({v.shape for v in values}) == 1 else values
+
+    # ---- groups in words -----------------------------------------------------------------------------------
+
+    def _own_profiles(self) -> list[dict[str, Any]]:
+        """The groups of rows by their values for each group of columns, in the first relation."""
+        values = np.asarray(self.block_values_[0])  # [row cluster, column cluster, value]
+        sizes = np.bincount(self.row_labels_).astype(float)
+        if self._kind in ("binary", "categorical"):
+            return [
+                {
+                    self._group_of_columns(j): {"probabilities": P}
+                    for j, P in enumerate(values.transpose(1, 0, 2))
+                }
+            ]
+        if self._kind == "count":
+            return [{self._group_of_columns(j): {"rate": v} for j, v in enumerate(values[:, :, 0].T)}]
+        spread = np.sqrt(np.average((values[:, :, 0] - np.average(values[:, :, 0], 0, sizes)) ** 2, 0, sizes))
+        return [
+            {
+                self._group_of_columns(j): {"mean": v, "sd": np.full(len(v), spread[j])}
+                for j, v in enumerate(values[:, :, 0].T)
+            }
+        ]
+
+    @staticmethod
+    def _group_of_columns(j: int) -> str:
+        return f"columns of group {j + 1}"
+
+    def _column_of(self, name: str) -> ColumnSchema:
+        return replace(self._schemas[0].columns[0], name=name)
 
     # ---- new rows ------------------------------------------------------------------------------------------
 

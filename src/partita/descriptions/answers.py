@@ -74,7 +74,7 @@ class GroupsSummary(NamedTuple):
     def lines(self) -> list[str]:
         """One line per group: number, size, share and sentence."""
         shown = self.groups[:MAX_GROUPS]
-        lines = [f"  {group.number}: {_size(group, self.noun)}: {group.sentence}" for group in shown]
+        lines = [f"  {group.number}  {_size(group, self.noun)}  {group.sentence}" for group in shown]
         return lines + [f"  {text}" for text in self._rest()]
 
     def _rest(self) -> list[str]:
@@ -87,7 +87,8 @@ class GroupsSummary(NamedTuple):
         head = f"{self.head}. {self.reason}" if self.reason else f"{self.head}."
         return "\n".join([head, *self.lines()])
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         rows = "".join(_html_row(group, self.noun) for group in self.groups[:MAX_GROUPS])
@@ -123,7 +124,8 @@ class ViewsSummary(NamedTuple):
         head = f"{self.head}. {self.reason}" if self.reason else f"{self.head}."
         return "\n".join([head, *map(str, self.views)])
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         reason = f" {safe(self.reason, 600)}" if self.reason else ""

@@ -21,6 +21,9 @@ COLUMN_LENGTH, LEVEL_LENGTH = 40, 30
 SHIFTED = 0.25  # deviations of the whole table from which a group is high or low
 NARROW, WIDE = 0.75, 1.33  # deviation of a group by that of the table from which it is medium, or varied
 MOSTLY, SELDOM = 0.5, 0.05  # shares from which a group has a level, and up to which it does not have it
+CLEARLY = (
+    1.2  # a level that a group lacks names it if its share differs so much more than that of the one it has
+)
 TRUTHS = {True: "yes", False: "no"}
 
 
@@ -235,11 +238,14 @@ class Levels(DescribedColumn):
         P, p = self.P[k], self.p
         gained = int((P * np.log(np.maximum(P, 1e-300) / np.maximum(p, 1e-300))).argmax())
         lost = int((p - P).argmax())
-        if P[gained] >= MOSTLY and P[gained] > p[gained]:
+        gain, loss = P[gained] - p[gained], p[lost] - P[lost]
+        if P[lost] <= SELDOM and loss > CLEARLY * gain:
+            return self._with(lost, "not ")
+        if P[gained] >= MOSTLY and gain > 0:
             return self._with(gained)
-        if p[lost] - P[lost] > P[gained] - p[gained]:
-            return self._with(lost, "not " if P[lost] <= SELDOM else "seldom ")
-        return self._with(gained, "often ") if P[gained] > p[gained] else ""
+        if loss > gain:
+            return self._with(lost, "seldom ")
+        return self._with(gained, "often ") if gain > 0 else ""
 
     def _most(self, k: int) -> float:
         return float(self.P[k].max())

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, ndtri, pdtrik, rel_entr
 
 N_QUANTILES = 60  # per group, where densities are compared
-MIN_POINTS, MAX_DENSITIES = 500, 250_000  # densities are evaluated at points x groups
+MIN_POINTS, MAX_DENSITIES = 250, 100_000  # densities are evaluated at points x groups
 MIN_WIDTH = 1e-9  # of a group of equal values, relative to the deviation of the table
 LEVELS = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from partita.table import Column, Table
 
@@ -77,9 +78,8 @@ def _profiles_of_numbers(
 ) -> dict[str, Profile]:
     X = np.column_stack([np.asarray(column.values, float)[inside] for column in columns])
     seen = ~np.isnan(X)
-    R = np.zeros((K, len(inside)))
-    R[z, np.arange(len(inside))] = w
-    n = R @ seen
+    R = sparse.csr_array((w, (z, np.arange(len(inside)))), shape=(K, len(inside)))
+    n = R @ seen.astype(float)
     total = n.sum(axis=0)
     whole = (w @ np.where(seen, X, 0.0)) / np.maximum(total, 1e-300)
     D = np.where(seen, X - whole, 0.0)  # deviations, so that the sums of squares lose no digits
@@ -88,7 +88,7 @@ def _profiles_of_numbers(
     squares = w @ D**2 / np.maximum(total, 1e-300)
     variance = np.where(n > 0, R @ (D - mean[z]) ** 2 / some, squares)
     # missing cells count as a deviation of 0 minus the mean of their group: taken back
-    variance -= np.where(n > 0, (R @ ~seen) * mean**2 / some, 0.0)
+    variance -= np.where(n > 0, (R @ (~seen).astype(float)) * mean**2 / some, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         skewness = (w @ D**3 / np.maximum(total, 1e-300)) / squares**1.5
     out: dict[str, Profile] = {}

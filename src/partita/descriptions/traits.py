@@ -13,8 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.descriptions.columns import Reading, described_column
+from partita.descriptions.columns import DescribedColumn, Reading, described_column
 from partita.table import ColumnSchema
+
+MAX_TRAITS = 20_000  # columns x groups, of which all are described; of more,
+N_OWN, N_COMMON = 12, 30  # those that tell most about the group, and those that tell most about all groups
 
 
 class Trait(NamedTuple):
@@ -48,27 +51,35 @@ def find_traits(
     Returns
     -------
     traits : list of list of Trait
-        By group.
+        By group. In wide tables with many groups only the most telling columns are described.
     informative : list of (str, float)
         Name and information of each column, the largest first.
     """
     shares = np.maximum(np.asarray(weights, float), 1e-300)
     shares = shares / shares.sum()
     possible = -np.log(shares)
-    traits: list[list[Trait]] = [[] for _ in shares]
-    informative = []
-    for name, profile in profiles.items():
-        observed = np.maximum(np.asarray(profile.get("n", weights), float), 1e-300)
-        column = schema_of(name)
-        described = described_column(column, profile, observed / observed.sum())
-        nats = np.clip(np.nan_to_num(described.information()), 0.0, possible)
-        for k in range(len(shares)):
-            strength = float(nats[k] / possible[k]) if possible[k] > 0 else 0.0
-            found = described.read(k)
-            traits[k].append(
-                Trait(name, column.kind, found.here, found.whole, strength, float(nats[k]), found)
-            )
-        informative.append((name, float(shares @ nats)))
-    for one in traits:
-        one.sort(key=lambda trait: -trait.strength)
-    return traits, sorted(informative, key=lambda item: -item[1])
+    names = list(profiles)
+    described = []
+    nats = np.zeros((len(names), len(shares)))
+    for d, name in enumerate(names):
+        observed = np.maximum(np.asarray(profiles[name].get("n", weights), float), 1e-300)
+        described.append(described_column(schema_of(name), profiles[name], observed / observed.sum()))
+        nats[d] = np.clip(np.nan_to_num(described[d].information()), 0.0, possible)
+    about = nats @ shares
+    by_information = np.argsort(-about, kind="stable")
+    traits = []
+    for k in range(len(shares)):
+        order = np.argsort(-nats[:, k], kind="stable")
+        if nats.size > MAX_TRAITS:  # texts of all columns in all groups would fill the memory
+            kept = np.zeros(len(names), bool)
+            kept[order[:N_OWN]] = kept[by_information[:N_COMMON]] = True
+            order = order[kept[order]]
+        scale = 1.0 / possible[k] if possible[k] > 0 else 0.0
+        traits.append([_trait(described[d], k, nats[d, k], scale) for d in order.tolist()])
+    return traits, [(names[d], float(about[d])) for d in by_information.tolist()]
+
+
+def _trait(column: DescribedColumn, k: int, nats: float, scale: float) -> Trait:
+    found = column.read(k)
+    known = column.column
+    return Trait(known.name, known.kind, found.here, found.whole, float(nats * scale), float(nats), found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from partita.descriptions import (
 from partita.estimator.judging import early_end
 from partita.table import ColumnSchema, Table, read_table
 from partita.table.frames import make_frame
+from partita.wording import first_sentence
 
 MAX_CELLS, MAX_ENTRIES = (
     50_000_000,
@@ -197,7 +197,7 @@ class DescribesGroups:
         inner = getattr(self, "consensus_", self)
         diagnostics = getattr(self, "diagnostics_", None)
         sentence = getattr(diagnostics, "sentence", "")
-        told = re.split(r"(?<=[.:]) (?=[A-Z])", sentence)[0] if sentence else getattr(inner, "sentence_", "")
+        told = first_sentence(sentence) if sentence else getattr(inner, "sentence_", "")
         end = early_end(self)
         if end is not None:
             told = f"{end.message[:1].upper()}{end.message[1:].rstrip('.')}. {told}".rstrip()

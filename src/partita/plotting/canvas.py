@@ -13,15 +13,29 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 def open_axes(ax: Any = None) -> Any:
     """The given axes, or those of a new figure."""
-    if ax is not None:
-        return ax
+    return ax if ax is not None else _pyplot().subplots(layout="constrained")[1]
+
+
+def open_grid(n: int, n_columns: int = 3) -> Any:
+    """An array of axes of a new figure, several beside each other."""
+    wide = min(n, n_columns)
+    high = -(-n // wide)
+    figure, axes = _pyplot().subplots(
+        high, wide, squeeze=False, layout="constrained", figsize=(4.2 * wide, 2.9 * high + 0.8)
+    )
+    for spare in axes.ravel()[n:]:
+        figure.delaxes(spare)
+    return axes.ravel()[:n]
+
+
+def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
             "pictures need matplotlib, which is not installed: pip install 'partita[plot]'"
         ) from error
-    return plt.subplots(layout="constrained")[1]
+    return plt
 
 
 def color_of(cluster: int) -> str:

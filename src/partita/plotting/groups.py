@@ -8,42 +8,90 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from partita.labels import group_name
-from partita.plotting.canvas import color_of, marker_of, open_axes, shorten
+from partita.plotting.canvas import color_of, marker_of, open_axes, open_grid, shorten
 from partita.summaries import summarize_clusters
-from partita.table import read_table
+from partita.table import Table, read_table
 
-MAX_LEVELS = 12
+MAX_LEVELS, MAX_NAMED = 12, 12
 
 
-def plot_profiles(model: Any, column: str, *, ax: Any = None) -> Any:
-    """Plot one column in each cluster, from ``profiles_``.
+def plot_profiles(
+    model: Any, column: str | None = None, X: Any = None, *, max_columns: int = 9, ax: Any = None
+) -> Any:
+    """Plot one column in each group, or the columns that distinguish the groups.
 
     Of real columns mean and standard deviation are shown, of counts the rate, of binary and categorical columns the
-    probabilities of the levels (at most twelve, those with the largest probability in any cluster).
+    shares of the levels (at most twelve, those with the largest share in any group).
 
     Parameters
     ----------
     model : fitted estimator
-    column : str
-        Name of a column ("x0", "x1", ... for arrays).
+    column : str, default=None
+        Name of a column ("x0", "x1", ... for arrays). None plots the most informative columns, in one figure.
+    X : array or data frame, default=None
+        A table of the same objects, for models that do not know the columns of their rows, such as a consensus.
+    max_columns : int, default=9
+        Maximum number of columns without ``column``.
     ax : matplotlib Axes, default=None
+        For one column.
 
     Returns
     -------
     matplotlib Axes
+        Without ``column`` an array of Axes, the most informative column first.
+
+    Examples
+    --------
+    >>> from partita import Agglomerative
+    >>> from partita.plotting import plot_profiles
+    >>> model = Agglomerative(n_clusters=2).fit([[1.0, 5.5], [1.2, 4.5], [8.0, 4.5], [8.4, 5.5]])
+    >>> [ax.get_title(loc="left") for ax in plot_profiles(model)]
+    ['x0', 'x1']
     """
-    check_is_fitted(model, "profiles_")
-    if column not in model.profiles_:
+    check_is_fitted(model, "labels_")
+    found = summarize_clusters(model, table=None if X is None else _same_objects(model, X))
+    if not found.profiles:
         raise ValueError(
-            f"no profile of column {column!r}: the model has {', '.join(list(model.profiles_)[:10])}"
+            f"this {type(model).__name__} does not know the columns of its rows: pass X, a table of the same objects"
         )
-    profile, ax = model.profiles_[column], open_axes(ax)
+    if column is not None:
+        if column not in found.profiles:
+            raise ValueError(
+                f"no profile of column {column!r}: the model has {', '.join(list(found.profiles)[:10])}"
+            )
+        ax = open_axes(ax)
+        _draw_profile(ax, column, found.profiles[column])
+        return ax
+    if ax is not None:
+        raise ValueError("ax is for one column: give column, or leave ax out")
+    names = [name for name, _ in found.informative_columns[:max_columns]]
+    axes = open_grid(len(names))
+    for one, name in zip(axes, names):
+        _draw_profile(one, name, found.profiles[name])
+    for group in found.groups[:MAX_NAMED]:
+        style = {"color": color_of(group.label), "marker": marker_of(group.label), "linestyle": ""}
+        axes[0].plot([], [], label=shorten(f"{group.number}: {group.name}", 60), **style)
+    handles = [handle for handle in axes[0].lines if not handle.get_label().startswith("_")]
+    axes[0].figure.legend(handles=handles, loc="outside upper left", frameon=False, fontsize="small")
+    return axes
+
+
+def _draw_profile(ax: Any, column: str, profile: dict[str, np.ndarray]) -> None:
     if "probabilities" in profile:
         _draw_levels(ax, profile)
     else:
         _draw_values(ax, profile)
     ax.set_title(shorten(column, 40), loc="left")
-    return ax
+
+
+def _same_objects(model: Any, X: Any) -> Table:
+    """The table of the objects that were clustered."""
+    table = read_table(X)
+    if table.n_rows != len(model.labels_):
+        raise ValueError(
+            f"X has {table.n_rows} rows and the model was fitted to {len(model.labels_)}: pass the same objects"
+        )
+    return table
 
 
 def plot_traits(model: Any, X: Any = None, *, max_columns: int = 25, ax: Any = None) -> Any:
@@ -74,15 +122,9 @@ def plot_traits(model: Any, X: Any = None, *, max_columns: int = 25, ax: Any = N
     ((2, 2), ['x0', 'x1'])
     """
     check_is_fitted(model, "labels_")
-    own = isinstance(getattr(model, "profiles_", None), dict)
-    if not own and X is None:
+    found = summarize_clusters(model, table=None if X is None else _same_objects(model, X))
+    if not found.profiles:
         raise ValueError(f"{type(model).__name__} has no profiles_: pass X, a table of the same objects")
-    table = None if own else read_table(X)
-    if table is not None and table.n_rows != len(model.labels_):
-        raise ValueError(
-            f"X has {table.n_rows} rows and the model was fitted to {len(model.labels_)}: pass the same objects"
-        )
-    found = summarize_clusters(model, table=table)
     names = [name for name, _ in found.informative_columns[:max_columns]]
     shown = np.flatnonzero(found.sizes)
     by_name = [{trait.column: trait.strength for trait in found.traits[k]} for k in shown]

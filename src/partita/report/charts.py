@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from partita.summaries.counts import GroupCounts
 from partita.summaries.pairs import spread
 from partita.wording import number, percent, safe
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 240, 62, 52, 14
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 760, 250, 66, 52, 14
 MAX_POINTS = 2000
 MAX_BARS = 300
 
@@ -41,7 +42,7 @@ def histogram(
     if threshold is not None:
         parts.append(f'<path class="rule" d="M{x(threshold):.1f} {TOP}V{HEIGHT - BOTTOM}"/>')
     parts += [tick_x(x(v), f"{v:g}") for v in (0, 0.2, 0.4, 0.6, 0.8, 1)]
-    parts += [tick_y(y(v), f"{v:,}") for v in sorted({0, top})]
+    parts += [tick_y(y(v), f"{v:,.0f}") for v in round_values(0, top, whole=True)]
     return svg(parts, "Histogram of confidence", below, "objects")
 
 
@@ -67,7 +68,7 @@ def objects(
         )
     if threshold is not None:
         parts.append(f'<path class="rule" d="M{LEFT} {y(threshold):.1f}H{WIDTH - 10}"/>')
-    parts += [tick_y(y(v), f"{v:g}") for v in (0, 0.5, 1)]
+    parts += [tick_y(y(v), f"{v:g}") for v in (0, 0.25, 0.5, 0.75, 1)]
     return svg(parts, "Confidence by object", "objects, ordered by cluster", "confidence"), len(shown)
 
 
@@ -97,7 +98,7 @@ def counts(found: GroupCounts, max_bars: int = 40) -> tuple[str, int]:
             parts.append(f'<circle class="before" cx="{x(at):.1f}" cy="{y(q):.1f}" r="4"{tip(tooltip)}/>')
     step = max(1, -(-len(K) // 14))
     parts += [tick_x(x(at), f"{n}") for at, n in enumerate(K) if at % step == 0]
-    parts += [tick_y(y(v), percent(v)) for v in (0, top)]
+    parts += [tick_y(y(v), percent(v)) for v in round_values(0, top)]
     picture = svg(parts, "Probability of each number of groups", "number of groups", "probability")
     return picture, len(found.n_clusters) - len(shown)
 
@@ -125,7 +126,7 @@ def curve(values: dict[int, float], chosen: int, below: str, beside: str) -> str
         tick_x(x(k), f"{k:,}")
         for k in sorted({int(K[0]), int(K[-1]), *([chosen] if chosen in values else [])})
     ]
-    parts += [tick_y(y(s), number(s), LEFT + 26) for s in sorted({float(v.min()), float(v.max())})]
+    parts += [tick_y(y(s), number(s), LEFT + 26) for s in round_values(float(v.min()), float(v.max()))]
     return svg(parts, "Score of each number of groups", below, beside)
 
 
@@ -141,7 +142,7 @@ def ranked(values: np.ndarray, names: Sequence[str], title: str, below: str, bes
         f'height="{y(0) - y(values[m]):.1f}"{tip(f"{names[m]}: {number(float(values[m]))}")}/>'
         for at, m in enumerate(shown)
     ]
-    parts += [tick_y(y(v), number(v)) for v in (0.0, top)]
+    parts += [tick_y(y(v), number(v)) for v in round_values(0.0, top)]
     return svg(parts, title, below, beside), len(shown)
 
 
@@ -157,10 +158,8 @@ def line(values: Any) -> tuple[str, int]:
     y = axis(low, high if high > low else low + 1, HEIGHT - BOTTOM, TOP)
     points = " ".join(f"{x(i + 1):.1f},{y(trace[i]):.1f}" for i in at)
     parts = [f'<polyline class="curve" points="{points}"/>']
-    parts += [tick_x(x(v), f"{v:,}") for v in sorted({1, len(trace)})]
-    parts += [
-        tick_y(y(v), f"{v:,.0f}" if abs(v) > 100 else number(v), LEFT + 26) for v in sorted({low, high})
-    ]
+    parts += [tick_x(x(v), f"{v:,.0f}") for v in _steps(len(trace))]
+    parts += [tick_y(y(v), long_number(v), LEFT + 26) for v in round_values(low, high)]
     return svg(parts, "Objective by iteration", "iteration", ""), len(at)
 
 
@@ -178,10 +177,8 @@ def chains(values: Any, chain: Any) -> tuple[str, int]:
         points = " ".join(f"{x(i + 1):.1f},{y(curve[i]):.1f}" for i in at)
         parts.append(f'<polyline class="chain k{name % 10}" points="{points}"{tip(f"chain {name}")}/>')
         drawn += len(at)
-    parts += [tick_x(x(v), f"{v:,}") for v in sorted({1, longest})]
-    parts += [
-        tick_y(y(v), f"{v:,.0f}" if abs(v) > 100 else number(v), LEFT + 26) for v in sorted({low, high})
-    ]
+    parts += [tick_x(x(v), f"{v:,.0f}") for v in _steps(longest)]
+    parts += [tick_y(y(v), long_number(v), LEFT + 26) for v in round_values(low, high)]
     return svg(parts, "Log joint by draw, one line per chain", "draw", ""), drawn
 
 
@@ -214,13 +211,43 @@ def scatter(
             f'<circle class="{style}" data-k="{k}"{group} cx="{x(U[i]):.0f}" cy="{y(V[i]):.0f}" '
             f'r="{3.2 if certain[i] else 4.2}"{tooltip}/>'
         )
-    parts += [tick_x(x(v), number(v), height) for v in extent(U[drawn])]
-    parts += [tick_y(y(v), number(v)) for v in extent(V[drawn])]
+    parts += [tick_x(x(v), long_number(v), height) for v in round_values(*extent(U[drawn]))]
+    parts += [tick_y(y(v), long_number(v)) for v in round_values(*extent(V[drawn]))]
     return (
         svg(parts, "Objects by two columns", safe(names[0]), safe(names[1]), height),
         len(drawn),
         len(seen),
     )
+
+
+def round_values(low: float, high: float, n: int = 5, *, whole: bool = False) -> list[float]:
+    """About `n` round numbers from low to high, for the ticks of an axis; low itself if they are equal.
+
+    Examples
+    --------
+    >>> round_values(0, 23), round_values(0.0, 0.31), round_values(0, 1, whole=True)
+    ([0.0, 5.0, 10.0, 15.0, 20.0], [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3], [0.0, 1.0])
+    """
+    if not high > low:
+        return [float(low)]
+    rough = (high - low) / n
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = min((power * size for size in (1.0, 2.0, 5.0, 10.0)), key=lambda size: abs(math.log(size / rough)))
+    step = max(step, 1.0) if whole else step
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    if last - first < 1:  # the range is narrow, and far from round numbers
+        return [float(low), float(high)]
+    return [round(at * step, 12) + 0.0 for at in range(first, last + 1)]
+
+
+def _steps(n: int) -> list[float]:
+    """Ticks of an axis that counts from 1."""
+    return [1.0, *(v for v in round_values(0, max(n, 2), whole=True) if v > 0)]
+
+
+def long_number(value: float) -> str:
+    """A tick: large numbers with all their digits, so that neighbors differ."""
+    return f"{value:,.0f}" if abs(value) > 100 and value == round(value) else number(value, 4)
 
 
 def extent(values: np.ndarray) -> tuple[float, float]:
@@ -235,14 +262,16 @@ def axis(low: float, high: float, start: float, end: float) -> Callable[[Any], A
 
 
 def tick_x(x: float, text: str, height: int = HEIGHT) -> str:
-    """A number below the chart."""
+    """A tick and a number below the chart."""
     anchor = "end" if x > WIDTH - 40 else "middle"
-    return f'<text x="{x:.1f}" y="{height - BOTTOM + 20}" text-anchor="{anchor}">{text}</text>'
+    mark = f'<path class="frame" d="M{x:.1f} {height - BOTTOM}v5"/>'
+    return f'{mark}<text x="{x:.1f}" y="{height - BOTTOM + 20}" text-anchor="{anchor}">{text}</text>'
 
 
 def tick_y(y: float, text: str, x: float = LEFT - 6) -> str:
-    """A number beside the chart."""
-    return f'<text x="{x}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
+    """A tick and a number beside the chart."""
+    mark = f'<path class="frame" d="M{x + 2:.0f} {y:.1f}h4"/>'
+    return f'{mark}<text x="{x}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
 
 
 def svg(parts: list[str], title: str, below: str, beside: str, height: int = HEIGHT) -> str:

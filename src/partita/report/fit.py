@@ -11,7 +11,7 @@ import numpy as np
 
 from partita._version import __version__
 from partita.report import charts
-from partita.report.markup import note, section, table
+from partita.report.markup import fold, note, section, table
 from partita.summaries.context import is_sampled
 from partita.wording import count, number, safe
 
@@ -103,7 +103,7 @@ def _diagnosed_quantities(model: Any) -> str:
         "effective draws",
         "effective draws in the tails",
     ]
-    return table(head, rows, numeric=range(1, 6))
+    return fold("R-hat and effective draws", table(head, rows, numeric=range(1, 6)))
 
 
 def _objective(model: Any, values: np.ndarray) -> list[str]:

@@ -17,7 +17,7 @@ from partita.summaries.context import ReportContext
 from partita.summaries.grains import GrainLevels, Level, level_title, splits_in_words
 from partita.wording import count, percent
 
-WIDTH, LEFT, STEP, BOX = 640, 124, 40, 20
+WIDTH, LEFT, STEP, BOX = 760, 140, 40, 20
 WIDEST, LEAST = 0.94, 0.004
 MIN_LABELED = 16  # width of a box that has its number
 
@@ -94,7 +94,7 @@ def grain_section(context: ReportContext) -> str:
             "level some rows are in other groups."
         )
     live = (
-        '<p class="note live-only">The slider regroups the sizes, the columns that distinguish groups, the confidence, '
+        '<p class="note live-only">The slider regroups the sizes, the portraits of the groups, the confidence, '
         "the known groups and the colors of the pictures. All other sections are about the answer.</p>"
     )
     return section(
@@ -171,6 +171,7 @@ def _line(at: int, level: Level, boxes, found: GrainLevels, x, y: float, noun: s
         )
         if wide >= MIN_LABELED:
             parts.append(
-                f'<text class="small label" x="{x(left) + wide / 2:.1f}" y="{y + 14}" text-anchor="middle">{k}</text>'
+                f'<text class="small label" x="{x(left) + wide / 2:.1f}" y="{y + 14}" '
+                f'text-anchor="middle">{k + 1}</text>'
             )
     return f'<g class="line" data-to="{at}">{"".join(parts)}</g>'

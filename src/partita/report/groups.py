@@ -8,17 +8,36 @@ import numpy as np
 
 from partita.descriptions import Trait
 from partita.labels import group_name
-from partita.report.markup import bar, cluster_cell, cluster_dot, note, section, table, tip
+from partita.report.markup import (
+    bar,
+    cluster_cell,
+    cluster_dot,
+    fold,
+    note,
+    section,
+    table,
+    tip,
+)
+from partita.report.portraits import portrait
 from partita.summaries import ClusterSummary, summarize_clusters
 from partita.summaries.context import ReportContext
-from partita.wording import count, number, percent, safe
+from partita.summaries.portraits import Portraits
+from partita.table import Table
+from partita.wording import number, percent, safe
 
 MAX_SIZES, MAX_CARDS, MAX_TRAITS, MAX_GROUPS = 120, 40, 10, 30
 MAX_MAP_ROWS, MAX_MAP_COLUMNS, MAX_VIEWS = 25, 30, 8
 TRAITS_NOTE = (
-    "The columns that distinguish a group most come first. Numbers are means (± standard deviation); a percentage is "
-    "the share of the value that differs most. The bar shows how well one cell of the column, on average, identifies "
-    "the members of the group: an empty bar means not at all, a full bar means completely."
+    "The columns that distinguish a group most come first, at most six. Numbers are means, or medians of skewed "
+    "columns; a percentage is the share of the value that differs most. The bar shows how well one cell of the column, "
+    "on average, identifies the members of the group: an empty bar means not at all, a full bar means completely."
+)
+COUNTED_NOTE = (
+    "The pictures show the distribution in the group, in color, before that in all {noun}s, in gray."
+)
+MODELED_NOTE = (
+    "The pictures show the distribution in the group under the fitted model, in color, before that in all {noun}s, in "
+    "gray; with the table (X=) they would be counted."
 )
 
 
@@ -28,6 +47,7 @@ def size_section(context: ReportContext) -> str:
     if not len(shown):
         return ""
     largest = max(int(found.sizes.max()), 1)
+    names = {group.label: group.name for group in found.groups} if found.informative_columns else {}
     complete = found.uncertainty is not None and found.uncertainty.complete
     has_uncertain, has_confidence = (
         found.uncertainty is not None,
@@ -42,7 +62,7 @@ def size_section(context: ReportContext) -> str:
             cells += f'<td class="n">{text}</td>'
         if has_confidence:
             cells += f'<td class="n">{found.confidence[k]:.2f}</td>'
-        rows.append(f"<tr>{cluster_cell(k)}{cells}</tr>")
+        rows.append(f"<tr>{cluster_cell(k, names.get(k, ''))}{cells}</tr>")
     head = ["group", "", f"{context.noun}s", "share"]
     head += (["uncertain"] if has_uncertain else []) + (["confidence"] if has_confidence else [])
     notes = []
@@ -69,7 +89,19 @@ def trait_section(context: ReportContext) -> str:
     """The columns that distinguish each group, as a map of all groups and as one card per group."""
     if context.views is not None:
         return _traits_of_views(context)
-    return section("What distinguishes each group", *_traits(context.clusters, context.noun))
+    pictures = _portraits(context.model, context.clusters, context.table)
+    return section("What distinguishes each group", *_traits(context.clusters, context.noun, pictures))
+
+
+def _portraits(model: Any, found: ClusterSummary, table: Table | None) -> Portraits:
+    """The small distributions of the groups."""
+    own = getattr(model, "weights_", None)
+    weights = np.asarray(found.sizes if own is None or len(own) != len(found.sizes) else own, float)
+    if table is not None and table.sparse is not None:
+        table = None
+    return Portraits(
+        np.asarray(model.labels_), found.profiles, weights, table, getattr(model, "schema_", None)
+    )
 
 
 def _traits_of_views(context: ReportContext) -> str:
@@ -81,7 +113,9 @@ def _traits_of_views(context: ReportContext) -> str:
     counted = [v for v, view in enumerate(context.views.views) if view.counted]
     for v in counted[:MAX_VIEWS]:
         view = _OneView(model, v, profiles[v] if profiles else None)
-        traits = _traits(summarize_clusters(view, table=context.table), "row", f"{v}-", explain=not parts)
+        found = summarize_clusters(view, table=context.table)
+        pictures = _portraits(view, found, context.table)
+        traits = _traits(found, "row", pictures, f"{v}-", explain=not parts)
         parts += [f"<h3>View {v + 1}</h3>", *traits] if traits else []
     return section("What distinguishes each group", *parts)
 
@@ -97,20 +131,38 @@ class _OneView:
             self.profiles_, self.weights_, self.schema_ = profiles, sizes / max(sizes.sum(), 1), model.schema_
 
 
-def _traits(found: ClusterSummary, noun: str, view: str = "", explain: bool = True) -> list[str]:
-    """Map, explanation and cards; `view` is the prefix of the cluster numbers of one of several views."""
+def _traits(
+    found: ClusterSummary, noun: str, pictures: Portraits, view: str = "", explain: bool = True
+) -> list[str]:
+    """Portraits, explanation and map; `view` is the prefix of the cluster numbers of one of several views."""
     shown = np.flatnonzero(found.sizes)
     if not found.informative_columns or len(shown) < 2:
         return []
-    inside = [_card(k, found, noun, view) for k in shown[:MAX_CARDS].tolist()]
-    notes = [note(TRAITS_NOTE)] if explain else []
+    inside = [
+        portrait(group, found, pictures, noun, view, _more(group.label, found))
+        for group in found.groups[:MAX_CARDS]
+    ]
+    notes = []
+    if explain:
+        text = COUNTED_NOTE if pictures.counts_rows else MODELED_NOTE
+        if pictures.is_sample and pictures.counts_rows:
+            text += f" They are counted from an even sample of {len(pictures.rows):,} {{noun}}s."
+        notes = [note(f"{TRAITS_NOTE} {text.format(noun=noun)}")]
     if len(shown) > MAX_CARDS:
         notes.append(note(f"The {MAX_CARDS} largest of {len(shown)} groups are shown."))
-    if found.n_columns > MAX_TRAITS:
-        notes.append(
-            note(f"The {MAX_TRAITS} most informative of {found.n_columns} columns are shown for each group.")
-        )
-    return [_map(found, view), *notes, f'<div class="cards">{"".join(inside)}</div>']
+    return [*notes, f'<div class="cards">{"".join(inside)}</div>', _map(found, view)]
+
+
+def _more(k: int, found: ClusterSummary) -> str:
+    """Further columns of a group, in a fold-out."""
+    rows = [_trait(trait, k) for trait in found.traits[k][:MAX_TRAITS]]
+    inside = table(["column", "this group", "all", ""], rows, kind="traits")
+    first = (
+        f"The first {MAX_TRAITS} of {found.n_columns} columns"
+        if found.n_columns > MAX_TRAITS
+        else "All columns"
+    )
+    return fold(first, inside)
 
 
 def _map(found: ClusterSummary, view: str) -> str:
@@ -119,7 +171,7 @@ def _map(found: ClusterSummary, view: str) -> str:
     if len(shown) < 2 or found.n_columns < 2:
         return ""
     by_name = [{trait.column: trait for trait in found.traits[k]} for k in shown]
-    step, left, high = min(46.0, 440 / len(shown)), 190, 20
+    step, left, high = min(60.0, 560 / len(shown)), 190, 20
     parts = []
     names = [name for name, _ in found.informative_columns[:MAX_MAP_ROWS]]
     for r, name in enumerate(names):
@@ -138,7 +190,7 @@ def _map(found: ClusterSummary, view: str) -> str:
     for c, k in enumerate(shown):
         if c % max(1, round(20 / step)) == 0:
             parts.append(
-                f'<text class="small" x="{left + (c + 0.5) * step:.1f}" y="18" text-anchor="middle">{k}</text>'
+                f'<text class="small" x="{left + (c + 0.5) * step:.1f}" y="18" text-anchor="middle">{k + 1}</text>'
             )
     height = 30 + len(names) * high
     cut = []
@@ -154,15 +206,6 @@ def _map(found: ClusterSummary, view: str) -> str:
     size = f'viewBox="0 0 {width:.0f} {height}" style="max-width:{1.15 * width:.0f}px"'
     picture = f'<svg {size} role="img" aria-label="Columns by groups">{"".join(parts)}</svg>'
     return picture + note(text)
-
-
-def _card(k: int, found: ClusterSummary, noun: str, view: str) -> str:
-    rows = [_trait(trait, k) for trait in found.traits[k][:MAX_TRAITS]]
-    inside = table(["column", "this group", "all", ""], rows, kind="traits")
-    return (
-        f'<div class="card k{k % 10}" data-k="{view}{k}"><h3 class="pick" data-k="{view}{k}">{group_name(k)}: '
-        f"{count(int(found.sizes[k]), noun)}</h3>{inside}</div>"
-    )
 
 
 def _trait(trait: Trait, k: int) -> str:
@@ -184,7 +227,7 @@ def truth_section(context: ReportContext) -> str:
     if agreement is None:
         return ""
     used = np.flatnonzero(agreement.table.sum(axis=0))[:MAX_GROUPS].tolist()
-    head = ["known group", *(f"{cluster_dot(k)}{k}" for k in used)]
+    head = ["known group", *(f"{cluster_dot(k)}{k + 1}" for k in used)]
     body = [
         f"<tr><td>{safe(name, 40)}</td>"
         + "".join(f'<td class="n" data-k="{k}">{row[k]:,}</td>' for k in used)

@@ -35,9 +35,17 @@ def cluster_dot(cluster: int) -> str:
     return f'<span class="key {color_class(cluster)}"></span>'
 
 
-def cluster_cell(k: int) -> str:
-    """A table cell with the name of a cluster; a click highlights the cluster in all figures."""
-    return f'<td class="c pick" data-k="{k}" data-v="{k}">{cluster_dot(k)}{group_name(k)}</td>'
+def cluster_cell(k: int, name: str = "") -> str:
+    """A table cell with the number of a cluster and its name; a click highlights the cluster in all figures."""
+    words = f'<br><span class="note">{safe(name, 120)}</span>' if name else ""
+    wide = "c pick named" if name else "c pick"
+    return f'<td class="{wide}" data-k="{k}" data-v="{k}">{cluster_dot(k)}{group_name(k)}{words}</td>'
+
+
+def fold(summary: str, *parts: str) -> str:
+    """Content that is shown when its summary is clicked; empty if it has no parts."""
+    inside = "".join(parts)
+    return f"<details><summary>{summary}</summary>{inside}</details>" if inside else ""
 
 
 def bar(share: float, cluster: int | None = None) -> str:

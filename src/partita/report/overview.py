@@ -13,11 +13,15 @@ from partita.summaries.context import ReportContext, is_sampled
 from partita.summaries.counts import counts_in_words, is_tree, number_in_words
 from partita.summaries.uncertainty import RIVAL_RATIO
 from partita.summaries.views import lone_columns, number_of_views
-from partita.wording import count, percent, safe
+from partita.wording import count, first_sentence, percent, safe
 
 SHOWN_NOTES = ("missing", "constant", "not_converged", "bound_reached", "cut_short")  # besides all warnings
+TOLD_ABOVE = (  # by the grade, and by the box on the data
+    "weak", "missing", "constant", "suspected_code", "strays", "ambiguous_text", "mixed_units", "identifier",
+    "identifier_modeled", "postal_code", "free_text", "lone_minus_one", "missing_code", "repeats",
+)  # fmt: skip
 MAX_NOTES = 6
-MAX_LEGEND = 60
+MAX_LEGEND, MAX_NAMED = 60, 12
 MAX_VIEWS, MAX_VIEW_COLUMNS = 6, 5
 
 
@@ -46,9 +50,11 @@ def legend(context: ReportContext) -> str:
     shown = np.flatnonzero(context.clusters.sizes)
     if len(shown) < 2 or context.views is not None:  # each view has clusters of its own
         return ""
+    named = context.clusters.groups[:MAX_NAMED] if context.clusters.informative_columns else ()
+    names = {group.label: f": {safe(group.name, 60)}" for group in named}
     chips = "".join(
-        f'<button class="chip pick k{k % 10}" data-k="{k}" aria-pressed="false">{cluster_dot(k)}'
-        f"{group_name(k)}</button>"
+        f'<button class="chip pick k{k % 10}" data-k="{k}" aria-pressed="false">{cluster_dot(k)}{group_name(k)}'
+        f"{names.get(k, '')}</button>"
         for k in shown[:MAX_LEGEND].tolist()
     )
     return f'<nav class="legend" aria-label="Highlight a cluster">{chips}</nav>'
@@ -85,9 +91,21 @@ def _groups(context: ReportContext) -> list[str]:
         )
     if context.blocks is not None:
         lines.append(f"The columns form {count(len(context.blocks.column_sizes), 'group')}.")
-    if (is_sampled(model) or is_tree(model)) and "weak" not in _report(model):  # otherwise it is in the notes
-        lines.append(chain_diagnosis(model))
+    if is_sampled(model) or is_tree(model):
+        lines.append(_grade(model))
     return lines
+
+
+def _grade(model: Any) -> str:
+    """The grade with its reason; of a weak answer also what to do."""
+    diagnostics = getattr(model, "diagnostics_", getattr(model, "row_diagnostics_", None))
+    grade, told = getattr(diagnostics, "grade", ""), chain_diagnosis(model)
+    if not grade:
+        return told
+    reason = told.removeprefix(f"{grade.capitalize()}: ")
+    if grade != "weak":
+        reason = first_sentence(reason)
+    return f'<span class="grade {grade}">{grade}</span> {reason[:1].upper()}{reason[1:]}'
 
 
 def _how_many(context: ReportContext, given: bool) -> str:
@@ -207,7 +225,9 @@ def _report(model: Any) -> Any:
 
 
 def _notes(model: Any) -> str:
-    notes = [note for note in _report(model) if note.level == "warning" or note.code in SHOWN_NOTES]
+    told = ("weak",) if getattr(model, "_describes_members", False) else TOLD_ABOVE
+    shown = [note for note in _report(model) if note.level == "warning" or note.code in SHOWN_NOTES]
+    notes = [note for note in shown if note.code not in told]
     if not notes:
         return "<p>The fit has no warnings.</p>"
     items = "".join(f"<li>{safe(note.message, 400)}</li>" for note in notes[:MAX_NOTES])

@@ -33,13 +33,13 @@ def write_report(
 ) -> Path:
     """Write a report about a fitted model: one HTML file that needs no other file and no network.
 
-    The page begins with the result in a few sentences, and with how the table was read. The sections that follow depend
-    on the model: sizes of the groups, number of groups, co-clustering, the columns that distinguish each group,
-    confidence, members, views, tree, blocks, the course of the fit, its notes, and the call that repeats it. If the
-    model has a grain, a slider regroups the tables, the columns and the pictures for other numbers of groups. Figures
-    show values at the pointer, a click on a cluster highlights it in all figures, and tables can be sorted. Without
-    JavaScript the page shows the same content. Text from the data is escaped and shortened. Large data are drawn from
-    an even sample, and the page says so.
+    The page begins with how the table was read and what is unusual about it, and with the result in a few sentences.
+    The sections that follow depend on the model: sizes of the groups, a portrait of each group (its name and the
+    columns that distinguish it), number of groups, co-clustering, confidence, members, views, tree, blocks, the course
+    of the fit, its notes, and the call that repeats it. If the model has a grain, a slider regroups the tables, the
+    portraits and the pictures for other numbers of groups. Figures show values at the pointer, a click on a cluster
+    highlights it in all figures, and tables can be sorted. Without JavaScript the page shows the same content. Text
+    from the data is escaped and shortened. Large data are drawn from an even sample, and the page says so.
 
     Parameters
     ----------
@@ -90,14 +90,16 @@ def write_context(context: ReportContext, path: Any, title: str | None = None) -
     """Write the page of a model whose summaries are already computed."""
     model = context.given
     sections = [
-        overview.overview(context) + grains.slider(context) + grains.part("legend", context),
-        columns.column_section(model),
+        columns.data_box(model)
+        + overview.overview(context)
+        + grains.slider(context)
+        + grains.part("legend", context),
         grains.grain_section(context),
         grains.part("sizes", context) if context.views is None else "",
         structure.view_section(context),
+        grains.part("traits", context),
         structure.count_section(context),
         confidence.pair_section(context),
-        grains.part("traits", context),
         grains.part("confidence", context),
         confidence.scatter_section(context),
         structure.member_section(context),

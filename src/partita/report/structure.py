@@ -173,7 +173,7 @@ def _cells(context: ReportContext) -> list[str]:
             continue
         rows, labels, columns, values = view_cells(context.given, context.table, names, v)
         if columns:
-            row_names = [f"{context.name(int(i))} ({group_name(k)})" for i, k in zip(rows, labels)]
+            row_names = [f"{context.name(int(i))} ({group_name(int(k))})" for i, k in zip(rows, labels)]
             title = f"Cells of view {v + 1}"
             picture = diagrams.heat(
                 values,

@@ -29,6 +29,7 @@ class ClusterSummary(NamedTuple):
     examined: NDArray[np.int64]  # rows per cluster of which it is known whether they are uncertain
     confidence: NDArray[np.float64]  # mean per cluster
     groups: tuple[GroupDescription, ...]  # the clusters that have rows, in words
+    profiles: dict[str, Any]  # what they are described by, by column
     traits: list[list[Trait]]  # per cluster, the most informative column first
     informative_columns: list[tuple[str, float]]  # name and information about the clusters, the largest first
     threshold: float  # confidence below which a row is uncertain
@@ -89,6 +90,7 @@ def summarize_clusters(
         examined=examined,
         confidence=_mean_confidence(model, labels, sizes),
         groups=found.groups,
+        profiles=profiles,
         traits=found.traits,
         informative_columns=found.informative_columns,
         threshold=threshold,

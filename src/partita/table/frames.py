@@ -28,8 +28,9 @@ def make_frame(columns: Mapping[str, Sequence[Any]], as_frame: str) -> Any:
         return dict(columns)
     import narwhals as nw
 
+    backend: Any = as_frame
     try:
-        return nw.from_dict(dict(columns), backend=as_frame).to_native()
+        return nw.from_dict(dict(columns), backend=backend).to_native()
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"as_frame={as_frame!r} needs {as_frame}, which is not installed: pip install {as_frame}, or use "
