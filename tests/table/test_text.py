@@ -70,6 +70,14 @@ def test_several_units_stay_text_and_are_named():
     assert "'price' ($, €)" in notes_of(table)["mixed_units"].message
 
 
+def test_words_that_differ_only_in_their_letters_are_named():
+    table = table_of(
+        sex=["m", "f", "M", "F"] * 6, plan=["free", "Free ", "pro"] * 8, answer=["yes", "no"] * 12
+    )
+    message = notes_of(table)["spellings"].message
+    assert "'sex' ('F' and 'f'; 'M' and 'm')" in message and "answer" not in message
+
+
 def test_units_are_read_as_numbers():
     size, rent = np.arange(20, 60), np.arange(900, 940)
     table = table_of(
