@@ -157,3 +157,50 @@ def test_repeated_and_constant_columns_are_named(tmp_path, capsys):
     printed = capsys.readouterr().err
     assert "columns that repeat another one count twice: 'age_again' (repeats 'age')" in printed
     assert "constant columns carry no information: 'same'" in printed
+
+
+TITLE = "Customers of May,,\n,,\n"
+BODY = "name,spend,visits\n" + "".join(f"c{i},{10 + 90 * (i % 2) + i % 7},{i % 5}\n" for i in range(60))
+
+
+def test_lines_that_are_no_part_of_the_table_are_left_out(tmp_path, capsys):
+    (tmp_path / "plain.csv").write_text(BODY)
+    (tmp_path / "titled.csv").write_text(
+        TITLE + BODY.replace("\n", "\n(text),(euro),(number)\n", 1) + "Total,1,1\n"
+    )
+    found = [
+        main(["cluster", str(tmp_path / name), *QUICK, "--output", "table", *skip])
+        for name, skip in (("plain.csv", []), ("titled.csv", ["--skip", "1-2,4,65"]))
+    ]
+    assert found == [0, 0]
+    plain, titled = ((tmp_path / f"{name}-partita" / "table.csv").read_text() for name in ("plain", "titled"))
+    assert plain == titled
+    assert main(["report", str(tmp_path / "titled-partita")]) == 0  # which reads the same lines
+    capsys.readouterr()
+    assert main(["cluster", str(tmp_path / "titled.csv"), "--skip", "first"]) == 2
+    assert "--skip 1-3" in capsys.readouterr().err
+
+
+def test_a_title_above_the_names_is_noted(tmp_path, capsys):
+    (tmp_path / "table.csv").write_text(TITLE + BODY)
+    assert main(["cluster", str(tmp_path / "table.csv"), *QUICK]) == 0
+    assert "names only 1 of 3 columns" in capsys.readouterr().err
+    (tmp_path / "short.csv").write_text("Customers of May\n" + BODY)
+    assert main(["cluster", str(tmp_path / "short.csv"), *QUICK]) == 2
+    assert "leave out lines above the table (--skip 1-3)" in capsys.readouterr().err
+
+
+def test_infinity_is_missing_if_it_is_declared(tmp_path, capsys):
+    (tmp_path / "table.csv").write_text(BODY.replace("c3,103", "c3,inf"))
+    assert main(["cluster", str(tmp_path / "table.csv"), *QUICK]) == 2
+    assert "give --na inf if it means missing" in capsys.readouterr().err
+    assert main(["cluster", str(tmp_path / "table.csv"), *QUICK, "--na", "inf"]) == 0
+    assert "'spend' ('inf')" in capsys.readouterr().err
+
+
+def test_the_index_that_pandas_writes_names_the_rows(tmp_path, capsys):
+    lines = BODY.splitlines()
+    rows = [f"{(i * 7) % 40},{line}" for i, line in enumerate(lines[1:])]  # some numbers twice
+    (tmp_path / "table.csv").write_text("\n".join([f",{lines[0]}", *rows]) + "\n")
+    assert main(["cluster", str(tmp_path / "table.csv"), *QUICK]) == 0
+    assert "column 'column_1' is taken as the names of the rows" in capsys.readouterr().err

@@ -75,7 +75,7 @@ def test_the_first_line_says_it(table, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("Stopped early: the chains were stopped by the time limit")
     assert "group" in lines[1]
-    assert "stopped by the time limit" in (table.parent / "table-partita" / "report.html").read_text()
+    assert "Stopped early</strong>" in (table.parent / "table-partita" / "report.html").read_text()
     assert main(["cluster", str(table), "--time-limit", "0.000001", "-q", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["stopped_early"] is True and found["stopped_by"] == "time_limit"

@@ -70,6 +70,31 @@ def test_several_units_stay_text_and_are_named():
     assert "'price' ($, €)" in notes_of(table)["mixed_units"].message
 
 
+def test_words_that_differ_only_in_their_letters_are_named():
+    table = table_of(
+        sex=["m", "f", "M", "F"] * 6, plan=["free", "Free ", "pro"] * 8, answer=["yes", "no"] * 12
+    )
+    message = notes_of(table)["spellings"].message
+    assert "'sex' ('F' and 'f'; 'M' and 'm')" in message and "answer" not in message
+
+
+def test_units_are_read_as_numbers():
+    size, rent = np.arange(20, 60), np.arange(900, 940)
+    table = table_of(
+        size=[f"{value} m²" for value in size], rent=[f"${value:,}.50/mo" for value in rent + 500],
+        age=[f"{value / 10:.1f} years" if value != 10 else "1 year" for value in np.arange(10, 50)],
+        weight=[f"{value} {'kg' if value % 2 else 'lbs'}" for value in size],
+        street=[f"{value} Main St" for value in size],
+    )  # fmt: skip
+    kinds = dict(zip(table.schema.names, table.schema.kinds, strict=True))
+    assert [kinds[name] for name in ("size", "rent", "age")] == ["real"] * 3
+    assert kinds["weight"] not in ("real", "count") and kinds["street"] not in ("real", "count")
+    assert table.column("size").values[0] == 20 and table.column("rent").values[0] == 1400.5
+    assert (
+        table.column("age").values[0] == 1.0 and "'weight' (kg, lb)" in notes_of(table)["mixed_units"].message
+    )
+
+
 @pytest.mark.parametrize("kind", ["real", "count"])
 def test_refusals_name_the_column_and_the_row(kind):
     with pytest.raises(ValueError, match=f"column 'a', row 2 .*'b' is text but the column is '{kind}'"):

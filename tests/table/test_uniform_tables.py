@@ -30,6 +30,10 @@ TABLES = {
     ),
     "expression": (np.where(RNG.random((300, 40)) < 0.6, 0.0, RNG.gamma(2.0, size=(300, 40))), "real"),
     "answers": (RNG.integers(1, 6, size=(300, 40)), "categorical"),
+    "numbers of things": (
+        RNG.poisson(RNG.lognormal(0, 1.2, size=60) * RNG.gamma(2.0, 0.5, size=(300, 60))),
+        "real",
+    ),
     "presence": (RNG.integers(0, 2, size=(300, 40)), "binary"),
 }
 

@@ -629,7 +629,7 @@ def numbers_of_lines(text: str | None) -> list[int]:
     return [line for first, last in ends for line in range(first, last + 1)]
 
 
-_CODE = re.compile(r"-?\d+(\.\d+)?|[-.?*]+")
+_CODE = re.compile(r"([^=/]+=)?(-?\d+(\.\d+)?|[-.?*]+)")
 
 
 def spread_codes(arguments: list[str]) -> list[str]:
@@ -639,6 +639,8 @@ def spread_codes(arguments: list[str]) -> list[str]:
     --------
     >>> spread_codes(["cluster", "--na", "999", "-", "table.csv"])
     ['cluster', '--na', '999', '--na', '-', 'table.csv']
+    >>> spread_codes(["--na", "age=-9", "q*=99", "table.csv"])
+    ['--na', 'age=-9', '--na', 'q*=99', 'table.csv']
     """
     spread: list[str] = []
     for argument in arguments:
@@ -676,12 +678,7 @@ def _print_outcome(outcome: Outcome, json: bool, verbose: bool = False) -> Outco
             print(f"Columns are read as {kinds} (change this with --kind column=kind).", file=place)
         for path, content in outcome.files.items():
             print(f"  {visible(path):40} {content}", file=place)
-    _print_notes(outcome, verbose)
-    return outcome
-
-
-def _print_notes(outcome: Outcome, verbose: bool) -> None:
-    more = outcome.more_notes if verbose else []
-    for note in [*outcome.notes, *more]:
+    for note in outcome.notes:
         if note not in outcome.words and (outcome.stopped is None or note != outcome.stopped.message):
             print(f"note: {visible(in_options(note))}", file=sys.stderr)
+    return outcome

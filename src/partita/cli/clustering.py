@@ -479,6 +479,8 @@ def _write_clustering(
     groups = {"group": numbered(context.model.labels_)}
     if hasattr(context.model, "confidence_"):
         groups["confidence"] = np.asarray(context.model.confidence_)
+        if "provisional" in model.fit_report_:  # one state of the chains, which agrees with itself
+            groups["confidence"] = np.full(len(groups["group"]), np.nan)
     if context.alternatives:
         groups |= {one.name: numbered(one.labels) for one in model.alternatives_}
     write_columns(
@@ -583,11 +585,9 @@ def _finished(
     from partita.estimator import early_end
 
     appended = write_appended(where.output, table, groups, where.folder(table) / "table")
-    notes, more = notes_of(model, table)
     return outcome._replace(
         files=outcome.files | appended.files,
-        notes=[*outcome.notes, *notes, *appended.notes],
-        more_notes=more,
+        notes=[*outcome.notes, *notes_of(model, table), *appended.notes],
         stopped=early_end(model),
         words_aside=where.output == STANDARD,
     )

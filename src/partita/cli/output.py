@@ -34,7 +34,6 @@ class Outcome(NamedTuple):
     interrupted: bool = False
     account: str = ""  # how each column was read
     table: str = ""  # lines that follow the words on a terminal
-    more_notes: list[str] = []  # for those who ask for all
     stopped: EarlyEnd | None = None  # why the fit ended early
     words_aside: bool = False  # whether standard output holds a table, so that the words go to standard error
 
@@ -247,7 +246,7 @@ def write_json(outcome: Outcome) -> str:
         {
             **outcome.figures,
             "words": in_options(outcome.words),
-            "notes": [in_options(note) for note in [*outcome.notes, *outcome.more_notes]],
+            "notes": [in_options(note) for note in outcome.notes],
             "files": list(outcome.files),
             "interrupted": outcome.interrupted,
             "stopped_early": outcome.stopped is not None,

@@ -120,8 +120,8 @@ def _relative(path: Path, folder: Path) -> str:
         return path.name
 
 
-def notes_of(model: Any, table: InputTable) -> tuple[list[str], list[str]]:
-    """What the user should know (how the file was read, unusual columns, all warnings), and the other notes."""
+def notes_of(model: Any, table: InputTable) -> list[str]:
+    """All notes: how the file was read, unusual columns and warnings before the others."""
     told = [note.message for note in table.notes]
     more: list[str] = []
     for note in model.fit_report_:
@@ -129,7 +129,7 @@ def notes_of(model: Any, table: InputTable) -> tuple[list[str], list[str]]:
             continue
         matters = note.level == "warning" or note.code in READING_CODES or note.code in SHOWN_NOTES
         (told if matters else more).append(note.message)
-    return told, more
+    return [*told, *more]
 
 
 def member_notes(context: ReportContext) -> list[str]:

@@ -179,6 +179,8 @@ def _naming_column(table: Any, used: set[str | None]) -> str | None:
         texts = read.values.tolist()
         is_name = read.family == "str" and None not in texts and len(set(texts)) == len(texts)
         return name if is_name else None
+    if name == "column_1" and "column_2" not in table.columns and not np.any(values != np.floor(values)):
+        return name  # whole numbers under no name: the index that pandas writes
     if values.dtype.kind in "iuf" and values[0] in (0, 1):
         return name if np.array_equal(values - values[0], np.arange(len(values))) else None
     return None

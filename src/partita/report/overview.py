@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.estimator import early_end
 from partita.labels import group_name
 from partita.report.fit import chain_diagnosis
 from partita.report.markup import cluster_dot
@@ -28,6 +29,9 @@ MAX_VIEWS, MAX_VIEW_COLUMNS = 6, 5
 def overview(context: ReportContext) -> str:
     """The groups or views, the uncertain objects, and the most important notes."""
     lines = _views(context) if context.views is not None else _groups(context)
+    stopped = early_end(context.given)
+    if stopped is not None:
+        lines.insert(0, f"<strong>Stopped early</strong>: {safe(stopped.message, 400)}.")
     lines += _ensemble(context)
     if context.views is None and int((context.clusters.sizes > 0).sum()) > 1:
         lines += _uncertain(context)

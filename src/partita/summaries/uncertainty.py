@@ -73,8 +73,11 @@ def find_uncertain(model: Any, pairs: PairMap | None, threshold: float) -> Uncer
     Returns
     -------
     Uncertainty or None
-        None if the model has no confidence, or if co-clustering is needed and not known.
+        None if the model has no confidence, or if co-clustering is needed and not known. A fit that ended before its
+        first draw has one state, which agrees with itself: it has no confidence either.
     """
+    if "provisional" in getattr(model, "fit_report_", ()):
+        return None
     labels = np.asarray(model.labels_)
     if hasattr(model, "trace_") or not _is_agreement(model):
         confidence = getattr(model, "confidence_", None)

@@ -3,11 +3,11 @@
 A column of text is read as numbers or dates only if *all* its cells agree on one format. `find_format` decides it from
 the distinct texts of a column, and the schema stores it, so that new data are read in the same way.
 
-Numbers may have a currency before or after them, a percent sign, separators of thousands, a decimal comma, a sign
-before or after them, or the brackets of accountants: `(1,234)` is -1234. Whether a comma separates thousands or
-decimals is decided by the whole column: beside `1,5`, the text `1,477` is 1.477. If nothing in the column decides it,
-a single comma before three digits separates thousands, and a single point is a decimal point (but a separator of
-thousands in money).
+Numbers may have a currency before or after them, a percent sign, a unit of measurement (28 m²), a period ($900/mo),
+separators of thousands, a decimal comma, a sign before or after them, or the brackets of accountants: `(1,234)` is
+-1234. Whether a comma separates thousands or decimals is decided by the whole column: beside `1,5`, the text `1,477` is
+1.477. If nothing in the column decides it, a single comma before three digits separates thousands, and a single point
+is a decimal point (but a separator of thousands in money).
 
 Dates become days since 1970-01-01, with the time of the day as a fraction. Whether `03/04/2024` is in March or in April
 is decided by the whole column too; if nothing decides it, the month comes first with slashes, and the day otherwise.
@@ -61,12 +61,24 @@ _CODES = (
     "RUB", "BRL", "MXN", "ZAR", "KRW", "TRY", "SGD", "HKD", "ILS", "AED", "SAR", "THB",
 )  # fmt: skip
 _CURRENCY = "|".join(re.escape(unit) for unit in (*_SYMBOLS, *_CODES))
+# Units of measurement that are written after numbers; one of the plain words may have an s.
+_WORDS = ("year", "month", "week", "day", "hour", "minute", "min", "second", "sec", "yr", "hr", "lb", "pc")
+_MEASURES = (
+    "mmHg", "km/h", "kmh", "mph", "m/s", "kg", "mg", "µg", "oz", "km", "cm", "mm", "ft", "m²", "m2", "m³", "m3", "km²",
+    "km2", "sqm", "sq m", "sqft", "sq ft", "sq. ft.", "ha", "ml", "mL", "kcal", "kWh", "kW", "kHz", "MHz", "GHz", "KB",
+    "kB", "MB", "GB", "TB", "dpi", "px", "bpm", "rpm", "ppm", "ppb", "mmol/L", "mmol/l", "mg/dL", "mg/dl", "g/dL",
+    "g/L", "ms", "°C", "°F", "m", "g", "l", "L", "h",
+)  # fmt: skip
+_MEASURE = "|".join(
+    [*(f"{word}s?" for word in _WORDS), *map(re.escape, sorted(_MEASURES, key=len, reverse=True))]
+)
+_PER = "/(?:month|mo|year|yr|week|wk|day|hour|hr|h)"
 _SPACES = " \u00a0\u202f\u2009"
 _MINUS = "\u2212\u2013-"  # the hyphen comes last: it makes no range in a character class
 _NUMBER = re.compile(
     rf"(?P<open>\()?[{_SPACES}]*(?P<sign>[+{_MINUS}])?[{_SPACES}]*(?P<before>{_CURRENCY})?[{_SPACES}]*"
     rf"(?P<sign_after>[+{_MINUS}])?(?P<body>\d(?:[\d.,'’{_SPACES}]*\d)?[.,]?|[.,]\d+)(?P<exponent>[eE][-+]?\d+)?"
-    rf"[{_SPACES}]*(?P<after>%|{_CURRENCY})?[{_SPACES}]*(?P<minus_after>[{_MINUS}])?[{_SPACES}]*(?P<close>\))?"
+    rf"[{_SPACES}]*(?P<after>%|{_CURRENCY}|{_MEASURE})?(?P<per>{_PER})?[{_SPACES}]*(?P<minus_after>[{_MINUS}])?[{_SPACES}]*(?P<close>\))?"
 )
 _MARKS = ((".", ""), (".", ","), (",", ""), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
 _MAX_DIGITS = 15  # longer integers name things: a float cannot hold them
@@ -98,7 +110,7 @@ class TextFormat:
     decimal, thousands : str
         The decimal mark and the separator of thousands of numbers.
     unit : str
-        The currency or "%" that is written beside the numbers.
+        The currency, the unit or "%" that is written beside the numbers.
     pattern : str
         The format of dates for `strptime`; "iso", or "native" if the container holds dates.
     ambiguous : bool
@@ -208,6 +220,8 @@ def find_format(texts: Sequence[str], decimal: str | None = None) -> TextFormat 
     --------
     >>> find_format(["1,477", "1,5"]).read(["1,477"]), find_format(["1,477", "2,000"]).read(["1,477"])
     (array([1.477]), array([1477.]))
+    >>> find_format(["28 m²", "65 m²"]).read(["65 m²"]), find_format(["1 year", "2.5 years"]).unit
+    (array([65.]), 'year')
     >>> find_format(["31/01/2024", "01/02/2024"]).pattern
     '%d/%m/%Y'
     >>> find_format(["$5", "€5"]), find_format(["00501", "10115"])
@@ -254,7 +268,7 @@ def has_leading_zeros(texts: Iterable[str]) -> bool:
 
 
 def find_units(texts: Iterable[str]) -> set[str]:
-    """Return the currencies and percent signs of the texts that are numbers; "" for numbers without one.
+    """Return the currencies, percent signs and units of the texts that are numbers; "" for numbers without one.
 
     Examples
     --------
@@ -268,7 +282,9 @@ def find_units(texts: Iterable[str]) -> set[str]:
 
 
 def _unit(found: re.Match[str]) -> str:
-    return found["before"] or found["after"] or ""
+    unit = found["before"] or found["after"] or ""
+    singular = unit.removesuffix("s")
+    return (singular if singular in _WORDS else unit) + (found["per"] or "")
 
 
 def _number_format(texts: Sequence[str], decimal: str | None) -> TextFormat | None:
@@ -294,7 +310,7 @@ def _number_format(texts: Sequence[str], decimal: str | None) -> TextFormat | No
         return None
     if decimal == ",":
         fitting.sort(key=lambda marks: marks[0] != ",")
-    if units and units != {"%"}:
+    if any(mark in unit for unit in units for mark in (*_SYMBOLS, *_CODES)):
         # money has no three decimals: 1.477 € are 1477 €
         fitting.sort(key=lambda marks: not any(marks[1] in body for body in bodies) if marks[1] else True)
     decimal, thousands = fitting[0]
@@ -305,7 +321,7 @@ def _number_format(texts: Sequence[str], decimal: str | None) -> TextFormat | No
 
 def _is_balanced(found: re.Match[str]) -> bool:
     """Whether brackets are closed, and at most one sign and one unit are written."""
-    opened, sign, before, after_sign, _, _, after, minus, closed = found.groups()
+    opened, sign, before, after_sign, _, _, after, _, minus, closed = found.groups()
     n_signs = (opened is not None) + (sign is not None) + (after_sign is not None) + (minus is not None)
     return (opened is None) == (closed is None) and n_signs <= 1 and (before is None or after is None)
 

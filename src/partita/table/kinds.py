@@ -359,7 +359,8 @@ def infer_uniform_kind(facts: Sequence[ColumnFacts]) -> str | None:
     The kind is `real` if a value is not an integer, `binary` if only 0 and 1 occur, and `count` if in nine of ten
     columns half of the cells are zero. On a bounded scale, whose highest value is common in half of the columns, it is
     `categorical` with up to 10 distinct values and `real` with more. Other integers are `count` with a zero, up to 100
-    distinct values and variances that counts have in nine of ten columns, otherwise `real`.
+    distinct values and variances that counts have in nine of ten columns, otherwise `real`. Columns of
+    different range are `real` if they are numbers of things, such as reads of genes (`_hold_amounts`).
 
     Parameters
     ----------

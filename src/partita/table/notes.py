@@ -57,6 +57,11 @@ _TEXTS = {
         "warning",
         "columns of numbers in several units, which are read as text: {columns}; convert them to one unit",
     ),
+    "spellings": (
+        "info",
+        "words that differ only in upper and lower case or in spaces, which are read as different levels: {columns}; "
+        "write them alike if they mean the same",
+    ),
     "suspected_code": (
         "warning",
         "values far outside the range of the others, which may be missing codes: {columns}; if they are, give "
@@ -101,6 +106,7 @@ READING_CODES = (
     "uniform",
     "ordered",
     "one_scale",
+    "spellings",
     "encoding",
     "decimal_comma",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +28,7 @@ _REMARKS = {
     "text_numbers": "{}",
     "dates": "{}",
     "mixed_units": "several units: {}",
+    "spellings": "the same word? {}",
     "identifier": "set aside: looks like an identifier",
     "identifier_modeled": "looks like an identifier",
     "postal_code": "set aside: looks like postal or article codes",
@@ -45,12 +46,32 @@ def note_reading(raw: RawColumn, n_codes: int, findings: Findings) -> None:
     if raw.strays:
         findings.add("strays", raw.name, list_names(raw.strays, limit=3))
     if raw.format is None:
-        units = find_units(set(raw.observed()[:1000].tolist())) - {""} if raw.family == "str" else set()
+        texts = set(raw.observed()[:1000].tolist()) if raw.family == "str" else set()
+        units = find_units(texts) - {""}
         if len(units) > 1:
             findings.add("mixed_units", raw.name, ", ".join(sorted(units)))
+        alike = spellings(texts)
+        if alike:
+            findings.add(
+                "spellings", raw.name, "; ".join(" and ".join(map(repr, words)) for words in alike[:3])
+            )
         return
     code = "dates" if raw.holds_dates else "text_numbers"
     findings.add("ambiguous_text" if raw.format.ambiguous else code, raw.name, raw.format.describe())
+
+
+def spellings(texts: Iterable[str]) -> list[list[str]]:
+    """Return texts that differ only in upper and lower case or in spaces.
+
+    Examples
+    --------
+    >>> spellings(["m", "f", "M", "free", "Free "])
+    [['Free ', 'free'], ['M', 'm']]
+    """
+    by_word: dict[str, list[str]] = {}
+    for text in texts:
+        by_word.setdefault(" ".join(text.casefold().split()), []).append(text)
+    return sorted(sorted(alike) for alike in by_word.values() if len(alike) > 1)
 
 
 def note_suspected_codes(raw: RawColumn, active: np.ndarray | None, findings: Findings) -> None:

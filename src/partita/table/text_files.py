@@ -327,7 +327,9 @@ class ArrowCells:
         from pyarrow import compute
 
         try:
-            return self._cast(self._column), []
+            numbers = self._cast(self._column)
+            if not np.isinf(numbers).any():  # infinity may be declared missing
+                return numbers, []
         except pyarrow.ArrowInvalid:
             pass
         holes = compute.is_in(self._column, pyarrow.array(sorted(missing), pyarrow.string()))
