@@ -116,7 +116,11 @@ def _draw_level(ax: Any, found: GrainLevels, at: int, boxes: np.ndarray) -> None
     color, ink = _shade(share), "white" if share > 0.55 else "0.15"
     for k, (left, width) in enumerate(boxes):
         # an outline as wide as a narrow box would hide its color
-        style = {"facecolor": color, "edgecolor": "0.45", "linewidth": 0.6 if width >= MIN_LABELED else 0.2}
+        style: dict[str, Any] = {
+            "facecolor": color,
+            "edgecolor": "0.45",
+            "linewidth": 0.6 if width >= MIN_LABELED else 0.2,
+        }
         ax.add_patch(Rectangle((left, at - BOX_HEIGHT / 2), width, BOX_HEIGHT, zorder=2, **style))
         if width >= MIN_LABELED:
             size = f"\n{level.sizes[k]:,.0f}" if width >= MIN_SIZED else ""
