@@ -57,7 +57,7 @@ def test_anndata_with_counts_or_without_a_matrix(X):
     table = read_table(counts, "count")
     assert table.sparse is not None and table.n_rows == 60
     with pytest.raises(ValueError, match=r"the AnnData has no X: pass a part of it, such as obsm\['X_pca'\]"):
-        em().fit(anndata.AnnData(obsm={"X_pca": X}))
+        em().fit(anndata.AnnData(obs={"cell": np.arange(60)}, obsm={"X_pca": X}))
     doubled = cells_of(X)
     doubled.var_names = ["a", "a", "b", "c"]
     with pytest.raises(ValueError, match="duplicate variable names: 'a'; call var_names_make_unique"):

@@ -123,8 +123,10 @@ def test_empty_sparse():
         read_table(sparse.csr_array((3, 0)), "count")
     with pytest.raises(ValueError, match="Complex data not supported"):
         read_table(sparse.csr_array(np.eye(2) * 1j), "count")
-    with pytest.raises(ValueError, match="Expected 2D array"):
-        read_table(sparse.coo_array(np.arange(3)), "count")
+    line = sparse.coo_array(np.arange(3))
+    if line.ndim == 1:  # before scipy 1.13 it was a matrix of one row
+        with pytest.raises(ValueError, match="Expected 2D array"):
+            read_table(line, "count")
 
 
 def test_sparse_at_predict_time():

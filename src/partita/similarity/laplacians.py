@@ -226,7 +226,7 @@ def normalized_cut(graph: Any, labels: np.ndarray) -> float:
 def _between_and_volume(W: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     W = sp.coo_array(W)
     z = np.unique(labels, return_inverse=True)[1]
-    here, there = z[W.coords[0]], z[W.coords[1]]
+    here, there = z[W.row], z[W.col]
     K = int(z.max(initial=0)) + 1
     weights = W.data.astype(np.float64)
     volume = np.bincount(here, weights, minlength=K).astype(np.float64)

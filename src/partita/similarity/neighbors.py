@@ -185,7 +185,7 @@ def self_tuning_graph(found: Nearest, one_sided: float = 1.0) -> Any:
            [0.   , 0.026, 0.   ]])
     """
     graph = sp.coo_array(join_graph(found))
-    i, j = graph.coords
+    i, j = graph.row, graph.col
     roots = np.sqrt(local_scales(found))
     weights = (
         _weight(graph.data, roots[i], roots[j])
