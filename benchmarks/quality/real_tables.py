@@ -210,7 +210,9 @@ def cluster(method: str, frame, X, n_classes: int, seed: int):
         mixture = BayesianGaussianMixture(n_components=30, max_iter=500, random_state=seed)
         try:
             return mixture.fit_predict(X)
-        except ValueError:  # columns that follow from others: the prior, the covariance of all rows, is singular
+        except (
+            ValueError
+        ):  # columns that follow from others: the prior, the covariance of all rows, is singular
             covariance = np.cov(X.T) + RIDGE * np.eye(X.shape[1])
             return mixture.set_params(covariance_prior=covariance).fit_predict(X)
     if method == "hdbscan":
