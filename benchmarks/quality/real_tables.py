@@ -186,6 +186,7 @@ def choose_alternative(method: str, table, model):
 
 def cluster(method: str, frame, X, n_classes: int, seed: int):
     """Labels by one method (and the grade of the answer, by partita)."""
+    import numpy as np
     from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
     from sklearn.metrics import silhouette_score
     from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
@@ -209,8 +210,11 @@ def cluster(method: str, frame, X, n_classes: int, seed: int):
         mixture = BayesianGaussianMixture(n_components=30, max_iter=500, random_state=seed)
         try:
             return mixture.fit_predict(X)
-        except ValueError:  # a covariance is singular: its message says to increase the regularization
-            return mixture.set_params(reg_covar=RIDGE).fit_predict(X)
+        except (
+            ValueError
+        ):  # columns that follow from others: the prior, the covariance of all rows, is singular
+            covariance = np.cov(X.T) + RIDGE * np.eye(X.shape[1])
+            return mixture.set_params(covariance_prior=covariance).fit_predict(X)
     if method == "hdbscan":
         return HDBSCAN(5, copy=True).fit_predict(X) + 1  # noise is one more cluster
     if method == "kmeans_k":
