@@ -24,6 +24,7 @@ MOSTLY, SELDOM = 0.5, 0.05  # shares from which a group has a level, and up to w
 CLEARLY = (
     1.2  # a level that a group lacks names it if its share differs so much more than that of the one it has
 )
+MIN_NATS_OF_SHARE = 0.07  # per share of the counts: a share that is half as large again
 TRUTHS = {True: "yes", False: "no"}
 
 
@@ -53,6 +54,10 @@ class DescribedColumn:
     def read(self, k: int) -> Reading:
         """How the column reads in group k."""
         raise NotImplementedError
+
+    def floor(self, k: int) -> float | None:
+        """Nats from which the column is told of group k; None: by the rule of all columns."""
+        return None
 
 
 def described_column(
@@ -176,6 +181,10 @@ class Words(DescribedColumn):
         here, whole = percent(self.share[k]), percent(self.whole)
         fact = f"{self.name} {here}"
         return Reading(here, whole, fact, whole, self.name if self.share[k] > self.whole else "", fact)
+
+    def floor(self, k: int) -> float | None:
+        """A row has many counts, so that one of them need not tell much: the share must differ clearly."""
+        return MIN_NATS_OF_SHARE * max(float(self.share[k]), self.whole)
 
 
 def _place(column: ColumnSchema, name: str, shift: float, width: float) -> str:

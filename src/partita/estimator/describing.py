@@ -117,7 +117,7 @@ class DescribesGroups:
         for found, profiles, column_of in described:
             order = [name for name, _ in found.informative_columns]
             shown = [group.label for group in found.groups]
-            parts.append(tabulate_profiles(profiles, column_of, found.sizes, order, shown))
+            parts.append(tabulate_profiles(profiles, column_of, found.weights, order, shown))
         if not hasattr(self, "view_labels_"):
             return make_frame(parts[0], as_frame)
         return make_frame(_stacked(parts), as_frame)
