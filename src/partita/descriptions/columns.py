@@ -65,13 +65,13 @@ def described_column(
 ) -> DescribedColumn:
     """The description that the profile of a column allows."""
     if "probabilities" in profile:
-        kind: type[DescribedColumn] = OrderedLevels if column.kind == "ordinal" else Levels
+        kind: type[DescribedColumn] = OrderedShares if column.kind == "ordinal" else LevelShares
     elif "lump" in profile:
         kind = LumpedNumbers
     elif "mean" in profile:
         kind = Numbers
     else:
-        kind = Words if "share" in profile else Rates
+        kind = Words if "share" in profile else CountMeans
     return kind(column, profile, weights)
 
 
@@ -142,7 +142,7 @@ class LumpedNumbers(Numbers):
         )
 
 
-class Rates(DescribedColumn):
+class CountMeans(DescribedColumn):
     """Counts, or durations: their means."""
 
     def __init__(self, column: ColumnSchema, profile: Mapping[str, Any], weights: np.ndarray) -> None:
@@ -221,7 +221,7 @@ def value_text(column: ColumnSchema, value: float) -> str:
 # ---- levels ------------------------------------------------------------------------------------------------------
 
 
-class Levels(DescribedColumn):
+class LevelShares(DescribedColumn):
     """A binary or categorical column: the share of the level that differs most."""
 
     def __init__(self, column: ColumnSchema, profile: Mapping[str, Any], weights: np.ndarray) -> None:
@@ -265,7 +265,7 @@ class Levels(DescribedColumn):
         return f"{self.name} {before}{equals}{level_text(self.levels[v])}"
 
 
-class OrderedLevels(Levels):
+class OrderedShares(LevelShares):
     """An ordinal column: its median level, and whether it is high or low."""
 
     def read(self, k: int) -> Reading:

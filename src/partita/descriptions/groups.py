@@ -58,7 +58,7 @@ class GroupDescription(NamedTuple):
         return self.label + 1
 
 
-class Description(NamedTuple):
+class GroupsDescription(NamedTuple):
     """All groups of one clustering in words, and what it was made from."""
 
     groups: tuple[GroupDescription, ...]  # those that have rows
@@ -76,7 +76,7 @@ def describe_labels(
     weights: np.ndarray | None = None,
     *,
     by_members: bool = False,
-) -> Description:
+) -> GroupsDescription:
     """Name and describe the groups of a clustering.
 
     Parameters
@@ -129,7 +129,7 @@ def describe_labels(
         )
         for k in shown
     )
-    return Description(groups, traits, informative, sizes, weights, len(labels))
+    return GroupsDescription(groups, traits, informative, sizes, weights, len(labels))
 
 
 def telling_traits(traits: Sequence[Trait], size: int, n_rows: int) -> tuple[Trait, ...]:
