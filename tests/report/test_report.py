@@ -67,7 +67,7 @@ def test_the_page_opens_with_the_answer(page):
     assert answer.startswith("2 groups (the requested number) in 40 rows and 6 columns")
     assert "adjusted Rand index with the known groups is 1.00" in answer
     data = text[text.index("The data. 40 rows and 6 columns") : text.index("2 groups (the requested number)")]
-    assert "1 cell is missing" in data and "Sizes of the groups" not in data
+    assert "2 cells are missing" in data and "Sizes of the groups" not in data
     assert "Tall & wide" in text
 
 

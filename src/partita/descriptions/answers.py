@@ -100,7 +100,7 @@ class GroupsSummary(NamedTuple):
         )
 
 
-class ViewsSummary(NamedTuple):
+class ViewsInWords(NamedTuple):
     """The views of a table in words: the groups of each view that has groups.
 
     Attributes

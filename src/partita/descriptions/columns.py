@@ -24,6 +24,7 @@ MOSTLY, SELDOM = 0.5, 0.05  # shares from which a group has a level, and up to w
 CLEARLY = (
     1.2  # a level that a group lacks names it if its share differs so much more than that of the one it has
 )
+MIN_NATS_OF_SHARE = 0.07  # per share of the counts: a share that is half as large again
 TRUTHS = {True: "yes", False: "no"}
 
 
@@ -54,19 +55,23 @@ class DescribedColumn:
         """How the column reads in group k."""
         raise NotImplementedError
 
+    def floor(self, k: int) -> float | None:
+        """Nats from which the column is told of group k; None: by the rule of all columns."""
+        return None
+
 
 def described_column(
     column: ColumnSchema, profile: Mapping[str, Any], weights: np.ndarray
 ) -> DescribedColumn:
     """The description that the profile of a column allows."""
     if "probabilities" in profile:
-        kind: type[DescribedColumn] = OrderedLevels if column.kind == "ordinal" else Levels
+        kind: type[DescribedColumn] = OrderedShares if column.kind == "ordinal" else LevelShares
     elif "lump" in profile:
         kind = LumpedNumbers
     elif "mean" in profile:
         kind = Numbers
     else:
-        kind = Words if "share" in profile else Rates
+        kind = Words if "share" in profile else CountMeans
     return kind(column, profile, weights)
 
 
@@ -137,7 +142,7 @@ class LumpedNumbers(Numbers):
         )
 
 
-class Rates(DescribedColumn):
+class CountMeans(DescribedColumn):
     """Counts, or durations: their means."""
 
     def __init__(self, column: ColumnSchema, profile: Mapping[str, Any], weights: np.ndarray) -> None:
@@ -177,6 +182,10 @@ class Words(DescribedColumn):
         fact = f"{self.name} {here}"
         return Reading(here, whole, fact, whole, self.name if self.share[k] > self.whole else "", fact)
 
+    def floor(self, k: int) -> float | None:
+        """A row has many counts, so that one of them need not tell much: the share must differ clearly."""
+        return MIN_NATS_OF_SHARE * max(float(self.share[k]), self.whole)
+
 
 def _place(column: ColumnSchema, name: str, shift: float, width: float) -> str:
     """High, low, medium or varied, with the name of the column; "" if none of them."""
@@ -212,7 +221,7 @@ def value_text(column: ColumnSchema, value: float) -> str:
 # ---- levels ------------------------------------------------------------------------------------------------------
 
 
-class Levels(DescribedColumn):
+class LevelShares(DescribedColumn):
     """A binary or categorical column: the share of the level that differs most."""
 
     def __init__(self, column: ColumnSchema, profile: Mapping[str, Any], weights: np.ndarray) -> None:
@@ -256,7 +265,7 @@ class Levels(DescribedColumn):
         return f"{self.name} {before}{equals}{level_text(self.levels[v])}"
 
 
-class OrderedLevels(Levels):
+class OrderedShares(LevelShares):
     """An ordinal column: its median level, and whether it is high or low."""
 
     def read(self, k: int) -> Reading:

@@ -20,7 +20,8 @@ from partita.table import ColumnSchema
 MAX_TELLING = 6  # columns of a sentence
 MAX_NAMED = 4  # columns of a name
 MIN_NATS = 0.05  # information of a cell from which a column is told
-MIN_TOTAL = 4.0  # the same of all cells of the group together
+MIN_TOTAL = 5.0  # the same of all cells of the group together, times the share of the other rows: a likelihood ratio of
+# twice as many nats is beyond the 0.998 quantile of chi squared with one degree of freedom
 NEARLY = 0.5  # of the information of the first column, from which a second one is in the name
 TYPICAL, ALONE = "typical", "all rows"
 
@@ -57,13 +58,14 @@ class GroupDescription(NamedTuple):
         return self.label + 1
 
 
-class Description(NamedTuple):
+class GroupsDescription(NamedTuple):
     """All groups of one clustering in words, and what it was made from."""
 
     groups: tuple[GroupDescription, ...]  # those that have rows
     traits: list[list[Trait]]  # of each label, all columns, the most telling one first
     informative_columns: list[tuple[str, float]]  # name and information about the groups, the largest first
     sizes: np.ndarray  # rows of each label
+    weights: np.ndarray  # with which the whole table is made of the groups
     n_rows: int
 
 
@@ -74,7 +76,7 @@ def describe_labels(
     weights: np.ndarray | None = None,
     *,
     by_members: bool = False,
-) -> Description:
+) -> GroupsDescription:
     """Name and describe the groups of a clustering.
 
     Parameters
@@ -104,11 +106,12 @@ def describe_labels(
     labels = np.asarray(labels)
     K = max(len(weights) if weights is not None else 0, int(labels.max(initial=-1)) + 1)
     sizes = np.bincount(labels[labels >= 0], minlength=K)
-    traits, informative = find_traits(
-        profiles, schema_of, sizes if weights is None or len(weights) != K else weights
-    )
+    weights = sizes.astype(float) if weights is None or len(weights) != K else np.asarray(weights, float)
+    traits, informative = find_traits(profiles, schema_of, weights)
     shown = np.flatnonzero(sizes).tolist()
-    telling = {k: telling_traits(traits[k], int(sizes[k])) if len(shown) > 1 else () for k in shown}
+    telling = {
+        k: telling_traits(traits[k], int(sizes[k]), len(labels)) if len(shown) > 1 else () for k in shown
+    }
     if by_members or not profiles:
         names = {k: f"group {k + 1}" for k in shown}
     elif len(shown) == 1:
@@ -126,13 +129,17 @@ def describe_labels(
         )
         for k in shown
     )
-    return Description(groups, traits, informative, sizes, len(labels))
+    return GroupsDescription(groups, traits, informative, sizes, weights, len(labels))
 
 
-def telling_traits(traits: Sequence[Trait], size: int) -> tuple[Trait, ...]:
-    """The traits that are told of a group of so many rows, of all its traits in their order."""
-    least = max(MIN_NATS, MIN_TOTAL / max(size, 1))
-    return tuple(trait for trait in traits[:MAX_TELLING] if trait.nats >= least)
+def telling_traits(traits: Sequence[Trait], size: int, n_rows: int) -> tuple[Trait, ...]:
+    """The traits that are told of a group of `size` of the rows, of all its traits in their order."""
+    least = max(MIN_NATS, MIN_TOTAL * (1.0 - size / max(n_rows, 1)) / max(size, 1))
+    return tuple(
+        trait
+        for trait in traits[:MAX_TELLING]
+        if trait.nats >= (least if trait.floor is None else trait.floor)
+    )
 
 
 def distinct_names(telling: Sequence[Sequence[Trait]]) -> list[str]:

@@ -30,6 +30,7 @@ class Trait(NamedTuple):
     strength: float  # from 0 (as in the whole table) to 1 (one cell identifies the group)
     nats: float  # the same as information
     reading: Reading
+    floor: float | None = None  # nats from which the column is told; None: by the rule of all columns
 
 
 def find_traits(
@@ -82,4 +83,13 @@ def find_traits(
 def _trait(column: DescribedColumn, k: int, nats: float, scale: float) -> Trait:
     found = column.read(k)
     known = column.column
-    return Trait(known.name, known.kind, found.here, found.whole, float(nats * scale), float(nats), found)
+    return Trait(
+        known.name,
+        known.kind,
+        found.here,
+        found.whole,
+        float(nats * scale),
+        float(nats),
+        found,
+        column.floor(k),
+    )

@@ -9,9 +9,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from partita.descriptions import (
-    Description,
+    GroupsDescription,
     GroupsSummary,
-    ViewsSummary,
+    ViewsInWords,
     describe_labels,
     profile_groups,
     tabulate_profiles,
@@ -37,6 +37,12 @@ class DescribesGroups:
     Models with ``profiles_`` are described by these. For the others the base keeps the profiles of the table that was
     fitted (``_keep_profiles``). A subclass whose groups have other profiles overrides ``_own_profiles`` and
     ``_column_of``.
+
+    Attributes
+    ----------
+    summary_ : GroupsSummary
+        The groups in words: a name and a sentence for each, sizes, and the grade of the answer. Estimators of several
+        views have a summary of each (:class:`partita.descriptions.ViewsInWords`).
     """
 
     _describes_members: ClassVar[bool] = (
@@ -70,7 +76,7 @@ class DescribesGroups:
         Returns
         -------
         GroupsSummary
-            A :class:`partita.descriptions.ViewsSummary` for estimators of several views.
+            A :class:`partita.descriptions.ViewsInWords` for estimators of several views.
         """
         described = self._described(X, at)
         reason, grade = self._verdict() if at is None else ("", "")
@@ -81,7 +87,7 @@ class DescribesGroups:
                 for v, (found, *_) in enumerate(described)
                 if len(found.groups) > 1
             )
-            return ViewsSummary(views, len(self.view_labels_), reason)
+            return ViewsInWords(views, len(self.view_labels_), reason)
         found = described[0][0]
         return GroupsSummary(found.groups, found.n_rows, grade, reason, noun)
 
@@ -117,14 +123,14 @@ class DescribesGroups:
         for found, profiles, column_of in described:
             order = [name for name, _ in found.informative_columns]
             shown = [group.label for group in found.groups]
-            parts.append(tabulate_profiles(profiles, column_of, found.sizes, order, shown))
+            parts.append(tabulate_profiles(profiles, column_of, found.weights, order, shown))
         if not hasattr(self, "view_labels_"):
             return make_frame(parts[0], as_frame)
         return make_frame(_stacked(parts), as_frame)
 
     # ---- what is described -----------------------------------------------------------------------------------------
 
-    def _described(self, X: Any, at: int | str | None) -> list[tuple[Description, dict[str, Any], Any]]:
+    def _described(self, X: Any, at: int | str | None) -> list[tuple[GroupsDescription, dict[str, Any], Any]]:
         """For each view, or for the one clustering: its description, its profiles, and the schemas of the columns."""
         check_is_fitted(self)
         labels, profiles, weights = self._groupings(at)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partita.descriptions import (
-    Description,
     GroupDescription,
+    GroupsDescription,
     GroupsSummary,
     Trait,
     describe_labels,
@@ -98,7 +98,9 @@ def summarize_clusters(
     )
 
 
-def _describe(model: Any, labels: np.ndarray, table: Table | None) -> tuple[Description, dict[str, Any]]:
+def _describe(
+    model: Any, labels: np.ndarray, table: Table | None
+) -> tuple[GroupsDescription, dict[str, Any]]:
     """The groups in words and their profiles: those of the model, of the table, or of the table that was fitted."""
     if isinstance(getattr(model, "profiles_", None), dict) and hasattr(model, "weights_"):
         weights = np.asarray(model.weights_, float)
