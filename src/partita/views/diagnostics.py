@@ -23,14 +23,14 @@ class ViewTrace(NamedTuple):
 
     Examples
     --------
-    >>> draw = Draw(np.eye(2, dtype=bool), np.array([[0, 0], [1, 0]]), (), -3.5, 0, np.array([0.7, 1.0, 1.0]))
+    >>> draw = Draw(np.ones((2, 1), dtype=bool), np.array([[0], [1]]), (), -3.5, 0, np.array([0.7, 1.0]))
     >>> trace = ViewTrace.of([draw, draw])
     >>> trace.log_joint, trace.n_views, trace.n_views_posterior
     (array([-3.5, -3.5]), array([1, 1]), {1: 1.0})
     """
 
     log_joint: np.ndarray  # [draw]
-    n_views: np.ndarray  # [draw]: number of views with at least two clusters
+    n_views: np.ndarray  # [draw]: number of views with at least two clusters and two columns
     concentration: np.ndarray  # [draw]: of the views
     chain: np.ndarray  # [draw]: number of the chain
 
@@ -51,8 +51,18 @@ class ViewTrace(NamedTuple):
 
 
 def n_clustered_views(draw: Draw) -> int:
-    """Number of views of a draw that have at least two clusters."""
-    return int(np.count_nonzero(draw.labels.max(axis=0, initial=0) > 0))
+    """Number of views of a draw with at least two clusters and two columns.
+
+    The clusters of a single column only describe its distribution: chains add and remove such views all the time.
+
+    Examples
+    --------
+    >>> membership = np.array([[True, False], [True, False], [False, True]])
+    >>> n_clustered_views(Draw(membership, np.array([[0, 0], [1, 1]]), (), 0.0, 0, np.ones(3)))
+    1
+    """
+    clustered = draw.labels.max(axis=0, initial=0) > 0
+    return int(np.count_nonzero(clustered & (draw.membership.sum(axis=0) > 1)))
 
 
 class ViewDiagnostics(NamedTuple):

@@ -12,7 +12,7 @@ from partita.estimator import RunningMixin, note_early_end
 from partita.families import Block, Ordinal, entry_of, family_entry
 from partita.fitting.families import plan_families
 from partita.fitting.storage import check_family
-from partita.views.diagnostics import ViewTrace, dependence_error, diagnose_views
+from partita.views.diagnostics import ViewTrace, dependence_error, diagnose_views, n_clustered_views
 from partita.views.draw_queries import dependence
 from partita.views.draws import Draw, as_plain, columns_of, from_plain
 from partita.views.profiles import view_profiles
@@ -117,8 +117,8 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         self.profiles_ = view_profiles(self._estimate, self._blocks, self.schema_)
 
     def _count_views(self) -> int:
-        """The most probable number of views with at least two clusters; without a posterior, that of the estimate."""
-        shown = int(np.count_nonzero(self.view_labels_.max(axis=0, initial=0) > 0))
+        """The most probable number of views; without a posterior, that of the estimate."""
+        shown = n_clustered_views(self._estimate)
         if not self.n_views_posterior_:
             return shown
         best = max(self.n_views_posterior_.values())
@@ -127,7 +127,7 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         if n_views != shown:
             self.fit_report_.add(
                 "number_of_views",
-                f"view_labels_ shows {shown} views with at least two clusters, but {n_views} are the most probable "
+                f"view_labels_ shows {shown} views of several columns, but {n_views} are the most probable "
                 f"number (n_views_, probability {best:.2f}; the other numbers are in n_views_posterior_)",
                 level="info",
             )

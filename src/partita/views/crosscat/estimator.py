@@ -125,8 +125,8 @@ class CrossCat(ViewsEstimator):
         come first, in decreasing order of their number of columns. The last view may have a single cluster: its columns
         depend on no other column.
     n_views_ : int
-        Most probable number of views with at least two clusters: the mode of ``n_views_posterior_``. The views shown
-        are estimated from the draws with so many.
+        Most probable number of views with at least two clusters and two columns: the mode of ``n_views_posterior_``.
+        The views shown are estimated from the draws with so many.
     n_views_posterior_ : dict
         Posterior probability of each number of such views.
     feature_views_ : ndarray (n_columns, n_views)

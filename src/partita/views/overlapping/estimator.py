@@ -126,7 +126,8 @@ class OverlappingViews(ViewsEstimator):
         Cluster of each row in each view; cluster 0 is the largest. Views are in decreasing order of their number of
         columns.
     n_views_ : int
-        Most probable number of views with at least two clusters, the mode of ``n_views_posterior_`` (0 if no column
+        Most probable number of views with at least two clusters and two columns, the mode of ``n_views_posterior_`` (0
+        if no column
         depends on another). ``view_labels_`` are those of the best search, and may have another number of views: the
         report says so.
     n_views_posterior_ : dict
