@@ -127,9 +127,8 @@ class OverlappingViews(ViewsEstimator):
         columns.
     n_views_ : int
         Most probable number of views with at least two clusters and two columns, the mode of ``n_views_posterior_`` (0
-        if no column
-        depends on another). ``view_labels_`` are those of the best search, and may have another number of views: the
-        report says so.
+        if no column depends on another). ``view_labels_`` are those of the best search, and may have another number of
+        views: the report says so.
     n_views_posterior_ : dict
         Posterior probability of each number of views.
     feature_views_ : ndarray (n_columns, n_views)
