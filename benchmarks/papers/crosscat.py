@@ -153,7 +153,10 @@ def real(name: str) -> dict:
         "n_views": model.n_views_,
         "n_views_posterior": {str(k): p for k, p in model.n_views_posterior_.items()},
         "clusters": (model.view_labels_.max(axis=0) + 1).tolist(),
-        "explained_by": [[column for column, _ in model.explain(v)[:8]] for v in range(model.n_views_)],
+        "explained_by": [
+            [column for column, _ in model.explain(v)[:8]]
+            for v in range(min(model.n_views_, model.view_labels_.shape[1]))
+        ],
         "chains_agree": bool(model.diagnostics_.ok),
         "largest_spread": float(model.diagnostics_.dependence_spread.max()),
         "n_missing": int(frame.isna().to_numpy().sum()),

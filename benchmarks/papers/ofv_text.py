@@ -98,7 +98,7 @@ def fit(method: str, train, held, words) -> dict:
         random_state=0,
     ).fit(train)
     top = []
-    for v in range(model.n_views_):
+    for v in range(min(model.n_views_, model.view_labels_.shape[1])):
         clusters = range(int(model.view_labels_[:, v].max()) + 1)
         top.append([top_words(train, words, model, v, k) for k in clusters])
     return {"perplexity": model.perplexity(held), "n_views": model.n_views_, "top_words": top}
