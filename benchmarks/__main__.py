@@ -61,7 +61,7 @@ BENCHMARKS = {
     "dask_overhead": "benchmarks.scale.dask_overhead",
 }
 # those without a kept result: ratios for benchmarks.regression alone, and new ones that have not run in full
-NOT_KEPT: set[str] = {"yardsticks"}
+NOT_KEPT: set[str] = {"yardsticks", "stochastic"}
 
 
 def main(arguments: list[str] | None = None) -> int:
