@@ -69,6 +69,7 @@ SLOW = [
     ("Mixture", {"outliers": True, "n_chains": 1, "n_draws": 10, "burn_in": 10}),
     ("NBCE", SHORT_CHAINS),
     ("NBCE", {"inference": "cvb", "n_init": 1, "max_clusters": 5}),
+    ("Mixture", {"inference": "memoized", "n_init": 1, "max_clusters": 5}),
 ]
 ONLY_SLOW = {"DPGaussian", "DPMultinomial"}  # Mixture with the same engine is checked in the fast tests
 

@@ -46,13 +46,13 @@ def test_no_draw_of_a_chain_has_more_clusters(options):
     assert model.n_clusters_ <= LIMIT and max(model.n_clusters_posterior_) <= LIMIT
 
 
-@pytest.mark.parametrize("inference", ["vb", "cvb"])
+@pytest.mark.parametrize("inference", ["vb", "memoized", "cvb"])
 def test_no_answer_has_more_clusters(inference):
     model = Mixture(max_clusters=LIMIT, inference=inference, random_state=0).fit(REAL)
     assert 1 < model.n_clusters_ <= LIMIT
 
 
-@pytest.mark.parametrize("inference", ["gibbs", "subclusters", "em", "vb", "cvb", "beam"])
+@pytest.mark.parametrize("inference", ["gibbs", "subclusters", "em", "vb", "memoized", "cvb", "beam"])
 def test_a_given_number_is_a_limit_too(inference):
     options = SHORT if inference in ("gibbs", "subclusters") else {"random_state": 0}
     model = Mixture(n_clusters=LIMIT, inference=inference, **options).fit(REAL)
@@ -78,7 +78,7 @@ def test_engines_without_a_limit_say_so(inference):
         Mixture(max_clusters=LIMIT, inference=inference).fit(REAL)
 
 
-@pytest.mark.parametrize("inference", ["gibbs", "vb", "cvb"])
+@pytest.mark.parametrize("inference", ["gibbs", "vb", "memoized", "cvb"])
 def test_no_consensus_has_more_clusters(inference):
     options = {"n_chains": 2, "n_draws": 6, "burn_in": 4} if inference == "gibbs" else {}
     model = partita.NBCE(max_clusters=LIMIT, inference=inference, random_state=0, **options).fit(CODES)

@@ -12,7 +12,7 @@ from partita.estimator import RunningMixin, note_early_end
 from partita.families import Block, Ordinal, entry_of, family_entry
 from partita.fitting.families import plan_families
 from partita.fitting.storage import check_family
-from partita.views.diagnostics import ViewTrace, dependence_error, diagnose_views, n_counted_views
+from partita.views.diagnostics import ViewTrace, dependence_error, diagnose_views
 from partita.views.draw_queries import dependence
 from partita.views.draws import LIKELY, Draw, as_plain, columns_of, from_plain, is_view
 from partita.views.profiles import view_profiles
