@@ -314,7 +314,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         self.confidence_kind_ = "share of members"
         for name in self._of_objects:
             if name not in ("labels_", "confidence_") and hasattr(self, name):
-                found = vars(self).pop(name)
+                found = self.__dict__.pop(name)
                 if found.dtype.kind == "f":  # of the rows of the sample alone
                     continue
                 whole = np.full((n, *found.shape[1:]), -1, found.dtype)

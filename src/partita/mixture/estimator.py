@@ -361,6 +361,7 @@ class Mixture(
     _component_groups: np.ndarray  # for each component, the finest group of the grain
     _stream: Any  # of partial_fit
     _reference: Reference  # the log densities of the last batch
+    weight_total_: float
 
     def __init__(
         self,

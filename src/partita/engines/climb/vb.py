@@ -45,8 +45,8 @@ def init(blocks: Sequence[Block], prior: Any, start: Statistics) -> VBState:
     return VBState(tuple(block.family for block in blocks), prior, start, -np.inf)
 
 
-def parameters(state: VBState) -> Parameters:
-    """The M step."""
+def parameters(state: Any) -> Parameters:
+    """The M step, of this state or that of memoized runs."""
     statistics = state.statistics
     thetas = tuple(
         expect(lik, widened(lik, S)[0]) for lik, S in zip(state.families, statistics.S, strict=True)

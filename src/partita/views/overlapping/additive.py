@@ -49,6 +49,11 @@ def set_rows(state: OverlapState, rows: np.ndarray | None) -> OverlapState:
     return state._replace(hyper=state.hyper._replace(effects=state.hyper.effects._replace(rows=rows)))
 
 
+def _with_variance(hyper: Effects, name: str, value: float) -> Effects:
+    """The numbers with another variance of the effects or of the loadings."""
+    return hyper._replace(effect=value) if name == "effect" else hyper._replace(loading=value)
+
+
 class AdditiveParameters(NamedTuple):
     """Values of the parameters that are integrated out elsewhere."""
 
@@ -366,11 +371,11 @@ class AdditiveColumns(NamedTuple):
         for name in ("effect", "loading") if hyper.rank else ("effect",):
 
             def log_likelihood(value: float, name: str = name, hyper: Effects = hyper) -> float:
-                scores = self.scores(state.Z, hyper._replace(**{name: value}), start)
+                scores = self.scores(state.Z, _with_variance(hyper, name, value), start)
                 return sum(float(scores(views)[columns].sum()) for views, columns in found.items())
 
             value = sample_positive(log_likelihood, getattr(hyper, name), rng, EFFECT_HYPERPRIOR)
-            hyper = hyper._replace(**{name: value})
+            hyper = _with_variance(hyper, name, value)
         return hyper
 
 

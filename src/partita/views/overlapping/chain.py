@@ -82,7 +82,7 @@ def overlap_steps(table: OverlapTable | FullTable, plan: OverlapPlan) -> list[Ca
         return chain._replace(state=table.row_step(chain.state, chain.rng, n_moves=plan.n_moves))
 
     def row_factors(chain: OverlapChain) -> OverlapChain:
-        if not chain.state.hyper.effects.rank:
+        if not chain.state.hyper.effects.rank or isinstance(table, FullTable):
             return chain
         return chain._replace(state=table.nuisance_step(chain.state, chain.rng))
 

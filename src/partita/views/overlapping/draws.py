@@ -35,8 +35,9 @@ def as_draw(
     factors = tuple(_factor(table, state, views, where, order) for views in _components(state.Y))
     hyper = np.array([state.buffet.alpha, *[state.concentration] * state.n_views])
     loadings = np.zeros((state.hyper.effects.rank, n_columns))
-    if state.hyper.effects.rank:
-        loadings[:, order[: table.n_additive]] = table.parameters(state).loadings
+    parameters = table.parameters(state) if state.hyper.effects.rank else None
+    if parameters is not None:
+        loadings[:, order[: table.n_additive]] = parameters.loadings
     rows = np.zeros((table.n_rows, 0)) if state.hyper.effects.rows is None else state.hyper.effects.rows
     return Draw(membership, labels, factors, drawn.log_joint, drawn.chain, hyper, rows, loadings)
 
