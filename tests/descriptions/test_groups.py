@@ -45,7 +45,8 @@ def planted(rng, n=400):
 def test_planted_groups_have_the_planted_names(rng):
     z, frame = planted(rng)
     found = described(z, frame)
-    assert [group.name for group in found.groups] == ["high spend", "low spend"]
+    # the channel tells about half as much as the spend, so it may be in the name, too
+    assert [group.name.split(", ")[0] for group in found.groups] == ["high spend", "low spend"]
     assert [trait.column for trait in found.groups[0].telling] == ["spend", "channel"]
 
 
