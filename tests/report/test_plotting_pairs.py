@@ -47,7 +47,7 @@ def test_the_heat_map_is_the_coclustering_in_the_order_of_the_clusters(consensus
     found = pair_map(consensus)
     np.testing.assert_allclose(ax.images[0].get_array(), found.values)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [
-        str(k) for k in np.unique(consensus.labels_)
+        str(k + 1) for k in np.unique(consensus.labels_)
     ]
     small = plot_coclustering(consensus, max_objects=10)
     assert small.images[0].get_array().shape == (10, 10) and small.get_title(loc="left") == "10 of 36 objects"
