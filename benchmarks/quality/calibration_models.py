@@ -69,6 +69,7 @@ from partita.partitions import simulate as simulate_partition
 from partita.testing import size_traits, with_missing_cells
 from partita.testing.calibration import Table
 from partita.views.crosscat import chain as crosscat
+from partita.views.crosscat import row_factors as crosscat_row_factors
 from partita.views.crosscat import state as crosscat_state
 from partita.views.crosscat.layout import lay_out
 from partita.views.overlapping.additive import EFFECT_HYPERPRIOR, Effects, read_reals
@@ -307,7 +308,7 @@ def crosscat_table(rng: np.random.Generator) -> Table:
             found
             | views
             | {
-                "log joint": crosscat_state.log_joint(state),
+                "log joint": crosscat_row_factors.log_joint(state),
                 "concentration": float(state.prior.concentration),
                 "hyper-parameter": float(unconstrained(state.families[0])["k"].ravel()[0]),
             }

@@ -44,8 +44,8 @@ def test_the_answer_comes_with_its_alternatives(path, answer):
         parts = {k: sorted({int(part) for part in b[a == k]}) for k in range(1, before["n_clusters"] + 1)}
         assert one["splits"] == {str(k): own for k, own in parts.items() if len(own) > 1}
         for k, own in list(one["splits"].items())[:3]:  # the words count groups from 1, as the labels do
-            assert f"cluster {k} into {', '.join(map(str, own))}" in answer.table
-    lines = answer.table.split("\n")
+            assert f"group {k} into {', '.join(map(str, own))}" in answer.table
+    lines = answer.table[answer.table.index("  alternatives ") :].split("\n")  # after the groups in words
     assert len(lines) == 1 + len(model.alternatives_) and "alternatives" in lines[0]
     assert lines[0] not in answer.words
     json.dumps(answer.figures)

@@ -13,6 +13,7 @@ WRITTEN = ("docs/gallery.md", "docs/api.md")  # from examples and docstrings, wh
 CLAIM = re.compile(r"\b\d+(?:\.\d+)?\s*(?:s|ms|seconds|minutes|MB|GB|times)\b|\b0\.\d\d+")
 NOT_MEASURED = {  # with two decimals or a unit, and yet no result
     "docs/report.md": {"15 MB"},  # a limit that the writer of reports keeps to
+    "docs/execution.md": {"32 MB"},  # a limit of the code
 }
 
 

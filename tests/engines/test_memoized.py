@@ -8,7 +8,7 @@ import pytest
 
 from partita import Mixture
 from partita.engines.climb import memoized, vb
-from partita.engines.climb.births import Division, divide, divided, propose_births
+from partita.engines.climb.births import Birth, divide, divided, propose_births
 from partita.engines.climb.seeding import label_statistics
 from partita.engines.passes import packing
 from partita.engines.passes.rows import collect, pack
@@ -168,7 +168,7 @@ def test_a_division_keeps_the_other_clusters(rng, make_mixture):
     block = make_mixture("categorical")
     statistics = label_statistics([block], np.ones(40), rng.integers(2, size=40), 5)
     own = statistics.S[0][:, 1]
-    half = Division(1, statistics.n[1] * np.array([0.25, 0.75]), (np.outer(own, [0.25, 0.75]),), 1.0)
+    half = Birth(1, statistics.n[1] * np.array([0.25, 0.75]), (np.outer(own, [0.25, 0.75]),), 1.0)
     moved = divided(statistics, [half])
     np.testing.assert_allclose(moved.n.sum(), statistics.n.sum())
     np.testing.assert_allclose(moved.S[0].sum(axis=1), statistics.S[0].sum(axis=1))

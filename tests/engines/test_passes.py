@@ -45,7 +45,7 @@ def mixed(make_mixture, rng):
 
 def test_collect_does_not_depend_on_the_executor(mixed, monkeypatch):
     blocks, weights, at = mixed
-    monkeypatch.setattr(memory, "row_chunks", lambda n, start=0: row_chunks(n, size=7))
+    monkeypatch.setattr(memory, "row_chunks", lambda n, start=0, part=None: row_chunks(n, size=7))
     serial = collect(blocks, weights, at, Serial())
     for n_jobs in (2, 3, -1):
         assert_same(collect(blocks, weights, at, Threads(n_jobs)), serial)
@@ -55,7 +55,7 @@ def test_collect_does_not_depend_on_the_executor(mixed, monkeypatch):
 def test_collect_does_not_depend_on_the_size_of_blocks(size, mixed, monkeypatch):
     blocks, weights, at = mixed
     whole = collect(blocks, weights, at)
-    monkeypatch.setattr(memory, "row_chunks", lambda n, start=0: row_chunks(n, size=size))
+    monkeypatch.setattr(memory, "row_chunks", lambda n, start=0, part=None: row_chunks(n, size=size))
     assert_same(collect(blocks, weights, at), whole, rtol=1e-10, atol=1e-10)
 
 

@@ -279,7 +279,7 @@ def test_row_52_number_of_jobs(mixture, monkeypatch, global_random_seed):
     """Several blocks of rows, so that threads have something to share."""
     from partita.execution import executors
 
-    monkeypatch.setattr(executors.row_chunks, "__defaults__", (16, 0))
+    monkeypatch.setattr(executors.row_chunks, "__defaults__", (16, 0, None))
     rng = np.random.default_rng(global_random_seed)
     X = rng.normal(size=(60, 2)) + 6 * rng.integers(2, size=(60, 1))
     settings = {"n_init": 1, "max_clusters": 4, "max_iter": 25}
@@ -296,7 +296,7 @@ def test_row_52_block_size(mixture, two_groups, monkeypatch):
     X, _ = two_groups
     labels = []
     for size in (1, 7, 80, 4096):
-        monkeypatch.setattr(executors.row_chunks, "__defaults__", (size, 0))
+        monkeypatch.setattr(executors.row_chunks, "__defaults__", (size, 0, None))
         labels.append(mixture(n_init=1, max_clusters=4).fit(X).labels_)
     assert all(np.array_equal(labels[0], other) for other in labels[1:])
 
@@ -371,7 +371,9 @@ def test_row_64_fork_after_threads(mixture, monkeypatch, global_random_seed):
     """A child inherits the parent's locks as they stand, but none of its threads."""
     from partita.execution import executors
 
-    monkeypatch.setattr(executors.row_chunks, "__defaults__", (16, 0))  # several blocks: threads at work
+    monkeypatch.setattr(
+        executors.row_chunks, "__defaults__", (16, 0, None)
+    )  # several blocks: threads at work
     rng = np.random.default_rng(global_random_seed)
     X = rng.normal(size=(60, 2)) + 6 * rng.integers(2, size=(60, 1))
     expected = mixture(n_clusters=2, n_init=1, n_jobs=2).fit(X)

@@ -119,7 +119,8 @@ def test_chunks_give_the_cuts_of_the_whole_table(inference, survey):
 @pytest.mark.parametrize("inference", ["cvb", "beam", "subclusters"])
 def test_engines_without_latent_variables_refuse(inference, survey):
     with pytest.raises(
-        ValueError, match=r"'q0' is ordinal.*'em', 'gibbs' or 'vb'.*declare the column 'categorical'"
+        ValueError,
+        match=r"'q0' is ordinal.*'em', 'gibbs', 'memoized' or 'vb'.*declare the column 'categorical'",
     ):
         Mixture(inference=inference, kinds="ordinal").fit(ordered(survey[0]))
 

@@ -97,7 +97,8 @@ def describe_labels(
     --------
     >>> from partita.descriptions import profile_groups
     >>> from partita.table import read_table
-    >>> table = read_table({"spend": [340.5] * 50 + [20.5] * 50, "channel": ["web"] * 50 + ["shop"] * 50})
+    >>> spend = np.concatenate([np.linspace(330.5, 350.5, 50), np.linspace(10.5, 30.5, 50)])
+    >>> table = read_table({"spend": spend, "channel": ["web"] * 50 + ["shop"] * 50})
     >>> z = np.repeat([0, 1], 50)
     >>> found = describe_labels(z, profile_groups(z, table, 2), table.schema.column)
     >>> found.groups[0].sentence

@@ -18,7 +18,7 @@ def information_of_normals(mean: np.ndarray, sd: np.ndarray, weights: np.ndarray
 
     Examples
     --------
-    >>> information_of_normals(np.array([0.0, 0.0]), np.ones(2), np.array([0.5, 0.5])).round(3)
+    >>> information_of_normals(np.array([0.0, 0.0]), np.ones(2), np.array([0.5, 0.5])).round(3) + 0.0
     array([0., 0.])
     """
     whole = np.sqrt(weights @ (sd**2 + (mean - weights @ mean) ** 2))

@@ -83,6 +83,8 @@ def _profiles_of_numbers(
     total = n.sum(axis=0)
     whole = (w @ np.where(seen, X, 0.0)) / np.maximum(total, 1e-300)
     D = np.where(seen, X - whole, 0.0)  # deviations, so that the sums of squares lose no digits
+    unit = np.maximum(np.abs(D).max(axis=0, initial=0.0), 1e-300)  # their squares have to be finite
+    D /= unit
     some = np.maximum(n, 1e-300)
     mean = np.where(n > 0, R @ D / some, 0.0)
     squares = w @ D**2 / np.maximum(total, 1e-300)
@@ -98,8 +100,8 @@ def _profiles_of_numbers(
         x, groups, weights = X[seen[:, d], d], z[seen[:, d]], w[seen[:, d]]
         profile = {
             "n": n[:, d],
-            "mean": whole[d] + mean[:, d],
-            "sd": np.sqrt(np.maximum(variance[:, d], 0.0)),
+            "mean": whole[d] + unit[d] * mean[:, d],
+            "sd": unit[d] * np.sqrt(np.maximum(variance[:, d], 0.0)),
         }
         out[column.name] = profile
         if abs(skewness[d]) > MIN_SKEWNESS:

@@ -163,7 +163,7 @@ class TableEstimator(DescribesGroups, BaseEstimator):
             "n_features_in": self.n_features_in_,
             "report": self.fit_report_.to_list(),
             "fitted": {name: getattr(self, name) for name in names if name in vars(self)},
-            "profiles": profiles_as_plain(vars(self).get("_profiles", [])),
+            "profiles": [] if schema is None else profiles_as_plain(vars(self).get("_profiles", [])),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -180,7 +180,7 @@ class TableEstimator(DescribesGroups, BaseEstimator):
         for name, value in state["fitted"].items():
             self._check_stored_name(name)
             setattr(self, name, value)
-        if state.get("profiles"):
+        if state.get("profiles") and self.schema_ is not None:
             self._profiles = profiles_from_plain(state["profiles"], self._column_of)
 
     def _check_stored_name(self, name: str) -> None:

@@ -40,7 +40,7 @@ N_ROUNDS, TOLERANCE = 100, 1e-3  # of the noise of columns, as a share of the la
 N_FILLS = 8  # rounds in which missing cells are filled in
 
 
-class Moments(NamedTuple):
+class SignalMoments(NamedTuple):
     """What the factor model needs of the rows with a weight, missing cells filled in."""
 
     n_rows: int
@@ -49,7 +49,7 @@ class Moments(NamedTuple):
     missing: NDArray[np.float64]  # [column], share of the weight
 
 
-class Rows(Protocol):
+class SignalRows(Protocol):
     """Standardized rows of a table in memory, in shards or on a device, from which the signal is found."""
 
     n_rows: int  # with a weight
@@ -59,7 +59,7 @@ class Rows(Protocol):
     def sample(self) -> NDArray[np.float64]:
         """Rows at `sampled_positions` among those with a weight; 0 where a cell is missing."""
 
-    def moments(self, signal: Signal | None = None) -> Moments:
+    def moments(self, signal: Signal | None = None) -> SignalMoments:
         """Moments with missing cells at 0, or at their expectation by a signal."""
 
 
@@ -73,14 +73,14 @@ class RowsInMemory:
         self.has_holes = bool(np.isnan(self._Z).any())
 
     def sample(self) -> NDArray[np.float64]:
-        """See :class:`Rows`."""
+        """See :class:`SignalRows`."""
         return np.nan_to_num(self._Z[sampled_positions(self.n_rows, self.n_columns)])
 
-    def moments(self, signal: Signal | None = None) -> Moments:
-        """See :class:`Rows`."""
+    def moments(self, signal: Signal | None = None) -> SignalMoments:
+        """See :class:`SignalRows`."""
         filled, weights = filled_in(self._Z, signal), self._weights
         total = weights.sum()
-        return Moments(
+        return SignalMoments(
             self.n_rows,
             _covariance(filled, weights),
             weights @ filled**2 / total,
@@ -116,7 +116,7 @@ def find_signal(Z: NDArray[np.float64], weights: NDArray[np.float64]) -> Signal 
     return signal_of(RowsInMemory(Z, weights))
 
 
-def signal_of(rows: Rows) -> Signal | None:
+def signal_of(rows: SignalRows) -> Signal | None:
     """The signal of standardized columns; None if all directions of few columns belong to it, or none of many.
 
     Up to `MAX_COLUMNS` complete columns, a direction belongs to the signal unless its variance is below
@@ -166,7 +166,7 @@ def _of_few_columns(covariance: NDArray[np.float64]) -> Signal | None:
 
 
 def fit_factors(
-    moments: Moments,
+    moments: SignalMoments,
     n_factors: int,
     lost: NDArray[np.float64] | float = 0.0,
     *,

@@ -15,7 +15,7 @@ from partita.engines.passes.device import DeviceCodes, DeviceReals, fetch_rows, 
 from partita.estimator import FitReport
 from partita.execution.device import device_of, in_chunks, is_on_device, namespace, to_device, to_host
 from partita.families import Block, GaussianFull, Signal, entry_of, family_entry
-from partita.families.factors import Moments, sampled_positions
+from partita.families.factors import SignalMoments, sampled_positions
 from partita.fitting.contract import Settings
 from partita.fitting.engines import ENGINES, names_of
 from partita.fitting.families import Plan, assemble, log_rest_of, table_of_schema
@@ -166,7 +166,7 @@ def _learn_real(X: Any, j: int, name: str, weights: np.ndarray) -> tuple[ColumnS
 
 
 class RowsOnDevice:
-    """Complete standardized rows on a device, see :class:`partita.families.factors.Rows`."""
+    """Complete standardized rows on a device, see :class:`partita.families.factors.SignalRows`."""
 
     has_holes = False
 
@@ -175,12 +175,12 @@ class RowsOnDevice:
         self.n_rows, self.n_columns = int(np.count_nonzero(weights)), len(data.columns)
 
     def sample(self) -> np.ndarray:
-        """See :class:`partita.families.factors.Rows`."""
+        """See :class:`partita.families.factors.SignalRows`."""
         positions = sampled_positions(self.n_rows, self.n_columns)
         return fetch_rows(self._data, np.flatnonzero(self._weights)[positions])
 
-    def moments(self, signal: Signal | None = None) -> Moments:
-        """See :class:`partita.families.factors.Rows`; the products of the columns are computed on the device."""
+    def moments(self, signal: Signal | None = None) -> SignalMoments:
+        """See :class:`partita.families.factors.SignalRows`; the products of the columns are computed on the device."""
 
         def products(lo: int, hi: int) -> np.ndarray:
             Z = standardized(self._data, lo, hi)
@@ -190,7 +190,7 @@ class RowsOnDevice:
 
         parts = in_chunks(products, self._data.n_rows, 16 * self.n_columns)
         covariance = np.sum([part for _, _, part in parts], axis=0) / self._weights.sum()
-        return Moments(
+        return SignalMoments(
             self.n_rows, covariance.__matmul__, np.diag(covariance).copy(), np.zeros(self.n_columns)
         )
 

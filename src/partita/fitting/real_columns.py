@@ -46,7 +46,7 @@ from partita.families.codings import (
     fit_power,
     skewness,
 )
-from partita.families.factors import MAX_COLUMNS, Rows, RowsInMemory
+from partita.families.factors import MAX_COLUMNS, RowsInMemory, SignalRows
 from partita.families.ties import find_ties
 from partita.fitting.objects import rows_of_objects
 from partita.labels import canonical
@@ -208,7 +208,7 @@ def _whole_block(columns: _Columns, powers: list[Power], steps: Steps, completes
 
 
 def model_of_vectors(
-    rows: Rows, otherwise: str, share_open: Callable[[Signal], float]
+    rows: SignalRows, otherwise: str, share_open: Callable[[Signal], float]
 ) -> tuple[str, Signal | None]:
     """Family and signal of standardized columns; vectors of few columns with missing cells are left to the engines."""
     wide = is_wide(rows.n_rows, rows.n_columns)

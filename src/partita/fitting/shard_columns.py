@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from partita.execution import ShardedTable
 from partita.execution.shards import Shards
 from partita.families import Block, Signal, entry_of, family_entry
-from partita.families.factors import Moments, filled_in, sampled_positions
+from partita.families.factors import SignalMoments, filled_in, sampled_positions
 from partita.fitting.families import log_rest_of
 from partita.fitting.real_columns import Steps, allowed_steps, are_directions, filled_note, model_of_vectors
 from partita.table import Schema
@@ -26,7 +26,7 @@ MAX_COLUMNS = 2000  # whose covariance matrix every shard adds up
 
 
 class RowsInShards:
-    """Standardized rows in shards, see :class:`partita.families.factors.Rows`."""
+    """Standardized rows in shards, see :class:`partita.families.factors.SignalRows`."""
 
     def __init__(self, shards: Shards, index: int, weights: NDArray[np.float64], n_columns: int, holes: bool):
         self._shards, self._index, self._weights = shards, index, weights
@@ -34,18 +34,18 @@ class RowsInShards:
         self.has_holes = holes
 
     def sample(self) -> NDArray[np.float64]:
-        """See :class:`partita.families.factors.Rows`."""
+        """See :class:`partita.families.factors.SignalRows`."""
         rows = np.flatnonzero(self._weights)[sampled_positions(self.n_rows, self.n_columns)]
         own = [rows[(rows >= lo) & (rows < hi)] - lo for lo, hi in pairwise(self._shards.starts)]
         return np.nan_to_num(np.concatenate(list(self._shards.map(_rows_of_shard, self._index, own))))
 
-    def moments(self, signal: Signal | None = None) -> Moments:
-        """See :class:`partita.families.factors.Rows`."""
+    def moments(self, signal: Signal | None = None) -> SignalMoments:
+        """See :class:`partita.families.factors.SignalRows`."""
         shares = self._shards.split(self._weights)
         products, missing = self._shards.reduce(_sums_of_shard, (self._index, signal), shares, _added)
         total = self._weights.sum()
         covariance = products / total
-        return Moments(self.n_rows, covariance.__matmul__, np.diag(covariance).copy(), missing / total)
+        return SignalMoments(self.n_rows, covariance.__matmul__, np.diag(covariance).copy(), missing / total)
 
     def share_open(self, signal: Signal) -> float:
         """As :func:`partita.fitting.real_columns.share_open`."""

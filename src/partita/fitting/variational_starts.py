@@ -113,16 +113,16 @@ def run_vb(
     ask: Request,
     number: int = 0,
     *,
-    stepping: Callable[..., Any] = vb.step,
+    stepping: Callable[..., Any] | None = None,
     births: Births | None = None,
 ) -> Run:
     """VB from a state until it converges, with moves unless the number of clusters is given.
 
-    ``stepping`` is the iteration, that of memoized VB for its states.
+    ``stepping`` is the iteration of memoized VB, for its states.
     """
     total = float(weights.sum())
     step = partial(
-        stepping,
+        stepping or vb.step,
         blocks=blocks,
         weights=weights,
         executor=ask.executor,

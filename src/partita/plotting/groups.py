@@ -44,7 +44,9 @@ def plot_profiles(
     --------
     >>> from partita import Agglomerative
     >>> from partita.plotting import plot_profiles
-    >>> model = Agglomerative(n_clusters=2).fit([[1.0, 5.5], [1.2, 4.5], [8.0, 4.5], [8.4, 5.5]])
+    >>> model = Agglomerative(n_clusters=2).fit(
+    ...     [[1.0, 5.5], [1.1, 6.5], [1.2, 4.5], [8.0, 5.5], [8.2, 6.5], [8.4, 4.5]]
+    ... )
     >>> [ax.get_title(loc="left") for ax in plot_profiles(model)]
     ['x0', 'x1']
     """

@@ -100,7 +100,7 @@ def _portraits(model: Any, found: ClusterSummary, table: Table | None) -> Portra
     if table is not None and table.sparse is not None:
         table = None
     return Portraits(
-        np.asarray(model.labels_), found.profiles, weights, table, getattr(model, "schema_", None)
+        np.asarray(model.labels_), found.profiles, weights, table, getattr(model, "_column_of", None)
     )
 
 

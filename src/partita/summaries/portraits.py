@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,8 +42,8 @@ class Portraits:
     weights : ndarray (n_groups,)
         Sizes of the groups.
     table : Table or None
-    schema : Schema or None
-        Kinds and levels of the columns, without a table.
+    column_of : callable, optional
+        Kind and levels of a column of the profiles, without a table.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class Portraits:
         profiles: Mapping[str, Mapping[str, Any]],
         weights: NDArray[np.float64],
         table: Table | None,
-        schema: Any,
+        column_of: Callable[[str], ColumnSchema] | None,
     ) -> None:
-        self._profiles, self._table, self._schema = profiles, table, schema
+        self._profiles, self._table, self._column_of = profiles, table, column_of
         self._weights = np.maximum(np.asarray(weights, float), 1e-300)
         inside = np.flatnonzero(np.asarray(labels) >= 0)
         self.rows = inside[spread(len(inside), MAX_ROWS)]
@@ -74,11 +74,9 @@ class Portraits:
             schema = self._table.schema.column(name)
             found = _counted_numbers if cells.dtype.kind == "f" else _counted_levels
             return found(cells, self._labels == k, schema)
-        if name not in self._profiles or self._schema is None:
+        if name not in self._profiles or self._column_of is None:
             return None
-        return _modeled(
-            self._profiles[name], k, self._weights / self._weights.sum(), self._schema.column(name)
-        )
+        return _modeled(self._profiles[name], k, self._weights / self._weights.sum(), self._column_of(name))
 
 
 def _counted_numbers(

@@ -270,6 +270,7 @@ class ViewQueries(TableEstimator):
         The clusters are those of ``view_labels_``. For training rows the result may differ from ``view_labels_``, which
         summarizes all draws.
         """
+        check_is_fitted(self)
         data = place_rows(self._estimate, self._encode(X)[0]).data
         return np.column_stack([log_states(f, data).argmax(axis=1) for f in self._estimate.factors])
 

@@ -36,7 +36,7 @@ MAX_ITER = 50  # of a run over the sample of a cluster
 TOL = 1e-4  # of its bound per row
 
 
-class Division(NamedTuple):
+class Birth(NamedTuple):
     """Clusters that take the place of one, with the size that it has in the table."""
 
     parent: int
@@ -101,7 +101,7 @@ def _cluster_samples(
 
 def divide(
     parent: int, blocks: list[Block], weights: np.ndarray, size: float, n_free: int, rng: np.random.Generator
-) -> Division | None:
+) -> Birth | None:
     """The clusters that variational Bayes finds in these rows; None if one cluster has a higher bound."""
     total = float(weights.sum())
     prior = StickBreaking(1.0, min(MAX_CHILDREN, n_free + 1, len(weights)))
@@ -125,10 +125,10 @@ def divide(
         return None
     scale = size / total
     S = tuple(np.ascontiguousarray(s[:, used]) * scale for s in last.state.statistics.S)
-    return Division(parent, last.state.statistics.n[used] * scale, S, gain * scale)
+    return Birth(parent, last.state.statistics.n[used] * scale, S, gain * scale)
 
 
-def divided(statistics: Statistics, divisions: Sequence[Division]) -> Statistics:
+def divided(statistics: Statistics, divisions: Sequence[Birth]) -> Statistics:
     """The statistics with clusters replaced by those of their divisions; there is an empty one for each that is new."""
     n, S = statistics.n.copy(), [s.copy() for s in statistics.S]
     free = iter(np.flatnonzero(statistics.n < 0.5).tolist())
