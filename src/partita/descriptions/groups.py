@@ -97,12 +97,12 @@ def describe_labels(
     --------
     >>> from partita.descriptions import profile_groups
     >>> from partita.table import read_table
-    >>> spend = np.concatenate([np.linspace(330.5, 350.5, 50), np.linspace(10.5, 30.5, 50)])
+    >>> spend = np.concatenate([np.linspace(330, 350, 50), np.linspace(10, 30, 50)])
     >>> table = read_table({"spend": spend, "channel": ["web"] * 50 + ["shop"] * 50})
     >>> z = np.repeat([0, 1], 50)
     >>> found = describe_labels(z, profile_groups(z, table, 2), table.schema.column)
     >>> found.groups[0].sentence
-    'high spend, channel web: spend 341 (all: 181), channel shop 0% (50%)'
+    'high spend, channel web: spend 340 (all: 180), channel shop 0% (50%)'
     """
     labels = np.asarray(labels)
     K = max(len(weights) if weights is not None else 0, int(labels.max(initial=-1)) + 1)
