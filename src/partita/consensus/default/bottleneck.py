@@ -270,6 +270,36 @@ def _nearest(loss, alive, i):
 
 
 @kernel
+def _write_histograms(codes, weights, offsets, start, length, levels, counts, N):
+    """Write the histogram of every row, one after the other; return the end of the last."""
+    end = 0
+    for i in range(codes.shape[0]):
+        start[i] = end
+        for m in range(codes.shape[1]):
+            if codes[i, m] >= 0:
+                N[i, m] = weights[i]
+                levels[end], counts[end] = offsets[m] + codes[i, m], weights[i]
+                end += 1
+        length[i] = end - start[i]
+    return end
+
+
+@kernel
+def _update_nearest(a, b, row, alive, loss, near):
+    """Store the losses ``row`` of the new node a, which took the place of a and b, and the neighbors they change."""
+    for j in range(alive.shape[0]):
+        if not alive[j] or j == a:
+            continue
+        i, k = (j, a) if j < a else (a, j)
+        loss[i, k] = row[j]
+        if j < a and (row[j] < loss[j, near[j]] or (row[j] == loss[j, near[j]] and a < near[j])):
+            near[j] = a
+    for j in range(alive.shape[0]):
+        if alive[j] and (j == a or near[j] == a or near[j] == b):
+            near[j] = _nearest(loss, alive, j)
+
+
+@kernel
 def _merge_all(
     codes,
     weights,
@@ -292,33 +322,10 @@ def _merge_all(
     start, length = np.zeros(s, np.int64), np.zeros(s, np.int64)
     alive, name = np.ones(s, np.bool_), np.arange(s)
     histogram, row = np.zeros(offsets[M]), np.zeros(s)
-    end = 0
+    end = _write_histograms(codes, weights, offsets, start, length, levels, counts, N)
+    nodes = (alive, start, length, levels, counts, n, N, offsets, v, table, complete, histogram)
     for i in range(s):
-        start[i] = end
-        for m in range(M):
-            if codes[i, m] >= 0:
-                N[i, m] = weights[i]
-                levels[end], counts[end] = offsets[m] + codes[i, m], weights[i]
-                end += 1
-        length[i] = end - start[i]
-    for i in range(s):
-        _losses(
-            i,
-            alive,
-            start,
-            length,
-            levels,
-            counts,
-            n,
-            N,
-            offsets,
-            v,
-            table,
-            complete,
-            histogram,
-            True,
-            loss[i],
-        )
+        _losses(i, *nodes, True, loss[i])
     near = np.empty(s, np.int64)
     for i in range(s):
         near[i] = _nearest(loss, alive, i)
@@ -341,16 +348,5 @@ def _merge_all(
         for m in range(M):
             N[a, m] += N[b, m]
         name[a] = s + t
-        _losses(
-            a, alive, start, length, levels, counts, n, N, offsets, v, table, complete, histogram, False, row
-        )
-        for j in range(s):
-            if not alive[j] or j == a:
-                continue
-            i, k = (j, a) if j < a else (a, j)
-            loss[i, k] = row[j]
-            if j < a and (row[j] < loss[j, near[j]] or (row[j] == loss[j, near[j]] and a < near[j])):
-                near[j] = a
-        for j in range(s):
-            if alive[j] and (j == a or near[j] == a or near[j] == b):
-                near[j] = _nearest(loss, alive, j)
+        _losses(a, *nodes, False, row)
+        _update_nearest(a, b, row, alive, loss, near)
