@@ -104,11 +104,11 @@ def check_forgery(case, path, array, change, seed):
         warnings.simplefilter("ignore")
         try:
             again = restore_part(part)
-        except (ValueError, TypeError, KeyError, AttributeError):  # `load` reports each as a ModelFileError
+        except Exception:  # `load` reports whatever fails here as a ModelFileError
             return "refused"
         try:
             predicted(again, CASES[case][2])
-        except ValueError:
+        except (ValueError, OverflowError):  # interpreted kernels raise where compiled ones have infinity
             return "refused"
         except Exception as error:
             raise AssertionError(f"{hint}: {error!r}") from error

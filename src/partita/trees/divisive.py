@@ -335,6 +335,9 @@ class BisectingClusters(_Divisive):
         n_sides = max(len(self._side_medoids), len(self._side_means))
         if n_sides != 2 * len(children) or len(children) != self.n_clusters_ - 1:
             raise ValueError(f"{n_sides} sides do not belong to {self.n_clusters_} clusters")
+        points = vars(self).get("_side_rows", {}).get("points")  # None where rows are kept
+        if points is not None and len(points) != n_sides:
+            raise ValueError(f"{len(points)} points do not belong to {n_sides} sides")
 
     @reads_chunks
     def predict(self, X, at=None):
