@@ -71,6 +71,7 @@ fuzz: $(VENV)/.stamp-dev
 	NUMBA_CACHE_DIR=$(CURDIR)/.fuzz-cache $(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
 
 # The quick part of the suite: reading, laws and files, little that compiles. An interpreter that is missing is named.
+# The oldest numba has a cache of its own: kernels of another version would replace those of the first interpreter.
 QUICK := tests/table tests/metrics tests/partitions tests/posterior tests/estimator tests/fuzz tests/ensembles \
 	tests/test_labels.py tests/test_files.py tests/test_public_api.py tests/test_packaging.py
 VERSIONS ?= 3.11 3.12 3.13
@@ -82,7 +83,7 @@ test-versions:
 	done
 	$(PYTHON) scripts/oldest_versions.py test > .oldest-versions.txt
 	$(MAKE) --no-print-directory .venv-versions/oldest/.stamp CONSTRAINT="-c .oldest-versions.txt"
-	.venv-versions/oldest/bin/python -m pytest $(QUICK) $(PYTEST_ARGS)
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-versions/kernels .venv-versions/oldest/bin/python -m pytest $(QUICK) $(PYTEST_ARGS)
 
 .venv-versions/%/.stamp: pyproject.toml
 	$(PYTHON) -m venv .venv-versions/$*

@@ -44,6 +44,7 @@ BENCHMARKS = {
     "tree_reduction": "benchmarks.quality.tree_reduction",
     "consensus_speed": "benchmarks.speed.consensus",
     "consensus_chance": "benchmarks.speed.consensus_chance",
+    "many_members": "benchmarks.speed.many_members",
     "murphy": "benchmarks.papers.murphy",
     "nbce": "benchmarks.papers.nbce",
     "topchy": "benchmarks.papers.topchy",

@@ -20,5 +20,5 @@ left, right = figure.subfigures(1, 2, width_ratios=[3, 1])
 plot_grain(model, max_levels=8, ax=left.subplots())
 for k, ax in enumerate(right.subplots(4, 2).flat):
     ax.imshow(X[level.labels == k].mean().to_numpy().reshape(8, 8), cmap="Greys")
-    ax.set_title(f"{k}: {(level.labels == k).sum()} images", fontsize=8)
+    ax.set_title(f"{k + 1}: {(level.labels == k).sum()} images", fontsize=8)
     ax.set_axis_off()

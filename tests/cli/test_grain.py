@@ -72,6 +72,7 @@ def test_another_grain_is_written_and_reported(path, answer, grain):
     # the report of the saved model begins at the same level, or at another one that is asked for
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert f'aria-valuetext="{level.n_clusters} groups' in page
+    assert f"groups</strong>, as asked (the answer has {model.n_clusters_} groups), in" in page
     tools.report(folder, out=folder / "again.html")
     assert f'aria-valuetext="{level.n_clusters} groups' in (folder / "again.html").read_text(encoding="utf-8")
     tools.report(folder, out=folder / "three.html", grain="3")

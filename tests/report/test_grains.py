@@ -109,7 +109,7 @@ def test_the_picture_has_a_box_per_group_and_a_band_per_part(model):
     assert ticks == [f"{level.n_clusters} {level.name}".strip() for level in found.levels]
     sizes = np.bincount(model.labels_)
     shown = [text.get_text() for text in ax.texts]
-    assert f"0\n{sizes[0]:,}" in shown
+    assert f"1\n{sizes[0]:,}" in shown and "0" not in {text.split("\n")[0] for text in shown}
     shades = {box.get_facecolor() for box in boxes}
     assert len(shades) == len({round(level.support, 2) for level in found.levels})
 
@@ -121,6 +121,9 @@ def test_a_grain_of_its_own_and_models_without_one(random_grain):
         plot_grain(fitted)
     ax = plot_grain(fitted, grain=random_grain, max_levels=4)
     assert len(ax.get_yticks()) >= 3 and "framed" not in ax.get_title(loc="left")
+    shown = [int(tick.get_text().split()[0]) for tick in ax.get_yticklabels()]
+    gaps = [at + 0.5 for at, (K, finer) in enumerate(itertools.pairwise(shown)) if finer > K + 1]
+    assert gaps and ax.get_yticks(minor=True).tolist() == gaps
     assert build_context(fitted).grain is None and build_context(fitted).alternatives == []
 
 

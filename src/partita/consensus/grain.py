@@ -13,8 +13,7 @@ from partita.consensus.base import ConsensusEstimator, labels_of_known
 from partita.consensus.default.pair_information import margins_of_cuts
 from partita.consensus.member_statistics import own_agreement
 from partita.estimator import GrainMixin
-from partita.execution import find_chunks
-from partita.fitting.out_of_core import predict_blocks
+from partita.fitting.out_of_core import takes_chunks
 from partita.labels import signatures
 from partita.posterior.grain import Grain, check_joins
 from partita.posterior.joining import Joins, renumbered, top_of_tree
@@ -95,14 +94,9 @@ class ConsensusGrain(GrainMixin, ConsensusEstimator):
         -------
         ndarray (n_rows, n_clusters)
         """
-        if at is None:
-            return super().predict_proba(X)
-        groups = self._groups_at(at)
-        source = find_chunks(X)
-        if source is not None:
-            return predict_blocks(self, source, "_proba_in_groups", groups)
-        return self._proba_in_groups(X, groups)
+        return super().predict_proba(X) if at is None else self._proba_in_groups(X, self._groups_at(at))
 
+    @takes_chunks
     def _proba_in_groups(self, X: Any, groups: np.ndarray) -> np.ndarray:
         return self._group_probabilities(self._new_codes(X), groups)
 

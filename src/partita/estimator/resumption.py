@@ -99,9 +99,7 @@ def _differences(found: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str
             said.append(f"the {key} is {asked[key]}, that of the folder {found[key]}")
     if found["estimator"] != asked["estimator"]:
         return said
-    for key, verb in (("data", "differ"), ("weights", "differ")):
-        if found[key] != asked[key]:
-            said.append(f"the {key} {verb}")
+    said += [f"the {key} differ" for key in ("data", "weights") if found[key] != asked[key]]
     before, now = found["parameters"], asked["parameters"]
     names = [name for name in now if before.get(name, [None])[0] != now[name][0]]
     for title, of_prior in (("the prior", True), ("the model parameters", False)):

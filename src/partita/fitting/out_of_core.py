@@ -284,9 +284,11 @@ def takes_chunks(method: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(method)
-    def either(self: Any, X: Any) -> Any:
+    def either(self: Any, X: Any, *options: Any) -> Any:
         source = find_chunks(X)
-        return method(self, X) if source is None else predict_blocks(self, source, method.__name__)
+        if source is None:
+            return method(self, X, *options)
+        return predict_blocks(self, source, method.__name__, *options)
 
     return either
 

@@ -31,16 +31,7 @@ def pack_mixture(fitted: FittedMixture) -> dict[str, Any]:
     return {
         "schema": fitted.schema.to_dict(),
         "exposure": fitted.exposure,
-        "blocks": [
-            {
-                "family": entry_of(b.family).name,
-                "hyper": list(b.family),
-                "columns": list(b.columns),
-                "signal": b.signal and list(b.signal),
-                "coding": pack_coding(b.coding),
-            }
-            for b in fitted.blocks
-        ],
+        "blocks": [pack_block(block) for block in fitted.blocks],
         "prior": [type(fitted.prior).__name__, list(fitted.prior)],
         "sizes": statistics.n,
         "statistics": list(statistics.S),
@@ -64,16 +55,7 @@ def pack_mixture(fitted: FittedMixture) -> dict[str, Any]:
 def unpack_mixture(state: dict[str, Any]) -> FittedMixture:
     """The inverse of :func:`pack_mixture`; refuses a state whose arrays do not belong together."""
     schema = Schema.from_dict(state["schema"])
-    blocks = tuple(
-        Block(
-            family_entry(b["family"]).cls(*b["hyper"]),
-            None,
-            tuple(b["columns"]),
-            b["signal"] and Signal(*b["signal"]),
-            coding=unpack_coding(b["coding"]),
-        )
-        for b in state["blocks"]
-    )
+    blocks = tuple(unpack_block(saved) for saved in state["blocks"])
     saved = state["parameters"]
     fitted = FittedMixture(
         schema=schema,
@@ -155,6 +137,28 @@ def _at_draw(family: Any, hyper: dict[str, np.ndarray], t: int) -> Any:
             else value.item()
             for name, value in values.items()
         }
+    )
+
+
+def pack_block(block: Block) -> dict[str, Any]:
+    """A block without its data."""
+    return {
+        "family": entry_of(block.family).name,
+        "hyper": list(block.family),
+        "columns": list(block.columns),
+        "signal": block.signal and list(block.signal),
+        "coding": pack_coding(block.coding),
+    }
+
+
+def unpack_block(saved: dict[str, Any]) -> Block:
+    """The inverse of :func:`pack_block`; :func:`check_family` refuses hyper-parameters that no family has."""
+    return Block(
+        family_entry(saved["family"]).cls(*saved["hyper"]),
+        None,
+        tuple(saved["columns"]),
+        saved["signal"] and Signal(*saved["signal"]),
+        coding=unpack_coding(saved["coding"]),
     )
 
 

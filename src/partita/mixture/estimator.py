@@ -683,12 +683,9 @@ class Mixture(
         -------
         ndarray (n_rows,)
         """
-        source = find_chunks(X)
         if at is not None:
-            groups = self._component_groups_at(at)
-            if source is not None:
-                return predict_blocks(self, source, "_predict_groups", groups)
-            return as_given(self._predict_groups(X, groups), X)
+            return self._predict_groups(X, self._component_groups_at(at))
+        source = find_chunks(X)
         if source is not None:
             return predict_blocks(self, source, "predict")
         blocks, n_rows = self._read_rows(X)
@@ -698,13 +695,14 @@ class Mixture(
         """Fit, and return ``labels_``."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
+    @takes_chunks
     def _predict_groups(self, X, groups):
         """Most probable group of each row; ``groups`` has the group of each component."""
         proba = sum_probabilities(to_host(self.predict_proba(X)), groups)
         labels = proba.argmax(axis=1)
-        if self._fitted.outliers is None:
-            return labels
-        return np.where(proba.sum(axis=1) < 0.5, -1, labels)
+        if self._fitted.outliers is not None:
+            labels = np.where(proba.sum(axis=1) < 0.5, -1, labels)
+        return as_given(labels, X)
 
     # ---- the grain ---------------------------------------------------------------------------------------------
 

@@ -26,8 +26,9 @@ def plot_grain(
     """Plot the levels of a grain: groups as boxes, one line per number of groups, and the rows that flow between them.
 
     The width of a box is the share of the rows in the group, its color is the support of its level, and the bands below
-    it lead to its parts. Boxes have the number of the group and, where there is room, the number of its rows. The
-    answer of the model is framed, and the alternatives are named.
+    it lead to its parts. Boxes have the number of the group, from 1, and, where there is room, the number of its rows.
+    The answer of the model is framed, and the alternatives are named. Dots between two lines stand for levels that are
+    left out.
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ def _draw_level(ax: Any, found: GrainLevels, at: int, boxes: np.ndarray) -> None
         if width >= MIN_LABELED:
             size = f"\n{level.sizes[k]:,.0f}" if width >= MIN_SIZED else ""
             ax.text(
-                left + width / 2, at, f"{k}{size}", ha="center", va="center", fontsize=7, color=ink,
+                left + width / 2, at, f"{k + 1}{size}", ha="center", va="center", fontsize=7, color=ink,
                 linespacing=1.05, zorder=3,
             )  # fmt: skip
     if level.n_clusters == found.answer:
@@ -142,9 +143,12 @@ def _finish(ax: Any, found: GrainLevels) -> None:
     ax.set_ylim(len(found.levels) - 1 + 0.6, -0.6)
     names = [f"{level.n_clusters} {level.name}".strip() for level in found.levels]
     ax.set_yticks(range(len(names)), names)
+    steps = np.diff([level.n_clusters for level in found.levels])
+    left_out = [at + 0.5 for at in np.flatnonzero(steps > 1)]
+    ax.set_yticks(left_out, ["⋮"] * len(left_out), minor=True)
     ax.set_ylabel("number of groups")
     ax.set_xticks([])
-    ax.tick_params(length=0)
+    ax.tick_params(which="both", length=0)
     for side in ax.spines.values():
         side.set_visible(False)
     framed = " (the answer is framed)" if any(one.n_clusters == found.answer for one in found.levels) else ""

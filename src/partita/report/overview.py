@@ -69,12 +69,12 @@ def _groups(context: ReportContext) -> list[str]:
     sizes = found.sizes[found.sizes > 0]
     asked = getattr(model, "n_clusters", None)
     given = asked is not None and not isinstance(asked, str)
-    head = (
-        f"<strong>{count(int(model.n_clusters_), 'group')}</strong>"
-        + (" (the requested number)" if given and asked == model.n_clusters_ else "")
-        + _how_many(context, given)
-        + f" in {_what(context)}"
-    )
+    if context.level is not None:
+        which = f", as asked (the answer has {count(int(context.given.n_clusters_), 'group')}),"
+    else:
+        requested = " (the requested number)" if given and asked == model.n_clusters_ else ""
+        which = requested + _how_many(context, given)
+    head = f"<strong>{count(int(model.n_clusters_), 'group')}</strong>{which} in {_what(context)}"
     if len(sizes) > 1:
         head += (
             f"; the largest has {count(int(sizes.max()), context.noun)} ({percent(sizes.max() / found.n_rows)}), "

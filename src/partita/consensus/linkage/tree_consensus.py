@@ -16,8 +16,7 @@ from partita.consensus.grain import (
     support_of_members,
 )
 from partita.consensus.labelings import Labelings
-from partita.execution import find_chunks
-from partita.fitting.out_of_core import predict_blocks
+from partita.fitting.out_of_core import takes_chunks
 from partita.posterior import Grain
 from partita.posterior.joining import grown_levels
 
@@ -100,12 +99,9 @@ class TreeConsensus(RowTreeGrain):
         -------
         ndarray (n_rows,)
         """
-        groups = None if at is None else self._groups_at(at)
-        source = find_chunks(X)
-        if source is not None:
-            return predict_blocks(self, source, "_labels_in_groups", groups)
-        return self._labels_in_groups(X, groups)
+        return self._labels_in_groups(X, None if at is None else self._groups_at(at))
 
+    @takes_chunks
     def _labels_in_groups(self, X: Any, groups: np.ndarray | None) -> np.ndarray:
         codes = self._new_codes(X)
         if groups is None:

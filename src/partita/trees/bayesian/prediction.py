@@ -10,9 +10,9 @@ import numpy as np
 from partita.engines.passes.rows import Statistics, n_stats, predictive
 from partita.estimator import sum_probabilities
 from partita.execution import row_chunks
-from partita.families import Block, Signal, entry_of, family_entry
+from partita.families import Block
 from partita.fitting.profiles import profile_columns
-from partita.fitting.storage import check_array, check_family, pack_coding, unpack_coding
+from partita.fitting.storage import check_array, check_family, pack_block, unpack_block
 from partita.table import Schema
 from partita.trees.bayesian.cut import descend, upper_nodes
 from partita.trees.bayesian.merging import Merges, TreeLeaves, node_sums
@@ -113,32 +113,13 @@ def probabilities(
 
 def pack_tree(found: UpperTree) -> dict[str, Any]:
     """The upper tree as plain data, for a model file."""
-    blocks = [
-        {
-            "family": entry_of(b.family).name,
-            "hyper": list(b.family),
-            "columns": list(b.columns),
-            "signal": b.signal and list(b.signal),
-            "coding": pack_coding(b.coding),
-        }
-        for b in found.blocks
-    ]
     nodes = {"S": list(found.S), "sizes": found.sizes, "pairs": found.pairs, "log_odds": found.log_odds}
-    return {"blocks": blocks, "nodes": nodes}
+    return {"blocks": [pack_block(block) for block in found.blocks], "nodes": nodes}
 
 
 def unpack_tree(state: dict[str, Any], schema: Schema) -> UpperTree:
     """The inverse of ``pack_tree``; a state that is not consistent is refused."""
-    blocks = tuple(
-        Block(
-            family_entry(b["family"]).cls(*b["hyper"]),
-            None,
-            tuple(b["columns"]),
-            b["signal"] and Signal(*b["signal"]),
-            coding=unpack_coding(b["coding"]),
-        )
-        for b in state["blocks"]
-    )
+    blocks = tuple(unpack_block(saved) for saved in state["blocks"])
     nodes = state["nodes"]
     found = UpperTree(blocks, tuple(nodes["S"]), nodes["sizes"], nodes["pairs"], nodes["log_odds"])
     _check(found, schema)
