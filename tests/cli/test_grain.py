@@ -80,7 +80,9 @@ def test_another_grain_is_written_and_reported(path, answer, grain):
 
 
 def test_what_is_no_grain_is_refused(path):
-    with pytest.raises(ValueError, match="no grain 'big': give coarse, medium, fine or a number of groups"):
+    with pytest.raises(
+        ValueError, match="no grain 'big': give coarse, medium, fine, agreed or a number of groups"
+    ):
         clustering.consensus(path.with_name("missing.csv"), grain="big")  # before the file is opened
     with pytest.raises(ValueError, match="no grain '0'"):
         clustering.cluster(path.with_name("missing.csv"), grain="0")

@@ -94,6 +94,20 @@ def test_codes_of_lumps_come_back(rng):
     assert (log_rest[codes[:, 0] == 0] == 0).all()  # the second column has a block of its own
 
 
+def test_values_beside_a_lump_have_a_density(rng):
+    """The few values beside the lump of a column are one normal variable, whose density integrates to 1."""
+    x = np.where(np.arange(200) < 195, 0.0, rng.normal(5.0, 2.0, 200))
+    coding = code_lumps(x[:, None], np.ones(200), np.zeros(1), np.array([True]))
+
+    def density(value):
+        codes, log_rest = coding.encode(np.array([[value]]))
+        return float(codes[0, 0] * np.exp(log_rest[0]))
+
+    center, scale = float(coding.centers[0]), float(coding.scales[0])
+    total = quad(density, center - 12 * scale, center + 12 * scale, points=[center], limit=200)[0]
+    assert total == pytest.approx(1.0, abs=1e-6)
+
+
 def mixed_columns(rng, n=400):
     """Two groups; a skewed column, one with many zeros, one with few other values, and a rounded one."""
     z = rng.integers(2, size=n)

@@ -9,7 +9,7 @@ import test_scale_matrix
 import test_signal
 
 from partita.families import Power, Signal, gaussian_full_arrays
-from partita.families.codings import Values
+from partita.families.codings import Lumps, Values
 
 
 def without_the_unit(right):
@@ -28,6 +28,10 @@ def filled_with_zeros(right):
     return lambda signal, U: right(signal, U)._replace(U=np.nan_to_num(U))
 
 
+def lumps_only(right):
+    return lambda lumps, X: (right(lumps, X)[0], np.zeros(len(X)))
+
+
 def of_any_size(right):
     return lambda L, rng: right(4.0 * L, rng)
 
@@ -40,6 +44,7 @@ BROKEN = [  # (owner, what is broken, how, the law that catches it)
     (Power, "log_slope", without_the_unit,
      lambda rng: test_codings.test_a_power_is_increasing_and_has_an_inverse_and_a_slope(test_codings.POWERS[1], rng)),
     (Values, "encode", without_the_slope, test_codings.test_values_come_back_and_their_density_has_the_jacobian),
+    (Lumps, "encode", lumps_only, test_codings.test_values_beside_a_lump_have_a_density),
     (Signal, "log_rest", without_the_widths,
      low_rank(test_signal.test_scores_and_rest_are_the_density_of_whole_rows)),
     (Signal, "completed", filled_with_zeros,

@@ -60,7 +60,8 @@ Grain = Annotated[
     str | None,
     typer.Option(
         "--grain",
-        help="Level of the answer to write: coarse, medium, fine, or a number of groups (default: the answer).",
+        help="Level of the answer to write: coarse, medium, fine, agreed (best with an ensemble of k-means "
+        "clusterings), or a number of groups (default: the answer).",
     ),
 ]
 Output = Annotated[

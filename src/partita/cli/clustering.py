@@ -64,7 +64,7 @@ CONSENSUS_METHODS = {
 INFERENCES = ("auto", "gibbs", "subclusters", "vb", "memoized", "cvb", "em", "beam")
 ORDER_INFERENCES = ("auto", "gibbs", "vb", "memoized", "em")  # those that use the order of levels
 VIEW_INFERENCES = ("gibbs", "vb", "search")
-GRAINS = ("coarse", "medium", "fine")
+GRAINS = ("coarse", "medium", "fine", "agreed")
 
 
 @shows_progress
@@ -94,8 +94,8 @@ def consensus(
     n_clusters : int, default=None
         The number of clusters, if it is known.
     grain : str, default=None
-        The level of the grain to write and to report: "coarse", "medium", "fine" or a number of groups. None is the
-        answer.
+        The level of the grain to write and to report: "coarse", "medium", "fine", "agreed" or a number of groups.
+        None is the answer.
     noise : {"missing", "cluster", "singletons"}, default="missing"
         What the label -1 means.
     out : path, default=None
@@ -482,7 +482,7 @@ def _write_clustering(
         if "provisional" in model.fit_report_:  # one state of the chains, which agrees with itself
             groups["confidence"] = np.full(len(groups["group"]), np.nan)
     if context.alternatives:
-        groups |= {one.name: numbered(one.labels) for one in model.alternatives_}
+        groups |= {row.name: numbered(model.grain_.at(row.n_clusters)) for row in context.alternatives}
     write_columns(
         folder / LABELS_FILE, named_rows(table, noun, groups), escape_formulas=table.escape_formulas
     )

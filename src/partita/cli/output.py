@@ -152,6 +152,7 @@ def alternatives_figures(rows: Sequence[Any]) -> list[dict[str, Any]]:
             "support": round(row.support, 6),
             "sizes": row.sizes,
             "splits": {str(k + 1): [part + 1 for part in parts] for k, parts in row.splits.items()},
+            "agreement": None if row.agreement is None else round(row.agreement, 6),
         }
         for row in rows
     ]

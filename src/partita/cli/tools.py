@@ -178,7 +178,7 @@ def report(
     title : str, default=None
         Heading of the page.
     grain : str, default=None
-        The level of the grain at which the page begins: "coarse", "medium", "fine" or a number of groups. None means
+        The level of the grain at which the page begins: "coarse", "medium", "fine", "agreed" or a number. None means
         that of the command.
 
     Returns

@@ -70,7 +70,7 @@ class DescribesGroups:
             A table of the rows that were fitted, which may have other columns. None describes the groups by the columns
             that were fitted.
         at : int or str, default=None
-            The scale: a number of groups, or "coarse", "medium" or "fine" (estimators with a ``grain_``). None is the
+            The scale: a number of groups, or the name of a level ("coarse"; estimators with a ``grain_``). None is the
             answer.
 
         Returns
@@ -103,7 +103,7 @@ class DescribesGroups:
             A table of the rows that were fitted, which may have other columns. None gives the profiles of the columns
             that were fitted: those of the fitted model if it has ``profiles_``, otherwise those of the rows.
         at : int or str, default=None
-            The scale: a number of groups, or "coarse", "medium" or "fine" (estimators with a ``grain_``).
+            The scale: a number of groups, or the name of a level ("coarse"; estimators with a ``grain_``).
         as_frame : {"pandas", "polars", "pyarrow", "dict"}, default="pandas"
             The library of the data frame, which must be installed; "dict" gives lists by column name.
 

@@ -51,7 +51,8 @@ class GrainMixin:
         Parameters
         ----------
         n_clusters : int or str
-            Number of groups, or the name of an alternative: "coarse", "medium" or "fine".
+            Number of groups, or the name of an alternative: "coarse", "medium" or "fine". "agreed" is the level that
+            agrees best with an ensemble of k-means clusterings (chains of mixtures, whose grade asks one).
 
         Returns
         -------

@@ -17,7 +17,7 @@ from partita.fitting.engines import ENGINES
 from partita.fitting.fitted_mixture import FittedMixture, fitted_mixture
 from partita.fitting.hyper_bounds import note_bounds
 from partita.fitting.out_of_core import Training
-from partita.fitting.second_opinion import second_opinion
+from partita.fitting.second_opinion import ask_ensemble
 from partita.fitting.settling import note_settling
 from partita.table import Table
 
@@ -225,10 +225,13 @@ def _chain_attributes(
     note_settling(report, result, settings)
     if settings.learn_hyper and not result.provisional:
         note_bounds(report, blocks, result.families)
-    opinion = None
+    opinion, agreement = None, None
     if result.labels is not None and int(result.labels.max()) > 0 and not result.provisional:
-        opinion = second_opinion(table, result.labels)
-    diagnostics = judge_chains(report, trace, reason, provisional=result.provisional, second_opinion=opinion)
+        opinion = ask_ensemble(table, result.labels)
+        agreement = None if opinion is None else opinion.agreement(result.labels)
+    diagnostics = judge_chains(
+        report, trace, reason, provisional=result.provisional, second_opinion=agreement
+    )
     if settings.max_clusters is not None and settings.n_clusters is None:
         share = float(np.mean(trace.n_clusters >= settings.max_clusters))
         if share > MAX_SHARE_AT_BOUND:
@@ -244,5 +247,6 @@ def _chain_attributes(
         "object_rows_": result.object_rows,
         "n_clusters_posterior_": {} if result.provisional else trace.n_clusters_posterior,
         "diagnostics_": diagnostics,
+        "_second_opinion": opinion,
         "converged_": have_converged(diagnostics, reason),
     }

@@ -51,6 +51,7 @@ from partita.fitting.out_of_core import (
     takes_chunks,
 )
 from partita.fitting.request import kinds_asked, make_request
+from partita.fitting.second_opinion import pack_opinion, unpack_opinion
 from partita.fitting.storage import check_array, checked_trace, pack_mixture, unpack_mixture
 from partita.fitting.streaming import (
     Reference,
@@ -77,6 +78,7 @@ OF_THE_FIRST_FIT = (
     "diagnostics_",
     "lower_bound_",
     "_grain",
+    "_second_opinion",
 )  # not updated by partial_fit
 
 
@@ -312,6 +314,9 @@ class Mixture(
         *draw_laws("mixture.draws"),
         *uncertain_laws("uncertain"),
         "row_weights float (N) 0..",
+        "second_opinion.0 int (w) 0..N-1",
+        "second_opinion.1 int (w)",
+        "second_opinion.2 int (m,w)",
         "mixture.prior.*.* number (...) inf -inf",
         "mixture.statistics.* float (s,K)",
         "mixture.parameters.log_weights float (K) -inf",
@@ -712,7 +717,8 @@ class Mixture(
         grain, self._component_groups = grow_grain(
             families, fitted.statistics, self.n_clusters_, self._grain_evidence()
         )
-        return grain
+        opinion = getattr(self, "_second_opinion", None)
+        return grain if opinion is None else grain._replace(agreement=opinion.agreement_by_level(grain))
 
     def _grain_evidence(self) -> GrainEvidence:
         weights = self._row_weights
@@ -834,9 +840,7 @@ class Mixture(
             "object_rows": getattr(self, "object_rows_", None),
             "uncertain": pack_uncertain(self._uncertain),
             "row_weights": self._row_weights,
-            "second_opinion": float(self.diagnostics_.second_opinion)
-            if hasattr(self, "diagnostics_")
-            else None,
+            "second_opinion": pack_opinion(getattr(self, "_second_opinion", None)),
         }
 
     def _restore(self, state):
@@ -856,9 +860,10 @@ class Mixture(
         if state["trace"] is not None:
             self.object_rows_ = state["object_rows"]
             self.trace_ = checked_trace(state["trace"], len(self.object_rows_))
+            opinion = self._second_opinion = unpack_opinion(state["second_opinion"])
             self.diagnostics_ = diagnose_chains(
                 self.trace_,
                 provisional="provisional" in self.fit_report_,
-                second_opinion=state["second_opinion"],
+                second_opinion=None if opinion is None else opinion.agreement(self.labels_),
             )
         self._set_criteria()

@@ -2,7 +2,8 @@
 
 No rule finds the scale at which somebody draws classes. So a clustering comes with a tree: from its finest groups, two
 groups are joined in each step, and every number of groups has labels, which are nested, and a support. The three best
-supported levels, a coarse, a medium and a fine one, are the alternatives to the one answer of a model.
+supported levels, a coarse, a medium and a fine one, are the alternatives to the one answer of a model. Where there are
+other clusterings of the same rows, the level that agrees best with them is known too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 BANDS: Mapping[str, tuple[int, int | None]] = MappingProxyType(
     {"coarse": (2, 3), "medium": (4, 8), "fine": (9, None)}
 )
+AGREED = "agreed"  # name of the level that agrees best with other clusterings
 # What the height of a join can be, and what it means.
 HEIGHTS = {
     "confusion": "share of the rows of one group that would be confused with the other",
@@ -69,6 +71,9 @@ class Grain(NamedTuple):
         Total weight of the rows of each finest group.
     height_kind, support_kind : str
         What heights and supports are: keys of ``HEIGHTS`` and ``SUPPORTS``.
+    agreement : ndarray (G,) or None
+        Agreement of the levels with 1, 2, ..., G groups with other clusterings of the rows (mean adjusted Rand index);
+        None where there are none.
 
     Examples
     --------
@@ -92,6 +97,7 @@ class Grain(NamedTuple):
     sizes: NDArray[np.float64]
     height_kind: str
     support_kind: str
+    agreement: NDArray[np.float64] | None = None
 
     # ---- what the numbers are ------------------------------------------------------------------------------------
 
@@ -152,6 +158,30 @@ class Grain(NamedTuple):
         """The groups of :meth:`parts` that have more than one part: what is split towards the finer level."""
         return {k: parts for k, parts in self.parts(n_clusters, finer).items() if len(parts) > 1}
 
+    @property
+    def agreed(self) -> int | None:
+        """The number of groups, at least two, that agrees best with other clusterings; the smallest of several.
+
+        Examples
+        --------
+        >>> sizes, joins = np.array([3.0, 2.0, 1.0]), np.array([[1, 2], [0, 3]])
+        >>> grain = Grain(
+        ...     np.repeat([0, 1, 2], [3, 2, 1]),
+        ...     joins,
+        ...     np.zeros(2),
+        ...     np.zeros(3),
+        ...     sizes,
+        ...     "confusion",
+        ...     "probability",
+        ...     np.array([0.0, 0.9, 0.7]),
+        ... )
+        >>> grain.agreed, grain.n_clusters_at("agreed")
+        (2, 2)
+        """
+        if self.agreement is None or self.n_groups < 2:
+            return None
+        return 2 + int(np.argmax(self.agreement[1:]))
+
     # ---- alternatives --------------------------------------------------------------------------------------------
 
     def alternatives(self, bands: Mapping[str, tuple[int, int | None]] = BANDS) -> list[Alternative]:
@@ -179,11 +209,13 @@ class Grain(NamedTuple):
         return found
 
     def n_clusters_at(self, at: Any) -> int:
-        """The number of groups that a user means: a number, or the name of an alternative."""
+        """The number of groups that a user means: a number, the name of an alternative, or "agreed"."""
         if not isinstance(at, str):
             self._check(at)
             return int(at)
         found = {one.name: one.n_clusters for one in self.alternatives()}
+        if self.agreed is not None:
+            found[AGREED] = self.agreed
         if at not in found:
             has = ", ".join(f"{name!r} ({K} groups)" for name, K in found.items())
             instead = f"it has {has}" if has else "it has no alternatives"
@@ -225,6 +257,8 @@ def checked_grain(grain: Grain, n_rows: int) -> Grain:
             raise ValueError(
                 f"{name} of the grain has the shape {np.shape(getattr(grain, name))}, not {shape}"
             )
+    if grain.agreement is not None and np.shape(grain.agreement) != (G,):
+        raise ValueError(f"agreement of the grain has the shape {np.shape(grain.agreement)}, not {(G,)}")
     if grain.height_kind not in HEIGHTS or grain.support_kind not in SUPPORTS:
         raise ValueError(f"the grain has heights {grain.height_kind!r} and support {grain.support_kind!r}")
     if grain.labels.dtype.kind != "i" or not ((grain.labels >= -1) & (grain.labels < G)).all():

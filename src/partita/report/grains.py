@@ -73,10 +73,7 @@ def grain_section(context: ReportContext) -> str:
     rows = []
     for row in context.alternatives:
         sizes = ", ".join(f"{n:,}" for n in row.sizes[:8]) + (" …" if len(row.sizes) > 8 else "")
-        told = [
-            *(["the answer"] if row.is_answer else []),
-            *([splits_in_words(row.splits)] if row.splits else []),
-        ]
+        told = [*row.remarks, *([splits_in_words(row.splits)] if row.splits else [])]
         rows.append(
             f'<tr><td>{row.name}</td><td class="n">{row.n_clusters}</td><td class="n">{percent(row.support)}</td>'
             f'<td>{sizes}</td><td class="o">{"; ".join(told)}</td></tr>'

@@ -60,7 +60,7 @@ def write_report(
     names : array-like, default=None
         One name per object.
     at : int or str, default=None
-        The level of the grain at which the page begins: a number of groups, or "coarse", "medium" or "fine". None is
+        The level of the grain at which the page begins: a number of groups, or the name of a level ("coarse"). None is
         the answer of the model. The slider of the page moves to the other levels.
 
     Returns

@@ -107,7 +107,7 @@ def build_context(
     X, table, truth, names
         As in :func:`partita.report.write_report`. X may be a :class:`partita.table.Table`, which is not read again.
     at : int or str, default=None
-        The level of the grain that is described: a number of groups, or "coarse", "medium" or "fine". None is the
+        The level of the grain that is described: a number of groups, or the name of a level ("coarse"). None is the
         answer of the model.
 
     Returns

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partita.posterior.grain import Grain
+from partita.posterior.grain import AGREED, Grain
 from partita.wording import count, percent
 
 MAX_LEVELS = 12  # that are shown
@@ -22,7 +22,7 @@ class Level(NamedTuple):
     """One level of a grain."""
 
     n_clusters: int
-    name: str  # "coarse", "medium", "fine", or "" where it is no alternative
+    name: str  # "coarse", "medium", "fine", "agreed", or "" where it is no alternative
     groups: NDArray[np.int64]  # the group of each finest group
     sizes: NDArray[np.float64]  # total weight of the rows of each group
     support: float
@@ -90,6 +90,17 @@ class AlternativeRow(NamedTuple):
     sizes: list[int]  # numbers of rows
     splits: dict[int, tuple[int, ...]]  # groups of the line before that have several parts in this one
     is_answer: bool
+    agreement: float | None = (
+        None  # with an ensemble of k-means clusterings, at the level that agrees best with it
+    )
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is special about the level, in words."""
+        found = ["the answer"] if self.is_answer else []
+        if self.agreement is not None:
+            found.append(f"agrees best with an ensemble of k-means clusterings, {self.agreement:.2f}")
+        return found
 
 
 class AtLevel:
@@ -159,6 +170,8 @@ def grain_levels(
     names: dict[int, str] = {}
     for one in grain.alternatives():
         names.setdefault(one.n_clusters, one.name)
+    if grain.agreed is not None:
+        names.setdefault(grain.agreed, AGREED)
     chosen = {K for K in (*names, answer, *also) if low <= K <= high}
     for K in range(low, high + 1):
         if len(chosen) >= max_levels:
@@ -188,20 +201,20 @@ def alternatives_table(model: Any) -> list[AlternativeRow]:
 
 
 def alternatives_rows(grain: Grain, answer: int) -> list[AlternativeRow]:
-    """The alternatives of a grain, whose answer has so many groups."""
-    rows = []
-    for one in grain.alternatives():
-        sizes = np.bincount(one.labels[one.labels >= 0], minlength=one.n_clusters)
-        rows.append(
-            AlternativeRow(
-                one.name,
-                int(one.n_clusters),
-                float(one.support),
-                sizes.tolist(),
-                {int(k): tuple(int(part) for part in parts) for k, parts in one.splits.items()},
-                one.n_clusters == answer,
-            )
-        )
+    """The alternatives of a grain, whose answer has so many groups, and the level that agrees best with an ensemble."""
+    named = {one.n_clusters: one.name for one in grain.alternatives()}
+    if grain.agreed is not None:
+        named.setdefault(grain.agreed, AGREED)
+    rows: list[AlternativeRow] = []
+    for K, name in sorted(named.items()):
+        labels = grain.at(K)
+        sizes = np.bincount(labels[labels >= 0], minlength=K).tolist()
+        splits = grain.splits(rows[-1].n_clusters, K) if rows else {}
+        agreement = None
+        if grain.agreement is not None and grain.agreed == K:
+            agreement = float(grain.agreement[K - 1])
+        support = float(grain.support[K - 1])
+        rows.append(AlternativeRow(name, K, support, sizes, splits, answer == K, agreement))
     return rows
 
 
@@ -221,9 +234,7 @@ def alternatives_lines(rows: list[AlternativeRow]) -> list[str]:
     for row in rows:
         sizes = ", ".join(f"{n}" for n in row.sizes[:MAX_SIZES])
         sizes += f" and {len(row.sizes) - MAX_SIZES} more" if len(row.sizes) > MAX_SIZES else ""
-        told = [sizes]
-        if row.is_answer:
-            told.append("(the answer)")
+        told = [sizes, *(f"({remark})" for remark in row.remarks)]
         if row.splits:
             told.append(f"[{splits_in_words(row.splits)}]")
         lines.append(f"  {row.name:12} {row.n_clusters:8} {row.support:8.2f}  {'  '.join(told)}")

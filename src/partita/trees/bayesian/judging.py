@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.fitting.second_opinion import second_opinion
+from partita.fitting.second_opinion import ask_ensemble
 from partita.metrics import adjusted_rand
 from partita.posterior.diagnostics import grade_of, tell_grade
 
@@ -61,8 +61,8 @@ def judge_tree(
     found = tuple(int(z.max()) + 1 for z in others)
     same_number = set(found) == {K}
     agreement = float(np.mean([adjusted_rand(labels, z) for z in others]))
-    opinion = second_opinion(table, labels) if K > 1 else None
-    second = nan if opinion is None else float(opinion)
+    opinion = ask_ensemble(table, labels) if K > 1 else None
+    second = nan if opinion is None else opinion.agreement(labels)
     grade = grade_of(agreement, second) if K > 1 else ""
     parts = [tell_grade(grade, agreement, second, SEARCHES)] if grade else []
     if not same_number:
