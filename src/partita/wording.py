@@ -42,14 +42,16 @@ def number(value: float, digits: int = 3) -> str:
 
     Examples
     --------
-    >>> number(131.23), number(0.0412), number(20_500.0), number(3e9)
-    ('131', '0.0412', '20,500', '3e+09')
+    >>> number(131.23), number(0.0412), number(20_500.0), number(3_141_592.0), number(3e12)
+    ('131', '0.0412', '20,500', '3,140,000', '3e+12')
     """
     if not math.isfinite(value):
         return str(value)
     size = abs(value)
-    if size >= 1e6 or 0 < size < 1e-4:
+    if size >= 1e9 or 0 < size < 1e-4:
         return f"{value:.{digits}g}"
+    if size >= 1e6:
+        return f"{float(f'{value:.{digits}g}'):,.0f}"
     places = 0 if size == 0 else max(0, digits - 1 - math.floor(math.log10(size)))
     text = f"{value:,.{places}f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"

@@ -52,7 +52,7 @@ def test_row_03_all_sorts_of_missing(mixture, two_groups, quiet):
 def test_row_04_all_missing_row(mixture, two_groups, one_warning):
     X, _ = two_groups
     X[3] = np.nan
-    with one_warning("1 rows have no observed value"):
+    with one_warning("1 row without any observed value"):
         model = mixture().fit(X)
     assert "empty_rows" in model.fit_report_ and len(model.labels_) == len(X)
     # the prior: shares of the clusters, as sure as the largest of them

@@ -122,7 +122,7 @@ def test_chains_that_disagree_are_told_apart(global_random_seed):
     assert found.grade == "weak" and found.sentence.startswith(
         "Weak: the chains find different groups (adjusted Rand index "
     )
-    assert "not converged: K is 2 (2 to 4) in chain 0, 3 (3 to 4) in chain 1. Run longer" in found.sentence
+    assert "not converged: K is 2 (2 to 4) and 3 (3 to 4) in the chains. Run longer" in found.sentence
     assert set(found.n_clusters_by_chain[0]) == {2, 4}
 
 

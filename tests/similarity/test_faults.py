@@ -35,7 +35,7 @@ def test_rows_1_to_6_missing_and_infinite_cells(make, two_groups):
     objects[3, 0], objects[5, 1], objects[6, 1] = None, pd.NA, np.nan
     assert adjusted_rand(make().fit(objects).labels_, z) == 1.0
     X[7] = np.nan  # a row that says nothing is kept, and told of
-    with pytest.warns(DataWarning, match="1 rows have no observed value"):
+    with pytest.warns(DataWarning, match="1 row without any observed value"):
         model = make().fit(X)
     assert len(model.labels_) == len(X) and model.labels_.min() >= 0
     with pytest.warns(DataWarning, match="without any observed value are ignored"):

@@ -135,7 +135,7 @@ def test_row_02_infinity(two_groups, value):
 def test_row_04_all_missing_row(two_groups, one_warning):
     X, _ = two_groups
     X[3] = np.nan
-    with one_warning("1 rows have no observed value"):
+    with one_warning("1 row without any observed value"):
         model = BayesianTree().fit(X)
     assert np.isfinite(model.lower_bound_) and len(model.labels_) == 80
     assert model.confidence_[3] == pytest.approx(model.weights_[model.labels_[3]])

@@ -48,7 +48,8 @@ _SENTENCES = (
     (r"set n_clusters to get clusters nevertheless", "give --clusters to get clusters nevertheless"),
     (r"kinds=\{'([^']*)': '(\w+)'\}", r"--kind '\1=\2'"),
     (r"family=\{'(\w+)': '(\w+)'\}", r"--family \1=\2"),
-    (r"(?<!Python: )(family=\{'real': \('auto', \{[^}]*\}\)\})", r"in Python, \1"),
+    (r"(?<=\. )(family=\{'real': \('auto', \{[^}]*\}\)\})", r"In Python, \1"),
+    (r"(?<!Python[:,] )(family=\{'real': \('auto', \{[^}]*\}\)\})", r"in Python, \1"),
     (r"replace inf by a finite number, or by NaN to mark it as missing", "give --na inf if it means missing"),
     (r" on the command line\)", ")"),
 )  # fmt: skip

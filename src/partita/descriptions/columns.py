@@ -19,6 +19,7 @@ from partita.wording import number, one_line, percent
 
 COLUMN_LENGTH, LEVEL_LENGTH = 40, 30
 SHIFTED = 0.25  # deviations of the whole table from which a group is high or low
+RATIO = 1.5  # the same of skewed columns, whose deviation is that of a few large values
 NARROW, WIDE = 0.75, 1.33  # deviation of a group by that of the table from which it is medium, or varied
 MOSTLY, SELDOM = 0.5, 0.05  # shares from which a group has a level, and up to which it does not have it
 CLEARLY = (
@@ -99,10 +100,25 @@ class Numbers(DescribedColumn):
         value, contrast = self._value(self.center[k]), self._value(self.whole_center)
         if "whole_median" in self.profile:
             here, whole = f"{value} (median)", f"{contrast} (median)"
-        fact = f"{self.name} {value}"
-        shift = float(self.center[k] - self.whole_center) / max(self.whole_sd, 1e-300)
+        exact = fact = f"{self.name} {value}"
+        shift = self._shift(k)
         words = _place(self.column, self.name, shift, float(self.sd[k]) / max(self.whole_sd, 1e-300))
-        return Reading(here, whole, fact, contrast, words, fact, abs(shift) > SHIFTED)
+        is_clear = abs(shift) > SHIFTED
+        if words and not is_clear:  # the group differs in its spread
+            fact, contrast = f"{fact} ± {number(self.sd[k], 2)}", f"{contrast} ± {number(self.whole_sd, 2)}"
+        return Reading(here, whole, fact, contrast, words, exact, is_clear)
+
+    def _shift(self, k: int) -> float:
+        """The distance from the whole table, in its deviations; in skewed columns a clear ratio is a shift as well."""
+        center, whole = float(self.center[k]), self.whole_center
+        shift = (center - whole) / max(self.whole_sd, 1e-300)
+        if (
+            "whole_median" in self.profile
+            and min(center, whole) > 0.0
+            and max(center, whole) > RATIO * min(center, whole)
+        ):
+            return float(np.copysign(max(abs(shift), 2.0 * SHIFTED), shift))
+        return shift
 
     def _value(self, value: float) -> str:
         return value_text(self.column, float(value))
@@ -235,12 +251,18 @@ class LevelShares(DescribedColumn):
         return information_of_shares(self.P, self.weights)
 
     def read(self, k: int) -> Reading:
-        v = 1 if self.column.kind == "binary" else int(np.abs(self.P[k] - self.p).argmax())
+        v = self._told_level(k)
         share, whole = percent(self.P[k, v]), percent(self.p[v])
         here = f"{share} {level_text(self.levels[v])}"
         words = self._words(k)
         fact = f"{self._with(v)} {'in ' if _is_number(self.levels[v]) else ''}{share}"
         return Reading(here, whole, fact, whole, words, f"{words} {percent(self._most(k))}")
+
+    def _told_level(self, k: int) -> int:
+        """The level whose share is told: that which differs most; of two, the one that the group mostly has."""
+        if self.column.kind == "binary":
+            return 1
+        return int(self.P[k].argmax() if len(self.p) == 2 else np.abs(self.P[k] - self.p).argmax())
 
     def _words(self, k: int) -> str:
         """The level that the group has, or the one that it does not have."""

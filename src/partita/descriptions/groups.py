@@ -8,6 +8,7 @@ have the same name. A group that no column tells apart is called typical.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -22,6 +23,9 @@ MAX_NAMED = 4  # columns of a name
 MIN_NATS = 0.05  # information of a cell from which a column is told
 MIN_TOTAL = 5.0  # the same of all cells of the group together, times the share of the other rows: a likelihood ratio of
 # twice as many nats is beyond the 0.998 quantile of chi squared with one degree of freedom
+MAX_SHARE_OF_BOUND = (
+    0.3  # the columns of a few rows are told from this share of the largest possible information
+)
 NEARLY = 0.5  # of the information of the first column, from which a second one is in the name
 TYPICAL, ALONE = "typical", "all rows"
 
@@ -97,12 +101,12 @@ def describe_labels(
     --------
     >>> from partita.descriptions import profile_groups
     >>> from partita.table import read_table
-    >>> spend = np.concatenate([np.linspace(330, 350, 50), np.linspace(10, 30, 50)])
+    >>> spend = np.concatenate([np.linspace(330.2, 350.2, 50), np.linspace(10.2, 30.2, 50)])
     >>> table = read_table({"spend": spend, "channel": ["web"] * 50 + ["shop"] * 50})
     >>> z = np.repeat([0, 1], 50)
     >>> found = describe_labels(z, profile_groups(z, table, 2), table.schema.column)
     >>> found.groups[0].sentence
-    'high spend, channel web: spend 340 (all: 180), channel shop 0% (50%)'
+    'high spend, channel web: spend 340 (all: 180), channel web 100% (50%)'
     """
     labels = np.asarray(labels)
     K = max(len(weights) if weights is not None else 0, int(labels.max(initial=-1)) + 1)
@@ -125,7 +129,7 @@ def describe_labels(
             int(sizes[k]),
             float(sizes[k] / max(len(labels), 1)),
             names[k],
-            _sentence(names[k], telling[k], bool(profiles), len(shown)),
+            _sentence(names[k], telling[k], bool(profiles), len(shown), int(sizes[k]), len(labels)),
             telling[k],
         )
         for k in shown
@@ -135,12 +139,28 @@ def describe_labels(
 
 def telling_traits(traits: Sequence[Trait], size: int, n_rows: int) -> tuple[Trait, ...]:
     """The traits that are told of a group of `size` of the rows, of all its traits in their order."""
-    least = max(MIN_NATS, MIN_TOTAL * (1.0 - size / max(n_rows, 1)) / max(size, 1))
+    least = least_information(size, n_rows)
     return tuple(
         trait
         for trait in traits[:MAX_TELLING]
         if trait.nats >= (least if trait.floor is None else trait.floor)
     )
+
+
+def least_information(size: int, n_rows: int) -> float:
+    """Nats from which a column is told of a group: more than chance would give in a group of this size.
+
+    Examples
+    --------
+    >>> (
+    ...     least_information(400, 1000),
+    ...     round(least_information(20, 1000), 3),
+    ...     round(least_information(1, 1000), 1),
+    ... )
+    (0.05, 0.245, 2.1)
+    """
+    share = max(size, 1) / max(n_rows, 1)
+    return max(MIN_NATS, min(MIN_TOTAL * (1.0 - share) / max(size, 1), -MAX_SHARE_OF_BOUND * math.log(share)))
 
 
 def distinct_names(telling: Sequence[Sequence[Trait]]) -> list[str]:
@@ -187,11 +207,13 @@ def _name(traits: Sequence[Trait], n_words: int, exact: bool) -> str:
     return ", ".join(reading.exact if exact else reading.words for reading in worded) or TYPICAL
 
 
-def _sentence(name: str, traits: Sequence[Trait], known: bool, n_groups: int) -> str:
+def _sentence(name: str, traits: Sequence[Trait], known: bool, n_groups: int, size: int, n_rows: int) -> str:
     if not known:
         return f"{name}: the columns are not known; describe it by a table of the same rows"
     if n_groups == 1:
         return f"{name}: there is one group"
+    if not traits and least_information(size, n_rows) > MIN_NATS:
+        return f"{name}: no column distinguishes its few rows clearly"
     if not traits:
         return f"{name}: near the whole table in every column"
     facts = [

@@ -107,8 +107,8 @@ def diagnose(
     >>> flat = np.zeros(200)
     >>> trace = Trace(stuck, flat, stuck.max(axis=1) + 1, flat, flat, np.repeat([0, 1], 100))
     >>> print(diagnose(trace).sentence)
-    Weak: the chains find different groups (adjusted Rand index 0.24). The number of groups has not converged: K is 2 in
-    chain 0, 3 in chain 1. Run longer chains (raise burn_in and n_draws) or more chains.
+    Weak: the chains find different groups (adjusted Rand index 0.24). The number of groups has not converged: K is 2
+    and 3 in the chains. Run longer chains (raise burn_in and n_draws) or more chains.
     """
     chains = by_chain(trace)
     n_draws = chains.shape[1]
@@ -247,7 +247,8 @@ def _tell(
     if settled and not stuck and K == 1:
         parts.append(f"One group, with probability {posterior[K]:.2f}.")
     elif not settled:
-        told = ", ".join(f"{_range(shares)} in chain {name}" for name, shares in K_by_chain.items())
+        *first, last = [_range(shares) for shares in K_by_chain.values()]
+        told = (f"{', '.join(first)} and {last}" if first else last) + " in the chains"
         if grade in ("firm", "fair") and not stuck:  # the groups stand; only their number needs more draws
             parts.append(
                 f"The probabilities of the number of groups are rough, because the chains differ in it: K is {told}. "
@@ -260,7 +261,9 @@ def _tell(
             "Some pairs of objects share a group in all draws of some chains and in none of others: the chains have "
             "not mixed."
         )
-    if grade == "weak" or stuck or (not settled and grade not in ("firm", "fair")):
+    if grade == "weak" and agreement >= FIRM and not stuck:
+        parts.append("Longer chains will not change this: look at the groups before you rely on them.")
+    elif grade == "weak" or stuck or (not settled and grade not in ("firm", "fair")):
         parts.append("Run longer chains (raise burn_in and n_draws) or more chains.")
     return " ".join(parts)
 

@@ -18,7 +18,7 @@ from partita.wording import count, first_sentence, percent, safe
 
 SHOWN_NOTES = ("missing", "constant", "not_converged", "bound_reached", "cut_short")  # besides all warnings
 TOLD_ABOVE = (  # by the grade, and by the box on the data
-    "weak", "missing", "constant", "suspected_code", "strays", "ambiguous_text", "mixed_units", "identifier",
+    "weak", "missing", "constant", "suspected_code", "strays", "ambiguous_text", "mixed_units", "pairs", "identifier",
     "identifier_modeled", "postal_code", "free_text", "lone_minus_one", "missing_code", "repeats",
 )  # fmt: skip
 MAX_NOTES = 6

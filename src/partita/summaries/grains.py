@@ -219,16 +219,20 @@ def alternatives_rows(grain: Grain, answer: int) -> list[AlternativeRow]:
 
 
 def alternatives_lines(rows: list[AlternativeRow]) -> list[str]:
-    """The table of alternatives as lines of text, with groups from 1; empty if there are none.
+    """The table of alternatives as lines of text, with groups from 1; empty if there is none but the answer.
 
     Examples
     --------
-    >>> row = AlternativeRow("coarse", 2, 0.61, [30, 20], {}, True)
-    >>> print(*alternatives_lines([row]), sep="\\n")
+    >>> rows = [
+    ...     AlternativeRow("coarse", 2, 0.61, [30, 20], {}, True),
+    ...     AlternativeRow("fine", 3, 0.4, [30, 15, 5], {}, False),
+    ... ]
+    >>> print(*alternatives_lines(rows), sep="\\n")
       alternatives   groups  support  sizes
       coarse              2     0.61  30, 20  (the answer)
+      fine                3     0.40  30, 15, 5
     """
-    if not rows:
+    if not rows or (len(rows) == 1 and rows[0].is_answer):
         return []
     lines = ["  alternatives   groups  support  sizes"]
     for row in rows:

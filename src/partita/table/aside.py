@@ -20,7 +20,8 @@ MAX_NUMBERED_ROWS = (
 MAX_TEXT_LEVELS = 20  # text with more distinct values may be names or remarks rather than categories
 MIN_REMARK_WORDS = 5  # categories have fewer words on average
 _IDENTIFIER_NAME = re.compile(
-    r"(.*[_. -])?(id|ids|index|key|uuid|guid|rowid|row|nr|no|number|unnamed: 0)", re.I
+    r"(.*[_. -])?(id|ids|index|key|uuid|guid|rowid|row|nr|no|number|unnamed: 0|ean|gtin|upc|isbn|sku|barcode|phone)",
+    re.I,
 )
 _POSTAL_NAME = re.compile(r"(.*[_. -])?(zip|zip_?code|postal|postal_?code|post_?code|plz)", re.I)
 

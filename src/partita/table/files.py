@@ -15,12 +15,13 @@ from partita.table.arrow_files import ARROW, damaged, read_arrow
 from partita.table.errors import FileError
 from partita.table.notes import Note
 from partita.table.sources import OrderedCells
+from partita.table.surroundings import KEEP_ALL, find_head, is_below_table, notes_on_lines
 from partita.table.text_files import (
+    SAMPLED_LINES,
     Cells,
     ListCells,
     TextTable,
     convert,
-    names_above,
     read_text_file,
     repeated_names,
 )
@@ -110,8 +111,9 @@ def read_file(
     format : str, default=None
         The format of a file whose suffix does not tell it, as the suffix of such a file: "csv", "tsv", "parquet", ...
     skip : collection of int, default=()
-        Lines of a text file, or rows of an Excel sheet, that are no part of the table, counted from 1: a title above
-        the names of the columns, a second line of names, totals.
+        Lines of a text file, or rows of an Excel sheet, that are no part of the table, counted from 1. Of the others,
+        those above the names of the columns, lines of units below the names, and totals and remarks below the table
+        are recognized, left out and noted; 0 keeps all lines.
 
     Returns
     -------
@@ -207,7 +209,7 @@ def _read_excel(
     rows = [row for number, row in enumerate(found, 1) if number not in skip]
     if not rows:
         raise FileError(f"{path}: the sheet is empty")
-    notes = names_above(["" if cell == "" else str(cell) for cell in row] for row in rows)
+    rows, notes = (rows, []) if KEEP_ALL in skip else _without_surroundings(rows)
     names = [str(name).strip() or f"column_{j + 1}" for j, name in enumerate(rows[0])]
     twice = repeated_names(names)
     if twice:
@@ -222,6 +224,21 @@ def _read_excel(
     read = convert(texts, ",", missing, exact=exact)
     columns_read = {name: (dates | read.columns)[name] for name in names}
     return read._replace(columns=columns_read, notes=[*notes, *read.notes])
+
+
+def _without_surroundings(rows: list[list[Any]]) -> tuple[list[list[Any]], list[Note]]:
+    """Leave out the rows of a sheet that are no part of its table, and note them."""
+    sampled = [[_excel_text(cell) for cell in row] for row in rows[:SAMPLED_LINES]]
+    n_above, n_below = find_head(sampled)
+    begin = n_above + 1 + n_below
+    end = len(rows)
+    while end > begin + 2 and is_below_table([_excel_text(cell) for cell in rows[end - 1]], len(rows[0])):
+        end -= 1
+    below = [[_excel_text(cell) for cell in row] for row in rows[end:]]
+    notes = notes_on_lines(
+        sampled[:n_above], sampled[n_above + 1 : begin], [row for row in below if any(row)]
+    )
+    return [rows[n_above], *rows[begin:end]], notes
 
 
 def _excel_dates(cells: Sequence[Any]) -> NDArray[Any] | None:

@@ -55,7 +55,11 @@ _TEXTS = {
     ),
     "mixed_units": (
         "warning",
-        "columns of numbers in several units, which are read as text: {columns}; convert them to one unit",
+        "columns of numbers in several units, which cannot be compared: {columns}; convert them to one unit",
+    ),
+    "pairs": (
+        "warning",
+        "cells that hold two numbers, which are not modeled as numbers: {columns}; divide them into two columns",
     ),
     "spellings": (
         "info",
@@ -65,7 +69,7 @@ _TEXTS = {
     "suspected_code": (
         "warning",
         "values far outside the range of the others, which may be missing codes: {columns}; if they are, give "
-        "missing_codes={{column: code}} (on the command line --na column=code)",
+        "missing_codes={{column: code}} (on the command line --na column=code, or --na code for all columns)",
     ),
     "identifier": (
         "warning",

@@ -13,7 +13,7 @@ from partita.table.formats import find_units
 from partita.table.notes import Findings, list_names
 from partita.table.schema import ColumnSchema
 from partita.table.statistics import count_duplicate_rows, duplicate_columns
-from partita.table.suspicion import suspected_codes
+from partita.table.suspicion import NO_EVIDENCE, CodeEvidence, codes_of_others, suspected_codes
 from partita.table.tables import Column
 
 MIN_LUMP = 0.5  # a value in so many of the cells is a lump
@@ -28,6 +28,7 @@ _REMARKS = {
     "text_numbers": "{}",
     "dates": "{}",
     "mixed_units": "several units: {}",
+    "pairs": "two numbers in one cell: {}",
     "spellings": "the same word? {}",
     "identifier": "set aside: looks like an identifier",
     "identifier_modeled": "looks like an identifier",
@@ -49,7 +50,12 @@ def note_reading(raw: RawColumn, n_codes: int, findings: Findings) -> None:
         texts = set(raw.observed()[:1000].tolist()) if raw.family == "str" else set()
         units = find_units(texts) - {""}
         if len(units) > 1:
-            findings.add("mixed_units", raw.name, ", ".join(sorted(units)))
+            pairs = all(unit.startswith("/") for unit in units)
+            findings.add(
+                "pairs" if pairs else "mixed_units",
+                raw.name,
+                repr(min(texts)) if pairs else list_names(sorted(units)).replace("'", ""),
+            )
         alike = spellings(texts)
         if alike:
             findings.add(
@@ -74,14 +80,25 @@ def spellings(texts: Iterable[str]) -> list[list[str]]:
     return sorted(sorted(alike) for alike in by_word.values() if len(alike) > 1)
 
 
-def note_suspected_codes(raw: RawColumn, active: np.ndarray | None, findings: Findings) -> None:
-    """Note values that look like missing codes."""
+def note_suspected_codes(raw: RawColumn, active: np.ndarray | None, findings: Findings) -> CodeEvidence:
+    """Note values that look like missing codes, and return the evidence for them."""
     if raw.family not in ("int", "float") or raw.labeled or raw.holds_dates:
-        return
-    found = suspected_codes(raw.code_evidence(active))
+        return NO_EVIDENCE
+    evidence = raw.code_evidence(active)
+    _add_suspected(raw.name, suspected_codes(evidence), findings)
+    return evidence
+
+
+def note_shared_codes(evidence: Mapping[str, CodeEvidence], findings: Findings) -> None:
+    """Note the codes of several columns also where they are the largest or the smallest value of another one."""
+    for name, codes in codes_of_others(evidence).items():
+        _add_suspected(name, codes, findings)
+
+
+def _add_suspected(name: str, found: Mapping[int, int], findings: Findings) -> None:
     if found:
         listed = ", ".join(f"{value} in {count} rows" for value, count in found.items())
-        findings.add("suspected_code", raw.name, listed)
+        findings.add("suspected_code", name, listed)
 
 
 def note_order(raw: RawColumn, schema: ColumnSchema, doubtful: bool, findings: Findings) -> None:

@@ -28,6 +28,7 @@ from partita.table.quality import (
     decided_by,
     note_order,
     note_reading,
+    note_shared_codes,
     note_suspected_codes,
     table_account,
 )
@@ -35,9 +36,11 @@ from partita.table.scales import Ratings, find_ratings, ordered_levels
 from partita.table.schema import ColumnSchema, Schema
 from partita.table.sources import Source, is_sparse, matrix_of, open_source
 from partita.table.statistics import sampled_rows
+from partita.table.suspicion import CodeEvidence
 from partita.table.tables import Column, Table
 from partita.table.text import number_texts, read_known_text, read_text
 from partita.table.weights import check_weights
+from partita.wording import count as quantity
 
 REORDERED = "the columns are in another order than in fit: they are matched by their names"
 
@@ -217,6 +220,7 @@ def learn_schema(
     columns: list[Column] = []
     inferred: dict[str, str] = {}
     accounts: list[ColumnAccount] = []
+    evidence: dict[str, CodeEvidence] = {}  # of missing codes
     differing = False  # whether a column on its own would have another kind
     rows = sampled_rows(source.n_rows)
     for position, name in enumerate(source.names):
@@ -236,7 +240,8 @@ def learn_schema(
             accounts.append(ColumnAccount(name, "ignore", "no observed value", raw.n_missing))
             continue
         if position in aside:
-            findings.add(aside[position].code, name, aside[position].n_distinct)
+            if not {"mixed_units", "pairs"} & findings.about(name).keys():  # which say why
+                findings.add(aside[position].code, name, aside[position].n_distinct)
             remembered.append(ColumnSchema(name, "ignore"))
             accounts.append(column_account(raw, "ignore", None, rows, findings))
             continue
@@ -256,13 +261,14 @@ def learn_schema(
             order=orders[position],
             findings=findings,
         )
-        note_suspected_codes(raw, active, findings)
+        evidence[name] = note_suspected_codes(raw, active, findings)
         note_order(raw, column_schema, position in doubtful, findings)
         remembered.append(column_schema)
         columns.append(_encode_learned(raw, column_schema, findings))
         accounts.append(column_account(raw, column_schema.declared_kind, decided, rows, findings))
     if not columns:
         _raise_nothing_left(declared)
+    note_shared_codes(evidence, findings)
     if shared is not None and differing:
         findings.add("uniform", shared)
     if inferred:
@@ -525,7 +531,7 @@ def empty_rows_note(count: int, first: int) -> Note:
     'empty_rows'
     """
     message = (
-        f"{count} rows have no observed value, so their probabilities are the shares of the clusters; the first is row "
-        f"{first} (rows count from 0)"
+        f"{quantity(count, 'row')} without any observed value, whose probabilities are the shares of the clusters; the "
+        f"first is row {first} (rows count from 0)"
     )
     return Note("empty_rows", message, level="warning")

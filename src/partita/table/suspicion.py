@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -98,3 +99,29 @@ def suspected_codes(evidence: CodeEvidence) -> dict[int, int]:
         for value, count in sorted(evidence.counts.items())
         if count > 1 and max(value - high, low - value) >= high - low
     }
+
+
+def codes_of_others(evidence: Mapping[str, CodeEvidence], least: int = 2) -> dict[str, dict[int, int]]:
+    """Return codes that are suspicious in at least `least` columns, for the columns in which they are not.
+
+    There a code occurs twice or more, and lies outside the range of the values that are no usual codes: 99 among ages,
+    if it means "no answer" in other questions.
+
+    Examples
+    --------
+    >>> answers = code_evidence(np.array([1.0, 5, 3, 2, 99, 99]))
+    >>> codes_of_others({"q1": answers, "q2": answers, "age": code_evidence(np.array([18.0, 80, 99, 99]))})
+    {'age': {99: 2}}
+    """
+    suspected = {name: suspected_codes(found) for name, found in evidence.items()}
+    times = Counter(code for codes in suspected.values() for code in codes)
+    out = {}
+    for name, found in evidence.items():
+        codes = {
+            code: found.counts[code]
+            for code, n_columns in sorted(times.items())
+            if n_columns >= least and found.counts.get(code, 0) > 1 and not found.low <= code <= found.high
+        }
+        if codes and not suspected[name]:
+            out[name] = codes
+    return out

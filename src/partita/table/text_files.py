@@ -29,9 +29,19 @@ from partita.table.formats import (
     has_leading_zeros,
 )
 from partita.table.notes import Findings, Note, list_names
+from partita.table.surroundings import (
+    KEEP_ALL,
+    MAX_LINES,
+    Record,
+    find_head,
+    is_below_table,
+    notes_on_lines,
+    usual_width,
+)
 
 SEPARATORS = (",", ";", "\t", "|")
 SAMPLED_LINES = 20
+ROW_NAMES = "row"  # the name of a column of names that has none
 _SAMPLED_BYTES = 1 << 18
 
 
@@ -59,16 +69,18 @@ def read_text_file(
     formats of other text are found when the table is read.
     """
     data, notes, _ = _utf8_bytes(path, _bytes_of(path), encoding)
-    data = without_lines(data, skip)
-    layout = _find_layout(path, data, separator, header)
+    alone = KEEP_ALL in skip or header is not None
+    data, layout, left_out = _find_layout(path, without_lines(data, skip), separator, header, alone)
     columns = _divide(path, data, layout)
     found = convert(columns, layout.separator, missing, exact=exact)
-    above = names_above(row for _, row in islice(_sampled_records(data, layout.separator), SAMPLED_LINES))
-    return found._replace(notes=[*notes, *above, *found.notes])
+    return found._replace(notes=[*notes, *left_out, *found.notes])
 
 
 class TextLayout(NamedTuple):
-    """How a text file is divided: the separator of cells, the names of the columns, whether the first line has them."""
+    """How a text file is divided: the separator of cells, the names of the columns, whether the first line has them.
+
+    The first line may have no name for the first column, which then has the names of the rows.
+    """
 
     separator: str
     names: list[str]
@@ -82,7 +94,7 @@ def text_and_layout(
     encoding: str | None,
     skip: Collection[int] = (),
 ) -> tuple[str, str, TextLayout]:
-    """Return the text of a file without a byte-order mark and some lines, the name of its encoding, and its layout.
+    """Return the text of a table without byte-order mark and other lines, the name of its encoding, and its layout.
 
     Examples
     --------
@@ -90,14 +102,21 @@ def text_and_layout(
     ('size;color\\n1;red\\n', 'utf-8', TextLayout(separator=';', names=['size', 'color'], has_header=True))
     """
     data, _, known = _utf8_bytes(path, content, encoding)
-    data = without_lines(data, skip)
-    return data.decode(), known or "utf-8", _find_layout(path, data, separator, None)
+    data, layout, _ = _find_layout(path, without_lines(data, skip), separator, None, KEEP_ALL in skip)
+    return data.decode(), known or "utf-8", layout
 
 
-def _find_layout(path: Path, data: bytes, separator: str | None, header: bool | None) -> TextLayout:
+def _find_layout(
+    path: Path, data: bytes, separator: str | None, header: bool | None, alone: bool
+) -> tuple[bytes, TextLayout, list[Note]]:
+    """Return the content without the lines around the table, unless it is left alone, its layout, and notes on them."""
     sample = _sample(data)
     separator = separator or _find_separator(sample)
-    return TextLayout(separator, *_find_names(path, sample, separator, header))
+    notes: list[Note] = []
+    if not alone:
+        data, notes = _without_surroundings(data, sample, separator)
+        sample = _sample(data) if notes else sample
+    return data, TextLayout(separator, *_find_names(path, sample, separator, header)), notes
 
 
 # ---- bytes -----------------------------------------------------------------------------------------------------
@@ -193,48 +212,73 @@ def records_of(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
         raise FileError(f"line {reader.line_num}: {error}; check the quotes") from None
 
 
-def _sampled_records(data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _without_surroundings(data: bytes, sample: str, separator: str) -> tuple[bytes, list[Note]]:
+    """Leave out the lines that are no part of the table, and note them."""
+    found = list(islice(_records_until_error(sample, separator), SAMPLED_LINES))
+    records = [record for _, record in found]
+    ends = [0, *(line for line, _ in found)]
+    n_above, n_below = find_head(records)
+    lines = (
+        {*range(1, ends[n_above] + 1), *range(ends[n_above + 1] + 1, ends[n_above + 1 + n_below] + 1)}
+        if found
+        else set()
+    )
+    table = records[n_above + n_below :]
+    tail = _lines_below(data, separator, usual_width(table)) if len(table) > 2 else {}
+    notes = notes_on_lines(
+        records[:n_above], records[n_above + 1 : n_above + 1 + n_below], list(reversed(tail.values()))
+    )
+    return without_lines(data, lines | tail.keys()), notes
+
+
+def _lines_below(data: bytes, separator: str, width: int) -> dict[int, Record]:
+    """The lines at the end that are no part of the table with their cells, from the last one upwards."""
+    text = data.rstrip(b"\r\n")
+    number = text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n") + 1  # as `without_lines` counts them
+    found: dict[int, Record] = {}
+    while len(found) < MAX_LINES:
+        begin = text.rfind(b"\n") + 1
+        line = text[begin:].decode().strip("\r")
+        if begin == 0 or '"' in line or "\r" in line:  # quotes may hold several lines
+            break
+        cells = line.split(separator)
+        if line.strip() and not is_below_table(cells, width):
+            break
+        if line.strip():
+            found[number] = cells
+        text, number = text[: begin - 1], number - 1
+    return found
+
+
+def _records_until_error(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the first records; those of a file with wrong quotes end early."""
     try:
-        yield from records_of(_sample(data), separator)
+        yield from records_of(text, separator)
     except FileError:
         return
 
 
-def names_above(records: Iterable[Sequence[str]]) -> list[Note]:
-    """Note a first line that names less than half of the columns, if a later line could hold their names.
-
-    Examples
-    --------
-    >>> names_above([["May", "", ""], ["", "", ""], ["a", "b", "c"], ["1", "2", "3"]])[0].columns
-    ()
-    >>> names_above([["a", "b", "c"], ["1", "2", "3"]])
-    []
-    """
-    first, *others = [list(record) for record in islice(records, SAMPLED_LINES)]
-    named = sum(cell.strip() != "" for cell in first)
-    if 2 * named >= len(first):
-        return []
-    for record in others:
-        if all(cell.strip() and not is_number(cell) for cell in record) and len(set(record)) == len(record):
-            message = (
-                f"the first line names only {named} of {len(first)} columns, and a later one could hold the names "
-                f"({list_names(record)}): leave out the lines above it (--skip 1-3 leaves out lines 1 to 3)"
-            )
-            return [Note("title", message, level="warning")]
-    return []
-
-
 def _find_separator(sample: str) -> str:
-    """Return the separator for which the first lines have the same, and largest, number of cells."""
-    best, most = ",", 1
+    """Return the separator that divides the lines of the table into the largest number of cells, the same in all lines.
+
+    Lines above the table, and the first of a file whose names of rows have no name, may have other numbers.
+    """
+    best, most = ",", (False, 1)
     for separator in SEPARATORS:
         try:
-            widths = [len(row) for _, row in islice(records_of(sample, separator), SAMPLED_LINES)]
+            records = [row for _, row in islice(records_of(sample, separator), SAMPLED_LINES)]
         except FileError:  # the quotes do not fit this separator
             continue
-        if widths and min(widths) == max(widths) and widths[0] > most:
-            best, most = separator, widths[0]
+        if not records:
+            continue
+        width = usual_width(records)
+        n_above = find_head(records).n_above
+        n_names, rows = len(records[n_above]), records[n_above + 1 :]
+        while len(rows) > 2 and is_below_table(rows[-1], width):
+            rows.pop()
+        exact, short = n_names == width, 1 < n_names == width - 1
+        if (exact or short) and all(len(row) == width for row in rows) and (exact, width) > most:
+            best, most = separator, (exact, width)
     return best
 
 
@@ -250,6 +294,8 @@ def _find_names(path: Path, sample: str, separator: str, header: bool | None) ->
     has_header = header
     if has_header is None:
         has_header = _counts_columns(cells) or not all(_is_number_or_missing(cell) for cell in cells)
+    if has_header and _is_one_short(cells, islice(_records_until_error(sample, separator), 1, SAMPLED_LINES)):
+        cells = [ROW_NAMES if ROW_NAMES not in cells else "", *cells]
     names = [
         (cell.strip() if has_header else "") or f"column_{position + 1}"
         for position, cell in enumerate(cells)
@@ -258,6 +304,13 @@ def _find_names(path: Path, sample: str, separator: str, header: bool | None) ->
     if twice:
         raise FileError(f"{path}: several columns are called {', '.join(twice[:5])}: rename them")
     return names, has_header
+
+
+def _is_one_short(names: Sequence[str], following: Iterable[tuple[int, Sequence[str]]]) -> bool:
+    """Whether the rows have one cell more than names, as R writes tables: the first cell is the name of the row."""
+    rows = [row for _, row in following]
+    one_more = bool(rows) and 1 < len(names) == len(rows[0]) - 1 and len(set(map(len, rows))) == 1
+    return one_more and any(row[-1].strip() for row in rows) and all(row[0].strip() for row in rows)
 
 
 def repeated_names(names: Sequence[str]) -> list[str]:
@@ -381,7 +434,7 @@ def _divide(path: Path, data: bytes, layout: TextLayout) -> dict[str, Cells]:
     rows = []
     try:
         for number, row in records_of(data.decode(), separator):
-            if len(row) != len(names):
+            if len(row) != len(names) and not (has_header and not rows):  # R's first line is one cell short
                 raise FileError(
                     f"line {number}: {len(row)} cells, but the first line has {len(names)}; check that the separator "
                     f"is {separator!r}, put text that contains separators in quotes, and leave out lines above the "
