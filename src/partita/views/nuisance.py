@@ -2,7 +2,8 @@
 
 Every row of a table may have its own brightness, size or style of response, which all its cells share. Clusters of
 independent columns describe such a quantity badly, by many clusters along it. Here it is continuous: row i has factors
-``f_ir ~ N(0, 1)``, and the part of cell (i, d) that is due to them is ``sum over r of f_ir l_rd`` with loadings l.
+``f_ir ~ N(0, 1)``, and the part of cell (i, d) that is due to them is ``sum over r of f_ir l_rd`` with loadings l. The
+rest of the cell may be multiplied by the size of the row, ``1 + sum over r of f_ir g_r``, with gains g.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ LOG_2PI = math.log(2.0 * math.pi)
 
 
 def row_precisions(seen: np.ndarray, loadings: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """Posterior precision of the factors of each row, [row, rank, rank], given loadings [rank, column].
+    """Posterior precision of the factors of each row, [row, rank, rank].
 
-    ``precision`` is that of the noise, per column or per cell; ``seen`` says which cells are observed.
+    ``loadings`` are [rank, column] or, per cell, [rank, row, column]; ``precision`` is that of the noise, per column or
+    per cell; ``seen`` says which cells are observed.
     """
-    R, D = loadings.shape
-    products = (loadings[:, None, :] * loadings[None, :, :]).reshape(R * R, D)
+    R, D = loadings.shape[0], loadings.shape[-1]
     weight = np.where(seen, precision, 0.0)
+    if loadings.ndim == 3:
+        return np.einsum("nd,rnd,snd->nrs", weight, loadings, loadings, optimize=True) + np.eye(R)
+    products = (loadings[:, None, :] * loadings[None, :, :]).reshape(R * R, D)
     return (weight @ products.T).reshape(len(seen), R, R) + np.eye(R)
 
 
@@ -38,8 +42,8 @@ def draw_row_factors(
     ----------
     raw : ndarray (n_rows, n_columns)
         Cells minus everything but the row factors; NaN where missing.
-    loadings : ndarray (rank, n_columns)
-        How much each column changes with each factor.
+    loadings : ndarray (rank, n_columns) or (rank, n_rows, n_columns)
+        How much each column, or each cell, changes with each factor.
     precision : ndarray (n_columns,) or (n_rows, n_columns)
         Precision of the noise.
     rng : Generator or None
@@ -52,8 +56,34 @@ def draw_row_factors(
            [-0.66666667]])
     """
     seen = ~np.isnan(raw)
-    weighted = np.where(seen, raw * precision, 0.0) @ loadings.T
+    weighted = np.where(seen, raw * precision, 0.0)
+    if loadings.ndim == 3:
+        weighted = np.einsum("nd,rnd->nr", weighted, loadings)
+    else:
+        weighted = weighted @ loadings.T
     return _normal_draws(row_precisions(seen, loadings, precision), weighted, rng)
+
+
+def along_rows(F: np.ndarray, loadings: np.ndarray) -> np.ndarray:
+    """What is due to row factors in each cell, for loadings of columns or of cells as in :func:`draw_row_factors`.
+
+    Examples
+    --------
+    >>> along_rows(np.array([[1.0], [2.0]]), np.array([[3.0]])).ravel()
+    array([3., 6.])
+    """
+    return np.einsum("nr,rnd->nd", F, loadings) if loadings.ndim == 3 else F @ loadings
+
+
+def row_sizes(F: np.ndarray, gain: np.ndarray) -> np.ndarray:
+    """Size of each row: the factor by which all its cells differ beside its row factors.
+
+    Examples
+    --------
+    >>> row_sizes(np.array([[1.0], [-2.0]]), np.array([0.2]))
+    array([1.2, 0.6])
+    """
+    return 1.0 + F @ gain
 
 
 def regress_on_rows(

@@ -473,7 +473,7 @@ class CrossCat(ViewsEstimator):
         end = time.perf_counter() + SEARCH_TIME_SHARE * (control.deadline - time.perf_counter())
         rng = as_generator(self.random_state).spawn(self.n_chains + 1)[-1]
         columns = read_reals(real_cells(layout))
-        return find_row_factors(columns, self.nuisance, rng, 1, lambda: time.perf_counter() > end)
+        return find_row_factors(columns, self.nuisance, rng, 1, lambda: time.perf_counter() > end).rows
 
     def _set_result(
         self, result: sampling.ViewsResult, layout: Layout, blocks: Sequence[Block], rng: Any

@@ -30,7 +30,7 @@ from partita.views.overlapping.chain import OverlapPlan, find_states, overlap_sa
 from partita.views.overlapping.combinations import CombinationColumns
 from partita.views.overlapping.full_covariance import FullTable
 from partita.views.overlapping.result import Arrangement, OverlappingResult, make_result
-from partita.views.overlapping.row_factors import find_row_factors
+from partita.views.overlapping.row_factors import NO_ROW_FACTORS, find_row_factors
 from partita.views.overlapping.state import OverlapState
 from partita.views.overlapping.table import OverlapTable
 from partita.views.overlapping.text import WordDraw, WordGroup, log_words
@@ -458,17 +458,18 @@ class OverlappingViews(ViewsEstimator):
             """Time at which a search that begins now must end."""
             return min(ends, time.perf_counter() + most)
 
-        rows = None
+        first = NO_ROW_FACTORS
         if table.additive is not None:
             end = deadline()
-            rows = find_row_factors(
+            first = find_row_factors(
                 table.additive,
                 plan.nuisance,
                 nuisance_rng,
                 plan.max_per_column,
                 lambda: time.perf_counter() > end,
+                gain=plan.gain,
             )
-        found, were_cut = find_states(table, rngs, plan, self.init, executor, rows, deadline)
+        found, were_cut = find_states(table, rngs, plan, self.init, executor, first, deadline)
         if were_cut:
             control.stop("time_limit", everything=False)
             self.fit_report_.add(
