@@ -6,8 +6,9 @@ gamma priors. The row factors ``f_ir`` (:mod:`partita.views.nuisance`) are share
 ``s_i = 1 + sum over r of f_ir g_r`` of a row: with a gain ``g_r`` of 0 the effects of clusters add to the row factor,
 otherwise they grow with it, as all differences between pixels do in a brighter picture. W is the matrix of the one-hot
 encoded clusters of all views and a column of ones, both times the size of the row, and the row factors. ``W'W`` and
-``W'X`` determine the marginal likelihood of a column under *any* set of views, so the cost of choosing views for columns does not grow with the number
-of rows. Given drawn parameters of the other views, the rows of a view follow an ordinary mixture.
+``W'X`` determine the marginal likelihood of a column under *any* set of views, so the cost of choosing views for
+columns does not grow with the number of rows. Given drawn parameters of the other views, the rows of a view follow an
+ordinary mixture.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from scipy.special import gammaln
 from partita.dispatch import kernel
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.known_noise import KnownNoise
-from partita.families.sized_noise import Sized, SizedNoise
 from partita.families.registry import Block
+from partita.families.sized_noise import Sized, SizedNoise
 from partita.partitions.learning import Gamma, sample_positive, slice_sample
 from partita.views.nuisance import (
     along_rows,
@@ -423,7 +424,7 @@ class AdditiveColumns(NamedTuple):
         return total
 
     def learn(self, state: OverlapState, hyper: Effects, rng: np.random.Generator) -> Effects:
-        """Draw gains, and the variances of the effects and of the loadings, given memberships, labels and row factors."""
+        """Draw gains and the variances of effects and loadings given memberships, labels and row factors."""
         hyper = self.learn_gain(state, hyper, rng)
         found = by_views(state.Y[: self.n_columns])
         start = self.scores(state.Z, hyper)
@@ -479,7 +480,9 @@ def read_reals(X: np.ndarray) -> AdditiveColumns:
 
 def log_gain_prior(gain: np.ndarray) -> float:
     """Log prior density of the gains, which are normal around 0."""
-    return float(-0.5 * ((gain / GAIN_SPREAD) ** 2).sum() - len(gain) * (0.5 * LOG_2PI + math.log(GAIN_SPREAD)))
+    return float(
+        -0.5 * ((gain / GAIN_SPREAD) ** 2).sum() - len(gain) * (0.5 * LOG_2PI + math.log(GAIN_SPREAD))
+    )
 
 
 def _own_effects(

@@ -71,7 +71,7 @@ class OverlapTable(NamedTuple):
         """Hyper-parameters at the start, without row factors; without ``gain``, later ones have gains of 0."""
         return OverlapHyper(
             Effects(gain=np.zeros(0) if gain else None),
-            () if self.combined is None else tuple(b.family for b in self.combined.blocks)
+            () if self.combined is None else tuple(b.family for b in self.combined.blocks),
         )
 
     def scores(self, Z: Any, hyper: OverlapHyper) -> TableScores:
