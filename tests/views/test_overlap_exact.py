@@ -41,6 +41,12 @@ def additive_with_rows():
     return table, hyper._replace(effects=hyper.effects._replace(rows=rows, loading=0.7))
 
 
+def additive_with_sizes():
+    """Row factors that multiply the effects of the clusters."""
+    table, hyper = additive_with_rows()
+    return table, hyper._replace(effects=hyper.effects._replace(gain=np.array([0.5, -0.3])))
+
+
 def cells():
     """Binary columns, one cell missing."""
     codes = np.array([[0, 0, 1], [0, 0, 0], [1, 1, 1], [1, -1, 0]], np.int8)
@@ -123,6 +129,7 @@ def p_value(states, p, drawn):
     [
         additive,
         additive_with_rows,
+        additive_with_sizes,
         cells,
         pytest.param(mixed, marks=SLOW),
         pytest.param(three_kinds, marks=SLOW),
@@ -195,10 +202,10 @@ PLAN = OverlapPlan(max_per_column=2, max_views=4, n_moves=2)
 ROWS = 5
 
 
-def draw_state(rng, rank):
+def draw_state(rng, rank, with_gain):
     """Hyper-parameters, row factors, memberships and labels from the prior, given the limits."""
     from partita.partitions import DirichletProcess, simulate
-    from partita.views.overlapping.additive import EFFECT_HYPERPRIOR
+    from partita.views.overlapping.additive import EFFECT_HYPERPRIOR, GAIN_SPREAD
 
     while True:
         buffet = IndianBuffet(rng.exponential(), rng.exponential())
@@ -208,7 +215,8 @@ def draw_state(rng, rank):
     concentration = rng.exponential()
     effect, loading = rng.gamma(EFFECT_HYPERPRIOR.shape, size=2) / EFFECT_HYPERPRIOR.rate
     rows = rng.normal(size=(ROWS, rank)) if rank else None
-    hyper = OverlapHyper(Effects(effect=effect, a=2.0, b=1.0, loading=loading, rows=rows), ())
+    gain = GAIN_SPREAD * rng.normal(size=rank) if with_gain else None
+    hyper = OverlapHyper(Effects(effect=effect, a=2.0, b=1.0, loading=loading, rows=rows, gain=gain), ())
     state = empty_state(D, hyper, buffet, concentration)
     for y in Y.T:
         state = add_view(state, simulate(DirichletProcess(concentration), ROWS, rng), np.flatnonzero(y))
@@ -217,15 +225,16 @@ def draw_state(rng, rank):
 
 def draw_data(state, rng):
     effects = state.hyper.effects
+    sizes = np.ones(ROWS) if effects.gain is None else 1.0 + effects.rows @ effects.gain
     X = np.empty((ROWS, D))
     for d in range(D):
         noise = np.sqrt(effects.b / rng.gamma(effects.a))
-        X[:, d] = noise * np.sqrt(effects.center) * rng.normal() + noise * rng.normal(size=ROWS)
+        X[:, d] = sizes * noise * np.sqrt(effects.center) * rng.normal() + noise * rng.normal(size=ROWS)
         if effects.rank:
             X[:, d] += effects.rows @ (noise * np.sqrt(effects.loading) * rng.normal(size=effects.rank))
         for v in np.flatnonzero(state.Y[d]):
             K = int(state.Z[v].max()) + 1
-            X[:, d] += (noise * np.sqrt(effects.effect) * rng.normal(size=K))[state.Z[v]]
+            X[:, d] += sizes * (noise * np.sqrt(effects.effect) * rng.normal(size=K))[state.Z[v]]
     return OverlapTable(read_reals(X), None)
 
 
@@ -252,14 +261,16 @@ def _row_traits(effects, X):
         "size of factors": float((effects.rows**2).sum()),
         "first row": float((effects.rows[0] ** 2).sum()),
         "along the data": float(np.abs(effects.rows.T @ np.tanh(X[:, 0])).sum()),
+        "gain": 0.0 if effects.gain is None else float((effects.gain**2).sum()),
+        "first size": 1.0 if effects.gain is None else float(1.0 + effects.rows[0] @ effects.gain),
     }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rank", [0, 2])
-def test_geweke(rank):
+@pytest.mark.parametrize(("rank", "with_gain"), [(0, False), (2, False), (2, True)])
+def test_geweke(rank, with_gain):
     def draw(rng):
-        state = draw_state(rng, rank)
+        state = draw_state(rng, rank, with_gain)
         return state, draw_data(state, rng)
 
     def step(pair, rng):

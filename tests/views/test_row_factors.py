@@ -1,17 +1,30 @@
 """Row factors: their conditional laws, the scores given them, new rows, and tables in which rows share a brightness."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.special import gammaln
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 
 from partita import CrossCat, OverlappingViews, load
 from partita.datasets import make_planted_views, make_stick_figures
+from partita.engines.passes.rows import n_cache
 from partita.families import GaussianDiagonal
+from partita.families.rows import add_statistics, log_marginals, refresh_clusters, score_rows
+from partita.families.sized_noise import Sized, SizedNoise
 from partita.metrics import match_labelings
+from partita.views.draw_queries import predict_cells, simulate_rows
 from partita.views.draws import Draw, Factor, FactorBlock
 from partita.views.new_rows import place_rows
-from partita.views.nuisance import draw_row_factors, log_row_volume, mean_row_factors, regress_on_rows
+from partita.views.nuisance import (
+    along_rows,
+    draw_row_factors,
+    log_row_volume,
+    mean_row_factors,
+    regress_on_rows,
+    row_sizes,
+)
 from partita.views.overlapping.additive import AdditiveScores, Effects, read_reals
 from partita.views.overlapping.row_factors import find_row_factors
 from partita.views.predictive import log_density_rows
@@ -41,13 +54,17 @@ def test_moments_of_row_factors_and_loadings(rng):
     assert turned[:, 0] == pytest.approx(mean)
 
 
-def test_scores_given_row_factors(rng):
+@pytest.mark.parametrize("gain", [None, np.array([0.3, -0.2])])
+def test_scores_given_row_factors(gain, rng):
     """The score of a column is the density of a multivariate t distribution."""
     N, X, z = 7, rng.normal(size=(7, 2)), np.array([0, 0, 1, 1, 2, 2, 2])
     X[3, 1] = np.nan
-    hyper = Effects(effect=1.5, center=9.0, a=1.2, b=0.4, loading=0.8, rows=rng.normal(size=(N, 2)))
+    hyper = Effects(
+        effect=1.5, center=9.0, a=1.2, b=0.4, loading=0.8, rows=rng.normal(size=(N, 2)), gain=gain
+    )
     scores = AdditiveScores(read_reals(X), (z,), hyper)
-    W = np.column_stack([np.eye(3)[z], np.ones(N), hyper.rows])
+    sizes = np.ones(N) if gain is None else 1.0 + hyper.rows @ gain
+    W = np.column_stack([sizes[:, None] * np.eye(3)[z], sizes, hyper.rows])
     for views, prior in (((), [0, 0, 0, 9.0, 0.8, 0.8]), ((0,), [1.5, 1.5, 1.5, 9.0, 0.8, 0.8])):
         for d in range(2):
             seen = ~np.isnan(X[:, d])
@@ -57,6 +74,42 @@ def test_scores_given_row_factors(rng):
             expected -= 0.5 * np.linalg.slogdet(2 * np.pi * V)[1]
             expected -= (hyper.a + n / 2) * np.log(hyper.b + 0.5 * x @ np.linalg.solve(V, x))
             assert scores(views)[d] == pytest.approx(expected)
+
+
+def test_labels_given_sizes(rng):
+    """Evidence and predictive densities of clusters whose means are multiplied by the sizes of the rows."""
+    X, size, prior = rng.normal(size=(6, 2)), rng.uniform(0.3, 2.0, 6), np.array([0.4, 1.5])
+    X[2, 1] = np.nan
+    family, data, z = SizedNoise(prior), Sized(X, size), np.array([0, 0, 0, 1, 1, 1])
+    S = np.zeros((4, 2))
+    add_statistics(family, data, z, S)
+    found = log_marginals(family, S)
+    C, L = np.zeros((n_cache(family), 2)), np.zeros((6, 2))
+    refresh_clusters(family, S, C, 2)
+    score_rows(family, data, np.arange(6), C, L)
+    expected = np.zeros((6, 2))
+    for d, k in itertools.product(range(2), range(2)):
+        own = (z == k) & ~np.isnan(X[:, d])
+        b, x = size[own], X[own, d]
+        V = np.eye(len(x)) + np.outer(b, b) / prior[d]
+        value = multivariate_normal(np.zeros(len(x)), V).logpdf(x) - norm.logpdf(x).sum()
+        assert found[d, k] == pytest.approx(value)
+        weight = prior[d] + b @ b
+        for i in np.flatnonzero(~np.isnan(X[:, d])):
+            law = norm(size[i] * (b @ x) / weight, np.sqrt(1.0 + size[i] ** 2 / weight))
+            expected[i, k] += law.logpdf(X[i, d]) - norm.logpdf(X[i, d])
+    assert pytest.approx(expected) == L
+
+
+def test_moments_of_row_factors_with_sizes(rng):
+    """A row factor that also multiplies the means has the slopes of its cells as loadings."""
+    rows, gain, loadings = rng.normal(size=(200, 1)), np.array([0.4]), rng.normal(size=(1, 30))
+    z, means = rng.integers(2, size=200), rng.normal(0.0, 2.0, size=(2, 30))
+    slopes = loadings[:, None, :] + gain[:, None, None] * means[z]
+    X = along_rows(rows, slopes) + means[z] + 0.1 * rng.normal(size=(200, 30))
+    assert pytest.approx(rows @ loadings + row_sizes(rows, gain)[:, None] * means[z], abs=1.0) == X
+    found = draw_row_factors(X - means[z], slopes, np.full(30, 100.0), None)
+    assert np.abs(found - rows).max() < 0.2
 
 
 def normal_draw(means, variances, loadings, n=1e7):
@@ -102,7 +155,12 @@ def test_mean_row_factors_do_not_depend_on_rotations(rng):
     turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
     one = Draw(np.ones((6, 1), bool), np.zeros((30, 1), int), (), 0.0, 0, np.ones(2), rows, loadings)
     other = one._replace(rows=rows @ turn, loadings=turn.T @ loadings)
-    F, mean_loadings = mean_row_factors([one, other], 6)
+    gain = rng.normal(size=2)
+    one, other = one._replace(gain=gain), other._replace(gain=turn.T @ gain)
+    found = mean_row_factors([one, other], 6)
+    F, mean_loadings = found.rows, found.loadings
+    nearest = F @ np.linalg.lstsq(F, rows @ gain, rcond=None)[0]
+    assert found.sizes == pytest.approx(1.0 + nearest)
     assert pytest.approx(rows @ loadings) == F @ mean_loadings.T
     assert pytest.approx(np.eye(2)) == F.T @ F / 30
 
@@ -110,7 +168,39 @@ def test_mean_row_factors_do_not_depend_on_rotations(rng):
 def test_planted_views_need_no_row_factor(rng):
     planted = make_planted_views(1, 500, 40, 4, random_state=rng)
     X = (planted.X - planted.X.mean(axis=0)) / planted.X.std(axis=0)
-    assert find_row_factors(read_reals(X), "auto", rng, 4) is None
+    assert find_row_factors(read_reals(X), "auto", rng, 4, gain=True).rows is None
+
+
+def test_new_rows_with_sizes(rng):
+    """Rows of two clusters whose difference grows with the brightness."""
+    means, gain = np.array([[0.0, 2.0], [2.0, 0.0]] * 10), np.array([0.3])
+    draw = normal_draw(means, np.full(20, 0.01), np.ones((1, 20)))._replace(gain=gain)
+    z, f = rng.integers(2, size=100), rng.uniform(-1.5, 1.5, 100)
+    sizes = 1.0 + 0.3 * f
+    X = sizes[:, None] * means.T[z] + f[:, None] + 0.1 * rng.normal(size=(100, 20))
+    placed = place_rows(draw, [X])
+    assert np.abs(placed.sizes - sizes).max() < 0.1
+    assert np.abs(placed.data[0] - means.T[z]).max() < 1.5
+    mean = predict_cells([draw], [X], 3).mean
+    assert np.abs(mean - (sizes * means.T[z, 3] + f)).max() < 0.3
+    drawn = simulate_rows([draw], [X], 20, 1, np.random.default_rng(0))[0]
+    assert np.abs(drawn - X).max() < 1.5
+
+
+@pytest.mark.slow
+def test_contrast(global_random_seed, tmp_path):
+    """Images that differ in brightness and in contrast at once."""
+    figures = make_stick_figures(
+        300, 12, brightness=0.0, contrast=0.2, noise=0.1, random_state=global_random_seed
+    )
+    model = OverlappingViews(n_init=1, **SHORT).fit(figures.X + 0.5 * figures.X.mean(axis=1, keepdims=True))
+    assert match_labelings(figures.view_labels, model.view_labels_).average > 0.95
+    assert "row_sizes" in model.fit_report_
+    assert np.ptp(model.row_sizes_) > 0.3
+    model.save(tmp_path / "model.partita")
+    again = load(tmp_path / "model.partita")
+    assert np.array_equal(again.row_sizes_, model.row_sizes_)
+    assert again.score_samples(figures.X[:5]) == pytest.approx(model.score_samples(figures.X[:5]))
 
 
 @pytest.mark.slow

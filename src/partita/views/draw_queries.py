@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from partita.families import Counts, n_rows
+from partita.families import Counts, GaussianDiagonal, n_rows
 from partita.families.registry import entry_of
 from partita.families.rows import log_marginals
 from partita.views.draws import Draw, Factor, shared_views
 from partita.views.information import occupied, states_with_data
-from partita.views.new_rows import place_rows
+from partita.views.new_rows import place_rows, real_columns
 from partita.views.predictive import (
     column_block,
     draw_cells,
@@ -138,11 +138,16 @@ def predict_cells(draws: Sequence[Draw], data: Sequence[Any], column: int) -> Pr
             levels = levels + P @ level_probabilities(block) / len(draws)
         else:
             m, v = predictive_moments(block.family, block.S)
-            own = draw.loadings[:, column] if len(draw.loadings) else np.zeros(0)
-            shift = placed.rows @ own
-            doubt = np.linalg.solve(placed.precision, np.tile(own[:, None], (N, 1, 1)))[:, :, 0] @ own
-            mean = mean + (P @ m + shift) / len(draws)
-            square = square + (P @ (v + m**2) + 2 * shift * (P @ m) + shift**2 + doubt) / len(draws)
+            means, squares = P @ m, P @ (v + m**2)
+            if len(draw.loadings) and isinstance(block.family, GaussianDiagonal):
+                loadings = draw.loadings[:, column]
+                slopes = loadings + placed.gain * means[:, None]
+                doubt = (np.linalg.solve(placed.precision, slopes[:, :, None])[:, :, 0] * slopes).sum(axis=1)
+                shift, size = placed.rows @ loadings, placed.sizes
+                squares = size**2 * squares + 2 * shift * size * means + shift**2 + doubt
+                means = size * means + shift
+            mean = mean + means / len(draws)
+            square = square + squares / len(draws)
     if not np.isscalar(levels):
         return Prediction(None, None, np.asarray(levels))
     mean = np.broadcast_to(mean, N)
@@ -177,8 +182,11 @@ def simulate_rows(
                 new = draw_cells(part, states.ravel(), rng)
                 out[np.ix_(samples, np.arange(N), cols)] = new.reshape(len(samples), N, len(cols))
         if len(draws[t].loadings):
+            real = real_columns(draws[t])
             for sample in samples:
-                out[sample] += placed.draw(rng) @ draws[t].loadings
+                drawn = placed._replace(rows=placed.draw(rng))
+                shift = drawn.rows @ draws[t].loadings[:, real]
+                out[sample][:, real] = drawn.sizes[:, None] * out[sample][:, real] + shift
     return out
 
 

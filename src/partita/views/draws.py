@@ -48,6 +48,7 @@ class Draw(NamedTuple):
     concentrations: np.ndarray  # [1 + view]: of the views, then of the clusters in each view
     rows: np.ndarray = np.zeros((0, 0))  # row factors, [row, rank]
     loadings: np.ndarray = np.zeros((0, 0))  # of the row factors, [rank, column]
+    gain: np.ndarray | None = None  # of the row factors, [rank]; None if all are 0
 
 
 MIN_SHARING = 2  # columns that a grouping of the rows needs to be a view
@@ -150,6 +151,7 @@ def as_plain(draws: Sequence[Draw], family_name: Any) -> list[dict[str, Any]]:
             "concentrations": draw.concentrations,
             "rows": draw.rows,
             "loadings": draw.loadings,
+            "gain": np.zeros(0) if draw.gain is None else draw.gain,
             "factors": [
                 {
                     "columns": factor.columns,
@@ -198,4 +200,5 @@ def _draw(saved: dict[str, Any], family_class: Any) -> Draw:
         saved["concentrations"],
         saved.get("rows", np.zeros((0, 0))),
         saved.get("loadings", np.zeros((0, 0))),
+        saved["gain"] if len(saved.get("gain", ())) else None,
     )

@@ -15,6 +15,7 @@ from partita.fitting.storage import check_family
 from partita.views.diagnostics import ViewTrace, dependence_error, diagnose_views
 from partita.views.draw_queries import dependence
 from partita.views.draws import LIKELY, Draw, as_plain, columns_of, from_plain, is_view
+from partita.views.nuisance import MeanRowFactors
 from partita.views.profiles import view_profiles
 from partita.views.queries import ViewQueries
 
@@ -35,6 +36,7 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         "fitted.confidence_ float (N,V) 0..1 nan",
         "fitted.row_factors_ float (N,R)",
         "fitted.loadings_ float (C,R)",
+        "fitted.row_sizes_ float (N)",
         "fitted.objective_trace_ float (T)",
         "blocks.*.hyper.* number (...)",
         "draws.*.membership bool (C,v)",
@@ -42,6 +44,7 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         "draws.*.concentrations float (c) 0.. nan",
         "draws.*.rows float (n,r)",
         "draws.*.loadings float (r,d)",
+        "draws.*.gain float (g)",
         "draws.*.factors.*.columns int (f) 0..C-1",
         "draws.*.factors.*.log_weights float (k) -inf",
         "draws.*.factors.*.blocks.*.positions int (p) 0..C-1",
@@ -52,6 +55,7 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         "estimate.*.concentrations float (c) 0.. nan",
         "estimate.*.rows float (n,r)",
         "estimate.*.loadings float (r,d)",
+        "estimate.*.gain float (g)",
         "estimate.*.factors.*.columns int (f) 0..C-1",
         "estimate.*.factors.*.log_weights float (k) -inf",
         "estimate.*.factors.*.blocks.*.positions int (p) 0..C-1",
@@ -66,6 +70,7 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         "confidence_kind_",
         "row_factors_",
         "loadings_",
+        "row_sizes_",
         "objective_trace_",
         "n_iter_",
         "converged_",
@@ -135,16 +140,25 @@ class ViewsEstimator(RunningMixin, ViewQueries):
             )
         return n_views
 
-    def _set_row_factors(self, rows: np.ndarray, loadings: np.ndarray) -> None:
-        """Set the row factors and their loadings, and note them in the report."""
-        self.row_factors_, self.loadings_ = rows, loadings
-        rank = rows.shape[1]
+    def _set_row_factors(self, found: MeanRowFactors) -> None:
+        """Set the row factors, their loadings and the sizes of the rows, and note them in the report."""
+        self.row_factors_, self.loadings_, self.row_sizes_ = found.rows, found.loadings, found.sizes
+        rank = found.rows.shape[1]
         if rank:
             what = "continuous factor" if rank == 1 else "continuous factors"
             self.fit_report_.add(
                 "row_factors",
                 f"real columns share {rank} {what} of the rows beside the views: see row_factors_ and loadings_; "
                 "nuisance=0 fits a model without",
+                level="info",
+            )
+        if np.ptp(found.sizes) > 0:
+            low, high = np.quantile(found.sizes, [0.05, 0.95])
+            self.fit_report_.add(
+                "row_sizes",
+                "differences between clusters grow with the row factors: they are multiplied by a size of the row, "
+                f"between {low:.2f} and {high:.2f} for nine rows in ten (row_sizes_); gain=False fits a model in which "
+                "all sizes are 1",
                 level="info",
             )
 
@@ -183,6 +197,8 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         if not (draw.membership.size and draw.labels.size and draw.concentrations.size):
             raise ValueError("a draw has no view")
         shape = (len(draw.rows), draw.loadings.shape[1])
+        if draw.gain is not None and len(draw.gain) != len(draw.loadings):
+            raise ValueError("the gains of a draw do not belong to its row factors")
         if len(draw.loadings) and shape != (len(draw.labels), self.schema_.n_features):
             raise ValueError("the row factors of a draw do not belong to its rows and columns")
         for factor in draw.factors:
@@ -205,8 +221,7 @@ def estimate_draw(
     membership: np.ndarray,
     labels: np.ndarray,
     factors: tuple[Any, ...],
-    rows: np.ndarray,
-    loadings: np.ndarray,
+    found: MeanRowFactors,
 ) -> Draw:
     """The estimate in the form of a draw."""
     return Draw(
@@ -216,8 +231,9 @@ def estimate_draw(
         np.nan,
         0,
         np.ones(1 + len(factors)),
-        rows,
-        np.ascontiguousarray(loadings),
+        found.rows,
+        np.ascontiguousarray(found.loadings.T),
+        found.gain,
     )
 
 

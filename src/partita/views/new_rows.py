@@ -2,7 +2,8 @@
 
 Given its row factors, a row has the product form that all queries use. The row factors of a new row are not known, so
 they are set to their most probable values, by turns with the states of the row. Densities are corrected by Laplace's
-approximation, which is exact if the states of the row are certain and its real cells normal.
+approximation, which is exact if the states of the row are certain, its real cells normal and the gains 0. With gains,
+cells are divided by the size of the row, their noise included.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from scipy.special import logsumexp
 
 from partita.families import GaussianDiagonal, n_rows
 from partita.views.draws import Draw, Factor
-from partita.views.nuisance import draw_row_factors, row_precisions
+from partita.views.nuisance import draw_row_factors, row_precisions, row_sizes, safe_sizes
 from partita.views.predictive import column_block, log_states, predictive_moments
 
 N_STEPS = 10
@@ -28,6 +29,12 @@ class PlacedRows(NamedTuple):
     rows: np.ndarray  # row factors, [row, rank]
     precision: np.ndarray  # of their posterior, [row, rank, rank]
     log_correction: np.ndarray  # [row]: what the log density given the row factors lacks
+    gain: np.ndarray  # [rank]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Size of each row."""
+        return safe_sizes(row_sizes(self.rows, self.gain))
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """Row factors drawn from their approximate posterior."""
@@ -39,8 +46,9 @@ def place_rows(draw: Draw, data: Sequence[Any]) -> PlacedRows:
     """Estimate the row factors of rows under a draw; without row factors, the data are unchanged."""
     N, R = n_rows(data[0]), len(draw.loadings)
     F, precision = np.zeros((N, R)), np.tile(np.eye(R), (N, 1, 1))
+    gain = np.zeros(R) if draw.gain is None else draw.gain
     if R == 0:
-        return PlacedRows(data, F, precision, np.zeros(N))
+        return PlacedRows(data, F, precision, np.zeros(N), gain)
     parts = [part for factor in draw.factors for part in _real_parts(factor)]
     columns = np.concatenate([part.columns for part in parts])
     raw = np.hstack([data[part.block][:, part.positions] for part in parts])
@@ -48,11 +56,26 @@ def place_rows(draw: Draw, data: Sequence[Any]) -> PlacedRows:
     rest = data
     for _ in range(N_STEPS):
         mean, weight = _expected_cells(draw, rest, N)
-        F = draw_row_factors(raw - mean, loadings, weight, None)
-        rest = _reduced(data, parts, F, draw.loadings)
-    precision = row_precisions(~np.isnan(raw), loadings, _expected_cells(draw, rest, N)[1])
+        F = draw_row_factors(raw - mean, _slopes(loadings, gain, mean), weight, None)
+        rest = _reduced(data, parts, F, draw.loadings, gain)
+    seen = ~np.isnan(raw)
+    mean, weight = _expected_cells(draw, rest, N)
+    precision = row_precisions(seen, _slopes(loadings, gain, mean), weight)
     correction = -0.5 * (F**2).sum(axis=1) - 0.5 * np.linalg.slogdet(precision)[1]
-    return PlacedRows(rest, F, precision, correction)
+    placed = PlacedRows(rest, F, precision, correction, gain)
+    # cells were divided by the sizes
+    return placed._replace(log_correction=correction - seen.sum(axis=1) * np.log(placed.sizes))
+
+
+def _slopes(loadings: np.ndarray, gain: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Change of each cell per unit of a row factor, as :func:`partita.views.nuisance.draw_row_factors` reads it."""
+    return loadings[:, None, :] + gain[:, None, None] * mean if gain.any() else loadings
+
+
+def real_columns(draw: Draw) -> np.ndarray:
+    """Numbers in the table of the columns that have a part in row factors."""
+    found = [part.columns for factor in draw.factors for part in _real_parts(factor)]
+    return np.concatenate([np.zeros(0, np.intp), *found])
 
 
 class _RealPart(NamedTuple):
@@ -95,11 +118,12 @@ def _expected_cells(draw: Draw, data: Sequence[Any], N: int) -> tuple[np.ndarray
 
 
 def _reduced(
-    data: Sequence[Any], parts: Sequence[_RealPart], F: np.ndarray, loadings: np.ndarray
+    data: Sequence[Any], parts: Sequence[_RealPart], F: np.ndarray, loadings: np.ndarray, gain: np.ndarray
 ) -> list[Any]:
-    out = list(data)
+    out, sizes = list(data), safe_sizes(row_sizes(F, gain))[:, None]
     for part in parts:
         if out[part.block] is data[part.block]:
             out[part.block] = data[part.block].copy()
-        out[part.block][:, part.positions] -= F @ loadings[:, part.columns]
+        rest = out[part.block][:, part.positions] - F @ loadings[:, part.columns]
+        out[part.block][:, part.positions] = rest / sizes
     return out

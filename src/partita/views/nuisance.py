@@ -2,13 +2,15 @@
 
 Every row of a table may have its own brightness, size or style of response, which all its cells share. Clusters of
 independent columns describe such a quantity badly, by many clusters along it. Here it is continuous: row i has factors
-``f_ir ~ N(0, 1)``, and the part of cell (i, d) that is due to them is ``sum over r of f_ir l_rd`` with loadings l.
+``f_ir ~ N(0, 1)``, and the part of cell (i, d) that is due to them is ``sum over r of f_ir l_rd`` with loadings l. The
+rest of the cell may be multiplied by the size of the row, ``1 + sum over r of f_ir g_r``, with gains g.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,16 +18,20 @@ from partita.families import Block, GaussianDiagonal
 from partita.views.draws import Draw
 
 LOG_2PI = math.log(2.0 * math.pi)
+MIN_SIZE = 0.1  # of a row whose cells are divided by it
 
 
 def row_precisions(seen: np.ndarray, loadings: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """Posterior precision of the factors of each row, [row, rank, rank], given loadings [rank, column].
+    """Posterior precision of the factors of each row, [row, rank, rank].
 
-    ``precision`` is that of the noise, per column or per cell; ``seen`` says which cells are observed.
+    ``loadings`` are [rank, column] or, per cell, [rank, row, column]; ``precision`` is that of the noise, per column or
+    per cell; ``seen`` says which cells are observed.
     """
-    R, D = loadings.shape
-    products = (loadings[:, None, :] * loadings[None, :, :]).reshape(R * R, D)
+    R, D = loadings.shape[0], loadings.shape[-1]
     weight = np.where(seen, precision, 0.0)
+    if loadings.ndim == 3:
+        return np.einsum("nd,rnd,snd->nrs", weight, loadings, loadings, optimize=True) + np.eye(R)
+    products = (loadings[:, None, :] * loadings[None, :, :]).reshape(R * R, D)
     return (weight @ products.T).reshape(len(seen), R, R) + np.eye(R)
 
 
@@ -38,8 +44,8 @@ def draw_row_factors(
     ----------
     raw : ndarray (n_rows, n_columns)
         Cells minus everything but the row factors; NaN where missing.
-    loadings : ndarray (rank, n_columns)
-        How much each column changes with each factor.
+    loadings : ndarray (rank, n_columns) or (rank, n_rows, n_columns)
+        How much each column, or each cell, changes with each factor.
     precision : ndarray (n_columns,) or (n_rows, n_columns)
         Precision of the noise.
     rng : Generator or None
@@ -52,8 +58,45 @@ def draw_row_factors(
            [-0.66666667]])
     """
     seen = ~np.isnan(raw)
-    weighted = np.where(seen, raw * precision, 0.0) @ loadings.T
+    weighted = np.where(seen, raw * precision, 0.0)
+    if loadings.ndim == 3:
+        weighted = np.einsum("nd,rnd->nr", weighted, loadings)
+    else:
+        weighted = weighted @ loadings.T
     return _normal_draws(row_precisions(seen, loadings, precision), weighted, rng)
+
+
+def along_rows(F: np.ndarray, loadings: np.ndarray) -> np.ndarray:
+    """What is due to row factors in each cell, for loadings of columns or of cells as in :func:`draw_row_factors`.
+
+    Examples
+    --------
+    >>> along_rows(np.array([[1.0], [2.0]]), np.array([[3.0]])).ravel()
+    array([3., 6.])
+    """
+    return np.einsum("nr,rnd->nd", F, loadings) if loadings.ndim == 3 else F @ loadings
+
+
+def row_sizes(F: np.ndarray, gain: np.ndarray) -> np.ndarray:
+    """Size of each row: the factor by which all its cells differ beside its row factors.
+
+    Examples
+    --------
+    >>> row_sizes(np.array([[1.0], [-2.0]]), np.array([0.2]))
+    array([1.2, 0.6])
+    """
+    return 1.0 + F @ gain
+
+
+def safe_sizes(sizes: np.ndarray) -> np.ndarray:
+    """Sizes by which cells can be divided: at least ``MIN_SIZE``.
+
+    Examples
+    --------
+    >>> safe_sizes(np.array([0.8, -0.2]))
+    array([0.8, 0.1])
+    """
+    return np.maximum(sizes, MIN_SIZE)
 
 
 def regress_on_rows(
@@ -122,8 +165,21 @@ def log_standard_normal(F: np.ndarray) -> float:
     return float(-0.5 * (F.size * LOG_2PI + (F**2).sum()))
 
 
-def mean_row_factors(draws: Sequence[Draw], n_columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Row factors [row, rank] and loadings [column, rank] whose product is nearest to its mean over the draws.
+class MeanRowFactors(NamedTuple):
+    """Row factors, summarized over draws."""
+
+    rows: np.ndarray  # [row, rank]
+    loadings: np.ndarray  # [column, rank]
+    gain: np.ndarray | None  # [rank]; None if all are 0
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Size of each row."""
+        return np.ones(len(self.rows)) if self.gain is None else row_sizes(self.rows, self.gain)
+
+
+def mean_row_factors(draws: Sequence[Draw], n_columns: int) -> MeanRowFactors:
+    """Row factors and loadings whose product is nearest to its mean over the draws, and gains for the mean sizes.
 
     Signs, scales and rotations of row factors are arbitrary and differ between draws; their product is not. The columns
     of the result are uncorrelated, have mean square 1, and come in decreasing order of what they explain.
@@ -140,7 +196,7 @@ def mean_row_factors(draws: Sequence[Draw], n_columns: int) -> tuple[np.ndarray,
     ...     np.array([[1.0], [-1.0]]),
     ...     np.array([[2.0]]),
     ... )
-    >>> F, loadings = mean_row_factors([one, one._replace(rows=-one.rows, loadings=-one.loadings)], 1)
+    >>> F, loadings, _ = mean_row_factors([one, one._replace(rows=-one.rows, loadings=-one.loadings)], 1)
     >>> (F @ loadings.T).round(6).tolist()
     [[2.0], [-2.0]]
     """
@@ -148,25 +204,28 @@ def mean_row_factors(draws: Sequence[Draw], n_columns: int) -> tuple[np.ndarray,
     ranks = [draw.loadings.shape[0] for draw in draws]
     rank = int(np.median(ranks))
     if rank == 0:
-        return np.zeros((n_rows, 0)), np.zeros((n_columns, 0))
+        return MeanRowFactors(np.zeros((n_rows, 0)), np.zeros((n_columns, 0)), None)
     having = [draw for draw in draws if draw.loadings.shape[0]]
     Q, R = np.linalg.qr(np.hstack([draw.rows for draw in having]) / len(draws))
     U, S, V = np.linalg.svd(R @ np.vstack([draw.loadings for draw in having]), full_matrices=False)
     signs = np.where(V[:rank].sum(axis=1) < 0, -1.0, 1.0)
     scale = math.sqrt(n_rows)
-    F = (Q @ U[:, :rank]) * scale * signs
-    return np.ascontiguousarray(F), np.ascontiguousarray((V[:rank].T * S[:rank]) * signs / scale)
+    F = np.ascontiguousarray((Q @ U[:, :rank]) * scale * signs)
+    sized = [draw.rows @ draw.gain for draw in having if draw.gain is not None]
+    gain = F.T @ np.sum(sized, axis=0) / (n_rows * len(draws)) if sized else None
+    return MeanRowFactors(F, np.ascontiguousarray((V[:rank].T * S[:rank]) * signs / scale), gain)
 
 
 def remove_row_factors(
-    blocks: Sequence[Block], where: Sequence[np.ndarray], F: np.ndarray, loadings: np.ndarray
+    blocks: Sequence[Block], where: Sequence[np.ndarray], found: MeanRowFactors
 ) -> Sequence[Block]:
-    """The blocks with real data minus what is due to row factors; loadings are [column of the table, rank]."""
-    if not F.shape[1]:
+    """The blocks with real data minus what is due to row factors, divided by the sizes of the rows."""
+    if not found.rows.shape[1]:
         return blocks
     out = []
     for block, columns in zip(blocks, where, strict=True):
         if isinstance(block.family, GaussianDiagonal):
-            block = block._replace(data=np.ascontiguousarray(block.data - F @ loadings[columns].T))
+            shift, size = found.rows @ found.loadings[columns].T, safe_sizes(found.sizes)[:, None]
+            block = block._replace(data=np.ascontiguousarray((block.data - shift) / size))
         out.append(block)
     return out

@@ -33,7 +33,7 @@ from partita.views.crosscat.row_factors import real_cells, real_columns
 from partita.views.draws import Draw, columns_of, n_counted_views, view_factors
 from partita.views.estimator import ViewsEstimator, check_families, estimate_draw
 from partita.views.new_rows import place_rows
-from partita.views.nuisance import mean_row_factors, remove_row_factors
+from partita.views.nuisance import MeanRowFactors, mean_row_factors, remove_row_factors
 from partita.views.overlapping.additive import read_reals
 from partita.views.overlapping.row_factors import find_row_factors
 from partita.views.predictive import log_states
@@ -473,7 +473,7 @@ class CrossCat(ViewsEstimator):
         end = time.perf_counter() + SEARCH_TIME_SHARE * (control.deadline - time.perf_counter())
         rng = as_generator(self.random_state).spawn(self.n_chains + 1)[-1]
         columns = read_reals(real_cells(layout))
-        return find_row_factors(columns, self.nuisance, rng, 1, lambda: time.perf_counter() > end)
+        return find_row_factors(columns, self.nuisance, rng, 1, lambda: time.perf_counter() > end).rows
 
     def _set_result(
         self, result: sampling.ViewsResult, layout: Layout, blocks: Sequence[Block], rng: Any
@@ -485,8 +485,9 @@ class CrossCat(ViewsEstimator):
         blocks = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
         self._keep_families(blocks)
         membership = estimate_membership(self.draws_, np.concatenate(where), D, rng)
-        self._set_row_factors(*mean_row_factors(self.draws_, D))
-        self._set_estimate(membership, blocks, where, rng)
+        found = mean_row_factors(self.draws_, D)
+        self._set_row_factors(found)
+        self._set_estimate(membership, blocks, where, found, rng)
         self.objective_trace_, self.n_iter_ = result.objective, len(result.objective)
         self.converged_ = result.reason in ("done", "converged")
         if self.inference == "gibbs":
@@ -500,7 +501,12 @@ class CrossCat(ViewsEstimator):
         self._note_disagreement()
 
     def _set_estimate(
-        self, membership: np.ndarray, blocks: Sequence[Block], where: Sequence[np.ndarray], rng: Any
+        self,
+        membership: np.ndarray,
+        blocks: Sequence[Block],
+        where: Sequence[np.ndarray],
+        found: MeanRowFactors,
+        rng: Any,
     ) -> None:
         """Set the attributes of the estimate, its views in the order of ``view_labels_``."""
         summary = summarize_views(self.draws_, membership)
@@ -516,11 +522,9 @@ class CrossCat(ViewsEstimator):
             [row_confidence(summary.drawn_labels[v], labels[v]) for v in order]
         )
         self.confidence_kind_ = "co-clustering probability"
-        rest = remove_row_factors(blocks, where, self.row_factors_, self.loadings_)
+        rest = remove_row_factors(blocks, where, found)
         factors = view_factors(rest, membership, self.view_labels_, where)
-        self._estimate = estimate_draw(
-            membership, self.view_labels_, factors, self.row_factors_, self.loadings_.T
-        )
+        self._estimate = estimate_draw(membership, self.view_labels_, factors, found)
 
 
 def _default_burn_in(table: Table) -> int:

@@ -1,11 +1,14 @@
 """Real columns of overlapping views, with additive effects of the views of a column.
 
-``x_id = m_d + sum over r of f_ir l_rd + sum over the views v of column d of a_{v, d, z_iv} + noise``, where ``m_d``,
-the loadings ``l_rd``, the effects and the variance of the noise are integrated out under normal and inverse gamma
-priors. The row factors ``f_ir`` (:mod:`partita.views.nuisance`) are shared by all columns. W is the matrix of the
-one-hot encoded clusters of all views, a column of ones and the row factors. ``W'W`` and ``W'X`` determine the marginal
-likelihood of a column under *any* set of views, so the cost of choosing views for columns does not grow with the number
-of rows. Given drawn parameters of the other views, the rows of a view follow an ordinary mixture.
+``x_id = sum over r of f_ir l_rd + s_i (m_d + sum over the views v of column d of a_{v, d, z_iv}) + noise``, where
+``m_d``, the loadings ``l_rd``, the effects and the variance of the noise are integrated out under normal and inverse
+gamma priors. The row factors ``f_ir`` (:mod:`partita.views.nuisance`) are shared by all columns, and so is the size
+``s_i = 1 + sum over r of f_ir g_r`` of a row: with a gain ``g_r`` of 0 the effects of clusters add to the row factor,
+otherwise they grow with it, as all differences between pixels do in a brighter picture. W is the matrix of the one-hot
+encoded clusters of all views and a column of ones, both times the size of the row, and the row factors. ``W'W`` and
+``W'X`` determine the marginal likelihood of a column under *any* set of views, so the cost of choosing views for
+columns does not grow with the number of rows. Given drawn parameters of the other views, the rows of a view follow an
+ordinary mixture.
 """
 
 from __future__ import annotations
@@ -20,12 +23,20 @@ from partita.dispatch import kernel
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.known_noise import KnownNoise
 from partita.families.registry import Block
-from partita.partitions.learning import Gamma, sample_positive
-from partita.views.nuisance import draw_row_factors, log_row_volume, log_standard_normal
+from partita.families.sized_noise import Sized, SizedNoise
+from partita.partitions.learning import Gamma, sample_positive, slice_sample
+from partita.views.nuisance import (
+    along_rows,
+    draw_row_factors,
+    log_row_volume,
+    log_standard_normal,
+    row_sizes,
+)
 from partita.views.overlapping.state import OverlapState, by_views
 
 LOG_2PI = math.log(2.0 * math.pi)
 EFFECT_HYPERPRIOR = Gamma(2.0, 1.0)  # of the variances of the effects and of the loadings
+GAIN_SPREAD = 0.3  # prior standard deviation of a gain
 
 
 class Effects(NamedTuple):
@@ -37,16 +48,33 @@ class Effects(NamedTuple):
     b: float = 0.3
     loading: float = 1.0  # variance of the loading of a row factor, relative to that of the noise
     rows: np.ndarray | None = None  # row factors, [row, rank]; None for none
+    gain: np.ndarray | None = None  # of each row factor; None for a model in which all gains are 0
 
     @property
     def rank(self) -> int:
         """Number of row factors."""
         return 0 if self.rows is None else self.rows.shape[1]
 
+    @property
+    def sizes(self) -> np.ndarray | None:
+        """Size of each row; None if all are 1."""
+        if self.rows is None or self.gain is None or not self.gain.any():
+            return None
+        return row_sizes(self.rows, self.gain)
 
-def set_rows(state: OverlapState, rows: np.ndarray | None) -> OverlapState:
-    """The state with other row factors."""
-    return state._replace(hyper=state.hyper._replace(effects=state.hyper.effects._replace(rows=rows)))
+
+def set_rows(state: OverlapState, rows: np.ndarray | None, gain: np.ndarray | None = None) -> OverlapState:
+    """The state with other row factors; if their gains are not given, those of further row factors are 0.
+
+    In a model without gains there are none afterwards.
+    """
+    effects = state.hyper.effects
+    if effects.gain is not None and gain is None:
+        gain = np.zeros(0 if rows is None else rows.shape[1])
+        n_kept = min(len(gain), len(effects.gain))
+        gain[:n_kept] = effects.gain[:n_kept]
+    gain = None if effects.gain is None else gain
+    return state._replace(hyper=state.hyper._replace(effects=effects._replace(rows=rows, gain=gain)))
 
 
 def _with_variance(hyper: Effects, name: str, value: float) -> Effects:
@@ -58,14 +86,18 @@ class AdditiveParameters(NamedTuple):
     """Values of the parameters that are integrated out elsewhere."""
 
     residual: np.ndarray  # [row, column]
+    intercept: np.ndarray  # [column]
     effects: list[np.ndarray]  # [cluster, column] of each view
     noise: np.ndarray  # standard deviation of each column
     loadings: np.ndarray  # [rank, column]
 
 
 @kernel
-def cross_products(Z, offset, seen, F, X, G, T):
-    """``G = W' diag(seen) W`` and ``T = W'X`` for W the one-hot matrix of all labels, a column of ones, and F."""
+def cross_products(Z, offset, seen, sizes, F, X, G, T):
+    """``G = W' diag(seen) W`` and ``T = W'X`` for W the one-hot matrix of all labels and a column of ones, and F.
+
+    All of W but F is multiplied by the sizes of the rows.
+    """
     V, N = Z.shape
     P, D, R = offset[V], X.shape[1], F.shape[1]
     at = np.empty(V + 1, np.int64)
@@ -73,19 +105,20 @@ def cross_products(Z, offset, seen, F, X, G, T):
     for i in range(N):
         for v in range(V):
             at[v] = offset[v] + Z[v, i]
+        size = sizes[i]
         if seen[i] > 0.0:
             for v in range(V + 1):
                 for u in range(V + 1):
-                    G[at[v], at[u]] += 1.0
+                    G[at[v], at[u]] += size * size
                 for r in range(R):
-                    G[at[v], P + 1 + r] += F[i, r]
-                    G[P + 1 + r, at[v]] += F[i, r]
+                    G[at[v], P + 1 + r] += size * F[i, r]
+                    G[P + 1 + r, at[v]] += size * F[i, r]
             for r in range(R):
                 for t in range(R):
                     G[P + 1 + r, P + 1 + t] += F[i, r] * F[i, t]
         for v in range(V + 1):
             for d in range(D):
-                T[at[v], d] += X[i, d]
+                T[at[v], d] += size * X[i, d]
         for r in range(R):
             for d in range(D):
                 T[P + 1 + r, d] += F[i, r] * X[i, d]
@@ -194,11 +227,12 @@ class AdditiveScores:
         P = int(self.offset[-1]) + 1 + hyper.rank
         labels = np.array(Z, dtype=np.int64).reshape(len(Z), data.n_rows)
         F = np.zeros((data.n_rows, 0)) if hyper.rows is None else hyper.rows
+        row_size = np.ones(data.n_rows) if hyper.sizes is None else hyper.sizes
         self.T, self.G = np.zeros((P, data.n_columns)), []
         for columns, seen in data.patterns:
             G, T = np.zeros((P, P)), np.zeros((P, len(columns)))
             X = np.ascontiguousarray(data.filled[:, columns])
-            cross_products(labels, self.offset, seen, F, X, G, T)
+            cross_products(labels, self.offset, seen, row_size, F, X, G, T)
             self.G.append(G)
             self.T[:, columns] = T
 
@@ -288,6 +322,7 @@ class AdditiveColumns(NamedTuple):
         N, D = self.X.shape
         effects = [np.zeros((int(z.max()) + 1, D)) for z in state.Z]
         residual, noise, loadings = np.empty((N, D)), np.empty(D), np.empty((hyper.rank, D))
+        intercept, size = np.empty(D), 1.0 if hyper.sizes is None else hyper.sizes[:, None]
         for p, (columns, _) in enumerate(self.patterns):
             for views, part in by_views(state.Y[columns]).items():
                 ds = columns[part]
@@ -298,7 +333,8 @@ class AdditiveColumns(NamedTuple):
                 if rng is not None:
                     half = half + noise[ds] * rng.standard_normal(half.shape)
                 solve_back(L, half)
-                residual[:, ds] = self.X[:, ds] - half[-1 - hyper.rank]
+                intercept[ds] = half[-1 - hyper.rank]
+                residual[:, ds] = self.X[:, ds] - size * intercept[ds]
                 if hyper.rows is not None:
                     loadings[:, ds] = half[-hyper.rank :]
                     residual[:, ds] -= hyper.rows @ loadings[:, ds]
@@ -308,8 +344,8 @@ class AdditiveColumns(NamedTuple):
                     at += len(effects[v])
         for v, z in enumerate(state.Z):
             own = np.flatnonzero(state.Y[:D, v])
-            residual[:, own] -= effects[v][:, own][z]
-        return AdditiveParameters(residual, effects, noise, loadings)
+            residual[:, own] -= size * effects[v][:, own][z]
+        return AdditiveParameters(residual, intercept, effects, noise, loadings)
 
     def mixture_block(
         self, state: OverlapState, parameters: AdditiveParameters, v: int, hyper: Effects, exact: bool
@@ -319,37 +355,57 @@ class AdditiveColumns(NamedTuple):
         Without ``exact``, as searches use it, each cluster has its own variance: with a common one, a wide cluster
         would be split.
         """
-        f = np.flatnonzero(state.Y[: self.n_columns, v])
-        R = (parameters.residual[:, f] + parameters.effects[v][state.Z[v]][:, f]) / parameters.noise[f]
+        f, sizes = np.flatnonzero(state.Y[: self.n_columns, v]), hyper.sizes
+        effect = parameters.effects[v][state.Z[v]][:, f]
+        if sizes is not None:
+            effect *= sizes[:, None]
+        R = np.ascontiguousarray((parameters.residual[:, f] + effect) / parameters.noise[f])
+        precision = np.full(len(f), 1.0 / hyper.effect)
+        if sizes is not None:  # a width of its own would tell large rows from small ones
+            return Block(SizedNoise(precision), Sized(R, sizes), ())
         if exact:
-            family: Any = KnownNoise(np.full(len(f), 1.0 / hyper.effect))
-        else:
-            family = GaussianDiagonal.default(len(f), k=0.3, a=2.0, b=2.0)
-        return Block(family, np.ascontiguousarray(R), ())
+            return Block(KnownNoise(precision), R, ())
+        return Block(GaussianDiagonal.default(len(f), k=0.3, a=2.0, b=2.0), R, ())
 
     def update_effects(
         self,
         state: OverlapState,
         parameters: AdditiveParameters,
         v: int,
-        R: np.ndarray,
+        data: np.ndarray | Sized,
         hyper: Effects,
         rng: Any,
     ) -> None:
         """Update, in place, the effects of view v after a change of its labels, and the residuals."""
         f, z = np.flatnonzero(state.Y[: self.n_columns, v]), state.Z[v]
-        own = _own_effects(R, z, 1.0 / hyper.effect, rng) * parameters.noise[f]
+        R, size = (data.X, data.size[:, None]) if isinstance(data, Sized) else (data, np.ones((len(z), 1)))
+        own = _own_effects(R, size, z, 1.0 / hyper.effect, rng) * parameters.noise[f]
         parameters.effects[v] = np.zeros((len(own), self.n_columns))
         parameters.effects[v][:, f] = own
-        parameters.residual[:, f] = R * parameters.noise[f] - own[z]
+        parameters.residual[:, f] = R * parameters.noise[f] - size * own[z]
 
     def draw_rows(self, state: OverlapState, hyper: Effects, rng: np.random.Generator | None) -> Effects:
         """Draw the row factors given drawn parameters; without a generator, their means given mean parameters."""
         if hyper.rows is None:
             return hyper
         found = self.parameters(state, hyper, rng)
-        raw = found.residual + hyper.rows @ found.loadings
-        return hyper._replace(rows=draw_row_factors(raw, found.loadings, found.noise**-2.0, rng))
+        loadings = self.slopes(state, hyper, found)
+        raw = found.residual + along_rows(hyper.rows, loadings)
+        return hyper._replace(rows=draw_row_factors(raw, loadings, found.noise**-2.0, rng))
+
+    def slopes(self, state: OverlapState, hyper: Effects, found: AdditiveParameters) -> np.ndarray:
+        """Change of each cell per unit of a row factor: its loading, and its gain times what the factor multiplies.
+
+        [rank, column], or [rank, row, column] if any gain is not 0.
+        """
+        if hyper.sizes is None:
+            return found.loadings
+        means = np.tile(found.intercept, (self.n_rows, 1))
+        for v, z in enumerate(state.Z):
+            own = np.flatnonzero(state.Y[: self.n_columns, v])
+            means[:, own] += found.effects[v][:, own][z]
+        assert hyper.gain is not None
+        return found.loadings[:, None, :] + hyper.gain[:, None, None] * means
 
     def log_rows(self, state: OverlapState, hyper: Effects, *, marginal: bool = False) -> float:
         """Log prior density of the row factors; if ``marginal``, plus the log volume of their posterior given the rest.
@@ -361,11 +417,15 @@ class AdditiveColumns(NamedTuple):
         total = log_standard_normal(hyper.rows)
         if marginal:
             found = self.parameters(state, hyper, None)
-            total += log_row_volume(~np.isnan(self.X), found.loadings, found.noise**-2.0)
+            loadings = self.slopes(state, hyper, found)
+            total += log_row_volume(~np.isnan(self.X), loadings, found.noise**-2.0)
+        if hyper.gain is not None:
+            total += log_gain_prior(hyper.gain)
         return total
 
     def learn(self, state: OverlapState, hyper: Effects, rng: np.random.Generator) -> Effects:
-        """Draw the variances of the effects and of the loadings given memberships, labels and row factors."""
+        """Draw gains and the variances of effects and loadings given memberships, labels and row factors."""
+        hyper = self.learn_gain(state, hyper, rng)
         found = by_views(state.Y[: self.n_columns])
         start = self.scores(state.Z, hyper)
         for name in ("effect", "loading") if hyper.rank else ("effect",):
@@ -376,6 +436,26 @@ class AdditiveColumns(NamedTuple):
 
             value = sample_positive(log_likelihood, getattr(hyper, name), rng, EFFECT_HYPERPRIOR)
             hyper = _with_variance(hyper, name, value)
+        return hyper
+
+    def learn_gain(self, state: OverlapState, hyper: Effects, rng: np.random.Generator) -> Effects:
+        """Draw the gain of each row factor given memberships, labels and row factors."""
+        if hyper.gain is None:
+            return hyper
+        found = by_views(state.Y[: self.n_columns])
+        for r in range(hyper.rank):
+
+            def with_gain(value: float, r: int = r, hyper: Effects = hyper) -> Effects:
+                assert hyper.gain is not None
+                return hyper._replace(gain=np.where(np.arange(hyper.rank) == r, value, hyper.gain))
+
+            def log_density(value: float, with_gain: Any = with_gain) -> float:
+                changed = with_gain(value)
+                scores = self.scores(state.Z, changed)
+                total = sum(float(scores(views)[columns].sum()) for views, columns in found.items())
+                return total + log_gain_prior(changed.gain)
+
+            hyper = with_gain(slice_sample(log_density, float(hyper.gain[r]), rng, width=GAIN_SPREAD))
         return hyper
 
 
@@ -398,14 +478,24 @@ def read_reals(X: np.ndarray) -> AdditiveColumns:
     return AdditiveColumns(X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns)
 
 
+def log_gain_prior(gain: np.ndarray) -> float:
+    """Log prior density of the gains, which are normal around 0."""
+    return float(
+        -0.5 * ((gain / GAIN_SPREAD) ** 2).sum() - len(gain) * (0.5 * LOG_2PI + math.log(GAIN_SPREAD))
+    )
+
+
 def _own_effects(
-    R: np.ndarray, z: np.ndarray, precision: float, rng: np.random.Generator | None
+    R: np.ndarray, size: np.ndarray, z: np.ndarray, precision: float, rng: np.random.Generator | None
 ) -> np.ndarray:
-    """Effects of the clusters of one view on columns with unit noise: drawn, or their means without a generator."""
+    """Effects of the clusters of one view on columns with unit noise: drawn, or their means without a generator.
+
+    ``size`` [row, 1] multiplies the effects.
+    """
     K = int(z.max()) + 1
     W = np.zeros((len(z), K))
     W[np.arange(len(z)), z] = 1.0
     seen = ~np.isnan(R)
-    weight = W.T @ seen.astype(float) + precision
-    effect = (W.T @ np.where(seen, R, 0.0)) / weight
+    weight = W.T @ (seen * size**2) + precision
+    effect = (W.T @ np.where(seen, R * size, 0.0)) / weight
     return effect if rng is None else effect + rng.standard_normal(effect.shape) / np.sqrt(weight)

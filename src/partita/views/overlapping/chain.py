@@ -19,6 +19,7 @@ from partita.partitions import DirichletProcess, IndianBuffet, log_eppf, sample_
 from partita.partitions.learning import UNIT_GAMMA, sample_positive
 from partita.views.overlapping.additive import set_rows
 from partita.views.overlapping.full_covariance import FullTable
+from partita.views.overlapping.row_factors import NO_ROW_FACTORS, FirstRowFactors
 from partita.views.overlapping.search import OverlapSearch
 from partita.views.overlapping.state import OverlapState, empty_state
 from partita.views.overlapping.table import OverlapTable
@@ -41,6 +42,7 @@ class OverlapPlan(NamedTuple):
     buffet: tuple[float, float] = (1.0, 1.0)  # alpha and beta at the start
     concentration: float = 1.0
     nuisance: str | int = 0  # number of row factors; "auto" to choose it
+    gain: bool = True  # whether row factors have gains
 
 
 class OverlapDraw(NamedTuple):
@@ -135,13 +137,13 @@ def find_states(
     plan: OverlapPlan,
     init: str,
     executor: Any,
-    rows: np.ndarray | None = None,
+    first: FirstRowFactors = NO_ROW_FACTORS,
     deadline: Callable[[], float] = lambda: math.inf,
 ) -> tuple[list[tuple[float, OverlapState]], bool]:
     """Run one search per generator: (score, state) of each, the best first, and whether the time limit cut any short.
 
     ``deadline()`` is the time at which a search that begins now must end. The first search always runs; a later one is
-    left out if no time remains for it. ``rows`` are the row factors at the start.
+    left out if no time remains for it. ``first`` are the row factors at the start.
     """
     late: list[int] = []
 
@@ -157,12 +159,12 @@ def find_states(
 
         if index and is_late():
             return None
-        hyper, buffet = table.default_hyper(), IndianBuffet(*plan.buffet)
+        hyper, buffet = table.default_hyper(plan.gain), IndianBuffet(*plan.buffet)
         empty = empty_state(table.n_columns, hyper, buffet, plan.concentration)
         search = OverlapSearch(
             table,
             rngs[index],
-            set_rows(empty, rows),
+            set_rows(empty, first.rows, first.gain),
             max_per_column=plan.max_per_column,
             max_views=plan.max_views,
             is_late=is_late,

@@ -39,7 +39,8 @@ def as_draw(
     if parameters is not None:
         loadings[:, order[: table.n_additive]] = parameters.loadings
     rows = np.zeros((table.n_rows, 0)) if state.hyper.effects.rows is None else state.hyper.effects.rows
-    return Draw(membership, labels, factors, drawn.log_joint, drawn.chain, hyper, rows, loadings)
+    gain = None if state.hyper.effects.sizes is None else state.hyper.effects.gain
+    return Draw(membership, labels, factors, drawn.log_joint, drawn.chain, hyper, rows, loadings, gain)
 
 
 def _components(Y: np.ndarray) -> list[tuple[int, ...]]:

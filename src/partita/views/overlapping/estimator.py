@@ -30,7 +30,7 @@ from partita.views.overlapping.chain import OverlapPlan, find_states, overlap_sa
 from partita.views.overlapping.combinations import CombinationColumns
 from partita.views.overlapping.full_covariance import FullTable
 from partita.views.overlapping.result import Arrangement, OverlappingResult, make_result
-from partita.views.overlapping.row_factors import find_row_factors
+from partita.views.overlapping.row_factors import NO_ROW_FACTORS, find_row_factors
 from partita.views.overlapping.state import OverlapState
 from partita.views.overlapping.table import OverlapTable
 from partita.views.overlapping.text import WordDraw, WordGroup, log_words
@@ -71,6 +71,10 @@ class OverlappingViews(ViewsEstimator):
         Number of continuous factors of a row that all real columns share beside the views, such as the brightness of an
         image or the size of an animal; without them, clusters have to describe such a quantity. "auto" chooses the
         number, from 0 to 5, by the evidence; 0 for a model without. A column of another kind has no part in them.
+    gain : bool, default=True
+        Whether the effects of clusters may grow with the row factors, as differences between pixels do in a brighter
+        image: they are then multiplied by the size of the row, 1 plus the sum of its row factors times their gains,
+        which are learned. False for gains of 0.
     family, kinds, missing_codes, handle_unknown
         As in :class:`~partita.CrossCat`.
     exposure : str, default=None
@@ -194,6 +198,7 @@ class OverlappingViews(ViewsEstimator):
         "covariance": [StrOptions({"diagonal", "full"})],
         "family": "no_validation",
         "nuisance": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        "gain": ["boolean"],
         "init": [StrOptions({"screen", "forward", "none"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
@@ -220,6 +225,7 @@ class OverlappingViews(ViewsEstimator):
         *,
         covariance="diagonal",
         nuisance="auto",
+        gain=True,
         family="auto",
         init="screen",
         n_init=3,
@@ -249,6 +255,7 @@ class OverlappingViews(ViewsEstimator):
         self.max_views_per_feature = max_views_per_feature
         self.covariance = covariance
         self.nuisance = nuisance
+        self.gain = gain
         self.family = family
         self.init = init
         self.n_init = n_init
@@ -374,6 +381,7 @@ class OverlappingViews(ViewsEstimator):
             buffet=_read_buffet(self.buffet),
             concentration=1.0 if self.concentration is None else float(self.concentration),
             nuisance=self._nuisance_asked(table),
+            gain=self.gain,
         )
 
     def _nuisance_asked(self, table: OverlapTable) -> str | int:
@@ -433,7 +441,7 @@ class OverlappingViews(ViewsEstimator):
         self.confidence_, self.confidence_kind_ = result.confidence, result.confidence_kind
         self.feature_views_ = result.feature_views
         self.n_clusters_posterior_ = result.n_clusters_posterior
-        self._set_row_factors(result.estimate.rows, np.ascontiguousarray(result.estimate.loadings.T))
+        self._set_row_factors(result.row_factors)
 
     def _search(
         self,
@@ -458,17 +466,18 @@ class OverlappingViews(ViewsEstimator):
             """Time at which a search that begins now must end."""
             return min(ends, time.perf_counter() + most)
 
-        rows = None
+        first = NO_ROW_FACTORS
         if table.additive is not None:
             end = deadline()
-            rows = find_row_factors(
+            first = find_row_factors(
                 table.additive,
                 plan.nuisance,
                 nuisance_rng,
                 plan.max_per_column,
                 lambda: time.perf_counter() > end,
+                gain=plan.gain,
             )
-        found, were_cut = find_states(table, rngs, plan, self.init, executor, rows, deadline)
+        found, were_cut = find_states(table, rngs, plan, self.init, executor, first, deadline)
         if were_cut:
             control.stop("time_limit", everything=False)
             self.fit_report_.add(

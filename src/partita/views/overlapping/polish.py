@@ -40,31 +40,36 @@ class PolishedColumns:
         self.factors = [np.ones_like(e) for e in self.effects]
         self.spread = np.ones_like(self.residual)  # product of the factors of all views of a column
         self.precision = 1.0 / state.hyper.effects.effect
+        sizes = state.hyper.effects.sizes
+        self.size = np.ones((table.n_rows, 1)) if sizes is None else sizes[:, None]
 
     def take_out(self, v: int, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Remove view v: returns the residuals of its columns without its effects, and their precision per row."""
         f = self.columns[v]
         self.spread[:, f] /= R @ self.factors[v]
-        return self.residual[:, f] + R @ self.effects[v], self.weight[:, f] / (
+        return self.residual[:, f] + self.size * (R @ self.effects[v]), self.weight[:, f] / (
             self.spread[:, f] * self.noise[f]
         )
 
     def score(self, v: int, raw: np.ndarray, inverse: np.ndarray) -> np.ndarray:
         """Log likelihood of each row under each cluster of view v."""
         a, factor = self.effects[v], self.factors[v]
-        squares = (raw**2 * inverse) @ (1.0 / factor).T - 2.0 * (raw * inverse) @ (a / factor).T
-        squares += inverse @ (a**2 / factor).T + self.weight[:, self.columns[v]] @ np.log(factor).T
+        squares = (raw**2 * inverse) @ (1.0 / factor).T
+        squares += (self.size**2 * inverse) @ (a**2 / factor).T
+        squares -= 2.0 * (self.size * raw * inverse) @ (a / factor).T
+        squares += self.weight[:, self.columns[v]] @ np.log(factor).T
         return -0.5 * squares
 
     def put_back(self, v: int, R: np.ndarray, raw: np.ndarray, inverse: np.ndarray) -> None:
         """Fit effects and variance factors of view v given its labels, and add it again."""
         f = self.columns[v]
-        n, first, second = R.T @ inverse, R.T @ (raw * inverse), R.T @ (raw**2 * inverse)
+        n, second = R.T @ (self.size**2 * inverse), R.T @ (raw**2 * inverse)
+        first = R.T @ (self.size * raw * inverse)
         a = first / (n + self.precision / self.noise[f])
         squares = second - 2.0 * a * first + a**2 * n
         self.effects[v] = a
         self.factors[v] = (PRIOR_ROWS + squares) / (PRIOR_ROWS + R.T @ self.weight[:, f])
-        self.residual[:, f] = self.weight[:, f] * (raw - R @ a)
+        self.residual[:, f] = self.weight[:, f] * (raw - self.size * (R @ a))
         self.spread[:, f] *= R @ self.factors[v]
 
     def update_noise(self) -> None:
@@ -114,7 +119,7 @@ def join_clusters(table: OverlapTable, state: OverlapState) -> OverlapState:
         R = np.eye(int(z.max()) + 1)[z]
         fit.put_back(v, R, *fit.take_out(v, R))
         raw, inverse = fit.take_out(v, R)
-        X = np.where(fit.seen[:, fit.columns[v]], raw * np.sqrt(inverse), np.nan)
+        X = np.where(fit.seen[:, fit.columns[v]], raw * np.sqrt(inverse), np.nan) / fit.size
         Z[v] = _joined(np.ascontiguousarray(X), z, prior)
         R = np.eye(int(Z[v].max()) + 1)[Z[v]]
         fit.put_back(v, R, raw, inverse)

@@ -11,7 +11,7 @@ from partita.engines.gibbs.chain import average_families
 from partita.families import Block
 from partita.views.draws import Draw, view_factors
 from partita.views.estimator import estimate_draw
-from partita.views.nuisance import mean_row_factors, remove_row_factors
+from partita.views.nuisance import MeanRowFactors, mean_row_factors, remove_row_factors
 from partita.views.overlapping.chain import OverlapDraw
 from partita.views.overlapping.draws import as_draw
 from partita.views.overlapping.polish import Polished, polish
@@ -43,6 +43,7 @@ class OverlappingResult(NamedTuple):
     feature_views: np.ndarray
     n_clusters_posterior: list[dict[int, float]]
     estimate: Draw
+    row_factors: MeanRowFactors
 
 
 def make_result(
@@ -83,8 +84,8 @@ def make_result(
             confidence[v] = row_confidence(drawn_labels, labels[v])
     blocks = _averaged_blocks(table, drawn, arrangement.blocks)
     view_labels = _stacked(labels, table.n_rows).astype(np.int64)
-    rows, loadings = mean_row_factors(draws, D)
-    rest = remove_row_factors(blocks, where, rows, loadings)
+    mean_factors = mean_row_factors(draws, D)
+    rest = remove_row_factors(blocks, where, mean_factors)
     factors = view_factors(rest, membership, view_labels, where)
     return OverlappingResult(
         draws,
@@ -96,7 +97,8 @@ def make_result(
         "co-clustering probability" if is_averaged else "posterior probability",
         summary.feature_views,
         posterior,
-        estimate_draw(membership, view_labels, factors, rows, loadings.T),
+        estimate_draw(membership, view_labels, factors, mean_factors),
+        mean_factors,
     )
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.views.nuisance import column_means, draw_row_factors
+from partita.views.nuisance import draw_row_factors, row_sizes
 from partita.views.overlapping.additive import AdditiveColumns, Effects, read_reals, set_rows
 from partita.views.overlapping.first_labels import independent_components, n_directions
 from partita.views.overlapping.search import MIN_GAIN, OverlapSearch
@@ -63,6 +63,8 @@ class RowFactorSearch:
         The number of row factors; None to choose it by the evidence.
     is_late : callable
         Called before every large step; once it returns True the search ends.
+    gain : ndarray (0,) or None
+        The gains at the start, which has no row factors; None for a model in which all gains are 0.
     """
 
     def __init__(
@@ -72,9 +74,10 @@ class RowFactorSearch:
         max_per_column: int,
         rank: int | None = None,
         is_late: Callable[[], bool] = lambda: False,
+        gain: np.ndarray | None = None,
     ):
         self.table, self.rng, self.rank, self.is_late = OverlapTable(columns, None), rng, rank, is_late
-        self.empty = empty_state(columns.n_columns, OverlapHyper(Effects(), ()))
+        self.empty = empty_state(columns.n_columns, OverlapHyper(Effects(gain=gain), ()))
         self.max_per_column = max_per_column
         self.search = OverlapSearch(
             self.table, rng, self.empty, max_per_column=max_per_column, max_views=MAX_VIEWS, is_late=is_late
@@ -100,6 +103,7 @@ class RowFactorSearch:
         state = set_rows(state, np.ascontiguousarray(rows))
         for _ in range(N_FACTOR_STEPS):
             state = self.search.columns(self.table.nuisance_step(state, None))
+            state = self.table.learn_gain(state, self.rng)
         return self.search.refine(state)
 
     def improved(self, state: OverlapState) -> tuple[OverlapState, bool]:
@@ -129,7 +133,9 @@ class RowFactorSearch:
         W = np.hstack([np.eye(int(z.max()) + 1)[z] for z in state.Z])
         rest = rows - W @ np.linalg.lstsq(W, rows, rcond=None)[0]
         spread = rest.std(axis=0)
-        trial = set_rows(state, np.ascontiguousarray(rest / np.where(spread > 0, spread, 1.0)))
+        spread = np.where(spread > 0, spread, 1.0)
+        gain = state.hyper.effects.gain
+        trial = set_rows(state, np.ascontiguousarray(rest / spread), None if gain is None else gain * spread)
         trial = self.search.refine(self.search.columns(trial))
         return trial if self.search.score(trial) > self.search.score(state) else state
 
@@ -175,28 +181,42 @@ class RowFactorSearch:
         return best
 
 
+class FirstRowFactors(NamedTuple):
+    """Row factors and their gains at the start of searches and chains."""
+
+    rows: np.ndarray | None  # [row, rank]; None for none
+    gain: np.ndarray | None  # [rank]; None for a model in which all gains are 0
+
+
+NO_ROW_FACTORS = FirstRowFactors(None, None)
+
+
 def find_row_factors(
     columns: AdditiveColumns,
     nuisance: Any,
     rng: np.random.Generator,
     max_per_column: int,
     is_late: Callable[[], bool] = lambda: False,
-) -> np.ndarray | None:
-    """Row factors of all rows, [row, rank], from which searches and chains start; None for none.
+    *,
+    gain: bool = False,
+) -> FirstRowFactors:
+    """Row factors of all rows from which searches and chains start.
 
-    ``nuisance`` is their number, or "auto" to choose it. Tables with few rows or columns have none by "auto".
+    ``nuisance`` is their number, or "auto" to choose it. Tables with few rows or columns have none by "auto". Without
+    ``gain``, all gains are 0.
     """
     rank = None if nuisance == "auto" else int(nuisance)
     N = columns.n_rows
     if rank == 0 or (rank is None and (columns.n_columns < MIN_COLUMNS or N < MIN_ROWS)):
-        return None
+        return NO_ROW_FACTORS
     rows, kept = _sampled(N, MAX_SEARCHED_ROWS, rng), _sampled(columns.n_columns, MAX_SEARCHED_COLUMNS, rng)
     sample = read_reals(columns.X[np.ix_(rows, kept)])
-    state = RowFactorSearch(sample, rng, max_per_column, rank, is_late).run()
+    no_gain = np.zeros(0) if gain else None
+    state = RowFactorSearch(sample, rng, max_per_column, rank, is_late, no_gain).run()
     effects = state.hyper.effects
     if effects.rows is None or len(rows) == N:
-        return effects.rows
-    return extend_rows(read_reals(columns.X[:, kept]), sample, state)
+        return FirstRowFactors(effects.rows, effects.gain)
+    return FirstRowFactors(extend_rows(read_reals(columns.X[:, kept]), sample, state), effects.gain)
 
 
 def _sampled(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
@@ -207,22 +227,21 @@ def extend_rows(columns: AdditiveColumns, sample: AdditiveColumns, state: Overla
     """Row factors of all rows from the parameters of a sample, by turns with the labels of the rows."""
     hyper = state.hyper.effects
     found = sample.parameters(state, hyper, None)
-    assert hyper.rows is not None
-    explained = hyper.rows @ found.loadings
-    for z, effect in zip(state.Z, found.effects, strict=True):
-        explained = explained + effect[z]
-    intercept = column_means(sample.X - explained - found.residual)
-    precision, raw = found.noise**-2.0, columns.X - intercept
-    F = draw_row_factors(raw, found.loadings, precision, None)
-    parts = [np.zeros((columns.n_rows, columns.n_columns)) for _ in state.Z]
+    gain = np.zeros(hyper.rank) if hyper.gain is None else hyper.gain
+    precision = found.noise**-2.0
+    means = np.tile(found.intercept, (columns.n_rows, 1))
+    F = draw_row_factors(columns.X - means, found.loadings, precision, None)
+    parts = [np.zeros_like(means) for _ in state.Z]
     for _ in range(N_EXTENSION_STEPS):
-        rest = raw - F @ found.loadings - sum(parts)
+        size, raw = row_sizes(F, gain)[:, None], columns.X - F @ found.loadings
         for v, (z, effect) in enumerate(zip(state.Z, found.effects, strict=True)):
-            rest += parts[v]
-            weighted = np.where(np.isnan(rest), 0.0, rest) * precision @ effect.T
-            fit = weighted - 0.5 * (~np.isnan(rest) * precision) @ (effect**2).T
+            means -= parts[v]
+            rest = raw - size * means
+            weighted = np.where(np.isnan(rest), 0.0, rest) * size * precision @ effect.T
+            fit = weighted - 0.5 * (~np.isnan(rest) * size**2 * precision) @ (effect**2).T
             labels = (fit + np.log(np.bincount(z, minlength=len(effect)))).argmax(axis=1)
             parts[v] = effect[labels]
-            rest -= parts[v]
-        F = draw_row_factors(rest + F @ found.loadings, found.loadings, precision, None)
+            means += parts[v]
+        slopes = found.loadings[:, None, :] + gain[:, None, None] * means
+        F = draw_row_factors(columns.X - means, slopes, precision, None)
     return F

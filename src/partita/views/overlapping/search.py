@@ -237,8 +237,10 @@ class OverlapSearch:
         """Remove row factors that the views make unnecessary, one after the other, as long as the score increases."""
         rank = state.hyper.effects.rank
         for r in reversed(range(rank)):
-            rows = np.ascontiguousarray(np.delete(state.hyper.effects.rows, r, axis=1))
-            trial = set_rows(state, rows if rows.shape[1] else None)
+            effects = state.hyper.effects
+            rows = np.ascontiguousarray(np.delete(effects.rows, r, axis=1))
+            gain = None if effects.gain is None else np.delete(effects.gain, r)
+            trial = set_rows(state, rows if rows.shape[1] else None, gain)
             trial, _ = self.births(self.refine(trial))
             if self.score(trial) > self.score(state):
                 state = trial

@@ -67,10 +67,11 @@ class OverlapTable(NamedTuple):
         """
         return MAX_LISTED_ADDITIVE if self.combined is None else MAX_LISTED_COMBINED
 
-    def default_hyper(self) -> OverlapHyper:
-        """Hyper-parameters at the start."""
+    def default_hyper(self, gain: bool = False) -> OverlapHyper:
+        """Hyper-parameters at the start, without row factors; without ``gain``, later ones have gains of 0."""
         return OverlapHyper(
-            Effects(), () if self.combined is None else tuple(b.family for b in self.combined.blocks)
+            Effects(gain=np.zeros(0) if gain else None),
+            () if self.combined is None else tuple(b.family for b in self.combined.blocks),
         )
 
     def scores(self, Z: Any, hyper: OverlapHyper) -> TableScores:
@@ -137,6 +138,13 @@ class OverlapTable(NamedTuple):
         if self.additive is None:
             return state
         effects = self.additive.draw_rows(state, state.hyper.effects, rng)
+        return state._replace(hyper=state.hyper._replace(effects=effects))
+
+    def learn_gain(self, state: OverlapState, rng: np.random.Generator) -> OverlapState:
+        """Draw the gains of the row factors."""
+        if self.additive is None:
+            return state
+        effects = self.additive.learn_gain(state, state.hyper.effects, rng)
         return state._replace(hyper=state.hyper._replace(effects=effects))
 
     def learn(self, state: OverlapState, rng: np.random.Generator) -> OverlapState:
