@@ -5,10 +5,12 @@ normalized to responsibilities. One-hot rows of the labels are built in register
 on the tensor cores: in the same kernel where the counts of all levels fit into the registers of a program, otherwise in
 a second one that reads the responsibilities from memory.
 
-Responsibilities are integer multiples of ``2**-22``, in two digits of 11 bits. Half precision holds such digits
-exactly, and sums of them over 8192 rows fit the 24 bits of single precision. So counts are exact and do not depend on
-the order of summation. The largest natural parameter over the clusters is subtracted from all of them, so that the
-probable clusters have small numbers, for which single precision is enough.
+Responsibilities are in fixed point, so counts are exact and do not depend on the order of summation. In the single
+kernel they are multiples of ``1 / (2**21 - 1)`` in three digits of 7 bits, and labels are compared, multiplied and
+added as bytes, four at a time. In the two kernels they are multiples of ``2**-22`` in two digits of 11 bits. Half
+precision holds such digits exactly, and sums of them over 8192 rows fit the 24 bits of single precision. The largest
+natural parameter over the clusters is subtracted from all of them, so that the probable clusters have small numbers, for
+which single precision is enough.
 
 The kernels need unit weights, at most 254 levels per column and at most 128 clusters; :mod:`.device` handles all else.
 """
@@ -30,7 +32,10 @@ EXACT_ROWS = 8192  # the digits of so many rows add up exactly in single precisi
 DIGIT_BYTES = 1 << 28  # size of the responsibilities that are held between two kernels
 PAIR_BYTES = 1 << 17  # largest table of all pairs of levels: it fits into the L1 cache
 GROUP = 64  # levels per program of the second kernel
-WHOLE = 1 << 13  # counts, of both digits, that a program of the single kernel holds
+WHOLE = 1 << 12  # counts, of levels and clusters, that a program of the single kernel holds
+# of the single kernel: rows at a time, warps, programs per multiprocessor, and registers per thread that allow for these
+TILE, WARPS, PROGRAMS, REGISTERS = 64, 8, 2, 128
+EXACT_BYTES = 1 << 17  # rows whose digits of 7 bits, times 128, add up exactly in 32 bits
 UNIT = 2.0**-22
 
 
@@ -90,48 +95,68 @@ def normalize(L):
 
 
 @triton.jit
-def in_fixed_point(E, total, inside):
-    """Responsibilities in units of 2**-22, 0 outside of the table."""
-    return (E * tl.where(inside, 4194304.0 / total, 0.0)[:, None] + 0.5).to(tl.int32)
+def in_fixed_point(E, total, inside, SCALE: tl.constexpr):
+    """Responsibilities as whole numbers, 1 is SCALE; 0 outside of the table."""
+    return (E * tl.where(inside, SCALE / total, 0.0)[:, None] + 0.5).to(tl.int32)
+
+
+@triton.jit
+def mark_level(code, level, PACKED: tl.constexpr):
+    """-128 where a row has the level, 0 elsewhere; on a GPU four bytes at a time, without carries between them."""
+    if PACKED:
+        return tl.inline_asm_elementwise(
+            """
+            {
+            .reg .b32 gap, any;
+            xor.b32 gap, $1, $2;
+            and.b32 any, gap, 0x7F7F7F7F;
+            add.u32 any, any, 0x7F7F7F7F;
+            or.b32 any, any, gap;
+            not.b32 any, any;
+            and.b32 $0, any, 0x80808080;
+            }
+            """,
+            "=r,r,r", [code, level], dtype=tl.int8, is_pure=True, pack=4,
+        )  # fmt: skip
+    return tl.where(code == level, -128, 0).to(tl.int8)
 
 
 @triton.jit
 def collect_rows(
-    codes, stride, n_rows, table, largest, starts, widths, log_weights, columns, levels, counts, sizes, entropies,
-    N_STEPS: tl.constexpr, N_CLUSTERS: tl.constexpr, PAIRS: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr,
-    EXACT: tl.constexpr,
+    codes, stride, n_rows, table, largest, starts, widths, log_weights, columns, levels, counts, entropies,
+    stretch, N_STEPS: tl.constexpr, N_CLUSTERS: tl.constexpr, PAIRS: tl.constexpr, LEVELS: tl.constexpr,
+    TILE: tl.constexpr, PACKED: tl.constexpr,
 ):  # fmt: skip
-    """Add to ``counts[program, digit, level, cluster]``, to sizes and to entropies; see :class:`FusedCategorical`."""
+    """Add to ``counts[program, cluster, digit, level]`` and to entropies; see :class:`FusedCategorical`.
+
+    A program adds the digits of ``stretch`` tiles in 32 bits before it adds these sums to those of the tiles before.
+    """
     program = tl.program_id(0)
-    i, k, r = tl.arange(0, LEVELS), tl.arange(0, N_CLUSTERS), tl.arange(0, TILE)
+    i, r, digit = tl.arange(0, LEVELS), tl.arange(0, TILE), tl.arange(0, 4 * N_CLUSTERS)
     level = tl.load(levels + i)
     start = codes + tl.load(columns + i).to(tl.int64) * stride
-    n = tl.zeros([N_CLUSTERS], tl.int64)
     entropy = tl.zeros([TILE], tl.float64)
-    own = counts + program * (2 * LEVELS * N_CLUSTERS) + i[:, None] * N_CLUSTERS + k[None, :]
-    for stretch in range(program, tl.cdiv(n_rows, EXACT), tl.num_programs(0)):
-        high = tl.zeros([LEVELS, N_CLUSTERS], tl.float32)
-        low = tl.zeros([LEVELS, N_CLUSTERS], tl.float32)
-        shares = tl.zeros([TILE, N_CLUSTERS], tl.int32)
-        for tile in range(EXACT // TILE):
-            row = stretch * EXACT + tile * TILE + r
+    own = counts + program * (4 * LEVELS * N_CLUSTERS) + digit[:, None] * LEVELS + i[None, :]
+    n_tiles = tl.cdiv(n_rows, TILE)
+    for first in range(program * stretch, n_tiles, tl.num_programs(0) * stretch):
+        total = tl.zeros([4 * N_CLUSTERS, LEVELS], tl.int32)
+        for tile in range(first, min(first + stretch, n_tiles)):
+            row = tile * TILE + r
             inside = row < n_rows
             L, _ = score_rows(
                 codes + row, stride, inside, table, largest, starts, widths, log_weights,
                 N_STEPS, N_CLUSTERS, PAIRS, TILE, False,
             )  # fmt: skip
-            E, total, _, _, spread = normalize(L)
+            E, sum_of_row, _, _, spread = normalize(L)
             entropy += tl.where(inside, spread, 0.0).to(tl.float64)
-            fixed = in_fixed_point(E, total, inside)
-            shares += fixed
+            fixed = in_fixed_point(E, sum_of_row, inside, 2097151.0)
+            upper = tl.join((fixed >> 14).to(tl.int8), ((fixed >> 7) & 127).to(tl.int8))
+            lower = tl.join((fixed & 127).to(tl.int8), tl.zeros([TILE, N_CLUSTERS], tl.int8))
+            digits = tl.reshape(tl.join(upper, lower), (TILE, 4 * N_CLUSTERS))
             code = tl.load(start[:, None] + row[None, :], mask=inside[None, :], other=255)
-            one_hot = (code == level[:, None]).to(tl.float16)
-            high = tl.dot(one_hot, (fixed >> 11).to(tl.float16), high)
-            low = tl.dot(one_hot, (fixed & 2047).to(tl.float16), low)
-        n += tl.sum(shares.to(tl.int64), 0)
-        tl.store(own, tl.load(own) + high.to(tl.float64))
-        tl.store(own + LEVELS * N_CLUSTERS, tl.load(own + LEVELS * N_CLUSTERS) + low.to(tl.float64))
-    tl.store(sizes + program * N_CLUSTERS + k, n)
+            mark = mark_level(code, level[:, None], PACKED)
+            total = tl.dot(tl.trans(digits), tl.trans(mark), total, out_dtype=tl.int32)
+        tl.store(own, tl.load(own) + total)
     tl.store(entropies + program, tl.sum(entropy, 0))
 
 
@@ -154,7 +179,7 @@ def share_out(
         )  # fmt: skip
         E, total, _, _, spread = normalize(L)
         entropy += tl.where(inside, spread, 0.0).to(tl.float64)
-        fixed = in_fixed_point(E, total, inside)
+        fixed = in_fixed_point(E, total, inside, 4194304.0)
         n += tl.sum(fixed, 0).to(tl.int64)
         place = digits + row[:, None] * (2 * N_CLUSTERS) + k[None, :]
         tl.store(place, (fixed >> 11).to(tl.float16), mask=inside[:, None])
@@ -256,13 +281,15 @@ class FusedCategorical:
         self.per_program = triton.next_power_of_2(
             max(int(self.n_levels.sum()), GROUP)
         )  # in the single kernel
-        self.single = 2 * self.per_program * self.padded <= WHOLE
+        self.single = self.per_program * self.padded <= WHOLE
         if not self.single:
             self.per_program = GROUP
         self.n_groups = -(-int(self.n_levels.sum()) // self.per_program)
         idle = self.n_groups * self.per_program - int(self.n_levels.sum())
         columns = np.concatenate([np.repeat(np.arange(len(states)), self.n_levels), np.zeros(idle, int)])
         levels = np.concatenate([*(np.arange(v) for v in self.n_levels), np.full(idle, UNUSED)])
+        if self.single:
+            levels[int(self.n_levels.sum())] = MISSING
         self.columns = torch.tensor(columns, dtype=torch.int32, device=device)
         self.levels = torch.tensor(levels, dtype=torch.uint8, device=device)
 
@@ -273,29 +300,39 @@ class FusedCategorical:
 
         ``thetas[d]`` holds log probabilities [level, cluster] of column d.
         """
-        found = (self._collect_at_once if self.single else self._collect_in_two)(log_weights, thetas)
-        counts, sizes, entropies = (part.sum(0).cpu().numpy() for part in found)
-        whole = (2048.0 * counts[0] + counts[1])[:, : self.n_clusters] * UNIT
+        counts, sizes, entropies = (self._collect_at_once if self.single else self._collect_in_two)(
+            log_weights, thetas
+        )
         n_levels = int(self.n_levels.sum())
-        n = sizes[: self.n_clusters] * UNIT
-        return n, np.split(whole[:n_levels], np.cumsum(self.n_levels)[:-1]), float(entropies)
+        whole = counts[:n_levels, : self.n_clusters]
+        return sizes[: self.n_clusters], np.split(whole, np.cumsum(self.n_levels)[:-1]), entropies
 
-    def _collect_at_once(self, log_weights: np.ndarray, thetas: Sequence[np.ndarray]) -> tuple[Any, ...]:
-        """Counts [program, digit, level, cluster], sizes and entropies of each program, by the single kernel."""
-        codes, device = self.codes, self.codes.device
-        n_programs = min(2 * n_processors(device), -(-codes.shape[1] // EXACT_ROWS))
-        shape = (n_programs, 2, self.per_program, self.padded)
-        counts = torch.zeros(shape, dtype=torch.float64, device=device)
-        sizes = torch.empty((n_programs, self.padded), dtype=torch.int64, device=device)
+    def _collect_at_once(
+        self, log_weights: np.ndarray, thetas: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Counts [level, cluster], sizes and entropy, by the single kernel."""
+        codes, device, n_rows = self.codes, self.codes.device, self.codes.shape[1]
+        n_tiles = -(-n_rows // TILE)
+        n_programs = min(PROGRAMS * n_processors(device), n_tiles)
+        each = -(-n_tiles // n_programs)
+        stretch = -(-each // -(-each * TILE // EXACT_BYTES))  # equal ones, of as many rows as are exact
+        shape = (n_programs, self.padded, 2, 2, self.per_program)
+        counts = torch.zeros(shape, dtype=torch.int64, device=device)
         entropies = torch.empty(n_programs, dtype=torch.float64, device=device)
         collect_rows[(n_programs,)](
-            codes, codes.stride(0), codes.shape[1], *self._tables(log_weights, thetas), self.columns, self.levels,
-            counts, sizes, entropies, N_STEPS=len(self.starts), N_CLUSTERS=self.padded, PAIRS=int(self.pairs),
-            LEVELS=self.per_program, TILE=64, EXACT=EXACT_ROWS, num_warps=8, num_stages=1,
+            codes, codes.stride(0), n_rows, *self._tables(log_weights, thetas), self.columns, self.levels,
+            counts, entropies, stretch, N_STEPS=len(self.starts), N_CLUSTERS=self.padded, PAIRS=int(self.pairs),
+            LEVELS=self.per_program, TILE=TILE, PACKED=int(codes.is_cuda), num_warps=WARPS, num_stages=1,
+            **({"maxnreg": REGISTERS} if codes.is_cuda else {}),
         )  # fmt: skip
-        return counts, sizes, entropies
+        (high, low), (middle, _) = counts.sum(0).cpu().numpy().transpose(1, 2, 3, 0)
+        whole = -((high * 16384 + middle * 128 + low) // 128) / 2097151.0
+        n = whole[: self.n_levels[0]].sum(axis=0) + whole[self.n_levels.sum()]
+        return whole, n, float(entropies.sum())
 
-    def _collect_in_two(self, log_weights: np.ndarray, thetas: Sequence[np.ndarray]) -> tuple[Any, ...]:
+    def _collect_in_two(
+        self, log_weights: np.ndarray, thetas: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, float]:
         """The same by two kernels, for chunks of rows."""
         codes, device, n_rows = self.codes, self.codes.device, self.codes.shape[1]
         tables = self._tables(log_weights, thetas)
@@ -319,7 +356,9 @@ class FusedCategorical:
                 WIDTH=2 * self.padded, GROUP=GROUP, TILE=count_tile, TILES_EXACT=EXACT_ROWS // count_tile,
                 num_warps=4, num_stages=1,
             )  # fmt: skip
-        return torch.stack(counts.split(self.padded, dim=2), dim=1), sizes, entropies
+        whole = counts.sum(0).cpu().numpy() * UNIT
+        whole = 2048.0 * whole[:, : self.padded] + whole[:, self.padded :]
+        return whole, sizes.sum(0).cpu().numpy() * UNIT, float(entropies.sum())
 
     def partition(
         self, log_weights: np.ndarray, thetas: Sequence[np.ndarray]
@@ -333,7 +372,7 @@ class FusedCategorical:
         sizes = torch.empty((n_programs, self.padded), dtype=torch.int64, device=device)
         partition_rows[(n_programs,)](
             codes, codes.stride(0), n_rows, *self._tables(log_weights, thetas), labels, confidence, sums, sizes,
-            N_STEPS=len(self.starts), N_CLUSTERS=self.padded, PAIRS=int(self.pairs), TILE=max(16, 2048 // self.padded),
+            N_STEPS=len(self.starts), N_CLUSTERS=self.padded, PAIRS=int(self.pairs), TILE=max(16, 1024 // self.padded),
             num_warps=2,
         )  # fmt: skip
         entropy, log_likelihood = sums.sum(0).tolist()
