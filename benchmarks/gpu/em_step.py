@@ -135,7 +135,7 @@ def state_of(codes):
 
     from partita.engines.climb import em
     from partita.engines.climb.seeding import seed_parameters, seed_statistics
-    from partita.engines.passes.device import DeviceCodes
+    from partita.engines.passes.device_rows import DeviceCodes
     from partita.engines.passes.rows import collect
     from partita.families import Block, Categorical
     from partita.partitions import FiniteDirichlet
@@ -245,7 +245,7 @@ def gaussian(n_rows: int = 10_000_000, n_columns: int = 10) -> dict:
 
     from partita.engines.climb import vb
     from partita.engines.climb.seeding import label_statistics
-    from partita.engines.passes.device import DeviceReals
+    from partita.engines.passes.device_rows import DeviceReals
     from partita.families import Block, GaussianDiagonal, GaussianFull
     from partita.partitions import FiniteDirichlet
 

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 from partita.engines.climb.seeding import label_statistics
-from partita.engines.passes import device as dp
+from partita.engines.passes import device_rows as dr
+from partita.engines.passes import device_scores as ds
 from partita.engines.passes.rows import (
     Parameters,
     assign_rows,
     collect,
     label_rows,
     log_joint_rows,
+    partition_rows,
     plug_in,
     predictive,
     rows_in_memory,
@@ -41,14 +43,14 @@ def pair(name, rng, holes=True):
         bytes_ = np.where(codes < 0, 255, codes).astype(np.uint8)
         return (
             Block(family, codes, tuple("abc")),
-            Block(family, dp.DeviceCodes(on(bytes_.T.copy()), {}), tuple("abc")),
+            Block(family, dr.DeviceCodes(on(bytes_.T.copy()), {}), tuple("abc")),
         )
     X = rng.normal(size=(N, 3)) * [1.0, 2.0, 5.0] + [0.0, 10.0, -3.0]
     if name == "gaussian":
         X[rng.random((N, 3)) < 0.1] = np.nan
     center, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
     family = GaussianDiagonal.default(3) if name == "gaussian" else GaussianFull.default(3)
-    data = dp.DeviceReals(on(X), (0, 1, 2), center, scale)
+    data = dr.DeviceReals(on(X), (0, 1, 2), center, scale)
     return Block(family, (X - center) / scale, tuple("xyz")), Block(family, data, tuple("xyz"))
 
 
@@ -89,7 +91,8 @@ def test_rows_are_scored_by_parameters_and_by_data(name, global_random_seed):
     ]
     for in_memory, on_device in scores:
         want = assign_rows(in_memory, N, uncertain=True)
-        labels, confidence, entropy, log_likelihood, uncertain = assign_rows(on_device, N, uncertain=True)
+        *there, uncertain = assign_rows(on_device, N, uncertain=True)
+        labels, confidence, entropy, log_likelihood = (device.to_host(values) for values in there)
         np.testing.assert_array_equal(labels, want.labels)
         np.testing.assert_allclose(confidence, want.confidence, rtol=1e-5)
         np.testing.assert_allclose(entropy, want.entropy, rtol=1e-4, atol=1e-5)
@@ -101,7 +104,29 @@ def test_rows_are_scored_by_parameters_and_by_data(name, global_random_seed):
             shares[0], shares[1], atol=1e-3 * (K + 1)
         )  # small ones may be dropped on one side
         for ours, theirs in zip(label_rows(in_memory, N, K), label_rows(on_device, N, K), strict=True):
-            np.testing.assert_allclose(theirs, ours, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(device.to_host(theirs), ours, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
+def test_one_pass_gives_labels_and_sums(name, weighted, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    here, there = pair(name, rng)
+    weights = rng.integers(0, 3, N).astype(float) if weighted else np.ones(N)
+    _, _, at = start(here, rng)
+    want = partition_rows(plug_in([here], at), weights, K)
+    found = partition_rows(plug_in([there], at), weights, K)
+    np.testing.assert_array_equal(found.labels.get(), want.labels)
+    np.testing.assert_allclose(found.confidence.get(), want.confidence, rtol=1e-5)
+    np.testing.assert_allclose(found.sizes, want.sizes)
+    assert found.entropy == pytest.approx(want.entropy, rel=1e-4)
+    assert found.log_likelihood == pytest.approx(want.log_likelihood, rel=1e-6)
+    shares = np.zeros((2, N, K))
+    for own, (rows, clusters, probabilities) in zip(
+        shares, (want.uncertain, found.uncertain.get()), strict=True
+    ):
+        own[rows, clusters] = probabilities
+    np.testing.assert_allclose(shares[0], shares[1], atol=1e-3 * (K + 1))
 
 
 @pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
@@ -120,11 +145,11 @@ def test_labels_are_counted_and_rows_fetched(name, global_random_seed):
 
 
 def test_a_row_that_no_cluster_can_have_is_shared():
-    block = Block(Categorical.default([2]), dp.DeviceCodes(on(np.array([[0, 1]], np.uint8)), {}), ("a",))
+    block = Block(Categorical.default([2]), dr.DeviceCodes(on(np.array([[0, 1]], np.uint8)), {}), ("a",))
     theta = np.array([[0.0, 0.0], [-np.inf, -np.inf], [-1.0, -1.0]])
     found = assign_rows(plug_in([block], Parameters(np.log([0.5, 0.5]), (theta,))), 2)
-    np.testing.assert_allclose(found.confidence, 0.5)
-    assert found.log_likelihood[0] < -1e29
+    np.testing.assert_allclose(device.to_host(found.confidence), 0.5)
+    assert device.to_host(found.log_likelihood)[0] < -1e29
 
 
 def test_a_full_device_is_asked_for_less():
@@ -149,7 +174,7 @@ def test_log_joints_match_in_memory(global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     here, there = pair("categorical", rng)
     _, _, at = start(here, rng)
-    scorer = dp.score_by_parameters([there], at.log_weights, at.thetas)
-    L = dp.log_joints(scorer, [dp.features(there.family, there.data, 0, N)], dp.uploaded(scorer))
+    scorer = ds.score_by_parameters([there], at.log_weights, at.thetas)
+    L = ds.log_joints(scorer, [dr.features(there.family, there.data, 0, N)], ds.uploaded(scorer))
     want = log_joint_rows([here], at, np.arange(N))
     np.testing.assert_allclose(device.to_host(L), want, rtol=1e-5)

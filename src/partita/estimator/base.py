@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from partita._version import __version__
 from partita.estimator.describing import DescribesGroups, profiles_as_plain, profiles_from_plain
+from partita.estimator.fetching import FetchesLater
 from partita.estimator.report import FitReport, warn_user
 from partita.estimator.resumption import claim_folder
 from partita.estimator.storage import save
@@ -30,7 +31,7 @@ SKLEARN_SETTINGS = (
 )
 
 
-class TableEstimator(DescribesGroups, BaseEstimator):
+class TableEstimator(DescribesGroups, FetchesLater, BaseEstimator):
     """Base of the estimators: reads tables with a remembered schema, saves and restores the fitted state.
 
     A subclass stores its parameters in ``__init__`` and nothing else. Its ``fit`` runs within ``_new_fit()`` and reads
@@ -148,6 +149,7 @@ class TableEstimator(DescribesGroups, BaseEstimator):
             The file to write. Its folder must exist.
         """
         check_is_fitted(self)
+        self._fetch_all()
         save(self, path)
 
     def _state(self) -> dict[str, Any]:
@@ -190,6 +192,7 @@ class TableEstimator(DescribesGroups, BaseEstimator):
             raise ValueError(f"{name} is not a fitted attribute of {type(self).__name__}")
 
     def __getstate__(self) -> dict[str, Any]:
+        self._fetch_all()
         return {**super().__getstate__(), "_partita_version": __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

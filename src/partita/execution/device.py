@@ -46,6 +46,16 @@ def device_of(X: Any) -> Any:
     return array_api_compat.device(X)
 
 
+def widest(like: Any) -> Any:
+    """Double precision where the device has it."""
+    xp = namespace(like)
+    try:
+        xp.zeros(1, dtype=xp.float64, device=device_of(like))
+    except (TypeError, RuntimeError, ValueError):
+        return xp.float32
+    return xp.float64
+
+
 def to_device(values: np.ndarray, like: Any, dtype: Any = None) -> Any:
     """Copy a numpy array to the library and the device of the array ``like``."""
     xp = namespace(like)
@@ -65,9 +75,9 @@ def to_host(X: Any) -> np.ndarray:
     return np.asarray(array_api_compat.to_device(X, "cpu")) if _knows_cpu(X) else np.from_dlpack(X)
 
 
-def as_given(values: np.ndarray, X: Any) -> Any:
+def as_given(values: Any, X: Any) -> Any:
     """Return results in the library and on the device of the input X."""
-    return to_device(values, X) if is_on_device(X) else values
+    return to_device(values, X) if is_on_device(X) and not is_on_device(values) else values
 
 
 def _knows_cpu(X: Any) -> bool:

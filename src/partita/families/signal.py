@@ -79,6 +79,27 @@ class Signal(NamedTuple):
         log_rest = np.where(np.isnan(log_observed), log_rest, log_observed - log_scores)
         return np.nan_to_num(log_rest) - ~np.isnan(Z) @ np.log(self.widths)
 
+    def rest_of_complete(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
+        """:meth:`log_rest` of rows without missing cells as a quadratic form: P, c, a and b of
+        ``(U @ P)**2 @ c + a * (U**2).sum() + b`` for rows U that are divided by the widths.
+
+        Examples
+        --------
+        >>> signal = Signal.of(np.eye(2), np.array([1.0, 0.5]), 1)
+        >>> P, c, a, b = signal.rest_of_complete()
+        >>> u = np.array([[7.0, 0.3]])
+        >>> bool(np.isclose((u @ P) ** 2 @ c + a * (u**2).sum() + b, signal.log_rest(u)).all())
+        True
+        """
+        m, D = self.axes.shape
+        spreads = self._spreads[self.n_scores :]
+        coefficients = np.append(np.zeros(self.n_scores), -0.5 / spreads)
+        constant = -0.5 * float((np.log(spreads) + LOG_2PI).sum()) - float(np.log(self.widths).sum())
+        if m == D:
+            return self.axes.T, coefficients, 0.0, constant
+        constant -= 0.5 * (D - m) * (math.log(self._noise) + LOG_2PI)
+        return self.axes.T, coefficients + 0.5 / self._noise, -0.5 / self._noise, constant
+
     def column_means(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means of the columns from those of the scores, [cluster, column]."""
         return means @ self.axes[: self.n_scores] * self.widths

@@ -14,6 +14,7 @@ from partita.engines.climb.seeding import SAMPLE, label_statistics, seed_paramet
 from partita.engines.passes.rows import Statistics, collect, label_rows, n_stats, pack, plug_in
 from partita.engines.run import STOPPED_EARLY, Run, best_run, iterate
 from partita.execution import CHUNK_ROWS, check_memory
+from partita.execution.weights import total_weight
 from partita.families.contract import interior
 from partita.families.registry import Block
 from partita.fitting.contract import EngineResult, Request
@@ -95,7 +96,7 @@ def fit_em(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> Engine
                 em.Labeled(state) if watched else state,
                 max_iter=ask.max_iter,
                 tol=0.0 if watched else ask.tol,
-                weight=float(weights.sum()),
+                weight=total_weight(weights),
                 number=restart,
                 monotone=not watched,
                 control=ask.control,

@@ -1,7 +1,7 @@
 """Tables on a device: their schema, learned there, and the blocks over them.
 
-Little is copied to the host: levels of columns, one real column at a time for its mean and spread, a thousand rows that
-seeds are chosen among, statistics of clusters and, at the end, the label of each row.
+Little is copied to the host: levels, means and deviations of columns, a thousand rows that seeds are chosen among,
+statistics of clusters. Labels and confidence stay on the device until somebody reads them.
 """
 
 from __future__ import annotations
@@ -11,14 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes.device import DeviceCodes, DeviceReals, fetch_rows, standardized
+from partita.engines.passes.device_rows import DeviceCodes, DeviceReals, fetch_rows, standardized
 from partita.estimator import FitReport
-from partita.execution.device import device_of, in_chunks, is_on_device, namespace, to_device, to_host
+from partita.execution.device import (
+    device_of,
+    in_chunks,
+    is_on_device,
+    namespace,
+    to_device,
+    to_host,
+    widest,
+)
+from partita.execution.weights import are_ones, count_positive, total_weight, unit_weights
 from partita.families import Block, GaussianFull, Signal, entry_of, family_entry
 from partita.families.factors import SignalMoments, sampled_positions
 from partita.fitting.contract import Settings
+from partita.fitting.device_columns import learn_levels, learn_ranges, learn_reals
 from partita.fitting.engines import ENGINES, names_of
-from partita.fitting.families import Plan, assemble, log_rest_of, table_of_schema
+from partita.fitting.families import Plan, assemble, table_of_schema
 from partita.fitting.real_columns import (
     allowed_steps,
     describe_steps,
@@ -28,7 +38,6 @@ from partita.fitting.real_columns import (
 )
 from partita.table import ColumnSchema, Schema, Table, check_weights, read_table
 from partita.table.kinds import resolve_kinds
-from partita.table.scaling import center_and_scale
 
 FAMILIES = ("categorical", "gaussian", "gaussian_full")
 MAX_BYTE_LEVELS = 254
@@ -89,7 +98,7 @@ def read_device_rows(
 def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     """The given weights, or ones that need no memory."""
     if sample_weight is None:
-        return np.broadcast_to(np.ones(1), n_rows)
+        return unit_weights(n_rows)
     return check_weights(to_host(sample_weight), n_rows)
 
 
@@ -120,46 +129,36 @@ def _learn(X: Any, kinds: Any, weights: np.ndarray) -> tuple[Schema, bool]:
     names = [f"x{j}" for j in range(X.shape[1])]
     floats = "float" in str(X.dtype)
     declared = resolve_kinds(kinds, names)
-    columns, holes = [], False
-    for j, (name, kind) in enumerate(zip(names, declared, strict=True)):
-        if kind is None and not floats:
+    asked = ["real" if kind is None and floats else kind for kind in declared]
+    for name, kind in zip(names, asked, strict=True):
+        if kind is None:
             raise ValueError(
                 f"column {name!r} on the device holds whole numbers, which may be codes or amounts: say which with "
                 "family='categorical' or kinds='real'"
             )
-        kind = kind or "real"
-        if kind == "ignore":
-            columns.append(ColumnSchema(name, "ignore"))
-        elif kind == "real":
-            learned, hole = _learn_real(X, j, name, weights)
-            columns.append(learned)
-            holes = holes or hole
-        elif kind in ("categorical", "binary"):
-            columns.append(_learn_levels(X[:, j], name))
-        else:
+        if kind not in ("ignore", "real", "categorical", "binary"):
             raise ValueError(
                 f"column {name!r} is declared {kind!r}, which does not run on a device: 'real' and 'categorical' do"
             )
-    return Schema(tuple(columns)), holes
+    real = [j for j, kind in enumerate(asked) if kind == "real"]
+    learned = learn_reals(X, real, weights) if real else []
+    about = dict(zip(real, learned, strict=True))
+    ranges = learn_ranges(X)
+    columns = []
+    for j, (name, kind) in enumerate(zip(names, asked, strict=True)):
+        if kind == "ignore":
+            columns.append(ColumnSchema(name, "ignore"))
+        elif kind == "real":
+            columns.append(ColumnSchema(name, "real", center=about[j].center, scale=about[j].scale))
+        else:
+            columns.append(_learn_levels(X, j, name, ranges))
+    return Schema(tuple(columns)), any(own.has_holes for own in learned)
 
 
-def _learn_levels(values: Any, name: str) -> ColumnSchema:
+def _learn_levels(X: Any, j: int, name: str, ranges: np.ndarray | None) -> ColumnSchema:
     """The levels that a table in memory with these distinct values has."""
-    found = to_host(namespace(values).unique_values(values))
-    found = found[~np.isnan(found)] if found.dtype.kind == "f" else found
-    return read_table({name: np.sort(found)}, {name: "categorical"}).schema.columns[0]
-
-
-def _learn_real(X: Any, j: int, name: str, weights: np.ndarray) -> tuple[ColumnSchema, bool]:
-    """Mean and standard deviation, computed on the host one column at a time, as for tables in memory."""
-    values = to_host(X[:, j]).astype(np.float64)
-    bad = np.flatnonzero(np.isinf(values))
-    if len(bad):
-        raise ValueError(
-            f"column {name!r}, row {bad[0]} is infinite: correct the value, or make it NaN (missing)"
-        )
-    center, scale = center_and_scale(values, None if np.all(weights == 1.0) else weights)
-    return ColumnSchema(name, "real", center=center, scale=scale), bool(np.isnan(values).any())
+    found = learn_levels(X, j, None if ranges is None else ranges[:, j])
+    return read_table({name: found}, {name: "categorical"}).schema.columns[0]
 
 
 # ---- the signal of real columns --------------------------------------------------------------------------------------
@@ -172,24 +171,27 @@ class RowsOnDevice:
 
     def __init__(self, data: DeviceReals, weights: np.ndarray):
         self._data, self._weights = data, weights
-        self.n_rows, self.n_columns = int(np.count_nonzero(weights)), len(data.columns)
+        self.n_rows, self.n_columns = count_positive(weights), len(data.columns)
 
     def sample(self) -> np.ndarray:
         """See :class:`partita.families.factors.SignalRows`."""
         positions = sampled_positions(self.n_rows, self.n_columns)
-        return fetch_rows(self._data, np.flatnonzero(self._weights)[positions])
+        rows = positions if self.n_rows == self._data.n_rows else np.flatnonzero(self._weights)[positions]
+        return fetch_rows(self._data, rows)
 
     def moments(self, signal: Signal | None = None) -> SignalMoments:
         """See :class:`partita.families.factors.SignalRows`; the products of the columns are computed on the device."""
 
+        unit = are_ones(self._weights)
+
         def products(lo: int, hi: int) -> np.ndarray:
             Z = standardized(self._data, lo, hi)
             xp = namespace(Z)
-            w = to_device(self._weights[lo:hi, None], Z, Z.dtype)
-            return to_host(xp.matmul(xp.permute_dims(Z * w, (1, 0)), Z)).astype(np.float64)
+            W = Z if unit else Z * to_device(self._weights[lo:hi, None], Z, Z.dtype)
+            return to_host(xp.matmul(xp.permute_dims(W, (1, 0)), Z)).astype(np.float64)
 
         parts = in_chunks(products, self._data.n_rows, 16 * self.n_columns)
-        covariance = np.sum([part for _, _, part in parts], axis=0) / self._weights.sum()
+        covariance = np.sum([part for _, _, part in parts], axis=0) / total_weight(self._weights)
         return SignalMoments(
             self.n_rows, covariance.__matmul__, np.diag(covariance).copy(), np.zeros(self.n_columns)
         )
@@ -209,22 +211,27 @@ def _find_signal(
     return name, (made._replace(data=None, signal=signal),)
 
 
-def _scored(data: DeviceReals, block: Block, schema: Schema) -> tuple[DeviceReals, np.ndarray]:
-    """Scores of the signal on the device, and the log density of what they leave out, computed on the host."""
+def _scored(data: DeviceReals, block: Block, schema: Schema) -> tuple[DeviceReals, Any]:
+    """Scores of the signal, and the log density of what they leave out in the user's units, both on the device."""
     signal = block.signal
     assert signal is not None
-    xp, rest, scores = namespace(data.values), np.empty(data.n_rows), []
-
-    def one(lo: int, hi: int) -> Any:
-        Z = standardized(data, lo, hi)
-        rest[lo:hi] = log_rest_of(signal, to_host(Z).astype(np.float64), block.columns, schema)
-        axes = to_device((signal.axes[: signal.n_scores] / signal.widths).T, Z, Z.dtype)
-        return xp.matmul(Z, axes)
-
-    for _, _, part in in_chunks(one, data.n_rows, 24 * len(data.columns)):
-        scores.append(part)
+    xp, like = namespace(data.values), data.values
+    kind = widest(like)
+    axes, coefficients, of_all, constant = signal.rest_of_complete()
+    constant -= float(np.log([schema.column(name).scale for name in block.columns]).sum())
+    projections, slopes = to_device(axes, like, kind), to_device(coefficients[:, None], like, kind)
+    widths = to_device(signal.widths[None, :], like, kind)
+    scores, rests = [], []
+    for _, _, Z in in_chunks(
+        lambda lo, hi: standardized(data, lo, hi) / widths, data.n_rows, 24 * len(data.columns)
+    ):
+        T = xp.matmul(Z, projections)
+        scores.append(T[:, : signal.n_scores])
+        rest = xp.matmul(T * T, slopes)[:, 0] + constant
+        rests.append(rest + of_all * xp.sum(Z * Z, axis=1) if of_all else rest)
     d = signal.n_scores
-    return DeviceReals(xp.concat(scores, axis=0), tuple(range(d)), np.zeros(d), np.ones(d)), rest
+    made = DeviceReals(xp.concat(scores, axis=0), tuple(range(d)), np.zeros(d), np.ones(d))
+    return made, xp.concat(rests, axis=0)
 
 
 # ---- blocks ----------------------------------------------------------------------------------------------------------
@@ -261,7 +268,7 @@ def _encode(X: Any, own: Sequence[int], schema: Schema, handle_unknown: str) -> 
     n_levels = [len(schema.columns[j].levels) for j in own]
     small = max(n_levels) <= MAX_BYTE_LEVELS
     if small and handle_unknown == "missing" and _is_coded(X, own, schema):
-        return DeviceCodes(X.T, {})
+        return DeviceCodes(X.T, {}) if _is_by_column(X) else DeviceCodes(_turned(X), {})
     kind, missing = (xp.uint8, 255) if small else (xp.int32, -1)
     codes = xp.empty((len(own), X.shape[0]), dtype=kind, device=device)
     for place, j in enumerate(own):
@@ -284,11 +291,24 @@ def _encode(X: Any, own: Sequence[int], schema: Schema, handle_unknown: str) -> 
 
 
 def _is_coded(X: Any, own: Sequence[int], schema: Schema) -> bool:
-    """Whether a torch array holds codes already: bytes 0, 1, ... stored column by column."""
-    if "uint8" not in str(X.dtype) or not callable(getattr(X, "stride", None)) or X.stride(0) != 1:
+    """Whether an array holds codes already: the bytes 0, 1, ..."""
+    if "uint8" not in str(X.dtype):
         return False
     in_order = all(schema.columns[j].levels == tuple(range(len(schema.columns[j].levels))) for j in own)
     return in_order and list(own) == list(range(X.shape[1]))
+
+
+def _is_by_column(X: Any) -> bool:
+    """Whether a torch array is stored column by column."""
+    return callable(getattr(X, "stride", None)) and X.stride(0) == 1
+
+
+def _turned(X: Any) -> Any:
+    """A copy of the array [row, column] as [column, row], each column adjacent in memory."""
+    xp = namespace(X)
+    codes = xp.empty((X.shape[1], X.shape[0]), dtype=X.dtype, device=device_of(X))
+    codes[...] = xp.permute_dims(X, (1, 0))
+    return codes
 
 
 def _refuse_unknown(values: Any, known: Any, name: str, lo: int) -> None:

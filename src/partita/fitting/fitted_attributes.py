@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from partita.engines.climb.vb import bound
-from partita.engines.passes.rows import Assignment
+from partita.engines.passes.rows import Assignment, Partition, partition_of
 from partita.estimator import FitReport, have_converged, judge_chains, note_early_end, note_stop
+from partita.execution.weights import are_ones, total_weight
 from partita.families import Block
 from partita.families.contract import is_conjugate
 from partita.fitting.contract import EngineResult, Settings
@@ -40,36 +41,26 @@ def settle(
     blocks = [
         block._replace(family=family) for block, family in zip(training.blocks, result.families, strict=True)
     ]
-    if result.labels is None:
-        fitted, assigned = _ordered(result, whole, blocks, table, settings, executor)
-    else:
-        fitted, assigned = _partitioned(result, whole, blocks, table, settings, executor)
+    arrange = _ordered if result.labels is None else _partitioned
+    fitted, partition = arrange(result, whole, blocks, table, settings, executor)
     found: dict[str, Any] = {
-        "labels_": assigned.labels,
-        "confidence_": assigned.confidence,
+        "labels_": partition.labels,
+        "confidence_": partition.confidence,
         "confidence_kind_": KIND_OF_OTHERS if result.confidence is None else KIND_OF_CHAINS,
-        "n_clusters_": _count_clusters(assigned.labels, table.weights),
-        "label_entropy_": float(table.weights @ assigned.entropy),
-        "log_likelihood_": float(
-            table.weights @ fitted.log_densities(blocks, table.n_rows, executor, assigned=assigned)
-        ),
-        "weight_total_": float(table.weights.sum()),
+        "n_clusters_": int(np.count_nonzero(partition.sizes)),
+        "label_entropy_": partition.entropy,
+        "log_likelihood_": fitted.log_likelihood(blocks, table.weights, partition, executor),
+        "weight_total_": total_weight(table.weights),
         "n_iter_": result.n_iter,
         "objective_trace_": np.array(result.run.objectives),
-        "_uncertain": assigned.uncertain,
-        "_row_weights": None if np.all(table.weights == 1.0) else table.weights,
+        "_uncertain": partition.uncertain,
+        "_row_weights": None if are_ones(table.weights) else table.weights,
     } | attributes_of(fitted)
     if result.outliers is not None:
         found |= _outlier_attributes(result, fitted, found["labels_"], training, blocks, executor)
     if result.trace is None:
         return fitted, found | _run_attributes(result, found["n_clusters_"], table.n_rows, settings, report)
     return fitted, found | _chain_attributes(result, table, training.blocks, settings, report)
-
-
-def _count_clusters(labels: np.ndarray, weights: np.ndarray) -> int:
-    """Number of clusters that have rows; outliers and rows of weight 0 are not counted."""
-    present = np.bincount(labels[(weights > 0) & (labels >= 0)])  # a count per label: nothing is sorted
-    return int(np.count_nonzero(present))
 
 
 def attributes_of(fitted: FittedMixture) -> dict[str, Any]:
@@ -89,18 +80,18 @@ def _ordered(
     table: Table,
     settings: Settings,
     executor: Any,
-) -> tuple[FittedMixture, Assignment]:
+) -> tuple[FittedMixture, Partition]:
     """The clusters by their number of rows, and the most probable one of each row.
 
     The order by shares is nearly always that by numbers of rows; where it is, one pass over the rows is enough.
     """
     fitted = whole.take(np.argsort(-whole.log_weights, kind="stable"))
-    assigned = fitted.assign(blocks, table.n_rows, executor, uncertain=True)
-    order = _order(assigned.labels, table.weights, whole.n_components, settings, result)
+    partition = fitted.partition(blocks, table.weights, executor)
+    order = _order(partition.sizes, settings, result)
     if np.array_equal(order, np.arange(whole.n_components)):
-        return fitted, assigned
+        return fitted, partition
     fitted = fitted.take(order)
-    return fitted, fitted.assign(blocks, table.n_rows, executor, uncertain=True)
+    return fitted, fitted.partition(blocks, table.weights, executor)
 
 
 def _partitioned(
@@ -110,23 +101,22 @@ def _partitioned(
     table: Table,
     settings: Settings,
     executor: Any,
-) -> tuple[FittedMixture, Assignment]:
+) -> tuple[FittedMixture, Partition]:
     """The clusters of the partition that the engine found, and the cluster of each row."""
     labels = _labels(result, whole.take(np.arange(whole.n_components)), blocks, table.n_rows, executor)
-    order = _order(labels, table.weights, whole.n_components, settings, result)
+    inlying = labels >= 0
+    sizes = np.bincount(labels[inlying], table.weights[inlying], minlength=whole.n_components)
+    order = _order(sizes, settings, result)
     fitted = whole.take(order)
     assigned = fitted.assign(blocks, table.n_rows, executor, uncertain=True)
     names = np.full(whole.n_components + 1, -1)  # an outlier stays -1
     names[order] = np.arange(len(order))
-    return fitted, _with_partition(result, fitted, assigned, names[labels], blocks, executor)
+    assigned = _with_partition(result, fitted, assigned, names[labels], blocks, executor)
+    return fitted, partition_of(assigned, table.weights, fitted.n_components)
 
 
-def _order(
-    labels: np.ndarray, weights: np.ndarray, n_components: int, settings: Settings, result: EngineResult
-) -> np.ndarray:
+def _order(sizes: np.ndarray, settings: Settings, result: EngineResult) -> np.ndarray:
     """The clusters to keep, the largest first."""
-    inlying = labels >= 0
-    sizes = np.bincount(labels[inlying], weights[inlying], minlength=n_components)
     order = np.argsort(-sizes, kind="stable")
     if settings.n_clusters is not None and result.labels is None:
         return order

@@ -10,10 +10,13 @@ import numpy as np
 from partita.engines.passes.rows import (
     Assignment,
     Parameters,
+    Partition,
     Statistics,
     assign_rows,
     label_rows,
     n_stats,
+    partition_of,
+    partition_rows,
     plug_in,
     predictive,
 )
@@ -24,7 +27,7 @@ from partita.fitting.families import reassemble
 from partita.fitting.outliers import OutlierModel, assign_outliers, log_density, with_background
 from partita.fitting.predictive import PredictiveDraw, average_log_density
 from partita.fitting.profiles import profile_columns, sample_columns, sample_table
-from partita.fitting.units import log_jacobian
+from partita.fitting.units import log_jacobian, total_log_jacobian
 from partita.table import Schema, Table
 
 
@@ -79,6 +82,13 @@ class FittedMixture(NamedTuple):
             return clusters
         return assign_outliers(self.outliers, clusters, log_density(self.outliers.laws, blocks))
 
+    def partition(self, blocks: Sequence[Block], weights: np.ndarray, executor: Any = None) -> Partition:
+        """Most probable cluster of each row or -1, the uncertain rows, and sums over the rows with their weights."""
+        if self.outliers is None:
+            return partition_rows(self._scorer(blocks), weights, self.n_components, executor)
+        assigned = self.assign(blocks, len(weights), executor, uncertain=True)
+        return partition_of(assigned, weights, self.n_components)
+
     def probabilities(self, blocks: Sequence[Block], n_rows: int, executor: Any = None) -> np.ndarray:
         """Probability of each cluster for each row; what is missing to 1 is the probability of an outlier."""
         proba, inside = label_rows(self._scorer(blocks), n_rows, self.n_components, executor)
@@ -98,22 +108,26 @@ class FittedMixture(NamedTuple):
         blocks: Sequence[Block],
         n_rows: int,
         executor: Any = None,
-        *,
-        assigned: Assignment | None = None,
     ) -> np.ndarray:
-        """Log density of each row in the user's units, averaged over the draws of chains.
-
-        ``assigned`` is what :meth:`assign` returned for these rows. It holds their densities already unless there
-        are draws or outliers, and so saves a pass over the rows.
-        """
+        """Log density of each row in the user's units, averaged over the draws of chains."""
         outside = None if self.outliers is None else log_density(self.outliers.laws, blocks)
         if self.draws:
             values = average_log_density(self.draws, blocks, n_rows, executor, outside)
-        elif assigned is not None and self.outliers is None:
-            values = assigned.log_likelihood
         else:
             values = assign_rows(self._scorer(blocks), n_rows, executor).log_likelihood
-        return values + log_jacobian(blocks, self.schema, n_rows)
+        return values + log_jacobian(blocks, self.schema)
+
+    def log_likelihood(
+        self, blocks: Sequence[Block], weights: np.ndarray, partition: Partition, executor: Any = None
+    ) -> float:
+        """Log density of all rows in the user's units.
+
+        ``partition`` is what :meth:`partition` returned for these rows; it holds the sum already unless there are draws
+        or outliers.
+        """
+        if self.draws or self.outliers is not None:
+            return float(weights @ self.log_densities(blocks, len(weights), executor))
+        return partition.log_likelihood + total_log_jacobian(blocks, self.schema, weights)
 
     def _scorer(self, blocks: Sequence[Block]) -> Any:
         """What responsibilities are computed from."""

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from partita.engines.climb.seeding import seed_labels
 from partita.engines.gibbs import chain as chains
+from partita.execution.weights import count_positive, total_weight
 from partita.families import (
     Block,
     Lumps,
@@ -278,7 +279,7 @@ def _evidence(blocks: Sequence[Block], weights: NDArray[np.float64]) -> float:
 
 def count_objects(weights: np.ndarray) -> int:
     """Number of objects: the total weight, or the number of rows with a weight where that is larger."""
-    return max(int(np.count_nonzero(weights)), int(weights.sum()))
+    return max(count_positive(weights), int(total_weight(weights)))
 
 
 def gaussian_for(weights: np.ndarray, columns: Sequence[str], holes: bool, completes: bool) -> str:

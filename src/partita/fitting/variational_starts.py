@@ -25,6 +25,7 @@ from partita.engines.gibbs.chain import Schedule
 from partita.engines.gibbs.starts import SAMPLE_ROWS, find_start
 from partita.engines.passes.rows import Parameters, collect, pack, rows_in_memory
 from partita.engines.run import Control, Run, iterate
+from partita.execution.weights import count_positive, total_weight
 from partita.families import take
 from partita.families.registry import Block
 from partita.fitting.contract import Request
@@ -45,7 +46,7 @@ def start_vb(blocks: Sequence[Block], weights: np.ndarray, ask: Request, restart
     else:
         state = _from_chain(blocks, weights, ask, rng, apart=kind == "many")
         at = vb.parameters(state)
-    n_objects = np.count_nonzero(weights if ask.objects is None else ask.objects.weights)
+    n_objects = count_positive(weights if ask.objects is None else ask.objects.weights)
     for size in SAMPLES:
         if 2 * size > n_objects or ask.control.halted or ask.control.late:
             break
@@ -120,7 +121,7 @@ def run_vb(
 
     ``stepping`` is the iteration of memoized VB, for its states.
     """
-    total = float(weights.sum())
+    total = total_weight(weights)
     step = partial(
         stepping or vb.step,
         blocks=blocks,

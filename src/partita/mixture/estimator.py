@@ -479,7 +479,7 @@ class Mixture(
                 raise ValueError(str(error)) from error
             self.inference_ = settings.inference
             self._fitted, attributes = settle(result, training, settings, make_executor(self.n_jobs))
-            self._set(attributes)
+            self._keep(attributes)
             self._count_rows(training)
             self._set_criteria()
         if result.run.reason == "max_iter":
@@ -519,10 +519,6 @@ class Mixture(
         if self.n_clusters is not None or self.concentration is not None:  # which say all that is held
             return {}
         return {"prior": resolve_sampling_prior(prior, None, None, None)}
-
-    def _set(self, attributes: dict[str, Any]) -> None:
-        for name, value in attributes.items():
-            setattr(self, name, value)
 
     def _count_rows(self, training: Training) -> None:
         """Set what a subclass says of the rows of the training table."""
@@ -582,6 +578,7 @@ class Mixture(
             return self
         check_streamable(self._fitted)
         with self._whole_or_not_at_all():
+            self._fetch_all()
             table = self._read_new(X, self._handle_unknown)
             weights = check_weights(sample_weight, table.n_rows)
             blocks = self._fitted.with_data(table)
@@ -602,7 +599,7 @@ class Mixture(
             )
             note_drift(self.fit_report_, self.drift_, previous)
             self._reference = now
-            self._set(attributes_of(self._fitted))
+            self._keep(attributes_of(self._fitted))
             self.n_clusters_, self.n_clusters_posterior_ = self._fitted.n_components, posterior
             self.labels_, self.confidence_ = assigned.labels, assigned.confidence
             self.confidence_kind_ = KIND_OF_OTHERS
@@ -847,7 +844,7 @@ class Mixture(
         self._fitted = unpack_mixture(state["mixture"])
         self._remember(self._fitted.schema)
         self.fit_report_ = FitReport.from_list(state["report"])
-        self._set(attributes_of(self._fitted))
+        self._keep(attributes_of(self._fitted))
         for name, value in state["attributes"].items():
             if name not in SAVED:
                 raise ValueError(f"{name} is not an attribute that {type(self).__name__} saves")

@@ -8,6 +8,7 @@ from numbers import Integral
 from sklearn.utils._param_validation import Interval
 
 from partita.estimator import RUNNING_CONSTRAINTS
+from partita.execution.weights import weighted_sum
 from partita.labels.information import entropy
 from partita.mixture.estimator import Mixture
 
@@ -116,7 +117,7 @@ class LatentClass(Mixture):
 
     def _count_rows(self, training):
         answered = self._fitted.has_observed_cells(training.blocks, training.table.n_rows)
-        self.weight_answered_ = float(training.table.weights[answered].sum())
+        self.weight_answered_ = weighted_sum(training.table.weights, answered)
         silent = self.weight_total_ - self.weight_answered_
         if silent > 0:
             self.fit_report_.add(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines.passes.rows import Parameters, Statistics, assign_rows, collect, plug_in, rounding_error
+from partita.execution.weights import total_weight, weighted_sum
 from partita.families.contract import flat, log_prior, mode
 from partita.families.registry import Block
 from partita.partitions import log_prior_weights, mode_log_weights
@@ -80,4 +81,4 @@ def step_labels(
     labels = assign_rows(plug_in(blocks, parameters(new)), len(weights), executor).labels
     if state.labels is None:
         return Labeled(new, labels)
-    return Labeled(new, labels, float(weights @ (labels != state.labels)) / float(weights.sum()))
+    return Labeled(new, labels, weighted_sum(weights, labels != state.labels) / total_weight(weights))

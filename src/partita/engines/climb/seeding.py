@@ -21,6 +21,7 @@ from partita.engines.passes.rows import (
     predictive,
     rows_in_memory,
 )
+from partita.execution.weights import are_equal, total_weight
 from partita.families import n_rows, take
 from partita.families.contract import expect, partly_seen
 from partita.families.registry import Block
@@ -54,7 +55,7 @@ def seed_statistics(
     L = log_joint_rows(blocks, Parameters(np.zeros(len(rows)), thetas), rows)
     seeds = _spread_out(np.maximum(np.diag(L)[:, None] - L, 0.0), share / share.sum(), K, rng)
     S = tuple(np.ascontiguousarray(T[:, seeds]) for T in cells)
-    return Statistics(np.full(K, weights.sum() / K), S, np.nan, np.nan, 0.0)
+    return Statistics(np.full(K, total_weight(weights) / K), S, np.nan, np.nan, 0.0)
 
 
 class Sample(NamedTuple):
@@ -116,7 +117,7 @@ def sample_rows(
     if objects is not None:
         sampled, own = sample_rows(objects.weights, rng, size)
         return objects.rows[sampled], own
-    if len(weights) > size and weights.min() == weights.max():  # no list of all rows
+    if len(weights) > size and are_equal(weights):  # no list of all rows
         return np.sort(rng.choice(len(weights), size=size, replace=False)), np.ones(size)
     rows = np.flatnonzero(weights)
     own = weights[rows]

@@ -14,12 +14,14 @@ from partita.engines.passes.packing import PackedBlock, is_packable, pack_block
 from partita.engines.passes.values import (
     Assignment,
     Parameters,
+    Partition,
     Statistics,
     UncertainRows,
     empty_assignment,
     joined_uncertain,
     n_stats,
     normalized,
+    partition_of,
     rounded,
     uncertain_rows,
 )
@@ -60,6 +62,10 @@ class MemoryScorer(NamedTuple):
 
         found = [own for own in (executor or Serial()).map(one, row_chunks(n_rows)) if own is not None]
         return out._replace(uncertain=joined_uncertain(found)) if found else out
+
+    def partition(self, weights: np.ndarray, n_clusters: int, executor: Any = None) -> Partition:
+        """Labels, confidence and uncertain rows, and sums over the rows."""
+        return partition_of(self.assign(len(weights), executor, uncertain=True), weights, n_clusters)
 
     def label(self, n_rows: int, n_clusters: int, executor: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Responsibilities [row, cluster] and log likelihood of every row."""

@@ -13,11 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from partita.engines.passes.columns import InGrid
-from partita.engines.passes.device import DeviceCodes, DeviceReals, OnDevice
+from partita.engines.passes.device import OnDevice
+from partita.engines.passes.device_rows import DeviceCodes, DeviceReals
 from partita.engines.passes.exact_sums import ExactSums
 from partita.engines.passes.memory import Memory
 from partita.engines.passes.shards import InShards
-from partita.engines.passes.values import Assignment, Parameters, Statistics
+from partita.engines.passes.values import Assignment, Parameters, Partition, Statistics
 from partita.execution import Part, ShardData
 from partita.execution.columns import GridShards
 
@@ -27,6 +28,9 @@ class Scorer(Protocol):
 
     def assign(self, n_rows: int, executor: Any = None, uncertain: bool = False) -> Assignment:
         """Most probable cluster of every row, with ``uncertain`` also the uncertain rows."""
+
+    def partition(self, weights: np.ndarray, n_clusters: int, executor: Any = None) -> Partition:
+        """Labels, confidence and uncertain rows, fetched later where the rows are elsewhere, and sums over the rows."""
 
     def label(self, n_rows: int, n_clusters: int, executor: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Responsibilities [row, cluster] and log likelihood of every row."""

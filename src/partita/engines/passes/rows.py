@@ -13,12 +13,13 @@ import numpy as np
 
 from partita.engines.passes.memory import log_joint_rows as log_joint_rows
 from partita.engines.passes.residence import residence_of
-from partita.engines.passes.values import Assignment, Parameters, Statistics
+from partita.engines.passes.values import Assignment, Parameters, Partition, Statistics
 from partita.engines.passes.values import UncertainRows as UncertainRows
 from partita.engines.passes.values import n_cache as n_cache
 from partita.engines.passes.values import n_spread as n_spread
 from partita.engines.passes.values import n_stats as n_stats
 from partita.engines.passes.values import normalized as normalized
+from partita.engines.passes.values import partition_of as partition_of
 from partita.execution import Part
 from partita.families.registry import Block
 
@@ -77,6 +78,11 @@ def label_rows(
 def assign_rows(score: Any, n_rows: int, executor: Any = None, *, uncertain: bool = False) -> Assignment:
     """The most probable cluster of every row; with ``uncertain`` also the rows that several clusters may contain."""
     return score.assign(n_rows, executor, uncertain)
+
+
+def partition_rows(score: Any, weights: np.ndarray, n_clusters: int, executor: Any = None) -> Partition:
+    """The most probable cluster of every row, the uncertain rows, and sums over the rows with their weights."""
+    return score.partition(weights, n_clusters, executor)
 
 
 def rounding_error(parameters: Parameters, statistics: Statistics, blocks: Sequence[Any] = ()) -> float:

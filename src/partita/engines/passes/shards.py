@@ -26,11 +26,13 @@ from partita.engines.passes.packing import PackedBlock, is_packable, layout_of, 
 from partita.engines.passes.values import (
     Assignment,
     Parameters,
+    Partition,
     Statistics,
     UncertainRows,
     add_up,
     empty_assignment,
     joined_uncertain,
+    partition_of,
 )
 from partita.execution import Part, ShardData, Shards, row_chunks
 from partita.families.contract import partly_seen
@@ -52,6 +54,10 @@ class ShardScorer:
     def _assign_shards(self, uncertain: bool) -> Iterable[Assignment]:
         common = ((self.method, self.blocks, self.about), uncertain)
         return self.shards.map(_assign_shard, common, np.diff(self.shards.starts).tolist())
+
+    def partition(self, weights: np.ndarray, n_clusters: int, executor: Any = None) -> Partition:
+        """Labels, confidence and uncertain rows, and sums over the rows."""
+        return partition_of(self.assign(len(weights), executor, uncertain=True), weights, n_clusters)
 
     def label(self, n_rows: int, n_clusters: int, executor: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Responsibilities [row, cluster] and log likelihood of every row."""

@@ -52,6 +52,36 @@ class Assignment(NamedTuple):
     uncertain: UncertainRows | None = None  # where they were asked for
 
 
+class Partition(NamedTuple):
+    """The most probable cluster of every object, and sums over the objects with their weights.
+
+    Labels, confidence and uncertain rows are arrays, or what fetches them from a device
+    (:class:`partita.execution.later.Later`).
+    """
+
+    labels: Any
+    confidence: Any
+    uncertain: Any
+    sizes: np.ndarray  # [cluster] of the labels
+    entropy: float
+    log_likelihood: float
+
+
+def partition_of(assigned: Assignment, weights: np.ndarray, n_clusters: int) -> Partition:
+    """An assignment in memory with its sums; objects with the label -1 are in no cluster.
+
+    Examples
+    --------
+    >>> found = Assignment(np.array([0, 1, 1]), np.ones(3), np.zeros(3), np.full(3, -2.0))
+    >>> partition_of(found, np.array([1.0, 1.0, 3.0]), 3)[3:]
+    (array([1., 4., 0.]), 0.0, -10.0)
+    """
+    inlying = assigned.labels >= 0
+    sizes = np.bincount(assigned.labels[inlying], weights[inlying], minlength=n_clusters).astype(float)
+    sums = float(weights @ assigned.entropy), float(weights @ assigned.log_likelihood)
+    return Partition(assigned.labels, assigned.confidence, assigned.uncertain, sizes, *sums)
+
+
 def n_stats(lik: Any) -> int:
     """Number of rows of the statistics of a block."""
     return int(stats_start(lik, n_columns(lik)))

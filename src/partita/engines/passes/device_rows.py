@@ -1,0 +1,106 @@
+"""Rows on a device: what is held of them, and the statistics of a chunk, in any library that follows the array API."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita.execution.device import device_of, namespace, to_device, to_host, widest
+from partita.families import Categorical, GaussianDiagonal, GaussianFull
+
+
+class DeviceCodes(NamedTuple):
+    """Levels of categorical columns, ``values[column, row]``: bytes with 255 for missing, or integers with -1.
+
+    ``kept`` holds what is computed once for all passes over these labels.
+    """
+
+    values: Any
+    kept: dict[Any, Any]
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.values.shape[1])
+
+
+class DeviceReals(NamedTuple):
+    """Real columns in the user's units: ``columns`` of ``values[row, column]``; NaN is missing."""
+
+    values: Any
+    columns: tuple[int, ...]
+    center: np.ndarray
+    scale: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.values.shape[0])
+
+
+@singledispatch
+def features(lik: Any, data: Any, lo: int, hi: int) -> Any:
+    """Statistics [row, statistic] of rows lo to hi."""
+    raise TypeError(
+        f"{type(lik).__name__} does not run on a device: categorical and Gaussian columns do; move the data to the "
+        "host for other families"
+    )
+
+
+@features.register(Categorical)
+def _(lik, data, lo, hi):
+    xp = namespace(data.values)
+    rows = data.values[:, lo:hi]
+    if "layout" not in data.kept:  # computed once for all chunks
+        column = np.repeat(np.arange(len(lik.alpha)), np.diff(lik.offsets))
+        level = np.concatenate([np.arange(-1, v) for v in lik.n_levels])[:, None]
+        # a byte cannot hold -1, but -1 occurs only at the heads of columns, which are replaced below
+        levels = to_device(np.maximum(level, 0), rows, rows.dtype)
+        data.kept["layout"] = to_device(column, rows, xp.int64), levels, to_device(level < 0, rows)
+    column, levels, heads = data.kept["layout"]
+    wide = xp.take(rows, column, axis=0)
+    seen = wide != xp.asarray(_missing(data), dtype=rows.dtype, device=device_of(rows))
+    return xp.permute_dims(xp.astype(xp.where(heads, seen, wide == levels), xp.float32), (1, 0))
+
+
+@features.register(GaussianDiagonal)
+def _(lik, data, lo, hi):
+    xp, X = namespace(data.values), standardized(data, lo, hi)
+    seen = ~xp.isnan(X)
+    X = xp.where(seen, X, xp.zeros_like(X))
+    T = xp.stack([xp.astype(seen, X.dtype), X, X * X], axis=2)
+    return xp.reshape(T, (hi - lo, 3 * X.shape[1]))
+
+
+@features.register(GaussianFull)
+def _(lik, data, lo, hi):
+    xp, X = namespace(data.values), standardized(data, lo, hi)
+    a, b = (to_device(index, X, xp.int64) for index in np.tril_indices(len(lik.m)))
+    products = xp.take(X, a, axis=1) * xp.take(X, b, axis=1)
+    return xp.concat([xp.ones((hi - lo, 1), dtype=X.dtype, device=device_of(X)), X, products], axis=1)
+
+
+def _missing(data: DeviceCodes) -> int:
+    return 255 if "uint8" in str(data.values.dtype) else -1
+
+
+def standardized(data: DeviceReals, lo: int, hi: int) -> Any:
+    """Rows lo to hi in units of the deviation of their columns, in the best precision of the device."""
+    xp = namespace(data.values)
+    kind = widest(data.values)
+    rows = data.values[lo:hi, ...]
+    if data.columns != tuple(range(rows.shape[1])):
+        rows = xp.take(rows, to_device(np.array(data.columns), rows, xp.int64), axis=1)
+    center, scale = (to_device(values[None, :], rows, kind) for values in (data.center, data.scale))
+    return (xp.astype(rows, kind) - center) / scale
+
+
+def fetch_rows(data: Any, rows: np.ndarray) -> np.ndarray:
+    """Some rows on the host, in the layout of data in memory."""
+    xp = namespace(data.values)
+    index = to_device(np.asarray(rows, np.int64), data.values, xp.int64)
+    if isinstance(data, DeviceCodes):
+        codes = to_host(xp.take(data.values, index, axis=1)).astype(np.int32).T
+        return np.ascontiguousarray(np.where(codes == _missing(data), -1, codes))
+    part = DeviceReals(xp.take(data.values, index, axis=0), *data[1:])
+    return np.ascontiguousarray(to_host(standardized(part, 0, len(rows))), dtype=np.float64)
