@@ -7,9 +7,9 @@ measured: calls from worker to worker in a tree, as passes are run, and tasks of
 node for every 16 results), which take their place after a call has failed. Of each way there are the CPU time of the
 process that holds both the scheduler and the driver, and that of a worker, both beyond what they take without a pass.
 
-The model for more workers: with calls, the driver's time does not depend on the number of workers, and a worker waits for
-the calls to at most eight others on each level of the tree, one after the other. With tasks, everything passes through
-the scheduler, whose time is a straight line in their number.
+The model for more workers: with calls, the driver's time hardly depends on the number of workers, and a worker waits
+for the calls to at most eight others on each level of the tree, one after the other. With tasks, everything passes
+through the scheduler, whose time is a straight line in their number.
 
     seconds = rows / workers x seconds per row + driver + levels x 8 x (seconds per call + bytes per call / bandwidth)
 
@@ -48,8 +48,8 @@ def run(*, full: bool, repeats: int) -> dict:
         one = in_own_process(simulate, workers=workers, repeats=2 * repeats, bytes_back=found["bytes_back"])
         found["passes"].append({"workers": workers, "tasks": _n_tasks(workers), **one})
         print(
-            f"   {workers} workers: {1e3 * one['calls_driver_s']:.1f} ms of CPU of driver and scheduler an iteration by "
-            f"calls ({1e3 * one['tasks_driver_s']:.1f} by tasks), {1e3 * one['calls_worker_s']:.1f} of a worker",
+            f"   {workers} workers: {1e3 * one['calls_driver_s']:.1f} ms of CPU of driver and scheduler an iteration "
+            f"by calls ({1e3 * one['tasks_driver_s']:.1f} by tasks), {1e3 * one['calls_worker_s']:.1f} of a worker",
             flush=True,
         )
     overhead = fitted(found["passes"])

@@ -4,6 +4,7 @@ The processes are copies of this one, made after everything was imported, so tha
 """
 
 import asyncio
+import importlib
 import os
 import signal
 import sys
@@ -17,10 +18,8 @@ async def host(address: str) -> None:
 
 
 def main(address: str, n_workers: int) -> None:
-    import distributed  # noqa: F401
-
-    import partita.engines.passes.exact_sums  # noqa: F401
-    import partita.execution  # noqa: F401
+    for name in ("distributed", "partita.engines.passes.exact_sums", "partita.execution"):
+        importlib.import_module(name)
 
     children = []
     for _ in range(n_workers):

@@ -102,7 +102,8 @@ def read_training(
     bound = settings.n_clusters or settings.max_clusters or ASSUMED_CLUSTERS
     choice = choose(source, bound, executor, in_chunks=is_source, verbose=verbose)
     if choice.where != "memory":
-        chosen = _chosen(settings, partial(choose_for_chunks, settings))
+        n_rows = None if choice.table_bytes is None else source.n_rows
+        chosen = _chosen(settings, partial(choose_for_chunks, settings, n_rows))
         settings = settings._replace(inference=chosen.inference)
         engine = ENGINES[settings.inference]
     if choice.where != "memory" and engine.reads_chunks:
