@@ -13,7 +13,7 @@ through the scheduler, whose time is a straight line in their number.
 
     seconds = rows / workers x seconds per row + driver + levels x 8 x (seconds per call + bytes per call / bandwidth)
 
-Seconds are CPU seconds, the smallest of the repetitions because the machine is shared.
+Seconds are CPU seconds: of whole passes the smallest of the repetitions, because the machine is shared.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
+from itertools import pairwise
 
 from benchmarks.processes import ROOT, in_own_process
 
@@ -45,7 +46,7 @@ def run(*, full: bool, repeats: int) -> dict:
     found = in_own_process(measure, n_rows=n_rows, repeats=repeats)
     found["passes"] = []
     for workers in MEASURED if full else FEW_MEASURED:
-        one = in_own_process(simulate, workers=workers, repeats=2 * repeats, bytes_back=found["bytes_back"])
+        one = in_own_process(simulate, workers=workers, repeats=6 * repeats, bytes_back=found["bytes_back"])
         found["passes"].append({"workers": workers, "tasks": _n_tasks(workers), **one})
         print(
             f"   {workers} workers: {1e3 * one['calls_driver_s']:.1f} ms of CPU of driver and scheduler an iteration "
@@ -224,9 +225,8 @@ def simulate(workers: int, repeats: int, bytes_back: int) -> dict:
 
 
 def _passes(client, parts, sums, repeats: int) -> dict[str, float]:
-    """CPU seconds of a pass of this process and of a worker, beyond those that they take without work, and its wall
-    seconds beyond its simulated compute: a scheduler monitors its workers and itself, which on a shared machine is a
-    large part of a pass that takes long.
+    """CPU seconds of a pass of this process and of a worker, beyond those that they take without work (a scheduler
+    monitors its workers and itself), and wall seconds beyond the simulated compute; means of the repetitions.
     """
     from partita.engines.passes.exact_sums import merge_sums
 
@@ -235,20 +235,15 @@ def _passes(client, parts, sums, repeats: int) -> dict[str, float]:
         return time.process_time(), sum(below) / len(below), time.perf_counter()
 
     parts.reduce(sleep_a_little, sums, None, merge_sums, in_any_order=True)
-    start = used()
+    stamps = [used()]
     time.sleep(IDLE_SECONDS)
-    here, there, wall = (b - a for a, b in zip(start, used(), strict=True))
-    drivers, workers, walls = [], [], []
+    stamps.append(used())
     for _ in range(repeats):
-        start = used()
-        began = time.process_time(), time.perf_counter()
         parts.reduce(sleep_a_little, sums, None, merge_sums, in_any_order=True)
-        seconds = time.perf_counter() - began[1]
-        drivers.append(time.process_time() - began[0] - here / wall * seconds)
-        took = [b - a for a, b in zip(start, used(), strict=True)]
-        workers.append(took[1] - there / wall * took[2])
-        walls.append(seconds - PARTS_EACH * SLEEP)
-    return {"driver_s": min(drivers), "worker_s": max(min(workers), 0.0), "wall_s": min(walls)}
+    stamps.append(used())
+    idle, busy = ([b - a for a, b in zip(*pair, strict=True)] for pair in pairwise(stamps))
+    driver, worker = (max(busy[i] - idle[i] / idle[2] * busy[2], 0.0) / repeats for i in (0, 1))
+    return {"driver_s": driver, "worker_s": worker, "wall_s": busy[2] / repeats - PARTS_EACH * SLEEP}
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from partita.execution.shards import FAN_IN, Shards, fold_with
-from partita.execution.sources import ChunkSource, RowRange
+from partita.execution.sources import ChunkSource, MappedChunks, RowRange
 from partita.execution.worker_tree import plant, run_tree
 
 MAX_FAILED = (
@@ -44,6 +44,16 @@ class DaskChunks(ChunkSource):
         if not self.sizes:
             self.sizes = tuple(len(self.load(i)) for i in range(len(self.chunks)))
         return self
+
+
+def mapped(source: ChunkSource, function: Callable[[Any], Any], n_columns: int) -> ChunkSource:
+    """The source of ``function(rows)``, computed where the rows are; it has as many rows."""
+    if not isinstance(source, DaskChunks):
+        return MappedChunks(source, function, n_columns)
+    from dask import delayed
+
+    task = delayed(function, pure=False, traverse=False)
+    return DaskChunks([task(chunk) for chunk in source.chunks], n_columns, source.sizes or None)
 
 
 def find_dask(X: Any) -> DaskChunks | None:
