@@ -1,15 +1,19 @@
 """How much time Dask adds to an iteration as a function of the number of workers, and how far a fit can scale.
 
 A pass of EM over a label matrix (20 members of six labels, 8 clusters) on a cluster of two processes of this machine is
-compared with the same pass in one process. Then 4 to 128 workers, which two further processes host, run passes with
-simulated compute: four shards per worker, which sleep for a moment and return statistics of the size of those of EM.
-The CPU time of the process that holds both the scheduler and the driver is the overhead: everything passes through it,
-so it limits a cluster. It is a straight line in the number of tasks (one per worker, one for the parameters, and a node
-for every 16 results). The model for more workers combines these:
+compared with the same pass in one process. Then 2 to 64 workers, each a process of its own, run passes with simulated
+compute: four shards per worker, which sleep for a moment and return statistics of the size of those of EM. Two ways are
+measured: calls from worker to worker in a tree, as passes are run, and tasks of the scheduler (one per worker, and a
+node for every 16 results), which take their place after a call has failed. Of each way there are the CPU time of the
+process that holds both the scheduler and the driver, and that of a worker, both beyond what they take without a pass.
 
-    seconds = rows / workers x seconds per row + overhead(tasks) + bytes at the driver / bandwidth
+The model for more workers: with calls, the driver's time hardly depends on the number of workers, and a worker waits
+for the calls to at most eight others on each level of the tree, one after the other. With tasks, everything passes
+through the scheduler, whose time is a straight line in their number.
 
-Seconds are CPU seconds, the smallest of the repetitions because the machine is shared.
+    seconds = rows / workers x seconds per row + driver + levels x 8 x (seconds per call + bytes per call / bandwidth)
+
+Seconds are CPU seconds: of whole passes the smallest of the repetitions, because the machine is shared.
 """
 
 from __future__ import annotations
@@ -20,19 +24,20 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
+from itertools import pairwise
 
 from benchmarks.processes import ROOT, in_own_process
 
 N_MEMBERS, N_LABELS, N_CLUSTERS = 20, 6, 8
-MEASURED, FEW_MEASURED = (4, 16, 64, 128), (4, 16)  # workers
-HOSTS = 2  # processes that these are in
+MEASURED, FEW_MEASURED = (2, 4, 8, 16, 32, 64), (2, 8)  # workers
 WORKERS = (10, 100, 1000)
 PARTS_EACH, SLEEP = 4, 0.005  # shards per worker, and simulated seconds of each
 LEAST_BUSY = 0.8  # share of the time of 1,000 workers over 1e10 rows
 IDLE_SECONDS = 3.0
-BANDWIDTH = 1e9  # bytes a second into the driver: a common network, not measured here
-FAN_IN = 16  # as in partita.execution.shards, which the parent process does not import
+BANDWIDTH = 1e9  # bytes a second of a connection: a common network, not measured here
+FAN_IN, BRANCHES = 16, 8  # as in partita.execution, which the parent process does not import
 MODEL_ROWS = (10**8, 10**9, 10**10)
+WAYS = ("calls", "tasks")
 
 
 def run(*, full: bool, repeats: int) -> dict:
@@ -41,33 +46,52 @@ def run(*, full: bool, repeats: int) -> dict:
     found = in_own_process(measure, n_rows=n_rows, repeats=repeats)
     found["passes"] = []
     for workers in MEASURED if full else FEW_MEASURED:
-        one = in_own_process(simulate, workers=workers, repeats=2 * repeats, bytes_back=found["bytes_back"])
+        one = in_own_process(simulate, workers=workers, repeats=6 * repeats, bytes_back=found["bytes_back"])
         found["passes"].append({"workers": workers, "tasks": _n_tasks(workers), **one})
         print(
-            f"   {workers} workers: {1e3 * one['seconds']:.1f} ms of CPU of driver and scheduler an iteration",
+            f"   {workers} workers: {1e3 * one['calls_driver_s']:.1f} ms of CPU of driver and scheduler an iteration "
+            f"by calls ({1e3 * one['tasks_driver_s']:.1f} by tasks), {1e3 * one['calls_worker_s']:.1f} of a worker",
             flush=True,
         )
-    slope, intercept = _line([(o["tasks"], o["seconds"]) for o in found["passes"]])
-    model = [_predicted(n, w, found, slope, intercept) for n in MODEL_ROWS for w in WORKERS]
+    overhead = fitted(found["passes"])
+    model = [predicted(n, w, found, overhead, way) for n in MODEL_ROWS for w in WORKERS for way in WAYS]
     print(
         f"   a pass over {n_rows:,} rows: {found['serial_s']:.3f} s in one process; on Dask its driver and scheduler "
-        f"take {found['driver_s']:.3f} s; overhead {1e3 * intercept:.0f} ms and {1e3 * slope:.2f} ms a task",
+        f"take {found['driver_s']:.3f} s; {1e3 * overhead['seconds_a_call']:.1f} ms a call and "
+        f"{1e3 * overhead['seconds_a_task']:.2f} ms a task",
         flush=True,
     )
     for one in model:
         print(
-            f"   {one['n_rows']:.0e} rows, {one['workers']} workers: {one['seconds']:.2f} s an iteration, efficiency "
-            f"{one['efficiency']:.0%}",
+            f"   {one['n_rows']:.0e} rows, {one['workers']} workers by {one['way']}: {one['seconds']:.2f} s an "
+            f"iteration, efficiency {one['efficiency']:.0%}",
             flush=True,
         )
     size = {"n_rows": n_rows, "n_members": N_MEMBERS, "n_labels": N_LABELS, "n_clusters": N_CLUSTERS}
-    line = {"seconds_a_task": slope, "seconds_a_pass": intercept}
-    bars = {f"1,000 workers busy to {LEAST_BUSY:.0%} with 1e10 rows": model[-1]["efficiency"] >= LEAST_BUSY}
+    busy = min(
+        o["efficiency"]
+        for o in model
+        if (o["n_rows"], o["workers"]) == (10**10, 1000) and o["way"] == "calls"
+    )
+    bars = {f"1,000 workers busy to {LEAST_BUSY:.0%} with 1e10 rows": busy >= LEAST_BUSY}
     return {
         "size": size,
         **found,
-        "summary": {"overhead": line, "model": model},
+        "summary": {"overhead": overhead, "busy": busy, "model": model},
         "bars": bars if full else {},
+    }
+
+
+def fitted(passes: list[dict]) -> dict[str, float]:
+    """Both ways: the line of the CPU time of driver and scheduler, and the time of a call at a worker."""
+    slope, intercept = _line([(o["tasks"], o["tasks_driver_s"]) for o in passes])
+    growth, driver = _line([(o["workers"], o["calls_driver_s"]) for o in passes])
+    return {
+        "seconds_a_task": slope,
+        "seconds_a_pass": intercept,
+        "driver_s": driver,
+        "driver_s_a_worker": max(growth, 0.0),
+        "seconds_a_call": max(o["calls_worker_s"] for o in passes),
     }
 
 
@@ -87,17 +111,34 @@ def _n_tasks(workers: int) -> int:
     return tasks
 
 
-def _predicted(n_rows: int, workers: int, found: dict, slope: float, intercept: float) -> dict:
-    tasks = _n_tasks(workers)
+def _n_levels(workers: int) -> int:
+    """Levels of calls below the first worker."""
+    levels, reached, width = 0, 1, BRANCHES
+    while reached < workers:
+        levels, reached, width = levels + 1, reached + width, width * BRANCHES
+    return levels
+
+
+def overhead_seconds(workers: int, found: dict, overhead: dict, way: str = "calls") -> float:
+    """Seconds of an iteration in which the workers do not compute."""
+    moved = found["bytes_out"] + found["bytes_back"]
+    if way == "tasks":
+        at_driver = found["bytes_out"] + min(workers, FAN_IN) * found["bytes_back"]
+        tasks = _n_tasks(workers) * overhead["seconds_a_task"]
+        return overhead["seconds_a_pass"] + tasks + at_driver / BANDWIDTH
+    calls = 1 + _n_levels(workers) * min(BRANCHES, workers)
+    driver = overhead["driver_s"] + workers * overhead["driver_s_a_worker"]
+    return driver + calls * (overhead["seconds_a_call"] + moved / BANDWIDTH)
+
+
+def predicted(n_rows: int, workers: int, found: dict, overhead: dict, way: str) -> dict:
+    """An iteration by the model."""
     work = n_rows / workers * found["seconds_a_row"]
-    # parameters go out once, and the tree leaves at most 16 results for the driver
-    moved = found["bytes_out"] + min(workers, FAN_IN) * found["bytes_back"]
-    seconds = work + intercept + tasks * slope + moved / BANDWIDTH
+    seconds = work + overhead_seconds(workers, found, overhead, way)
     return {
         "n_rows": n_rows,
         "workers": workers,
-        "tasks": tasks,
-        "driver_bytes": moved,
+        "way": way,
         "seconds": round(seconds, 4),
         "efficiency": round(work / seconds, 4),
     }
@@ -148,15 +189,16 @@ def measure(n_rows: int, repeats: int) -> dict:
 
 def simulate(workers: int, repeats: int, bytes_back: int) -> dict:
     """Passes over four shards per worker, which sleep and return statistics of a given size."""
+    import logging
+
     import numpy as np
     from distributed import Client, LocalCluster
 
-    from partita.engines.passes.exact_sums import merge_sums
-    from partita.execution import Cluster
-    from partita.execution.cluster import ClusterShards
+    from partita.execution import Cluster, cluster, worker_tree
     from partita.execution.shards import FAN_IN as fan_in
 
-    assert fan_in == FAN_IN
+    assert (fan_in, worker_tree.BRANCHES) == (FAN_IN, BRANCHES)
+    logging.getLogger("distributed").setLevel(logging.ERROR)
     sums = tuple([np.zeros(bytes_back // 16)] for _ in range(2))
     with (
         LocalCluster(
@@ -171,28 +213,49 @@ def simulate(workers: int, repeats: int, bytes_back: int) -> dict:
             client.submit(abs, number, workers=[places[number % workers]], pure=False)
             for number in range(PARTS_EACH * workers)
         ]
-        parts = ClusterShards(np.arange(len(futures) + 1), futures, Cluster(client))
+        found = {}
+        for way in WAYS:
+            parts = cluster.ClusterShards(np.arange(len(futures) + 1), futures, Cluster(client))
+            if way == "tasks":
+                parts._n_failed = cluster.MAX_FAILED
+            found |= {f"{way}_{name}": value for name, value in _passes(client, parts, sums, repeats).items()}
+            assert len(parts._grouped()) == workers
+            assert parts._n_failed == (cluster.MAX_FAILED if way == "tasks" else 0)
+    return found
 
-        def one_pass():
-            return parts.reduce(sleep_a_little, sums, None, merge_sums, in_any_order=True)
 
-        seconds = _least_beside_idle(one_pass, repeats)
-        assert len(parts._grouped()) == workers
-    return {"seconds": seconds}
+def _passes(client, parts, sums, repeats: int) -> dict[str, float]:
+    """CPU seconds of a pass of this process and of a worker, beyond those that they take without work (a scheduler
+    monitors its workers and itself), and wall seconds beyond the simulated compute; means of the repetitions.
+    """
+    from partita.engines.passes.exact_sums import merge_sums
+
+    def used() -> tuple[float, float, float]:
+        below = client.run(time.process_time).values()
+        return time.process_time(), sum(below) / len(below), time.perf_counter()
+
+    parts.reduce(sleep_a_little, sums, None, merge_sums, in_any_order=True)
+    stamps = [used()]
+    time.sleep(IDLE_SECONDS)
+    stamps.append(used())
+    for _ in range(repeats):
+        parts.reduce(sleep_a_little, sums, None, merge_sums, in_any_order=True)
+    stamps.append(used())
+    idle, busy = ([b - a for a, b in zip(*pair, strict=True)] for pair in pairwise(stamps))
+    driver, worker = (max(busy[i] - idle[i] / idle[2] * busy[2], 0.0) / repeats for i in (0, 1))
+    return {"driver_s": driver, "worker_s": worker, "wall_s": busy[2] / repeats - PARTS_EACH * SLEEP}
 
 
 @contextmanager
 def _hosted(address: str, workers: int):
-    """Workers in further processes, as long as the context lasts."""
-    shares = [len(range(host, workers, HOSTS)) for host in range(HOSTS)]
-    command = [sys.executable, "-m", "benchmarks.scale.worker_host", address]
-    hosts = [subprocess.Popen([*command, str(n)], cwd=ROOT, stderr=subprocess.DEVNULL) for n in shares if n]
+    """Workers in processes of their own, as long as the context lasts."""
+    command = [sys.executable, "-m", "benchmarks.scale.worker_host", address, str(workers)]
+    host = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
         yield
     finally:
-        for host in hosts:
-            host.terminate()
-            host.wait()
+        host.terminate()
+        host.wait()
 
 
 def as_part(container, _common, _own):
@@ -204,22 +267,6 @@ def sleep_a_little(_data, sums, _own):
     """A pass with simulated compute."""
     time.sleep(SLEEP)
     return sums
-
-
-def _least_beside_idle(function: Callable, repeats: int) -> float:
-    """Seconds of CPU of this process, without those that it takes in the same time without work: a scheduler monitors
-    its workers and itself, which on a shared machine is a large part of a pass that takes long.
-    """
-    function()
-    start, began = time.process_time(), time.perf_counter()
-    time.sleep(IDLE_SECONDS)
-    idle = (time.process_time() - start) / (time.perf_counter() - began)
-    seconds = []
-    for _ in range(repeats):
-        start, began = time.process_time(), time.perf_counter()
-        function()
-        seconds.append(time.process_time() - start - idle * (time.perf_counter() - began))
-    return min(seconds)
 
 
 def _least(function: Callable, repeats: int) -> float:

@@ -1,19 +1,42 @@
-"""Several Dask workers of one thread each in this process: ``python -m benchmarks.scale.worker_host ADDRESS N``.
+"""Dask workers of one thread, each in a process of its own: ``python -m benchmarks.scale.worker_host ADDRESS N``.
 
-For the scheduler they are like workers in processes of their own: each has its own connection, data and thread.
+The processes are copies of this one, made after everything was imported, so that many of them start at once.
 """
 
 import asyncio
+import importlib
+import os
+import signal
 import sys
 
 
-async def host(address: str, n_workers: int) -> None:
+async def host(address: str) -> None:
     from distributed import Worker
 
-    workers = [Worker(address, nthreads=1, memory_limit=0, dashboard=False) for _ in range(n_workers)]
-    await asyncio.gather(*workers)
-    await asyncio.gather(*(worker.finished() for worker in workers))
+    async with Worker(address, nthreads=1, memory_limit=0, dashboard=False) as worker:
+        await worker.finished()
+
+
+def main(address: str, n_workers: int) -> None:
+    for name in ("distributed", "partita.engines.passes.exact_sums", "partita.execution"):
+        importlib.import_module(name)
+
+    children = []
+    for _ in range(n_workers):
+        child = os.fork()
+        if child == 0:
+            asyncio.run(host(address))
+            os._exit(0)
+        children.append(child)
+
+    def end(*_):
+        for child in children:
+            os.kill(child, signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, end)
+    for child in children:
+        os.waitpid(child, 0)
 
 
 if __name__ == "__main__":
-    asyncio.run(host(sys.argv[1], int(sys.argv[2])))
+    main(sys.argv[1], int(sys.argv[2]))

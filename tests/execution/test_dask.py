@@ -1,5 +1,6 @@
 """A Dask cluster of processes on this machine, one of which is killed."""
 
+import operator
 import os
 import signal
 
@@ -175,9 +176,79 @@ def test_a_pass_is_one_task_per_thread_of_a_worker(client, rng):
     there = collect([Block(family, ShardData(parts, 0), ("a", "b"))], weights, at)
     np.testing.assert_array_equal(there.S[0], here.S[0])
     assert there.log_likelihood == here.log_likelihood
-    groups = parts._grouped()
+    groups = [group for held in parts._grouped().values() for group in held]
     assert len(groups) <= sum(client.nthreads().values()) < len(parts.starts) - 1
     assert sorted(i for group in groups for i in group) == list(range(len(parts.starts) - 1))
+
+
+def _shards_of_numbers(client, n_shards=12):
+    from partita.execution import Cluster
+    from partita.execution.reading import open_shards
+
+    raw, _ = open_shards(open_chunks(np.arange(4096.0 * n_shards)[:, None]), Cluster(client))
+    return raw.derive(_as_data, None)
+
+
+def _added(data, common, own):
+    return float(data[0].sum()) * common + own
+
+
+def test_a_pass_is_calls_from_worker_to_worker(client, monkeypatch):
+    """With as many levels as there are workers; nothing goes through the scheduler."""
+    from partita.execution import worker_tree
+
+    monkeypatch.setattr(worker_tree, "BRANCHES", 1)
+    parts = _shards_of_numbers(client)
+    parts._grouped()
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("a task of the scheduler")
+
+    for name in ("map", "submit", "compute"):
+        monkeypatch.setattr(client, name, refuse)
+    n = parts.n_rows
+    total = parts.reduce(_added, 2.0, list(range(12)), operator.add, in_any_order=True)
+    assert total == n * (n - 1) + sum(range(12))
+    assert len(parts._grouped()) > 1 and parts._n_failed == 0
+
+
+def _dies_once(data, common, _):
+    """Kill the first worker that gets here, if it is one of the cluster of this module."""
+    path, own = common
+    if os.getpid() != own and not os.path.exists(path):
+        with open(path, "w") as file:
+            file.write(str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return float(data[0].sum())
+
+
+def test_a_worker_dies_in_the_middle_of_a_pass(client, tmp_path):
+    client.wait_for_workers(2, timeout=120)
+    parts, n = _shards_of_numbers(client), 12 * 4096
+    about = (str(tmp_path / "killed"), os.getpid())
+    for _ in range(2):  # the pass itself, and the next one, which calls the workers that are left
+        assert parts.reduce(_dies_once, about, None, operator.add, in_any_order=True) == n * (n - 1) / 2
+    assert (tmp_path / "killed").exists()
+
+
+def test_shards_that_have_moved_are_found_again(client):
+    """A worker that no longer holds a shard fails the pass, and the next one has other groups."""
+    parts, n = _shards_of_numbers(client), 12 * 4096
+    groups = parts._grouped()
+    first, second = list(groups)[:2]
+    parts._groups = groups | {first: groups[second], second: groups[first]}
+    for failed in (1, 0):
+        total = parts.reduce(_added, 1.0, [0] * 12, operator.add, in_any_order=True)
+        assert total == n * (n - 1) / 2 and parts._n_failed == failed
+
+
+def _refuses(data, common, own):
+    raise FloatingPointError("the third pass")
+
+
+def test_an_error_of_a_pass_is_raised_as_it_is(client):
+    with pytest.raises(FloatingPointError, match="the third pass"):
+        _shards_of_numbers(client).reduce(_refuses, None, None, operator.add, in_any_order=True)
 
 
 def _as_data(container, _common, _own):

@@ -78,7 +78,7 @@ def test_the_default_scale():
         Block(GaussianDiagonal.default(20), np.zeros((5, 20)), tuple(range(20))),
     ):
         assert chosen([block], np.ones(1000)) == "gibbs"
-        assert chosen([block], np.broadcast_to(1.0, 10_000_000)) == "vb"
+        assert chosen([block], np.broadcast_to(1.0, 10_000_000)) == "memoized"
 
 
 @pytest.mark.parametrize(
@@ -186,4 +186,15 @@ def test_tables_in_chunks_are_fitted_by_an_engine_that_reads_chunks(two_groups):
     model = Mixture(random_state=0).fit(open_chunks(two_groups))
     assert model.inference_ == "vb"
     assert "inference='subclusters'" in model.fit_report_["engine"].message
-    assert choose_for_chunks(Settings(outliers=True)).inference == "gibbs"
+    assert choose_for_chunks(Settings(outliers=True), 10).inference == "gibbs"
+
+
+def test_variational_bayes_is_memoized_where_a_table_has_parts(real, monkeypatch):
+    """By the same number of rows in memory as in chunks; chunks that are not counted yet may be many."""
+    slow(monkeypatch, gibbs=1e6, subclusters=1e6)
+    for n_rows, inference in ((10_000, "vb"), (20_000, "memoized")):
+        assert chosen(real, np.ones(n_rows)) == choose_for_chunks(Settings(), n_rows).inference == inference
+    assert choose_for_chunks(Settings(), None).inference == "memoized"
+    assert chosen(real, np.ones(20_000), prior="mfm") == "gibbs"
+    monkeypatch.setattr(choice, "chain_seconds", lambda *_: 40.0)
+    assert "inference='memoized' is faster" in choose_engine(Settings(), np.ones(20_000), real).sentence

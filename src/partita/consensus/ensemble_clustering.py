@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from partita.consensus.base import ConsensusEstimator
 from partita.engines.run import Control
 from partita.ensembles import (
     Features,
@@ -36,11 +37,14 @@ from partita.estimator import (
 from partita.estimator.describing import profiles_as_plain, profiles_from_plain
 from partita.estimator.judging import REASONS
 from partita.estimator.storage import part_state, restore_part
-from partita.fitting.out_of_core import reads_chunks
+from partita.execution import mapped, read_whole
+from partita.fitting.out_of_core import reads_chunks, without_rows
+from partita.fitting.sampled import SampledTable, read_sample
 from partita.table import Schema
 
 # notes on the label matrix that do not concern the user's table: missing labels are objects that a member did not use
-LABEL_MATRIX_NOTES = ("missing_code", "missing", "kinds", "constant")
+LABEL_MATRIX_NOTES = ("missing_code", "missing", "kinds", "constant", "execution")
+MAX_ROWS = 200_000  # that members are fitted to
 MIN_SECONDS = 1e-3  # time limit of the consensus if the members have used up that of the fit
 
 
@@ -119,7 +123,7 @@ class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator)
     confidence_kind_ : str
         What the confidence is, as in the consensus estimator.
     label_matrix_ : ndarray (n_rows, n_members)
-        Labels of the members, -1 missing.
+        Labels of the members, -1 missing; of the sampled rows, if a sample was clustered.
     grain_ : Grain
         The tree of the consensus, if it has one: labels and support at every number of groups
         (:class:`partita.posterior.Grain`).
@@ -230,7 +234,10 @@ class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator)
         Parameters
         ----------
         X : array or data frame
-            The table, in any form that :func:`partita.table.read_table` reads.
+            The table, in any form that :func:`partita.table.read_table` reads. A path (Parquet, Arrow, .npy), a memory
+            map, a Dask collection or a source that :func:`partita.execution.open_chunks` returned is read in chunks.
+            Of a table of more than 200,000 rows, in memory or in chunks, a sample of so many is clustered; all rows
+            are then labeled by the members, and these labels are combined.
         y : ignored
 
         Returns
@@ -240,7 +247,8 @@ class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator)
         self._validate_params()
         control: Any
         with self._control() as control, self._new_fit():
-            table = self._read_training(X, self.kinds, None)
+            read = read_sample(self, X, self.kinds, MAX_ROWS)
+            table = read.table
             self._scaling = learn_scaling(table, standardize=self.standardize)
             features = Features(scaled(table, self._scaling), self._scaling, table.schema)
             rng = as_generator(self.random_state)
@@ -258,7 +266,7 @@ class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator)
                 warnings.simplefilter(
                     "ignore", DataWarning
                 )  # its notes become part of the report of this fit
-                self.consensus_ = self._new_consensus(rng, control).fit(self.label_matrix_)
+                self.consensus_ = self._new_consensus(rng, control).fit(self._labels_to_combine(read))
             self._take_over()
             notes = getattr(self.consensus_, "fit_report_", ())
             self.fit_report_.notes += [note for note in notes if note.code not in LABEL_MATRIX_NOTES]
@@ -279,6 +287,15 @@ class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator)
         if unseen.any():  # no member used these objects: all members predict their labels
             Y[unseen] = self._predict_members(values[unseen])
         return Y
+
+    def _labels_to_combine(self, read: SampledTable) -> Any:
+        """The label matrix of all rows; where the members have seen a sample, they predict it chunk by chunk."""
+        if read.everything is None:
+            return self.label_matrix_
+        light = without_rows(self)
+        light.members_ = [member._replace(labels=member.labels[:0]) for member in self.members_]
+        source = mapped(read.everything, light._new_labels, len(self.members_))
+        return source if isinstance(self.consensus, (ConsensusEstimator, type(None))) else read_whole(source)
 
     def _predict_members(self, values: np.ndarray) -> np.ndarray:
         return np.column_stack([member.predict(values) for member in self.members_])

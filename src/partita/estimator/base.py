@@ -120,6 +120,8 @@ class TableEstimator(DescribesGroups, FetchesLater, BaseEstimator):
     def _read_new(self, X: Any, handle_unknown: str = "missing") -> Table:
         """Read X as the training table was read; warn of levels and texts that the training table did not have."""
         check_is_fitted(self)
+        if isinstance(X, Table) and X.schema is self.schema_:
+            return X
         table = read_table(
             X, schema=self.schema_, handle_unknown=handle_unknown, estimator_name=type(self).__name__
         )

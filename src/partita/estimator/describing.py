@@ -189,6 +189,9 @@ class DescribesGroups:
         if "profiles_" in vars(self):
             return
         labels = getattr(self, "view_labels_", getattr(self, "labels_", None))
+        sampled = vars(self).get("_sampled_rows")  # of a model that was fitted to a sample
+        if labels is not None and sampled is not None:
+            labels = np.asarray(labels)[sampled]
         if labels is None or len(labels) != table.n_rows or table.n_rows * len(table.columns) > MAX_CELLS:
             return
         views = list(np.asarray(labels).reshape(table.n_rows, -1).T)

@@ -5,7 +5,7 @@ in shards. Engines pass over the shards, on this machine or on a cluster.
 """
 
 from partita.execution.choosing import choose
-from partita.execution.cluster import Cluster
+from partita.execution.cluster import Cluster, mapped
 from partita.execution.executors import (
     CHUNK_ROWS,
     Part,
@@ -19,7 +19,7 @@ from partita.execution.journal import journaled
 from partita.execution.memory import check_memory
 from partita.execution.reading import ShardedTable, open_shards, read_chunks, read_whole
 from partita.execution.shards import LocalShards, ShardData, Shards, fold, shard_rows
-from partita.execution.sources import ChunkSource, find_chunks, open_chunks
+from partita.execution.sources import ChunkSource, RowRange, find_chunks, open_chunks
 from partita.execution.threads import one_thread_each
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "LocalShards",
     "Part",
     "Processes",
+    "RowRange",
     "Serial",
     "ShardData",
     "ShardedTable",
@@ -40,6 +41,7 @@ __all__ = [
     "fold",
     "journaled",
     "make_executor",
+    "mapped",
     "one_thread_each",
     "open_chunks",
     "open_shards",

@@ -13,8 +13,12 @@ from typing import Any
 import numpy as np
 
 from partita.execution.shards import FAN_IN, Shards, fold_with
-from partita.execution.sources import ChunkSource, RowRange
+from partita.execution.sources import ChunkSource, MappedChunks, RowRange
+from partita.execution.worker_tree import plant, run_tree
 
+MAX_FAILED = (
+    5  # passes in sequence that calls between workers do not complete; the scheduler then gets all others
+)
 WORKER_CHECK_SECONDS = 20.0  # after this time without a result, check that there are workers
 
 
@@ -40,6 +44,16 @@ class DaskChunks(ChunkSource):
         if not self.sizes:
             self.sizes = tuple(len(self.load(i)) for i in range(len(self.chunks)))
         return self
+
+
+def mapped(source: ChunkSource, function: Callable[[Any], Any], n_columns: int) -> ChunkSource:
+    """The source of ``function(rows)``, computed where the rows are; it has as many rows."""
+    if not isinstance(source, DaskChunks):
+        return MappedChunks(source, function, n_columns)
+    from dask import delayed
+
+    task = delayed(function, pure=False, traverse=False)
+    return DaskChunks([task(chunk) for chunk in source.chunks], n_columns, source.sizes or None)
 
 
 def find_dask(X: Any) -> DaskChunks | None:
@@ -151,19 +165,22 @@ class Constant:
 
 
 class OnGroup:
-    """A task for all shards that a worker holds: their results are combined there."""
+    """A pass over shards that a worker holds: their results are combined there."""
 
-    __name__ = "partita-pass"
+    def __init__(self, function: Callable[..., Any], combine: Callable[[Any, Any], Any], common: Any):
+        self.function, self.combine, self.common = function, combine, common
 
-    def __init__(self, function: Callable[..., Any], combine: Callable[[Any, Any], Any]):
-        self.function, self.combine = function, combine
-
-    def __call__(self, items: Sequence[Any], own: Sequence[Any], common: Any) -> Any:
-        results = (self.function(item, common, mine) for item, mine in zip(items, own, strict=True))
+    def __call__(self, items: Sequence[Any], own: Sequence[Any]) -> Any:
+        results = (self.function(item, self.common, mine) for item, mine in zip(items, own, strict=True))
         total = next(results)
         for result in results:
             total = self.combine(total, result)
         return total
+
+
+def call(items: Sequence[Any], own: Sequence[Any], task: OnGroup) -> Any:
+    """A pass whose parameters are the result of another task."""
+    return task(items, own)
 
 
 class InOrder:
@@ -186,7 +203,8 @@ class ClusterShards(Shards):
 
     def __init__(self, starts: np.ndarray, items: Sequence[Any], cluster: Cluster):
         self.starts, self._items, self._cluster = np.asarray(starts), items, cluster
-        self._groups: list[list[int]] | None = None  # shards by the worker that holds them
+        self._groups: dict[str, list[list[int]]] | None = None  # shards by the worker that holds them
+        self._n_failed = 0  # passes that calls between workers did not complete
 
     def map(
         self, function: Callable[..., Any], common: Any, own: Sequence[Any] | None = None
@@ -213,7 +231,8 @@ class ClusterShards(Shards):
     ) -> Any:
         node = InOrder(combine)
         if in_any_order and self._held_by_workers():
-            return node(self._reduce_groups(function, common, own, node))
+            each = own if own is not None else [None] * len(self._items)
+            return self._reduce_in_tree(function, common, each, node)
         client = self._cluster.client
         futures = self._submit(function, common, own)
         if len(futures) <= FAN_IN:
@@ -221,21 +240,36 @@ class ClusterShards(Shards):
         total = fold_with(futures, lambda held: client.submit(node, list(held), pure=False))
         return _wait(total, self._cluster)
 
-    def _reduce_groups(
-        self, function: Callable[..., Any], common: Any, own: Sequence[Any] | None, node: InOrder
-    ) -> list[Any]:
+    def _reduce_in_tree(
+        self, function: Callable[..., Any], common: Any, own: Sequence[Any], node: InOrder
+    ) -> Any:
+        """The results of all shards, by calls from worker to worker; where a call fails, by tasks of the scheduler."""
+        task = OnGroup(function, node.combine, common)
+        if self._n_failed < MAX_FAILED:
+            try:
+                root = plant(self._grouped(), [item.key for item in self._items], own)
+                found = run_tree(self._cluster.client, root, task, node.combine)
+                self._n_failed = 0
+                return found
+            except Exception:  # of the network, or of the pass, which then fails again below
+                self._n_failed += 1
+                self._groups = None
+        return node(self._reduce_groups(task, own, node))
+
+    def _reduce_groups(self, task: OnGroup, own: Sequence[Any], node: InOrder) -> list[Any]:
         """Results of at most FAN_IN nodes of a tree over one task per thread of a worker.
 
-        The scheduler gets the tasks of a level of the tree in one message, and ``common`` once.
+        The scheduler gets the tasks of a level of the tree in one message, and the parameters once.
+        If a worker is lost, its groups go to other workers as they are.
         """
-        client, groups = self._cluster.client, self._grouped()
-        own = own if own is not None else [None] * len(self._items)
-        shared = client.submit(Constant(common), pure=False)
+        client = self._cluster.client
+        groups = [group for held in self._grouped().values() for group in held]
+        shared = client.submit(Constant(task), pure=False)
         level = client.map(
-            OnGroup(function, node.combine),
+            call,
             [[self._items[i] for i in group] for group in groups],
             [[own[i] for i in group] for group in groups],
-            common=shared,
+            task=shared,
             pure=False,
         )
         while len(level) > FAN_IN:
@@ -249,11 +283,8 @@ class ClusterShards(Shards):
 
         return len(self._items) > 1 and all(isinstance(item, Future) for item in self._items)
 
-    def _grouped(self) -> list[list[int]]:
-        """Shards that are on one worker, in as many groups as it has threads; the groups are formed in the first pass.
-
-        If a worker is lost, its groups go to other workers as they are.
-        """
+    def _grouped(self) -> dict[str, list[list[int]]]:
+        """Shards by the worker that holds them, in as many groups as it has threads; formed in the first pass."""
         if self._groups is None:
             client = self._cluster.client
             for item in self._items:
@@ -262,11 +293,13 @@ class ClusterShards(Shards):
             by_worker: dict[str, list[int]] = {}
             for number, item in enumerate(self._items):
                 by_worker.setdefault(min(holders[item.key], default=""), []).append(number)
-            self._groups = [
-                held[thread :: threads.get(worker, 1)]
+            self._groups = {
+                worker: [
+                    held[thread :: threads.get(worker, 1)]
+                    for thread in range(min(threads.get(worker, 1), len(held)))
+                ]
                 for worker, held in by_worker.items()
-                for thread in range(min(threads.get(worker, 1), len(held)))
-            ]
+            }
         return self._groups
 
     def derive(self, function: Callable[..., Any], common: Any) -> ClusterShards:

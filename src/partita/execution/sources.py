@@ -6,7 +6,7 @@ data of a lost worker are read again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,37 @@ class RowRange:
     def load(self) -> Any:
         """Read the rows."""
         return self.source.rows(self.lo, self.hi)
+
+
+class MappedChunks(ChunkSource):
+    """A source whose rows are those of another one, after a function of rows; nothing is kept.
+
+    Examples
+    --------
+    >>> source = MappedChunks(ArrayChunks(np.arange(6).reshape(3, 2)), np.negative, 2)
+    >>> source.rows(1, 3).tolist()
+    [[-2, -3], [-4, -5]]
+    """
+
+    def __init__(self, source: ChunkSource, function: Callable[[Any], Any], n_columns: int):
+        self.source, self.function, self.n_columns = source, function, n_columns
+        self.sizes = source.sizes
+
+    def load(self, i: int) -> Any:
+        """Apply the function to a chunk."""
+        return self.function(self.source.load(i))
+
+    def place(self, i: int) -> str:
+        return self.source.place(i)
+
+    def rows(self, lo: int, hi: int) -> Any:
+        """Apply the function to a range of rows."""
+        return self.function(self.source.rows(lo, hi))
+
+    def defer(self, lo: int, hi: int) -> RowRange:
+        """As the other source does, which may leave out what other ranges need."""
+        own = self.source.defer(lo, hi)
+        return RowRange(MappedChunks(own.source, self.function, self.n_columns), own.lo, own.hi)
 
 
 class ArrayChunks(ChunkSource):

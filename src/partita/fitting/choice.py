@@ -1,7 +1,8 @@
 """The engine that fits a table for ``inference="auto"``: chains where they take about a minute, otherwise a faster one.
 
 Chains sample the posterior, so they come first: collapsed Gibbs sampling, then sub-cluster sampling, whose iterations
-are faster for most families. Variational Bayes is next; it gives one fit. Parameters that only chains of collapsed
+are faster for most families. Variational Bayes is next, memoized where the table has several parts; it gives one fit.
+Parameters that only chains of collapsed
 Gibbs sampling have select these chains, however long they take.
 """
 
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.engines.climb import memoized
 from partita.engines.passes.replicates import any_partly_seen
 from partita.families import CountVectors, VonMisesFisher, entry_of
 from partita.families.contract import is_conjugate
@@ -22,7 +24,7 @@ from partita.fitting.contract import Settings
 from partita.fitting.engines import ENGINES
 
 AUTO = "auto"
-CANDIDATES = ("gibbs", "subclusters", "vb")  # the first that can fit the table in time
+CANDIDATES = ("gibbs", "subclusters", "memoized", "vb")  # the first that can fit the table in time
 MAX_SECONDS = 60.0  # of chains that are chosen
 MIN_NOTED = 10.0  # seconds of chains before the report says how long they take
 N_ITERATIONS = 60  # of chains that stop when they agree, typically
@@ -89,17 +91,19 @@ def choose_engine(settings: Settings, weights: np.ndarray, blocks: Sequence[Bloc
         return EngineChoice(chosen, f"{ENGINES[chosen].title} was chosen: {reason}")
     if seconds["gibbs"] < MIN_NOTED:
         return EngineChoice("gibbs")
-    other = "inference='vb' is faster" if "vb" in possible else "no faster engine supports this model"
+    faster = next((name for name in ("memoized", "vb") if name in possible), None)
+    other = f"inference={faster!r} is faster" if faster else "no faster engine supports this model"
     return EngineChoice("gibbs", f"{ENGINES['gibbs'].title} was chosen: about {about} on one core; {other}")
 
 
-def choose_for_chunks(settings: Settings) -> EngineChoice:
-    """The engine for a table that is not read into memory as a whole."""
+def choose_for_chunks(settings: Settings, n_rows: int | None) -> EngineChoice:
+    """The engine for a table that is not read into memory as a whole; its number of rows may not be known yet."""
     if needs_gibbs(settings):
         return EngineChoice("gibbs")
+    chosen = "memoized" if n_rows is None or memoized.n_parts(n_rows) > 1 else "vb"
     other = "inference='subclusters' also reads chunks and samples the posterior"
     return EngineChoice(
-        "vb", f"{ENGINES['vb'].title} was chosen, because the table is read in chunks; {other}"
+        chosen, f"{ENGINES[chosen].title} was chosen, because the table is read in chunks; {other}"
     )
 
 
@@ -121,6 +125,8 @@ def needs_gibbs(settings: Settings) -> bool:
 def _can_fit(inference: str, settings: Settings, weights: np.ndarray, blocks: Sequence[Block]) -> bool:
     """Whether an engine takes the parameters, weights and families."""
     engine = ENGINES[inference]
+    if inference == "memoized" and memoized.n_parts(len(weights)) == 1:
+        return False
     if engine.counts_objects and not np.all(weights == np.floor(weights)):
         return False
     if settings.max_clusters is not None and not engine.bounds_n_clusters:
@@ -135,7 +141,7 @@ def _can_fit(inference: str, settings: Settings, weights: np.ndarray, blocks: Se
 def _takes_prior(inference: str, settings: Settings) -> bool:
     """Whether an engine takes the prior; one that no engine takes is refused by the engine that is chosen."""
     try:
-        if inference == "vb":
+        if ENGINES[inference].bounds_evidence:
             resolve_prior(settings.prior, inference, 2, settings.n_clusters is not None, None)
             return True
         prior: Any = resolve_sampling_prior(settings.prior, settings.n_clusters, settings.max_clusters, None)

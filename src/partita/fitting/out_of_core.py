@@ -59,6 +59,7 @@ BULKY = (
     "votes_",
     "memberships_",
     "label_matrix_",
+    "_training_table",
 )
 
 
@@ -102,7 +103,8 @@ def read_training(
     bound = settings.n_clusters or settings.max_clusters or ASSUMED_CLUSTERS
     choice = choose(source, bound, executor, in_chunks=is_source, verbose=verbose)
     if choice.where != "memory":
-        chosen = _chosen(settings, partial(choose_for_chunks, settings))
+        n_rows = None if choice.table_bytes is None else source.n_rows
+        chosen = _chosen(settings, partial(choose_for_chunks, settings, n_rows))
         settings = settings._replace(inference=chosen.inference)
         engine = ENGINES[settings.inference]
     if choice.where != "memory" and engine.reads_chunks:
@@ -319,15 +321,20 @@ def predict_blocks(model: Any, source: ChunkSource, method: str, *options: Any) 
 
     ``options`` are its further arguments.
     """
+    executor = make_executor(getattr(model, "n_jobs", None), getattr(model, "executor", None))
+    parts, _ = open_shards(source, executor)
+    return np.concatenate(list(parts.map(_predict_shard, (without_rows(model), method, options))))
+
+
+def without_rows(model: Any) -> Any:
+    """A copy of a fitted estimator that labels new rows, to be sent to other processes."""
     light = copy.copy(model)
     for name in BULKY:
         light.__dict__.pop(name, None)
     for name in ("executor", "callback", "n_jobs", "resume"):
         if hasattr(light, name):
             setattr(light, name, None)
-    executor = make_executor(getattr(model, "n_jobs", None), getattr(model, "executor", None))
-    parts, _ = open_shards(source, executor)
-    return np.concatenate(list(parts.map(_predict_shard, (light, method, options))))
+    return light
 
 
 def _predict_shard(container: Any, common: Any, _: Any) -> np.ndarray:

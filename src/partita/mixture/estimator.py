@@ -118,15 +118,16 @@ class Mixture(
         The inference algorithm (engine).
 
         - "auto": "gibbs" if its chains are expected to take about a minute or less. Otherwise "subclusters", if these
-          chains are expected to take about a minute or less and support the model, and "vb" if not. If ``outliers`` is
-          True, or one of ``n_chains``, ``n_draws``, ``burn_in``, ``thin``, ``precision`` and ``partition`` is not at
-          its default, it is "gibbs". Tables that are read in chunks or are on a device are fitted by "vb".
+          chains are expected to take about a minute or less and support the model. Otherwise "memoized", or "vb" for
+          tables of fewer than about 12,000 rows, which have a single part. If ``outliers`` is True, or one of
+          ``n_chains``, ``n_draws``, ``burn_in``, ``thin``, ``precision`` and ``partition`` is not at its default, it
+          is "gibbs". Tables that are read in chunks are fitted by "memoized" or "vb", tables on a device by "vb".
           ``inference_`` is the engine that was chosen.
         - "gibbs": chains of collapsed Gibbs sweeps and split-merge moves, which sample the posterior.
         - "subclusters": chains whose steps run on many cores, for large tables.
         - "vb": variational Bayes, for a first result at any size.
         - "memoized": memoized variational Bayes, which has new parameters after each of up to 16 parts of the table,
-          and also divides clusters; for tables of more than about 100,000 rows.
+          and also divides clusters; for large tables.
         - "cvb": collapsed variational Bayes.
         - "em": expectation maximization; needs ``n_clusters``.
         - "beam": beam search for the most probable partition of a small table. It is deterministic and gives one

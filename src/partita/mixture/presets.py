@@ -12,7 +12,7 @@ SHARED = (
     "partition", "init", "random_state",
 )  # fmt: skip
 SHARED_CONSTRAINTS = {
-    "inference": [StrOptions({"gibbs", "subclusters", "vb", "cvb"})],
+    "inference": [StrOptions({"gibbs", "subclusters", "vb", "memoized", "cvb"})],
     **{name: Mixture._parameter_constraints[name] for name in SHARED},
     **RUNNING_CONSTRAINTS,
 }
@@ -26,7 +26,7 @@ class DPGaussian(Mixture):
     ----------
     covariance : {"auto", "full", "diagonal"}, default="auto"
         Shape of the clusters. "auto": as ``family="auto"`` of :class:`Mixture`.
-    inference : {"gibbs", "subclusters", "vb", "cvb"}, default="gibbs"
+    inference : {"gibbs", "subclusters", "vb", "memoized", "cvb"}, default="gibbs"
         As in :class:`Mixture`.
     n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, partition, init, \
 random_state
@@ -112,7 +112,7 @@ class DPMultinomial(Mixture):
 
     Parameters
     ----------
-    inference : {"gibbs", "subclusters", "vb", "cvb"}, default="gibbs"
+    inference : {"gibbs", "subclusters", "vb", "memoized", "cvb"}, default="gibbs"
         As in :class:`Mixture`.
     n_clusters, max_clusters, concentration, learn_hyper, n_chains, n_draws, burn_in, thin, partition, init, \
 random_state

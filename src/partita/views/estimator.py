@@ -31,10 +31,10 @@ class ViewsEstimator(RunningMixin, ViewQueries):
 
     _counted = "views"
     _array_laws: tuple[str, ...] = (
-        "fitted.view_labels_ int (N,V) 0..",
+        "fitted.view_labels_ int (A,V) 0..",
         "fitted.feature_views_ float (C,V) 0..1",
-        "fitted.confidence_ float (N,V) 0..1 nan",
-        "fitted.row_factors_ float (N,R)",
+        "fitted.confidence_ float (A,V) 0..1 nan",
+        "fitted.row_factors_ float (A,R)",
         "fitted.loadings_ float (C,R)",
         "fitted.row_sizes_ float (N)",
         "fitted.objective_trace_ float (T)",

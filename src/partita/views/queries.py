@@ -127,7 +127,7 @@ class ViewQueries(TableEstimator):
         K = len(factor.log_weights)
         if cluster is not None and not 0 <= cluster < K:
             raise ValueError(f"view {view} has no cluster {cluster}: it has {K}, numbered from 0")
-        value = draw_queries.column_evidence(factor, cluster) / len(self.view_labels_)
+        value = draw_queries.column_evidence(factor, cluster) / len(self._estimate.labels)
         order = np.argsort(-value, kind="stable")
         return [(self.schema_.names[factor.columns[i]], float(value[i])) for i in order]
 
@@ -161,7 +161,11 @@ class ViewQueries(TableEstimator):
         ndarray (n_rows, n_rows)
         """
         check_is_fitted(self)
-        N = len(self.view_labels_)
+        if self._has_sample():
+            raise AttributeError(
+                "the model was fitted to a sample of the rows, so pairs of rows have no probabilities: fit fewer rows"
+            )
+        N = len(self._estimate.labels)
         rows = np.arange(N) if rows is None else np.asarray(rows, dtype=np.intp)
         if len(rows) > MAX_SIMILARITY_ROWS:
             raise ValueError(
@@ -175,6 +179,10 @@ class ViewQueries(TableEstimator):
         if columns is not None:
             chosen = np.array([self._column(c) for c in columns])
         return draw_queries.row_similarity(self.draws_, rows, chosen, weighted)
+
+    def _has_sample(self) -> bool:
+        """Whether the draws have labels for a sample of the rows."""
+        return len(self._estimate.labels) != len(self.view_labels_)
 
     def _some_draws(self, most: int) -> tuple[Draw, ...]:
         T = len(self.draws_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -17,13 +18,14 @@ from partita.engines.gibbs.chain import average_families, cache_dtype
 from partita.engines.passes.rows import normalized
 from partita.engines.run import Control
 from partita.estimator import RUNNING_CONSTRAINTS, as_generator, note_stop, sum_probabilities, warn_user
-from partita.execution import check_memory
+from partita.execution import ChunkSource, check_memory
 from partita.families import Block
 from partita.families.columns import put_columns
 from partita.fitting.families import assemble
 from partita.fitting.grain import GrainEvidence, confidence_in, joined_profiles
-from partita.fitting.out_of_core import reads_chunks
+from partita.fitting.out_of_core import predict_blocks, reads_chunks
 from partita.fitting.request import kinds_asked
+from partita.fitting.sampled import read_sample
 from partita.posterior import Alternative, Grain, GrainLevel, point_estimate
 from partita.table import Table
 from partita.views.crosscat import sampling
@@ -41,6 +43,7 @@ from partita.views.profiles import factor_statistics
 from partita.views.summary import one_partition, row_confidence, summarize_views
 
 INFERENCES = {"gibbs": sampling.fit_chains, "vb": sampling.fit_vb, "search": sampling.fit_search}
+MAX_VB_ROWS = 50_000  # that "vb" is fitted to; its draws have labels for each of them
 MAX_SMALL_TABLE = 100_000  # cells
 BURN_IN_SMALL, BURN_IN_LARGE = 50, 10
 SEARCH_TIME_SHARE = 0.5  # of the time limit, for the search for row factors
@@ -143,13 +146,14 @@ class CrossCat(ViewsEstimator):
         For each view, the posterior probability of each number of clusters.
     confidence_ : ndarray (n_rows, n_views)
         Mean probability, over draws, that a row shares a cluster of the view with the other rows of its cluster. NaN
-        with "search", which has a single state.
+        with "search", which has a single state. If "vb" was fitted to a sample of the rows, the probability of the
+        label in the estimate.
     row_factors_ : ndarray (n_rows, rank)
         Row factors, averaged over the draws: uncorrelated, with mean square 1. Without columns if there are none.
     loadings_ : ndarray (n_columns, rank)
         Change of each column, in its standard deviations, per unit of a row factor; 0 in columns without part in them.
     confidence_kind_ : str
-        "co-clustering probability".
+        "co-clustering probability", or "posterior probability" if "vb" was fitted to a sample of the rows.
     grain_ : list of Grain
         For each view, the tree over its clusters: labels and support at every number of groups
         (:class:`partita.posterior.Grain`).
@@ -297,7 +301,10 @@ class CrossCat(ViewsEstimator):
         Parameters
         ----------
         X : array or data frame
-            The table; see :func:`partita.table.read_table` for the accepted formats.
+            The table; see :func:`partita.table.read_table` for the accepted formats. With ``inference="vb"``, a path
+            (Parquet, Arrow, .npy), a memory map, a Dask collection or a source that
+            :func:`partita.execution.open_chunks` returned is read in chunks. Of a table of more than 50,000 rows, in
+            memory or in chunks, "vb" fits a sample of so many, and all rows are then labeled as new rows are.
         y : ignored
 
         Returns
@@ -307,7 +314,11 @@ class CrossCat(ViewsEstimator):
         self._validate_params()
         plan = self._plan_families()
         with self._control() as control, self._new_fit():
-            table = self._read_training(X, kinds_asked(plan, self.exposure), None)
+            kinds = kinds_asked(plan, self.exposure)
+            if self.inference == "vb":
+                table, everything = read_sample(self, X, kinds, MAX_VB_ROWS)
+            else:
+                table, everything = self._read_training(X, kinds, None), None
             blocks = assemble(table, plan, self.exposure)
             check_families(blocks)
             self._keep_families(blocks)
@@ -316,7 +327,7 @@ class CrossCat(ViewsEstimator):
             request = request._replace(rows=self._first_row_factors(layout, control))
             rng = as_generator(request.rngs[0].integers(2**32))
             result = INFERENCES[self.inference](layout, request)
-            self._set_result(result, layout, blocks, rng)
+            self._set_result(result, layout, blocks, rng, everything)
         if result.reason == "max_iter":
             warn_user(
                 f"{type(self).__name__} did not converge in {self.max_iter} iterations: raise max_iter or tol",
@@ -331,6 +342,11 @@ class CrossCat(ViewsEstimator):
     def grain_(self) -> list[Grain]:
         """For each view, the tree over its clusters."""
         check_is_fitted(self)
+        if self._has_sample():
+            raise AttributeError(
+                "the model was fitted to a sample of the rows, so it has no answers at other scales: fit a table of at "
+                f"most {MAX_VB_ROWS:,} rows"
+            )
         if "_grain" not in vars(self):
             self._evidence = view_evidence(self.draws_, self._estimate)
             self._grain = view_grains(self._evidence, self._estimate)
@@ -476,7 +492,7 @@ class CrossCat(ViewsEstimator):
         return find_row_factors(columns, self.nuisance, rng, 1, lambda: time.perf_counter() > end).rows
 
     def _set_result(
-        self, result: sampling.ViewsResult, layout: Layout, blocks: Sequence[Block], rng: Any
+        self, result: sampling.ViewsResult, layout: Layout, blocks: Sequence[Block], rng: Any, everything: Any
     ) -> None:
         """Set the fitted attributes."""
         D, where = self.schema_.n_features, columns_of(self.schema_, blocks)
@@ -488,6 +504,8 @@ class CrossCat(ViewsEstimator):
         found = mean_row_factors(self.draws_, D)
         self._set_row_factors(found)
         self._set_estimate(membership, blocks, where, found, rng)
+        if everything is not None:
+            self._label_everything(everything)
         self.objective_trace_, self.n_iter_ = result.objective, len(result.objective)
         self.converged_ = result.reason in ("done", "converged")
         if self.inference == "gibbs":
@@ -499,6 +517,24 @@ class CrossCat(ViewsEstimator):
             note_stop(self.fit_report_, result.reason, "the best result so far is kept", level="info")
         self._describe_draws()
         self._note_disagreement()
+
+    def _label_everything(self, source: ChunkSource) -> None:
+        """Label all rows of a table of which a sample was fitted, chunk by chunk."""
+        light = copy.copy(self)
+        light.draws_, light.view_labels_ = (), self.view_labels_[:0]
+        found = predict_blocks(light, source, "_placed")
+        V = self.view_labels_.shape[1]
+        self.view_labels_ = found[:, :V].astype(np.int64)
+        self.confidence_, self.row_factors_ = found[:, V : 2 * V], found[:, 2 * V : -1]
+        self.row_sizes_ = found[:, -1]
+        self.confidence_kind_ = "posterior probability"
+
+    def _placed(self, X: Any) -> np.ndarray:
+        """For each row its cluster in each view, the probabilities of these, its row factors and its size."""
+        placed = place_rows(self._estimate, self._encode(X)[0])
+        proba = [normalized(log_states(factor, placed.data))[0] for factor in self._estimate.factors]
+        columns = [P.argmax(axis=1) for P in proba] + [P.max(axis=1) for P in proba]
+        return np.column_stack([*columns, placed.rows, placed.sizes])
 
     def _set_estimate(
         self,
