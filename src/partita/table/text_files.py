@@ -431,7 +431,7 @@ def _divide(path: Path, data: bytes, layout: TextLayout) -> dict[str, Cells]:
     divided = _divide_by_arrow(data, separator, names, has_header)
     if divided is not None:
         return divided
-    rows = []
+    rows: list[list[str]] = []
     try:
         for number, row in records_of(data.decode(), separator):
             if len(row) != len(names) and not (has_header and not rows):  # R's first line is one cell short

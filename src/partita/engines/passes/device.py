@@ -60,7 +60,9 @@ class DeviceScorer(NamedTuple):
             return xp.argmax(R, axis=1), xp.max(R, axis=1), entropy, log_likelihood
 
         labels, *values = _joined(_scored(self.scores, found))
-        return Assignment(labels, *values, self._uncertain() if uncertain else None)
+        confidence, entropy, log_likelihood = values
+        asked = self._uncertain() if uncertain else None
+        return Assignment(labels, confidence, entropy, log_likelihood, asked)
 
     def label(self, n_rows: int, n_clusters: int, executor: Any = None) -> tuple[Any, Any]:
         """Responsibilities [row, cluster] and log likelihood of every row."""
