@@ -1,4 +1,4 @@
-"""Consensus of up to ten thousand members on a few hundred objects: CPU time and agreement of the methods without K.
+"""Consensus of up to ten thousand members on a few hundred objects: CPU time and agreement of `Consensus` and `NBCE`.
 
 The members have five groups, every label is redrawn with probability 0.3. Every fit has one thread and a process of its
 own, after a fit to a tenth of the members that loads the compiled code.
@@ -13,8 +13,6 @@ MEMBERS = (100, 1000, 10_000)
 LIMIT_S = 60.0  # for the largest number of members
 METHODS = {
     "Consensus": ("Consensus", {}),
-    "LACA": ("LACA", {}),
-    "EAC lifetime": ("EvidenceAccumulation", {}),
     "NBCE, Gibbs": ("NBCE", {}),
     "NBCE, VB": ("NBCE", {"inference": "vb"}),
 }

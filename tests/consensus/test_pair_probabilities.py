@@ -82,13 +82,15 @@ def test_few_pairs_and_many_pairs_agree(rng, monkeypatch):
     )
 
 
-def test_a_weight_is_so_many_objects(rng):
-    """Cosines are those of the matrix in which each row is repeated."""
-    Y, w = random_labels(rng), rng.integers(1, 4, 25)
+@pytest.mark.parametrize("members", [4, 25, 40])
+def test_a_weight_is_so_many_objects(members, rng, monkeypatch):
+    """Cosines are those of the matrix in which each row is repeated; norms by pairs of members or of rows."""
+    monkeypatch.setattr("partita.consensus.default.association_cosines.CHUNK_ENTRIES", 60)
+    Y, w, powers = random_labels(rng, members=members), rng.integers(1, 4, 25), rng.uniform(0.1, 2.0, members)
     where = np.repeat(np.arange(25), w)
     first = np.searchsorted(where, np.arange(25))
-    expected = cosines_by_brute_force(Y[where])[np.ix_(first, first)]
-    np.testing.assert_allclose(AssociationCosines(Y, w).rows(np.arange(25)), expected, atol=1e-12)
+    expected = cosines_by_brute_force(Y[where], powers)[np.ix_(first, first)]
+    np.testing.assert_allclose(AssociationCosines(Y, w, powers).rows(np.arange(25)), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("single", [False, True])

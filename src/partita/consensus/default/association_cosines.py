@@ -66,8 +66,17 @@ class AssociationCosines(LinearOperator):
     def inverse_norms(self) -> NDArray[np.float64]:
         """1 / norm of each row of the co-association matrix; 0 for a row without labels."""
         squares = np.zeros(len(self.codes))
-        histogram = np.zeros(int(self.offsets[-1]))
-        _add_squared_norms(self.codes, self.weights, self.powers, self.offsets, histogram, squares)
+        n, M = self.codes.shape
+        if n > M:
+            histogram = np.zeros(int(self.offsets[-1]))
+            _add_squared_norms(self.codes, self.weights, self.powers, self.offsets, histogram, squares)
+            return _inverse_roots(squares)
+        weighted = self.labels.multiply(
+            self._of_levels[None, :]
+        ).tocsr()  # there are fewer pairs of rows than of members
+        for start, end in _chunks(n, n):
+            shares = (weighted[start:end] @ self.labels.T).toarray()
+            squares[start:end] = shares**2 @ self.weights
         return _inverse_roots(squares)
 
     def means_within(self, labels: NDArray[np.int64]) -> NDArray[np.float64]:
