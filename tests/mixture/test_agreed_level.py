@@ -67,9 +67,9 @@ def test_the_level_is_offered(model):
     (row,) = [row for row in alternatives_table(model) if row.agreement is not None]
     assert row.n_clusters == grain.agreed and row.agreement == grain.agreement[grain.agreed - 1]
     (line,) = [
-        line for line in alternatives_lines(alternatives_table(model)) if "ensemble of k-means" in line
+        line for line in alternatives_lines(alternatives_table(model)) if "k-means clusterings" in line
     ]
-    assert f"{row.n_clusters:8d}" in line and f"{row.agreement:.2f}" in line
+    assert f"{row.n_clusters:8d}" in line and ("the answer" in line) == row.is_answer
     assert grain.agreed in [level.n_clusters for level in grain_levels(model, 2).levels]
 
 
@@ -116,4 +116,4 @@ def test_the_command_writes_the_level(tmp_path, rng):
     assert np.array_equal(np.asarray(written["group"], int), level.labels + 1)
     (own,) = [one for one in found.figures["alternatives"] if one["agreement"] is not None]
     assert own["n_clusters"] == level.n_clusters
-    assert own["name"] in written and "ensemble of k-means" in found.table
+    assert own["name"] in written and "k-means clusterings" in found.table

@@ -61,8 +61,8 @@ def predict(
     path : str or path
         The new rows.
     grain : str, default=None
-        The level of the grain: "coarse", "medium", "fine", "agreed" or a number of groups. None: that of the command
-        that wrote the model.
+        The level of the grain: "coarse", "medium", "fine", "agreed" or a number of groups. None means that of the
+        command that wrote the model.
     out : path, default=None
         The file of groups to write; None means ``<name of the file>-groups.csv``.
     output : str, default=None

@@ -30,10 +30,10 @@ class FetchesLater:
             getattr(self, name)
 
     def __getattr__(self, name: str) -> Any:
-        """Called for attributes that are not set."""
+        """Called for attributes that are not set, and for properties that raise an AttributeError."""
         later = vars(self).get("_later", {})
         if name not in later:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return object.__getattribute__(self, name)  # raises the same error once more
         value = later[name].get()
         setattr(self, name, value)
         later.pop(name)

@@ -90,16 +90,14 @@ class AlternativeRow(NamedTuple):
     sizes: list[int]  # numbers of rows
     splits: dict[int, tuple[int, ...]]  # groups of the line before that have several parts in this one
     is_answer: bool
-    agreement: float | None = (
-        None  # with an ensemble of k-means clusterings, at the level that agrees best with it
-    )
+    agreement: float | None = None  # with k-means clusterings, at the level where it is highest
 
     @property
     def remarks(self) -> list[str]:
         """What is special about the level, in words."""
         found = ["the answer"] if self.is_answer else []
         if self.agreement is not None:
-            found.append(f"agrees best with an ensemble of k-means clusterings, {self.agreement:.2f}")
+            found.append("agrees best with k-means clusterings")
         return found
 
 
@@ -238,7 +236,9 @@ def alternatives_lines(rows: list[AlternativeRow]) -> list[str]:
     for row in rows:
         sizes = ", ".join(f"{n}" for n in row.sizes[:MAX_SIZES])
         sizes += f" and {len(row.sizes) - MAX_SIZES} more" if len(row.sizes) > MAX_SIZES else ""
-        told = [sizes, *(f"({remark})" for remark in row.remarks)]
+        told = [sizes]
+        if row.remarks:
+            told.append(f"({'; '.join(row.remarks)})")
         if row.splits:
             told.append(f"[{splits_in_words(row.splits)}]")
         lines.append(f"  {row.name:12} {row.n_clusters:8} {row.support:8.2f}  {'  '.join(told)}")
