@@ -173,9 +173,9 @@ def visitors():
 
 
 GOLDEN = [
-    "high photos_taken, ticket full: photos_taken 25.8 (all: 18.2), spend 23.9 ± 6.8 (27.5 ± 15), "
-    "ticket full 72% (42%), minutes_inside 96.5 (108), rooms_visited 10.8 (9.65), arrival car 6% (23%)",
-    "high spend, ticket family: spend 42.9 (all: 27.5), ticket family 75% (24%), photos_taken 16.9 (18.2), "
+    "high photos_taken, ticket full: photos_taken 25.8 (all: 18.2), spend 23.9 ± 6.8 (27.5 ± 15), ticket full "
+    "72% (42%), minutes_inside 96.5 (108), rooms_visited 10.8 (9.65), arrival car 6% (23%)",
+    "high spend, ticket family: spend 42.9 (all: 27.5), ticket family 75% (24%), photos_taken 16.9 ± 4.5 (18.2 ± 8.2), "
     "minutes_inside 132 (108), arrival car 54% (23%), rooms_visited 7.83 (9.65)",
     "low spend, ticket student: spend 8.85 (all: 27.5), ticket student 84% (22%), photos_taken 11.8 (18.2), "
     "minutes_inside 70.7 (108), rooms_visited 6.66 (9.65), audio_guide yes 4% (33%)",

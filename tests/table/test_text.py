@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from partita.table import read_table
+from partita.table.formats import TextFormat, find_format
 
 
 def table_of(**columns):
@@ -204,3 +205,85 @@ def test_values_that_look_like_missing_codes_are_named(values, code):
 )
 def test_values_that_do_not_look_like_missing_codes(values):
     assert "suspected_code" not in notes_of(read_table({"x": values}))
+
+
+# ---- more ways to write numbers and dates --------------------------------------------------------------------------
+
+
+def test_limits_are_read_as_numbers_if_most_cells_have_none():
+    low = [f"{value / 10:.1f}" if value >= 10 else "<1.0" for value in range(40)]
+    table = table_of(crp=low)
+    assert table.schema.kinds == ("real",) and table.column("crp").values[0] == 1.0
+    assert "'<1.0' is read as its limit" in notes_of(table)["text_numbers"].message
+    bands = table_of(income=["<10", "10", ">50"] * 8)
+    assert bands.schema.kinds == ("categorical",)
+
+
+def test_letters_for_thousands_and_millions():
+    table = table_of(people=[f"{k}k" for k in range(50, 90)] + [f"{k / 10:.1f}M" for k in range(10, 30)])
+    assert table.column("people").values[[0, -1]].tolist() == [50_000.0, 2_900_000.0]
+    assert "M and k stand for thousands and millions" in notes_of(table)["text_numbers"].message
+    assert table_of(rooms=[f"{k}B" for k in range(30)] + ["2A"] * 2).schema.kinds != ("real",)
+
+
+def test_units_of_one_quantity_are_converted():
+    table = table_of(
+        weight=[f"{k} g" for k in range(100, 130)] + [f"{k / 10} kg" for k in range(11, 30)],
+    )
+    assert table.column("weight").values[[0, -1]] == pytest.approx([0.1, 2.9])
+    new = read_table(pd.DataFrame({"weight": ["250 g", "1 kg", "3 lb"]}), schema=table.schema)
+    assert new.column("weight").values[:2] == pytest.approx([0.25, 1.0]) and np.isnan(
+        new.column("weight").values[2]
+    )
+
+
+def test_a_common_denominator_is_a_unit_and_others_are_pairs():
+    table = table_of(
+        rating=[f"{k / 10:.1f}/5" for k in range(20, 50)], pressure=[f"{k}/{k - 40}" for k in range(100, 130)]
+    )
+    kinds = dict(zip(table.schema.names, table.schema.kinds))
+    assert kinds["rating"] == "real" and table.column("rating").values[0] == 2.0
+    assert kinds["pressure"] == "ignore" and "'100/60'" in notes_of(table)["pairs"].message
+    assert "free_text" not in notes_of(table)
+
+
+def test_dates_of_several_formats_agree_on_day_and_month():
+    mixed = ["31.01.2024", "2024-02-01", "02.03.24", "Mar 4, 2024"] * 8
+    table = table_of(since=mixed)
+    days = [(np.datetime64(day) - np.datetime64("1970-01-01")).astype(int) for day in
+            ("2024-01-31", "2024-02-01", "2024-03-02", "2024-03-04")]  # fmt: skip
+    assert table.column("since").values[:4].tolist() == days
+    decided = table_of(since=["31/01/2024", "05-06-2024"] * 15)  # the first decides that days come first
+    assert decided.column("since").values[1] == (np.datetime64("2024-06-05") - np.datetime64(0, "D")).astype(
+        int
+    )
+    assert notes_of(decided).keys() & {"dates", "ambiguous_text"} == {"dates"}
+    doubtful = table_of(since=["03/04/2024", "05-06-2024"] * 15)
+    assert "ambiguous_text" in notes_of(doubtful)
+    assert table_of(since=["31/01/2024", "01-31-2024"] * 15).schema.kinds != ("date",)
+
+
+def test_a_format_with_a_remark_is_stored():
+    found = find_format([f"{k}.5" for k in range(9)] + ["<0.5"])
+    assert TextFormat.from_dict(found.to_dict()) == found and found.remark
+
+
+def test_codes_of_several_columns_are_suspected_in_others():
+    answers = [1, 2, 3, 4, 5, 99] * 10
+    table = table_of(q1=answers, q2=answers[::-1], age=[*range(20, 78), 99, 99], size=list(range(60)))
+    message = notes_of(table)["suspected_code"].message
+    assert "'age' (99 in 2 rows)" in message and "size" not in message
+    alone = table_of(q1=answers, age=[*range(20, 78), 99, 99])
+    assert "age" not in notes_of(alone)["suspected_code"].message
+
+
+def test_numbers_under_the_name_of_an_identifier_are_set_aside_also_if_some_repeat():
+    codes = [4006381000000 + 7919 * (k % 50) for k in range(60)]
+    table = table_of(
+        EAN=codes, user_id=[k % 40 + 500_000 for k in range(60)], n_ids=[k % 30 + 50 for k in range(60)]
+    )
+    assert dict(zip(table.schema.names, table.schema.kinds)) == {
+        "EAN": "ignore",
+        "user_id": "ignore",
+        "n_ids": "real",
+    }

@@ -109,7 +109,8 @@ Na = Annotated[
 Skip = Annotated[
     str | None,
     typer.Option(
-        help="Lines of a text file (rows of a sheet) that are no part of the table, counted from 1: 1-3, or 2,3,205."
+        help="Lines of a text file (rows of a sheet) that are no part of the table, counted from 1: 1-3, or 2,3,205. "
+        "Titles, units and totals are recognized; 0 keeps all lines."
     ),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print how each column was read.")]

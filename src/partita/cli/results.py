@@ -121,15 +121,14 @@ def _relative(path: Path, folder: Path) -> str:
 
 
 def notes_of(model: Any, table: InputTable) -> list[str]:
-    """All notes: how the file was read, unusual columns and warnings before the others."""
-    told = [note.message for note in table.notes]
-    more: list[str] = []
-    for note in model.fit_report_:
-        if note.message in told or note.code in TOLD_ELSEWHERE:
-            continue
-        matters = note.level == "warning" or note.code in READING_CODES or note.code in SHOWN_NOTES
-        (told if matters else more).append(note.message)
-    return [*told, *more]
+    """All notes, each once: warnings, then how the file and its columns were read, then the others."""
+    own = [note for note in model.fit_report_ if note.code not in TOLD_ELSEWHERE]
+    ranks: dict[str, int] = {}
+    for note in (*table.notes, *own):
+        about_reading = note in table.notes or note.code in READING_CODES or note.code in SHOWN_NOTES
+        rank = 0 if note.level == "warning" else 1 if about_reading else 2
+        ranks[note.message] = min(rank, ranks.get(note.message, rank))
+    return sorted(ranks, key=ranks.__getitem__)
 
 
 def member_notes(context: ReportContext) -> list[str]:

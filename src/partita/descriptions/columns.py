@@ -231,6 +231,8 @@ def value_text(column: ColumnSchema, value: float) -> str:
         return form.write(value)
     if form.unit == "%":
         return f"{number(value)}%"
+    if form.unit.startswith("/"):
+        return f"{number(value)}{form.unit}"
     return f"{form.unit}{number(value)}" if len(form.unit) == 1 else f"{number(value)} {form.unit}".rstrip()
 
 

@@ -19,6 +19,7 @@ from partita.descriptions.traits import Trait, find_traits
 from partita.table import ColumnSchema
 
 MAX_TELLING = 6  # columns of a sentence
+MIN_TYPICAL = 10  # rows of a group of which it can be said that it is like the whole table
 MAX_NAMED = 4  # columns of a name
 MIN_NATS = 0.05  # information of a cell from which a column is told
 MIN_TOTAL = 5.0  # the same of all cells of the group together, times the share of the other rows: a likelihood ratio of
@@ -27,7 +28,7 @@ MAX_SHARE_OF_BOUND = (
     0.3  # the columns of a few rows are told from this share of the largest possible information
 )
 NEARLY = 0.5  # of the information of the first column, from which a second one is in the name
-TYPICAL, ALONE = "typical", "all rows"
+TYPICAL, FEW, ALONE = "typical", "few rows", "all rows"
 
 
 class GroupDescription(NamedTuple):
@@ -122,14 +123,15 @@ def describe_labels(
     elif len(shown) == 1:
         names = {shown[0]: ALONE}
     else:
-        names = dict(zip(shown, distinct_names([telling[k] for k in shown])))
+        untold = [TYPICAL if sizes[k] >= MIN_TYPICAL else FEW for k in shown]
+        names = dict(zip(shown, distinct_names([telling[k] for k in shown], untold)))
     groups = tuple(
         GroupDescription(
             k,
             int(sizes[k]),
             float(sizes[k] / max(len(labels), 1)),
             names[k],
-            _sentence(names[k], telling[k], bool(profiles), len(shown), int(sizes[k]), len(labels)),
+            _sentence(names[k], telling[k], bool(profiles), len(shown), int(sizes[k])),
             telling[k],
         )
         for k in shown
@@ -163,19 +165,22 @@ def least_information(size: int, n_rows: int) -> float:
     return max(MIN_NATS, min(MIN_TOTAL * (1.0 - share) / max(size, 1), -MAX_SHARE_OF_BOUND * math.log(share)))
 
 
-def distinct_names(telling: Sequence[Sequence[Trait]]) -> list[str]:
-    """A name for each group, from its telling traits; groups with the same name get further words, then numbers."""
+def distinct_names(telling: Sequence[Sequence[Trait]], untold: Sequence[str]) -> list[str]:
+    """A name for each group, from its telling traits; groups with the same name get further words, then numbers.
+
+    `untold` are the names of groups that no column tells apart.
+    """
     n_words = [_n_words(traits) for traits in telling]
-    names = [_name(traits, n, False) for traits, n in zip(telling, n_words)]
+    names = [_name(traits, n, False) or other for traits, n, other in zip(telling, n_words, untold)]
     for _ in range(MAX_NAMED):
         shared = _shared(names)
         if not shared:
             return names
         for i in shared:
             n_words[i] += 1
-            names[i] = _name(telling[i], n_words[i], False)
+            names[i] = _name(telling[i], n_words[i], False) or untold[i]
     for i in _shared(names):
-        names[i] = _name(telling[i], _n_words(telling[i]), True)
+        names[i] = _name(telling[i], _n_words(telling[i]), True) or untold[i]
     seen: Counter[str] = Counter()
     for i, name in enumerate(names):
         seen[name] += 1
@@ -204,16 +209,16 @@ def _n_words(traits: Sequence[Trait]) -> int:
 
 def _name(traits: Sequence[Trait], n_words: int, exact: bool) -> str:
     worded = [trait.reading for trait in _worded(traits)[: min(n_words, MAX_NAMED)]]
-    return ", ".join(reading.exact if exact else reading.words for reading in worded) or TYPICAL
+    return ", ".join(reading.exact if exact else reading.words for reading in worded)
 
 
-def _sentence(name: str, traits: Sequence[Trait], known: bool, n_groups: int, size: int, n_rows: int) -> str:
+def _sentence(name: str, traits: Sequence[Trait], known: bool, n_groups: int, size: int) -> str:
     if not known:
         return f"{name}: the columns are not known; describe it by a table of the same rows"
     if n_groups == 1:
         return f"{name}: there is one group"
-    if not traits and least_information(size, n_rows) > MIN_NATS:
-        return f"{name}: no column distinguishes its few rows clearly"
+    if not traits and size < MIN_TYPICAL:
+        return f"{name}: no column distinguishes {'it' if size == 1 else 'them'} clearly"
     if not traits:
         return f"{name}: near the whole table in every column"
     facts = [

@@ -25,6 +25,11 @@ COLOR = (0x1F, 0x82, 0xC8)  # between the blue of the light page and that of the
 UNKNOWN_LEVEL = 255
 MAX_NAMES = 40
 STRIP_WIDTH = 12
+MIN_COLUMN, NAME_HEIGHT, LETTER = (
+    34.0,
+    14,
+    7.0,
+)  # width of a column with a name below it, and the size of names
 
 
 def png(levels: np.ndarray) -> bytes:
@@ -95,6 +100,13 @@ def heat(
             for r, name in enumerate(rows)
         ]
     height = top + side_y + 8
+    if columns is not None and (step := side_x / n_columns) >= MIN_COLUMN:
+        height += NAME_HEIGHT
+        parts += [
+            f'<text class="small" x="{left + (c + 0.5) * step:.1f}" y="{top + side_y + NAME_HEIGHT:.1f}" '
+            f'text-anchor="middle">{safe(name, max(int(step / LETTER), 3))}</text>'
+            for c, name in enumerate(columns)
+        ]
     size = f'viewBox="0 0 {WIDTH} {height:.0f}"'
     return f'<svg class="square" {size} role="img" aria-label="{title}">{"".join(parts)}</svg>'
 

@@ -25,7 +25,8 @@ def portrait(
     rows = "".join(_line(trait, k, pictures) for trait in told)
     name = f": {safe(group.name, 120)}" if found.informative_columns else ""
     size = f"{count(group.size, noun)} ({percent(group.share)})"
-    near = "" if group.telling else '<p class="note">Near the whole table in every column.</p>'
+    about = group.sentence.partition(": ")[2]
+    near = "" if group.telling else f'<p class="note">{safe(about[:1].upper() + about[1:], 120)}.</p>'
     return (
         f'<div class="card k{k % 10}" data-k="{view}{k}"><h3 class="pick" data-k="{view}{k}">'
         f'{cluster_dot(k)}{group_name(k)}{name}</h3><p class="note">{size}</p>{near}'
@@ -65,8 +66,13 @@ def _bins(found: Distribution) -> str:
         steps = "".join(f"V{height:.1f}H{right:.1f}" for height, right in zip(y, x[1:]))
         areas.append(f'<path class="{kind}" d="M{x[0]:.1f} {FLOOR - 1}{steps}V{FLOOR - 1}Z"/>')
     low, high = (safe(label, 16) for label in found.labels)
+    middle = (
+        f'<text class="tick" x="{WIDTH / 2:.0f}" y="{HEIGHT - 2}" text-anchor="middle">log scale</text>'
+        if found.is_log
+        else ""
+    )
     return (
-        f'{"".join(areas)}<path class="frame" d="M2 {FLOOR}H{WIDTH - 2}M2 {FLOOR}v4M{WIDTH - 2} {FLOOR}v4"/>'
+        f'{middle}{"".join(areas)}<path class="frame" d="M2 {FLOOR}H{WIDTH - 2}M2 {FLOOR}v4M{WIDTH - 2} {FLOOR}v4"/>'
         f'<text class="tick" x="2" y="{HEIGHT - 2}">{low}</text>'
         f'<text class="tick" x="{WIDTH - 2}" y="{HEIGHT - 2}" text-anchor="end">{high}</text>'
     )

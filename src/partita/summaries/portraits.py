@@ -16,6 +16,7 @@ from partita.table import ColumnSchema, Table
 MAX_ROWS = 20_000  # from which the distributions are counted
 N_BINS = 24
 TAIL = 0.005  # share of the values on either side that goes into the outermost bins
+MIN_RATIO = 30.0  # between the ends of the axis, from which a skewed column has logarithmic bins
 MAX_BARS = 6  # levels that have a bar
 
 
@@ -26,6 +27,7 @@ class Distribution(NamedTuple):
     whole: NDArray[np.float64]
     edges: NDArray[np.float64] | None  # of bins; None for levels
     labels: list[str]  # of both ends of the axis, or of the levels
+    is_log: bool = False  # whether the bins are equal in logarithms
 
 
 class Portraits:
@@ -89,7 +91,10 @@ def _counted_numbers(
     low, high = np.quantile(values, [TAIL, 1.0 - TAIL])
     if low == high:
         low, high = float(values.min()), float(values.max())
-    if (values == np.round(values)).all():
+    is_log = low > 0.0 and high > MIN_RATIO * low and float(np.median(values)) < 0.25 * (low + high)
+    if is_log:
+        edges = np.geomspace(low, high, N_BINS + 1)
+    elif (values == np.round(values)).all():
         low, high = np.floor(low), np.ceil(high)
         step = np.ceil((high - low + 1.0) / N_BINS)  # whole numbers per bin
         edges = np.arange(low, high + step + 0.5, step) - 0.5
@@ -100,7 +105,7 @@ def _counted_numbers(
     clipped = np.clip(x, edges[0], edges[-1])
     here, whole = (np.histogram(clipped[of], edges)[0].astype(float) for of in (seen & inside, seen))
     labels = [value_text(column, float(end)) for end in (low, high)]
-    return Distribution(here / here.sum(), whole / whole.sum(), edges, labels)
+    return Distribution(here / here.sum(), whole / whole.sum(), edges, labels, is_log)
 
 
 def _counted_levels(

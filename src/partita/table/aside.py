@@ -17,12 +17,15 @@ MAX_ROW_STEP = 20  # numbers of rows rise by at most this much on average
 MAX_NUMBERED_ROWS = (
     1 << 17
 )  # in larger tables it is not checked whether whole numbers in any order are consecutive
+MIN_LONG_CODE = (
+    1e5  # identifiers and article numbers have so many digits; smaller numbers may be those of stations
+)
 MAX_TEXT_LEVELS = 20  # text with more distinct values may be names or remarks rather than categories
 MIN_REMARK_WORDS = 5  # categories have fewer words on average
 _IDENTIFIER_NAME = re.compile(
-    r"(.*[_. -])?(id|ids|index|key|uuid|guid|rowid|row|nr|no|number|unnamed: 0|ean|gtin|upc|isbn|sku|barcode|phone)",
-    re.I,
+    r"(.*[_. -])?(id|ids|index|key|uuid|guid|rowid|row|nr|no|number|unnamed: 0)", re.I
 )
+_CODE_NAME = re.compile(r"(.*[_. -])?(id|uuid|guid|ean|gtin|upc|isbn|sku|barcode|phone|phone_?number)", re.I)
 _POSTAL_NAME = re.compile(r"(.*[_. -])?(zip|zip_?code|postal|postal_?code|post_?code|plz)", re.I)
 
 
@@ -61,13 +64,19 @@ def reason_to_set_aside(raw: RawColumn, active: np.ndarray | None = None) -> Rea
         return None
     if _numbers_rows(raw, active, n_seen):
         return Reason("identifier", n_seen)
-    named = _IDENTIFIER_NAME.fullmatch(raw.name), _POSTAL_NAME.fullmatch(raw.name)
-    if not any(named):
+    is_identifier = _IDENTIFIER_NAME.fullmatch(raw.name) is not None
+    is_code = _POSTAL_NAME.fullmatch(raw.name) is not None or _holds_long_codes(raw, active)
+    if not (is_identifier or is_code):
         return None
     n_distinct = len(distinct_values(raw.observed(active)))
-    if named[0] and n_distinct == n_seen and not raw.is_part:
+    if is_identifier and n_distinct == n_seen and not raw.is_part:
         return Reason("identifier", n_distinct)
-    return Reason("postal_code", n_distinct) if named[1] and n_distinct > MAX_TEXT_LEVELS else None
+    return Reason("postal_code", n_distinct) if is_code and n_distinct > MAX_TEXT_LEVELS else None
+
+
+def _holds_long_codes(raw: RawColumn, active: np.ndarray | None) -> bool:
+    """Whether the name is that of article numbers or identifiers, which may repeat, and the numbers are long."""
+    return _CODE_NAME.fullmatch(raw.name) is not None and float(raw.observed(active).min()) >= MIN_LONG_CODE
 
 
 def _numbers_rows(raw: RawColumn, active: np.ndarray | None, n_seen: int) -> bool:

@@ -86,7 +86,7 @@ _QUANTITIES = (
     {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3600, "hr": 3600, "h": 3600, "day": 86400},
 )  # fmt: skip
 _QUANTITY_OF = {unit: sizes for sizes in _QUANTITIES for unit in sizes}
-_SIZES = {"k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "mio": 1e6, "mn": 1e6, "B": 1e9, "bn": 1e9, "Mrd": 1e9}
+_SIZES = {"k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "mio": 1e6, "mn": 1e6, "bn": 1e9, "Mrd": 1e9}
 _SIZE = "|".join(sorted(_SIZES, key=len, reverse=True))
 MIN_BESIDE_LIMITS = 5  # distinct numbers without the sign of a limit, from which a column may have such signs
 MAX_DATE_FORMATS = 4  # of one column
@@ -206,7 +206,7 @@ class TextFormat:
         if self.unit == "%":
             return f"percent: 12.0% is read as 12{marks}"
         if "/" in self.unit and self.unit.strip(" /").isdigit():
-            return f"numbers of {self.unit.strip(' /')}{marks}"
+            return f"numbers out of {self.unit.strip(' /')}{marks}"
         return f"numbers in {self.unit}{marks}" if self.unit else f"numbers{marks}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -83,8 +83,8 @@ _TEXTS = {
     ),
     "postal_code": (
         "warning",
-        "numbers that look like postal or article codes: {columns} distinct values; set aside (not modeled): declare a "
-        "kind, for example 'categorical', to model it",
+        "numbers that look like identifiers, postal or article codes: {columns} distinct values; set aside (not "
+        "modeled): declare a kind, for example 'categorical', to model it",
     ),
     "free_text": (
         "warning",

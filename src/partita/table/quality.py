@@ -15,6 +15,7 @@ from partita.table.schema import ColumnSchema
 from partita.table.statistics import count_duplicate_rows, duplicate_columns
 from partita.table.suspicion import NO_EVIDENCE, CodeEvidence, codes_of_others, suspected_codes
 from partita.table.tables import Column
+from partita.wording import count
 
 MIN_LUMP = 0.5  # a value in so many of the cells is a lump
 MIN_SKEWNESS = 2.0  # skewness beyond this is named
@@ -32,7 +33,7 @@ _REMARKS = {
     "spellings": "the same word? {}",
     "identifier": "set aside: looks like an identifier",
     "identifier_modeled": "looks like an identifier",
-    "postal_code": "set aside: looks like postal or article codes",
+    "postal_code": "set aside: looks like codes",
     "free_text": "set aside: names or remarks",
     "lone_minus_one": "-1 is the only negative value",
 }
@@ -97,7 +98,7 @@ def note_shared_codes(evidence: Mapping[str, CodeEvidence], findings: Findings) 
 
 def _add_suspected(name: str, found: Mapping[int, int], findings: Findings) -> None:
     if found:
-        listed = ", ".join(f"{value} in {count} rows" for value, count in found.items())
+        listed = ", ".join(f"{value} in {times} rows" for value, times in found.items())
         findings.add("suspected_code", name, listed)
 
 
@@ -148,7 +149,7 @@ def column_account(
         remarks.append("skewed")
     missing_as = list(raw.words)
     if "missing_code" in found:
-        missing_as.append(f"{found['missing_code']} by missing_codes")
+        missing_as.append(f"a missing code in {count(int(found['missing_code'] or 0), 'cell')}")
     return ColumnAccount(
         raw.name,
         kind,

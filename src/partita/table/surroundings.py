@@ -147,7 +147,7 @@ def is_below_table(record: Record, width: int) -> bool:
     if not filled:
         return True
     if len(record) != width:
-        return len(filled) == 1 or 2 * len(filled) < width
+        return (len(filled) == 1 or 2 * len(filled) < width) and not any(map(is_number, filled))
     if filled[0].rstrip(":").casefold() not in _TOTALS:
         return False
     return len(filled) < width or all(map(_holds_number, filled[1:]))

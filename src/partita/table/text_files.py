@@ -228,7 +228,8 @@ def _without_surroundings(data: bytes, sample: str, separator: str) -> tuple[byt
     notes = notes_on_lines(
         records[:n_above], records[n_above + 1 : n_above + 1 + n_below], list(reversed(tail.values()))
     )
-    return without_lines(data, lines | tail.keys()), notes
+    data = without_lines(data, lines | tail.keys())
+    return (data.lstrip(b"\r\n") if n_above else data), notes
 
 
 def _lines_below(data: bytes, separator: str, width: int) -> dict[int, Record]:
@@ -277,7 +278,12 @@ def _find_separator(sample: str) -> str:
         while len(rows) > 2 and is_below_table(rows[-1], width):
             rows.pop()
         exact, short = n_names == width, 1 < n_names == width - 1
-        if (exact or short) and all(len(row) == width for row in rows) and (exact, width) > most:
+        if (
+            width > 1
+            and (exact or short)
+            and all(len(row) == width for row in rows)
+            and (exact, width) > most
+        ):
             best, most = separator, (exact, width)
     return best
 
@@ -459,7 +465,7 @@ def _divide_by_arrow(
     places = [f"{position}" for position in range(len(names))]
     try:
         table = arrow_csv.read_csv(
-            pyarrow.BufferReader(data),
+            pyarrow.BufferReader(data.lstrip(b"\r\n")),  # Arrow counts empty lines above the names
             read_options=arrow_csv.ReadOptions(column_names=places, skip_rows_after_names=int(has_header)),
             parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=b'"' in data),
             convert_options=arrow_csv.ConvertOptions(

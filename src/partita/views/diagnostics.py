@@ -12,6 +12,7 @@ from partita.posterior import rhat
 from partita.views.draw_queries import dependence
 from partita.views.draws import Draw, n_counted_views
 from partita.views.summary import shares
+from partita.wording import count
 
 MAX_SPREAD = 0.3  # of the dependence probability between chains, without a warning
 MIN_DRAWS_PER_CHAIN = 8  # for R-hat
@@ -122,8 +123,8 @@ def diagnose_views(draws: Sequence[Draw], *, provisional: bool = False) -> ViewD
         sentence = "The chains agree on which columns depend on each other."
     else:
         sentence = (
-            f"The chains disagree on {n_pairs} pairs of columns (by up to {float(spread.max()):.2f} in the probability "
-            "that they depend on each other): use dependence_ with caution, and raise burn_in or n_chains."
+            f"The chains disagree on {count(n_pairs, 'pair')} of columns (by up to {float(spread.max()):.2f} in the "
+            "probability that they depend on each other): use dependence_ with caution, and raise burn_in or n_chains."
         )
     return ViewDiagnostics(
         spread,
