@@ -9,8 +9,8 @@ Responsibilities are in fixed point, so counts are exact and do not depend on th
 kernel they are multiples of ``1 / (2**21 - 1)`` in three digits of 7 bits, and labels are compared, multiplied and
 added as bytes, four at a time. In the two kernels they are multiples of ``2**-22`` in two digits of 11 bits. Half
 precision holds such digits exactly, and sums of them over 8192 rows fit the 24 bits of single precision. The largest
-natural parameter over the clusters is subtracted from all of them, so that the probable clusters have small numbers, for
-which single precision is enough.
+natural parameter over the clusters is subtracted from all of them, so that the probable clusters have small numbers,
+for which single precision is enough.
 
 The kernels need unit weights, at most 254 levels per column and at most 128 clusters; :mod:`.device` handles all else.
 """
@@ -33,7 +33,7 @@ DIGIT_BYTES = 1 << 28  # size of the responsibilities that are held between two 
 PAIR_BYTES = 1 << 17  # largest table of all pairs of levels: it fits into the L1 cache
 GROUP = 64  # levels per program of the second kernel
 WHOLE = 1 << 12  # counts, of levels and clusters, that a program of the single kernel holds
-# of the single kernel: rows at a time, warps, programs per multiprocessor, and registers per thread that allow for these
+# of the single kernel: rows at a time, warps, programs per multiprocessor, registers per thread
 TILE, WARPS, PROGRAMS, REGISTERS = 64, 8, 2, 128
 EXACT_BYTES = 1 << 17  # rows whose digits of 7 bits, times 128, add up exactly in 32 bits
 UNIT = 2.0**-22
