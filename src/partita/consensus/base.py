@@ -22,13 +22,17 @@ from partita.consensus.labelings import (
     reading_options,
 )
 from partita.consensus.member_statistics import log_label_probabilities
+from partita.consensus.on_device import read_on_device
 from partita.consensus.out_of_core import ShardReading, label_silent, read_sharded
 from partita.consensus.reduction import Reduction, label_everything, reduce_rows
+from partita.engines.passes.device_rows import DeviceCodes
 from partita.engines.run import Control
 from partita.estimator import RunningMixin, TableEstimator, as_generator, claim_folder, diagnose_chains
 from partita.estimator.array_laws import trace_laws
 from partita.estimator.judging import REASONS
 from partita.execution import ChunkSource, ShardData, find_chunks, make_executor
+from partita.execution.device import is_on_device
+from partita.execution.later import mapped
 from partita.fitting.engines import ENGINES
 from partita.fitting.out_of_core import takes_chunks
 from partita.fitting.storage import checked_trace
@@ -56,14 +60,15 @@ class Found(NamedTuple):
     attributes of the estimator under their names, ``clusters`` in the final order of the clusters.
     """
 
-    labels: np.ndarray
-    confidence: np.ndarray
+    labels: Any
+    confidence: Any
     confidence_kind: str | None = None  # a key of CONFIDENCE_KINDS; None: that of the class
     member_weights: np.ndarray | None = None  # of the columns of the Labelings; None: as given
     n_clusters_posterior: dict[int, float] | None = None
     n_iter: int | None = None
     converged: bool | None = None
     n_components: int | None = None  # keep so many clusters, objects or not; None: those that have objects
+    sizes: np.ndarray | None = None  # of the clusters; None: they are counted
     clusters: dict[str, np.ndarray] = {}
     attributes: dict[str, Any] = {}
 
@@ -223,6 +228,12 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
     def _read_members(self, X, sample_weight, member_weight, rng) -> tuple[Labelings, np.ndarray]:
         """The labelings that take part, and the codes of all rows in the same columns."""
         own = rng.spawn(1)[0]
+        if is_on_device(X):
+            read = read_on_device(X, sample_weight, member_weight, self._shard_reading(), type(self).__name__)
+            self._remember(read.schema)
+            self._name_members(None)
+            self.fit_report_, self._columns = read.report, read.columns
+            return read.labelings, read.codes
         source = find_chunks(X)
         if source is not None:
             asked = isinstance(X, ChunkSource)
@@ -268,7 +279,9 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
         """Set the fitted attributes: the largest cluster first, and labels for the rows that took no part."""
-        sizes = np.bincount(found.labels, labelings.weights, minlength=found.n_components or 0)
+        sizes = found.sizes
+        if sizes is None:
+            sizes = np.bincount(found.labels, labelings.weights, minlength=found.n_components or 0)
         order = np.argsort(-sizes, kind="stable")
         if found.n_components is None:
             order = order[: np.count_nonzero(sizes)]
@@ -276,12 +289,13 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         place[order] = np.arange(len(order))
         for name, values in found.clusters.items():
             setattr(self, name, np.ascontiguousarray(values[order]))
-        for name, value in found.attributes.items():
-            setattr(self, name, value)
-        labels = place[found.labels]
+        self._keep(found.attributes)
+        labels = mapped(found.labels, lambda values: place[values])
         if self._by_histograms():
             self._keep_histograms(labelings, labels, len(order))
-        if isinstance(codes, ShardData):
+        if isinstance(codes, DeviceCodes):
+            self._keep({"labels_": labels, "confidence_": found.confidence})
+        elif isinstance(codes, ShardData):
             labels, confidence = labels.astype(np.int64), np.array(found.confidence, dtype=np.float64)
             label_silent(self, codes, labelings.weights, labels, confidence)
             self.labels_, self.confidence_ = labels, confidence

@@ -28,6 +28,17 @@ class Later:
         return self._compute()
 
 
+def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+    """``function(value)``, later if the value is there later.
+
+    Examples
+    --------
+    >>> mapped(3, str), mapped(Later(lambda: 3), str).get()
+    ('3', '3')
+    """
+    return Later(lambda: function(value.get())) if isinstance(value, Later) else function(value)
+
+
 def fetched(value: Any) -> Any:
     """The value itself, fetched if it is to be computed later."""
     return value.get() if isinstance(value, Later) else value

@@ -52,8 +52,8 @@ def read_device_training(
     X: Any, settings: Settings, plan: Plan, kinds: Any, sample_weight: Any
 ) -> tuple[Table, tuple[Block, ...], FitReport]:
     """An array on a device as a table that has a schema and weights only, the blocks over it, and a report."""
-    _check_asked(X, settings, sample_weight)
-    weights = _weights(sample_weight, int(X.shape[0]))
+    _check_asked(X, settings)
+    weights = read_weights(X, sample_weight)
     schema, holes = _learn(X, kinds, weights)
     report = FitReport()
     report.add("execution", f"fitted on {device_of(X)}, {weights.size:,} rows")
@@ -95,14 +95,19 @@ def read_device_rows(
     return _filled(X, blocks, schema, handle_unknown)
 
 
-def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """The given weights, or ones that need no memory."""
+def read_weights(X: Any, sample_weight: Any) -> np.ndarray:
+    """The given weights of the rows of X, or ones that need no memory."""
+    if is_on_device(sample_weight) and device_of(sample_weight) != device_of(X):
+        raise ValueError(
+            f"X is on {device_of(X)} and sample_weight on {device_of(sample_weight)}: move one of them to where the "
+            "other is"
+        )
     if sample_weight is None:
-        return unit_weights(n_rows)
-    return check_weights(to_host(sample_weight), n_rows)
+        return unit_weights(int(X.shape[0]))
+    return check_weights(to_host(sample_weight), int(X.shape[0]))
 
 
-def _check_asked(X: Any, settings: Settings, sample_weight: Any) -> None:
+def _check_asked(X: Any, settings: Settings) -> None:
     if not ENGINES[settings.inference].on_device:
         raise ValueError(
             f"inference={settings.inference!r} does not run on a device: use {names_of('on_device')}, or move the "
@@ -110,14 +115,13 @@ def _check_asked(X: Any, settings: Settings, sample_weight: Any) -> None:
         )
     if settings.outliers or settings.exposure is not None:
         raise ValueError("outliers= and exposure= are for tables on the host: move the table there")
+    _check_shape(X)
+
+
+def _check_shape(X: Any) -> None:
     if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] == 0:
         raise ValueError(
             f"X has the shape {tuple(X.shape)}: a table has rows and columns, at least one of each"
-        )
-    if is_on_device(sample_weight) and device_of(sample_weight) != device_of(X):
-        raise ValueError(
-            f"X is on {device_of(X)} and sample_weight on {device_of(sample_weight)}: move one of them to where the "
-            "other is"
         )
 
 
@@ -155,9 +159,21 @@ def _learn(X: Any, kinds: Any, weights: np.ndarray) -> tuple[Schema, bool]:
     return Schema(tuple(columns)), any(own.has_holes for own in learned)
 
 
-def _learn_levels(X: Any, j: int, name: str, ranges: np.ndarray | None) -> ColumnSchema:
-    """The levels that a table in memory with these distinct values has."""
+def learn_categories(X: Any, missing: int) -> tuple[ColumnSchema, ...]:
+    """The columns of an array of levels on a device; ``missing`` is the value of a missing cell."""
+    _check_shape(X)
+    ranges = learn_ranges(X)
+    return tuple(_learn_levels(X, j, f"x{j}", ranges, missing) for j in range(X.shape[1]))
+
+
+def _learn_levels(
+    X: Any, j: int, name: str, ranges: np.ndarray | None, missing: int | None = None
+) -> ColumnSchema:
+    """The levels that a table in memory with these distinct values has, without the value that means missing."""
     found = learn_levels(X, j, None if ranges is None else ranges[:, j])
+    found = found if missing is None else found[found != missing]
+    if not len(found):
+        raise ValueError(f"column {name!r} has no observed cell: leave it out")
     return read_table({name: found}, {name: "categorical"}).schema.columns[0]
 
 
@@ -251,7 +267,7 @@ def _filled(
             if block.signal is not None:
                 data, rest = _scored(data, block, schema)
         else:
-            data = _encode(X, own, schema, handle_unknown)
+            data = encode_levels(X, own, schema, handle_unknown)
         out.append(Block(block.family, data, block.columns, block.signal, rest))
     return tuple(out)
 
@@ -262,7 +278,7 @@ def _reals(X: Any, own: Sequence[int], schema: Schema) -> DeviceReals:
     return DeviceReals(X, tuple(own), centers, scales)
 
 
-def _encode(X: Any, own: Sequence[int], schema: Schema, handle_unknown: str) -> DeviceCodes:
+def encode_levels(X: Any, own: Sequence[int], schema: Schema, handle_unknown: str = "missing") -> DeviceCodes:
     """Levels as bytes where there are few of them; an array of such bytes is used as it is."""
     xp, device = namespace(X), device_of(X)
     n_levels = [len(schema.columns[j].levels) for j in own]

@@ -9,33 +9,36 @@ import numpy as np
 from scipy.special import xlogy
 
 from partita.engines.climb.seeding import label_statistics
-from partita.engines.passes.rows import Assignment
+from partita.engines.passes.device_rows import DeviceCodes
+from partita.engines.passes.rows import Partition
 from partita.execution import ShardData
+from partita.execution.later import fetched
+from partita.execution.weights import total_weight
 from partita.families import Block
 from partita.families.contract import n_parameters
 from partita.labels import label_histograms
 from partita.labels.matrices import Histograms
 
 
-def bic(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> float:
+def bic(block: Block, weights: np.ndarray, assigned: Partition, K: int) -> float:
     """Bayesian information criterion; n is the sum of the weights."""
-    deviance = -2.0 * float(weights @ assigned.log_likelihood)
-    return deviance + (K - 1 + K * n_parameters(block.family)) * math.log(weights.sum())
+    deviance = -2.0 * assigned.log_likelihood
+    return deviance + (K - 1 + K * n_parameters(block.family)) * math.log(total_weight(weights))
 
 
-def icl(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> float:
+def icl(block: Block, weights: np.ndarray, assigned: Partition, K: int) -> float:
     """BIC plus twice the entropy of the assignments, which penalizes clusters that overlap."""
-    return bic(block, weights, assigned, K) + 2.0 * float(weights @ assigned.entropy)
+    return bic(block, weights, assigned, K) + 2.0 * assigned.entropy
 
 
-def mdl(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> float:
+def mdl(block: Block, weights: np.ndarray, assigned: Partition, K: int) -> float:
     """Length, in nats, of the shortest code of the clusters plus that of the labels given the clusters.
 
     Both are normalized maximum likelihood codes: minus the maximal log-likelihood, plus the regret, which is the cost
     of not knowing the parameters in advance. The labels of a member count with its power.
     """
-    z, n_levels, power = assigned.labels, block.family.n_levels, block.family.power
-    sizes = np.bincount(z, weights, minlength=K)
+    z, n_levels, power = fetched(assigned.labels), block.family.n_levels, block.family.power
+    sizes = assigned.sizes
     total = xlogy(sizes.sum(), sizes.sum()) - xlogy(sizes, sizes).sum() + float(log_regret(sizes.sum(), K))
     counts, offsets = _histograms(block, weights, z, K)
     for m, (lo, hi) in enumerate(pairwise(offsets)):
@@ -46,8 +49,8 @@ def mdl(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> floa
 
 
 def _histograms(block: Block, weights: np.ndarray, z: np.ndarray, K: int) -> Histograms:
-    """Label counts of every cluster; for chunks from the statistics, which hold a total before the labels."""
-    if not isinstance(block.data, ShardData):
+    """Label counts of every cluster; elsewhere from the statistics, which hold a total before the labels."""
+    if not isinstance(block.data, (ShardData, DeviceCodes)):
         return label_histograms(z, block.data, block.family.n_levels, weights=weights, n_clusters=K)
     counts = np.delete(label_statistics([block], weights, z, K).S[0].T, block.family.offsets[:-1], axis=1)
     return Histograms(counts, block.family.offsets - np.arange(len(block.family.offsets)))

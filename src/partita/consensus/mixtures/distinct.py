@@ -12,8 +12,10 @@ import numpy as np
 
 from partita.consensus.labelings import Labelings
 from partita.engines.climb.seeding import Objects
+from partita.engines.passes.device_rows import DeviceCodes
 from partita.execution import CHUNK_ROWS, ShardData, Shards
 from partita.execution.columns import GridShards
+from partita.execution.weights import count_positive
 from partita.labels import signatures
 
 MAX_SHARE = 0.75  # distinct rows, as a share of all, up to which they replace the rows
@@ -45,8 +47,10 @@ def distinct_rows(labelings: Labelings) -> DistinctRows:
     array([2., 1.])
     """
     codes, weights = labelings.codes, labelings.weights
-    n_rows, n_members = int(np.count_nonzero(weights)), len(labelings.n_levels)
+    n_rows, n_members = count_positive(weights), len(labelings.n_levels)
     most = _max_distinct(n_rows, n_members)
+    if isinstance(codes, DeviceCodes):
+        return DistinctRows(codes, weights)
     if isinstance(codes, ShardData) and isinstance(codes.shards, GridShards):
         return DistinctRows(codes, weights)  # no worker holds whole rows
     if isinstance(codes, ShardData):

@@ -11,6 +11,7 @@ from partita.consensus.base import Found
 from partita.consensus.grain import ConsensusGrain
 from partita.consensus.labelings import Labelings
 from partita.engines.climb.seeding import label_statistics
+from partita.engines.passes.device_rows import DeviceCodes
 from partita.engines.passes.rows import (
     Parameters,
     Statistics,
@@ -22,6 +23,8 @@ from partita.engines.passes.rows import (
 from partita.estimator import RunningMixin, sum_probabilities
 from partita.estimator.array_laws import draw_laws, uncertain_laws
 from partita.execution import ShardData
+from partita.execution.later import mapped
+from partita.execution.weights import are_ones
 from partita.families import Block, Categorical
 from partita.fitting.contract import EngineResult, Request
 from partita.fitting.grain import (
@@ -53,7 +56,7 @@ def label_block(
     array([1. , 0.5])
     """
     family = Categorical.default(n_levels, alpha=alpha, power=power, tied=True)
-    data = codes if isinstance(codes, ShardData) else np.ascontiguousarray(codes)
+    data = codes if isinstance(codes, (ShardData, DeviceCodes)) else np.ascontiguousarray(codes)
     return Block(family, data, tuple(range(len(family.power))))
 
 
@@ -149,8 +152,12 @@ class LabelMixture(RunningMixin, ConsensusGrain):
         uncertain = self.__dict__.pop("_uncertain_objects", None)
         if uncertain is None:
             uncertain = no_uncertain_rows()
-        self._uncertain = tuple(renamed(uncertain, self._engine_clusters, labelings.rows))
+        kept, rows = self._engine_clusters, labelings.rows
+        self._keep({"_uncertain": mapped(uncertain, lambda found: tuple(renamed(found, kept, rows)))})
         del self._engine_clusters
+        if isinstance(labelings.codes, DeviceCodes):
+            self._row_weights = None if are_ones(labelings.weights) else labelings.weights
+            return
         weights = np.zeros(len(self.labels_))
         weights[labelings.rows] = labelings.weights
         self._row_weights = None if np.all(weights == 1.0) else weights

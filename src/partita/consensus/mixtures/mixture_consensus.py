@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,9 +15,11 @@ from partita.consensus.labelings import Labelings
 from partita.consensus.mixtures.criteria import CRITERIA
 from partita.consensus.mixtures.distinct import DistinctRows, distinct_rows
 from partita.consensus.mixtures.label_mixtures import LabelMixture, label_block
-from partita.engines.passes.rows import Assignment, assign_rows, plug_in
+from partita.engines.passes.rows import Partition, partition_rows, plug_in
 from partita.engines.run import Control
 from partita.estimator import RUNNING_CONSTRAINTS, warn_user
+from partita.execution.later import mapped
+from partita.execution.weights import count_positive
 from partita.families import Block
 from partita.families.contract import n_parameters
 from partita.fitting.climb import fit_em
@@ -187,8 +190,9 @@ class MixtureConsensus(LabelMixture):
         self._note_early_end(control.reason)
         K = len(fitted.log_weights)
         return Found(
-            labels=distinct.spread(assigned.labels),
-            confidence=distinct.spread(assigned.confidence),
+            labels=mapped(assigned.labels, distinct.spread),
+            confidence=mapped(assigned.confidence, distinct.spread),
+            sizes=assigned.sizes,
             n_iter=fitted.n_iter,
             converged=fitted.run.converged,
             n_components=K,
@@ -196,11 +200,12 @@ class MixtureConsensus(LabelMixture):
             attributes=attributes
             | {
                 "n_clusters_scores_": curve,
-                "log_likelihood_": float(distinct.weights @ assigned.log_likelihood),
+                "log_likelihood_": assigned.log_likelihood,
                 "n_parameters_": K - 1 + K * n_parameters(block.family),
                 "objective_trace_": np.array(fitted.run.objectives),
-                "_uncertain_objects": spread_uncertain(
-                    assigned.uncertain, distinct.inverse, len(distinct.weights)
+                "_uncertain_objects": mapped(
+                    assigned.uncertain,
+                    partial(spread_uncertain, inverse=distinct.inverse, n_distinct=len(distinct.weights)),
                 ),
             },
         )
@@ -208,12 +213,12 @@ class MixtureConsensus(LabelMixture):
     def _choose(self, block: Block, distinct: DistinctRows, labelings: Labelings, rng: Any, control: Control):
         """The fit with the lowest criterion, its assignments, and the curve of the criterion."""
         curve: dict[int, float] = {}
-        best: tuple[EngineResult, Assignment] | None = None
+        best: tuple[EngineResult, Partition] | None = None
         weights, executor = distinct.weights, self._make_executor()
-        for K in self._numbers(int(np.count_nonzero(weights)), labelings):
+        for K in self._numbers(count_positive(weights), labelings):
             fitted = fit_em([block], weights, self._ask(K, rng, distinct.objects, executor, control))
             assert fitted.parameters is not None
-            assigned = assign_rows(plug_in([block], fitted.parameters), len(weights), uncertain=True)
+            assigned = partition_rows(plug_in([block], fitted.parameters), weights, K)
             curve[K] = CRITERIA[self.criterion](block, weights, assigned, K)
             if best is None or curve[K] < min(list(curve.values())[:-1]):
                 best = fitted, assigned

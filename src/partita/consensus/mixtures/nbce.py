@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,9 +21,10 @@ from partita.consensus.mixtures.nbce_notes import (
     note_run,
     singleton_share,
 )
-from partita.engines.passes.rows import Assignment, assign_rows, plug_in, predictive
+from partita.engines.passes.rows import assign_rows, partition_rows, plug_in, predictive
 from partita.engines.run import Control
 from partita.estimator import RUNNING_CONSTRAINTS, HasClusterPrior
+from partita.execution.later import mapped
 from partita.families import Block
 from partita.fitting.chains import resolve_sampling_prior
 from partita.fitting.climb import resolve_prior
@@ -263,7 +265,7 @@ class NBCE(HasClusterPrior, LabelMixture):
     def _fit_labelings(self, labelings: Labelings, rng: np.random.Generator, control: Control) -> Found:
         if len(labelings.n_levels) == 1 and self.n_clusters in (None, int(labelings.n_levels[0])):
             evidence = self.power if isinstance(self.power, Real) else 1.0
-            alone = singleton_share(None, labelings.codes[:, 0], labelings.weights)
+            alone = singleton_share(None, np.bincount(labelings.codes[:, 0], labelings.weights))
             return self._one_labeling(labelings, power_=float(evidence), singleton_share_=alone)
         executor = self._make_executor()
         powers, evidence = self._powers(labelings, rng, control, executor)
@@ -272,24 +274,30 @@ class NBCE(HasClusterPrior, LabelMixture):
         fitted = self._run(self.inference, block, rows, labelings, rng, control, executor)
         block = block._replace(family=fitted.families[0])
         clusters, attributes = self._kept(fitted, block.family)
-        assigned = _assign(fitted, block, len(rows.weights), uncertain=True)
-        assert assigned.uncertain is not None
-        labels, sure = (assigned.labels, assigned.confidence) if fitted.labels is None else _drawn(fitted)
+        assigned = partition_rows(_scorer(fitted, block), rows.weights, len(fitted.log_weights))
+        labels, sure, sizes = assigned.labels, assigned.confidence, assigned.sizes
+        if fitted.labels is not None:
+            labels, sure = _drawn(fitted)
+            sizes = np.bincount(labels, rows.weights, minlength=len(fitted.log_weights)).astype(float)
         attributes |= {
             "power_": evidence,
             "prior_": fitted.prior,
             "smoothing_": float(block.family.alpha[0]),
             "objective_trace_": np.array(fitted.run.objectives),
-            "_uncertain_objects": spread_uncertain(assigned.uncertain, rows.inverse, len(rows.weights)),
+            "_uncertain_objects": mapped(
+                assigned.uncertain,
+                partial(spread_uncertain, inverse=rows.inverse, n_distinct=len(rows.weights)),
+            ),
         }
         converged = note_run(self, fitted, labelings, attributes)
-        note_bound(self, fitted, labels)
-        note_agreement(self, fitted, sure, rows.weights)
-        labels = rows.spread(labels)
-        attributes["singleton_share_"] = singleton_share(fitted.trace, labels, labelings.weights)
+        note_bound(self, fitted, sizes, len(rows.weights))
+        if fitted.trace is not None:
+            note_agreement(self, sure, rows.weights)
+        attributes["singleton_share_"] = singleton_share(fitted.trace, sizes)
         return Found(
-            labels=labels,
-            confidence=rows.spread(sure),
+            labels=mapped(labels, rows.spread),
+            confidence=mapped(sure, rows.spread),
+            sizes=sizes,
             confidence_kind=None if fitted.trace is None else "co-clustering probability",
             member_weights=powers,
             n_clusters_posterior=_posterior(fitted),
@@ -315,7 +323,8 @@ class NBCE(HasClusterPrior, LabelMixture):
         for _ in range(N_ROUNDS):
             block = self._block(rows.codes, labelings, power * weights)
             fitted = self._run("vb", block, rows, labelings, rng, control, executor, n_init=1)
-            z = _assign(fitted, block._replace(family=fitted.families[0]), len(rows.weights)).labels
+            scorer = _scorer(fitted, block._replace(family=fitted.families[0]))
+            z = assign_rows(scorer, len(rows.weights)).labels
             votes = independent_members(z, rows.codes, labelings.n_levels, rows.weights, weights)
             power = votes / labels
         self.fit_report_.add(
@@ -403,12 +412,10 @@ def _posterior(fitted: EngineResult) -> dict[int, float] | None:
     return {} if fitted.provisional else fitted.trace.n_clusters_posterior
 
 
-def _assign(fitted: EngineResult, block: Block, n_rows: int, *, uncertain: bool = False) -> Assignment:
+def _scorer(fitted: EngineResult, block: Block) -> Any:
     if fitted.parameters is not None:
-        score = plug_in([block], fitted.parameters)
-    else:
-        score = predictive([block], fitted.statistics.S, fitted.log_weights)
-    return assign_rows(score, n_rows, uncertain=uncertain)
+        return plug_in([block], fitted.parameters)
+    return predictive([block], fitted.statistics.S, fitted.log_weights)
 
 
 def _drawn(fitted: EngineResult) -> tuple[np.ndarray, np.ndarray]:

@@ -55,12 +55,12 @@ def note_run(model: Any, fitted: EngineResult, labelings: Labelings, attributes:
     return bool(fitted.run.converged)
 
 
-def note_bound(model: Any, fitted: EngineResult, labels: np.ndarray) -> None:
+def note_bound(model: Any, fitted: EngineResult, sizes: np.ndarray, n_rows: int) -> None:
     """Warn where a truncation or a bound may have cut the number of clusters short."""
     most = model.max_clusters or getattr(fitted.prior, "n_components", None)
-    if model.n_clusters is not None or most is None or most >= len(labels):
+    if model.n_clusters is not None or most is None or most >= n_rows:
         return
-    found = np.array([len(np.unique(labels))]) if fitted.trace is None else fitted.trace.n_clusters
+    found = np.array([np.count_nonzero(sizes)]) if fitted.trace is None else fitted.trace.n_clusters
     share = float(np.mean(found >= most))
     if share > 0.05:
         model.fit_report_.add(
@@ -70,10 +70,10 @@ def note_bound(model: Any, fitted: EngineResult, labels: np.ndarray) -> None:
         )
 
 
-def note_agreement(model: Any, fitted: EngineResult, sure: np.ndarray, weights: np.ndarray) -> None:
+def note_agreement(model: Any, sure: np.ndarray, weights: np.ndarray) -> None:
     """Warn where the draws have nothing in common: their clusters come from the prior, not from the members."""
     agreement = float(weights @ sure) / float(weights.sum())
-    if fitted.trace is not None and agreement < MIN_AGREEMENT:
+    if agreement < MIN_AGREEMENT:
         model.fit_report_.add(
             "no_consensus",
             f"no consensus: two objects of one cluster share it in only {agreement:.0%} of the draws on average; "
@@ -82,10 +82,9 @@ def note_agreement(model: Any, fitted: EngineResult, sure: np.ndarray, weights: 
         )
 
 
-def singleton_share(trace: Trace | None, labels: np.ndarray, weights: np.ndarray) -> float:
+def singleton_share(trace: Trace | None, sizes: np.ndarray) -> float:
     """Share of the objects that are a cluster of their own."""
     if trace is None:
-        sizes = np.bincount(labels, weights)
-        return float(np.count_nonzero(sizes == 1.0) / weights.sum())
+        return float(np.count_nonzero(sizes == 1.0) / sizes.sum())
     alone = [np.count_nonzero(np.bincount(z) == 1) for z in trace.labels]
     return float(np.mean(alone) / trace.labels.shape[1])

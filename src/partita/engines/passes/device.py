@@ -237,9 +237,9 @@ def collect_on_device(scores: Scores, weights: np.ndarray) -> Statistics:
         if weighted is not None:
             w = to_device(weighted[lo:hi], R, R.dtype)
             R, log_likelihood, entropy = R * w[:, None], log_likelihood * w, entropy * w
-        sums = [xp.sum(R, axis=0), xp.sum(log_likelihood), xp.sum(entropy)]
+        sums = [xp.sum(xp.astype(values, kind), axis=0) for values in (R, log_likelihood, entropy)]
         S = [xp.matmul(xp.permute_dims(T, (1, 0)), xp.astype(R, T.dtype)) for T in Ts]
-        return tuple(xp.astype(part, kind) for part in (*sums, *S))
+        return (*sums, *(xp.astype(part, kind) for part in S))
 
     return _added(one, scores.n_rows, row_bytes(blocks, K))
 

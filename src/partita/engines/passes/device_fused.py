@@ -33,7 +33,7 @@ DIGIT_BYTES = 1 << 28  # size of the responsibilities that are held between two 
 PAIR_BYTES = 1 << 17  # largest table of all pairs of levels: it fits into the L1 cache
 GROUP = 64  # levels per program of the second kernel
 WHOLE = 1 << 12  # counts, of levels and clusters, that a program of the single kernel holds
-# of the single kernel: rows at a time, warps, programs per multiprocessor, registers per thread that allow for these
+# of the single kernel: rows at a time, warps, programs per multiprocessor, registers per thread
 TILE, WARPS, PROGRAMS, REGISTERS = 64, 8, 2, 128
 EXACT_BYTES = 1 << 17  # rows whose digits of 7 bits, times 128, add up exactly in 32 bits
 UNIT = 2.0**-22

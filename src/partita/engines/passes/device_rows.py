@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.execution.device import device_of, namespace, to_device, to_host, widest
+from partita.execution.device import device_of, in_chunks, namespace, to_device, to_host, widest
 from partita.families import Categorical, GaussianDiagonal, GaussianFull
 
 
@@ -104,3 +105,30 @@ def fetch_rows(data: Any, rows: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(np.where(codes == _missing(data), -1, codes))
     part = DeviceReals(xp.take(data.values, index, axis=0), *data[1:])
     return np.ascontiguousarray(to_host(standardized(part, 0, len(rows))), dtype=np.float64)
+
+
+def take_columns(data: DeviceCodes, columns: np.ndarray) -> DeviceCodes:
+    """These columns only."""
+    xp = namespace(data.values)
+    return DeviceCodes(xp.take(data.values, to_device(columns, data.values, xp.int64), axis=0), {})
+
+
+def count_observed(data: DeviceCodes) -> np.ndarray:
+    """Number of rows with a label in each column."""
+    parts = [part for _, _, part in _seen(data, lambda xp, seen: xp.sum(xp.astype(seen, xp.int64), axis=1))]
+    return np.sum([to_host(part) for part in parts], axis=0)
+
+
+def any_observed(data: DeviceCodes) -> np.ndarray:
+    """Whether each row has a label in some column."""
+    return np.concatenate(
+        [to_host(part) for _, _, part in _seen(data, lambda xp, seen: xp.any(seen, axis=0))]
+    )
+
+
+def _seen(data: DeviceCodes, function: Callable[[Any, Any], Any]) -> Iterator[tuple[int, int, Any]]:
+    """``function(namespace, whether cells are observed)`` of each chunk of rows, [column, row]."""
+    xp = namespace(data.values)
+    missing = xp.asarray(_missing(data), dtype=data.values.dtype, device=device_of(data.values))
+    width = 10 * int(data.values.shape[0])
+    return in_chunks(lambda lo, hi: function(xp, data.values[:, lo:hi] != missing), data.n_rows, width)
