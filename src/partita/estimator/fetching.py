@@ -11,7 +11,7 @@ from partita.execution.later import Later
 class FetchesLater:
     """Base of estimators: a fitted attribute that is a :class:`Later` is fetched when it is read, once."""
 
-    def _set_or_wait(self, attributes: Mapping[str, Any]) -> None:
+    def _keep(self, attributes: Mapping[str, Any]) -> None:
         """Set attributes; those that are fetched later wait in ``_later``."""
         for name, value in attributes.items():
             if isinstance(value, Later):

@@ -480,7 +480,7 @@ class Mixture(
                 raise ValueError(str(error)) from error
             self.inference_ = settings.inference
             self._fitted, attributes = settle(result, training, settings, make_executor(self.n_jobs))
-            self._set_or_wait(attributes)
+            self._keep(attributes)
             self._count_rows(training)
             self._set_criteria()
         if result.run.reason == "max_iter":
@@ -600,7 +600,7 @@ class Mixture(
             )
             note_drift(self.fit_report_, self.drift_, previous)
             self._reference = now
-            self._set_or_wait(attributes_of(self._fitted))
+            self._keep(attributes_of(self._fitted))
             self.n_clusters_, self.n_clusters_posterior_ = self._fitted.n_components, posterior
             self.labels_, self.confidence_ = assigned.labels, assigned.confidence
             self.confidence_kind_ = KIND_OF_OTHERS
@@ -845,7 +845,7 @@ class Mixture(
         self._fitted = unpack_mixture(state["mixture"])
         self._remember(self._fitted.schema)
         self.fit_report_ = FitReport.from_list(state["report"])
-        self._set_or_wait(attributes_of(self._fitted))
+        self._keep(attributes_of(self._fitted))
         for name, value in state["attributes"].items():
             if name not in SAVED:
                 raise ValueError(f"{name} is not an attribute that {type(self).__name__} saves")

@@ -74,14 +74,14 @@ class PairwiseEstimator(PrecomputedOrTable):
         table = self._read_training(X, self.kinds, None)
         points = complete_points(table)
         self._fit_pairs(table_pairs(table, self.metric, points), points, rng, control)
-        self._keep(table, points)
+        self._keep_points(table, points)
 
     def _fit_pairs(
         self, pairs: Pairs, points: np.ndarray | None, rng: np.random.Generator, control: Control
     ) -> None:
         raise NotImplementedError
 
-    def _keep(self, table: Table, points: np.ndarray | None) -> None:
+    def _keep_points(self, table: Table, points: np.ndarray | None) -> None:
         """Keep what ``predict`` needs of the table; ``points`` are its rows, or k-means centers."""
 
     def _new_dissimilarities(self, X: Any) -> np.ndarray:
@@ -139,12 +139,12 @@ class PairwiseTree(GrainMixin, PairwiseEstimator):
         if table.n_rows <= self.max_exact or points is None or not compares_points(self.metric):
             # rows without means: the pairs are refused if they would not fit into memory
             self._fit_pairs(table_pairs(table, self.metric, points), points, rng, control)
-            self._keep(table, points)
+            self._keep_points(table, points)
             return
         centers, leaves = self._find_centers(points, rng)
         self._fit_pairs(point_pairs(centers, self.metric), centers, rng, control)
         self.row_leaves_, self.labels_ = leaves, ordered_by_size(self.labels_[leaves])
-        self._keep(table, centers)
+        self._keep_points(table, centers)
         self.fit_report_.add(
             "reduced",
             f"{table.n_rows:,} rows were reduced to {len(centers):,} k-means centers, which are the leaves of the tree",

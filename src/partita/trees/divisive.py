@@ -321,7 +321,7 @@ class BisectingClusters(_Divisive):
         elif top.sides:
             self._side_means = np.stack([points[side].mean(axis=0) for side in top.sides])
 
-    def _keep(self, table, points) -> None:
+    def _keep_points(self, table, points) -> None:
         if self._by_medoids(points):
             self._side_rows = keep_rows(table, self.metric, points, self._side_medoids)
         else:

@@ -198,7 +198,7 @@ class KMedoids(RunningMixin, PairwiseEstimator):
         note_stop(self.fit_report_, control.reason, f"the best of {len(starts)} starts is kept")
         return min(starts, key=lambda start: start.loss)
 
-    def _keep(self, table, points) -> None:
+    def _keep_points(self, table, points) -> None:
         self._medoid_rows = keep_rows(table, self.metric, points, self.medoids_)
 
     @reads_chunks

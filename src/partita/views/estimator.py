@@ -36,7 +36,7 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         "fitted.confidence_ float (A,V) 0..1 nan",
         "fitted.row_factors_ float (A,R)",
         "fitted.loadings_ float (C,R)",
-        "fitted.row_sizes_ float (N)",
+        "fitted.row_sizes_ float (A)",
         "fitted.objective_trace_ float (T)",
         "blocks.*.hyper.* number (...)",
         "draws.*.membership bool (C,v)",
