@@ -110,8 +110,12 @@ def test_the_picture_has_a_box_per_group_and_a_band_per_part(model):
     sizes = np.bincount(model.labels_)
     shown = [text.get_text() for text in ax.texts]
     assert f"1\n{sizes[0]:,}" in shown and "0" not in {text.split("\n")[0] for text in shown}
-    shades = {box.get_facecolor() for box in boxes}
-    assert len(shades) == len({round(level.support, 2) for level in found.levels})
+    shades = iter([box.get_facecolor()[:3] for box in boxes])
+    of_levels = [set(itertools.islice(shades, level.n_clusters)) for level in found.levels]
+    assert all(len(own) == 1 for own in of_levels), "one color for each level"
+    brightness = np.array([np.dot(next(iter(own)), [0.299, 0.587, 0.114]) for own in of_levels])
+    by_support = np.argsort([level.support for level in found.levels])
+    assert (np.diff(brightness[by_support]) <= 1e-9).all() and np.ptp(brightness) > 0.02
 
 
 def test_a_grain_of_its_own_and_models_without_one(random_grain):
