@@ -39,6 +39,7 @@ SURROUNDED = {
     "a total": TABLE + "Total,435,62.1,\n",
     "a total in another column": TABLE + ",Summe:,62.1,\n",
     "remarks": TABLE + "\nSource: the shop\nprinted on Monday\n",
+    "remarks in the first column": TABLE + "* provisional,,,\nSource: the shop,,,\n,,,\n",
     "all of them": "May\n\n" + TABLE.replace("\n", "\n,pieces,cm,\n", 1) + "Total,435,62.1,\n\nSource: the shop\n",
     "lines that end as on Windows": ("Report of May\n" + TABLE + "Total,435,62.1,\n").replace("\n", "\r\n"),
 }  # fmt: skip
@@ -105,6 +106,14 @@ def test_tables_of_r_have_names_of_rows_without_a_name(tmp_path):
     assert list(trailing.columns) == ["a", "b"]
     with pytest.raises(FileError, match="3 cells"):
         read(tmp_path, "a,b\n1,2\n1,2,3\n1,2\n")
+
+
+def test_tables_of_r_are_divided_by_spaces(tmp_path):
+    text = '"count" "kind"\n' + "".join(f'"{i + 1}" {i} "{"xy"[i % 2]} z"\n' for i in range(30))
+    found = read(tmp_path, text)
+    assert list(found.columns) == ["row", "count", "kind"] and found.columns["kind"][1] == "y z"
+    words = read(tmp_path, "full name\n" + "".join(f"{a} {b}\n" for a in "ABC" for b in "XYZ"))
+    assert list(words.columns) == ["full name"]
 
 
 def test_a_separator_is_found_below_a_title(tmp_path):
