@@ -1,11 +1,14 @@
 """Lines around a table: titles, units, totals and remarks are left out; what could be data stays."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from partita.table import FileError, read_file
 from partita.table.surroundings import Head, find_head
 from partita.table.text_files import without_lines
+from partita.table.text_records import append_to_text
 
 BODY = "".join(f"r{i},{i},{i / 7:.2f},{'xy'[i % 2]}\n" for i in range(30))
 TABLE = "name,count,size,kind\n" + BODY
@@ -73,6 +76,15 @@ def test_what_could_be_data_stays(tmp_path, text):
 
 def test_empty_lines_above_the_names_do_not_matter(tmp_path, plain):
     same(read(tmp_path, "\n\n" + TABLE), plain)
+
+
+def test_columns_are_appended_to_the_rows_only(plain):
+    text = SURROUNDED["all of them"].encode()
+    groups = [str(i % 3) for i in range(plain.n_rows)]
+    found, has_names = append_to_text(Path("table.csv"), text, {"group": groups})
+    wanted, _ = append_to_text(Path("table.csv"), TABLE.encode(), {"group": groups})
+    assert has_names and found.split() == wanted.split()
+    assert found.decode().splitlines()[0] == "name,count,size,kind,group"
 
 
 def test_all_lines_can_be_kept(tmp_path):

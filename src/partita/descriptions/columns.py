@@ -277,10 +277,11 @@ class LevelShares(DescribedColumn):
         return Reading(here, whole, fact, whole, words, f"{words} {percent(self._most(k))}")
 
     def _told_level(self, k: int) -> int:
-        """The level whose share is told: that which differs most; of two, the one that the group mostly has."""
+        """The level whose share is told: that which differs most; of two, the one that is more frequent here."""
         if self.column.kind == "binary":
             return 1
-        return int(self.P[k].argmax() if len(self.p) == 2 else np.abs(self.P[k] - self.p).argmax())
+        difference = self.P[k] - self.p
+        return int((difference if len(self.p) == 2 else np.abs(difference)).argmax())
 
     def _words(self, k: int) -> str:
         """The level that the group has, or the one that it does not have."""

@@ -22,7 +22,7 @@ share one dtype: floats are `real` unless every value is 0 or 1 (`binary`); inte
 the whole array ("up to 10 distinct values" must then hold in every column).
 
 Columns with an order are `ordinal` (see :mod:`partita.table.scales`): ordered categories, words of a usual scale, and
-answers in whole numbers on one scale. The order may also be declared, by the name of the kind or by the levels from low
+answers in whole numbers on one scale; also numbered answers and ranges. The order may also be declared, by the name of the kind or by the levels from low
 to high ("low < high").
 """
 
