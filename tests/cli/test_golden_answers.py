@@ -1,4 +1,6 @@
-"""`partita cluster` on seven messy tables with planted groups: its JSON, rounded, is that of a committed file.
+"""`partita cluster` on fourteen messy tables with planted groups: its JSON, rounded, is that of a committed file.
+
+Seven are made here from columns, seven are files as other programs write them (`messy_files.py`).
 
 After a change that is meant to change the answers, run ``python tests/cli/test_golden_answers.py`` and read the
 difference.
@@ -19,9 +21,11 @@ import numpy as np
 import pytest
 
 from partita.cli import main
+from partita.metrics import adjusted_rand
+from tests.cli.messy_files import FILES
 
 GOLDEN = Path(__file__).with_name("golden_answers.json")
-QUICK = ["--chains", "2", "--draws", "60", "--burn-in", "60", "--truth", "planted", "-q", "--json"]
+QUICK = ["--chains", "2", "--draws", "60", "--burn-in", "60", "-q", "--json"]
 MAX_MOVED = 0.05  # share of rows that may be in another group with another processor, or seed
 WORDS = np.array(["strongly disagree", "disagree", "neutral", "agree", "strongly agree"])
 
@@ -119,18 +123,32 @@ def tiny(rng):
 TABLES = [survey, customers, laboratory, dates, sensors, products, tiny]
 
 
-def answer(make, folder):
-    """What the command prints about a table, as far as it does not depend on the last digits of a processor."""
+def file_of(make, folder):
+    """Write the table of columns, with its groups as a further column; its path and the options of the command."""
     columns, z, form, options = make(np.random.default_rng(11))
     path = Path(folder, f"{make.__name__}.csv")
     with open(path, "w", newline="", encoding=form.get("encoding", "utf-8")) as file:
         rows = csv.writer(file, delimiter=form.get("separator", ","))
         rows.writerow([*columns, "planted"])
         rows.writerows(zip(*columns.values(), z, strict=True))
+    return path, [*options, "--truth", "planted"]
+
+
+def answer(make, folder):
+    """What the command prints about a table, as far as it does not depend on the last digits of a processor."""
+    if make in FILES:
+        name, content, z, options = make(np.random.default_rng(11))
+        path = Path(folder, name)
+        path.write_bytes(content)
+    else:
+        path, options = file_of(make, folder)
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
         assert main(["cluster", str(path), *options, *QUICK]) == 0
     found = json.loads(out.getvalue())
+    if make in FILES:
+        with open(found["files"][0], encoding="utf-8") as file:
+            found["adjusted_rand"] = adjusted_rand(z, [int(row["group"]) for row in csv.DictReader(file)])
     about_chains = ("draws", "iterations", "chains")
     told = [
         re.split(r"[:;(]", re.sub(r"\d+(\.\d+)?%?", "#", note))[0].strip()
@@ -148,10 +166,14 @@ def answer(make, folder):
     }
 
 
-@pytest.mark.parametrize("make", TABLES, ids=lambda make: make.__name__)
+def key_of(make):
+    return f"{'file: ' if make in FILES else ''}{make.__name__}"
+
+
+@pytest.mark.parametrize("make", [*TABLES, *FILES], ids=key_of)
 def test_the_answer_is_the_committed_one(tmp_path, make):
     found = answer(make, tmp_path)
-    expected = json.loads(GOLDEN.read_text(encoding="utf-8"))[make.__name__]
+    expected = json.loads(GOLDEN.read_text(encoding="utf-8"))[key_of(make)]
     sizes, others = found.pop("sizes"), expected.pop("sizes")
     moved = [abs(one - other) for one, other in zip_longest(sizes, others, fillvalue=0)]
     rand, other = found.pop("adjusted_rand"), expected.pop("adjusted_rand")
@@ -164,6 +186,6 @@ def test_the_answer_is_the_committed_one(tmp_path, make):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        answers = {make.__name__: answer(make, folder) for make in TABLES}
+        answers = {key_of(make): answer(make, folder) for make in [*TABLES, *FILES]}
     GOLDEN.write_text(json.dumps(answers, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     sys.stdout.write(f"{GOLDEN.name} is written\n")

@@ -17,6 +17,7 @@ from partita.descriptions.information import (
 )
 from partita.dispatch import interpreted
 from partita.table import read_table
+from partita.wording import number, percent
 
 NASTY = "<script>alert('x')</script>"
 
@@ -135,6 +136,44 @@ def test_dates_money_and_truth_are_told_as_people_write_them(rng):
     }
     sentence = described(z, pd.DataFrame(frame)).groups[1].sentence
     assert "start 2024-1" in sentence and "price $1" in sentence and "member yes" in sentence
+
+
+def test_groups_in_the_middle_are_told_with_their_spread(rng):
+    z = np.repeat([0, 1, 2], 200)
+    price = rng.normal(100.0, np.array([2.0, 30.0, 30.0])[z])
+    first = described(z, pd.DataFrame({"price": price})).groups[0]
+    here = f"price {number(price[z == 0].mean())} ± {number(price[z == 0].std(), 2)} "
+    assert first.name == "medium price" and here in first.sentence
+
+
+def test_one_row_is_told_by_its_values(rng):
+    X = pd.DataFrame({"size": np.append(rng.normal(size=300), 40.0), "other": rng.normal(size=301)})
+    z = np.append(np.repeat([0, 1], 150), 2)
+    last = described(z, X).groups[2]
+    assert last.name.startswith("high size") and "size 40 (" in last.sentence
+    X["size"] = rng.normal(size=301)
+    few = [group for group in described(z, X).groups if group.size == 1]
+    assert "near the whole table" not in few[0].sentence
+
+
+def test_of_two_levels_the_one_of_the_group_is_told(rng):
+    z = np.repeat([0, 1], 200)
+    bot = np.where(rng.random(400) < 0.02 + 0.96 * z, "True", "False")
+    first, second = described(z, pd.DataFrame({"bot": bot})).groups
+    shares = [percent((bot == level)[z == k].mean()) for k, level in enumerate(("False", "True"))]
+    assert f"bot False {shares[0]} (" in first.sentence and f"bot True {shares[1]} (" in second.sentence
+
+
+def test_times_units_and_large_numbers_are_told_as_people_write_them(rng):
+    z = np.repeat([0, 1], 100)
+    hour = np.where(z == 0, 9, 18)
+    frame = {
+        "at": [f"{h:02d}:{m:02d}" for h, m in zip(hour, rng.integers(25, 35, 200))],
+        "fee": [f"${x:.0f}/mo" for x in rng.normal(90 + 300 * z, 9)],
+        "people": rng.normal(2.5e6 + 1e6 * z, 1e5),
+    }
+    sentence = described(z, pd.DataFrame(frame)).groups[0].sentence
+    assert "at 09:" in sentence and "/mo ($" in sentence and "fee $" in sentence and "000 (3,0" in sentence
 
 
 def test_one_group_and_no_columns(rng):

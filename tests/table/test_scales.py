@@ -219,3 +219,54 @@ def test_models_that_cannot_use_the_order_read_categories(rng):
     assert BayesianTree().fit(frame).schema_.kinds == ("categorical", "real")
     views = CrossCat(n_chains=1, n_draws=2, burn_in=2, random_state=0).fit(frame)
     assert views.schema_.kinds == ("categorical", "real")
+
+
+# ---- ranges and numbered answers -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ("under 18", "18-24", "25-34", "35-64", "65+"),
+        ("<10k", "10k-25k", "25k-50k", "over 50k"),
+        ("$0 - $999", "$1,000 - $9,999", "$10,000 and more"),
+        ("bis 5", "6 bis 10", "11 bis 20"),
+        ("1 - never", "2", "3", "4 - always"),
+        ("1: low", "2: middle", "10: high"),
+    ],
+)
+def test_ranges_and_numbered_answers_have_an_order(levels, global_random_seed):
+    shuffled = np.random.default_rng(global_random_seed).permutation(levels)
+    column = read_table({"answer": np.tile(shuffled.astype(object), 8)}).schema.column("answer")
+    assert column.kind == "ordinal" and column.levels == levels
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ("0-10", "5-15", "15-20"),  # overlap
+        ("A1", "A2", "A3"),
+        ("3-1", "2-0", "0-2"),  # scores
+        ("1 - a", "1 - b", "2 - c"),
+        ("18-24", "old", "25-34"),
+        ("2 rooms", "3 rooms", "4 rooms and more"),
+    ],
+)
+def test_other_texts_with_numbers_have_no_order(levels):
+    assert read_table({"answer": np.array(levels * 8, dtype=object)}).schema.kinds != ("ordinal",)
+
+
+def test_answers_without_a_place_on_the_scale_are_named(capsys):
+    answers = ["agree", "neutral", "disagree", "Don't know"] * 9
+    table = read_table({"answer": np.array(answers, dtype=object)})
+    assert table.schema.kinds == ("categorical",)
+    assert "Don't know" in next(note.message for note in table.notes if note.code == "no_answers")
+    assert read_table(
+        {"answer": np.array(answers, dtype=object)}, missing_codes="Don't know"
+    ).schema.kinds == ("ordinal",)
+
+
+def test_columns_of_ticks_are_named():
+    table = read_table({"a": np.array(["x", None] * 9, dtype=object), "b": np.arange(18) % 3})
+    assert next(note.columns for note in table.notes if note.code == "ticks") == ("a",)
+    assert not any(note.code == "constant" for note in table.notes)

@@ -1,11 +1,14 @@
 """Lines around a table: titles, units, totals and remarks are left out; what could be data stays."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from partita.table import FileError, read_file
 from partita.table.surroundings import Head, find_head
 from partita.table.text_files import without_lines
+from partita.table.text_records import append_to_text
 
 BODY = "".join(f"r{i},{i},{i / 7:.2f},{'xy'[i % 2]}\n" for i in range(30))
 TABLE = "name,count,size,kind\n" + BODY
@@ -39,6 +42,7 @@ SURROUNDED = {
     "a total": TABLE + "Total,435,62.1,\n",
     "a total in another column": TABLE + ",Summe:,62.1,\n",
     "remarks": TABLE + "\nSource: the shop\nprinted on Monday\n",
+    "remarks in the first column": TABLE + "* provisional,,,\nSource: the shop,,,\n,,,\n",
     "all of them": "May\n\n" + TABLE.replace("\n", "\n,pieces,cm,\n", 1) + "Total,435,62.1,\n\nSource: the shop\n",
     "lines that end as on Windows": ("Report of May\n" + TABLE + "Total,435,62.1,\n").replace("\n", "\r\n"),
 }  # fmt: skip
@@ -74,6 +78,15 @@ def test_empty_lines_above_the_names_do_not_matter(tmp_path, plain):
     same(read(tmp_path, "\n\n" + TABLE), plain)
 
 
+def test_columns_are_appended_to_the_rows_only(plain):
+    text = SURROUNDED["all of them"].encode()
+    groups = [str(i % 3) for i in range(plain.n_rows)]
+    found, has_names = append_to_text(Path("table.csv"), text, {"group": groups})
+    wanted, _ = append_to_text(Path("table.csv"), TABLE.encode(), {"group": groups})
+    assert has_names and found.split() == wanted.split()
+    assert found.decode().splitlines()[0] == "name,count,size,kind,group"
+
+
 def test_all_lines_can_be_kept(tmp_path):
     found = read(tmp_path, SURROUNDED["a total"], skip=[0])
     assert found.n_rows == 31 and not any(note.code.startswith("lines") for note in found.notes)
@@ -105,6 +118,14 @@ def test_tables_of_r_have_names_of_rows_without_a_name(tmp_path):
     assert list(trailing.columns) == ["a", "b"]
     with pytest.raises(FileError, match="3 cells"):
         read(tmp_path, "a,b\n1,2\n1,2,3\n1,2\n")
+
+
+def test_tables_of_r_are_divided_by_spaces(tmp_path):
+    text = '"count" "kind"\n' + "".join(f'"{i + 1}" {i} "{"xy"[i % 2]} z"\n' for i in range(30))
+    found = read(tmp_path, text)
+    assert list(found.columns) == ["row", "count", "kind"] and found.columns["kind"][1] == "y z"
+    words = read(tmp_path, "full name\n" + "".join(f"{a} {b}\n" for a in "ABC" for b in "XYZ"))
+    assert list(words.columns) == ["full name"]
 
 
 def test_a_separator_is_found_below_a_title(tmp_path):

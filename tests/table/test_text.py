@@ -287,3 +287,8 @@ def test_numbers_under_the_name_of_an_identifier_are_set_aside_also_if_some_repe
         "user_id": "ignore",
         "n_ids": "real",
     }
+
+
+def test_months_in_words_leave_no_doubt():
+    table = table_of(sent=[f"{day:02d} May 2025 10:30" for day in range(1, 29)])
+    assert "dates" in notes_of(table) and "ambiguous_text" not in notes_of(table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -124,11 +125,22 @@ def notes_of(model: Any, table: InputTable) -> list[str]:
     """All notes, each once: warnings, then how the file and its columns were read, then the others."""
     own = [note for note in model.fit_report_ if note.code not in TOLD_ELSEWHERE]
     ranks: dict[str, int] = {}
-    for note in (*table.notes, *own):
-        about_reading = note in table.notes or note.code in READING_CODES or note.code in SHOWN_NOTES
+    for note in _joined([*table.notes, *own]):
+        about_reading = note.code in READING_CODES or note.code in SHOWN_NOTES
         rank = 0 if note.level == "warning" else 1 if about_reading else 2
         ranks[note.message] = min(rank, ranks.get(note.message, rank))
     return sorted(ranks, key=ranks.__getitem__)
+
+
+def _joined(notes: list[Any]) -> list[Any]:
+    """The notes, with those of the file and of its columns on words that mean missing as one."""
+    words = [note for note in notes if note.code == "missing_words"]
+    if len(words) < 2:
+        return notes
+    begin = words[0].message.partition(": ")[0]
+    listed = ", ".join(dict.fromkeys(note.message.partition(": ")[2] for note in words))
+    joined = replace(words[0], message=f"{begin}: {listed}")
+    return [joined, *(note for note in notes if note.code != "missing_words")]
 
 
 def member_notes(context: ReportContext) -> list[str]:

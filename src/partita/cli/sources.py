@@ -228,7 +228,8 @@ def list_kinds(schema: Any) -> str:
     by_kind: dict[str, list[str]] = {}
     for column in schema.columns:
         by_kind.setdefault(column.declared_kind, []).append(str(column.name))
-    return "; ".join(f"{kind}: {join_names(names)}" for kind, names in by_kind.items())
+    order = sorted(by_kind, key=lambda kind: kind == "ignore")  # what is not modeled comes last
+    return "; ".join(f"{kind}: {join_names(by_kind[kind])}" for kind in order)
 
 
 def join_names(names: Sequence[str], limit: int = 6) -> str:

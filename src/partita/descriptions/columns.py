@@ -95,8 +95,8 @@ class Numbers(DescribedColumn):
         return information_of_normals(self.mean, self.sd, self.weights)
 
     def read(self, k: int) -> Reading:
-        here = f"{self._value(self.mean[k])} ± {number(self.sd[k], 2)}"
-        whole = f"{self._value(self.whole_mean)} ± {number(self.whole_sd, 2)}"
+        here = f"{self._value(self.mean[k])} ± {spread_text(self.column, float(self.sd[k]))}"
+        whole = f"{self._value(self.whole_mean)} ± {spread_text(self.column, self.whole_sd)}"
         value, contrast = self._value(self.center[k]), self._value(self.whole_center)
         if "whole_median" in self.profile:
             here, whole = f"{value} (median)", f"{contrast} (median)"
@@ -105,7 +105,8 @@ class Numbers(DescribedColumn):
         words = _place(self.column, self.name, shift, float(self.sd[k]) / max(self.whole_sd, 1e-300))
         is_clear = abs(shift) > SHIFTED
         if words and not is_clear:  # the group differs in its spread
-            fact, contrast = f"{fact} ± {number(self.sd[k], 2)}", f"{contrast} ± {number(self.whole_sd, 2)}"
+            fact = f"{fact} ± {spread_text(self.column, float(self.sd[k]))}"
+            contrast = f"{contrast} ± {spread_text(self.column, self.whole_sd)}"
         return Reading(here, whole, fact, contrast, words, exact, is_clear)
 
     def _shift(self, k: int) -> float:
@@ -231,9 +232,24 @@ def value_text(column: ColumnSchema, value: float) -> str:
         return form.write(value)
     if form.unit == "%":
         return f"{number(value)}%"
-    if form.unit.startswith("/"):
-        return f"{number(value)}{form.unit}"
+    before, slash, per = form.unit.partition("/")
+    if slash and len(before) < 2:  # "$/mo", "/5"
+        return f"{before}{number(value)}/{per}"
     return f"{form.unit}{number(value)}" if len(form.unit) == 1 else f"{number(value)} {form.unit}".rstrip()
+
+
+def spread_text(column: ColumnSchema, value: float) -> str:
+    """A standard deviation in the units of its column: that of dates in days, that of times of the day in hours.
+
+    Examples
+    --------
+    >>> spread_text(ColumnSchema("size", "real"), 12.345)
+    '12'
+    """
+    if not column.holds_dates:
+        return number(value, 2)
+    of_day = column.format is not None and column.format.is_time_of_day
+    return f"{number(24.0 * value, 2)} hours" if of_day else f"{number(value, 2)} days"
 
 
 # ---- levels ------------------------------------------------------------------------------------------------------
@@ -261,10 +277,11 @@ class LevelShares(DescribedColumn):
         return Reading(here, whole, fact, whole, words, f"{words} {percent(self._most(k))}")
 
     def _told_level(self, k: int) -> int:
-        """The level whose share is told: that which differs most; of two, the one that the group mostly has."""
+        """The level whose share is told: that which differs most; of two, the one that is more frequent here."""
         if self.column.kind == "binary":
             return 1
-        return int(self.P[k].argmax() if len(self.p) == 2 else np.abs(self.P[k] - self.p).argmax())
+        difference = self.P[k] - self.p
+        return int((difference if len(self.p) == 2 else np.abs(difference)).argmax())
 
     def _words(self, k: int) -> str:
         """The level that the group has, or the one that it does not have."""

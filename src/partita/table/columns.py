@@ -91,7 +91,7 @@ def learn_column(
         )
     levels = distinct_values(raw.observed(active))
     if len(levels) == 1:
-        findings.add("constant", raw.name)
+        findings.add("ticks" if raw.family == "str" and raw.n_missing else "constant", raw.name)
     if kind == "binary":
         levels = _binary_levels(raw, levels)
     elif kind == "ordinal":

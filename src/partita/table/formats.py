@@ -34,8 +34,11 @@ MISSING_WORDS = frozenset(
 )
 #: Texts that mean missing only in columns of numbers or dates: among words, "none" or "unknown" may be an answer.
 MISSING_BESIDE_NUMBERS = MISSING_WORDS | frozenset(
-    ("none", "nil", "unknown", "missing", "not available", "not applicable", "n.d.", "nd", "#ref!", "#value!")
-)
+    (
+        "none", "nil", "unknown", "missing", "not available", "not applicable", "n.d.", "nd", "#ref!", "#value!",
+        "<lod", "lod", "<loq", "loq", "<mdl", "bdl", "n.n.",
+    )
+)  # fmt: skip
 
 _SYMBOLS = (
     "R$",
@@ -160,6 +163,11 @@ class TextFormat:
         """Whether the numbers have separators of thousands or decimal commas."""
         return self.holds == "number" and (self.decimal, self.thousands) != (".", "")
 
+    @property
+    def is_time_of_day(self) -> bool:
+        """Whether the values are fractions of a day."""
+        return self.pattern in _CLOCKS
+
     def read(self, texts: Iterable[str]) -> np.ndarray:
         """Return the numbers, or the days since 1970-01-01; NaN for texts of another format."""
         if self.holds == "number":
@@ -173,9 +181,14 @@ class TextFormat:
         --------
         >>> TextFormat("date", pattern="iso").write(19753.0), TextFormat("number", unit="$").write(12.5)
         ('2024-01-31', '12.5')
+        >>> TextFormat("date", pattern="%H:%M").write(0.75)
+        '18:00'
         """
-        if self.holds == "number" or self.pattern in _CLOCKS:
+        if self.holds == "number":
             return f"{value:.6g}"
+        if self.is_time_of_day:
+            minutes = round(value * 1440.0)
+            return f"{minutes // 60:02d}:{minutes % 60:02d}"
         return str(np.datetime64(math.floor(value), "D"))
 
     def describe(self) -> str:
@@ -482,7 +495,9 @@ def find_date_format(texts: Sequence[str]) -> TextFormat | None:
 
 def _one_date_format(texts: Sequence[str]) -> TextFormat | None:
     fitting = _fitting_patterns(texts)
-    return TextFormat("date", pattern=fitting[0], ambiguous=len(fitting) > 1) if fitting else None
+    if not fitting:
+        return None
+    return TextFormat("date", pattern=fitting[0], ambiguous=len({*map(_day_first, fitting)}) > 1)
 
 
 def _fitting_patterns(texts: Sequence[str]) -> list[str]:

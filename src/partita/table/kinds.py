@@ -21,9 +21,9 @@ A two-dimensional array or a list of lists that holds only numbers has one kind 
 share one dtype: floats are `real` unless every value is 0 or 1 (`binary`); integers follow the rules above, applied to
 the whole array ("up to 10 distinct values" must then hold in every column).
 
-Columns with an order are `ordinal` (see :mod:`partita.table.scales`): ordered categories, words of a usual scale, and
-answers in whole numbers on one scale. The order may also be declared, by the name of the kind or by the levels from low
-to high ("low < high").
+Columns with an order are `ordinal` (see :mod:`partita.table.scales`): ordered categories, words of a usual scale,
+numbered answers, ranges, and answers in whole numbers on one scale. The order may also be declared, by the name of the
+kind or by the levels from low to high ("low < high").
 """
 
 from __future__ import annotations

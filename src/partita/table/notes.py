@@ -37,6 +37,16 @@ _TEXTS = {
         "columns whose levels have an order, which are read as ordinal: {columns}; declare a column 'categorical' if "
         "its levels have no order (on the command line --kind column=categorical)",
     ),
+    "no_answers": (
+        "info",
+        "columns whose levels would have an order without answers such as: {columns}; if these mean missing, give "
+        "missing_codes={{column: word}} (on the command line --na word)",
+    ),
+    "ticks": (
+        "info",
+        "columns with one value and empty cells, which carry no information: {columns}; if an empty cell means no, "
+        "write no there",
+    ),
     "one_scale": (
         "info",
         "columns of integers on the same scale, which are read as categorical because it is not clear whether they are "
@@ -110,6 +120,8 @@ READING_CODES = (
     "uniform",
     "ordered",
     "one_scale",
+    "no_answers",
+    "ticks",
     "spellings",
     "encoding",
     "decimal_comma",

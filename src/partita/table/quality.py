@@ -11,6 +11,7 @@ from partita.table.account import ColumnAccount, TableAccount
 from partita.table.cells import RawColumn
 from partita.table.formats import find_units
 from partita.table.notes import Findings, list_names
+from partita.table.scales import answers_without_place
 from partita.table.schema import ColumnSchema
 from partita.table.statistics import count_duplicate_rows, duplicate_columns
 from partita.table.suspicion import NO_EVIDENCE, CodeEvidence, codes_of_others, suspected_codes
@@ -23,6 +24,7 @@ MIN_SKEWNESS = 2.0  # skewness beyond this is named
 # finding -> remark in the account; {} is what the finding says
 _REMARKS = {
     "constant": "constant",
+    "ticks": "one value and empty cells",
     "strays": "unreadable texts {}",
     "suspected_code": "missing code? {}",
     "ambiguous_text": "{}",
@@ -110,6 +112,10 @@ def note_order(raw: RawColumn, schema: ColumnSchema, doubtful: bool, findings: F
         levels = [f"{level:g}" if isinstance(level, float) else str(level) for level in schema.levels]
         shown = levels if len(levels) <= 5 else [*levels[:2], "...", levels[-1]]
         findings.add("ordered", raw.name, " < ".join(shown))
+    elif schema.kind == "categorical" and raw.family == "str" and not raw.labeled:
+        apart = answers_without_place([str(level) for level in schema.levels])
+        if apart:
+            findings.add("no_answers", raw.name, list_names(apart))
 
 
 def decided_by(raw: RawColumn, kind: str, common: str | None, uniform: str | None, shared: bool) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ _SCALES = tuple(
         "strongly agree|agree strongly|completely agree|totally agree",
         "very dissatisfied|very unsatisfied, dissatisfied|unsatisfied, somewhat dissatisfied, neutral|neither, "
         "somewhat satisfied, satisfied, very satisfied",
+        "definitely not, probably not, neutral|undecided|not sure|maybe, probably, definitely",
         "very unlikely, unlikely, neutral|neither|undecided, likely, very likely",
         "never, rarely|seldom, sometimes|occasionally, often|frequently|usually, always",
         "never, yearly, monthly, weekly, daily",
@@ -49,11 +51,31 @@ _SCALES = tuple(
 )
 
 
+# Answers that have no place on a scale.
+NO_ANSWERS = frozenset(
+    (
+        "don't know", "do not know", "dont know", "dk", "refused", "prefer not to say", "prefer not to answer",
+        "no answer", "no opinion", "not applicable", "not answered", "skip", "skipped", "weiss nicht", "weiß nicht",
+        "keine angabe", "k.a.",
+    )
+)  # fmt: skip
+_NUMBERED = re.compile(r"(\d{1,2})(?:\s*[-–.:)=]\s*\D*)?")  # "1 - strongly disagree", "2"
+_AMOUNT = r"[$€£]?\s?(\d[\d.,]*)\s?([kKM]?)[$€£%]?"
+_RANGE = re.compile(rf"{_AMOUNT}\s*(?:-|–|to|bis)\s*{_AMOUNT}(?:\s*[A-Za-z]+)?")
+_BELOW = re.compile(rf"(?:under|below|less than|up to|unter|bis|<=?|≤)\s*{_AMOUNT}(?:\s*[A-Za-z]+)?", re.I)
+_ABOVE = re.compile(
+    rf"(?:over|above|more than|über|>=?|≥)\s*{_AMOUNT}(?:\s*[A-Za-z]+)?|"
+    rf"{_AMOUNT}\s*(?:\+|plus|and over|and more|or more)",
+    re.I,
+)
+
+
 def ordered_levels(raw: RawColumn, active: np.ndarray | None = None) -> tuple[Any, ...] | None:
     """Return the observed levels of an ordinal column in their order; None if the column is not ordinal.
 
     Ordered categories of pandas, polars (Enum) and Arrow are ordinal, and so are words that all belong to one of the
-    usual scales of answers, with at least three of them.
+    usual scales of answers, numbered answers ("1 - never", "2") and ranges that follow each other ("18-24", "25-34",
+    "35+"), with at least three of them.
 
     Parameters
     ----------
@@ -74,7 +96,21 @@ def ordered_levels(raw: RawColumn, active: np.ndarray | None = None) -> tuple[An
         rank = {level: position for position, level in enumerate(raw.declared)}
         known = all(level in rank for level in levels)
         return tuple(sorted(levels, key=rank.__getitem__)) if known and len(levels) > 2 else None
-    if raw.family != "str" or raw.labeled or len(levels) < 3:
+    return None if raw.family != "str" or raw.labeled else order_of_texts(levels)
+
+
+def order_of_texts(levels: Sequence[str]) -> tuple[str, ...] | None:
+    """Return texts in their usual order; None if they have none.
+
+    Examples
+    --------
+    >>> order_of_texts(["over 50k", "under 10k", "10k-50k", "5k-10k"])
+    >>> order_of_texts(["over 50k", "under 5k", "10k-50k", "5k-10k"])
+    ('under 5k', '5k-10k', '10k-50k', 'over 50k')
+    >>> order_of_texts(["7 - always", "1 - never", "4", "5"])
+    ('1 - never', '4', '5', '7 - always')
+    """
+    if len(levels) < 3:
         return None
     words = {level: " ".join(level.lower().replace("-", " ").split()) for level in levels}
     for scale in _SCALES:
@@ -82,7 +118,61 @@ def ordered_levels(raw: RawColumn, active: np.ndarray | None = None) -> tuple[An
         found = [rank.get(word) for word in words.values()]
         if None not in found and len(set(found)) == len(levels):
             return tuple(sorted(levels, key=lambda level: rank[words[level]]))
+    return _order_of_numbered(levels) or _order_of_ranges(levels)
+
+
+def answers_without_place(levels: Sequence[str]) -> list[str]:
+    """Return the levels such as "don't know", without which the others would have an order; none if they would not.
+
+    Examples
+    --------
+    >>> answers_without_place(["agree", "Don't know", "neutral", "disagree"])
+    ["Don't know"]
+    """
+    apart = [level for level in levels if level.strip().lower() in NO_ANSWERS]
+    others = [level for level in levels if level not in apart]
+    return apart if apart and order_of_texts(others) else []
+
+
+def _order_of_numbered(levels: Sequence[str]) -> tuple[str, ...] | None:
+    """Answers with their numbers, some of them with words, as 1 - never, 2, 3, 4 - always."""
+    found = [_NUMBERED.fullmatch(level.strip()) for level in levels]
+    if not all(found) or all(level.strip().isdigit() for level in levels):
+        return None
+    rank = {level: int(match[1]) for level, match in zip(levels, found, strict=True) if match}
+    return tuple(sorted(levels, key=rank.__getitem__)) if len(set(rank.values())) == len(levels) else None
+
+
+def _order_of_ranges(levels: Sequence[str]) -> tuple[str, ...] | None:
+    """Ranges of numbers that do not overlap; two of them at least have both ends."""
+    ends = {level: _ends_of_range(level.strip()) for level in levels}
+    known = {level: found for level, found in ends.items() if found is not None}
+    if len(known) < len(levels) or sum(np.isfinite(found).all() for found in known.values()) < 2:
+        return None
+    order = sorted(levels, key=known.__getitem__)
+    apart = all(known[one][1] <= known[other][0] for one, other in pairwise(order))
+    return tuple(order) if apart else None
+
+
+def _ends_of_range(text: str) -> tuple[float, float] | None:
+    found = _RANGE.fullmatch(text)
+    if found is not None:
+        low, high = _amount(found[1], found[2] or found[4]), _amount(found[3], found[4])
+        return (low, high) if low < high else None
+    if (found := _BELOW.fullmatch(text)) is not None:
+        return -np.inf, _amount(found[1], found[2])
+    if (found := _ABOVE.fullmatch(text)) is not None:
+        return _amount(found[1] or found[3], found[2] or found[4] or ""), np.inf
     return None
+
+
+def _amount(digits: str, size: str) -> float:
+    """A number of a range: all its commas and points before three digits separate thousands."""
+    plain = re.sub(r"[.,](?=\d{3}(?!\d))", "", digits).replace(",", ".").rstrip(".")
+    try:
+        return float(plain) * {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}[size]
+    except ValueError:
+        return np.nan
 
 
 def scale_of(fact: ColumnFacts) -> tuple[float, float] | None:

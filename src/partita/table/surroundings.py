@@ -17,6 +17,9 @@ MIN_VALUES = 3  # values of a column from which it is known to hold numbers
 MOST = 0.7  # share of the values of a column that are numbers
 KEEP_ALL = 0  # as a line that is left out: nothing is looked for
 _RULE = re.compile(r":?-{2,}:?|=+")
+_REMARK = re.compile(
+    r"[*(\[©†]|(?:sources?|notes?|quellen?|hinweise?|stand|generated|printed|exported|copyright)\b", re.I
+)
 _TOTALS = frozenset(
     ("total", "totals", "grand total", "sum", "sums", "subtotal", "overall", "average", "mean", "median", "summe",
      "gesamt", "gesamtsumme", "insgesamt", "mittelwert", "durchschnitt", "somme", "moyenne", "suma", "media", "totale",
@@ -148,6 +151,8 @@ def is_below_table(record: Record, width: int) -> bool:
         return True
     if len(record) != width:
         return (len(filled) == 1 or 2 * len(filled) < width) and not any(map(is_number, filled))
+    if len(filled) == 1 and width > 2 and _REMARK.match(filled[0]):
+        return True
     if filled[0].rstrip(":").casefold() not in _TOTALS:
         return False
     return len(filled) < width or all(map(_holds_number, filled[1:]))

@@ -285,7 +285,22 @@ def _find_separator(sample: str) -> str:
             and (exact, width) > most
         ):
             best, most = separator, (exact, width)
-    return best
+    return " " if most[1] == 1 and _is_divided_by_spaces(sample) else best
+
+
+def _is_divided_by_spaces(sample: str) -> bool:
+    """Whether spaces divide all lines into the same number of cells, and some columns hold numbers (tables of R)."""
+    records = [row for _, row in islice(_records_until_error(sample, " "), SAMPLED_LINES)]
+    if len(records) < 3:
+        return False
+    width = usual_width(records)
+    rows = records[1:]
+    fits = len(records[0]) in (width, width - 1) and all(len(row) == width for row in rows)
+    return (
+        fits
+        and width > 2
+        and any(all(map(_is_number_or_missing, column)) for column in zip(*rows, strict=True))
+    )
 
 
 def _find_names(path: Path, sample: str, separator: str, header: bool | None) -> tuple[list[str], bool]:
