@@ -191,9 +191,7 @@ def fit_views(method: str, known, seed: int, full: bool):
     frame = {f"c{j}": known.X[:, j] for j in range(known.X.shape[1])}
     model = estimator(random_state=seed, **options).fit(frame)
     more = {"kinds": dict(Counter(model.schema_.kinds)), "stopped": not model.converged_}
-    return model.view_labels_[
-        :, : model.n_views_
-    ], more  # CrossCat may have one more view, of a single cluster
+    return model.view_labels_[:, model.counted_views_], more
 
 
 def on_one_scale(X):
