@@ -152,6 +152,8 @@ class CrossCat(ViewsEstimator):
         Row factors, averaged over the draws: uncorrelated, with mean square 1. Without columns if there are none.
     loadings_ : ndarray (n_columns, rank)
         Change of each column, in its standard deviations, per unit of a row factor; 0 in columns without part in them.
+    row_sizes_ : ndarray (n_rows,)
+        Sizes of the rows, as in :class:`~partita.OverlappingViews`; all 1 here.
     confidence_kind_ : str
         "co-clustering probability".
     grain_ : list of Grain

@@ -159,6 +159,8 @@ class OverlappingViews(ViewsEstimator):
         Row factors, averaged over the draws: uncorrelated, with mean square 1. Without columns if there are none.
     loadings_ : ndarray (n_columns, rank)
         Change of each column, in its standard deviations, per unit of a row factor; 0 in columns without part in them.
+    row_sizes_ : ndarray (n_rows,)
+        Size of each row, by which the effects of its clusters are multiplied; all 1 without ``gain``.
     confidence_kind_ : str
         "posterior probability": of the label, given the labels of the other views (polished labels).
         "co-clustering probability": the mean probability, over draws, of sharing a cluster with the other rows of the

@@ -122,8 +122,9 @@ class OverlapSearch:
         if how == "found":
             return self.from_labels(self.found)
         R, owner = self.table.residuals(state)
-        if self.table.additive is not None and state.hyper.effects.sizes is not None:
-            R = R / safe_sizes(state.hyper.effects.sizes)[:, None]
+        sizes = state.hyper.effects.sizes
+        if sizes is not None:
+            R = np.where(owner < self.table.n_additive, R / safe_sizes(sizes)[:, None], R)
         if how == "forward":
             return self.forward(state, R, owner)
         if how == "components":
