@@ -76,13 +76,22 @@ def note_settling(report: FitReport, result: EngineResult, asked: HasChains) -> 
     """Note how long chains ran that stop by themselves."""
     if result.trace is None or None not in (asked.n_draws, asked.burn_in) or asked.n_chains == 1:
         return
-    if result.agreed_at is not None:
+    note_agreement(
+        report, result.agreed_at, result.burn_in, result.n_iter, is_done=result.run.reason == "done"
+    )
+
+
+def note_agreement(
+    report: FitReport, agreed_at: int | None, burn_in: int, n_iter: int, *, is_done: bool
+) -> None:
+    """Note after how many iterations chains agreed, or that they did not although they ran to their end."""
+    if agreed_at is not None:
         report.add(
             "settled",
-            f"the chains agreed after {result.agreed_at} iterations; the first {result.burn_in} iterations are burn-in",
+            f"the chains agreed after {agreed_at} iterations; the first {burn_in} iterations are burn-in",
         )
-    elif result.run.reason == "done":
+    elif is_done:
         report.add(
             "not_settled",
-            f"the chains did not agree within {result.n_iter} iterations: set burn_in and n_draws to run them longer",
+            f"the chains did not agree within {n_iter} iterations: set burn_in and n_draws to run them longer",
         )

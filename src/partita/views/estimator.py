@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from partita.engines.passes.rows import n_stats
 from partita.estimator import RunningMixin, note_early_end
 from partita.families import Block, Ordinal, entry_of, family_entry
 from partita.fitting.families import plan_families
+from partita.fitting.settling import note_agreement
 from partita.fitting.storage import check_family
 from partita.views.diagnostics import ViewTrace, dependence_error, diagnose_views
 from partita.views.draw_queries import dependence
@@ -20,6 +21,19 @@ from partita.views.profiles import view_profiles
 from partita.views.queries import ViewQueries
 
 AUTO_FAMILIES = {"real": "gaussian"}
+
+
+class HasLength(Protocol):
+    """How long chains ran."""
+
+    @property
+    def reason(self) -> str: ...
+    @property
+    def provisional(self) -> bool: ...
+    @property
+    def burn_in(self) -> int: ...
+    @property
+    def agreed_at(self) -> int | None: ...
 
 
 class ViewsEstimator(RunningMixin, ViewQueries):
@@ -77,6 +91,9 @@ class ViewsEstimator(RunningMixin, ViewQueries):
     )
     family: Any
     kinds: Any
+    n_chains: int
+    n_draws: int | None
+    burn_in: int | None
 
     def fit_predict(self, X, y=None):
         """Fit the views and return ``view_labels_``.
@@ -104,6 +121,12 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         """Note an early end of the chains in the report."""
         n_draws = 0 if provisional else len(self.draws_)
         note_early_end(self.fit_report_, reason, n_draws, provisional=provisional)
+
+    def _note_length(self, run: HasLength) -> None:
+        """Note how long chains ran whose length follows from their agreement."""
+        if self.n_chains > 1 and None in (self.n_draws, self.burn_in) and not run.provisional:
+            is_done = run.reason == "done"
+            note_agreement(self.fit_report_, run.agreed_at, run.burn_in, self.n_iter_, is_done=is_done)
 
     def _describe_draws(self) -> None:
         """Set the attributes that follow from the draws and the estimate, after a fit and after a load."""

@@ -40,12 +40,13 @@ from partita.views.overlapping.additive import read_reals
 from partita.views.overlapping.row_factors import find_row_factors
 from partita.views.predictive import log_states
 from partita.views.profiles import factor_statistics
+from partita.views.settling import length_asked
 from partita.views.summary import one_partition, row_confidence, summarize_views
 
 INFERENCES = {"gibbs": sampling.fit_chains, "vb": sampling.fit_vb, "search": sampling.fit_search}
 MAX_VB_ROWS = 50_000  # that "vb" is fitted to; its draws have labels for each of them
 MAX_SMALL_TABLE = 100_000  # cells
-BURN_IN_SMALL, BURN_IN_LARGE = 50, 10
+BURN_IN_SMALL, BURN_IN_LARGE = 50, 10  # of a single chain; iterations of small tables are cheap
 SEARCH_TIME_SHARE = 0.5  # of the time limit, for the search for row factors
 
 
@@ -83,10 +84,13 @@ class CrossCat(ViewsEstimator):
     n_chains : int, default=4
         Number of chains (with "search": of starts). Each chain starts from views that are found by screening the
         columns for dependence, with its own threshold.
-    n_draws : int, default=20
-        Number of draws that each chain keeps.
+    n_draws : int, default=None
+        Number of draws that each chain keeps. None: chains run until every other of them comes to the views of the
+        others (at most 70 iterations, or 30 for tables of 100,000 cells or more), and keep at least 24 draws in all. A
+        single chain, and "vb", have 20 draws.
     burn_in : int, default=None
-        Number of iterations before the first draw; by default 50 for tables of fewer than 100,000 cells, otherwise 10.
+        Number of iterations before the first draw. None: half of the iterations after which the chains agreed; for a
+        single chain 50, or 10 for tables of 100,000 cells or more.
     thin : int, default=1
         Number of iterations from one draw to the next.
     partition : {"vi", "binder", "votes"}, default="vi"
@@ -152,6 +156,8 @@ class CrossCat(ViewsEstimator):
         Row factors, averaged over the draws: uncorrelated, with mean square 1. Without columns if there are none.
     loadings_ : ndarray (n_columns, rank)
         Change of each column, in its standard deviations, per unit of a row factor; 0 in columns without part in them.
+    row_sizes_ : ndarray (n_rows,)
+        Sizes of the rows, as in :class:`~partita.OverlappingViews`; all 1 here.
     confidence_kind_ : str
         "co-clustering probability", or "posterior probability" if "vb" was fitted to a sample of the rows.
     grain_ : list of Grain
@@ -209,7 +215,7 @@ class CrossCat(ViewsEstimator):
         "learn_hyper": ["boolean"],
         "nuisance": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [None, Interval(Integral, 1, None, closed="left")],
         "burn_in": [None, Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
         "partition": [StrOptions({"vi", "binder", "votes"})],
@@ -242,7 +248,7 @@ class CrossCat(ViewsEstimator):
         learn_hyper=True,
         nuisance="auto",
         n_chains=4,
-        n_draws=20,
+        n_draws=None,
         burn_in=None,
         thin=1,
         partition="vi",
@@ -453,16 +459,21 @@ class CrossCat(ViewsEstimator):
         return number
 
     def _request(self, table: Table, blocks: Sequence[Block], control: Control) -> sampling.CrossCatRequest:
-        labels = self.n_chains * self.n_draws * table.n_rows * len(table.schema.columns)
+        most = sampling.DEFAULT_DRAWS if self.n_draws is None else self.n_draws
+        labels = self.n_chains * most * table.n_rows * len(table.schema.columns)
         check_memory(
             labels // 2,  # at most about one view per two columns
-            f"{self.n_chains} chains of {self.n_draws} draws over {table.n_rows:,} rows",
+            f"{self.n_chains} chains of {most} draws over {table.n_rows:,} rows",
             "lower n_draws or n_chains, or fit a sample of the rows",
         )
+        is_small = table.n_rows * len(table.schema.columns) < MAX_SMALL_TABLE
+        default = (BURN_IN_SMALL if is_small else BURN_IN_LARGE, sampling.DEFAULT_DRAWS)
+        burn_in, n_draws = length_asked(self.n_chains, self.n_draws, self.burn_in, default)
         return sampling.CrossCatRequest(
             rngs=as_generator(self.random_state).spawn(self.n_chains),
-            n_draws=self.n_draws,
-            burn_in=_default_burn_in(table) if self.burn_in is None else self.burn_in,
+            n_draws=n_draws,
+            burn_in=burn_in,
+            longest=sum(default),
             thin=self.thin,
             concentration=None if self.concentration is None else float(self.concentration),
             view_concentration=None if self.view_concentration is None else float(self.view_concentration),
@@ -510,6 +521,7 @@ class CrossCat(ViewsEstimator):
         self.converged_ = result.reason in ("done", "converged")
         if self.inference == "gibbs":
             self._note_chains(result.reason, result.provisional)
+            self._note_length(result)
         elif not self.converged_:
             self.fit_report_.add(
                 "not_converged", f"the fit ended before convergence; reason: {result.reason}"
@@ -561,12 +573,6 @@ class CrossCat(ViewsEstimator):
         rest = remove_row_factors(blocks, where, found)
         factors = view_factors(rest, membership, self.view_labels_, where)
         self._estimate = estimate_draw(membership, self.view_labels_, factors, found)
-
-
-def _default_burn_in(table: Table) -> int:
-    """Iterations of small tables are cheap, and their posteriors are wider."""
-    is_small = table.n_rows * len(table.schema.columns) < MAX_SMALL_TABLE
-    return BURN_IN_SMALL if is_small else BURN_IN_LARGE
 
 
 def _is_group(group: Any) -> bool:

@@ -20,7 +20,9 @@ from partita.views.crosscat.starts import start_from_screening
 from partita.views.crosscat.state import CrossCatPlan, ViewsState
 from partita.views.draws import Draw, Factor, FactorBlock
 from partita.views.screening import MIN_EXCESS
+from partita.views.settling import CHECKS, outline, views_settling
 
+DEFAULT_DRAWS = 20  # of a single chain, and of variational Bayes
 FIRST_CONCENTRATION = 1.0  # of the views, where it is learned
 MIN_EXCESS_FACTORS = (
     1.0,
@@ -34,8 +36,8 @@ class CrossCatRequest(NamedTuple):
     """The options of a fit."""
 
     rngs: list[np.random.Generator]
-    n_draws: int
-    burn_in: int
+    n_draws: int | None  # what is None follows from the agreement of the chains
+    burn_in: int | None
     thin: int
     concentration: float | None
     view_concentration: float | None
@@ -49,6 +51,7 @@ class CrossCatRequest(NamedTuple):
     executor: Any
     folder: Any  # where chains keep their checkpoints
     rows: np.ndarray | None = None  # row factors at the start; None for none
+    longest: int = CHECKS[-1]  # iterations of chains that do not agree
 
 
 class ViewsResult(NamedTuple):
@@ -60,6 +63,8 @@ class ViewsResult(NamedTuple):
     provisional: bool = (
         False  # whether no chain reached its first draw: the snapshot is a state of the burn-in
     )
+    burn_in: int = 0
+    agreed_at: int | None = None  # iteration after which the chains agreed
 
 
 def make_plan(request: CrossCatRequest) -> CrossCatPlan:
@@ -104,8 +109,26 @@ def fit_chains(layout: Layout, request: CrossCatRequest) -> ViewsResult:
         control=request.control,
         executor=request.executor,
         checkpoint=checkpoint,
+        settling=views_settling(
+            len(request.rngs), request.n_draws, request.burn_in, snapshot_outline, request.longest
+        ),
     )
-    return ViewsResult(chains.draws, chains.runs[0].log_joint, chains.reason, chains.provisional)
+    return ViewsResult(
+        chains.draws,
+        chains.runs[0].log_joint,
+        chains.reason,
+        chains.provisional,
+        chains.burn_in,
+        chains.agreed_at,
+    )
+
+
+def snapshot_outline(snapshot: Snapshot) -> Draw:
+    """Memberships and labels of a snapshot, with columns numbered as in the layout."""
+    membership = np.zeros((snapshot.loadings.shape[1], len(snapshot.views)), bool)
+    for v, view in enumerate(snapshot.views):
+        membership[view.columns, v] = True
+    return outline(membership, np.column_stack([view.labels for view in snapshot.views]))
 
 
 def _first_state(layout: Layout, plan: CrossCatPlan, request: CrossCatRequest, number: int) -> ViewsState:
@@ -148,7 +171,8 @@ def fit_vb(layout: Layout, request: CrossCatRequest) -> ViewsResult:
         weight=float(N * layout.n_columns),
         control=request.control,
     )
-    snapshots = vb.draw_snapshots(run.state, plan, rng, request.n_draws, request.executor, start.factors)
+    n_draws = request.n_draws or DEFAULT_DRAWS
+    snapshots = vb.draw_snapshots(run.state, plan, rng, n_draws, request.executor, start.factors)
     return ViewsResult(snapshots, np.array(run.objectives), run.reason)
 
 

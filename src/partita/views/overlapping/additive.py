@@ -270,6 +270,26 @@ class AdditiveScores:
             out[:, columns] = part
         return out
 
+    def total(self, found: dict[tuple[int, ...], list[int]]) -> float:
+        """Sum of the scores of all columns, each under its own set of views (:func:`by_views`)."""
+        return sum(float(self.of_columns(views, columns).sum()) for views, columns in found.items())
+
+    def of_columns(self, views: tuple[int, ...], columns: Any) -> np.ndarray:
+        """Scores of some columns under one set of views, in increasing order."""
+        hyper, data, columns = self.hyper, self.data, np.asarray(columns)
+        half = 0.5 * data.counts[columns]
+        values = gammaln(hyper.a + half) - gammaln(hyper.a) + hyper.a * math.log(hyper.b) - half * LOG_2PI
+        pattern, subset = data.pattern_of_column[columns], np.array([views or (-1,)], dtype=np.int64)
+        for p in np.unique(pattern):
+            own = columns[pattern == p]
+            out = np.zeros((1, len(own)))
+            score_subsets(
+                self.G[p], np.ascontiguousarray(self.T[:, own]), data.squares[own], data.counts[own], self.offset,
+                subset, self.precision, hyper.a, hyper.b, out,
+            )  # fmt: skip
+            values[pattern == p] += out[0]
+        return values
+
     def posterior(
         self, views: tuple[int, ...], pattern: int, columns: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -299,6 +319,14 @@ class AdditiveColumns(NamedTuple):
     counts: np.ndarray  # observed cells of each column
     # Columns with the same missing cells, and whether each row is observed in them.
     patterns: tuple[tuple[np.ndarray, np.ndarray], ...]
+
+    @property
+    def pattern_of_column(self) -> np.ndarray:
+        """Number of the pattern of missing cells of each column."""
+        out = np.zeros(self.n_columns, np.int64)
+        for p, (columns, _) in enumerate(self.patterns):
+            out[columns] = p
+        return out
 
     @property
     def n_rows(self) -> int:
@@ -432,7 +460,7 @@ class AdditiveColumns(NamedTuple):
 
             def log_likelihood(value: float, name: str = name, hyper: Effects = hyper) -> float:
                 scores = self.scores(state.Z, _with_variance(hyper, name, value), start)
-                return sum(float(scores(views)[columns].sum()) for views, columns in found.items())
+                return scores.total(found)
 
             value = sample_positive(log_likelihood, getattr(hyper, name), rng, EFFECT_HYPERPRIOR)
             hyper = _with_variance(hyper, name, value)
@@ -452,8 +480,7 @@ class AdditiveColumns(NamedTuple):
             def log_density(value: float, with_gain: Any = with_gain) -> float:
                 changed = with_gain(value)
                 scores = self.scores(state.Z, changed)
-                total = sum(float(scores(views)[columns].sum()) for views, columns in found.items())
-                return total + log_gain_prior(changed.gain)
+                return scores.total(found) + log_gain_prior(changed.gain)
 
             hyper = with_gain(slice_sample(log_density, float(hyper.gain[r]), rng, width=GAIN_SPREAD))
         return hyper

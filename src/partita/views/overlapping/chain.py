@@ -17,21 +17,24 @@ import numpy as np
 from partita.engines.run import Sampler
 from partita.partitions import DirichletProcess, IndianBuffet, log_eppf, sample_hyper
 from partita.partitions.learning import UNIT_GAMMA, sample_positive
+from partita.views.draws import Draw
 from partita.views.overlapping.additive import set_rows
 from partita.views.overlapping.full_covariance import FullTable
 from partita.views.overlapping.row_factors import NO_ROW_FACTORS, FirstRowFactors
 from partita.views.overlapping.search import OverlapSearch
 from partita.views.overlapping.state import OverlapState, empty_state
 from partita.views.overlapping.table import OverlapTable
+from partita.views.settling import outline, views_agree
 
 STARTS = ("screen", "components")  # of the searches, in turn
+N_FIRST_SEARCHES = 2  # if these agree, there are no further ones
 
 
 class OverlapPlan(NamedTuple):
     """Schedule and priors of the chains."""
 
-    n_draws: int = 20
-    burn_in: int = 10
+    n_draws: int | None = 20  # what is None follows from the agreement of the chains
+    burn_in: int | None = 10
     thin: int = 1
     max_per_column: int = 4  # maximum number of views of a column
     max_views: int = 64
@@ -51,6 +54,13 @@ class OverlapDraw(NamedTuple):
     state: OverlapState
     log_joint: float
     chain: int
+
+
+def draw_outline(drawn: OverlapDraw) -> Draw:
+    """Memberships and labels of a draw, with columns numbered as in the sampler."""
+    state = drawn.state
+    n_rows = len(state.Z[0]) if state.Z else 1
+    return outline(state.Y, np.array(state.Z, dtype=np.int64).reshape(state.n_views, n_rows).T)
 
 
 class OverlapChain(NamedTuple):
@@ -140,7 +150,9 @@ def find_states(
     first: FirstRowFactors = NO_ROW_FACTORS,
     deadline: Callable[[], float] = lambda: math.inf,
 ) -> tuple[list[tuple[float, OverlapState]], bool]:
-    """Run one search per generator: (score, state) of each, the best first, and whether the time limit cut any short.
+    """Run up to one search per generator: (score, state) of each, the best first, and whether time cut any short.
+
+    If the first two searches agree, there are no others.
 
     ``deadline()`` is the time at which a search that begins now must end. The first search always runs; a later one is
     left out if no time remains for it. ``first`` are the row factors at the start.
@@ -169,10 +181,23 @@ def find_states(
             max_views=plan.max_views,
             is_late=is_late,
             keep_rank=plan.nuisance != "auto",
+            found=first.views,
         )
-        how = STARTS[index % len(STARTS)] if init == "screen" else init
+        starts = STARTS if first.rows is None else ("found", *STARTS[1:])
+        how = starts[index % len(starts)] if init == "screen" else init
         state = search.run(how, learn=plan.learn_likelihood)
         return search.score(state), state
 
-    found = [result for result in executor.map(one, range(len(rngs))) if result is not None]
+    def several(numbers: range) -> list[tuple[float, OverlapState]]:
+        return [result for result in executor.map(one, numbers) if result is not None]
+
+    found = several(range(min(N_FIRST_SEARCHES, len(rngs))))
+    if len(found) < N_FIRST_SEARCHES or not searches_agree(*[state for _, state in found]):
+        found += several(range(len(found), len(rngs)))
     return sorted(found, key=lambda pair: -pair[0]), bool(late)
+
+
+def searches_agree(one: OverlapState, other: OverlapState) -> bool:
+    """Whether two searches came to the same views."""
+    draws = [draw_outline(OverlapDraw(state, 0.0, 0)) for state in (one, other)]
+    return views_agree([draws[:1], draws[1:]])

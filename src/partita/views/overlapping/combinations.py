@@ -59,6 +59,14 @@ class CombinationScores:
             self.memo[views] = np.concatenate(parts)
         return self.memo[views]
 
+    def total(self, found: dict[tuple[int, ...], list[int]]) -> float:
+        """Sum of the scores of all columns, each under its own set of views."""
+        return sum(float(self(views)[columns].sum()) for views, columns in found.items())
+
+    def of_columns(self, views: tuple[int, ...], columns: Any) -> np.ndarray:
+        """Scores of some columns under one set of views."""
+        return self(views)[columns]
+
     def of(self, subsets: list[tuple[int, ...]]) -> np.ndarray:
         """Scores under several sets of views: [subset, column]."""
         return np.array([self(views) for views in subsets])

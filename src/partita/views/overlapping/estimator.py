@@ -26,7 +26,7 @@ from partita.table import Table
 from partita.views.draws import columns_of
 from partita.views.estimator import ViewsEstimator, check_families
 from partita.views.overlapping.additive import read_reals
-from partita.views.overlapping.chain import OverlapPlan, find_states, overlap_sampler
+from partita.views.overlapping.chain import OverlapPlan, draw_outline, find_states, overlap_sampler
 from partita.views.overlapping.combinations import CombinationColumns
 from partita.views.overlapping.full_covariance import FullTable
 from partita.views.overlapping.result import Arrangement, OverlappingResult, make_result
@@ -34,9 +34,11 @@ from partita.views.overlapping.row_factors import NO_ROW_FACTORS, find_row_facto
 from partita.views.overlapping.state import OverlapState
 from partita.views.overlapping.table import OverlapTable
 from partita.views.overlapping.text import WordDraw, WordGroup, log_words
+from partita.views.settling import length_asked, views_settling
 
 LENGTH = "length"  # exposure of text: the sum of the counts of a row
 MAX_VIEWS_ADDITIVE, MAX_VIEWS_COMBINED = 4, 2  # default maximum number of views of a column
+LENGTHS = 10, 20  # burn-in and draws of a single chain
 SEARCH_TIME_SHARE = 0.5  # of the time limit
 
 
@@ -88,10 +90,12 @@ class OverlappingViews(ViewsEstimator):
         Number of searches. The labels of the best one are polished, and chains start from the best ones.
     n_chains : int, default=2
         Number of chains.
-    n_draws : int, default=20
-        Number of draws that each chain keeps.
-    burn_in : int, default=10
-        Number of iterations before the first draw.
+    n_draws : int, default=None
+        Number of draws that each chain keeps. None: chains run until every other of them comes to the views of the
+        others (at most 30 iterations), and keep at least 24 draws in all; a single chain has 20.
+    burn_in : int, default=None
+        Number of iterations before the first draw. None: half of the iterations after which the chains agreed, 10 for a
+        single chain.
     thin : int, default=1
         Number of iterations from one draw to the next.
     partition : {"polished", "averaged"}, default="polished"
@@ -155,6 +159,8 @@ class OverlappingViews(ViewsEstimator):
         Row factors, averaged over the draws: uncorrelated, with mean square 1. Without columns if there are none.
     loadings_ : ndarray (n_columns, rank)
         Change of each column, in its standard deviations, per unit of a row factor; 0 in columns without part in them.
+    row_sizes_ : ndarray (n_rows,)
+        Size of each row, by which the effects of its clusters are multiplied; all 1 without ``gain``.
     confidence_kind_ : str
         "posterior probability": of the label, given the labels of the other views (polished labels).
         "co-clustering probability": the mean probability, over draws, of sharing a cluster with the other rows of the
@@ -202,8 +208,8 @@ class OverlappingViews(ViewsEstimator):
         "init": [StrOptions({"screen", "forward", "none"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
-        "burn_in": [Interval(Integral, 0, None, closed="left")],
+        "n_draws": [None, Interval(Integral, 1, None, closed="left")],
+        "burn_in": [None, Interval(Integral, 0, None, closed="left")],
         "thin": [Interval(Integral, 1, None, closed="left")],
         "partition": [StrOptions({"polished", "averaged"})],
         "max_views": [Interval(Integral, 1, None, closed="left")],
@@ -230,8 +236,8 @@ class OverlappingViews(ViewsEstimator):
         init="screen",
         n_init=3,
         n_chains=2,
-        n_draws=20,
-        burn_in=10,
+        n_draws=None,
+        burn_in=None,
         thin=1,
         partition="polished",
         max_views=64,
@@ -327,9 +333,10 @@ class OverlappingViews(ViewsEstimator):
         return tuple(out)
 
     def _check_memory(self, table: Table) -> None:
+        most = LENGTHS[1] if self.n_draws is None else self.n_draws
         check_memory(
-            self.n_chains * self.n_draws * table.n_rows * 8 * 10,
-            f"{self.n_chains} chains of {self.n_draws} draws over {table.n_rows:,} rows",
+            self.n_chains * most * table.n_rows * 8 * 10,
+            f"{self.n_chains} chains of {most} draws over {table.n_rows:,} rows",
             "lower n_draws or n_chains, or fit a sample of the rows",
         )
 
@@ -369,9 +376,10 @@ class OverlappingViews(ViewsEstimator):
 
     def _plan(self, table: OverlapTable) -> OverlapPlan:
         default = MAX_VIEWS_ADDITIVE if table.combined is None else MAX_VIEWS_COMBINED
+        burn_in, n_draws = length_asked(self.n_chains, self.n_draws, self.burn_in, LENGTHS)
         return OverlapPlan(
-            n_draws=self.n_draws,
-            burn_in=self.burn_in,
+            n_draws=n_draws,
+            burn_in=burn_in,
             thin=self.thin,
             max_per_column=1 if self.covariance == "full" else self.max_views_per_feature or default,
             max_views=self.max_views,
@@ -411,7 +419,13 @@ class OverlappingViews(ViewsEstimator):
             return open_checkpoint(self.resume, number, about, "overlapping")
 
         chains = run_chains(
-            make, self.n_chains, plan, control=control, executor=executor, checkpoint=checkpoint
+            make,
+            self.n_chains,
+            plan,
+            control=control,
+            executor=executor,
+            checkpoint=checkpoint,
+            settling=views_settling(self.n_chains, plan.n_draws, plan.burn_in, draw_outline, sum(LENGTHS)),
         )
         is_full = self.covariance == "full"
         result = make_result(
@@ -428,6 +442,7 @@ class OverlappingViews(ViewsEstimator):
         self.n_iter_, self.converged_ = chains.n_iter, chains.reason == "done"
         self._set_result(result)
         self._note_chains(chains.reason, chains.provisional)
+        self._note_length(chains)
         if not self.view_labels_.shape[1]:
             self.fit_report_.add("no_view", "there is no view: no two columns depend on each other")
         self._describe_draws()

@@ -15,7 +15,7 @@ import numpy as np
 from partita.partitions import DirichletProcess
 from partita.partitions import simulate as simulate_labels
 from partita.partitions.buffet import log_odds, new_dish_rate
-from partita.views.overlapping.state import OverlapState, add_view, without_views
+from partita.views.overlapping.state import OverlapState, add_view, by_views, without_views
 
 
 def subsets_up_to(V: int, max_size: int) -> list[tuple[int, ...]]:
@@ -133,6 +133,8 @@ def choose_views(
     if not state.Z:
         return state
     scores, listed = _list_scores(data, state, max_per_column, data.max_listed if views is None else 0)
+    if views is not None and len(views) == 1:
+        return _choose_one_view(scores, state, int(views[0]), max_per_column, rounds)
     chosen = np.ones(state.n_views, dtype=bool) if views is None else np.isin(np.arange(state.n_views), views)
     columns = None if listed is None else np.ascontiguousarray(listed[1].T)
     for _ in range(rounds):
@@ -158,3 +160,26 @@ def choose_views(
             break
         state = state._replace(Y=Y)
     return without_views(state, ~state.Y.any(axis=0))
+
+
+def _choose_one_view(
+    scores: Any, state: OverlapState, v: int, max_per_column: int, rounds: int
+) -> OverlapState:
+    """The most probable columns of one view; columns with the same other views are scored together."""
+    Y = state.Y.copy()
+    Y[:, v] = False
+    gain = np.full(len(Y), -np.inf)
+    for others, columns in by_views(Y).items():
+        if len(others) < max_per_column:
+            beside = tuple(sorted((*others, v)))
+            gain[columns] = scores.of_columns(beside, columns) - scores.of_columns(others, columns)
+    Y[:, v] = state.Y[:, v]
+    for _ in range(rounds):
+        before = Y[:, v].copy()
+        for d in range(len(Y)):
+            m = max(Y[:, v].sum() - Y[d, v], 0.3)  # so that a view of a single column is not excluded
+            Y[d, v] = gain[d] + log_odds(state.buffet, m, len(Y)) > 0
+        if np.array_equal(before, Y[:, v]):
+            break
+    state = state._replace(Y=Y)
+    return without_views(state, ~Y.any(axis=0))

@@ -18,7 +18,8 @@ from partita.families.gaussian import GaussianDiagonal
 from partita.families.rows import add_statistics, log_marginals, refresh_clusters, score_rows
 from partita.labels import canonical, ordered_by_size
 from partita.partitions import DirichletProcess, log_eppf
-from partita.views.overlapping.state import OverlapState
+from partita.views.overlapping.additive import read_reals
+from partita.views.overlapping.state import OverlapState, without_views
 from partita.views.overlapping.table import OverlapTable
 
 N_ITERATIONS = 15
@@ -78,8 +79,14 @@ class PolishedColumns:
         self.noise = (squares + 1e-3) / (self.weight.sum(axis=0) + 1e-3)
 
 
-def scaled_residuals(table: OverlapTable, state: OverlapState, n_iterations: int = 3) -> np.ndarray:
-    """Residuals of the additive columns, divided by the fitted widths of the clusters; labels are held fixed."""
+def scaled_residuals(
+    table: OverlapTable, state: OverlapState, columns: np.ndarray, n_iterations: int = 3
+) -> np.ndarray:
+    """Residuals of some additive columns, divided by the fitted widths of the clusters; labels are held fixed."""
+    assert table.additive is not None
+    table = OverlapTable(read_reals(table.additive.X[:, columns]), None)
+    state = state._replace(Y=state.Y[columns])
+    state = without_views(state, ~state.Y.any(axis=0))
     fit = PolishedColumns(table, state)
     hard = [np.eye(int(z.max()) + 1)[z] for z in state.Z]
     for _ in range(n_iterations):

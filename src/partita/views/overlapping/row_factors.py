@@ -103,7 +103,7 @@ class RowFactorSearch:
         state = set_rows(state, np.ascontiguousarray(rows))
         for _ in range(N_FACTOR_STEPS):
             state = self.search.columns(self.table.nuisance_step(state, None))
-            state = self.table.learn_gain(state, self.rng)
+        state = self.table.learn_gain(state, self.rng)
         return self.search.refine(state)
 
     def improved(self, state: OverlapState) -> tuple[OverlapState, bool]:
@@ -186,6 +186,7 @@ class FirstRowFactors(NamedTuple):
 
     rows: np.ndarray | None  # [row, rank]; None for none
     gain: np.ndarray | None  # [rank]; None for a model in which all gains are 0
+    views: tuple[np.ndarray, ...] = ()  # labels of the rows in the views that were found with them
 
 
 NO_ROW_FACTORS = FirstRowFactors(None, None)
@@ -215,16 +216,19 @@ def find_row_factors(
     state = RowFactorSearch(sample, rng, max_per_column, rank, is_late, no_gain).run()
     effects = state.hyper.effects
     if effects.rows is None or len(rows) == N:
-        return FirstRowFactors(effects.rows, effects.gain)
-    return FirstRowFactors(extend_rows(read_reals(columns.X[:, kept]), sample, state), effects.gain)
+        return FirstRowFactors(effects.rows, effects.gain, state.Z)
+    F, Z = extend_rows(read_reals(columns.X[:, kept]), sample, state)
+    return FirstRowFactors(F, effects.gain, Z)
 
 
 def _sampled(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
     return np.sort(rng.choice(n, most, replace=False)) if n > most else np.arange(n)
 
 
-def extend_rows(columns: AdditiveColumns, sample: AdditiveColumns, state: OverlapState) -> np.ndarray:
-    """Row factors of all rows from the parameters of a sample, by turns with the labels of the rows."""
+def extend_rows(
+    columns: AdditiveColumns, sample: AdditiveColumns, state: OverlapState
+) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    """Row factors and labels of all rows from the parameters of a sample, by turns."""
     hyper = state.hyper.effects
     found = sample.parameters(state, hyper, None)
     gain = np.zeros(hyper.rank) if hyper.gain is None else hyper.gain
@@ -232,6 +236,7 @@ def extend_rows(columns: AdditiveColumns, sample: AdditiveColumns, state: Overla
     means = np.tile(found.intercept, (columns.n_rows, 1))
     F = draw_row_factors(columns.X - means, found.loadings, precision, None)
     parts = [np.zeros_like(means) for _ in state.Z]
+    Z = [np.zeros(columns.n_rows, np.int64) for _ in state.Z]
     for _ in range(N_EXTENSION_STEPS):
         size, raw = row_sizes(F, gain)[:, None], columns.X - F @ found.loadings
         for v, (z, effect) in enumerate(zip(state.Z, found.effects, strict=True)):
@@ -239,9 +244,9 @@ def extend_rows(columns: AdditiveColumns, sample: AdditiveColumns, state: Overla
             rest = raw - size * means
             weighted = np.where(np.isnan(rest), 0.0, rest) * size * precision @ effect.T
             fit = weighted - 0.5 * (~np.isnan(rest) * size**2 * precision) @ (effect**2).T
-            labels = (fit + np.log(np.bincount(z, minlength=len(effect)))).argmax(axis=1)
-            parts[v] = effect[labels]
+            Z[v] = (fit + np.log(np.bincount(z, minlength=len(effect)))).argmax(axis=1)
+            parts[v] = effect[Z[v]]
             means += parts[v]
         slopes = found.loadings[:, None, :] + gain[:, None, None] * means
         F = draw_row_factors(columns.X - means, slopes, precision, None)
-    return F
+    return F, tuple(Z)

@@ -8,7 +8,7 @@ is an optimization: its steps do not leave the posterior invariant.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from partita.families.gaussian import GaussianDiagonal
 from partita.families.rows import add_statistics, log_marginals
 from partita.labels import contingency
 from partita.labels.information import normalized_mutual_information
+from partita.views.nuisance import safe_sizes
 from partita.views.overlapping.additive import set_rows
 from partita.views.overlapping.features import choose_views
 from partita.views.overlapping.first_labels import (
@@ -53,7 +54,8 @@ def label_similarity(a: np.ndarray, b: np.ndarray) -> float:
 class OverlapSearch:
     """One search, from a state without views to at most ``max_views`` views and ``max_per_column`` per column.
 
-    Unless ``keep_rank``, row factors that the views make unnecessary are removed at the end.
+    Unless ``keep_rank``, row factors that the views make unnecessary are removed at the end. ``found`` holds labels of
+    views that were found before.
 
     ``is_late`` is called before every large step; once it returns True no further large step is tried.
     """
@@ -68,10 +70,11 @@ class OverlapSearch:
         max_views: int,
         is_late: Callable[[], bool] = lambda: False,
         keep_rank: bool = True,
+        found: Sequence[np.ndarray] = (),
     ):
         self.table, self.rng, self.empty, self.keep_rank = table, rng, empty, keep_rank
         self.max_per_column, self.max_views = max_per_column, max_views
-        self.is_late = is_late
+        self.is_late, self.found = is_late, found
 
     # ---- small steps -----------------------------------------------------------------------------------------
 
@@ -110,24 +113,34 @@ class OverlapSearch:
     def start(self, how: str) -> OverlapState:
         """The first views.
 
-        "screen": groups of dependent columns; "components": independent components; "forward": forward search; "none".
+        "found": those that were found with the row factors; "screen": groups of dependent columns; "components":
+        independent components; "forward": forward search; "none".
         """
         state = self.empty
         if how == "none":
             return state
+        if how == "found":
+            return self.from_labels(self.found)
         R, owner = self.table.residuals(state)
+        sizes = state.hyper.effects.sizes
+        if sizes is not None:
+            R = np.where(owner < self.table.n_additive, R / safe_sizes(sizes)[:, None], R)
         if how == "forward":
             return self.forward(state, R, owner)
         if how == "components":
-            labels = independent_components(R, n_directions(R), self.rng)
-            for z in labels[: self.max_views]:
-                state = add_view(state, z, [])
-            return choose_views(self.table, state, max_per_column=self.max_per_column)
+            return self.from_labels(independent_components(R, n_directions(R), self.rng))
         for group in group_columns(screen_columns(R))[: self.max_views]:
             z = cluster_rows(R[:, group], self.rng)
             if z.max() > 0:
                 state = add_view(state, z, np.unique(owner[group]))
         return state
+
+    def from_labels(self, labels: Sequence[np.ndarray]) -> OverlapState:
+        """The most probable memberships in views with these labels."""
+        state = self.empty
+        for z in labels[: self.max_views]:
+            state = add_view(state, z, [])
+        return choose_views(self.table, state, max_per_column=self.max_per_column)
 
     def forward(self, state: OverlapState, R: np.ndarray, owner: np.ndarray) -> OverlapState:
         """Multiple forward search of Niu, Dy and Ghahramani: a view grows by the column that its labels explain best.
@@ -222,15 +235,20 @@ class OverlapSearch:
         """Remove views of additive columns that only fit differences in the width of clusters.
 
         With one noise variance per column, a wide and a narrow cluster look like a further view. Such a view does not
-        increase the evidence of residuals that are divided by the widths of the other views' clusters.
+        increase the evidence of residuals that are divided by the widths of the other views' clusters. Views without
+        common columns do not depend on each other in this respect, and are removed together.
         """
         while state.n_views and self.table.additive is not None:
             entropy = label_entropies(self.table, state)
-            log_odds = [self.log_odds(state, v) + entropy[v] for v in range(state.n_views)]
-            v = int(np.argmin(log_odds))
-            if log_odds[v] >= 0:
+            log_odds = np.array([self.log_odds(state, v) for v in range(state.n_views)]) + entropy
+            drop, taken = np.zeros(state.n_views, dtype=bool), np.zeros(len(state.Y), dtype=bool)
+            for v in np.argsort(log_odds, kind="stable"):
+                if log_odds[v] < 0 and not (state.Y[:, v] & taken).any():
+                    drop[v] = True
+                    taken |= state.Y[:, v]
+            if not drop.any():
                 return state
-            state = self.columns(without_views(state, np.arange(state.n_views) == v))
+            state = self.columns(without_views(state, drop))
         return state
 
     def remove_factors(self, state: OverlapState) -> OverlapState:
@@ -251,7 +269,7 @@ class OverlapSearch:
         if state.Y[self.table.n_additive :, v].any():
             return np.inf
         f = np.flatnonzero(state.Y[:, v])
-        R = scaled_residuals(self.table, without_views(state, np.arange(state.n_views) == v))[:, f]
+        R = scaled_residuals(self.table, without_views(state, np.arange(state.n_views) == v), f)
         family = GaussianDiagonal.default(len(f), b=1.0)
         apart, together = (np.zeros((3 * len(f), K)) for K in (int(state.Z[v].max()) + 1, 1))
         add_statistics(family, np.ascontiguousarray(R), state.Z[v], apart)

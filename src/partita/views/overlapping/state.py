@@ -74,11 +74,8 @@ def log_prior(state: OverlapState) -> float:
 
 
 def log_joint(state: OverlapState, scores: Any) -> float:
-    """Log probability of data, memberships and labels; ``scores(views)`` are the log marginal likelihoods."""
-    total = log_prior(state)
-    for views, columns in by_views(state.Y).items():
-        total += float(scores(views)[columns].sum())
-    return total
+    """Log probability of data, memberships and labels; ``scores`` are the log marginal likelihoods of columns."""
+    return log_prior(state) + scores.total(state.Y)
 
 
 def by_views(Y: np.ndarray) -> dict[tuple[int, ...], list[int]]:

@@ -33,6 +33,26 @@ class TableScores:
         """Scores under one set of views, in increasing order: [column]."""
         return np.concatenate([part(views) for part in self.parts])
 
+    def total(self, Y: np.ndarray) -> float:
+        """Sum of the scores of all columns under their memberships [column, view]."""
+        value, at = 0.0, 0
+        for part in self.parts:
+            n = part.data.n_columns
+            value += part.total(by_views(Y[at : at + n]))
+            at += n
+        return value
+
+    def of_columns(self, views: tuple[int, ...], columns: list[int]) -> np.ndarray:
+        """Scores of some columns, in increasing order, under one set of views."""
+        out, at = [], 0
+        for part in self.parts:
+            n = part.data.n_columns
+            own = [d - at for d in columns if at <= d < at + n]
+            if own:
+                out.append(part.of_columns(views, own))
+            at += n
+        return np.concatenate(out)
+
     def of(self, subsets: list[tuple[int, ...]]) -> np.ndarray:
         """Scores under several sets of views: [subset, column]."""
         return np.hstack([part.of(subsets) for part in self.parts])
