@@ -18,7 +18,7 @@ N = 240
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(device, "CHUNK_BYTES", 60_000)
+    monkeypatch.setattr(device, "CHUNK_BYTES", 200_000)
 
 
 def on(values):
@@ -53,9 +53,9 @@ def test_chains_have_the_labels_of_the_host(name, global_random_seed):
     prior = bind(DirichletProcess(1.0), N)
     states = [sampler.init([b], np.ones(N), prior, np.random.default_rng(0)) for b in (here, there)]
     accepted = 0
-    for t in range(8):
+    for t in range(4):
         states = [
-            sampler.step(state, [b], prior, warm_up=t < 5)
+            sampler.step(state, [b], prior, n_launch=2, n_coins=2, n_crowds=1, warm_up=t < 2)
             for state, b in zip(states, (here, there), strict=True)
         ]
         one, other = states
@@ -95,6 +95,7 @@ def test_passes_over_categories_have_the_labels_of_the_host(global_random_seed):
     np.testing.assert_array_equal(tossed[1].S[0], tossed[0].S[0])
 
 
+@pytest.mark.slow
 def test_partitions_have_their_exact_probabilities():
     codes = np.array([[0, 1, 0], [0, 1, 0], [0, 1, 1], [1, 1, 2]], np.int32)
     block = Block(Categorical.default(np.array([2, 2, 3])), codes, ("a", "b", "c"))
@@ -104,10 +105,10 @@ def test_partitions_have_their_exact_probabilities():
     prior = bind(DirichletProcess(1.3), 4)
     state = sampler.init(there, np.ones(4), prior, np.random.default_rng(0))
     counts = np.zeros(len(place))
-    for _ in range(150):
+    for _ in range(1000):
         state = sampler.step(state, there, prior, n_launch=1, n_coins=1, n_crowds=1)
         counts[place[tuple(canonical(device.to_host(state.labels)))]] += 1
-    assert 0.5 * np.abs(counts / counts.sum() - exact.posterior).sum() < 0.3
+    assert 0.5 * np.abs(counts / counts.sum() - exact.posterior).sum() < 0.15
 
 
 def test_weights_are_refused(global_random_seed):

@@ -18,6 +18,13 @@ def device_uniforms(key: int, iteration: int, stage: int, lo: int, hi: int, like
     They are those of :func:`partita.engines.subclusters.moves.uniforms`.
     """
     xp, device = namespace(like), device_of(like)
+    if type(like).__module__ == "torch" and like.is_cuda:
+        try:
+            from partita.execution.device_random_fused import fused_uniforms
+        except ImportError:  # torch without Triton
+            pass
+        else:
+            return fused_uniforms(key, iteration, stage, lo, hi, like.device)
     first = lo // 4  # a count of the generator gives four numbers, and it counts before it gives them
     counts = xp.arange(first + 1, -(-hi // 4) + 1, dtype=xp.int64, device=device)
     words = _philox(
