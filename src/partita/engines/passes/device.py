@@ -69,8 +69,9 @@ class DeviceScorer(NamedTuple):
             xp = namespace(R)
             return xp.argmax(R, axis=1), xp.max(R, axis=1), entropy, log_likelihood
 
-        labels, *values = _joined(_scored(self.scores, found))
-        return Assignment(labels, *values, self._uncertain() if uncertain else None)
+        labels, confidence, entropy, log_likelihood = _joined(_scored(self.scores, found))
+        doubtful = self._uncertain() if uncertain else None
+        return Assignment(labels, confidence, entropy, log_likelihood, doubtful)
 
     def label(self, n_rows: int, n_clusters: int, executor: Any = None) -> tuple[Any, Any]:
         """Responsibilities [row, cluster] and log likelihood of every row."""
@@ -208,9 +209,12 @@ class OnDevice:
         marks: Any,
     ) -> ExactSums:
         """Sums of the counterpart of ``function`` on a device over all rows; marks are written to ``marks``."""
-        make = getattr(function, "on_device", None)
+        make, at_once = getattr(function, "on_device", (None, None))
         if make is None or not is_on_device(z):
             raise TypeError("this sampler does not run on a device: move the table to the host")
+        found = None if at_once is None else at_once(blocks, common, z, marks)
+        if found is not None:
+            return found, [np.zeros_like(part) for part in found]
         one = make(blocks, common)
 
         def chunk(lo: int, hi: int) -> Any:

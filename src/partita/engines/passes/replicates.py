@@ -50,15 +50,16 @@ def map_replicates(
     return [value + lack for value, lack in zip(*total, strict=True)]
 
 
-def also_on_device(make: Any) -> Callable[[Any], Any]:
+def also_on_device(make: Any, at_once: Any = None) -> Callable[[Any], Any]:
     """Decorate a function of :func:`map_replicates` with its counterpart for rows on a device.
 
     ``make(blocks, common)`` returns a function of the statistics T of a chunk of rows, its ends and its labels, which
-    returns marks (or None) and sums on the device.
+    returns marks (or None) and sums on the device. ``at_once(blocks, common, z, marks)`` passes over all rows in fused
+    kernels and returns the sums, or None where there are no kernels for the blocks.
     """
 
     def with_counterpart(function: Any) -> Any:
-        function.on_device = make
+        function.on_device = make, at_once
         return function
 
     return with_counterpart

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.engines.passes.device_rows import DeviceCodes
 from partita.engines.passes.device_scores import log_joints, powered, score_by_parameters, uploaded
 from partita.execution.device import device_of, namespace, to_device, widest
 from partita.execution.device_random import device_uniforms
@@ -124,3 +125,65 @@ def divide_copies(blocks: Sequence[Block], common: Any) -> Callable[..., Any]:
         return xp.astype(side, xp.int8), [log_q, *count_sums(Ts, label, 2 * G)]
 
     return one
+
+
+# ---- all rows at once, in fused kernels ----------------------------------------------------------------------------
+
+
+def fused_passes(blocks: Sequence[Block], n_labels: int) -> Any:
+    """The fused kernels for these blocks and so many labels, None where they do not apply."""
+    (block, *others) = blocks
+    if others or not isinstance(block.data, DeviceCodes):
+        return None
+    codes = block.data.values
+    if not (type(codes).__module__ == "torch" and codes.is_cuda and "uint8" in str(codes.dtype)):
+        return None
+    try:
+        from partita.engines.subclusters.fused_passes import MAX_LABELS, FusedPasses
+    except ImportError:  # torch without Triton
+        return None
+    if "passes" not in block.data.kept:
+        block.data.kept["passes"] = FusedPasses(codes, block.family.offsets)
+    passes = block.data.kept["passes"]
+    return passes if passes.applies and n_labels <= MAX_LABELS else None
+
+
+def count_at_once(blocks: Sequence[Block], common: Any, z: Any, marks: Any) -> list[np.ndarray] | None:
+    """See :func:`count_seated`."""
+    passes = fused_passes(blocks, common)
+    return None if passes is None else passes.count(z, common)
+
+
+def seat_at_once(blocks: Sequence[Block], common: Any, z: Any, marks: Any) -> list[np.ndarray] | None:
+    """See :func:`seat_rows`."""
+    parameters, keepers, stream = common
+    K = len(parameters.log_weights)
+    passes = fused_passes(blocks, K)
+    if passes is None:
+        return None
+    passes.seat(parameters.log_weights, powered(blocks[0].family, parameters.thetas[0]), stream, marks)
+    kept = to_device(keepers, z, namespace(z).int64)
+    marks[kept] = z[kept]
+    return passes.count(marks, K)
+
+
+def toss_at_once(blocks: Sequence[Block], common: Any, z: Any, marks: Any) -> list[np.ndarray] | None:
+    """See :func:`toss_copies`."""
+    k, bias, stream = common
+    passes = fused_passes(blocks, 2)
+    if passes is None:
+        return None
+    xp, member = namespace(z), z == k
+    marks[...] = xp.astype(member & (passes.uniforms(stream) < bias), marks.dtype)
+    return passes.count(xp.where(member, xp.astype(marks, z.dtype), xp.full_like(z, -1)), 2)
+
+
+def divide_at_once(blocks: Sequence[Block], common: Any, z: Any, marks: Any) -> list[np.ndarray] | None:
+    """See :func:`divide_copies`."""
+    groups, group_of, held_of, guide, stream = common
+    passes = fused_passes(blocks, 2 * len(groups.clusters))
+    if passes is None:
+        return None
+    theta = powered(blocks[0].family, np.ascontiguousarray(guide.thetas[0][:, :, 0].T))
+    labels, log_q = passes.divide(guide, theta, (groups, group_of, held_of), stream, z, marks)
+    return [log_q, *passes.count(labels, 2 * len(groups.clusters))]

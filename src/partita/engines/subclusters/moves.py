@@ -299,7 +299,7 @@ class Proposer(NamedTuple):
         return guide
 
 
-@also_on_device(device_passes.divide_copies)
+@also_on_device(device_passes.divide_copies, device_passes.divide_at_once)
 def divide_copies(
     blocks: Sequence[Block], rows: np.ndarray, copies: np.ndarray, z: np.ndarray, about: Any
 ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:

@@ -160,7 +160,7 @@ def _check_labels(z: np.ndarray, n_copies: int) -> None:
         raise ValueError("labels must be 0 to K-1, each of them in use: make them canonical first")
 
 
-@also_on_device(device_passes.count_seated)
+@also_on_device(device_passes.count_seated, device_passes.count_at_once)
 def count_seated(blocks: Sequence[Block], rows: np.ndarray, copies: np.ndarray, z: np.ndarray, K: int) -> Any:
     """Sizes and statistics of the clusters."""
     return None, count_copies(blocks, rows, copies - copies[0], z, K)
@@ -246,7 +246,7 @@ def reseat(before: Seats, blocks: Sequence[Block], prior: Any, stream: Stream, e
     return Seats(before.first, z, n, tuple(np.ascontiguousarray(s.T) for s in S))
 
 
-@also_on_device(device_passes.seat_rows)
+@also_on_device(device_passes.seat_rows, device_passes.seat_at_once)
 def seat_rows(
     blocks: Sequence[Block], rows: np.ndarray, copies: np.ndarray, before: np.ndarray, about: Any
 ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
@@ -382,7 +382,7 @@ def toss(seats: Seats, blocks: Sequence[Block], k: int, stream: Stream, stage: i
     return divide_cluster(seats, k, Division(side, n.reshape(1, 2), tuple(S), np.zeros(1)))
 
 
-@also_on_device(device_passes.toss_copies)
+@also_on_device(device_passes.toss_copies, device_passes.toss_at_once)
 def toss_copies(
     blocks: Sequence[Block], rows: np.ndarray, copies: np.ndarray, z: np.ndarray, about: Any
 ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
