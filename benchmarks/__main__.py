@@ -63,7 +63,14 @@ BENCHMARKS = {
     "dask_overhead": "benchmarks.scale.dask_overhead",
 }
 # those without a kept result: ratios for benchmarks.regression alone, and new ones that have not run in full
-NOT_KEPT: set[str] = {"yardsticks", "wide_tables", "real_variants", "views_real", "stochastic", "many_members"}
+NOT_KEPT: set[str] = {
+    "yardsticks",
+    "wide_tables",
+    "real_variants",
+    "views_real",
+    "stochastic",
+    "many_members",
+}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -36,6 +36,8 @@ def test_the_answer_is_that_of_the_host(number, global_random_seed):
     np.testing.assert_allclose(there.weights_, here.weights_, rtol=1e-4)
     np.testing.assert_array_equal(there.predict(codes[:40]), here.predict(codes[:40]))
     np.testing.assert_array_equal(there.at(2).labels, here.at(2).labels)
+    np.testing.assert_allclose(there.grain_.support, here.grain_.support, atol=1e-3)
+    assert len(there._uncertain[0])
 
 
 @pytest.mark.filterwarnings("ignore:.* did not converge")

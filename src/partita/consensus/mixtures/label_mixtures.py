@@ -148,8 +148,8 @@ class LabelMixture(RunningMixin, ConsensusGrain):
         )
 
     def _settle(self, found: Found, labelings: Labelings, codes: Any) -> None:
+        uncertain = found.attributes.pop("_uncertain_objects", None)
         super()._settle(found, labelings, codes)
-        uncertain = self.__dict__.pop("_uncertain_objects", None)
         if uncertain is None:
             uncertain = no_uncertain_rows()
         kept, rows = self._engine_clusters, labelings.rows

@@ -39,12 +39,22 @@ from partita.engines.passes.values import (
     uncertain_rows,
 )
 from partita.execution import Part
-from partita.execution.device import device_of, in_chunks, namespace, to_device, to_host, widest
+from partita.execution.device import (
+    device_of,
+    in_chunks,
+    is_on_device,
+    namespace,
+    to_device,
+    to_host,
+    widest,
+)
 from partita.execution.later import Later
 from partita.execution.weights import are_ones
 from partita.families import Categorical
 from partita.families.contract import n_columns, stats_start
 from partita.families.registry import Block
+
+MANY_CLUSTERS = 32  # for which a chunk of a pass over replicates has room
 
 
 class DeviceScorer(NamedTuple):
@@ -59,10 +69,9 @@ class DeviceScorer(NamedTuple):
             xp = namespace(R)
             return xp.argmax(R, axis=1), xp.max(R, axis=1), entropy, log_likelihood
 
-        labels, *values = _joined(_scored(self.scores, found))
-        confidence, entropy, log_likelihood = values
-        asked = self._uncertain() if uncertain else None
-        return Assignment(labels, confidence, entropy, log_likelihood, asked)
+        labels, confidence, entropy, log_likelihood = _joined(_scored(self.scores, found))
+        doubtful = self._uncertain() if uncertain else None
+        return Assignment(labels, confidence, entropy, log_likelihood, doubtful)
 
     def label(self, n_rows: int, n_clusters: int, executor: Any = None) -> tuple[Any, Any]:
         """Responsibilities [row, cluster] and log likelihood of every row."""
@@ -189,9 +198,37 @@ class OnDevice:
         """False: vectors with missing cells are refused when a table on a device is read."""
         return [False] * len(blocks)
 
-    def map_replicates(self, *_: Any) -> ExactSums:
-        """Refused: samplers read rows on the host."""
-        raise TypeError("samplers do not run on a device: move the table to the host")
+    def map_replicates(
+        self,
+        function: Any,
+        common: Any,
+        blocks: Sequence[Any],
+        first: Any,
+        z: Any,
+        executor: Any,
+        marks: Any,
+    ) -> ExactSums:
+        """Sums of the counterpart of ``function`` on a device over all rows; marks are written to ``marks``."""
+        make, at_once = getattr(function, "on_device", (None, None))
+        if make is None or not is_on_device(z):
+            raise TypeError("this sampler does not run on a device: move the table to the host")
+        found = None if at_once is None else at_once(blocks, common, z, marks)
+        if found is not None:
+            return found, [np.zeros_like(part) for part in found]
+        one = make(blocks, common)
+
+        def chunk(lo: int, hi: int) -> Any:
+            Ts = [features(block.family, block.data, lo, hi) for block in blocks]
+            return one(Ts, lo, hi, z[lo:hi])
+
+        total: list[Any] | None = None
+        for lo, hi, (mark, sums) in in_chunks(chunk, int(z.shape[0]), 2 * row_bytes(blocks, MANY_CLUSTERS)):
+            if marks is not None and mark is not None:
+                marks[lo:hi] = mark
+            total = sums if total is None else [now + more for now, more in zip(total, sums, strict=True)]
+        assert total is not None
+        found = [to_host(part).astype(np.float64) for part in total]
+        return found, [np.zeros_like(part) for part in found]
 
     def sum_observed(self, blocks: Sequence[Any], values: Sequence[np.ndarray | None]) -> Any:
         """For each row, the sum of ``values[block][column]`` over its observed cells of real columns."""

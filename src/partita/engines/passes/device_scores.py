@@ -38,7 +38,7 @@ def score_by_parameters(
     blocks: Sequence[Block], log_weights: np.ndarray, thetas: Sequence[np.ndarray]
 ) -> Scores:
     """Scores under given parameters."""
-    tables = tuple(_powered(block.family, theta) for block, theta in zip(blocks, thetas, strict=True))
+    tables = tuple(powered(block.family, theta) for block, theta in zip(blocks, thetas, strict=True))
     return Scores(blocks, log_weights, tables)
 
 
@@ -94,7 +94,8 @@ def _(lik, C):
     return table, 0.5 * C[2], C[1]
 
 
-def _powered(lik: Any, theta: np.ndarray) -> np.ndarray:
+def powered(lik: Any, theta: np.ndarray) -> np.ndarray:
+    """Natural parameters times the powers of their columns, -inf replaced."""
     power = getattr(lik, "power", None)
     if power is not None:
         theta = theta * np.repeat(power, np.diff(lik.offsets))[:, None]

@@ -7,7 +7,7 @@ make the result the same everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,21 @@ def map_replicates(
     """
     total = residence_of(blocks).map_replicates(function, common, blocks, first, z, executor, marks)
     return [value + lack for value, lack in zip(*total, strict=True)]
+
+
+def also_on_device(make: Any, at_once: Any = None) -> Callable[[Any], Any]:
+    """Decorate a function of :func:`map_replicates` with its counterpart for rows on a device.
+
+    ``make(blocks, common)`` returns a function of the statistics T of a chunk of rows, its ends and its labels, which
+    returns marks (or None) and sums on the device. ``at_once(blocks, common, z, marks)`` passes over all rows in fused
+    kernels and returns the sums, or None where there are no kernels for the blocks.
+    """
+
+    def with_counterpart(function: Any) -> Any:
+        function.on_device = make, at_once
+        return function
+
+    return with_counterpart
 
 
 def any_partly_seen(blocks: Sequence[Block]) -> list[str]:

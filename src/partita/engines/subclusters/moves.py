@@ -21,8 +21,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from partita.dispatch import kernel
-from partita.engines.passes.replicates import map_replicates
+from partita.engines.passes.replicates import also_on_device, map_replicates
 from partita.engines.passes.rows import n_stats, rows_in_memory
+from partita.engines.subclusters import device_passes
+from partita.engines.subclusters.seat_labels import blank, labels_at, members_of_ranks, relabel
 from partita.families.contract import datum, draw, expect, n_columns, observe, project, stats_start
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
@@ -57,8 +59,8 @@ class Moves(NamedTuple):
 class Seats(NamedTuple):
     """The cluster of every object. A row of weight w is w objects, its *copies*, scored once, assigned one by one."""
 
-    first: np.ndarray  # [row] first copy of each row; then the number of all copies
-    z: np.ndarray  # cluster of each copy
+    first: Any  # [row] first copy of each row; then the number of all copies. None on a device: one copy each
+    z: Any  # cluster of each copy; an array on the device where the rows are there
     n: np.ndarray  # copies in each cluster, none of them 0
     S: tuple[np.ndarray, ...]  # statistics of each block [statistic, cluster]
 
@@ -94,7 +96,7 @@ class Guide(NamedTuple):
 class Division(NamedTuple):
     """Sides of all copies, and for every group sizes [group, 2], statistics [side, statistic], log proposal."""
 
-    side: np.ndarray
+    side: Any
     n: np.ndarray
     S: tuple[np.ndarray, ...]
     log_q: np.ndarray
@@ -173,33 +175,19 @@ def count_copies(
     return tuple(sums)
 
 
-@kernel
-def find_members(z, ranks, out):
-    """``out[k, h]``: the member of cluster k that comes after ``ranks[k, h]`` others."""
-    passed = np.zeros(ranks.shape[0], np.int64)
-    for e in range(z.shape[0]):
-        k = z[e]
-        for h in range(ranks.shape[1]):
-            if ranks[k, h] == passed[k]:
-                out[k, h] = e
-        passed[k] += 1
-
-
-def draw_members(z: np.ndarray, n: np.ndarray, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+def draw_members(z: Any, n: np.ndarray, n_draws: int, rng: np.random.Generator) -> np.ndarray:
     """One or two different members of each cluster, uniformly (a singleton is drawn twice)."""
     ranks = np.stack([rng.integers(0, n) for _ in range(n_draws)], axis=1)
     if n_draws == 2:  # the second among the others
         others = rng.integers(0, np.maximum(n - 1, 1))
         ranks[:, 1] = np.where(n > 1, others + (others >= ranks[:, 0]), 0)
-    members = np.empty(ranks.shape, np.int64)
-    find_members(z, ranks, members)
-    return members
+    return members_of_ranks(z, ranks)
 
 
 # ---- groups ------------------------------------------------------------------------------------------------
 
 
-def draw_groups(z: np.ndarray, n: np.ndarray, rng: np.random.Generator) -> tuple[Groups, int, int]:
+def draw_groups(z: Any, n: np.ndarray, rng: np.random.Generator) -> tuple[Groups, int, int]:
     """The groups to split or merge and their anchors; then the numbers of clusters to split and of those left over."""
     anchors = draw_members(z, n, 2, rng)
     lot = rng.random(len(n))
@@ -284,7 +272,7 @@ class Proposer(NamedTuple):
         held_of = np.full(len(self.seats.n), -1)
         if final:
             held_of[groups.clusters[groups.merges]] = np.arange(2)
-        side = np.zeros(len(z), np.int8)
+        side = blank(z, "int8")
         about = (groups, group_of, held_of, guide, (self.stream.key, self.stream.iteration, stage))
         log_q, n, *S = map_replicates(divide_copies, about, self.blocks, first, z, self.executor, side)
         return Division(side, n.reshape(-1, 2), tuple(S), log_q)
@@ -293,8 +281,10 @@ class Proposer(NamedTuple):
         """Sub-clusters of the groups, from their anchors and a few passes; parameters are drawn or posterior means."""
         groups, seats = self.groups, self.seats
         n_groups, group_of = len(groups.clusters), groups.by_cluster(len(seats.n))
-        rows = np.searchsorted(seats.first, groups.anchors, side="right") - 1
-        label = 2 * group_of[seats.z[groups.anchors]] + groups.sides
+        rows = groups.anchors
+        if seats.first is not None:
+            rows = np.searchsorted(seats.first, groups.anchors, side="right") - 1
+        label = 2 * group_of[labels_at(seats.z, groups.anchors)] + groups.sides
         anchored, rows = rows_in_memory(self.blocks, rows)
         _, *S = count_copies(anchored, rows, np.arange(len(rows) + 1), label, 2 * n_groups)
         thetas = [expect(block.family, s.T) for block, s in zip(self.blocks, S, strict=True)]
@@ -309,6 +299,7 @@ class Proposer(NamedTuple):
         return guide
 
 
+@also_on_device(device_passes.divide_copies, device_passes.divide_at_once)
 def divide_copies(
     blocks: Sequence[Block], rows: np.ndarray, copies: np.ndarray, z: np.ndarray, about: Any
 ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
@@ -417,9 +408,7 @@ def decide(
     return accepted
 
 
-def carry_out(
-    seats: Seats, clusters: np.ndarray, side: np.ndarray, weighed: Weighed, accepted: np.ndarray
-) -> Seats:
+def carry_out(seats: Seats, clusters: np.ndarray, side: Any, weighed: Weighed, accepted: np.ndarray) -> Seats:
     """Seats after the accepted moves; the last clusters fill the gaps that merges leave."""
     a, b = clusters.T
     merged, split = np.flatnonzero(accepted & (a != b)), np.flatnonzero(accepted & (a == b))
@@ -439,7 +428,7 @@ def carry_out(
         s[:, a[merged]] = left[:, merged] + right[:, merged]
         s[:, a[split]] = left[:, split]
         S.append(np.ascontiguousarray(s[:, kept]))
-    z = dense[name].astype(seats.z.dtype)[seats.z, side]
+    z = relabel(seats.z, side, dense[name])
     return Seats(seats.first, z, n[kept], tuple(S))
 
 
@@ -447,7 +436,7 @@ def join(seats: Seats, a: int, b: int) -> Seats:
     """Seats with clusters a and b as one."""
     left, right = (tuple(S[:, [k]] for S in seats.S) for k in (a, b))
     pair = Weighed(seats.n[[a, b]][None], left, right, np.zeros(1))
-    return carry_out(seats, np.array([[a, b]]), np.zeros(1, np.int8), pair, np.array([True]))
+    return carry_out(seats, np.array([[a, b]]), None, pair, np.array([True]))
 
 
 def move_groups(

@@ -31,8 +31,10 @@ import numpy as np
 from scipy.special import betaln
 
 from partita.dispatch import kernel, lacks
-from partita.engines.passes.replicates import any_partly_seen, map_replicates
+from partita.engines.passes.device_rows import DeviceCodes, DeviceReals
+from partita.engines.passes.replicates import also_on_device, any_partly_seen, map_replicates
 from partita.engines.passes.rows import Parameters, log_joint_rows
+from partita.engines.subclusters import device_passes
 from partita.engines.subclusters.moves import (
     COIN,
     Division,
@@ -52,7 +54,10 @@ from partita.engines.subclusters.moves import (
     move_groups,
     uniforms,
 )
+from partita.engines.subclusters.seat_labels import blank, draw_crowd, labels_at
 from partita.engines.subclusters.warm_up import merge_pieces
+from partita.execution.device import device_of, namespace, to_device
+from partita.execution.weights import are_ones
 from partita.families.contract import draw
 from partita.families.registry import Block
 from partita.partitions import log_eppf, log_new_seat
@@ -123,21 +128,39 @@ def init(
     (60, 0)
     """
     check(blocks, weights, prior)
-    first = np.concatenate([[0], np.cumsum(np.asarray(weights).astype(np.int64))])
-    z = np.zeros(first[-1], np.int32) if labels is None else np.asarray(labels).astype(np.int32)
-    if len(z) != first[-1]:
-        raise ValueError(
-            f"there are {len(z)} labels for {first[-1]} objects: give one for each copy of a row"
-        )
-    K = int(z.max()) + 1
-    if z.min() < 0 or len(np.unique(z)) < K:
-        raise ValueError("labels must be 0 to K-1, each of them in use: make them canonical first")
-
+    first, z, K = _first_seats(blocks, weights, labels)
     n, *S = map_replicates(count_seated, K, blocks, first, z, executor)
     seats = Seats(first, z, n, tuple(np.ascontiguousarray(s.T) for s in S))
     return SubclusterState(seats, int(rng.integers(2**63)), 0, Moves())
 
 
+def _first_seats(blocks: Sequence[Block], weights: np.ndarray, labels: Any) -> tuple[Any, Any, int]:
+    """The first copy of each row, the labels of all copies, and their number."""
+    data = blocks[0].data
+    if isinstance(data, (DeviceCodes, DeviceReals)):
+        if not are_ones(weights):
+            raise ValueError(
+                "on a device every row is one object: leave sample_weight out, or move the table to the host"
+            )
+        xp = namespace(data.values)
+        if labels is None:
+            return None, xp.zeros(data.n_rows, dtype=xp.int32, device=device_of(data.values)), 1
+        _check_labels(labels, data.n_rows)
+        return None, to_device(labels.astype(np.int32), data.values, xp.int32), int(labels.max()) + 1
+    first = np.concatenate([[0], np.cumsum(np.asarray(weights).astype(np.int64))])
+    z = np.zeros(first[-1], np.int32) if labels is None else np.asarray(labels).astype(np.int32)
+    _check_labels(z, int(first[-1]))
+    return first, z, int(z.max()) + 1
+
+
+def _check_labels(z: np.ndarray, n_copies: int) -> None:
+    if len(z) != n_copies:
+        raise ValueError(f"there are {len(z)} labels for {n_copies} objects: give one for each copy of a row")
+    if z.min() < 0 or len(np.unique(z)) < int(z.max()) + 1:
+        raise ValueError("labels must be 0 to K-1, each of them in use: make them canonical first")
+
+
+@also_on_device(device_passes.count_seated, device_passes.count_at_once)
 def count_seated(blocks: Sequence[Block], rows: np.ndarray, copies: np.ndarray, z: np.ndarray, K: int) -> Any:
     """Sizes and statistics of the clusters."""
     return None, count_copies(blocks, rows, copies - copies[0], z, K)
@@ -151,7 +174,9 @@ def check(blocks: Sequence[Block], weights: np.ndarray, prior: Any) -> None:
             "a finite Dirichlet or a mixture of finite mixtures"
         )
     weights = np.asarray(weights)
-    if not (np.all(weights >= 0) and np.all(weights == np.floor(weights)) and weights.sum() > 0):
+    if not are_ones(weights) and not (
+        np.all(weights >= 0) and np.all(weights == np.floor(weights)) and weights.sum() > 0
+    ):
         raise ValueError(
             "weights must be whole numbers, not all zero: a chain seats objects, not parts of them"
         )
@@ -214,13 +239,14 @@ def reseat(before: Seats, blocks: Sequence[Block], prior: Any, stream: Stream, e
         draw_log_weights_beside_keepers(prior, before.n, stream.rng),
         tuple(draw(block.family, S, stream.rng) for block, S in zip(blocks, before.S, strict=True)),
     )
-    z = np.empty_like(before.z)
+    z = blank(before.z, "int32")
 
     about = (parameters, np.sort(keepers), (stream.key, stream.iteration, SEATING_STAGE))
     n, *S = map_replicates(seat_rows, about, blocks, before.first, before.z, executor, z)
     return Seats(before.first, z, n, tuple(np.ascontiguousarray(s.T) for s in S))
 
 
+@also_on_device(device_passes.seat_rows, device_passes.seat_at_once)
 def seat_rows(
     blocks: Sequence[Block], rows: np.ndarray, copies: np.ndarray, before: np.ndarray, about: Any
 ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
@@ -350,12 +376,13 @@ def weigh_pair(
 
 def toss(seats: Seats, blocks: Sequence[Block], k: int, stream: Stream, stage: int, executor: Any) -> Seats:
     """Seats with cluster k divided by coins of one random bias."""
-    side = np.zeros(len(seats.z), np.int8)
+    side = blank(seats.z, "int8")
     about = (k, stream.rng.beta(COIN, COIN), (stream.key, stream.iteration, stage))
     n, *S = map_replicates(toss_copies, about, blocks, seats.first, seats.z, executor, side)
     return divide_cluster(seats, k, Division(side, n.reshape(1, 2), tuple(S), np.zeros(1)))
 
 
+@also_on_device(device_passes.toss_copies, device_passes.toss_at_once)
 def toss_copies(
     blocks: Sequence[Block], rows: np.ndarray, copies: np.ndarray, z: np.ndarray, about: Any
 ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
@@ -376,11 +403,9 @@ def follow(
     If other is the number of clusters, k is split: its crowd takes sides by coins, the rest by the sub-clusters.
     """
     split = other == len(seats.n)
-    members = np.flatnonzero((seats.z == k) | (seats.z == other))
-    share = min(CROWD_SHARE, CROWD_SIZE / len(members))
-    crowd = members[stream.uniforms(stage, 0, len(members)) < share]
+    crowd = draw_crowd(seats.z, k, other, CROWD_SIZE, CROWD_SHARE, stream, stage)
     bias = stream.rng.beta(COIN, COIN)
-    right = stream.rng.random(len(crowd)) < bias if split else seats.z[crowd] == other
+    right = stream.rng.random(len(crowd)) < bias if split else labels_at(seats.z, crowd) == other
     groups = Groups(np.array([[k, k if split else other]]), crowd, right.astype(np.int64))
     proposer = Proposer(blocks, seats, groups, stream, executor)
     guide = proposer.launch(CROWD_LAUNCH, stage + 1, drawn=False)
