@@ -22,7 +22,13 @@ from partita.consensus.labelings import (
     reading_options,
 )
 from partita.consensus.member_statistics import log_label_probabilities
-from partita.consensus.out_of_core import ShardReading, label_silent, read_sharded
+from partita.consensus.out_of_core import (
+    ShardReading,
+    cluster_sizes,
+    label_silent,
+    read_sharded,
+    renumbered,
+)
 from partita.consensus.reduction import Reduction, label_everything, reduce_rows
 from partita.engines.run import Control
 from partita.estimator import RunningMixin, TableEstimator, as_generator, claim_folder, diagnose_chains
@@ -268,7 +274,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
 
     def _settle(self, found: Found, labelings: Labelings, codes: np.ndarray) -> None:
         """Set the fitted attributes: the largest cluster first, and labels for the rows that took no part."""
-        sizes = np.bincount(found.labels, labelings.weights, minlength=found.n_components or 0)
+        sizes = cluster_sizes(found.labels, labelings.weights, found.n_components or 0)
         order = np.argsort(-sizes, kind="stable")
         if found.n_components is None:
             order = order[: np.count_nonzero(sizes)]
@@ -278,11 +284,11 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
             setattr(self, name, np.ascontiguousarray(values[order]))
         for name, value in found.attributes.items():
             setattr(self, name, value)
-        labels = place[found.labels]
+        labels = renumbered(found.labels, place, in_place=isinstance(codes, ShardData))
         if self._by_histograms():
             self._keep_histograms(labelings, labels, len(order))
         if isinstance(codes, ShardData):
-            labels, confidence = labels.astype(np.int64), np.array(found.confidence, dtype=np.float64)
+            confidence = np.require(found.confidence, np.float64, "W")
             label_silent(self, codes, labelings.weights, labels, confidence)
             self.labels_, self.confidence_ = labels, confidence
         else:

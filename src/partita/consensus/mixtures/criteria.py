@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from partita.engines.climb.seeding import label_statistics
-from partita.engines.passes.rows import Assignment
+from partita.engines.passes.rows import Assignment, total_of
 from partita.execution import ShardData
 from partita.families import Block
 from partita.families.contract import n_parameters
@@ -19,13 +19,13 @@ from partita.labels.matrices import Histograms
 
 def bic(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> float:
     """Bayesian information criterion; n is the sum of the weights."""
-    deviance = -2.0 * float(weights @ assigned.log_likelihood)
+    deviance = -2.0 * total_of(assigned.log_likelihood, weights)
     return deviance + (K - 1 + K * n_parameters(block.family)) * math.log(weights.sum())
 
 
 def icl(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> float:
     """BIC plus twice the entropy of the assignments, which penalizes clusters that overlap."""
-    return bic(block, weights, assigned, K) + 2.0 * float(weights @ assigned.entropy)
+    return bic(block, weights, assigned, K) + 2.0 * total_of(assigned.entropy, weights)
 
 
 def mdl(block: Block, weights: np.ndarray, assigned: Assignment, K: int) -> float:

@@ -25,9 +25,11 @@ from partita.execution import ShardData
 from partita.families import Block, Categorical
 from partita.fitting.contract import EngineResult, Request
 from partita.fitting.grain import (
+    LACKS_UNCERTAIN,
     GrainEvidence,
     confidence_in,
     grow_grain,
+    lacks_uncertain,
     no_uncertain_rows,
     renamed,
     unpack_uncertain,
@@ -151,6 +153,11 @@ class LabelMixture(RunningMixin, ConsensusGrain):
             uncertain = no_uncertain_rows()
         self._uncertain = tuple(renamed(uncertain, self._engine_clusters, labelings.rows))
         del self._engine_clusters
+        if lacks_uncertain(UncertainRows(*self._uncertain), self.confidence_):
+            self.fit_report_.add("uncertain_rows", LACKS_UNCERTAIN)
+        if labelings.weights.strides == (0,) and labelings.weights[0] == 1.0:
+            self._row_weights = None
+            return
         weights = np.zeros(len(self.labels_))
         weights[labelings.rows] = labelings.weights
         self._row_weights = None if np.all(weights == 1.0) else weights

@@ -14,7 +14,7 @@ from partita.consensus.labelings import Labelings
 from partita.consensus.mixtures.criteria import CRITERIA
 from partita.consensus.mixtures.distinct import DistinctRows, distinct_rows
 from partita.consensus.mixtures.label_mixtures import LabelMixture, label_block
-from partita.engines.passes.rows import Assignment, assign_rows, plug_in
+from partita.engines.passes.rows import Assignment, assign_rows, plug_in, total_of
 from partita.engines.run import Control
 from partita.estimator import RUNNING_CONSTRAINTS, warn_user
 from partita.families import Block
@@ -196,7 +196,7 @@ class MixtureConsensus(LabelMixture):
             attributes=attributes
             | {
                 "n_clusters_scores_": curve,
-                "log_likelihood_": float(distinct.weights @ assigned.log_likelihood),
+                "log_likelihood_": total_of(assigned.log_likelihood, distinct.weights),
                 "n_parameters_": K - 1 + K * n_parameters(block.family),
                 "objective_trace_": np.array(fitted.run.objectives),
                 "_uncertain_objects": spread_uncertain(
@@ -213,7 +213,8 @@ class MixtureConsensus(LabelMixture):
         for K in self._numbers(int(np.count_nonzero(weights)), labelings):
             fitted = fit_em([block], weights, self._ask(K, rng, distinct.objects, executor, control))
             assert fitted.parameters is not None
-            assigned = assign_rows(plug_in([block], fitted.parameters), len(weights), uncertain=True)
+            scorer = plug_in([block], fitted.parameters)
+            assigned = assign_rows(scorer, len(weights), uncertain=True, totals_of=weights)
             curve[K] = CRITERIA[self.criterion](block, weights, assigned, K)
             if best is None or curve[K] < min(list(curve.values())[:-1]):
                 best = fitted, assigned

@@ -272,7 +272,7 @@ class NBCE(HasClusterPrior, LabelMixture):
         fitted = self._run(self.inference, block, rows, labelings, rng, control, executor)
         block = block._replace(family=fitted.families[0])
         clusters, attributes = self._kept(fitted, block.family)
-        assigned = _assign(fitted, block, len(rows.weights), uncertain=True)
+        assigned = _assign(fitted, block, rows.weights)
         assert assigned.uncertain is not None
         labels, sure = (assigned.labels, assigned.confidence) if fitted.labels is None else _drawn(fitted)
         attributes |= {
@@ -315,7 +315,7 @@ class NBCE(HasClusterPrior, LabelMixture):
         for _ in range(N_ROUNDS):
             block = self._block(rows.codes, labelings, power * weights)
             fitted = self._run("vb", block, rows, labelings, rng, control, executor, n_init=1)
-            z = _assign(fitted, block._replace(family=fitted.families[0]), len(rows.weights)).labels
+            z = _assign(fitted, block._replace(family=fitted.families[0]), rows.weights).labels
             votes = independent_members(z, rows.codes, labelings.n_levels, rows.weights, weights)
             power = votes / labels
         self.fit_report_.add(
@@ -403,12 +403,12 @@ def _posterior(fitted: EngineResult) -> dict[int, float] | None:
     return {} if fitted.provisional else fitted.trace.n_clusters_posterior
 
 
-def _assign(fitted: EngineResult, block: Block, n_rows: int, *, uncertain: bool = False) -> Assignment:
+def _assign(fitted: EngineResult, block: Block, weights: np.ndarray) -> Assignment:
     if fitted.parameters is not None:
         score = plug_in([block], fitted.parameters)
     else:
         score = predictive([block], fitted.statistics.S, fitted.log_weights)
-    return assign_rows(score, n_rows, uncertain=uncertain)
+    return assign_rows(score, len(weights), uncertain=True, totals_of=weights)
 
 
 def _drawn(fitted: EngineResult) -> tuple[np.ndarray, np.ndarray]:

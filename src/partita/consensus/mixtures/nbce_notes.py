@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from partita.consensus.labelings import Labelings
+from partita.consensus.out_of_core import cluster_sizes
 from partita.engines.climb.vb import bound
 from partita.estimator import have_converged, judge_chains, note_early_end, warn_user
 from partita.fitting.contract import EngineResult
@@ -85,7 +86,7 @@ def note_agreement(model: Any, fitted: EngineResult, sure: np.ndarray, weights: 
 def singleton_share(trace: Trace | None, labels: np.ndarray, weights: np.ndarray) -> float:
     """Share of the objects that are a cluster of their own."""
     if trace is None:
-        sizes = np.bincount(labels, weights)
+        sizes = cluster_sizes(labels, weights, 0)
         return float(np.count_nonzero(sizes == 1.0) / weights.sum())
     alone = [np.count_nonzero(np.bincount(z) == 1) for z in trace.labels]
     return float(np.mean(alone) / trace.labels.shape[1])

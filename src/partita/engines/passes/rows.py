@@ -13,12 +13,15 @@ import numpy as np
 
 from partita.engines.passes.memory import log_joint_rows as log_joint_rows
 from partita.engines.passes.residence import residence_of
+from partita.engines.passes.shards import ShardScorer
 from partita.engines.passes.values import Assignment, Parameters, Statistics
 from partita.engines.passes.values import UncertainRows as UncertainRows
 from partita.engines.passes.values import n_cache as n_cache
 from partita.engines.passes.values import n_spread as n_spread
 from partita.engines.passes.values import n_stats as n_stats
+from partita.engines.passes.values import no_uncertain_rows as no_uncertain_rows
 from partita.engines.passes.values import normalized as normalized
+from partita.engines.passes.values import total_of as total_of
 from partita.execution import Part
 from partita.families.registry import Block
 
@@ -74,8 +77,20 @@ def label_rows(
     return score.label(n_rows, n_clusters, executor)
 
 
-def assign_rows(score: Any, n_rows: int, executor: Any = None, *, uncertain: bool = False) -> Assignment:
-    """The most probable cluster of every row; with ``uncertain`` also the rows that several clusters may contain."""
+def assign_rows(
+    score: Any,
+    n_rows: int,
+    executor: Any = None,
+    *,
+    uncertain: bool = False,
+    totals_of: np.ndarray | None = None,
+) -> Assignment:
+    """The most probable cluster of every row; with ``uncertain`` also the rows that several clusters may contain.
+
+    With ``totals_of``, the weights of the rows, entropies and log likelihoods of rows in shards are weighted sums.
+    """
+    if totals_of is not None and isinstance(score, ShardScorer):
+        return score.assign(n_rows, executor, uncertain, totals_of)
     return score.assign(n_rows, executor, uncertain)
 
 

@@ -5,7 +5,7 @@ The functions that run on a shard are at the top level of the module, because th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -29,8 +29,8 @@ from partita.engines.passes.values import (
     Statistics,
     UncertainRows,
     add_up,
-    empty_assignment,
     joined_uncertain,
+    total_of,
 )
 from partita.execution import Part, ShardData, Shards, row_chunks
 from partita.families.contract import partly_seen
@@ -45,9 +45,18 @@ class ShardScorer:
         self.shards, self.method, self.about = shards, method, about
         self.blocks = without_data([Block(*block[:3]) for block in blocks])
 
-    def assign(self, n_rows: int, executor: Any = None, uncertain: bool = False) -> Assignment:
-        """Most probable cluster of every row."""
-        return joined_assignments(self._assign_shards(uncertain), self.shards.starts)
+    def assign(
+        self,
+        n_rows: int,
+        executor: Any = None,
+        uncertain: bool = False,
+        totals_of: np.ndarray | None = None,
+    ) -> Assignment:
+        """Most probable cluster of every row.
+
+        With ``totals_of``, the weights of the rows, entropies and log likelihoods are weighted sums.
+        """
+        return joined_assignments(self._assign_shards(uncertain), self.shards.starts, totals_of)
 
     def _assign_shards(self, uncertain: bool) -> Iterable[Assignment]:
         common = ((self.method, self.blocks, self.about), uncertain)
@@ -63,16 +72,36 @@ class ShardScorer:
         return proba, log_likelihood
 
 
-def joined_assignments(found: Iterable[Assignment], starts: np.ndarray) -> Assignment:
-    """The assignments of all shards, in order."""
-    out = empty_assignment(int(starts[-1]))
-    uncertain: list[UncertainRows] = []
-    for lo, own in zip(starts, found, strict=False):
-        for whole, values in zip(out[:4], own[:4], strict=True):
-            whole[lo : lo + len(values)] = values
-        if own.uncertain is not None:
-            uncertain.append(own.uncertain._replace(rows=own.uncertain.rows + lo))
-    return out._replace(uncertain=joined_uncertain(uncertain)) if uncertain else out
+def joined_assignments(
+    found: Iterable[Assignment], starts: np.ndarray, totals_of: np.ndarray | None = None
+) -> Assignment:
+    """The assignments of all shards, in order; with ``totals_of`` entropies and log likelihoods are weighted sums."""
+    n_rows = int(starts[-1])
+    entropy, log_likelihood = np.zeros((2,) if totals_of is not None else (2, n_rows))
+    out = Assignment(
+        np.empty(n_rows, np.int64), np.empty(n_rows), np.asarray(entropy), np.asarray(log_likelihood)
+    )
+    has_uncertain = False
+
+    def uncertain() -> Iterator[UncertainRows]:
+        nonlocal has_uncertain
+        for lo, own in zip(starts, found, strict=False):
+            hi = lo + len(own.labels)
+            out.labels[lo:hi], out.confidence[lo:hi] = own.labels, own.confidence
+            for whole, values in zip(out[2:4], own[2:4], strict=True):
+                if totals_of is None:
+                    whole[lo:hi] = values
+                else:
+                    whole += total_of(values, totals_of[lo:hi])
+            if own.uncertain is not None:
+                has_uncertain = True
+                yield own.uncertain._replace(rows=own.uncertain.rows + lo)
+
+    entries = uncertain()
+    joined = joined_uncertain(entries)
+    for _ in entries:  # those after the limit of what is kept
+        pass
+    return out._replace(uncertain=joined) if has_uncertain else out
 
 
 class InShards:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ class Statistics(NamedTuple):
 
 
 MIN_PROBABILITY = 1e-3  # of a cluster that is kept for a row; smaller ones are given to the others
+MAX_UNCERTAIN = 1 << 23  # entries of uncertain rows that are kept
 
 
 class UncertainRows(NamedTuple):
@@ -43,7 +44,10 @@ class UncertainRows(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """For each object: its most probable cluster, that probability, the entropy of all, the log likelihood."""
+    """For each object: its most probable cluster, that probability, the entropy of all, the log likelihood.
+
+    Of rows in shards the last two may be weighted sums over all objects instead.
+    """
 
     labels: np.ndarray
     confidence: np.ndarray
@@ -89,9 +93,26 @@ def uncertain_rows(P: np.ndarray, start: int = 0) -> UncertainRows:
     return UncertainRows(rows + start, clusters.astype(np.int32), kept.astype(np.float32))
 
 
-def joined_uncertain(found: Sequence[UncertainRows]) -> UncertainRows:
-    """Those of several chunks of rows, which are given in order."""
-    return UncertainRows(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+def joined_uncertain(found: Iterable[UncertainRows]) -> UncertainRows:
+    """Those of several chunks of rows, which are given in order; none if they have too many entries to be kept."""
+    held: list[UncertainRows] = [no_uncertain_rows()]
+    n_entries = 0
+    for own in found:
+        n_entries += len(own.rows)
+        if n_entries > MAX_UNCERTAIN:
+            return no_uncertain_rows()
+        held.append(own)
+    return UncertainRows(*(np.concatenate(parts) for parts in zip(*held, strict=True)))
+
+
+def no_uncertain_rows() -> UncertainRows:
+    """Every row is certain of its cluster, or the uncertain ones are not known."""
+    return UncertainRows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+
+
+def total_of(values: np.ndarray, weights: np.ndarray) -> float:
+    """The weighted sum of values of the objects; a single number is this sum already."""
+    return float(values) if values.ndim == 0 else float(weights @ values)
 
 
 def rounded(sums: ExactSums) -> Statistics:
