@@ -29,7 +29,7 @@ from itertools import pairwise
 from benchmarks.processes import ROOT, in_own_process
 
 N_MEMBERS, N_LABELS, N_CLUSTERS = 20, 6, 8
-MEASURED, FEW_MEASURED = (2, 4, 8, 16, 32, 64), (2, 8)  # workers
+MEASURED, FEW_MEASURED = (2, 8, 24, 64), (2, 8)  # workers
 WORKERS = (10, 100, 1000)
 PARTS_EACH, SLEEP = 4, 0.005  # shards per worker, and simulated seconds of each
 LEAST_BUSY = 0.8  # share of the time of 1,000 workers over 1e10 rows
@@ -46,7 +46,7 @@ def run(*, full: bool, repeats: int) -> dict:
     found = in_own_process(measure, n_rows=n_rows, repeats=repeats)
     found["passes"] = []
     for workers in MEASURED if full else FEW_MEASURED:
-        one = in_own_process(simulate, workers=workers, repeats=6 * repeats, bytes_back=found["bytes_back"])
+        one = in_own_process(simulate, workers=workers, repeats=3 * repeats, bytes_back=found["bytes_back"])
         found["passes"].append({"workers": workers, "tasks": _n_tasks(workers), **one})
         print(
             f"   {workers} workers: {1e3 * one['calls_driver_s']:.1f} ms of CPU of driver and scheduler an iteration "
