@@ -247,3 +247,16 @@ def test_short_chains_and_bounds_are_reported(ensemble, global_random_seed):
     assert "few_draws" in few.fit_report_ and not few.converged_
     with pytest.warns(DataWarning, match="only 90 objects"):
         NBCE(inference="vb", n_clusters=200, random_state=global_random_seed, max_iter=2000).fit(Y)
+
+
+@pytest.mark.parametrize("inference", ["vb", "memoized"])
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_few_iterations_over_many_objects(inference, share, global_random_seed):
+    """Runs over samples find the clusters, so that few passes over all objects are left (once they were 449)."""
+    rng = np.random.default_rng(global_random_seed)
+    planted, labels = rng.integers(8, size=20_000), rng.integers(6, size=(8, 12))
+    random = rng.random((20_000, 12)) < share
+    Y = np.where(random, rng.integers(6, size=random.shape), labels[planted])
+    model = NBCE(inference=inference, n_init=1, random_state=global_random_seed).fit(Y)
+    assert model.converged_ and model.n_iter_ <= 40
+    assert adjusted_rand(planted, model.labels_) > (0.95 if share < 0.4 else 0.6)

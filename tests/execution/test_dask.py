@@ -255,6 +255,45 @@ def _as_data(container, _common, _own):
     return (np.ascontiguousarray(container),)
 
 
+def test_ensembles_and_views_of_a_sample(client, monkeypatch):
+    """Rows are sampled and labeled where they are."""
+    from partita import CrossCat, EnsembleClustering
+    from partita.consensus import ensemble_clustering
+    from partita.views.crosscat import estimator
+
+    monkeypatch.setattr(ensemble_clustering, "MAX_ROWS", 800)
+    monkeypatch.setattr(estimator, "MAX_VB_ROWS", 800)
+    rng = np.random.default_rng(0)
+    X = rng.normal(8.0 * np.eye(3)[rng.integers(3, size=3000)], 1.0)
+    chunked = da.from_array(X, chunks=(1100, 3))
+    for model, labels in (
+        (EnsembleClustering(n_members=4, random_state=0), "labels_"),
+        (CrossCat(inference="vb", n_draws=4, random_state=0), "view_labels_"),
+    ):
+        here = getattr(model.fit(X), labels)
+        there = model.set_params(executor=client).fit(chunked)
+        np.testing.assert_array_equal(getattr(there, labels), here)
+        assert "sample" in there.fit_report_
+
+
+def test_a_worker_is_killed_in_memoized_vb(client):
+    client.wait_for_workers(2, timeout=120)
+    rng = np.random.default_rng(0)
+    X = rng.normal(2.0 * np.eye(3)[rng.integers(3, size=40_000)], 1.0)
+    options = {"family": "gaussian", "inference": "memoized", "n_init": 1, "tol": 1e-7, "random_state": 0}
+    here, killed = Mixture(**options).fit(X), []
+
+    def kill(progress):
+        if not killed:
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)  # a process of the cluster that this module started
+
+    there = Mixture(**options, executor=client, callback=kill).fit(da.from_array(X, chunks=(8192, 3)))
+    assert killed and here.n_iter_ > 1
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    assert there.lower_bound_ == pytest.approx(here.lower_bound_, rel=1e-12)
+
+
 def test_memoized_statistics_of_parts(client):
     """The parts of a table are the same on workers as in memory."""
     rng = np.random.default_rng(0)

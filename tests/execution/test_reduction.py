@@ -138,3 +138,28 @@ def test_everything_predicts_in_chunks(global_random_seed):
             np.testing.assert_allclose(model.predict_proba(source, at=2), model.predict_proba(X, at=2))
         if isinstance(model, CrossCat):
             np.testing.assert_allclose(model.score_samples(source), model.score_samples(X))
+
+
+def test_uncertain_rows_that_are_too_many_are_not_kept(monkeypatch):
+    """In memory as in chunks; labels, confidence and log likelihood are the same, and the grain uses labels alone."""
+    from partita import NBCE, MixtureConsensus
+    from partita.engines.passes import values
+
+    Y = label_matrix(0.5, 6000)
+    for model in (
+        MixtureConsensus(4, n_init=1, max_iter=30, criterion="icl", random_state=0),
+        NBCE(inference="vb", max_clusters=6, n_init=1, max_iter=30, random_state=0),
+    ):
+        kept = fitted(model, Y)
+        assert "uncertain_rows" not in kept.fit_report_ and len(kept._uncertain[0]) > 100
+        monkeypatch.setattr(values, "MAX_UNCERTAIN", 100)
+        for given in (Y, open_chunks(Y, rows=900)):
+            found = fitted(model, given)
+            np.testing.assert_array_equal(found.labels_, kept.labels_)
+            np.testing.assert_allclose(found.confidence_, kept.confidence_, atol=1e-12)
+            assert "uncertain_rows" in found.fit_report_ and not len(found._uncertain[0])
+            assert set(found.at(2).labels) == {0, 1}
+        if isinstance(model, MixtureConsensus):
+            assert found.log_likelihood_ == pytest.approx(kept.log_likelihood_, rel=1e-12)
+            assert found.n_clusters_scores_ == pytest.approx(kept.n_clusters_scores_, rel=1e-9)
+        monkeypatch.undo()

@@ -23,7 +23,13 @@ from partita.consensus.labelings import (
 )
 from partita.consensus.member_statistics import log_label_probabilities
 from partita.consensus.on_device import read_on_device
-from partita.consensus.out_of_core import ShardReading, label_silent, read_sharded
+from partita.consensus.out_of_core import (
+    ShardReading,
+    cluster_sizes,
+    label_silent,
+    read_sharded,
+    renumbered,
+)
 from partita.consensus.reduction import Reduction, label_everything, reduce_rows
 from partita.engines.passes.device_rows import DeviceCodes
 from partita.engines.run import Control
@@ -281,7 +287,7 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         """Set the fitted attributes: the largest cluster first, and labels for the rows that took no part."""
         sizes = found.sizes
         if sizes is None:
-            sizes = np.bincount(found.labels, labelings.weights, minlength=found.n_components or 0)
+            sizes = cluster_sizes(found.labels, labelings.weights, found.n_components or 0)
         order = np.argsort(-sizes, kind="stable")
         if found.n_components is None:
             order = order[: np.count_nonzero(sizes)]
@@ -290,13 +296,14 @@ class ConsensusEstimator(ClusterMixin, TableEstimator):
         for name, values in found.clusters.items():
             setattr(self, name, np.ascontiguousarray(values[order]))
         self._keep(found.attributes)
-        labels = mapped(found.labels, lambda values: place[values])
+        in_place = isinstance(codes, ShardData)
+        labels = mapped(found.labels, lambda values: renumbered(values, place, in_place=in_place))
         if self._by_histograms():
             self._keep_histograms(labelings, labels, len(order))
         if isinstance(codes, DeviceCodes):
             self._keep({"labels_": labels, "confidence_": found.confidence})
         elif isinstance(codes, ShardData):
-            labels, confidence = labels.astype(np.int64), np.array(found.confidence, dtype=np.float64)
+            confidence = np.require(found.confidence, np.float64, "W")
             label_silent(self, codes, labelings.weights, labels, confidence)
             self.labels_, self.confidence_ = labels, confidence
         else:

@@ -30,6 +30,7 @@ from partita.execution import (
 from partita.execution.columns import GridShards
 from partita.table import Schema, Table, read_table
 
+LABEL_ROWS = 1 << 20  # that are renumbered at a time
 DEFAULT_CLUSTERS = 30  # for the estimate of the time of a pass without n_clusters
 
 
@@ -146,6 +147,35 @@ def _codes_of_shard(table: Table, columns: np.ndarray) -> tuple[np.ndarray]:
 
 def _any_label(data: Sequence[np.ndarray], _common: Any, _own: Any) -> np.ndarray:
     return np.asarray((data[0] >= 0).any(axis=1))
+
+
+def cluster_sizes(labels: np.ndarray, weights: np.ndarray, n_clusters: int) -> np.ndarray:
+    """The sum of the weights of each cluster; equal weights that take no memory are not written out.
+
+    Examples
+    --------
+    >>> cluster_sizes(np.array([0, 2]), np.broadcast_to(1.0, 2), 4)
+    array([1., 0., 1., 0.])
+    """
+    if weights.strides == (0,) and len(weights):
+        return np.bincount(labels, minlength=n_clusters) * float(weights[0])
+    return np.bincount(labels, weights, minlength=n_clusters)
+
+
+def renumbered(labels: np.ndarray, place: np.ndarray, *, in_place: bool) -> np.ndarray:
+    """The labels in other numbers; in place if a copy for all rows is to be avoided.
+
+    Examples
+    --------
+    >>> renumbered(np.array([0, 1, 1]), np.array([1, 0]), in_place=True)
+    array([1, 0, 0])
+    """
+    if not in_place:
+        return place[labels]
+    labels = np.require(labels, np.int64, "W")
+    for lo in range(0, len(labels), LABEL_ROWS):
+        labels[lo : lo + LABEL_ROWS] = place[labels[lo : lo + LABEL_ROWS]]
+    return labels
 
 
 def label_silent(

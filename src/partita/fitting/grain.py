@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from partita.engines.passes.rows import Statistics, UncertainRows
+from partita.engines.passes.rows import Statistics, UncertainRows, no_uncertain_rows
+from partita.engines.passes.values import MIN_PROBABILITY
 from partita.families.contract import is_conjugate, summarize, widened
 from partita.families.registry import Block
 from partita.families.rows import log_marginals
@@ -206,15 +207,22 @@ def joined_profiles(
     return out
 
 
-def no_uncertain_rows() -> UncertainRows:
-    """Every row is certain of its cluster."""
-    return UncertainRows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+LACKS_UNCERTAIN = (
+    "too many rows are between clusters for their probabilities to be kept: answers at other scales follow from the "
+    "labels alone"
+)
+
+
+def lacks_uncertain(uncertain: UncertainRows, confidence: np.ndarray) -> bool:
+    """Whether rows between clusters were too many to be kept."""
+    return not len(uncertain.rows) and bool((confidence < 1.0 - 2.0 * MIN_PROBABILITY).any())
 
 
 def renamed(uncertain: UncertainRows, kept: np.ndarray, rows: np.ndarray) -> UncertainRows:
     """The uncertain rows of a part of the table in its own numbers, with the clusters that were kept, in their order.
 
-    ``kept`` has the former number of each cluster; ``rows`` are the rows of the table, in ascending order.
+    ``kept`` has the former number of each cluster; ``rows`` are the rows of the table, in ascending order, or the range
+    of all of them.
 
     Examples
     --------
@@ -224,6 +232,8 @@ def renamed(uncertain: UncertainRows, kept: np.ndarray, rows: np.ndarray) -> Unc
     >>> renamed(found, np.array([2, 1]), np.array([5]))[1:]
     (array([0, 1], dtype=int32), array([0.6, 0.4], dtype=float32))
     """
+    if not len(uncertain.rows):
+        return no_uncertain_rows()
     place = np.full(max(int(kept.max()), int(uncertain.clusters.max(initial=0))) + 1, -1)
     place[kept] = np.arange(len(kept))
     clusters = place[uncertain.clusters]
@@ -232,7 +242,9 @@ def renamed(uncertain: UncertainRows, kept: np.ndarray, rows: np.ndarray) -> Unc
     at, p = uncertain.rows[known], uncertain.probabilities[known].astype(float)
     p /= np.bincount(at, p, minlength=1)[at]
     return UncertainRows(
-        np.asarray(rows)[at].astype(np.int64), clusters[known].astype(np.int32), p.astype(np.float32)
+        at if isinstance(rows, range) else np.asarray(rows)[at].astype(np.int64),
+        clusters[known].astype(np.int32),
+        p.astype(np.float32),
     )
 
 

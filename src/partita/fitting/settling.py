@@ -82,7 +82,7 @@ def note_settling(report: FitReport, result: EngineResult, asked: HasChains) -> 
 
 
 def note_agreement(
-    report: FitReport, agreed_at: int | None, burn_in: int, n_iter: int, *, is_done: bool
+    report: FitReport, agreed_at: int | None, burn_in: int | None, n_iter: int, *, is_done: bool
 ) -> None:
     """Note after how many iterations chains agreed, or that they did not although they ran to their end."""
     if agreed_at is not None:

@@ -28,9 +28,11 @@ from partita.execution.weights import are_ones
 from partita.families import Block, Categorical
 from partita.fitting.contract import EngineResult, Request
 from partita.fitting.grain import (
+    LACKS_UNCERTAIN,
     GrainEvidence,
     confidence_in,
     grow_grain,
+    lacks_uncertain,
     no_uncertain_rows,
     renamed,
     unpack_uncertain,
@@ -157,6 +159,11 @@ class LabelMixture(RunningMixin, ConsensusGrain):
         del self._engine_clusters
         if isinstance(labelings.codes, DeviceCodes):
             self._row_weights = None if are_ones(labelings.weights) else labelings.weights
+            return
+        if lacks_uncertain(UncertainRows(*self._uncertain), self.confidence_):
+            self.fit_report_.add("uncertain_rows", LACKS_UNCERTAIN)
+        if labelings.weights.strides == (0,) and are_ones(labelings.weights):
+            self._row_weights = None
             return
         weights = np.zeros(len(self.labels_))
         weights[labelings.rows] = labelings.weights

@@ -18,6 +18,7 @@ from partita.engines.passes.values import UncertainRows as UncertainRows
 from partita.engines.passes.values import n_cache as n_cache
 from partita.engines.passes.values import n_spread as n_spread
 from partita.engines.passes.values import n_stats as n_stats
+from partita.engines.passes.values import no_uncertain_rows as no_uncertain_rows
 from partita.engines.passes.values import normalized as normalized
 from partita.engines.passes.values import partition_of as partition_of
 from partita.execution import Part

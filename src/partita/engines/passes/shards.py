@@ -25,13 +25,12 @@ from partita.engines.passes.memory import (
 from partita.engines.passes.packing import PackedBlock, is_packable, layout_of, pack_codes
 from partita.engines.passes.values import (
     Assignment,
+    JoinedUncertain,
     Parameters,
     Partition,
     Statistics,
-    UncertainRows,
     add_up,
     empty_assignment,
-    joined_uncertain,
     partition_of,
 )
 from partita.execution import Part, ShardData, Shards, row_chunks
@@ -57,7 +56,7 @@ class ShardScorer:
 
     def partition(self, weights: np.ndarray, n_clusters: int, executor: Any = None) -> Partition:
         """Labels, confidence and uncertain rows, and sums over the rows."""
-        return partition_of(self.assign(len(weights), executor, uncertain=True), weights, n_clusters)
+        return joined_partition(self._assign_shards(True), self.shards.starts, weights, n_clusters)
 
     def label(self, n_rows: int, n_clusters: int, executor: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Responsibilities [row, cluster] and log likelihood of every row."""
@@ -71,14 +70,29 @@ class ShardScorer:
 
 def joined_assignments(found: Iterable[Assignment], starts: np.ndarray) -> Assignment:
     """The assignments of all shards, in order."""
-    out = empty_assignment(int(starts[-1]))
-    uncertain: list[UncertainRows] = []
+    out, uncertain = empty_assignment(int(starts[-1])), JoinedUncertain()
     for lo, own in zip(starts, found, strict=False):
         for whole, values in zip(out[:4], own[:4], strict=True):
             whole[lo : lo + len(values)] = values
-        if own.uncertain is not None:
-            uncertain.append(own.uncertain._replace(rows=own.uncertain.rows + lo))
-    return out._replace(uncertain=joined_uncertain(uncertain)) if uncertain else out
+        uncertain.add(own.uncertain, lo)
+    return out._replace(uncertain=uncertain.rows())
+
+
+def joined_partition(
+    found: Iterable[Assignment], starts: np.ndarray, weights: np.ndarray, n_clusters: int
+) -> Partition:
+    """The partition of all shards, whose assignments are given in order; entropies and densities are only added up."""
+    n_rows = int(starts[-1])
+    labels, confidence, uncertain = np.empty(n_rows, np.int64), np.empty(n_rows), JoinedUncertain()
+    sizes, entropy, log_likelihood = np.zeros(n_clusters), 0.0, 0.0
+    for lo, own in zip(starts, found, strict=False):
+        hi = lo + len(own.labels)
+        labels[lo:hi], confidence[lo:hi] = own.labels, own.confidence
+        part = partition_of(own, weights[lo:hi], n_clusters)
+        sizes += part.sizes
+        entropy, log_likelihood = entropy + part.entropy, log_likelihood + part.log_likelihood
+        uncertain.add(own.uncertain, lo)
+    return Partition(labels, confidence, uncertain.rows(), sizes, entropy, log_likelihood)
 
 
 class InShards:

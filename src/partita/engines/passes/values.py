@@ -29,6 +29,7 @@ class Statistics(NamedTuple):
 
 
 MIN_PROBABILITY = 1e-3  # of a cluster that is kept for a row; smaller ones are given to the others
+MAX_UNCERTAIN = 1 << 23  # entries of uncertain rows that are kept
 
 
 class UncertainRows(NamedTuple):
@@ -119,9 +120,39 @@ def uncertain_rows(P: np.ndarray, start: int = 0) -> UncertainRows:
     return UncertainRows(rows + start, clusters.astype(np.int32), kept.astype(np.float32))
 
 
+class JoinedUncertain:
+    """Uncertain rows of several chunks, which are added in order; none if they have too many entries to be kept."""
+
+    def __init__(self) -> None:
+        self._parts: list[UncertainRows] = []
+        self._n_entries = 0
+
+    def add(self, found: UncertainRows | None, start: int = 0) -> None:
+        """Add those of a chunk, whose rows count from 0, if they were asked for."""
+        if found is not None:
+            self._n_entries += len(found.rows)
+            self._parts.append(found._replace(rows=found.rows + start))
+            if self._n_entries > MAX_UNCERTAIN:
+                self._parts = [no_uncertain_rows()]
+
+    def rows(self) -> UncertainRows | None:
+        """Those of all chunks; None if they were asked for nowhere."""
+        if not self._parts:
+            return None
+        return UncertainRows(*(np.concatenate(parts) for parts in zip(*self._parts, strict=True)))
+
+
 def joined_uncertain(found: Sequence[UncertainRows]) -> UncertainRows:
     """Those of several chunks of rows, which are given in order."""
-    return UncertainRows(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    joined = JoinedUncertain()
+    for own in found:
+        joined.add(own)
+    return joined.rows() or no_uncertain_rows()
+
+
+def no_uncertain_rows() -> UncertainRows:
+    """Every row is certain of its cluster, or the uncertain ones are not known."""
+    return UncertainRows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 def rounded(sums: ExactSums) -> Statistics:
