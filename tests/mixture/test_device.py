@@ -1,9 +1,13 @@
 """Mixtures of arrays on a device: the answer of the host, in the library of the user."""
 
+import pickle
+import sys
+
 import numpy as np
 import pytest
 
 from partita import Mixture
+from partita.execution import device
 
 xp = pytest.importorskip("array_api_strict", reason="array-api-strict plays the device")
 DEVICE = xp.Device("device1")
@@ -124,3 +128,40 @@ def test_the_signal_is_that_of_the_host(inference, n_columns, rng):
     new = X[:50]
     np.testing.assert_allclose(off(there.score_samples(on(new))), here.score_samples(new), rtol=1e-4)
     np.testing.assert_allclose(there.score_samples(new), here.score_samples(new), rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:Mixture did not converge")
+@pytest.mark.parametrize(
+    "family, inference", [("categorical", "em"), ("categorical", "vb"), ("gaussian_full", "em")]
+)
+def test_nothing_of_the_size_of_the_table_is_copied(family, inference, monkeypatch, global_random_seed):
+    """Neither to the host nor from it, but for 2000 rows that a start is found on; labels are fetched when read."""
+    n_rows = 12_000
+    rng = np.random.default_rng(global_random_seed)
+    X = on((codes if family == "categorical" else reals)(rng, n_rows))
+    sizes = []
+
+    def watched(move):
+        def moved(values, *args, **options):
+            sizes.append(int(np.prod(values.shape)))
+            return move(values, *args, **options)
+
+        return moved
+
+    moves = device.to_host, device.to_device
+    for module in [m for name, m in sys.modules.items() if name.startswith("partita.")]:
+        for move in moves:
+            if vars(module).get(move.__name__) is move:
+                monkeypatch.setattr(module, move.__name__, watched(move))
+    asked = {"inference": inference, "n_clusters": 3, "n_init": 1, "max_iter": 2, "random_state": 0}
+    model = Mixture(family, **asked).fit(X)
+    assert sizes and max(sizes) < n_rows
+    held = [value for value in vars(model).values() if isinstance(value, np.ndarray)]
+    assert max((value.size for value in held), default=0) < n_rows
+    del sizes[:]
+    assert model.labels_.shape == model.confidence_.shape == (n_rows,)
+    assert sizes == [n_rows, n_rows]
+    again = pickle.loads(pickle.dumps(model))
+    assert "_later" not in vars(again) or not again._later
+    np.testing.assert_array_equal(again.labels_, model.labels_)
+    assert sizes[:2] == [n_rows, n_rows]  # labels were not fetched again; the uncertain rows were
