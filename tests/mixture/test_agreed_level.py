@@ -18,10 +18,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::partita.estimator.DataWarning")
 QUICK = {"n_chains": 2, "n_draws": 20, "burn_in": 10}
 
 
-def four_groups(rng, n=120):
-    """Two pairs of groups; the pairs are far apart."""
+def four_groups(rng, n=160):
+    """Two groups side by side, and two others far from them."""
     z = np.arange(n) % 4
-    return rng.normal(size=(n, 2)) + np.array([[0, 0], [6, 0], [40, 40], [46, 40]])[z], z
+    return rng.normal(size=(n, 2)) + np.array([[0, 0], [9, 0], [40, 60], [60, 40]])[z], z
 
 
 @pytest.fixture(scope="module")
