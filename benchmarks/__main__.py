@@ -68,7 +68,6 @@ NOT_KEPT: set[str] = {
     "real_variants",
     "views_real",
     "stochastic",
-    "many_members",
 }
 
 

@@ -158,4 +158,5 @@ def test_the_confidence_is_what_its_kind_says(case, global_random_seed):
     model = cls(**settings, **random).fit(X)
     assert model.confidence_kind_ in CONFIDENCE_KINDS
     found = getattr(model, "confidence_", None)
-    np.testing.assert_allclose(found, expected(name, model, X), atol=1e-6)
+    climbs = settings.get("inference") == "vb"  # and `predict_proba` leaves out clusters without rows
+    np.testing.assert_allclose(found, expected(name, model, X), atol=1e-3 if climbs else 1e-6)

@@ -416,8 +416,9 @@ def test_each_view_has_a_grain(inference, two_views, tmp_path):
     np.testing.assert_array_equal(model.predict(two_views, at=1), np.zeros_like(model.view_labels_))
     with pytest.raises(ValueError, match="view is 9: the estimate has the views 0 to"):
         model.at(1, view=9)
-    with pytest.raises(ValueError, match="at has 1 scales"):
-        model.predict(two_views, at=[1] * (len(model.grain_) + 1 if len(model.grain_) == 1 else 1))
+    too_many = len(model.grain_) + 1
+    with pytest.raises(ValueError, match=f"at has {too_many} scales"):
+        model.predict(two_views, at=[1] * too_many)
 
 
 # ---- where there is nothing to divide, and files -------------------------------------------------------------------

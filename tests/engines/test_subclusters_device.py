@@ -34,7 +34,7 @@ def pair(name, rng):
         )
         block = Block(Categorical.default([3] * 8), codes.astype(np.int32), tuple(range(8)))
         return block, block._replace(data=rows_there.DeviceCodes(on(codes.T.astype(np.uint8).copy()), {}))
-    X = 3.0 * rng.normal(size=(4, 2))[z] + rng.normal(size=(N, 2))
+    X = 9.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])[z] + rng.normal(size=(N, 2))
     family = (GaussianDiagonal if name == "gaussian" else GaussianFull).default(2)
     block = Block(family, X, ("x", "y"))
     return block, block._replace(data=rows_there.DeviceReals(on(X), (0, 1), np.zeros(2), np.ones(2)))
@@ -53,7 +53,7 @@ def test_chains_have_the_labels_of_the_host(name, global_random_seed):
     prior = bind(DirichletProcess(1.0), N)
     states = [sampler.init([b], np.ones(N), prior, np.random.default_rng(0)) for b in (here, there)]
     accepted = 0
-    for t in range(4):
+    for t in range(20):
         states = [
             sampler.step(state, [b], prior, n_launch=2, n_coins=2, n_crowds=1, warm_up=t < 2)
             for state, b in zip(states, (here, there), strict=True)

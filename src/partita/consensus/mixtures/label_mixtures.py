@@ -66,7 +66,8 @@ class LabelMixture(RunningMixin, ConsensusGrain):
     """A consensus whose clusters are distributions over the labels of every member.
 
     Fitted: ``_family`` (the fields of a :class:`Categorical`), ``_counts`` (clusters x statistics),
-    ``_log_weights`` and, where clusters are scored at their parameters rather than by their data, ``_theta``. For the
+    ``_log_weights`` and, where clusters are scored at their parameters rather than by their data, ``_theta`` and
+    ``_theta_log_weights``: for variational Bayes the expectations of logarithms, as in its responsibilities. For the
     grain, ``_uncertain`` holds the rows of X that more than one cluster may contain.
 
     Attributes
@@ -85,6 +86,7 @@ class LabelMixture(RunningMixin, ConsensusGrain):
         "fitted._family.2 float (M) 0..",
         "fitted._counts float (K,P) 0..",
         "fitted._theta float (K,P) -inf",
+        "fitted._theta_log_weights float (K) -inf",
         "fitted._log_weights float (K) -inf",
         "fitted.weights_ float (K) 0..1",
         *draw_laws("fitted._draws"),
@@ -97,6 +99,7 @@ class LabelMixture(RunningMixin, ConsensusGrain):
     _counts: np.ndarray
     _log_weights: np.ndarray
     _theta: np.ndarray
+    _theta_log_weights: np.ndarray
     _uncertain: Sequence[np.ndarray]
     _row_weights: np.ndarray | None  # None: all are 1
     _component_groups: np.ndarray  # for each component, the finest group of the grain
@@ -118,6 +121,7 @@ class LabelMixture(RunningMixin, ConsensusGrain):
         clusters = {"_counts": fitted.statistics.S[0].T, "_log_weights": fitted.log_weights}
         if fitted.parameters is not None:
             clusters["_theta"] = fitted.parameters.thetas[0].T
+            clusters["_theta_log_weights"] = fitted.parameters.log_weights
         clusters |= {
             "weights_": np.exp(fitted.log_weights),
             "_engine_clusters": np.arange(len(fitted.log_weights)),
@@ -219,7 +223,7 @@ class LabelMixture(RunningMixin, ConsensusGrain):
         by_data = predictive([block], [counts], self._log_weights)
         if not hasattr(self, "_theta"):
             return by_data(rows)
-        parameters = Parameters(self._log_weights, (np.ascontiguousarray(self._theta.T),))
+        parameters = Parameters(self._theta_log_weights, (np.ascontiguousarray(self._theta.T),))
         scores = log_joint_rows([block], parameters, rows)
         lost = np.flatnonzero(~np.isfinite(scores.max(axis=1)))
         if len(lost):  # labels that no cluster has together: pseudo-counts tell which of them comes closest
