@@ -1,5 +1,6 @@
 """Groups in words: what is told is what distinguishes most, and planted groups get the planted names."""
 
+import re
 import warnings
 
 import numpy as np
@@ -173,7 +174,8 @@ def test_times_units_and_large_numbers_are_told_as_people_write_them(rng):
         "people": rng.normal(2.5e6 + 1e6 * z, 1e5),
     }
     sentence = described(z, pd.DataFrame(frame)).groups[0].sentence
-    assert "at 09:" in sentence and "/mo ($" in sentence and "fee $" in sentence and "000 (3,0" in sentence
+    assert "at 09:" in sentence and "/mo ($" in sentence and "fee $" in sentence
+    assert re.search(r"people \d,\d{3},000 \(\d,\d{3},000\)", sentence)
 
 
 def test_one_group_and_no_columns(rng):
@@ -235,7 +237,7 @@ def test_every_kind_of_estimator_describes_its_groups(rng, tmp_path):
         models = [
             Mixture("gaussian", inference="em", n_clusters=2, random_state=0).fit(X),
             Agglomerative(n_clusters=2, linkage="ward").fit(X),
-            EnsembleClustering(n_clusters=2, n_members=5, random_state=0).fit(X),
+            EnsembleClustering(n_clusters=2, n_members=20, random_state=0).fit(X),
         ]
     for model in models:
         assert {name.split(" ")[0] for name in model.summary_.names} <= {"high", "low"}

@@ -60,13 +60,18 @@ def test_the_model_is_that_of_the_table_in_memory(name, inference, rng):
     size = {"n_clusters": 3} if inference == "em" else {"max_clusters": 5}
     here = Mixture(IN_MEMORY, inference=inference, **size, **ASKED).fit(X)
     there = Mixture(inference=inference, **size, **ASKED).fit(open_chunks(X, rows=1000))
-    same(here, there, 1e-6)
+    assert there.n_iter_ == here.n_iter_
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    np.testing.assert_allclose(
+        there.weights_, here.weights_, rtol=1e-6
+    )  # directions may have another sign, so
+    np.testing.assert_allclose(there.confidence_, here.confidence_, atol=1e-6)  # profiles are compared below
     assert there.log_likelihood_ == pytest.approx(here.log_likelihood_, rel=1e-9)
     for code in codes:
         assert code in there.fit_report_, code
     for code in {"signal", "filled", "directions"} & set(codes):
         assert here.fit_report_[code].message == there.fit_report_[code].message
-    np.testing.assert_allclose(there.score_samples(X[:50]), here.score_samples(X[:50]), rtol=1e-7)
+    np.testing.assert_allclose(there.score_samples(X[:50]), here.score_samples(X[:50]), rtol=1e-6, atol=1e-8)
     np.testing.assert_array_equal(there.predict(open_chunks(X[:500], rows=100)), there.labels_[:500])
     for column, profile in here.profiles_.items():
         for what, values in profile.items():

