@@ -38,7 +38,9 @@ def main() -> None:
     if options.picture:
         draw(model, visitors.frame, options.picture)
         return
-    print(f"Fitted in {time.perf_counter() - start:.1f} s. {in_words(model)}\n")
+    print(f"Fitted in {time.perf_counter() - start:.1f} s.\n\n{model.summary_}\n")
+    unsure = int((model.confidence_ < 0.8).sum())
+    print(f"{unsure} visitors are together with the others of their group in less than 80% of the draws.\n")
     print(
         f"The table was drawn from {len(visitors.target_names)} planted groups; the model did not see them."
     )
@@ -48,26 +50,6 @@ def main() -> None:
     print("someone who knows the true model of every group reaches 0.95.\n")
     for path, what in save(model, visitors, options.folder):
         print(f"  {path!s:24} {what}")
-
-
-def in_words(model: Mixture) -> str:
-    sizes = np.bincount(model.labels_)
-    unsure = int((model.confidence_ < 0.8).sum())
-    lines = [
-        f"There are {model.n_clusters_} groups (probability "
-        f"{model.n_clusters_posterior_.get(model.n_clusters_, 0):.0%}); {unsure} visitors are uncertain (together with "
-        f"the others of their group in less than 80% of the draws). {model.diagnostics_.sentence}"
-    ]
-    for k, size in enumerate(sizes):
-        at = {name: profile for name, profile in model.profiles_.items()}
-        ticket = at["ticket"]["levels"][at["ticket"]["probabilities"][k].argmax()]
-        lines.append(
-            f"  cluster {k}: {size:3d} visitors; {at['minutes_inside']['mean'][k]:3.0f} minutes, "
-            f"spend {at['spend']['mean'][k]:2.0f}, {at['rooms_visited']['rate'][k]:2.0f} rooms, "
-            f"{at['photos_taken']['rate'][k]:2.0f} photos, mostly a {ticket} ticket, "
-            f"{at['member']['probabilities'][k, 1]:.0%} members"
-        )
-    return "\n".join(lines)
 
 
 def save(model: Mixture, visitors, folder: Path) -> list[tuple[Path, str]]:
@@ -82,14 +64,14 @@ def save(model: Mixture, visitors, folder: Path) -> list[tuple[Path, str]]:
     assert (load(folder / "model.npz").labels_ == model.labels_).all()
     with open(folder / "labels.csv", "w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
-        rows.writerow(["row", "cluster", "confidence"])
+        rows.writerow(["row", "group", "confidence"])
         rows.writerows(
-            [i, int(k), f"{c:.4f}"] for i, (k, c) in enumerate(zip(model.labels_, model.confidence_))
+            [i, int(k) + 1, f"{c:.4f}"] for i, (k, c) in enumerate(zip(model.labels_, model.confidence_))
         )
     return [
         (folder / "report.html", "the whole story: open it in a browser"),
         (folder / "clusters.png", "the groups in a picture"),
-        (folder / "labels.csv", "the cluster of each visitor and how sure it is"),
+        (folder / "labels.csv", "the group of each visitor and how sure it is"),
         (folder / "model.npz", "the model; partita.load() reads it"),
     ]
 
