@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-MIN_DIFFERENCE = (
-    0.1  # of the values of a column between two groups, for a column that depends on the grouping
-)
+# of the values of a column between two groups, for a column that depends on the grouping
+MIN_DIFFERENCE = 0.1
 
 
 class KnownViews(NamedTuple):

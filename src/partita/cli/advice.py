@@ -54,9 +54,8 @@ _SENTENCES = (
     (r" on the command line\)", ")"),
 )  # fmt: skip
 
-_ALONE = (
-    r"(?<![\w.'\"-])"  # what precedes the name of a parameter: not the quote of a column that has this name
-)
+# what precedes the name of a parameter: not the quote of a column that has this name
+_ALONE = r"(?<![\w.'\"-])"
 
 _available: ContextVar[frozenset[str]] = ContextVar("options", default=frozenset())
 

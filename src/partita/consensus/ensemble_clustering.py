@@ -31,7 +31,6 @@ from partita.estimator import (
     FitReport,
     GrainMixin,
     RunningMixin,
-    TableEstimator,
     as_generator,
 )
 from partita.estimator.describing import profiles_as_plain, profiles_from_plain
@@ -39,7 +38,7 @@ from partita.estimator.judging import REASONS
 from partita.estimator.storage import part_state, restore_part
 from partita.execution import mapped, read_whole
 from partita.fitting.out_of_core import reads_chunks, without_rows
-from partita.fitting.sampled import SampledTable, read_sample
+from partita.fitting.sampled import ReadsSample, SampledTable
 from partita.table import Schema
 
 # notes on the label matrix that do not concern the user's table: missing labels are objects that a member did not use
@@ -53,7 +52,7 @@ def _has_proba(estimator: Any) -> bool:
     return consensus is None or hasattr(consensus, "predict_proba")
 
 
-class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator):
+class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, ReadsSample):
     """Cluster a table many times, and return the consensus of the clusterings.
 
     The members are generated as by :func:`partita.ensembles.generate` and combined by a consensus estimator.
@@ -247,7 +246,7 @@ class EnsembleClustering(GrainMixin, RunningMixin, ClusterMixin, TableEstimator)
         self._validate_params()
         control: Any
         with self._control() as control, self._new_fit():
-            read = read_sample(self, X, self.kinds, MAX_ROWS)
+            read = self._read_sample(X, self.kinds, MAX_ROWS)
             table = read.table
             self._scaling = learn_scaling(table, standardize=self.standardize)
             features = Features(scaled(table, self._scaling), self._scaling, table.schema)

@@ -26,14 +26,16 @@ CHUNK_ROWS = 1 << 16  # rows in memory that are labeled at a time
 
 
 class Reduction(NamedTuple):
-    """The labelings that a method is fitted to, and the codes that they are a part of."""
+    """The labelings that a method is fitted to, and the codes that they are a part of.
+
+    ``row_of`` is the row of ``codes`` of each object. It is None where the codes are those of a sample of the objects,
+    which ``sample`` then names.
+    """
 
     labelings: Labelings
     codes: np.ndarray
-    row_of: (
-        np.ndarray | None
-    )  # the row of ``codes`` of each object; None: the codes are a sample of the objects
-    sample: np.ndarray | None = None  # the objects of the codes
+    row_of: np.ndarray | None
+    sample: np.ndarray | None = None
 
 
 def max_rows(n_members: int) -> int:

@@ -22,9 +22,8 @@ SHIFTED = 0.25  # deviations of the whole table from which a group is high or lo
 RATIO = 1.5  # the same of skewed columns, whose deviation is that of a few large values
 NARROW, WIDE = 0.75, 1.33  # deviation of a group by that of the table from which it is medium, or varied
 MOSTLY, SELDOM = 0.5, 0.05  # shares from which a group has a level, and up to which it does not have it
-CLEARLY = (
-    1.2  # a level that a group lacks names it if its share differs so much more than that of the one it has
-)
+# a level that a group lacks names it if its share differs so much more than that of the one it has
+CLEARLY = 1.2
 MIN_NATS_OF_SHARE = 0.07  # per share of the counts: a share that is half as large again
 TRUTHS = {True: "yes", False: "no"}
 

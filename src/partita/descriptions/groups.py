@@ -24,9 +24,8 @@ MAX_NAMED = 4  # columns of a name
 MIN_NATS = 0.05  # information of a cell from which a column is told
 MIN_TOTAL = 5.0  # the same of all cells of the group together, times the share of the other rows: a likelihood ratio of
 # twice as many nats is beyond the 0.998 quantile of chi squared with one degree of freedom
-MAX_SHARE_OF_BOUND = (
-    0.3  # the columns of a few rows are told from this share of the largest possible information
-)
+# the columns of a few rows are told from this share of the largest possible information
+MAX_SHARE_OF_BOUND = 0.3
 NEARLY = 0.5  # of the information of the first column, from which a second one is in the name
 TYPICAL, FEW, ALONE = "typical", "few rows", "all rows"
 

@@ -21,10 +21,8 @@ from partita.table import ColumnSchema, Table, read_table
 from partita.table.frames import make_frame
 from partita.wording import first_sentence
 
-MAX_CELLS, MAX_ENTRIES = (
-    50_000_000,
-    2_000_000,
-)  # of tables that are described after a fit, and of their profiles
+MAX_CELLS = 50_000_000  # of tables that are described after a fit
+MAX_ENTRIES = 2_000_000  # of their profiles
 PROFILE_ENTRIES = (
     "n", "mean", "sd", "median", "whole_median", "lump", "lump_share", "mean_elsewhere", "sd_elsewhere",
     "median_elsewhere", "whole_median_elsewhere", "probabilities",
@@ -45,9 +43,7 @@ class DescribesGroups:
         views have a summary of each (:class:`partita.descriptions.ViewsInWords`).
     """
 
-    _describes_members: ClassVar[bool] = (
-        False  # whether the columns that were fitted are members of an ensemble
-    )
+    _describes_members: ClassVar[bool] = False  # whether the columns are members of an ensemble
     _profiles: list[dict[str, dict[str, np.ndarray]]]  # for each view, or for the one clustering
 
     # ---- for users -----------------------------------------------------------------------------------------------

@@ -16,9 +16,8 @@ from partita.execution.shards import FAN_IN, Shards, fold_with
 from partita.execution.sources import ChunkSource, MappedChunks, RowRange
 from partita.execution.worker_tree import plant, run_tree
 
-MAX_FAILED = (
-    5  # passes in sequence that calls between workers do not complete; the scheduler then gets all others
-)
+# passes in sequence that calls between workers do not complete; the scheduler then gets all others
+MAX_FAILED = 5
 WORKER_CHECK_SECONDS = 20.0  # after this time without a result, check that there are workers
 
 

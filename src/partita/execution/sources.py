@@ -26,9 +26,8 @@ class ChunkSource:
 
     sizes: tuple[int, ...]
     n_columns: int
-    _kept: tuple[int, Any] | None = (
-        None  # the chunk that was read last: neighboring ranges of rows share chunks
-    )
+    # the chunk that was read last: neighboring ranges of rows share chunks
+    _kept: tuple[int, Any] | None = None
 
     @property
     def n_rows(self) -> int:

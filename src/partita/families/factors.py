@@ -16,18 +16,16 @@ from scipy.linalg import eigh
 
 from partita.families.signal import Signal
 
-LEAST_VARIANCE = (
-    0.01  # of a direction of the signal, and of the noise of a column, where a column has variance 1
-)
+# of a direction of the signal, and of the noise of a column, where a column has variance 1
+LEAST_VARIANCE = 0.01
 MAX_COLUMNS, ROWS_PER_COLUMN = (
     30,
     5,
 )  # with more columns or fewer rows, directions count that vary beyond chance
 MIN_DIRECTIONS, MAX_DIRECTIONS = 2, 30  # of those
 ROWS_PER_DIRECTION = 10
-MIN_OWN_NOISE = (
-    100  # columns above which each has noise of its own: of fewer, one with little noise would dominate
-)
+# columns above which each has noise of its own: of fewer, one with little noise would dominate
+MIN_OWN_NOISE = 100
 N_SHUFFLES, QUANTILE, SEED = 20, 0.95, 0  # of parallel analysis
 MAX_ROWS, MAX_CELLS = 2000, 5_000_000  # of the sample for it
 FEW_SHUFFLES, MANY_CELLS = 5, 1_000_000  # largest singular values of large random tables hardly vary

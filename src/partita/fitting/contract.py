@@ -97,9 +97,8 @@ class EngineResult(NamedTuple):
     trace: Trace | None = None  # of chains, over objects: a row of weight w is w objects
     provisional: bool = False  # no chain reached its first draw: the trace holds one state of the burn-in
     burn_in: int | None = None  # of chains: iterations before the first draw
-    agreed_at: int | None = (
-        None  # the iteration after which chains agreed; None: they did not, or were not compared
-    )
+    # the iteration after which chains agreed; None: they did not, or were not compared
+    agreed_at: int | None = None
     object_rows: np.ndarray | None = None  # the row of each object
     labels: np.ndarray | None = None  # a partition of the rows; None: the most probable cluster of each row
     confidence: np.ndarray | None = None  # in the labels, from the draws

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.estimator import FitReport, as_generator
+from partita.estimator import FitReport, TableEstimator, as_generator
 from partita.execution import (
     ChunkSource,
     RowRange,
@@ -56,64 +56,73 @@ class TableChunks(ChunkSource):
         return RowRange(TableChunks(self.rows(lo, hi)), 0, hi - lo)
 
 
-def read_sample(model: Any, X: Any, kinds: Any, max_rows: int) -> SampledTable:
-    """Read the training table of a model, or a sample of so many rows if it has more.
+class ReadsSample(TableEstimator):
+    """Mixin of estimators that are fitted to a sample of the rows of a large table.
 
-    The schema, and what is learned with it, is that of all rows. The model remembers it, opens its report, and checks
-    its folder of ``resume=``, as with a table in memory.
+    The schema, and what is learned with it, is that of all rows. The estimator remembers it, opens its report, and
+    checks its folder of ``resume=``, as with a table in memory.
     """
-    source = find_chunks(X)
-    if source is not None:
-        executor = make_executor(model.n_jobs, model.executor)
-        choice = choose(
-            source, ASSUMED_CLUSTERS, executor, in_chunks=isinstance(X, ChunkSource), verbose=model.verbose
+
+    missing_codes: Any
+    n_jobs: int | None
+    executor: Any
+    random_state: Any
+    verbose: bool | int | None
+    _sampled_rows: np.ndarray  # of a model that was fitted to a sample
+
+    def _read_sample(self, X: Any, kinds: Any, max_rows: int) -> SampledTable:
+        """Read the training table, or a sample of so many rows if it has more."""
+        source = find_chunks(X)
+        if source is not None:
+            executor = make_executor(self.n_jobs, self.executor)
+            choice = choose(
+                source,
+                ASSUMED_CLUSTERS,
+                executor,
+                in_chunks=isinstance(X, ChunkSource),
+                verbose=self.verbose,
+            )
+            if choice.where == "memory":
+                X = read_whole(source)
+            else:
+                return self._sample_chunks(source, kinds, max_rows, executor, choice.sentence)
+        table = self._read_training(X, kinds, None)
+        rows = self._choose_rows(table.n_rows, max_rows)
+        if rows is None:
+            return SampledTable(table, None)
+        return self._sampled(table.take(rows), rows, TableChunks(table), table.n_rows)
+
+    def _sample_chunks(
+        self, source: ChunkSource, kinds: Any, max_rows: int, executor: Any, where: str
+    ) -> SampledTable:
+        found = read_chunks(
+            source, kinds, executor=executor, missing_codes=self.missing_codes, infer_ordinal=False
         )
-        if choice.where == "memory":
-            X = read_whole(source)
-        else:
-            return _from_chunks(model, source, kinds, max_rows, executor, choice.sentence)
-    table = model._read_training(X, kinds, None)
-    rows = _sampled_rows(model, table.n_rows, max_rows)
-    if rows is None:
-        return SampledTable(table, None)
-    return _sampled(model, table.take(rows), rows, TableChunks(table), table.n_rows)
+        rows = self._choose_rows(found.n_rows, max_rows)
+        table = found.collected() if rows is None else _taken(found, rows)
+        self._remember(table.schema)
+        self.fit_report_ = FitReport(table.notes)
+        self.fit_report_.add("execution", where)
+        self._claim_folder(table)
+        if rows is None:
+            self._training_table = table
+            return SampledTable(table, None)
+        return self._sampled(table, rows, source, found.n_rows)
 
+    def _choose_rows(self, n_rows: int, max_rows: int) -> np.ndarray | None:
+        if n_rows <= max_rows:
+            return None
+        own = as_generator(self.random_state).spawn(1)[0]
+        return np.sort(own.choice(n_rows, size=max_rows, replace=False))
 
-def _from_chunks(
-    model: Any, source: ChunkSource, kinds: Any, max_rows: int, executor: Any, where: str
-) -> SampledTable:
-    found = read_chunks(
-        source, kinds, executor=executor, missing_codes=model.missing_codes, infer_ordinal=False
-    )
-    rows = _sampled_rows(model, found.n_rows, max_rows)
-    table = found.collected() if rows is None else _taken(found, rows)
-    model._remember(table.schema)
-    model.fit_report_ = FitReport(table.notes)
-    model.fit_report_.add("execution", where)
-    model._claim_folder(table)
-    if rows is None:
-        model._training_table = table
-        return SampledTable(table, None)
-    return _sampled(model, table, rows, source, found.n_rows)
-
-
-def _sampled_rows(model: Any, n_rows: int, max_rows: int) -> np.ndarray | None:
-    if n_rows <= max_rows:
-        return None
-    own = as_generator(model.random_state).spawn(1)[0]
-    return np.sort(own.choice(n_rows, size=max_rows, replace=False))
-
-
-def _sampled(
-    model: Any, table: Table, rows: np.ndarray, everything: ChunkSource, n_rows: int
-) -> SampledTable:
-    model.fit_report_.add(
-        "sample",
-        f"the clusters were found from a sample of {len(rows):,} of the {n_rows:,} rows, and all rows were "
-        "labeled as new rows are",
-    )
-    model._training_table, model._sampled_rows = table, rows  # the groups are described by these rows
-    return SampledTable(table, everything)
+    def _sampled(self, table: Table, rows: np.ndarray, everything: ChunkSource, n_rows: int) -> SampledTable:
+        self.fit_report_.add(
+            "sample",
+            f"the clusters were found from a sample of {len(rows):,} of the {n_rows:,} rows, and all rows were "
+            "labeled as new rows are",
+        )
+        self._training_table, self._sampled_rows = table, rows  # the groups are described by these rows
+        return SampledTable(table, everything)
 
 
 def _taken(found: ShardedTable, rows: np.ndarray) -> Table:

@@ -17,9 +17,8 @@ from scipy.sparse.linalg import eigsh
 
 LAPLACIANS = ("unnormalized", "random_walk", "symmetric")
 MAX_DENSE_NODES = 800  # components up to this size are decomposed as dense matrices
-MAX_FACTOR_NODES = (
-    30_000  # up to this size by a sparse factorization, which is exact; beyond, by products alone
-)
+# up to this size by a sparse factorization, which is exact; beyond, by products alone
+MAX_FACTOR_NODES = 30_000
 CLEAR_GAP = 5.0  # a single chain of points has ratios of 4 and less: its eigenvalues grow as 1, 4, 9, ...
 
 

@@ -13,9 +13,8 @@ import numpy as np
 from partita.engines.checkpoints import Checkpoint
 from partita.engines.run import Control, iterate_from_checkpoint
 
-BYTES_PER_EDGE = (
-    80  # similarities, two messages, row and column numbers, and the temporary arrays of one round
-)
+# similarities, two messages, row and column numbers, and the temporary arrays of one round
+BYTES_PER_EDGE = 80
 PATIENCE = 50  # rounds without convergence before the automatic damping increases
 SCORE_EVERY = 20  # rounds between two evaluations of the current exemplars, for fits that do not converge
 DAMPING_EVERY = 10  # rounds between two decisions whether the damping increases

@@ -27,9 +27,8 @@ class PairMap(NamedTuple):
     values: NDArray[np.float64]  # [object, object]; NaN for pairs of which nothing is known
     n_objects: int  # number of objects of the fit
     source: str  # "draws", "votes", "consensus" or "model"
-    votes: NDArray[np.float64] | None = (
-        None  # of a consensus: shares of members, which do not depend on the clusters
-    )
+    # of a consensus: shares of members, which do not depend on the clusters
+    votes: NDArray[np.float64] | None = None
 
     @property
     def evidence(self) -> NDArray[np.float64]:

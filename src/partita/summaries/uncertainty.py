@@ -13,14 +13,12 @@ from partita.posterior.agreement import draws_to_sum, sampled_labels
 from partita.summaries.pairs import PairMap
 from partita.trace import select_draws
 
-RIVAL_RATIO = (
-    0.5  # co-clustering with another cluster, relative to its own, from which an object is uncertain
-)
+# co-clustering with another cluster, relative to its own, from which an object is uncertain
+RIVAL_RATIO = 0.5
 
 
-UNDECIDED = (
-    0.25  # probability of another number of clusters from which the rows that it would divide are uncertain
-)
+# probability of another number of clusters from which the rows that it would divide are uncertain
+UNDECIDED = 0.25
 
 
 class Uncertainty(NamedTuple):

@@ -17,9 +17,8 @@ MAX_ROW_STEP = 20  # numbers of rows rise by at most this much on average
 MAX_NUMBERED_ROWS = (
     1 << 17
 )  # in larger tables it is not checked whether whole numbers in any order are consecutive
-MIN_LONG_CODE = (
-    1e5  # identifiers and article numbers have so many digits; smaller numbers may be those of stations
-)
+# identifiers and article numbers have so many digits; smaller numbers may be those of stations
+MIN_LONG_CODE = 1e5
 MAX_TEXT_LEVELS = 20  # text with more distinct values may be names or remarks rather than categories
 MIN_REMARK_WORDS = 5  # categories have fewer words on average
 _IDENTIFIER_NAME = re.compile(

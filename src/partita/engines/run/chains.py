@@ -71,9 +71,8 @@ class Chains(NamedTuple):
     reason: str  # "done", or why the fit ended early
     provisional: bool  # no chain came to its first draw: `runs` holds one chain, its draw is its last state
     burn_in: int = 0
-    agreed_at: int | None = (
-        None  # iteration after which the draws agreed; None: they did not, or were not compared
-    )
+    # iteration after which the draws agreed; None: they did not, or were not compared
+    agreed_at: int | None = None
 
     @property
     def draws(self) -> list[Any]:

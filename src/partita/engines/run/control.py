@@ -61,9 +61,8 @@ class Control:
         self.time_limit = math.inf if time_limit is None else float(time_limit)  # seconds
         self.deadline = math.inf if time_limit is None else self.began + time_limit
         self.callback, self.keep_partial = callback, keep_partial
-        self.reason = (
-            ""  # why the fit ends early: "time_limit", "callback", "interrupted"; empty if it does not
-        )
+        # why the fit ends early: "time_limit", "callback", "interrupted"; empty if it does not
+        self.reason = ""
         self._halt = threading.Event()
         self._lock = threading.RLock()
         self.display = Display()

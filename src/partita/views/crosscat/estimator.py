@@ -25,7 +25,7 @@ from partita.fitting.families import assemble
 from partita.fitting.grain import GrainEvidence, confidence_in, joined_profiles
 from partita.fitting.out_of_core import predict_blocks, reads_chunks
 from partita.fitting.request import kinds_asked
-from partita.fitting.sampled import read_sample
+from partita.fitting.sampled import ReadsSample
 from partita.posterior import Alternative, Grain, GrainLevel, point_estimate
 from partita.table import Table
 from partita.views.crosscat import sampling
@@ -50,7 +50,7 @@ BURN_IN_SMALL, BURN_IN_LARGE = 50, 10  # of a single chain; iterations of small 
 SEARCH_TIME_SHARE = 0.5  # of the time limit, for the search for row factors
 
 
-class CrossCat(ViewsEstimator):
+class CrossCat(ReadsSample, ViewsEstimator):
     """Several clusterings of one table: groups of columns (views), and a clustering of the rows in each view.
 
     A Dirichlet process assigns every column to one *view*. In each view another Dirichlet process assigns the rows to
@@ -322,7 +322,7 @@ class CrossCat(ViewsEstimator):
         with self._control() as control, self._new_fit():
             kinds = kinds_asked(plan, self.exposure)
             if self.inference == "vb":
-                table, everything = read_sample(self, X, kinds, MAX_VB_ROWS)
+                table, everything = self._read_sample(X, kinds, MAX_VB_ROWS)
             else:
                 table, everything = self._read_training(X, kinds, None), None
             blocks = assemble(table, plan, self.exposure)

@@ -60,9 +60,8 @@ class ViewsResult(NamedTuple):
     snapshots: list[Snapshot]
     objective: np.ndarray  # of each iteration: log joint of the first chain, or the bound
     reason: str  # "done", "converged", "max_iter", or why the fit ended early
-    provisional: bool = (
-        False  # whether no chain reached its first draw: the snapshot is a state of the burn-in
-    )
+    # whether no chain reached its first draw: the snapshot is a state of the burn-in
+    provisional: bool = False
     burn_in: int = 0
     agreed_at: int | None = None  # iteration after which the chains agreed
 
