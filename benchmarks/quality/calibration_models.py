@@ -82,6 +82,11 @@ N_DRAWS = 9  # of each chain: ten ranks
 N_ROWS = 7
 LARGEST, SMALLEST = 1e3, 1e-3
 MISSING = 0.2
+# Iterations between draws, which must be nearly independent: repeats of one value look like draws that are too narrow.
+# Hyper-parameters are the slowest quantities, and shape and rate of a gamma prior, which move together, the slowest of
+# them: 10 to 90 iterations per independent draw in tables of counts, 7 to 15 in tables of real numbers.
+THIN, THIN_GAMMA, THIN_WALKS = 20, 60, 40
+GAMMA = {"poisson", "exponential"}
 FAMILIES = {
     "gaussian": GaussianDiagonal(*np.array([[0.3, -0.2], [0.4, 0.6], [3.0, 2.5], [2.0, 1.5]])),
     "gaussian_full": GaussianFull.of(np.array([0.2, -0.4]), 0.6, 5.5, np.array([[3.0, 0.5], [0.5, 2.0]])),
@@ -222,9 +227,8 @@ def mixture(
         return traits(canon, chain.prior, own, lambda: mixture_log_joint(canon, chain.prior, own, shown))
 
     step = neal8.step if walks else chains.step
-    return truth, chain_draws(
-        state, lambda chain: step(chain, schedule), of_state, 100 if walks else 60, 40 if walks else 6
-    )
+    thin = THIN_WALKS if walks else THIN_GAMMA if GAMMA & set(names) else THIN
+    return truth, chain_draws(state, lambda chain: step(chain, schedule), of_state, 100, thin)
 
 
 def _numbers(data: Any) -> np.ndarray:

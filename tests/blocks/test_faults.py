@@ -262,6 +262,20 @@ def test_row_59_parts_that_do_not_fit(tiny, planted):
             pytest.fail(name)
 
 
+def test_row_79_levels_of_one_column_were_added(tiny, rng):
+    """By the schema of the first column the family has its levels, and codes of another one are beyond its end."""
+    state = tiny().fit(rng.integers(4, size=(12, 9)))._state()
+    for name, value in (("levels", list(range(60))), ("kind", "count")):
+        forged = copy.deepcopy(state)
+        column = forged["schemas"][0]["columns"][5]
+        column[name] = value
+        if name == "kind":
+            column |= {"levels": [], "family": None}
+        with pytest.raises(ValueError, match="does not have 9 columns of one kind"):
+            tiny()._restore(forged)
+    tiny()._restore(state)
+
+
 def test_row_64_and_65_life(tiny, planted):
     X, _, _ = planted
     model = tiny()

@@ -185,7 +185,7 @@ def test_row_78_files_of_killed_writers_are_removed(tmp_path):
         "chain0.npz.part",
         "pass000001.part7",
     ]
-    kept = ["notes.txt", ".hidden"]
+    kept = ["notes.txt", ".hidden", "model.partita", "table.csv.part", ".cache.0123abcd", "archive.part1"]
     for name in (*unfinished, *kept):
         (tmp_path / name).write_text("half a file")
     begin("em", tmp_path)
@@ -210,6 +210,22 @@ def test_a_damaged_record_is_named(tmp_path):
         (tmp_path / FILE).write_text(text)
         with pytest.raises(ValueError, match=f"{FILE} cannot be read"):
             fit("em", points(), tmp_path)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path):
+    """Files that were exchanged or changed: an error with the path and the remedy, whatever reading them raises."""
+    fit("gibbs", points(), tmp_path)
+    state, draw = tmp_path / "chain0.npz", tmp_path / "chain0_draw000000.npz"
+    whole = {path: path.read_bytes() for path in (state, draw)}
+    newer = bytearray(whole[draw])
+    newer[newer.rfind(b"PK\x01\x02") + 6] = 172  # the archive asks for a version of zip that does not exist
+    damages = [(state, whole[draw]), (draw, whole[state]), (draw, bytes(newer)), (state, b""), (draw, b"PK")]
+    for path, content in damages:
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=rf"{path.name} (cannot be read|does not hold|belongs)"):
+            fit("gibbs", points(), tmp_path)
+        path.write_bytes(whole[path])
+    fit("gibbs", points(), tmp_path)
 
 
 def test_what_a_default_stands_for_counts(tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ from partita.blocks.reading import (
     read_again,
     read_relations,
 )
-from partita.blocks.storage import check_blocks, check_trace, draws_from_plain, draws_to_plain
+from partita.blocks.storage import check_blocks, check_schemas, check_trace, draws_from_plain, draws_to_plain
 from partita.blocks.sweep import DIRECTED, TABLE, UNDIRECTED
 from partita.engines.gibbs.chain import Schedule
 from partita.engines.run import Control
@@ -42,7 +42,7 @@ from partita.estimator import (
 )
 from partita.estimator.array_laws import trace_laws
 from partita.execution import check_memory
-from partita.families import Categorical, family_entry
+from partita.families import family_entry
 from partita.partitions import bind, checked, log_mass, specify, with_concentration
 from partita.posterior import Diagnostics
 from partita.table import ColumnSchema, Schema
@@ -482,9 +482,7 @@ class RelationalBlocks(LinkPrediction, HasClusterPrior, ClusterMixin, RunningMix
         shape = tuple(len(z) for z in labels)
         if any((missing >= shape).any() for missing in self._missing):
             raise ValueError("missing cells lie outside of the relation")
-        n_levels = [schema.columns[0].n_levels for schema in self._schemas]
-        if isinstance(self.family_, Categorical) and self.family_.n_levels.tolist() != n_levels:
-            raise ValueError("the offsets of the family do not fit the levels")
+        check_schemas(self._schemas, self.family_name_, self.family_, len(self.column_labels_))
         for trace, z in zip(state["traces"], labels, strict=False):
             check_trace(trace, len(z))
         provisional = "provisional" in self.fit_report_

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from partita.blocks.fitting import DrawnBlocks
+from partita.families import Categorical, family_entry
 from partita.families.contract import n_columns, stats_start
 from partita.fitting.storage import check_hyper
+from partita.table import Schema
 from partita.trace import Trace
 
 
@@ -63,6 +65,20 @@ def check_blocks(
         raise ValueError("the labels do not match the blocks")
     if drawn.labels[0].shape[1] != len(labels[0]):
         raise ValueError("the draws have a different number of rows")
+
+
+def check_schemas(schemas: Sequence[Schema], family_name: str, family: Any, n_columns: int) -> None:
+    """Refuse schemas by which cells of new rows would have levels or kinds that the family does not have."""
+    kind = family_entry(family_name).kind
+    for schema in schemas:
+        levels = {column.levels for column in schema.columns}
+        if len(schema.columns) != n_columns or len(levels) != 1 or {c.kind for c in schema.columns} != {kind}:
+            raise ValueError(
+                f"a schema does not have {n_columns} columns of one kind ({kind}) and one set of levels"
+            )
+    n_levels = [schema.columns[0].n_levels for schema in schemas]
+    if isinstance(family, Categorical) and family.n_levels.tolist() != n_levels:
+        raise ValueError("the offsets of the family do not fit the levels")
 
 
 def _check_family(family: Any, S: Sequence[np.ndarray], n_relations: int) -> None:

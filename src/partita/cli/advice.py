@@ -41,8 +41,9 @@ _SENTENCES = (
     (r"leave such a column out, or declare it 'ignore',", "leave such a column out with --ignore"),
     (r"merge its values into fewer categories, or declare it '(\w+)'",
      r"merge its values into fewer categories, or give --kind column=\1"),
-    (r"replace it by NaN or None if it means missing, or convert the column to text if it is a level",
-     "give --na column=-1 if it means missing"),
+    (r"(column '([^']*)'.*negative code (-\d+) in a categorical column; )replace it by NaN or None if it means missing"
+     r", or convert the column to text if it is a level \(read_table also [^)]*\)",
+     r"\1give --na '\2=\3' if it means missing, or write text in place of the codes of this column if it is a level"),
     (r"give the encoding if names look wrong \(--encoding on the command line\)",
      "give --encoding if names look wrong"),
     (r"set n_clusters to get clusters nevertheless", "give --clusters to get clusters nevertheless"),

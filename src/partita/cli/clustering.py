@@ -353,7 +353,7 @@ def blocks(
     Outcome
     """
     check_output(output)
-    table = open_table(path, **reading)
+    table = open_table(path, mark_codes=True, **reading)
     matrix = table.matrix()
     from partita import RelationalBlocks
 

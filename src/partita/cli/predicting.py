@@ -121,7 +121,7 @@ def _open_new(
     holds_labels = type(fitted).__module__.startswith("partita.consensus") and hasattr(
         fitted, "member_weights_"
     )
-    table = open_table(path, labels=holds_labels, **_with_names(path, recorded, reading))
+    table = open_table(path, labels=holds_labels, mark_codes=True, **_with_names(path, recorded, reading))
     schema = fitted.schema_
     if schema is None:
         raise ValueError(

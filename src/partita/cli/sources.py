@@ -14,8 +14,9 @@ from partita.cli.labels import as_labels
 from partita.cli.standard_input import NAME, STANDARD, local_file
 from partita.progress import tell_stage
 from partita.table import KINDS, FileError, FileTable, Note, Table, read_file, read_table
-from partita.table.cells import parse_values
+from partita.table.cells import is_number, parse_values
 from partita.table.kinds import level_order
+from partita.table.notes import list_names
 from partita.table.text import read_text
 
 MAX_ROWS_BY_CHANCE = 20  # in so few rows all values of a column may differ by chance
@@ -82,12 +83,15 @@ def open_table(
     skip: Sequence[int] = (),
     id_is_optional: bool = False,
     labels: bool = False,
+    mark_codes: bool = False,
     escape_formulas: bool = False,
 ) -> InputTable:
     """Read a file and separate the columns to model from names of rows and known classes.
 
     With `labels` the columns hold labels of clusterings, which stay as they are written unless all of a column are
-    integers. `na` holds missing codes, ``"999"`` for all columns or ``"age=999"`` for one or a pattern of names.
+    integers. `na` holds missing codes, ``"999"`` for all columns or ``"age=999"`` for one or a pattern of names; cells
+    that hold them are missing in a table of labels, and in any table with `mark_codes`. In other tables they are left
+    to :func:`partita.table.read_table`, which reads the `missing_codes` of the table that is returned.
 
     With `id_is_optional` a file may lack the column of names.
 
@@ -102,6 +106,10 @@ def open_table(
             format=format, skip=skip,
         )  # fmt: skip
     path = Path(path) if content is None else Path(NAME)
+    notes = list(table.notes)
+    if labels or mark_codes:
+        marked, found = _without_codes(table.columns, _codes_by_column(na, list(table.columns), path))
+        table, notes = table._replace(columns=marked), notes + found
     all_columns = table.columns
     if labels:
         used = {id_column, *ignore}
@@ -110,7 +118,6 @@ def open_table(
             for name, values in table.columns.items()
         }
         table = table._replace(columns=columns_read)
-    notes = list(table.notes)
     if id_is_optional and id_column not in table.columns:
         id_column = None
     if id_column is None and not columns and (found := _naming_column(table, {truth, *ignore})):
@@ -216,6 +223,37 @@ def _codes_by_column(na: Sequence[str], names: Sequence[str], path: Path) -> Any
     if not by_column:
         return everywhere or None
     return {"*": everywhere} | by_column if everywhere else by_column
+
+
+def _without_codes(columns: Mapping[str, np.ndarray], codes: Any) -> tuple[dict[str, np.ndarray], list[Note]]:
+    """The columns with the cells that hold a missing code as missing ones, and a note about them."""
+    codes = codes if isinstance(codes, Mapping) else {"*": codes or []}
+    out, hits = {}, {}
+    for name, values in columns.items():
+        own = {
+            code
+            for pattern, some in codes.items()
+            if fnmatchcase(name, pattern) or name == pattern
+            for code in some
+        }
+        is_code = _hold_codes(values, own)
+        if is_code.any():
+            hits[name] = int(is_code.sum())
+            values = values.astype(float if values.dtype.kind == "f" else object)
+            values[is_code] = np.nan if values.dtype.kind == "f" else None
+        out[name] = values
+    if not hits:
+        return out, []
+    listed = list_names(list(hits), list(hits.values()))
+    message = f"cells that hold the missing code are read as missing: {listed}"
+    return out, [Note("missing_code", message, tuple(hits))]
+
+
+def _hold_codes(values: np.ndarray, codes: set[str]) -> np.ndarray:
+    """Whether each cell is one of some codes: the same number in a column of numbers, otherwise the same text."""
+    if values.dtype.kind == "f":
+        return np.isin(values, [float(code) for code in codes if is_number(code)])
+    return np.array([value is not None and str(value).strip() in codes for value in values.tolist()], bool)
 
 
 def _check_name(option: str, name: str, names: Sequence[str], path: Path) -> None:

@@ -231,6 +231,7 @@ def _fitted_table(fitted: Any, source_file: Path, table: str | Path | None) -> t
                 format=recorded.get("format"),
                 na=recorded.get("na", ()),
                 labels=holds_labels,
+                mark_codes=recorded.get("command") == "blocks",
             )
             X = source.matrix() if recorded.get("command") == "blocks" else source.columns
     return X, source

@@ -166,14 +166,25 @@ class Checkpoint:
 
     def load(self, given: Any) -> tuple[Any, list[float], list[Any]]:
         """The state that was saved last, the log joint of each iteration before it, and the draws."""
-        saved = read_arrays(self._state_file())
-        if str(saved["about"]) != self._about:
+        path = self._state_file()
+        saved = read_arrays(path)
+        if str(saved.get("about")) != self._about:
             raise ValueError(
-                f"{self._state_file()} belongs to another fit (other data, parameters, random state or version): give "
-                "resume= a folder of its own, or remove this one"
+                f"{path} belongs to another fit (other data, parameters, random state or version): give resume= a "
+                "folder of its own, or remove this one"
             )
-        draws = [unpack(read_arrays(self._draw_file(j))) for j in range(int(saved["n_draws"]))]
-        return unpack(saved, given), saved["log_joint"].tolist(), draws
+        draws = [self._unpacked(self._draw_file(j)) for j in range(int(saved["n_draws"]))]
+        return self._unpacked(path, saved, given), saved["log_joint"].tolist(), draws
+
+    def _unpacked(self, path: Path, saved: dict[str, np.ndarray] | None = None, given: Any = ()) -> Any:
+        """The tree in a file; a file that holds something else is named."""
+        saved = read_arrays(path) if saved is None else saved
+        try:
+            return unpack(saved, given)
+        except (KeyError, IndexError, TypeError) as error:
+            raise ValueError(
+                f"{path} does not hold what this fit wrote ({error!r}): remove the folder to begin the fit again"
+            ) from error
 
     def save(self, state: Any, values: list[float], n_draws: int, given: Any, *, at_once: bool) -> None:
         """Save the state of the chain; skipped if the last save was a short time ago, unless ``at_once``."""

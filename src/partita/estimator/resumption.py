@@ -25,7 +25,11 @@ FILE = "fit.json"
 RUNNING = {"time_limit", "callback", "keep_partial", "n_jobs", "executor", "resume", "verbose"}
 LENGTH = {"max_iter", "tol"}
 PRIOR = {"prior", "concentration", "view_concentration", "smoothing", "buffet", "prior_pairs"}
-UNFINISHED = re.compile(r"^\.[^/]+\.[0-9a-f]{8}(\.\w+)?$|\.part\w*$")  # files of writers that were killed
+# Files of writers that were killed. Only names that a fit writes: other files of the folder belong to somebody else.
+UNFINISHED = re.compile(
+    r"\.(fit\.json|[a-z]+\d+(_draw\d+)?\.npz)\.[0-9a-f]{8}\.(json|npz)"
+    r"|([a-z]+\d+(_draw\d+)?\.npz|pass\d{6})\.part\d*"
+)
 MAX_SHOWN = 60  # characters of a parameter in a message
 
 
@@ -126,7 +130,7 @@ def _read(path: Path) -> dict[str, Any]:
         if set(found) != {"version", "estimator", "data", "weights", "parameters"}:
             raise ValueError("it has other entries")
         dict(found["parameters"])
-    except (ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise ValueError(
             f"{path} cannot be read ({error}): remove the folder to begin the fit again"
         ) from error
@@ -136,5 +140,5 @@ def _read(path: Path) -> dict[str, Any]:
 def _remove_unfinished(folder: Path) -> None:
     """Remove what a killed process was writing: files are renamed when they are complete."""
     for path in folder.iterdir():
-        if path.is_file() and UNFINISHED.search(path.name):
+        if path.is_file() and UNFINISHED.fullmatch(path.name):
             path.unlink(missing_ok=True)
