@@ -65,7 +65,6 @@ BENCHMARKS = {
 # those without a kept result: ratios for benchmarks.regression alone, and new ones that have not run in full
 NOT_KEPT: set[str] = {
     "yardsticks",
-    "real_variants",
     "views_real",
     "stochastic",
 }

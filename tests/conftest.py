@@ -44,6 +44,21 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("global_random_seed", chosen_seeds(metafunc.config), scope="session")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """A file of tests that cannot be imported is an error.
+
+    The option that skips modules of the package whose optional dependencies are missing holds for test files too, and
+    all their tests would be left out without a word.
+    """
+    option = collector.config.option
+    ignored, option.doctest_ignore_import_errors = option.doctest_ignore_import_errors, False
+    try:
+        return (yield)
+    finally:
+        option.doctest_ignore_import_errors = ignored
+
+
 @pytest.fixture
 def rng(global_random_seed):
     """A generator for tests whose assertion holds for any data."""

@@ -146,6 +146,15 @@ def test_each_step_is_noted_and_switched_off(rng):
         assert f"'{step}': False" in on[step]
 
 
+def test_a_learned_shape_is_noted(rng):
+    X = rng.normal(size=(100, 2))
+    on, off = (
+        dict(describe_steps(real_blocks(X, ["a", "b"], np.ones(100), Steps(shape=shape), True)))
+        for shape in (True, False)
+    )
+    assert "a, b" in on["shape"] and "'shape': False" in on["shape"] and "shape" not in off
+
+
 def test_steps_are_parameters_of_the_family(rng):
     X, _ = mixed_columns(rng, 60)
     off = {step: False for step in ("lumps", "powers", "ties", "signal")}

@@ -6,18 +6,23 @@ from scipy.stats import ks_2samp, wishart
 
 from partita import Mixture
 from partita.engines.gibbs.chain import average_families
-from partita.families import GaussianFull
+from partita.families import GaussianFull, gaussian_full_arrays
 from partita.families.contract import constrained, draw, held, sample_shape, simulate, unconstrained
 from partita.families.gaussian_full_arrays import SIZE, SIZE_SPREAD
 from partita.families.rows import add_statistics
 
 
-def draw_family(rng, p, nu):
-    """Hyper-parameters from their prior."""
+def draw_prior_size(rng):
+    """The size from its prior."""
     step = np.inf
     while abs(step) > 3.0:
         step = rng.standard_normal()
-    size = SIZE * np.exp(SIZE_SPREAD * step)
+    return SIZE * np.exp(SIZE_SPREAD * step)
+
+
+def draw_family(rng, p, nu):
+    """Hyper-parameters from their prior."""
+    size = draw_prior_size(rng)
     L = np.atleast_2d(wishart.rvs(p + 1, size / (p + 1) * np.eye(p), random_state=rng))
     return GaussianFull.of(np.zeros(p), 0.5, nu, (nu - p + 1) * L, 1.0)
 
@@ -25,6 +30,20 @@ def draw_family(rng, p, nu):
 def traits(family):
     L = family.Psi / (family.nu - len(family.m) + 1)
     return np.linalg.slogdet(L)[1], np.log(np.trace(L)), L[0, 1] / np.sqrt(L[0, 0] * L[1, 1])
+
+
+def test_the_size_is_drawn_given_the_shape(rng):
+    """Size and matrix from their prior, and the size drawn again given the matrix: both pairs are distributed alike."""
+    p, n = 2, 2000
+    before, after = [], []
+    for pairs, redrawn in ((before, False), (after, True)):
+        for _ in range(n):
+            size = draw_prior_size(rng)
+            L = wishart.rvs(p + 1, size / (p + 1) * np.eye(p), random_state=rng)
+            size = gaussian_full_arrays._draw_size(L, rng) if redrawn else size
+            pairs.append((np.log(size), np.log(size) - np.log(np.trace(L))))
+    for one, other in zip(np.transpose(before), np.transpose(after), strict=True):
+        assert ks_2samp(one, other).pvalue > 1e-6
 
 
 @pytest.mark.usefixtures("uncompiled")

@@ -8,7 +8,7 @@ import pytest
 from partita import NBCE, Mixture, load
 from partita.dispatch import interpreted
 from partita.engines.gibbs import chain as chains
-from partita.engines.gibbs.chain import MixtureDraw, Schedule
+from partita.engines.gibbs.chain import ChainDraw, Schedule
 from partita.engines.gibbs.sweep import NO_LIMIT
 from partita.families import Bernoulli, Block, Categorical, GaussianFull
 from partita.families.rows import add_statistics
@@ -59,7 +59,7 @@ def one_draw(z, family, prior, held=None):
     trace = Trace(
         np.asarray(z)[None], one, one, one * concentration, one * getattr(prior, "discount", np.nan), one
     )
-    return MixtureDraw(trace, (family,), held)
+    return ChainDraw(trace, (family,), held)
 
 
 def log_densities(exact, block, prior, new):

@@ -57,11 +57,14 @@ def _information(
     """Mean of ``log p_k(x) - log p(x)`` over evenly spaced quantiles [quantile, group] of each group's distribution.
 
     The density p of the whole table is a sum over all groups. For many groups it is evaluated at some of the
-    points and interpolated at the others.
+    points and interpolated at the others. Half of them are spaced evenly by rank, half by value: in the tails of the
+    table points are few, and by rank alone they would be too far apart.
     """
     some = np.unique(points)
     most = max(MIN_POINTS, MAX_DENSITIES // len(weights))
     if len(some) > most:
-        some = some[np.linspace(0, len(some) - 1, most).round().astype(np.int64)]
+        by_rank = np.linspace(0, len(some) - 1, most // 2).round().astype(np.int64)
+        by_value = np.searchsorted(some, np.linspace(some[0], some[-1], most - most // 2))
+        some = some[np.union1d(by_rank, np.minimum(by_value, len(some) - 1))]
     log_whole = logsumexp(log_density(some[:, None]) + np.log(weights), axis=1)
     return (log_density(points) - np.interp(points, some, log_whole)).mean(axis=0)

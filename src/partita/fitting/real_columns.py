@@ -324,6 +324,9 @@ def describe_steps(blocks: Sequence[Block]) -> list[tuple[str, str]]:
                 ("signal", f"{text} variance; the other directions hardly vary or look like noise. "
                  f"{switch('signal')} uses all directions"),
             )  # fmt: skip
+        if getattr(block.family, "learns_shape", 0.0):
+            text = f"chains learn the shape of the clusters' covariances, not only their size: {_names(block.columns)}"
+            notes.append(("shape", f"{text}. {switch('shape')} learns the size only"))
     return notes
 
 
