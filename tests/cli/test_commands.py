@@ -292,11 +292,41 @@ def test_only_shared_groupings_are_views(folder):
     own = set(found["views"][0]["columns"])  # a column of noise may join by chance
     assert {"a1", "a2", "a3"} <= own <= {"a1", "a2", "a3", "n1", "n2"}
     assert "in no view: peaks (2 groups)" in found["words"]
+    summary = load(folder / "alone-partita" / "model.npz").summary_
+    assert len(summary.views) == 1 and "1 view of 120 rows" in str(summary)
     labels = read_file(folder / "alone-partita" / "labels.csv").columns
     assert list(labels) == ["row", "view_1", "view_1_confidence"]
     assert labels["view_1_confidence"].min() > 0.9
     done = partita("predict", "alone-partita", "alone.csv", folder=folder)
     assert list(read_file(folder / "alone-groups.csv").columns) == ["row", "view_1"], done.stderr
+
+
+def test_python_m_partita_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "partita", "--help"], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0 and "cluster" in done.stdout
+
+
+def test_results_of_another_command_are_not_replaced_silently(folder):
+    done = [
+        partita(*command, "table.csv", "--id", "id", "--json", "-q", "-o", "both", folder=folder)
+        for command in (("cluster", "--inference", "em", "--clusters", "2"), ("tree",), ("tree",))
+    ]
+    notes = [json.loads(one.stdout)["notes"] for one in done]
+    told = [[note for note in own if "are replaced" in note] for own in notes]
+    assert told[0] == told[2] == []
+    assert told[1] == ["the results of `partita cluster` in both are replaced; -o writes to another folder"]
+
+
+@pytest.mark.parametrize(("name", "is_id"), [("emp_id", True), ("wage", False)])
+def test_whole_numbers_that_identify_rows_name_them(tmp_path, name, is_id):
+    numbers = np.random.default_rng(0).permutation(100_000)[:40]
+    lines = [f"{name},x", *(f"{n},{x:.3f}" for n, x in zip(numbers, np.linspace(0, 1, 40) ** 2))]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    found = open_table(tmp_path / "t.csv")
+    assert found.id_column == (name if is_id else None)
+    assert not is_id or found.names.tolist() == numbers.tolist()
 
 
 def test_the_command_line_knows_every_engine():

@@ -13,8 +13,9 @@ import numpy as np
 
 from partita.cli.output import write_columns
 from partita.cli.sources import InputTable
-from partita.table import FileError
+from partita.table import FileError, Note
 from partita.table.notes import READING_CODES, list_names
+from partita.wording import one_line
 
 if TYPE_CHECKING:
     from partita.summaries.context import ReportContext
@@ -43,6 +44,20 @@ class Destination(NamedTuple):
         folder = Path(self.out) if self.out else table.path.with_name(name)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+
+def noting_replaced(table: InputTable, folder: Path, command: str) -> InputTable:
+    """The table with a note if its results replace those of another command in the same folder."""
+    try:
+        before = json.loads((folder / SOURCE_FILE).read_text(encoding="utf-8"))["command"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return table
+    if before == command:
+        return table
+    message = (
+        f"the results of `partita {one_line(before)}` in {folder} are replaced; -o writes to another folder"
+    )
+    return table._replace(notes=(*table.notes, Note("replaced", message, level="warning")))
 
 
 def find_model(model: str | Path) -> Path:

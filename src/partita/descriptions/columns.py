@@ -15,6 +15,7 @@ from partita.descriptions.information import (
     information_of_words,
 )
 from partita.table import ColumnSchema
+from partita.table.formats import unit_of_many
 from partita.wording import number, one_line, percent
 
 COLUMN_LENGTH, LEVEL_LENGTH = 40, 30
@@ -26,6 +27,8 @@ CLEARLY = (
     1.2  # a level that a group lacks names it if its share differs so much more than that of the one it has
 )
 MIN_NATS_OF_SHARE = 0.07  # per share of the counts: a share that is half as large again
+MIN_SHARE_OF_SPREAD = 1e-8  # of the deviation of the table: a smaller number is written as zero
+MIN_SHARE_OF_MEAN = 1e-3  # of the mean of the table: the same of means of counts
 TRUTHS = {True: "yes", False: "no"}
 
 
@@ -122,7 +125,8 @@ class Numbers(DescribedColumn):
         return shift
 
     def _value(self, value: float) -> str:
-        return value_text(self.column, float(value))
+        is_noise = abs(value) < MIN_SHARE_OF_SPREAD * self.whole_sd  # what is left of zero by rounding
+        return value_text(self.column, 0.0 if is_noise and not self.column.holds_dates else float(value))
 
 
 class LumpedNumbers(Numbers):
@@ -148,7 +152,7 @@ class LumpedNumbers(Numbers):
         here = f"{percent(self.share[k])} {lump}, others {others.here}"
         whole = f"{percent(self.whole_share)}, {others.whole}"
         if self.of_lump[k] < self.of_others[k]:
-            fact = f"{self.name} where not {lump} {others.fact.removeprefix(self.name).strip()}"
+            fact = f"{self.name} (if not {lump}) {others.fact.removeprefix(self.name).strip()}"
             return Reading(here, whole, fact, others.contrast, others.words, others.exact, others.is_clear)
         words = f"{self.name} {lump}" if self.share[k] >= MOSTLY else f"{self.name} not {lump}"
         if (self.share[k] < self.whole_share) == (self.share[k] >= MOSTLY):
@@ -176,7 +180,10 @@ class CountMeans(DescribedColumn):
         return information_of_durations(self.rate, self.weights)
 
     def read(self, k: int) -> Reading:
-        here, whole = number(self.mean[k]), number(self.whole)
+        is_zero = (
+            self.mean[k] < MIN_SHARE_OF_MEAN * self.whole
+        )  # no count was seen; the prior leaves a small mean
+        here, whole = number(0.0 if is_zero else self.mean[k]), number(self.whole)
         shift = (self.mean[k] - self.whole) / max(self.whole_sd, 1e-300)
         fact = f"{self.name} {here}"
         words = _place(self.column, self.name, shift, NARROW - 0.01)
@@ -235,7 +242,10 @@ def value_text(column: ColumnSchema, value: float) -> str:
     before, slash, per = form.unit.partition("/")
     if slash and len(before) < 2:  # "$/mo", "/5"
         return f"{before}{number(value)}/{per}"
-    return f"{form.unit}{number(value)}" if len(form.unit) == 1 else f"{number(value)} {form.unit}".rstrip()
+    text = number(value)
+    if len(form.unit) == 1:
+        return f"{form.unit}{text}"
+    return f"{text} {form.unit if text == '1' else unit_of_many(form.unit)}".rstrip()
 
 
 def spread_text(column: ColumnSchema, value: float) -> str:
@@ -302,7 +312,7 @@ class LevelShares(DescribedColumn):
 
     def _with(self, v: int, before: str = "") -> str:
         """The column with one of its levels."""
-        equals = "= " if _is_number(self.levels[v]) else ""
+        equals = "= " if _is_number(self.levels[v]) and not before else ""
         return f"{self.name} {before}{equals}{level_text(self.levels[v])}"
 
 

@@ -68,6 +68,7 @@ _CODES = (
 _CURRENCY = "|".join(re.escape(unit) for unit in (*_SYMBOLS, *_CODES))
 # Units of measurement that are written after numbers; one of the plain words may have an s.
 _WORDS = ("year", "month", "week", "day", "hour", "minute", "min", "second", "sec", "yr", "hr", "lb", "pc")
+_COUNTED_WORDS = _WORDS[:6]  # units that have a plural
 _MEASURES = (
     "mmHg", "km/h", "kmh", "mph", "m/s", "kg", "mg", "µg", "oz", "km", "cm", "mm", "ft", "m²", "m2", "m³", "m3", "km²",
     "km2", "sqm", "sq m", "sqft", "sq ft", "sq. ft.", "ha", "ml", "mL", "kcal", "kWh", "kW", "kHz", "MHz", "GHz", "KB",
@@ -220,7 +221,7 @@ class TextFormat:
             return f"percent: 12.0% is read as 12{marks}"
         if "/" in self.unit and self.unit.strip(" /").isdigit():
             return f"numbers out of {self.unit.strip(' /')}{marks}"
-        return f"numbers in {self.unit}{marks}" if self.unit else f"numbers{marks}"
+        return f"numbers in {unit_of_many(self.unit)}{marks}" if self.unit else f"numbers{marks}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain Python objects."""
@@ -332,6 +333,17 @@ def is_measure(text: str) -> bool:
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------
+
+
+def unit_of_many(unit: str) -> str:
+    """A unit beside another number than one.
+
+    Examples
+    --------
+    >>> unit_of_many("year"), unit_of_many("kg")
+    ('years', 'kg')
+    """
+    return f"{unit}s" if unit in _COUNTED_WORDS else unit
 
 
 def _unit(found: re.Match[str]) -> str:
