@@ -335,6 +335,13 @@ def test_lumps_and_numbers_without_a_level_read_well(rng):
     assert "floor not 0" in sentences[1] and "not =" not in " ".join(sentences)
 
 
+def test_levels_that_are_numbers_in_text_are_told_as_numbers(rng):
+    z = np.repeat([0, 1], 100)
+    grade = np.where(z == 0, rng.choice(["1", "2"], 200), rng.choice(["4", "absent"], 200))
+    sentences = [group.sentence for group in described(z, pd.DataFrame({"grade": grade})).groups]
+    assert "grade = " in sentences[0] and " in " in sentences[0]
+
+
 def test_units_that_are_words_have_a_plural():
     age = read_table({"age": [f"{value} years" for value in range(10, 40)]}).schema.column("age")
     assert (value_text(age, 1.0), value_text(age, 5.58)) == ("1 year", "5.58 years")

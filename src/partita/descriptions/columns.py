@@ -342,6 +342,8 @@ class OrderedShares(LevelShares):
 
 
 def _is_number(level: Any) -> bool:
+    if isinstance(level, str):
+        return level.strip("+-").replace(".", "", 1).isdigit()
     return isinstance(level, (int, float, np.number)) and not isinstance(level, (bool, np.bool_))
 
 

@@ -6,10 +6,10 @@ the distinct texts of a column, and the schema stores it, so that new data are r
 Numbers may have a currency before or after them, a percent sign, a unit of measurement (28 m²), a period ($900/mo), a
 common denominator (4.5/5), separators of thousands, a decimal comma, a sign before or after them, or the brackets of
 accountants: `(1,234)` is -1234. Some of them may have letters for thousands and millions (1.2M), another unit of the
-same quantity (300 g among kg), or the sign of a limit (`<0.5` is read as 0.5). Whether a comma separates thousands or
-decimals is decided by the whole column: beside `1,5`, the text `1,477` is 1.477. If nothing in the column decides it, a
-single comma before three digits separates thousands, and a single point is a decimal point (but a separator of
-thousands in money).
+same quantity (300 g among kg), or the sign of a limit or of an approximation (`<0.5` and `~0.5` are read as 0.5).
+Whether a comma separates thousands or decimals is decided by the whole column: beside `1,5`, the text `1,477` is 1.477.
+If nothing in the column decides it, a single comma before three digits separates thousands, and a single point is a
+decimal point (but a separator of thousands in money).
 
 Dates become days since 1970-01-01, with the time of the day as a fraction. Whether `03/04/2024` is in March or in April
 is decided by the whole column too; if nothing decides it, the month comes first with slashes, and the day otherwise.
@@ -97,7 +97,7 @@ MAX_DATE_FORMATS = 4  # of one column
 _SPACES = " \u00a0\u202f\u2009"
 _MINUS = "\u2212\u2013-"  # the hyphen comes last: it makes no range in a character class
 _NUMBER = re.compile(
-    rf"(?P<limit>[<>≤≥]=?)?[{_SPACES}]*(?P<open>\()?[{_SPACES}]*(?P<sign>[+{_MINUS}])?[{_SPACES}]*(?P<before>{_CURRENCY})?[{_SPACES}]*"
+    rf"(?P<limit>[<>≤≥]=?)?(?P<about>[~≈])?[{_SPACES}]*(?P<open>\()?[{_SPACES}]*(?P<sign>[+{_MINUS}])?[{_SPACES}]*(?P<before>{_CURRENCY})?[{_SPACES}]*"
     rf"(?P<sign_after>[+{_MINUS}])?(?P<body>\d(?:[\d.,'’{_SPACES}]*\d)?[.,]?|[.,]\d+)(?P<exponent>[eE][-+]?\d+)?"
     rf"(?:[{_SPACES}]?(?P<size>{_SIZE})\.?(?![A-Za-z]))?[{_SPACES}]*(?P<after>%|{_CURRENCY}|{_MEASURE})?(?P<per>{_PER})?[{_SPACES}]*(?P<minus_after>[{_MINUS}])?[{_SPACES}]*(?P<close>\))?"
 )
@@ -359,12 +359,13 @@ class _Numbers(NamedTuple):
     units: set[str]  # that are written
     bodies: set[str]  # the digits with their marks
     limits: list[str]  # texts with the sign of a limit
+    abouts: list[str]  # texts with the sign of an approximation
     sizes: set[str]  # letters for thousands and millions
     bare: bool  # whether a number other than zero has no unit
 
 
 def _match_all(texts: Iterable[str]) -> _Numbers | None:
-    found = _Numbers(set(), set(), [], set(), False)
+    found = _Numbers(set(), set(), [], [], set(), False)
     for text in texts:
         match = _NUMBER.fullmatch(text)
         if match is None or not _is_balanced(match):
@@ -377,6 +378,8 @@ def _match_all(texts: Iterable[str]) -> _Numbers | None:
         found.bodies.add(match["body"])
         if match["limit"]:
             found.limits.append(text)
+        if match["about"]:
+            found.abouts.append(text)
         if match["size"]:
             found.sizes.add(match["size"])
     return found
@@ -412,6 +415,8 @@ def _remark(found: _Numbers, unit: str) -> str:
     parts = []
     if found.limits:
         parts.append(f"where {min(found.limits)!r} is read as its limit")
+    if found.abouts:
+        parts.append(f"where {min(found.abouts)!r} is read without its sign")
     if found.sizes:
         parts.append(f"where {' and '.join(sorted(found.sizes))} stand for {_sizes_in_words(found.sizes)}")
     if len(found.units) > 1:

@@ -23,7 +23,7 @@ MIN_LUMP = 0.5  # a value in so many of the cells is a lump
 MIN_IN_ORDER = 20  # dates in so few rows may be in order by chance
 CHOICE_MARKS = (";", ",", "|")  # between the choices of a cell
 MIN_CHOICES, MAX_CHOICES = 3, 30
-MIN_RECURRING = 0.9  # share of the choices that are in more than one combination
+MAX_ALONE = 0.1  # share of the choices that are in a single combination
 MIN_SKEWNESS = 2.0  # skewness beyond this is named
 
 # finding -> remark in the account; {} is what the finding says
@@ -100,7 +100,7 @@ def listed_choices(texts: Collection[str]) -> list[str]:
         if (
             MIN_CHOICES <= len(times) <= min(MAX_CHOICES, len(cells) - 1)
             and 2 * n_lists >= len(cells)
-            and recurring >= MIN_RECURRING * len(times)
+            and len(times) - recurring <= max(1, MAX_ALONE * len(times))  # such as "none"
             and any(len(parts) > 2 for parts in cells)
         ):
             return sorted(times)
