@@ -3,13 +3,15 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from partita import load
 from partita.cli import main, warming
-from partita.cli.sources import open_table
+from partita.cli.results import notes_of
+from partita.cli.sources import open_table, open_typed
 from partita.table import read_file
 
 COMMAND = [sys.executable, "-c", "from partita.cli.start import script; script()"]
@@ -327,6 +329,19 @@ def test_whole_numbers_that_identify_rows_name_them(tmp_path, name, is_id):
     found = open_table(tmp_path / "t.csv")
     assert found.id_column == (name if is_id else None)
     assert not is_id or found.names.tolist() == numbers.tolist()
+
+
+def test_suspected_missing_codes_are_the_first_note(tmp_path):
+    """A few of them are enough to make a group of their own."""
+    rng = np.random.default_rng(0)
+    pain = np.where(rng.random(80) < 0.1, 999, rng.integers(0, 11, 80))
+    lines = ["pressure,pain", *(f"{s}/{s - 40},{p}" for s, p in zip(rng.integers(100, 160, 80), pain))]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    table, _, X = open_typed(tmp_path / "t.csv")
+    notes = notes_of(SimpleNamespace(fit_report_=X.notes), table)
+    assert "may be missing codes: 'pain' (999" in notes[0] and any(
+        "two numbers" in note for note in notes[1:]
+    )
 
 
 def test_the_command_line_knows_every_engine():

@@ -279,6 +279,14 @@ def test_other_levels_of_the_grain_are_described(rng):
     assert sorted(tree.describe_groups(X, at=2).names) == ["high size", "low size"]
 
 
+def test_numbers_of_dates_are_named_in_the_table(rng):
+    days = np.datetime64("2024-01-01") + rng.integers(0, 300, 60)
+    model = Agglomerative(n_clusters=2).fit(pd.DataFrame({"day": days, "size": rng.normal(size=60)}))
+    table = model.profile_table().set_index("column").statistic
+    assert table["day"].tolist() == ["mean (days since 1970-01-01)", "standard deviation (days)"]
+    assert table["size"].tolist() == ["mean", "standard deviation"]
+
+
 def test_frames_of_several_libraries(rng):
     model = Agglomerative(n_clusters=2).fit(rng.normal(size=(20, 2)))
     lists = model.profile_table(as_frame="dict")

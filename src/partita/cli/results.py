@@ -28,6 +28,7 @@ SHOWN_NOTES = (
     "bound_reached",
     "cut_short",
 )  # besides warnings and notes on reading
+FIRST_NOTES = ("suspected_code",)
 TOLD_ELSEWHERE = ("kinds", "interrupted")  # in a line of their own
 MIN_AGREEMENT = 0.1  # with the result: a clustering below it is named
 
@@ -137,12 +138,12 @@ def _relative(path: Path, folder: Path) -> str:
 
 
 def notes_of(model: Any, table: InputTable) -> list[str]:
-    """All notes, each once: warnings, then how the file and its columns were read, then the others."""
+    """All notes, each once: what most often makes false groups, warnings, how the table was read, then the others."""
     own = [note for note in model.fit_report_ if note.code not in TOLD_ELSEWHERE]
     ranks: dict[str, int] = {}
     for note in _joined([*table.notes, *own]):
         about_reading = note.code in READING_CODES or note.code in SHOWN_NOTES
-        rank = 0 if note.level == "warning" else 1 if about_reading else 2
+        rank = 0 if note.code in FIRST_NOTES else 1 if note.level == "warning" else 2 if about_reading else 3
         ranks[note.message] = min(rank, ranks.get(note.message, rank))
     return sorted(ranks, key=ranks.__getitem__)
 
