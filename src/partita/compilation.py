@@ -114,8 +114,8 @@ def watch_compilation() -> None:
             if not tell_compilation(begins=True) and is_ours and not self.told:
                 self.told = True
                 logger.warning(
-                    "partita: compiling for the first time on this machine, which takes seconds (up to 30 for several "
-                    "kinds of columns); later runs load the code from disk. `partita warm` compiles all."
+                    "partita: compiling code that was not needed on this machine before, which takes seconds (up to "
+                    "30 for several kinds of columns); later runs load it from disk. `partita warm` compiles all of it."
                 )
 
         def on_end(self, ended: Any) -> None:

@@ -1,4 +1,4 @@
-"""Seven files as other programs write them, each with three planted groups: (name, bytes, groups, options)."""
+"""Ten files as other programs write them, each with three planted groups: (name, bytes, groups, options)."""
 
 import csv
 import datetime as dt
@@ -201,4 +201,86 @@ def cities(rng):
     return "cities.txt", "\n".join([*above, *rows, "", "Source: nowhere", ""]).encode(), z, []
 
 
-FILES = [revenue, survey, expression, catalogue, sessions, laboratory, cities]
+def orders(rng):
+    """French orders: decimal commas, a price or a word in one column, percentages, few accents in another encoding."""
+    z = rng.integers(3, size=240)
+    amount = np.array([40.0, 260.0, 1700.0])[z] * rng.lognormal(0, 0.3, len(z))
+    rows = [
+        [
+            "N° commande",
+            "Date",
+            "Canal",
+            "Articles",
+            "Montant HT",
+            "Remise",
+            "Livraison",
+            "Retour ?",
+            "Commentaire",
+        ]
+    ]
+    for i, k in enumerate(z):
+        day = dt.date(2024, 1, 1) + dt.timedelta(days=int(rng.integers(366)))
+        rows.append([
+            f"CMD-2024-{i + 1:05d}", day.strftime("%d/%m/%Y"),
+            rng.choice(["Web", "Boutique", "Téléphone"], p=np.roll([0.8, 0.1, 0.1], k)),
+            rng.poisson(np.array([1, 4, 15])[k]) + 1, f"{german(amount[i])} €",
+            f"{rng.choice([0, [5, 10, 20][k]])} %", "offerte" if rng.random() < 0.3 + 0.3 * k else "6,90",
+            rng.choice(["oui", "non", ""], p=[0.1, 0.85, 0.05]), rng.choice(["", "", "très bien", "livré en retard"]),
+        ])  # fmt: skip
+    text = csv_bytes(rows, delimiter=";").decode() + f"TOTAL;;;;{german(amount.sum())} €;;;;\n"
+    return "commandes.csv", text.encode("cp1252"), z, []
+
+
+def tools(rng):
+    """A form: questions as names, several choices in a cell, answers that are none, units in some cells, addresses."""
+    z = rng.integers(3, size=240)
+    names = np.array(["Excel", "Python", "R", "SQL", "SPSS"])
+    uses = (
+        rng.random((len(z), 5))
+        < np.array([[0.95, 0.05, 0.05, 0.2, 0.1], [0.2, 0.95, 0.4, 0.9, 0.05], [0.8, 0.1, 0.9, 0.1, 0.9]])[z]
+    )
+    scale = ["Strongly disagree", "Disagree", "Neither agree nor disagree", "Agree", "Strongly agree"]
+    rows = [
+        [
+            "Timestamp",
+            "Which tools do you use?",
+            "I like my tools",
+            "I want to learn",
+            "Years of experience",
+            "Email",
+        ]
+    ]
+    for i, k in enumerate(z):
+        at = dt.datetime(2025, 2, 3, 9) + dt.timedelta(minutes=int(rng.integers(9_000)))
+        answers = np.clip(
+            np.rint(np.array([[3, 0], [4, 3], [1, 4]])[k] + rng.normal(0, 0.7, 2)), 0, 4
+        ).astype(int)
+        years = max(0, round(rng.normal([6, 3, 15][k], 1.5)))
+        rows.append([
+            at.strftime("%m/%d/%Y %H:%M:%S"), ", ".join(names[uses[i]]) or "none",
+            *(scale[a] if rng.random() > 0.04 else "Prefer not to say" for a in answers),
+            f"{years} years" if rng.random() < 0.2 else years, f"user{i}@example.org" if rng.random() < 0.7 else "",
+        ])  # fmt: skip
+    return "tools.csv", b"\xef\xbb\xbf" + csv_bytes(rows), z, []
+
+
+def plants(rng):
+    """Traits of plants: units in names and cells, values about a number, months, plots that repeat, species."""
+    z = rng.integers(3, size=150)
+    rows = [["no", "Plot", "Species", "Height [cm]", "Leaf N %", "Seed mass", "Month", "Woodiness", "pH"]]
+    for i, k in enumerate(z):
+        ph = rng.normal(6.5, 0.5)
+        rows.append([
+            4_000 + 13 * i + int(rng.integers(13)), f"P{i % 30:02d}",
+            f"Genus{rng.integers(60)} species{rng.integers(9)}",
+            f"{rng.lognormal([2.5, 4, 6.5][k], 0.35):.1f}", f"{rng.normal([3.2, 2.4, 1.6][k], 0.2):.2f} %",
+            f"{rng.lognormal([-1, 1, 3.5][k], 0.8):.3g} mg" if rng.random() > 0.08 else "n/a",
+            int(np.clip(round(rng.normal([4, 6.5, 5][k])), 1, 12)), ["herb", "herb", "woody"][k],
+            f"{'~' if rng.random() < 0.1 else ''}{ph:.1f}",
+        ])  # fmt: skip
+    return "plants.tsv", csv_bytes(rows, delimiter="\t"), z, []
+
+
+FILES = [
+    revenue, survey, expression, catalogue, sessions, laboratory, cities, orders, tools, plants
+]  # fmt: skip

@@ -3,13 +3,15 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from partita import load
 from partita.cli import main, warming
-from partita.cli.sources import open_table
+from partita.cli.results import notes_of
+from partita.cli.sources import open_table, open_typed
 from partita.table import read_file
 
 COMMAND = [sys.executable, "-c", "from partita.cli.start import script; script()"]
@@ -292,11 +294,54 @@ def test_only_shared_groupings_are_views(folder):
     own = set(found["views"][0]["columns"])  # a column of noise may join by chance
     assert {"a1", "a2", "a3"} <= own <= {"a1", "a2", "a3", "n1", "n2"}
     assert "in no view: peaks (2 groups)" in found["words"]
+    summary = load(folder / "alone-partita" / "model.npz").summary_
+    assert len(summary.views) == 1 and "1 view of 120 rows" in str(summary)
     labels = read_file(folder / "alone-partita" / "labels.csv").columns
     assert list(labels) == ["row", "view_1", "view_1_confidence"]
     assert labels["view_1_confidence"].min() > 0.9
     done = partita("predict", "alone-partita", "alone.csv", folder=folder)
     assert list(read_file(folder / "alone-groups.csv").columns) == ["row", "view_1"], done.stderr
+
+
+def test_python_m_partita_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "partita", "--help"], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0 and "cluster" in done.stdout
+
+
+def test_results_of_another_command_are_not_replaced_silently(folder):
+    done = [
+        partita(*command, "table.csv", "--id", "id", "--json", "-q", "-o", "both", folder=folder)
+        for command in (("cluster", "--inference", "em", "--clusters", "2"), ("tree",), ("tree",))
+    ]
+    notes = [json.loads(one.stdout)["notes"] for one in done]
+    told = [[note for note in own if "are replaced" in note] for own in notes]
+    assert told[0] == told[2] == []
+    assert told[1] == ["the results of `partita cluster` in both are replaced; -o writes to another folder"]
+
+
+@pytest.mark.parametrize(("name", "is_id"), [("emp_id", True), ("wage", False)])
+def test_whole_numbers_that_identify_rows_name_them(tmp_path, name, is_id):
+    numbers = np.random.default_rng(0).permutation(100_000)[:40]
+    lines = [f"{name},x", *(f"{n},{x:.3f}" for n, x in zip(numbers, np.linspace(0, 1, 40) ** 2))]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    found = open_table(tmp_path / "t.csv")
+    assert found.id_column == (name if is_id else None)
+    assert not is_id or found.names.tolist() == numbers.tolist()
+
+
+def test_suspected_missing_codes_are_the_first_note(tmp_path):
+    """A few of them are enough to make a group of their own."""
+    rng = np.random.default_rng(0)
+    pain = np.where(rng.random(80) < 0.1, 999, rng.integers(0, 11, 80))
+    lines = ["pressure,pain", *(f"{s}/{s - 40},{p}" for s, p in zip(rng.integers(100, 160, 80), pain))]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    table, _, X = open_typed(tmp_path / "t.csv")
+    notes = notes_of(SimpleNamespace(fit_report_=X.notes), table)
+    assert "may be missing codes: 'pain' (999" in notes[0] and any(
+        "two numbers" in note for note in notes[1:]
+    )
 
 
 def test_the_command_line_knows_every_engine():

@@ -1,6 +1,6 @@
-"""`partita cluster` on fourteen messy tables with planted groups: its JSON, rounded, is that of a committed file.
+"""`partita cluster` on seventeen messy tables with planted groups: its JSON, rounded, is that of a committed file.
 
-Seven are made here from columns, seven are files as other programs write them (`messy_files.py`).
+Seven are made here from columns, ten are files as other programs write them (`messy_files.py`).
 
 After a change that is meant to change the answers, run ``python tests/cli/test_golden_answers.py`` and read the
 difference.

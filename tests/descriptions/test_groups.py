@@ -10,6 +10,7 @@ import pytest
 from partita import Agglomerative, Consensus, DecorrelatedKMeans, EnsembleClustering, Mixture, load
 from partita.datasets import load_visitors
 from partita.descriptions import describe_labels, profile_groups
+from partita.descriptions.columns import described_column, value_text
 from partita.descriptions.groups import MAX_TELLING, TYPICAL
 from partita.descriptions.information import (
     information_of_counts,
@@ -17,7 +18,7 @@ from partita.descriptions.information import (
     information_of_shares,
 )
 from partita.dispatch import interpreted
-from partita.table import read_table
+from partita.table import ColumnSchema, read_table
 from partita.wording import number, percent
 
 NASTY = "<script>alert('x')</script>"
@@ -278,6 +279,14 @@ def test_other_levels_of_the_grain_are_described(rng):
     assert sorted(tree.describe_groups(X, at=2).names) == ["high size", "low size"]
 
 
+def test_numbers_of_dates_are_named_in_the_table(rng):
+    days = np.datetime64("2024-01-01") + rng.integers(0, 300, 60)
+    model = Agglomerative(n_clusters=2).fit(pd.DataFrame({"day": days, "size": rng.normal(size=60)}))
+    table = model.profile_table().set_index("column").statistic
+    assert table["day"].tolist() == ["mean (days since 1970-01-01)", "standard deviation (days)"]
+    assert table["size"].tolist() == ["mean", "standard deviation"]
+
+
 def test_frames_of_several_libraries(rng):
     model = Agglomerative(n_clusters=2).fit(rng.normal(size=(20, 2)))
     lists = model.profile_table(as_frame="dict")
@@ -297,6 +306,54 @@ def test_without_columns_the_table_is_asked_for(rng):
     with pytest.raises(ValueError, match=r"give a table of the same rows, profile_table\(X\)"):
         model.profile_table()
     assert model.profile_table(X).shape[1] == 6
+
+
+def test_columns_that_are_mostly_missing_are_told_less(rng):
+    z, frame = planted(rng)
+    frame["left"] = rng.normal(900.0 * z, 20.0)
+    assert [trait.column for trait in described(z, frame).groups[0].telling[:2]] == ["spend", "left"]
+    frame.loc[rng.random(len(z)) < 0.85, "left"] = np.nan
+    assert [trait.column for trait in described(z, frame).groups[0].telling[:2]] == ["spend", "channel"]
+    with interpreted(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = Mixture(inference="em", n_clusters=2, random_state=0).fit(frame)
+    assert "left" not in model.summary_.groups[0].name
+
+
+def test_what_is_left_of_zero_is_written_as_zero():
+    size = ColumnSchema("size", "real")
+    profile = {"mean": np.array([1e-15, 40.0]), "sd": np.array([1.0, 5.0]), "n": np.ones(2)}
+    visits = {"rate": np.array([0.0004, 9.0]), "n": np.ones(2)}
+    read = [described_column(size, profile, np.full(2, 0.5)).read(0).fact]
+    read.append(described_column(ColumnSchema("visits", "count"), visits, np.full(2, 0.5)).read(0).fact)
+    assert read == ["size 0", "visits 0"]
+
+
+def test_lumps_and_numbers_without_a_level_read_well(rng):
+    z = np.repeat([0, 1], 200)
+    kills = np.where(rng.random(400) < 0.6, 0.0, rng.lognormal(1.0 + 3.0 * z, 0.3))
+    floor = np.where(z == 0, rng.choice([0, 4], 400, p=[0.9, 0.1]), rng.choice([1, 2, 3], 400))
+    sentences = [
+        group.sentence
+        for group in described(
+            z, pd.DataFrame({"kills": kills, "floor": floor}), {"floor": "categorical"}
+        ).groups
+    ]
+    assert all("kills (if not 0) " in sentence for sentence in sentences)
+    assert "floor not 0" in sentences[1] and "not =" not in " ".join(sentences)
+
+
+def test_levels_that_are_numbers_in_text_are_told_as_numbers(rng):
+    z = np.repeat([0, 1], 100)
+    grade = np.where(z == 0, rng.choice(["1", "2"], 200), rng.choice(["4", "absent"], 200))
+    sentences = [group.sentence for group in described(z, pd.DataFrame({"grade": grade})).groups]
+    assert "grade = " in sentences[0] and " in " in sentences[0]
+
+
+def test_units_that_are_words_have_a_plural():
+    age = read_table({"age": [f"{value} years" for value in range(10, 40)]}).schema.column("age")
+    assert (value_text(age, 1.0), value_text(age, 5.58)) == ("1 year", "5.58 years")
+    assert age.format.describe() == "numbers in years"
 
 
 # ---- notebooks -----------------------------------------------------------------------------------------------------

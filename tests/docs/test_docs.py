@@ -42,6 +42,19 @@ def test_the_examples_of_the_readme_print_what_they_say(code):
     assert out.getvalue().splitlines() == re.findall(r"# prints: (.*)", code)
 
 
+def test_the_sentences_that_pages_quote_are_those_of_the_example():
+    space = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(blocks("README.md")[0], "README.md", "exec"), space)
+    summary = space["model"].summary_
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    quoted = re.search(r"The third one is \*(.*?), \.\.\.\*", readme)[1]
+    assert summary.sentences[2].startswith(quoted)
+    page = (ROOT / "docs/tasks/describe_groups.md").read_text(encoding="utf-8")
+    line = re.search(r"^    (3  .*), \.\.\.$", page, re.MULTILINE)[1]
+    assert any(told.strip().startswith(line) for told in str(summary).splitlines())
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in APART and blocks(page)])
 def test_the_examples_of_the_guide_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -76,6 +76,14 @@ def at_lumps(X, *columns):
     return (X == 0.0) & np.isin(np.arange(X.shape[1]), columns)
 
 
+def test_medians_are_values_that_occur_or_between_them(rng):
+    """A cluster may lie below zero on the transformed scale, where the model has a tail that no row supports."""
+    x = np.floor(rng.lognormal(2.0, 1.5, 500))[:, None]
+    coding = code_values(x, np.ones(500), np.array([np.nan]), (fit_power(x[:, 0], np.ones(500)),))
+    median = coding.moments(np.array([[-9.0], [0.0], [9.0]]), np.full((3, 1), 0.1))[2][:, 0]
+    assert median[0] == x.min() and x.min() < median[1] < x.max() and median[2] == x.max()
+
+
 def test_lumps_are_found_whatever_the_weights(rng):
     x = np.array([0.0, 0.0, 5.0, np.nan, 7.0])
     assert find_lump(x, np.ones(5)).value == 0.0

@@ -1,14 +1,16 @@
 """The page of a fit by chains says what chains can say, and nothing that only other engines can."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from partita import Mixture
+from partita import Consensus, Mixture
 from partita.dispatch import interpreted
 from partita.report import write_report
 from partita.report.charts import MAX_POINTS, chains
+from partita.report.overview import _grade
 from partita.summaries.counts import counts_in_words
 
 
@@ -79,3 +81,24 @@ def test_many_draws_are_thinned_in_the_picture():
     assert drawn == MAX_POINTS and svg.count("<polyline") == 2
     svg, drawn = chains([1.0, 1.0, 1.0], [0, 0, 2])  # equal values, one chain cut short
     assert drawn == 3 and "nan" not in svg
+
+
+def test_a_number_of_groups_that_has_not_converged_is_told_above():
+    reason = "Fair: the chains agree on most of the groups (adjusted Rand index 0.89)."
+    told = "The number of groups has not converged: K is 20 and 22 in the chains."
+    model = SimpleNamespace(
+        diagnostics_=SimpleNamespace(grade="fair", sentence=f"{reason} {told} Run longer.")
+    )
+    shown = _grade(model)
+    assert shown.endswith("(adjusted Rand index 0.89). The number of groups has not converged.")
+    model.diagnostics_.sentence = f"{reason} Something else."
+    assert _grade(model).endswith("(adjusted Rand index 0.89).")
+
+
+def test_members_without_weight_are_told_above(rng, tmp_path):
+    z = np.repeat([0, 1, 2], 40)
+    Y = np.column_stack([np.where(rng.random(120) < 0.1, rng.integers(3, size=120), z) for _ in range(9)])
+    Y = np.column_stack([Y, rng.integers(3, size=120)])
+    model = Consensus(random_state=0).fit(Y)
+    page = write_report(model, tmp_path / "report.html", X=Y).read_text(encoding="utf-8")
+    assert "almost no weight: x9" in page.partition("</div>")[0]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from partita.table import FileError, read_file, read_table
+from partita.table.encodings import guess_encoding
 
 
 def written(tmp_path, text, name="table.csv", encoding="utf-8"):
@@ -153,6 +154,27 @@ def test_encodings_are_found(tmp_path, encoding):
     assert found.columns["city"].tolist() == ["Málaga", "Orléans", "Köln", "Besançon"]
     assert [note.code for note in found.notes] == (["encoding"] if encoding == "cp1252" else [])
     assert not found.notes or "read as cp1252" in found.notes[0].message
+
+
+WORDS = {
+    "cp1252": [
+        "Hélène;très bien\nIrène;Alès",
+        "São Paulo;não\nJoão;maçã",
+        "Malmö;Åsa",
+        "Größe;weiß",
+        "è;più\nsarà",
+    ],
+    "cp1250": ["Dvořák;ano\nČerný;ne", "Łódź;Wałęsa\nŻółw", "Győr;Szűcs\nErdős", "Šibenik;Žuti\nČakovec"],
+    "cp1254": ["İstanbul;Şişli\nYıldız;Güneş"],
+    "cp1257": ["Šiauliai;Žemaitė\nPanevėžys;Ąžuolas"],
+}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"), [(name, words) for name, texts in WORDS.items() for words in texts]
+)
+def test_encodings_of_latin_script_are_told_apart_by_a_few_words(encoding, words):
+    assert guess_encoding(f"town;answer\n{words}\n".encode(encoding)) == encoding
 
 
 def test_an_encoding_is_given(tmp_path):

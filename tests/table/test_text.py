@@ -292,3 +292,43 @@ def test_numbers_under_the_name_of_an_identifier_are_set_aside_also_if_some_repe
 def test_months_in_words_leave_no_doubt():
     table = table_of(sent=[f"{day:02d} May 2025 10:30" for day in range(1, 29)])
     assert "dates" in notes_of(table) and "ambiguous_text" not in notes_of(table)
+
+
+def test_cells_that_list_choices_are_named(rng):
+    tools = np.array(["Excel", "Python", "R", "SQL"])
+    ticks = rng.random((200, 4)) < 0.5
+    table = table_of(
+        uses=[", ".join(tools[row]) or "none" for row in ticks],
+        town=rng.choice(["Paris, France", "Lyon, France", "Ulm, Germany", "Köln, Germany"], 200),
+    )
+    note = notes_of(table)["choices"]
+    assert (
+        note.level == "warning"
+        and note.columns == ("uses",)
+        and "'uses' ('Excel', 'Python', 'R'" in note.message
+    )
+
+
+def test_dates_in_order_are_named(rng):
+    days = np.datetime64("2024-01-01") + np.repeat(np.arange(40), 2)
+    table = table_of(time=days, day=rng.permutation(days), n=np.arange(80.0) ** 2)
+    assert notes_of(table)["in_order"].columns == ("time",)
+    assert "in_order" not in notes_of(table_of(time=days[:10], n=np.arange(10.0) ** 2))
+
+
+def test_numbers_about_a_value_are_numbers(rng):
+    values = rng.normal(6.5, 0.5, 60).round(2)
+    table = table_of(ph=[f"{'~' if i % 9 == 0 else ''}{value}" for i, value in enumerate(values)])
+    np.testing.assert_array_equal(table.column("ph").values, values)
+    assert "is read without its sign" in notes_of(table)["text_numbers"].message
+
+
+def test_a_word_among_whole_numbers_is_named(rng):
+    grades = rng.integers(1, 7, 200).astype(str)
+    grades[::30] = "absent"
+    table = table_of(grade=grades, place=rng.choice(["north", "south", "1"], 200))
+    assert table.schema.kinds[0] == "categorical"
+    assert (
+        notes_of(table)["no_answers"].columns == ("grade",)
+        and "'absent'" in notes_of(table)["no_answers"].message
+    )

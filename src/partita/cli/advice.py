@@ -35,6 +35,7 @@ _SENTENCES = (
     (r"declare kinds='ordinal' or kinds=\{[^}]*\} \(on the command line (--kind [^)]*)\)", r"give \1"),
     (r"declare a column '(\w+)' if (.*?) \(on the command line (--kind [^)]*)\)", r"give \3 if \2"),
     (r"declare kinds to change this", "change this with --kind column=kind"),
+    (r"declare them 'ignore' if they should not be", "leave them out with --ignore if they should not be"),
     (r"declare them 'ignore' to use each value once", "leave them out with --ignore to use each value once"),
     (r"declare a kind, for example '(\w+)'(?: or '(\w+)')?, to model it", r"to model it, give --kind column=\1"),
     (r"declare the column '(\w+)'", r"give --kind column=\1"),

@@ -34,6 +34,7 @@ from partita.cli.results import (
     member_notes,
     named_rows,
     notes_of,
+    noting_replaced,
     save_model,
     write_account,
     write_page,
@@ -369,6 +370,7 @@ def blocks(
     figures = {"method": "RelationalBlocks", "n_row_clusters": K, "n_column_clusters": L}
     where = Destination(out, output)
     folder = where.folder(table)
+    table = noting_replaced(table, folder, "blocks")
     groups = {"group": numbered(rows)}
     write_columns(
         folder / "rows.csv", named_rows(table, "row", groups), escape_formulas=table.escape_formulas
@@ -476,6 +478,7 @@ def _write_clustering(
         asked, grain = grain, None
     context = context_of(model, X, table, grain)
     folder = where.folder(table)
+    table = noting_replaced(table, folder, command)
     groups = {"group": numbered(context.model.labels_)}
     if hasattr(context.model, "confidence_"):
         groups["confidence"] = np.asarray(context.model.confidence_)
@@ -515,6 +518,7 @@ def _write_views(model: Any, X: Any, table: InputTable, where: Destination, inte
     head = f"{number_of_views(found)}; {table.n_rows} rows and {len(names)} columns. {diagnosis}"
     words = "\n".join([head.rstrip(), *lines])
     folder = where.folder(table)
+    table = noting_replaced(table, folder, "views")
     of_rows: dict[str, Any] = {}
     for v in model.counted_views_.tolist():
         of_rows[f"view_{v + 1}"] = numbered(model.view_labels_[:, v])

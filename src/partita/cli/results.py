@@ -13,8 +13,9 @@ import numpy as np
 
 from partita.cli.output import write_columns
 from partita.cli.sources import InputTable
-from partita.table import FileError
+from partita.table import FileError, Note
 from partita.table.notes import READING_CODES, list_names
+from partita.wording import one_line
 
 if TYPE_CHECKING:
     from partita.summaries.context import ReportContext
@@ -27,6 +28,7 @@ SHOWN_NOTES = (
     "bound_reached",
     "cut_short",
 )  # besides warnings and notes on reading
+FIRST_NOTES = ("suspected_code",)
 TOLD_ELSEWHERE = ("kinds", "interrupted")  # in a line of their own
 MIN_AGREEMENT = 0.1  # with the result: a clustering below it is named
 
@@ -43,6 +45,20 @@ class Destination(NamedTuple):
         folder = Path(self.out) if self.out else table.path.with_name(name)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+
+def noting_replaced(table: InputTable, folder: Path, command: str) -> InputTable:
+    """The table with a note if its results replace those of another command in the same folder."""
+    try:
+        before = json.loads((folder / SOURCE_FILE).read_text(encoding="utf-8"))["command"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return table
+    if before == command:
+        return table
+    message = (
+        f"the results of `partita {one_line(before)}` in {folder} are replaced; -o writes to another folder"
+    )
+    return table._replace(notes=(*table.notes, Note("replaced", message, level="warning")))
 
 
 def find_model(model: str | Path) -> Path:
@@ -122,12 +138,12 @@ def _relative(path: Path, folder: Path) -> str:
 
 
 def notes_of(model: Any, table: InputTable) -> list[str]:
-    """All notes, each once: warnings, then how the file and its columns were read, then the others."""
+    """All notes, each once: what most often makes false groups, warnings, how the table was read, then the others."""
     own = [note for note in model.fit_report_ if note.code not in TOLD_ELSEWHERE]
     ranks: dict[str, int] = {}
     for note in _joined([*table.notes, *own]):
         about_reading = note.code in READING_CODES or note.code in SHOWN_NOTES
-        rank = 0 if note.level == "warning" else 1 if about_reading else 2
+        rank = 0 if note.code in FIRST_NOTES else 1 if note.level == "warning" else 2 if about_reading else 3
         ranks[note.message] = min(rank, ranks.get(note.message, rank))
     return sorted(ranks, key=ranks.__getitem__)
 

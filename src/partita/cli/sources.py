@@ -14,6 +14,7 @@ from partita.cli.labels import as_labels
 from partita.cli.standard_input import NAME, STANDARD, local_file
 from partita.progress import tell_stage
 from partita.table import KINDS, FileError, FileTable, Note, Table, read_file, read_table
+from partita.table.aside import reason_to_set_aside
 from partita.table.cells import is_number, parse_values
 from partita.table.kinds import level_order
 from partita.table.notes import list_names
@@ -95,8 +96,8 @@ def open_table(
 
     With `id_is_optional` a file may lack the column of names.
 
-    A first column whose values are all different texts, or 0, 1, 2, ..., is taken as the names of the rows, unless
-    the caller says which columns to use or which column has the names.
+    A first column whose values are all different texts, or 0, 1, 2, ..., or whole numbers that look like identifiers,
+    is taken as the names of the rows, unless the caller says which columns to use or which column has the names.
     """
     everywhere = [code for code in na if "=" not in code]
     tell_stage(f"reading {Path(path).name if str(path) != STANDARD else 'standard input'}")
@@ -188,9 +189,12 @@ def _naming_column(table: Any, used: set[str | None]) -> str | None:
         return name if is_name else None
     if name == "column_1" and "column_2" not in table.columns and not np.any(values != np.floor(values)):
         return name  # whole numbers under no name: the index that pandas writes
-    if values.dtype.kind in "iuf" and values[0] in (0, 1):
+    if values.dtype.kind not in "iuf":
+        return None
+    if values[0] in (0, 1):
         return name if np.array_equal(values - values[0], np.arange(len(values))) else None
-    return None
+    reason = reason_to_set_aside(parse_values(values, name))
+    return name if reason is not None and reason.code == "identifier" else None
 
 
 def kinds_by_column(declared: Sequence[str], table: InputTable) -> Any:

@@ -15,6 +15,7 @@ from partita.descriptions.information import (
     information_of_words,
 )
 from partita.table import ColumnSchema
+from partita.table.formats import unit_of_many
 from partita.wording import number, one_line, percent
 
 COLUMN_LENGTH, LEVEL_LENGTH = 40, 30
@@ -25,6 +26,8 @@ MOSTLY, SELDOM = 0.5, 0.05  # shares from which a group has a level, and up to w
 # a level that a group lacks names it if its share differs so much more than that of the one it has
 CLEARLY = 1.2
 MIN_NATS_OF_SHARE = 0.07  # per share of the counts: a share that is half as large again
+MIN_SHARE_OF_SPREAD = 1e-8  # of the deviation of the table: a smaller number is written as zero
+MIN_SHARE_OF_MEAN = 1e-3  # of the mean of the table: the same of means of counts
 TRUTHS = {True: "yes", False: "no"}
 
 
@@ -121,7 +124,8 @@ class Numbers(DescribedColumn):
         return shift
 
     def _value(self, value: float) -> str:
-        return value_text(self.column, float(value))
+        is_noise = abs(value) < MIN_SHARE_OF_SPREAD * self.whole_sd  # what is left of zero by rounding
+        return value_text(self.column, 0.0 if is_noise and not self.column.holds_dates else float(value))
 
 
 class LumpedNumbers(Numbers):
@@ -147,7 +151,7 @@ class LumpedNumbers(Numbers):
         here = f"{percent(self.share[k])} {lump}, others {others.here}"
         whole = f"{percent(self.whole_share)}, {others.whole}"
         if self.of_lump[k] < self.of_others[k]:
-            fact = f"{self.name} where not {lump} {others.fact.removeprefix(self.name).strip()}"
+            fact = f"{self.name} (if not {lump}) {others.fact.removeprefix(self.name).strip()}"
             return Reading(here, whole, fact, others.contrast, others.words, others.exact, others.is_clear)
         words = f"{self.name} {lump}" if self.share[k] >= MOSTLY else f"{self.name} not {lump}"
         if (self.share[k] < self.whole_share) == (self.share[k] >= MOSTLY):
@@ -175,7 +179,10 @@ class CountMeans(DescribedColumn):
         return information_of_durations(self.rate, self.weights)
 
     def read(self, k: int) -> Reading:
-        here, whole = number(self.mean[k]), number(self.whole)
+        is_zero = (
+            self.mean[k] < MIN_SHARE_OF_MEAN * self.whole
+        )  # no count was seen; the prior leaves a small mean
+        here, whole = number(0.0 if is_zero else self.mean[k]), number(self.whole)
         shift = (self.mean[k] - self.whole) / max(self.whole_sd, 1e-300)
         fact = f"{self.name} {here}"
         words = _place(self.column, self.name, shift, NARROW - 0.01)
@@ -234,7 +241,10 @@ def value_text(column: ColumnSchema, value: float) -> str:
     before, slash, per = form.unit.partition("/")
     if slash and len(before) < 2:  # "$/mo", "/5"
         return f"{before}{number(value)}/{per}"
-    return f"{form.unit}{number(value)}" if len(form.unit) == 1 else f"{number(value)} {form.unit}".rstrip()
+    text = number(value)
+    if len(form.unit) == 1:
+        return f"{form.unit}{text}"
+    return f"{text} {form.unit if text == '1' else unit_of_many(form.unit)}".rstrip()
 
 
 def spread_text(column: ColumnSchema, value: float) -> str:
@@ -301,7 +311,7 @@ class LevelShares(DescribedColumn):
 
     def _with(self, v: int, before: str = "") -> str:
         """The column with one of its levels."""
-        equals = "= " if _is_number(self.levels[v]) else ""
+        equals = "= " if _is_number(self.levels[v]) and not before else ""
         return f"{self.name} {before}{equals}{level_text(self.levels[v])}"
 
 
@@ -331,6 +341,8 @@ class OrderedShares(LevelShares):
 
 
 def _is_number(level: Any) -> bool:
+    if isinstance(level, str):
+        return level.strip("+-").replace(".", "", 1).isdigit()
     return isinstance(level, (int, float, np.number)) and not isinstance(level, (bool, np.bool_))
 
 

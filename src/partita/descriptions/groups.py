@@ -80,6 +80,7 @@ def describe_labels(
     weights: np.ndarray | None = None,
     *,
     by_members: bool = False,
+    observed: Mapping[str, float] | None = None,
 ) -> GroupsDescription:
     """Name and describe the groups of a clustering.
 
@@ -96,6 +97,8 @@ def describe_labels(
         Sizes with which the whole table is made of the groups; by default the numbers of rows.
     by_members : bool, default=False
         Whether the columns are members of an ensemble, whose labels give no names.
+    observed : dict, optional
+        The share of the cells of a column that are observed; by default it follows from the profiles.
 
     Examples
     --------
@@ -112,7 +115,7 @@ def describe_labels(
     K = max(len(weights) if weights is not None else 0, int(labels.max(initial=-1)) + 1)
     sizes = np.bincount(labels[labels >= 0], minlength=K)
     weights = sizes.astype(float) if weights is None or len(weights) != K else np.asarray(weights, float)
-    traits, informative = find_traits(profiles, schema_of, weights)
+    traits, informative = find_traits(profiles, schema_of, weights, observed)
     shown = np.flatnonzero(sizes).tolist()
     telling = {
         k: telling_traits(traits[k], int(sizes[k]), len(labels)) if len(shown) > 1 else () for k in shown

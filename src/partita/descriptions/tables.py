@@ -87,8 +87,17 @@ def _statistics(
             values = np.asarray(profile[entry], float)
             if entry == "rate" and column.kind != "count":
                 values = 1.0 / values
-            found.append((words, values, _whole(entry, profile, values, shares)))
+            found.append((words + _unit(column, entry), values, _whole(entry, profile, values, shares)))
     return found
+
+
+def _unit(column: ColumnSchema, entry: str) -> str:
+    """What the numbers of a column of dates count: they stay numbers, as in the other lines of the table."""
+    if not column.holds_dates:
+        return ""
+    if column.format is not None and column.format.is_time_of_day:
+        return " (fraction of a day)"
+    return " (days)" if entry.startswith("sd") else " (days since 1970-01-01)"
 
 
 def _whole(entry: str, profile: Mapping[str, Any], values: np.ndarray, shares: np.ndarray) -> float:

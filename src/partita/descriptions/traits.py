@@ -2,8 +2,8 @@
 
 How strongly a column distinguishes a group is measured by the relative entropy of the distribution of the column in the
 group to its distribution in the whole table: the information that one cell of a row of the group gives about its
-membership, on average. It is comparable across kinds of columns. It cannot exceed ``-log(share of the group)``, and is
-given as a fraction of this bound.
+membership, on average. A missing cell gives none. It is comparable across kinds of columns. It cannot exceed
+``-log(share of the group)``, and is given as a fraction of this bound.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def find_traits(
     profiles: Mapping[str, Mapping[str, Any]],
     schema_of: Callable[[str], ColumnSchema],
     weights: np.ndarray,
+    observed: Mapping[str, float] | None = None,
 ) -> tuple[list[list[Trait]], list[tuple[str, float]]]:
     """The traits of each group, the strongest first, and all columns by their information about the groups.
 
@@ -48,6 +49,8 @@ def find_traits(
         The schema of a column, by its name.
     weights : ndarray (n_groups,)
         Sizes of the groups.
+    observed : dict, optional
+        The share of the cells of a column that are observed; by default it follows from the ``n`` of the profiles.
 
     Returns
     -------
@@ -60,12 +63,13 @@ def find_traits(
     shares = shares / shares.sum()
     possible = -np.log(shares)
     names = list(profiles)
+    known = observed_shares(profiles) | dict(observed or {})
     described = []
     nats = np.zeros((len(names), len(shares)))
     for d, name in enumerate(names):
-        observed = np.maximum(np.asarray(profiles[name].get("n", weights), float), 1e-300)
-        described.append(described_column(schema_of(name), profiles[name], observed / observed.sum()))
-        nats[d] = np.clip(np.nan_to_num(described[d].information()), 0.0, possible)
+        n = np.maximum(np.asarray(profiles[name].get("n", weights), float), 1e-300)
+        described.append(described_column(schema_of(name), profiles[name], n / n.sum()))
+        nats[d] = known.get(name, 1.0) * np.clip(np.nan_to_num(described[d].information()), 0.0, possible)
     about = nats @ shares
     by_information = np.argsort(-about, kind="stable")
     traits = []
@@ -78,6 +82,19 @@ def find_traits(
         scale = 1.0 / possible[k] if possible[k] > 0 else 0.0
         traits.append([_trait(described[d], k, nats[d, k], scale) for d in order.tolist()])
     return traits, [(names[d], float(about[d])) for d in by_information.tolist()]
+
+
+def observed_shares(profiles: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """The share of the cells of each column that are observed, relative to the column with the fewest missing cells.
+
+    Examples
+    --------
+    >>> observed_shares({"a": {"n": np.array([3.0, 5.0])}, "b": {"n": np.array([3.0, 1.0])}, "c": {}})
+    {'a': 1.0, 'b': 0.5}
+    """
+    totals = {name: float(np.sum(profile["n"])) for name, profile in profiles.items() if "n" in profile}
+    most = max(totals.values(), default=0.0)
+    return {name: total / most for name, total in totals.items()} if most > 0 else {}
 
 
 def _trait(column: DescribedColumn, k: int, nats: float, scale: float) -> Trait:

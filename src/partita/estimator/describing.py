@@ -81,7 +81,7 @@ class DescribesGroups:
             views = tuple(
                 GroupsSummary(found.groups, found.n_rows, title=f"view {v + 1}")
                 for v, (found, *_) in enumerate(described)
-                if len(found.groups) > 1
+                if v in getattr(self, "counted_views_", range(len(described))) and len(found.groups) > 1
             )
             return ViewsInWords(views, len(self.view_labels_), reason)
         found = described[0][0]
@@ -135,8 +135,9 @@ class DescribesGroups:
             table = self._read_described(X, len(labels[0]))
             profiles = [profile_groups(z, table, int(z.max(initial=-1)) + 1) for z in labels]
             weights, column_of, members = [None] * len(labels), table.schema.column, False
+        observed = self._observed() if X is None else None
         return [
-            (describe_labels(z, found, column_of, w, by_members=members), found, column_of)
+            (describe_labels(z, found, column_of, w, by_members=members, observed=observed), found, column_of)
             for z, found, w in zip(labels, profiles, weights, strict=True)
         ]
 
@@ -163,6 +164,13 @@ class DescribesGroups:
         if own is not None:
             return [own] if isinstance(own, dict) else list(own)
         return getattr(self, "_profiles", [])
+
+    def _observed(self) -> dict[str, float]:
+        """The share of the cells of each column that are observed, as far as it is known."""
+        account = getattr(getattr(self, "schema_", None), "account", None)
+        if account is None or account.n_rows == 0:
+            return {}
+        return {column.column: 1.0 - column.n_missing / account.n_rows for column in account.columns}
 
     def _column_of(self, name: str) -> ColumnSchema:
         """The schema of a column of the profiles."""

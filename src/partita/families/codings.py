@@ -175,6 +175,10 @@ class Values(NamedTuple):
         share = NODE_WEIGHTS / NODE_WEIGHTS.sum()
         for d, power in enumerate(self.powers):
             out[2][:, d] = self.decode_column(d, means[:, d])
+            if (
+                power.exponent != 1.0
+            ):  # half of the values are on either side, so that it is none beyond all values
+                out[2][:, d] = np.clip(out[2][:, d], self.lows[d], self.highs[d])
             if power.exponent == 1.0:
                 out[0][:, d], out[1][:, d] = out[2][:, d], self.scales[d] * sd[:, d]
                 continue

@@ -86,6 +86,8 @@ def _coded_profiles(
         if block.coding.is_skewed.any()
         else None
     )
+    if whole is not None:
+        whole = np.where(block.coding.is_skewed, np.clip(whole, block.coding.lows, block.coding.highs), whole)
     out = {}
     for d, name in enumerate(block.columns):
         out[name] = {"mean": means[:, d], "sd": deviations[:, d]}

@@ -88,10 +88,12 @@ def note_agreement(
     if agreed_at is not None:
         report.add(
             "settled",
-            f"the chains agreed after {agreed_at} iterations; the first {burn_in} iterations are burn-in",
+            f"the chains stopped after {agreed_at} iterations, when one half of them gave about the same groups as the "
+            f"other; the first {burn_in} iterations are burn-in",
         )
     elif is_done:
         report.add(
             "not_settled",
-            f"the chains did not agree within {n_iter} iterations: set burn_in and n_draws to run them longer",
+            f"the chains ended after {n_iter} iterations, and one half of them gives other groups than the other: set "
+            "burn_in and n_draws to run them longer",
         )

@@ -17,6 +17,7 @@ MAX_RHAT = 1.1
 MIN_ESS = 20.0
 N_PAIRS = 50
 WORST_PAIR = "worst of"  # how the name of that quantity begins
+NOT_CONVERGED = "The number of groups has not converged"
 FIRM, WEAK = 0.9, 0.7  # agreement of the chains from which an answer is firm, and below which it is weak
 SECOND_FIRM, SECOND_WEAK = 0.5, 0.2  # the same of a second opinion
 
@@ -255,7 +256,7 @@ def _tell(
                 "Longer chains (raise burn_in and n_draws) make them precise."
             )
         else:
-            parts.append(f"The number of groups has not converged: K is {told}.")
+            parts.append(f"{NOT_CONVERGED}: K is {told}.")
     if stuck and settled:
         parts.append(
             "Some pairs of objects share a group in all draws of some chains and in none of others: the chains have "

@@ -8,6 +8,7 @@ import numpy as np
 
 from partita.estimator import early_end
 from partita.labels import group_name
+from partita.posterior.diagnostics import NOT_CONVERGED
 from partita.report.fit import chain_diagnosis
 from partita.report.markup import cluster_dot
 from partita.summaries.context import ReportContext, is_sampled
@@ -16,7 +17,9 @@ from partita.summaries.uncertainty import RIVAL_RATIO
 from partita.summaries.views import lone_columns, number_of_views
 from partita.wording import count, first_sentence, percent, safe
 
-SHOWN_NOTES = ("missing", "constant", "not_converged", "bound_reached", "cut_short")  # besides all warnings
+SHOWN_NOTES = (  # besides all warnings
+    "missing", "constant", "not_converged", "bound_reached", "cut_short", "poor_members",
+)  # fmt: skip
 TOLD_ABOVE = (  # by the grade, and by the box on the data
     "weak", "missing", "constant", "suspected_code", "strays", "ambiguous_text", "mixed_units", "pairs", "identifier",
     "identifier_modeled", "postal_code", "free_text", "lone_minus_one", "missing_code", "repeats",
@@ -107,8 +110,8 @@ def _grade(model: Any) -> str:
     if not grade:
         return told
     reason = told.removeprefix(f"{grade.capitalize()}: ")
-    if grade != "weak":
-        reason = first_sentence(reason)
+    if grade != "weak":  # the numbers of each chain are in the section about the fit
+        reason = first_sentence(reason) + (f" {NOT_CONVERGED}." if NOT_CONVERGED in reason else "")
     return f'<span class="grade {grade}">{grade}</span> {reason[:1].upper()}{reason[1:]}'
 
 

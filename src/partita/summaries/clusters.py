@@ -104,7 +104,11 @@ def _describe(
     """The groups in words and their profiles: those of the model, of the table, or of the table that was fitted."""
     if isinstance(getattr(model, "profiles_", None), dict) and hasattr(model, "weights_"):
         weights = np.asarray(model.weights_, float)
-        return describe_labels(labels, model.profiles_, model.schema_.column, weights), model.profiles_
+        observed = model._observed() if hasattr(model, "_observed") else None
+        return (
+            describe_labels(labels, model.profiles_, model.schema_.column, weights, observed=observed),
+            model.profiles_,
+        )
     if table is not None:
         K = int(labels.max(initial=-1)) + 1
         profiles = profile_groups(labels, table, K)

@@ -95,7 +95,7 @@ def number_of_views(found: ViewMap) -> str:
     >>> number_of_views(found)
     '1 view, most likely 1 (80%) or 2 (20%)'
     >>> number_of_views(found._replace(n_views_posterior={1: 0.1, 2: 0.9}))
-    '1 view on which the draws agree; single draws have another number, most likely 2 (90%) or 1 (10%)'
+    '1 view on which the draws agree, while the number of views in a single draw is most likely 2 (90%) or 1 (10%)'
     """
     n = sum(view.counted for view in found.views)
     text, known = count(n, "view"), found.n_views_posterior
@@ -104,7 +104,7 @@ def number_of_views(found: ViewMap) -> str:
     words = counts_in_words(known)
     if n == max(known, key=lambda number: known[number]):
         return f"{text}, {words}"
-    return f"{text} on which the draws agree; single draws have another number, {words}"
+    return f"{text} on which the draws agree, while the number of views in a single draw is {words}"
 
 
 def lone_columns(found: ViewMap) -> tuple[list[str], list[str]]:

@@ -144,6 +144,11 @@ class RawColumn:
         is_full = self.missing is None and len(values) > 1
         return is_full and all(bool(np.all(part[1:] > part[:-1])) for part in (values[:10], values))
 
+    def never_falls(self) -> bool:
+        """Whether no observed value is below the one before it, and some are above."""
+        seen = self.observed()
+        return len(seen) > 1 and bool(np.all(seen[1:] >= seen[:-1])) and bool(seen[-1] > seen[0])
+
     def count_marks(self, active: np.ndarray | None = None) -> tuple[int, int, int]:
         """Return the numbers of observed cells, of zeros, and of cells that hold the highest value."""
         seen = self.observed(active)

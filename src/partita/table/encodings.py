@@ -26,6 +26,18 @@ _CANDIDATES = [
     "big5",
     "euc_kr",
 ]
+_ALPHABETS = {  # letters beyond a to z of languages in Latin script, by the encoding that has them
+    "cp1252": (
+        "äöüß", "àâæçèéêëîïôœùûüÿ", "áéíñóúü", "àáâãçéêíóôõú", "àèéìíîòóù", "åäöé", "æøåéèóô", "àçèéíïòóúü",
+        "áéëèíïóöüú", "áðéíóúýþæö",
+    ),
+    "cp1250": ("áčďéěíňóřšťúůýž", "ąćęłńóśźż", "áéíóöőúüű", "čćđšž", "ăâîşţ", "áäčďéíĺľňóôŕšťúýž"),
+    "cp1254": ("çğıöşüâî",),
+    "cp1257": ("ąčęėįšųūž", "āčēģīķļņšūž", "äöõüšž"),
+}  # fmt: skip
+_LETTER = re.compile(
+    r"[^\W\d_a-zA-Z]|(?<=[^\W\d_])[^\w\s\x00-\x7f’](?=[^\W\d_])"
+)  # or a symbol inside a word
 _MAX_LINES = 2000
 _FOREIGN_LINE = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*")
 
@@ -59,12 +71,15 @@ def marked_encoding(data: bytes) -> str | None:
 def guess_encoding(data: bytes) -> str:
     """Guess the encoding of bytes that are not UTF-8, by charset-normalizer if it is installed.
 
-    Western European text is preferred where it is possible; without the library it is assumed.
+    The library hardly tells encodings of Latin script apart by a few words; of these, the one is taken that gives the
+    letters of one language, Western European if several do. Without the library, Western European text is assumed.
 
     Examples
     --------
     >>> guess_encoding("name,city\\nJosé,Málaga\\nRené,Orléans\\nMüller,Köln\\n".encode("cp1252"))
     'cp1252'
+    >>> guess_encoding("Dvořák,ano\\nČerný,ne\\n".encode("cp1250"))
+    'cp1250'
     """
     sample = b"\n".join(found[0] for found, _ in zip(_FOREIGN_LINE.finditer(data), range(_MAX_LINES)))
     try:
@@ -72,6 +87,16 @@ def guess_encoding(data: bytes) -> str:
     except ImportError:
         return FALLBACK
     best = normalizer.from_bytes(sample, cp_isolation=_CANDIDATES).best()
-    if best is None or FALLBACK in (best.encoding, *best.could_be_from_charset):
+    if best is None:
         return FALLBACK
-    return best.encoding
+    return _latin_encoding(sample) if best.encoding in _ALPHABETS else best.encoding
+
+
+def _latin_encoding(sample: bytes) -> str:
+    """The encoding in which the largest share of the letters belongs to the alphabet of one language."""
+    shares = {}
+    for encoding, alphabets in _ALPHABETS.items():
+        letters = _LETTER.findall(sample.decode(encoding, errors="replace").replace("İ", "ı").lower())
+        known = (sum(letter in alphabet for letter in letters) for alphabet in alphabets)
+        shares[encoding] = max(known) / max(len(letters), 1)
+    return max(shares, key=lambda encoding: shares[encoding])

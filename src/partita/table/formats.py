@@ -6,10 +6,10 @@ the distinct texts of a column, and the schema stores it, so that new data are r
 Numbers may have a currency before or after them, a percent sign, a unit of measurement (28 m²), a period ($900/mo), a
 common denominator (4.5/5), separators of thousands, a decimal comma, a sign before or after them, or the brackets of
 accountants: `(1,234)` is -1234. Some of them may have letters for thousands and millions (1.2M), another unit of the
-same quantity (300 g among kg), or the sign of a limit (`<0.5` is read as 0.5). Whether a comma separates thousands or
-decimals is decided by the whole column: beside `1,5`, the text `1,477` is 1.477. If nothing in the column decides it, a
-single comma before three digits separates thousands, and a single point is a decimal point (but a separator of
-thousands in money).
+same quantity (300 g among kg), or the sign of a limit or of an approximation (`<0.5` and `~0.5` are read as 0.5).
+Whether a comma separates thousands or decimals is decided by the whole column: beside `1,5`, the text `1,477` is 1.477.
+If nothing in the column decides it, a single comma before three digits separates thousands, and a single point is a
+decimal point (but a separator of thousands in money).
 
 Dates become days since 1970-01-01, with the time of the day as a fraction. Whether `03/04/2024` is in March or in April
 is decided by the whole column too; if nothing decides it, the month comes first with slashes, and the day otherwise.
@@ -68,6 +68,7 @@ _CODES = (
 _CURRENCY = "|".join(re.escape(unit) for unit in (*_SYMBOLS, *_CODES))
 # Units of measurement that are written after numbers; one of the plain words may have an s.
 _WORDS = ("year", "month", "week", "day", "hour", "minute", "min", "second", "sec", "yr", "hr", "lb", "pc")
+_COUNTED_WORDS = _WORDS[:6]  # units that have a plural
 _MEASURES = (
     "mmHg", "km/h", "kmh", "mph", "m/s", "kg", "mg", "µg", "oz", "km", "cm", "mm", "ft", "m²", "m2", "m³", "m3", "km²",
     "km2", "sqm", "sq m", "sqft", "sq ft", "sq. ft.", "ha", "ml", "mL", "kcal", "kWh", "kW", "kHz", "MHz", "GHz", "KB",
@@ -96,7 +97,7 @@ MAX_DATE_FORMATS = 4  # of one column
 _SPACES = " \u00a0\u202f\u2009"
 _MINUS = "\u2212\u2013-"  # the hyphen comes last: it makes no range in a character class
 _NUMBER = re.compile(
-    rf"(?P<limit>[<>≤≥]=?)?[{_SPACES}]*(?P<open>\()?[{_SPACES}]*(?P<sign>[+{_MINUS}])?[{_SPACES}]*(?P<before>{_CURRENCY})?[{_SPACES}]*"
+    rf"(?P<limit>[<>≤≥]=?)?(?P<about>[~≈])?[{_SPACES}]*(?P<open>\()?[{_SPACES}]*(?P<sign>[+{_MINUS}])?[{_SPACES}]*(?P<before>{_CURRENCY})?[{_SPACES}]*"
     rf"(?P<sign_after>[+{_MINUS}])?(?P<body>\d(?:[\d.,'’{_SPACES}]*\d)?[.,]?|[.,]\d+)(?P<exponent>[eE][-+]?\d+)?"
     rf"(?:[{_SPACES}]?(?P<size>{_SIZE})\.?(?![A-Za-z]))?[{_SPACES}]*(?P<after>%|{_CURRENCY}|{_MEASURE})?(?P<per>{_PER})?[{_SPACES}]*(?P<minus_after>[{_MINUS}])?[{_SPACES}]*(?P<close>\))?"
 )
@@ -220,7 +221,7 @@ class TextFormat:
             return f"percent: 12.0% is read as 12{marks}"
         if "/" in self.unit and self.unit.strip(" /").isdigit():
             return f"numbers out of {self.unit.strip(' /')}{marks}"
-        return f"numbers in {self.unit}{marks}" if self.unit else f"numbers{marks}"
+        return f"numbers in {unit_of_many(self.unit)}{marks}" if self.unit else f"numbers{marks}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain Python objects."""
@@ -334,6 +335,17 @@ def is_measure(text: str) -> bool:
 # ---- numbers ---------------------------------------------------------------------------------------------------
 
 
+def unit_of_many(unit: str) -> str:
+    """A unit beside another number than one.
+
+    Examples
+    --------
+    >>> unit_of_many("year"), unit_of_many("kg")
+    ('years', 'kg')
+    """
+    return f"{unit}s" if unit in _COUNTED_WORDS else unit
+
+
 def _unit(found: re.Match[str]) -> str:
     unit = found["before"] or found["after"] or ""
     singular = unit.removesuffix("s")
@@ -347,12 +359,13 @@ class _Numbers(NamedTuple):
     units: set[str]  # that are written
     bodies: set[str]  # the digits with their marks
     limits: list[str]  # texts with the sign of a limit
+    abouts: list[str]  # texts with the sign of an approximation
     sizes: set[str]  # letters for thousands and millions
     bare: bool  # whether a number other than zero has no unit
 
 
 def _match_all(texts: Iterable[str]) -> _Numbers | None:
-    found = _Numbers(set(), set(), [], set(), False)
+    found = _Numbers(set(), set(), [], [], set(), False)
     for text in texts:
         match = _NUMBER.fullmatch(text)
         if match is None or not _is_balanced(match):
@@ -365,6 +378,8 @@ def _match_all(texts: Iterable[str]) -> _Numbers | None:
         found.bodies.add(match["body"])
         if match["limit"]:
             found.limits.append(text)
+        if match["about"]:
+            found.abouts.append(text)
         if match["size"]:
             found.sizes.add(match["size"])
     return found
@@ -400,6 +415,8 @@ def _remark(found: _Numbers, unit: str) -> str:
     parts = []
     if found.limits:
         parts.append(f"where {min(found.limits)!r} is read as its limit")
+    if found.abouts:
+        parts.append(f"where {min(found.abouts)!r} is read without its sign")
     if found.sizes:
         parts.append(f"where {' and '.join(sorted(found.sizes))} stand for {_sizes_in_words(found.sizes)}")
     if len(found.units) > 1:

@@ -8,6 +8,16 @@ from dataclasses import dataclass
 # code -> (level, message; {columns} lists names with counts)
 _TEXTS = {
     "missing": ("info", "missing cells, which are left out of the likelihood: {columns}"),
+    "in_order": (
+        "info",
+        "dates that never fall from row to row, as in a log: {columns}; groups may be stretches of time: declare them "
+        "'ignore' if they should not be",
+    ),
+    "choices": (
+        "warning",
+        "cells that seem to list several choices, where each combination is a category: {columns}; give each choice a "
+        "column of its own with yes and no",
+    ),
     "constant": ("info", "constant columns carry no information: {columns}"),
     "negative_levels": (
         "info",
@@ -115,6 +125,7 @@ READING_CODES = (
     "missing_words",
     "text_numbers",
     "dates",
+    "in_order",
     "constant",
     "repeats",
     "uniform",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,10 @@ from partita.table.tables import Column
 from partita.wording import count
 
 MIN_LUMP = 0.5  # a value in so many of the cells is a lump
+MIN_IN_ORDER = 20  # dates in so few rows may be in order by chance
+CHOICE_MARKS = (";", ",", "|")  # between the choices of a cell
+MIN_CHOICES, MAX_CHOICES = 3, 30
+MAX_ALONE = 0.1  # share of the choices that are in a single combination
 MIN_SKEWNESS = 2.0  # skewness beyond this is named
 
 # finding -> remark in the account; {} is what the finding says
@@ -30,6 +35,8 @@ _REMARKS = {
     "ambiguous_text": "{}",
     "text_numbers": "{}",
     "dates": "{}",
+    "in_order": "never falls from row to row",
+    "choices": "several choices in one cell: {}",
     "mixed_units": "several units: {}",
     "pairs": "two numbers in one cell: {}",
     "spellings": "the same word? {}",
@@ -59,6 +66,8 @@ def note_reading(raw: RawColumn, n_codes: int, findings: Findings) -> None:
                 raw.name,
                 repr(min(texts)) if pairs else list_names(sorted(units)).replace("'", ""),
             )
+        if choices := listed_choices(texts):
+            findings.add("choices", raw.name, list_names(choices, limit=3))
         alike = spellings(texts)
         if alike:
             findings.add(
@@ -67,6 +76,35 @@ def note_reading(raw: RawColumn, n_codes: int, findings: Findings) -> None:
         return
     code = "dates" if raw.holds_dates else "text_numbers"
     findings.add("ambiguous_text" if raw.format.ambiguous else code, raw.name, raw.format.describe())
+    if raw.holds_dates and raw.n_observed() >= MIN_IN_ORDER and raw.never_falls():
+        findings.add("in_order", raw.name)
+
+
+def listed_choices(texts: Collection[str]) -> list[str]:
+    """Return the choices that texts seem to list, as answers with several ticks do; empty if they do not.
+
+    Several texts consist of a few words or phrases that recur in other combinations.
+
+    Examples
+    --------
+    >>> listed_choices(["Excel", "Excel, R", "R, SQL", "Excel, R, SQL", "SQL"])
+    ['Excel', 'R', 'SQL']
+    >>> listed_choices(["Berlin, Germany", "Paris, France", "Lyon, France"])
+    []
+    """
+    for mark in CHOICE_MARKS:
+        cells = [[part.strip() for part in text.split(mark)] for text in texts]
+        times = Counter(part for parts in cells for part in set(parts))
+        n_lists = sum(len(parts) > 1 for parts in cells)
+        recurring = sum(n > 1 for n in times.values())
+        if (
+            MIN_CHOICES <= len(times) <= min(MAX_CHOICES, len(cells) - 1)
+            and 2 * n_lists >= len(cells)
+            and len(times) - recurring <= max(1, MAX_ALONE * len(times))  # such as "none"
+            and any(len(parts) > 2 for parts in cells)
+        ):
+            return sorted(times)
+    return []
 
 
 def spellings(texts: Iterable[str]) -> list[list[str]]:

@@ -124,11 +124,18 @@ def order_of_texts(levels: Sequence[str]) -> tuple[str, ...] | None:
 def answers_without_place(levels: Sequence[str]) -> list[str]:
     """Return the levels such as "don't know", without which the others would have an order; none if they would not.
 
+    Of whole numbers and a single word, it is that word.
+
     Examples
     --------
     >>> answers_without_place(["agree", "Don't know", "neutral", "disagree"])
     ["Don't know"]
+    >>> answers_without_place(["1", "2", "3", "absent"])
+    ['absent']
     """
+    words = [level for level in levels if not level.strip().isdigit()]
+    if len(words) == 1 and len(levels) > 3 and order_of_texts(levels) is None:
+        return words
     apart = [level for level in levels if level.strip().lower() in NO_ANSWERS]
     others = [level for level in levels if level not in apart]
     return apart if apart and order_of_texts(others) else []

@@ -86,6 +86,10 @@ class ColumnSummary(RawColumn):
     def rises(self) -> bool:
         return self.ends is not None and self.n_seen > 1
 
+    def never_falls(self) -> bool:
+        """Whether every value is above the one before it; ties are not known."""
+        return self.rises()
+
     def statistics(self, rows: slice) -> dict[str, Any]:
         """Return nothing: a summary does not say how often each value occurs."""
         return {}

@@ -124,7 +124,8 @@ def diagnose_views(draws: Sequence[Draw], *, provisional: bool = False) -> ViewD
     else:
         sentence = (
             f"The chains disagree on {count(n_pairs, 'pair')} of columns (by up to {float(spread.max()):.2f} in the "
-            "probability that they depend on each other): use dependence_ with caution, and raise burn_in or n_chains."
+            "probability that they depend on each other): use these probabilities with caution, and raise burn_in or "
+            "n_chains."
         )
     return ViewDiagnostics(
         spread,
