@@ -10,13 +10,14 @@ import pytest
 
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.chain import Schedule
-from partita.families import Bernoulli, Block, Categorical, GaussianDiagonal
+from partita.families import Bernoulli, Block, Categorical, Counts, GaussianDiagonal, Poisson
 from partita.families.contract import constrained, draw, n_columns, simulate, stats_start, unconstrained
 from partita.partitions import DirichletProcess
 from partita.partitions import simulate as simulate_labels
 from partita.testing import check_geweke
 from partita.views.crosscat import chain
 from partita.views.crosscat import state as columns
+from partita.views.crosscat.depths import layout_with
 from partita.views.crosscat.layout import lay_out, take_columns
 from partita.views.crosscat.row_factors import (
     SPREAD_SCALE,
@@ -26,6 +27,7 @@ from partita.views.crosscat.row_factors import (
     real_columns,
     without_row_factors,
 )
+from partita.views.depths import SHAPE_PRIOR, Depths
 
 pytestmark = pytest.mark.slow
 
@@ -37,6 +39,9 @@ REFERENCE = (
     Bernoulli(np.full(1, 0.8), np.full(1, 0.6)),
     Categorical.default([3], alpha=0.7),
 )
+# with two columns of counts, whose rows have depths
+COUNTED = (*REFERENCE[1:], Poisson(np.array([1.5, 2.0]), np.array([0.5, 1.0])))
+EXPOSURE = np.linspace(0.5, 2.0, N)
 
 
 class State(NamedTuple):
@@ -47,6 +52,7 @@ class State(NamedTuple):
     families: tuple
     data: Any
     factors: tuple | None = None  # row factors, loadings and variance of the loadings
+    depths: Depths | None = None
 
 
 def draw_data(state, rng):
@@ -58,12 +64,20 @@ def draw_data(state, rng):
         for d in range(D):
             one, z = take_columns(family, np.array([d])), state.z[state.views[at + d]]
             theta = draw(one, np.zeros((int(stats_start(one, 1)), int(z.max()) + 1)), rng)
-            parts.append(simulate(one, theta, z, rng))
+            if isinstance(one, Poisson):
+                exposure = EXPOSURE * state.depths.rows
+                parts.append(rng.poisson(exposure * -theta[0][z]).astype(float))
+            else:
+                parts.append(simulate(one, theta, z, rng))
         at += D
-        out.append(np.ascontiguousarray(np.column_stack(parts).astype(parts[0].dtype)))
-    if state.factors is not None:
-        out[0] = out[0] + state.factors[0] @ state.factors[1]
-    out[1], out[2] = out[1].astype(np.int8), out[2].astype(np.int8)
+        x = np.ascontiguousarray(np.column_stack(parts))
+        if isinstance(family, Poisson):
+            x = Counts(x, EXPOSURE)
+        elif not isinstance(family, GaussianDiagonal):
+            x = x.astype(np.int8)
+        elif state.factors is not None:
+            x = x + state.factors[0] @ state.factors[1]
+        out.append(x)
     return state._replace(data=out)
 
 
@@ -82,23 +96,31 @@ def draw_factors(rng, rank):
     return rng.normal(size=(N, rank)), np.sqrt(spread) * rng.normal(size=(rank, 2)), spread
 
 
-def draw_state(rng, learn, rank=0):
+def draw_depths(rng):
+    shape = rng.gamma(SHAPE_PRIOR.shape) / SHAPE_PRIOR.rate
+    # a depth that rounds to 0 would have no logarithm
+    return Depths(np.maximum(rng.gamma(shape, size=N), 1e-300) / shape, shape, EXPOSURE)
+
+
+def draw_state(rng, learn, rank=0, reference=REFERENCE):
     gamma = rng.exponential() if learn else 1.0
     views = simulate_labels(DirichletProcess(gamma), 4, rng)
     alphas = [rng.exponential() if learn else 1.0 for _ in range(views.max() + 1)]
     z = [simulate_labels(DirichletProcess(a), N, rng) for a in alphas]
-    families = REFERENCE
+    families = reference
     if learn:
         families = []
-        for family in REFERENCE:
+        for family in reference:
             for name, value in unconstrained(family).items():
                 gap = SPREAD * cut_normal(rng, value.shape)
                 family = constrained(family, name, value + gap)
             families.append(family)
-    return draw_data(State(gamma, views, z, alphas, tuple(families), None, draw_factors(rng, rank)), rng)
+    depths = draw_depths(rng) if reference is COUNTED else None
+    state = State(gamma, views, z, alphas, tuple(families), None, draw_factors(rng, rank), depths)
+    return draw_data(state, rng)
 
 
-def by_chain(learn, **moves):
+def by_chain(learn, reference=REFERENCE, **moves):
     schedule = Schedule(n_moves=1, learn_concentration=learn, learn_likelihood=learn)
     concentration = None if learn else 1.0
     plan = columns.CrossCatPlan(
@@ -106,8 +128,8 @@ def by_chain(learn, **moves):
     )
 
     def move(state, rng):
-        blocks = [Block(f, x, ()) for f, x in zip(REFERENCE, state.data, strict=True)]
-        layout = lay_out(blocks)
+        blocks = [Block(f, x, ()) for f, x in zip(reference, state.data, strict=True)]
+        layout = layout_with(lay_out(blocks), state.depths)
         V = int(state.views.max()) + 1
         groups = [np.flatnonzero(state.views == v).tolist() for v in range(V)]
         priors = [DirichletProcess(a) for a in state.alphas]
@@ -116,7 +138,7 @@ def by_chain(learn, **moves):
             factors = RowFactors(*state.factors, real_columns(layout), real_cells(layout))
             layout = without_row_factors(layout, factors)
         table = columns.start(layout, groups, state.z, priors, rng, plan, state.families, state.gamma)
-        table = chain.step(table._replace(factors=factors), plan, rng)
+        table = chain.step(table._replace(factors=factors, depths=state.depths), plan, rng)
         views = np.empty(4, int)
         for v, view in enumerate(table.views):
             views[columns.columns_in(layout, view.units)] = v
@@ -129,6 +151,7 @@ def by_chain(learn, **moves):
                 table.families,
                 None,
                 None if factors is None else table.factors[:3],
+                table.depths,
             ),
             rng,
         )
@@ -151,6 +174,14 @@ def traits(state):
     for family in state.families:
         for name, value in unconstrained(family).items():
             out[f"{type(family).__name__} {name}"] = float(value[0])
+    if state.depths is not None:
+        counts = state.data[-1].X
+        out["log shape"] = float(np.log(state.depths.shape))
+        out["depth"] = float(np.tanh(state.depths.rows[1]))
+        out["spread of depths"] = float(np.tanh(state.depths.rows).std())
+        out["counts"] = float(np.log1p(counts).mean())
+        out["depth and counts"] = float((np.tanh(state.depths.rows) * np.log1p(counts[:, 0])).mean())
+        return out
     x = state.data[0]
     out["scatter"] = float(np.tanh(x[:, 0]).std())
     out["ones"] = float(state.data[1].mean())
@@ -169,6 +200,19 @@ def test_geweke_with_row_factors(monkeypatch):
     moves = {"births_per_unit": 0.5, "merges_per_view": 1.0}
     check_geweke(
         lambda rng: draw_state(rng, True, 2), by_chain(True, **moves), traits, seed=0, n_draws=2000, more=5
+    )
+
+
+def test_geweke_with_depths(monkeypatch):
+    monkeypatch.setattr("partita.engines.gibbs.chain.HYPER_SPREAD", SPREAD)
+    moves = {"births_per_unit": 0.5, "merges_per_view": 1.0}
+    check_geweke(
+        lambda rng: draw_state(rng, True, reference=COUNTED),
+        by_chain(True, COUNTED, **moves),
+        traits,
+        seed=0,
+        n_draws=2000,
+        more=5,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from partita.families import Counts, GaussianDiagonal, n_rows
+from partita.families import Counts, GaussianDiagonal, Poisson, n_rows
 from partita.families.registry import entry_of
 from partita.families.rows import log_marginals
 from partita.views.draws import Draw, Factor, shared_views
@@ -146,6 +146,11 @@ def predict_cells(draws: Sequence[Draw], data: Sequence[Any], column: int) -> Pr
                 shift, size = placed.rows @ loadings, placed.sizes
                 squares = size**2 * squares + 2 * shift * size * means + shift**2 + doubt
                 means = size * means + shift
+            elif draw.depth_shape and isinstance(block.family, Poisson):
+                # events are independent given depth and rate; the depth has a gamma posterior
+                squared = placed.depths**2 * (1.0 + 1.0 / placed.depth_events)
+                squares = placed.depths * means + squared * (squares - means)
+                means = placed.depths * means
             mean = mean + means / len(draws)
             square = square + squares / len(draws)
     if not np.isscalar(levels):
@@ -159,7 +164,7 @@ def simulate_rows(
 ) -> np.ndarray:
     """Simulate the cells of each row given its observed cells, ``n_samples`` times: [sample, row, column].
 
-    Row factors are drawn from their posterior given the observed cells, states given the mean of the row factors.
+    Row factors and depths are drawn from their posterior given the observed cells, states given the means of these.
 
     Numbers are in the units of the families (real columns standardized), levels are codes; NaN in columns of no factor.
     """
@@ -169,6 +174,8 @@ def simulate_rows(
     for t in np.unique(which):
         samples = np.flatnonzero(which == t)
         placed = place_rows(draws[t], data)
+        drawn = [placed.draw(rng) for _ in samples]
+        depths = np.concatenate([one.depths for one in drawn])
         for factor in draws[t].factors:
             L = log_states(factor, placed.data)
             P = np.exp(L - logsumexp(L, axis=1, keepdims=True))
@@ -179,14 +186,13 @@ def simulate_rows(
             for part in factor.blocks:
                 cols = factor.columns[at : at + len(part.positions)]
                 at += len(cols)
-                new = draw_cells(part, states.ravel(), rng)
+                new = draw_cells(part, states.ravel(), rng, depths)
                 out[np.ix_(samples, np.arange(N), cols)] = new.reshape(len(samples), N, len(cols))
         if len(draws[t].loadings):
             real = real_columns(draws[t])
-            for sample in samples:
-                drawn = placed._replace(rows=placed.draw(rng))
-                shift = drawn.rows @ draws[t].loadings[:, real]
-                out[sample][:, real] = drawn.sizes[:, None] * out[sample][:, real] + shift
+            for sample, one in zip(samples, drawn, strict=True):
+                shift = one.rows @ draws[t].loadings[:, real]
+                out[sample][:, real] = one.sizes[:, None] * out[sample][:, real] + shift
     return out
 
 

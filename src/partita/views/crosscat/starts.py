@@ -16,10 +16,12 @@ from scipy.special import ndtri
 from partita.engines.gibbs import chain
 from partita.engines.gibbs.starts import find_start
 from partita.families import Counts, n_rows
+from partita.families.sized_noise import Sized
 from partita.partitions import DirichletProcess
 from partita.views.crosscat.chain import column_step
 from partita.views.crosscat.layout import Layout, view_blocks
 from partita.views.crosscat.state import CrossCatPlan, ViewsState, columns_in, start
+from partita.views.nuisance import safe_sizes
 from partita.views.screening import MIN_EXCESS, dependence_excess, linked_groups
 
 MAX_SCREENED_ROWS = 10_000
@@ -34,6 +36,11 @@ N_START_ITERATIONS = 12  # of the chain over the rows of a group
 def plain_values(data: Any) -> np.ndarray:
     """The data of a block as one array."""
     return np.asarray(data)
+
+
+@plain_values.register(Sized)
+def _(data):
+    return data.X / safe_sizes(data.size)[:, None]
 
 
 @plain_values.register(Counts)
