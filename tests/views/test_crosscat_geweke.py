@@ -28,6 +28,7 @@ from partita.views.crosscat.row_factors import (
     without_row_factors,
 )
 from partita.views.depths import SHAPE_PRIOR, Depths
+from partita.views.nuisance import GAIN_SPREAD
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +52,7 @@ class State(NamedTuple):
     alphas: list
     families: tuple
     data: Any
-    factors: tuple | None = None  # row factors, loadings and variance of the loadings
+    factors: tuple | None = None  # row factors, loadings, variance of the loadings, and gains
     depths: Depths | None = None
 
 
@@ -69,6 +70,9 @@ def draw_data(state, rng):
                 parts.append(rng.poisson(exposure * -theta[0][z]).astype(float))
             else:
                 parts.append(simulate(one, theta, z, rng))
+            if isinstance(one, GaussianDiagonal) and state.factors is not None:
+                sizes = RowFactors(*state.factors[:3], None, None, state.factors[3]).sizes
+                parts[-1] += (sizes - 1.0)[:, None] * (theta[1] / (-2.0 * theta[2]))[z][:, None]
         at += D
         x = np.ascontiguousarray(np.column_stack(parts))
         if isinstance(family, Poisson):
@@ -89,11 +93,12 @@ def cut_normal(rng, shape):
     return x
 
 
-def draw_factors(rng, rank):
+def draw_factors(rng, rank, with_gain):
     if not rank:
         return None
     spread = SPREAD_SCALE / rng.gamma(SPREAD_SHAPE)
-    return rng.normal(size=(N, rank)), np.sqrt(spread) * rng.normal(size=(rank, 2)), spread
+    gain = GAIN_SPREAD * rng.normal(size=rank) if with_gain else None
+    return rng.normal(size=(N, rank)), np.sqrt(spread) * rng.normal(size=(rank, 2)), spread, gain
 
 
 def draw_depths(rng):
@@ -102,7 +107,7 @@ def draw_depths(rng):
     return Depths(np.maximum(rng.gamma(shape, size=N), 1e-300) / shape, shape, EXPOSURE)
 
 
-def draw_state(rng, learn, rank=0, reference=REFERENCE):
+def draw_state(rng, learn, rank=0, reference=REFERENCE, with_gain=False):
     gamma = rng.exponential() if learn else 1.0
     views = simulate_labels(DirichletProcess(gamma), 4, rng)
     alphas = [rng.exponential() if learn else 1.0 for _ in range(views.max() + 1)]
@@ -116,7 +121,7 @@ def draw_state(rng, learn, rank=0, reference=REFERENCE):
                 family = constrained(family, name, value + gap)
             families.append(family)
     depths = draw_depths(rng) if reference is COUNTED else None
-    state = State(gamma, views, z, alphas, tuple(families), None, draw_factors(rng, rank), depths)
+    state = State(gamma, views, z, alphas, tuple(families), None, draw_factors(rng, rank, with_gain), depths)
     return draw_data(state, rng)
 
 
@@ -133,11 +138,14 @@ def by_chain(learn, reference=REFERENCE, **moves):
         V = int(state.views.max()) + 1
         groups = [np.flatnonzero(state.views == v).tolist() for v in range(V)]
         priors = [DirichletProcess(a) for a in state.alphas]
-        factors = None
+        factors, families = None, list(state.families)
         if state.factors is not None:
-            factors = RowFactors(*state.factors, real_columns(layout), real_cells(layout))
+            factors = RowFactors(
+                *state.factors[:3], real_columns(layout), real_cells(layout), state.factors[3]
+            )
             layout = without_row_factors(layout, factors)
-        table = columns.start(layout, groups, state.z, priors, rng, plan, state.families, state.gamma)
+            families[0] = type(layout.blocks[0].family)(*families[0])
+        table = columns.start(layout, groups, state.z, priors, rng, plan, families, state.gamma)
         table = chain.step(table._replace(factors=factors, depths=state.depths), plan, rng)
         views = np.empty(4, int)
         for v, view in enumerate(table.views):
@@ -148,9 +156,9 @@ def by_chain(learn, reference=REFERENCE, **moves):
                 views,
                 [sweep.labels(view.chain.seating) for view in table.views],
                 [view.chain.prior.concentration for view in table.views],
-                table.families,
+                (type(reference[0])(*table.families[0]), *table.families[1:]),
                 None,
-                None if factors is None else table.factors[:3],
+                None if factors is None else (*table.factors[:3], table.factors.gain),
                 table.depths,
             ),
             rng,
@@ -186,7 +194,9 @@ def traits(state):
     out["scatter"] = float(np.tanh(x[:, 0]).std())
     out["ones"] = float(state.data[1].mean())
     if state.factors is not None:
-        rows, loadings, spread = state.factors
+        rows, loadings, spread, gain = state.factors
+        out["gain"] = 0.0 if gain is None else float((gain**2).sum())
+        out["first size"] = 1.0 if gain is None else float(1.0 + rows[0] @ gain)
         out["spread"] = spread
         out["size of rows"] = float((rows**2).sum())
         out["size of loadings"] = float((loadings[:, 0] ** 2).sum())
@@ -195,11 +205,17 @@ def traits(state):
     return out
 
 
-def test_geweke_with_row_factors(monkeypatch):
+@pytest.mark.parametrize("with_gain", [False, True], ids=["plain", "gains"])
+def test_geweke_with_row_factors(with_gain, monkeypatch):
     monkeypatch.setattr("partita.engines.gibbs.chain.HYPER_SPREAD", SPREAD)
     moves = {"births_per_unit": 0.5, "merges_per_view": 1.0}
     check_geweke(
-        lambda rng: draw_state(rng, True, 2), by_chain(True, **moves), traits, seed=0, n_draws=2000, more=5
+        lambda rng: draw_state(rng, True, 2, with_gain=with_gain),
+        by_chain(True, **moves),
+        traits,
+        seed=0,
+        n_draws=2000,
+        more=5,
     )
 
 

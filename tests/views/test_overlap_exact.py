@@ -206,7 +206,8 @@ ROWS = 5
 def draw_state(rng, rank, with_gain):
     """Hyper-parameters, row factors, memberships and labels from the prior, given the limits."""
     from partita.partitions import DirichletProcess, simulate
-    from partita.views.overlapping.additive import EFFECT_HYPERPRIOR, GAIN_SPREAD
+    from partita.views.nuisance import GAIN_SPREAD
+    from partita.views.overlapping.additive import EFFECT_HYPERPRIOR
 
     while True:
         buffet = IndianBuffet(rng.exponential(), rng.exponential())

@@ -13,6 +13,7 @@ from partita.families import Block, Ordinal, entry_of, family_entry
 from partita.fitting.families import plan_families
 from partita.fitting.settling import note_agreement
 from partita.fitting.storage import check_family
+from partita.table import Table
 from partita.views.depths import mean_depths
 from partita.views.diagnostics import ViewTrace, dependence_error, diagnose_views
 from partita.views.draw_queries import dependence
@@ -117,6 +118,10 @@ class ViewsEstimator(RunningMixin, ViewQueries):
 
     def _plan_families(self) -> Any:
         return plan_families(AUTO_FAMILIES if self.family == "auto" else self.family, self.kinds)
+
+    def _read_training(self, X: Any, kinds: Any, sample_weight: Any, **options: Any) -> Table:
+        """As in the base class; answers on a scale are numbers, so that a style of response can be a row factor."""
+        return super()._read_training(X, kinds, sample_weight, **{"infer_ordinal": "numbers"} | options)
 
     def _keep_families(self, blocks: Sequence[Block]) -> None:
         """Keep families and names of the columns, without the data."""
