@@ -11,9 +11,9 @@ from scipy.special import logsumexp
 from partita.families import Counts, GaussianDiagonal, Poisson, n_rows
 from partita.families.registry import entry_of
 from partita.families.rows import log_marginals
-from partita.views.draws import Draw, Factor, shared_views
+from partita.views.draws import Draw, Factor, FactorBlock, shared_views
 from partita.views.information import occupied, states_with_data
-from partita.views.new_rows import place_rows, real_columns
+from partita.views.new_rows import PlacedRows, place_rows, real_columns
 from partita.views.predictive import (
     column_block,
     draw_cells,
@@ -125,8 +125,12 @@ class Prediction(NamedTuple):
     probabilities: np.ndarray | None
 
 
-def predict_cells(draws: Sequence[Draw], data: Sequence[Any], column: int) -> Prediction:
-    """Predict one column in each row, given all observed cells of the row (its own cell included, if observed)."""
+def predict_cells(draws: Sequence[Draw], data: Sequence[Any], column: int, moments: Any = None) -> Prediction:
+    """Predict one column in each row, given all observed cells of the row (its own cell included, if observed).
+
+    ``moments(means, variances)`` gives means and standard deviations in the user's units of normal cells, for columns
+    that are transformed.
+    """
     N, mean, square, levels = n_rows(data[0]), 0.0, 0.0, 0.0
     for draw in draws:
         factor = next(f for f in draw.factors if column in f.columns)
@@ -137,26 +141,35 @@ def predict_cells(draws: Sequence[Draw], data: Sequence[Any], column: int) -> Pr
         if entry_of(block.family).kind in ("binary", "categorical"):
             levels = levels + P @ level_probabilities(block) / len(draws)
         else:
-            m, v = predictive_moments(block.family, block.S)
-            means, squares = P @ m, P @ (v + m**2)
-            if len(draw.loadings) and isinstance(block.family, GaussianDiagonal):
-                loadings = draw.loadings[:, column]
-                slopes = loadings + placed.gain * means[:, None]
-                doubt = (np.linalg.solve(placed.precision, slopes[:, :, None])[:, :, 0] * slopes).sum(axis=1)
-                shift, size = placed.rows @ loadings, placed.sizes
-                squares = size**2 * squares + 2 * shift * size * means + shift**2 + doubt
-                means = size * means + shift
-            elif draw.depth_shape and isinstance(block.family, Poisson):
-                # events are independent given depth and rate; the depth has a gamma posterior
-                squared = placed.depths**2 * (1.0 + 1.0 / placed.depth_events)
-                squares = placed.depths * means + squared * (squares - means)
-                means = placed.depths * means
-            mean = mean + means / len(draws)
-            square = square + squares / len(draws)
+            means, variances = _cell_moments(draw, placed, block, column, P)
+            if moments is not None:
+                means, sd = moments(means, variances)
+                variances = sd**2
+            mean = mean + (P * means).sum(axis=1) / len(draws)
+            square = square + (P * (variances + means**2)).sum(axis=1) / len(draws)
     if not np.isscalar(levels):
         return Prediction(None, None, np.asarray(levels))
     mean = np.broadcast_to(mean, N)
     return Prediction(mean, np.sqrt(np.maximum(square - mean**2, 0.0)), None)
+
+
+def _cell_moments(
+    draw: Draw, placed: PlacedRows, block: FactorBlock, column: int, P: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of the cells of one column in each state: [row, state], or [1, state] if all rows agree."""
+    means, variances = (found[None] for found in predictive_moments(block.family, block.S))
+    if len(draw.loadings) and isinstance(block.family, GaussianDiagonal):
+        loadings, size = draw.loadings[:, column], placed.sizes[:, None]
+        slopes = loadings + placed.gain * (P @ means[0])[:, None]
+        doubt = (np.linalg.solve(placed.precision, slopes[:, :, None])[:, :, 0] * slopes).sum(axis=1)
+        return size * means + (placed.rows @ loadings)[:, None], size**2 * variances + doubt[:, None]
+    if draw.depth_shape and isinstance(block.family, Poisson):
+        # events are independent given depth and rate, and the depth has a gamma posterior
+        depths, open_share = placed.depths[:, None], 1.0 / placed.depth_events[:, None]
+        of_rates = np.maximum(variances - means, 0.0)
+        variances = depths * means + depths**2 * ((1.0 + open_share) * of_rates + open_share * means**2)
+        return depths * means, variances
+    return means, variances
 
 
 def simulate_rows(

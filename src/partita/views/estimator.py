@@ -10,9 +10,9 @@ import numpy as np
 from partita.engines.passes.rows import n_stats
 from partita.estimator import RunningMixin, note_early_end
 from partita.families import Block, Ordinal, entry_of, family_entry
-from partita.fitting.families import plan_families
+from partita.fitting.families import assemble, plan_families
 from partita.fitting.settling import note_agreement
-from partita.fitting.storage import check_family
+from partita.fitting.storage import check_family, pack_coding, unpack_coding
 from partita.table import Table
 from partita.views.depths import mean_depths
 from partita.views.diagnostics import ViewTrace, dependence_error, diagnose_views
@@ -21,6 +21,7 @@ from partita.views.draws import LIKELY, Draw, as_plain, columns_of, from_plain, 
 from partita.views.nuisance import MeanRowFactors
 from partita.views.profiles import view_profiles
 from partita.views.queries import ViewQueries
+from partita.views.skewed import describe_skewed, transform_skewed
 
 AUTO_FAMILIES = {"real": "gaussian"}
 
@@ -56,6 +57,7 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         "fitted.row_depths_ float (A) 0..",
         "fitted.objective_trace_ float (T)",
         "blocks.*.hyper.* number (...)",
+        "blocks.*.coding.* float (...) nan",
         "draws.*.membership bool (C,v)",
         "draws.*.labels int (N,v) 0..N-1",
         "draws.*.concentrations float (c) 0.. nan",
@@ -125,7 +127,20 @@ class ViewsEstimator(RunningMixin, ViewQueries):
 
     def _keep_families(self, blocks: Sequence[Block]) -> None:
         """Keep families and names of the columns, without the data."""
-        self._blocks = tuple(Block(block.family, None, block.columns) for block in blocks)
+        self._blocks = tuple(
+            Block(block.family, None, block.columns, coding=block.coding) for block in blocks
+        )
+
+    def _assemble(self, table: Table, plan: Any, exposure: str | None) -> tuple[Block, ...]:
+        """The blocks of the table, with skewed columns transformed where the family is chosen automatically."""
+        blocks = assemble(table, plan, exposure)
+        check_families(blocks)
+        if isinstance(self.family, str) and self.family == "auto":
+            blocks = transform_skewed(blocks, table)
+        sentence = describe_skewed(blocks)
+        if sentence is not None:
+            self.fit_report_.add("powers", sentence, level="info")
+        return blocks
 
     def _note_chains(self, reason: str, provisional: bool) -> None:
         """Note an early end of the chains in the report."""
@@ -216,7 +231,12 @@ class ViewsEstimator(RunningMixin, ViewQueries):
     def _state(self):
         return super()._state() | {
             "blocks": [
-                {"family": _name(b.family), "hyper": list(b.family), "columns": list(b.columns)}
+                {
+                    "family": _name(b.family),
+                    "hyper": list(b.family),
+                    "columns": list(b.columns),
+                    "coding": pack_coding(b.coding),
+                }
                 for b in self._blocks
             ],
             "draws": as_plain(self.draws_, _name),
@@ -226,7 +246,13 @@ class ViewsEstimator(RunningMixin, ViewQueries):
     def _restore(self, state):
         super()._restore(state)
         self._blocks = tuple(
-            Block(_class(b["family"])(*b["hyper"]), None, tuple(b["columns"])) for b in state["blocks"]
+            Block(
+                _class(b["family"])(*b["hyper"]),
+                None,
+                tuple(b["columns"]),
+                coding=unpack_coding(b.get("coding")),
+            )
+            for b in state["blocks"]
         )
         self.draws_ = from_plain(state["draws"], _class)
         (self._estimate,) = from_plain(state["estimate"], _class)

@@ -21,7 +21,6 @@ from partita.estimator import RUNNING_CONSTRAINTS, as_generator, note_stop, sum_
 from partita.execution import ChunkSource, check_memory
 from partita.families import Block
 from partita.families.columns import put_columns
-from partita.fitting.families import assemble
 from partita.fitting.grain import GrainEvidence, confidence_in, joined_profiles
 from partita.fitting.out_of_core import predict_blocks, reads_chunks
 from partita.fitting.request import kinds_asked
@@ -35,7 +34,7 @@ from partita.views.crosscat.layout import Layout, lay_out
 from partita.views.crosscat.row_factors import real_cells, real_columns
 from partita.views.depths import Depths, has_counts, with_mean_depths
 from partita.views.draws import Draw, columns_of, n_counted_views, view_factors
-from partita.views.estimator import ViewsEstimator, check_families, estimate_draw
+from partita.views.estimator import ViewsEstimator, estimate_draw
 from partita.views.new_rows import place_rows
 from partita.views.nuisance import MeanRowFactors, mean_row_factors, remove_row_factors
 from partita.views.overlapping.additive import read_reals
@@ -338,8 +337,7 @@ class CrossCat(ViewsEstimator):
                 table, everything = read_sample(self, X, kinds, MAX_VB_ROWS)
             else:
                 table, everything = self._read_training(X, kinds, None), None
-            blocks = assemble(table, plan, self.exposure)
-            check_families(blocks)
+            blocks = self._assemble(table, plan, self.exposure)
             self._keep_families(blocks)
             layout = self._lay_out(blocks)
             request = self._request(table, blocks, control)

@@ -19,7 +19,6 @@ from partita.engines.run import Control, Sampler, run_chains
 from partita.estimator import RUNNING_CONSTRAINTS, as_generator
 from partita.execution import check_memory
 from partita.families import Block, Counts, GaussianDiagonal
-from partita.fitting.families import assemble
 from partita.fitting.out_of_core import reads_chunks
 from partita.fitting.request import kinds_asked
 from partita.metrics import perplexity
@@ -28,7 +27,7 @@ from partita.views.crosscat.depth_choice import find_depths
 from partita.views.crosscat.state import CrossCatPlan
 from partita.views.depths import has_counts
 from partita.views.draws import columns_of
-from partita.views.estimator import ViewsEstimator, check_families
+from partita.views.estimator import ViewsEstimator
 from partita.views.overlapping.additive import read_reals
 from partita.views.overlapping.chain import OverlapPlan, draw_outline, find_states, overlap_sampler
 from partita.views.overlapping.combinations import CombinationColumns
@@ -312,8 +311,7 @@ class OverlappingViews(ViewsEstimator):
         plan = self._plan_families()
         with self._control() as control, self._new_fit():
             table = self._read_training(X, self._kinds_asked(plan), None)
-            blocks = self._with_lengths(assemble(table, plan, self._exposure_column()))
-            check_families(blocks)
+            blocks = self._with_lengths(self._assemble(table, plan, self._exposure_column()))
             self._check_memory(table)
             self._keep_families(blocks)
             self._run(*self._arrange(blocks), control)
