@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,16 +53,21 @@ class Snapshot(NamedTuple):
     gain: np.ndarray | None = None  # of the row factors; None if all are 0
 
 
-def column_step(state: ViewsState, plan: CrossCatPlan, rng: np.random.Generator) -> ViewsState:
-    """Gibbs step of every unit, then births, merges and splits, then the concentration of the views."""
+def column_step(
+    state: ViewsState, plan: CrossCatPlan, rng: np.random.Generator, alone: Sequence[int] | None = None
+) -> ViewsState:
+    """Gibbs step of every unit, then births, merges and splits, then the concentration of the views.
+
+    Births are proposed for a random share of the units; for the units ``alone``, if they are given, as at the start.
+    """
     layout, accepted = state.layout, dict(state.accepted)
     views = gather_views(state)
     units = [view_blocks(layout, state.families, unit) for unit in layout.units]
     moved = 0
     for unit in rng.permutation(len(units)):
         moved += choose_view(state, views, int(unit), units[unit], plan, rng)
-    n_proposed = int(np.ceil(plan.births_per_unit * len(units)))
-    for unit in rng.permutation(len(units))[:n_proposed]:
+    proposed = rng.permutation(len(units) if alone is None else np.array(alone, np.int64))
+    for unit in proposed[: int(np.ceil(plan.births_per_unit * len(proposed)))]:
         outcome = propose_birth_or_death(state, views, int(unit), units[unit], plan, rng)
         accepted[outcome] = accepted.get(outcome, 0) + 1
     for _ in range(int(np.ceil(plan.merges_per_view * len(state.views)))):
