@@ -29,7 +29,10 @@ MAX_BINS, MIN_ROWS_PER_BIN = 5, 20
 MAX_LEVELS = 8  # of a column of codes; the rarer ones are pooled
 MAX_EXCESS = 1e6  # before the average over the columns of units
 MIN_UNITS_APART = 5  # a smaller group would keep the many clusters that its rows start from
-N_START_ITERATIONS, START_ROWS = 12, 600  # of the chain over the rows of a group: iterations, and a sample of the rows
+N_START_ITERATIONS, START_ROWS = (
+    12,
+    600,
+)  # of the chain over the rows of a group: iterations, and a sample of the rows
 
 
 @singledispatch
