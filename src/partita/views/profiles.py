@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.rows import Statistics
-from partita.families import Block
+from partita.families import Block, Values
 from partita.fitting.profiles import profile_columns
 from partita.views.draws import Draw, Factor
 
@@ -25,7 +25,7 @@ def factor_statistics(factor: Factor, blocks: Sequence[Block]) -> tuple[list[Blo
     parts = []
     for part in factor.blocks:
         block = blocks[part.block]
-        coding = None if block.coding is None else block.coding.take(part.positions)
+        coding = block.coding.take(part.positions) if isinstance(block.coding, Values) else None
         columns = tuple(block.columns[p] for p in part.positions)
         parts.append(Block(part.family, None, columns, coding=coding))
     S = tuple(part.S for part in factor.blocks)

@@ -315,6 +315,7 @@ class ViewQueries(TableEstimator):
             levels = np.array(column.levels, dtype=object)
             P = found.probabilities[:, : len(levels)]
             return {"levels": levels, "probabilities": P, "value": levels[P.argmax(axis=1)]}
+        assert found.mean is not None and found.sd is not None
         if coding is not None or not self._is_scaled(number):
             return {"mean": found.mean, "sd": found.sd}
         return {"mean": column.center + column.scale * found.mean, "sd": column.scale * found.sd}

@@ -134,7 +134,7 @@ def find_start(
     """
     N = n_rows(blocks[0].data) if object_rows is None else len(object_rows)
     rng = chains.generator(seed, 0, chains.START)
-    rows = np.sort(rng.choice(N, size=sample_rows, replace=False)) if N > sample_rows else np.arange(N)
+    rows = np.sort(rng.choice(N, size=sample_rows, replace=False)) if sample_rows < N else np.arange(N)
     sample = _taken(blocks, rows if object_rows is None else object_rows[rows])
     z = np.zeros(len(rows), np.int64)
     fixed = prior.fixed_labels

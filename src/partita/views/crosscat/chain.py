@@ -123,10 +123,12 @@ def take_snapshot(state: ViewsState, index: int = 0, value: float | None = None)
     loadings = np.zeros((rows.shape[1], state.layout.n_columns))
     if state.factors is not None:
         loadings[:, state.factors.columns] = state.factors.loadings
-    depths = (np.zeros(0), 0.0) if state.depths is None else (state.depths.rows, state.depths.shape)
-    return Snapshot(
-        tuple(views), float(state.prior.concentration), value, index, rows, loadings, *depths, gain
+    snapshot = Snapshot(
+        tuple(views), float(state.prior.concentration), value, index, rows, loadings, gain=gain
     )
+    if state.depths is None:
+        return snapshot
+    return snapshot._replace(depths=state.depths.rows, depth_shape=state.depths.shape)
 
 
 def as_plain_columns(block: Any, live: Any, which: np.ndarray, z: np.ndarray, order: np.ndarray) -> tuple:

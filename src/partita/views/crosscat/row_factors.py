@@ -9,6 +9,7 @@ conditionals; the means and variances are then forgotten, so all other steps kee
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,20 +146,18 @@ def draw_gains(state: ViewsState, factors: RowFactors, rng: np.random.Generator)
     """Draw the gain of each row factor; means and variances of the clusters are integrated out."""
     if factors.gain is None:
         return factors
-    labels = {}
-    for view in state.views:
-        labels |= dict.fromkeys(
-            columns_in(state.layout, view.units).tolist(), sweep.labels(view.chain.seating)
+    groups = [
+        (
+            np.intersect1d(columns_in(state.layout, view.units), factors.columns),
+            sweep.labels(view.chain.seating),
         )
-    columns = {id(labels[int(d)]): [] for d in factors.columns}
-    for d in factors.columns:
-        columns[id(labels[int(d)])].append(int(d))
-    groups = [(np.array(members), labels[members[0]]) for members in columns.values()]
+        for view in state.views
+    ]
 
     def log_density(value: float, r: int, gain: np.ndarray) -> float:
-        changed = factors._replace(gain=np.where(np.arange(len(gain)) == r, value, gain))
-        layout = without_row_factors(state.layout, changed)
-        total = log_gain_prior(changed.gain)
+        changed = np.where(np.arange(len(gain)) == r, value, gain)
+        layout = without_row_factors(state.layout, factors._replace(gain=changed))
+        total = log_gain_prior(changed)
         for members, z in groups:
             blocks = view_blocks(layout, state.families, members)
             families = [block.family for block in blocks]
@@ -167,9 +166,8 @@ def draw_gains(state: ViewsState, factors: RowFactors, rng: np.random.Generator)
 
     gain = factors.gain
     for r in range(len(gain)):
-        value = slice_sample(
-            lambda x, r=r, gain=gain: log_density(x, r, gain), float(gain[r]), rng, width=GAIN_SPREAD
-        )
+        density = partial(log_density, r=r, gain=gain)
+        value = slice_sample(density, float(gain[r]), rng, width=GAIN_SPREAD)
         gain = np.where(np.arange(len(gain)) == r, value, gain)
     return factors._replace(gain=gain)
 
