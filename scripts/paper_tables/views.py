@@ -65,3 +65,64 @@ def crosscat_real(tables: dict) -> str:
     ]
     head = ["views in the estimate", "P(number of views)", "their clusters", "chains", "largest spread"]
     return table(["", *head, "CPU s"], rows)
+
+
+VIEW_METHODS = {
+    "crosscat": "`CrossCat`",
+    "overlapping": "`OverlappingViews`",
+    "lace": "lace",
+    "orthogonal": "orthogonal views",
+    "decorrelated": "decorrelated k-means",
+    "kmeans": "k-means",
+    "oracle": "k-means, given the columns",
+}
+
+
+def known_groupings(summary: dict) -> str:
+    """NMI of every method with each known grouping, and how many groups this has."""
+    methods = [name for name in VIEW_METHODS if any(name in one["methods"] for one in summary.values())]
+    rows = [
+        [f"{name.replace('_', ' ')}, {grouping} ({group['n_groups']})"]
+        + [f"{group['nmi'][method]:.2f}" if method in group["nmi"] else "" for method in methods]
+        for name, one in summary.items()
+        for grouping, group in one["groups"].items()
+    ]
+    return table(["table, grouping (groups)", *(VIEW_METHODS[method] for method in methods)], rows)
+
+
+def fits_of_known_groupings(summary: dict) -> str:
+    """Size of each table, and what the methods that are given nothing found there."""
+    rows = [
+        [
+            name.replace("_", " "),
+            f"{one['n_rows']:,} x {one['n_columns']}",
+            VIEW_METHODS[method],
+            found["n_views"][0],
+            found["clusters"],
+            f"{found['cpu_s']:.0f}" + (", stopped by the time limit" if found["stopped"] else ""),
+        ]
+        for name, one in summary.items()
+        for method, found in one["methods"].items()
+        if method in ("crosscat", "overlapping", "lace")
+    ]
+    return table(["table", "rows x columns", "method", "views", "their clusters", "CPU s"], rows)
+
+
+def default_fits(defaults: dict) -> str:
+    """Default fits of this version, and of an older one if it was measured."""
+    rows = []
+    for name, one in defaults.items():
+        before = one.get("before")
+        rows.append(
+            [
+                f"`{name}`, {one['n_rows']:,} x {one['n_columns']}",
+                f"{before['cpu']:.1f}" if before else "",
+                f"{before['nmi']:.3f}" if before else "",
+                f"{one['cpu']:.1f}",
+                f"{one['nmi']:.3f}",
+                f"{one['oracle']:.3f}",
+                f"{one['ratio']:.1f}" if before else "",
+            ]
+        )
+    head = ["CPU s before", "NMI before", "CPU s", "NMI", "oracle", "times faster"]
+    return table(["default fit", *head], rows)

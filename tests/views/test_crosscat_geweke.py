@@ -10,13 +10,14 @@ import pytest
 
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.chain import Schedule
-from partita.families import Bernoulli, Block, Categorical, GaussianDiagonal
+from partita.families import Bernoulli, Block, Categorical, Counts, GaussianDiagonal, Poisson
 from partita.families.contract import constrained, draw, n_columns, simulate, stats_start, unconstrained
 from partita.partitions import DirichletProcess
 from partita.partitions import simulate as simulate_labels
 from partita.testing import check_geweke
 from partita.views.crosscat import chain
 from partita.views.crosscat import state as columns
+from partita.views.crosscat.depths import layout_with
 from partita.views.crosscat.layout import lay_out, take_columns
 from partita.views.crosscat.row_factors import (
     SPREAD_SCALE,
@@ -26,6 +27,8 @@ from partita.views.crosscat.row_factors import (
     real_columns,
     without_row_factors,
 )
+from partita.views.depths import SHAPE_PRIOR, Depths
+from partita.views.nuisance import GAIN_SPREAD
 
 pytestmark = pytest.mark.slow
 
@@ -37,6 +40,9 @@ REFERENCE = (
     Bernoulli(np.full(1, 0.8), np.full(1, 0.6)),
     Categorical.default([3], alpha=0.7),
 )
+# with two columns of counts, whose rows have depths
+COUNTED = (*REFERENCE[1:], Poisson(np.array([1.5, 2.0]), np.array([0.5, 1.0])))
+EXPOSURE = np.linspace(0.5, 2.0, N)
 
 
 class State(NamedTuple):
@@ -46,7 +52,8 @@ class State(NamedTuple):
     alphas: list
     families: tuple
     data: Any
-    factors: tuple | None = None  # row factors, loadings and variance of the loadings
+    factors: tuple | None = None  # row factors, loadings, variance of the loadings, and gains
+    depths: Depths | None = None
 
 
 def draw_data(state, rng):
@@ -58,12 +65,23 @@ def draw_data(state, rng):
         for d in range(D):
             one, z = take_columns(family, np.array([d])), state.z[state.views[at + d]]
             theta = draw(one, np.zeros((int(stats_start(one, 1)), int(z.max()) + 1)), rng)
-            parts.append(simulate(one, theta, z, rng))
+            if isinstance(one, Poisson):
+                exposure = EXPOSURE * state.depths.rows
+                parts.append(rng.poisson(exposure * -theta[0][z]).astype(float))
+            else:
+                parts.append(simulate(one, theta, z, rng))
+            if isinstance(one, GaussianDiagonal) and state.factors is not None:
+                sizes = RowFactors(*state.factors[:3], None, None, state.factors[3]).sizes
+                parts[-1] += (sizes - 1.0)[:, None] * (theta[1] / (-2.0 * theta[2]))[z][:, None]
         at += D
-        out.append(np.ascontiguousarray(np.column_stack(parts).astype(parts[0].dtype)))
-    if state.factors is not None:
-        out[0] = out[0] + state.factors[0] @ state.factors[1]
-    out[1], out[2] = out[1].astype(np.int8), out[2].astype(np.int8)
+        x = np.ascontiguousarray(np.column_stack(parts))
+        if isinstance(family, Poisson):
+            x = Counts(x, EXPOSURE)
+        elif not isinstance(family, GaussianDiagonal):
+            x = x.astype(np.int8)
+        elif state.factors is not None:
+            x = x + state.factors[0] @ state.factors[1]
+        out.append(x)
     return state._replace(data=out)
 
 
@@ -75,30 +93,39 @@ def cut_normal(rng, shape):
     return x
 
 
-def draw_factors(rng, rank):
+def draw_factors(rng, rank, with_gain):
     if not rank:
         return None
     spread = SPREAD_SCALE / rng.gamma(SPREAD_SHAPE)
-    return rng.normal(size=(N, rank)), np.sqrt(spread) * rng.normal(size=(rank, 2)), spread
+    gain = GAIN_SPREAD * rng.normal(size=rank) if with_gain else None
+    return rng.normal(size=(N, rank)), np.sqrt(spread) * rng.normal(size=(rank, 2)), spread, gain
 
 
-def draw_state(rng, learn, rank=0):
+def draw_depths(rng):
+    shape = rng.gamma(SHAPE_PRIOR.shape) / SHAPE_PRIOR.rate
+    # a depth that rounds to 0 would have no logarithm
+    return Depths(np.maximum(rng.gamma(shape, size=N), 1e-300) / shape, shape, EXPOSURE)
+
+
+def draw_state(rng, learn, rank=0, reference=REFERENCE, with_gain=False):
     gamma = rng.exponential() if learn else 1.0
     views = simulate_labels(DirichletProcess(gamma), 4, rng)
     alphas = [rng.exponential() if learn else 1.0 for _ in range(views.max() + 1)]
     z = [simulate_labels(DirichletProcess(a), N, rng) for a in alphas]
-    families = REFERENCE
+    families = reference
     if learn:
         families = []
-        for family in REFERENCE:
+        for family in reference:
             for name, value in unconstrained(family).items():
                 gap = SPREAD * cut_normal(rng, value.shape)
                 family = constrained(family, name, value + gap)
             families.append(family)
-    return draw_data(State(gamma, views, z, alphas, tuple(families), None, draw_factors(rng, rank)), rng)
+    depths = draw_depths(rng) if reference is COUNTED else None
+    state = State(gamma, views, z, alphas, tuple(families), None, draw_factors(rng, rank, with_gain), depths)
+    return draw_data(state, rng)
 
 
-def by_chain(learn, **moves):
+def by_chain(learn, reference=REFERENCE, **moves):
     schedule = Schedule(n_moves=1, learn_concentration=learn, learn_likelihood=learn)
     concentration = None if learn else 1.0
     plan = columns.CrossCatPlan(
@@ -106,17 +133,20 @@ def by_chain(learn, **moves):
     )
 
     def move(state, rng):
-        blocks = [Block(f, x, ()) for f, x in zip(REFERENCE, state.data, strict=True)]
-        layout = lay_out(blocks)
+        blocks = [Block(f, x, ()) for f, x in zip(reference, state.data, strict=True)]
+        layout = layout_with(lay_out(blocks), state.depths)
         V = int(state.views.max()) + 1
         groups = [np.flatnonzero(state.views == v).tolist() for v in range(V)]
         priors = [DirichletProcess(a) for a in state.alphas]
-        factors = None
+        factors, families = None, list(state.families)
         if state.factors is not None:
-            factors = RowFactors(*state.factors, real_columns(layout), real_cells(layout))
+            factors = RowFactors(
+                *state.factors[:3], real_columns(layout), real_cells(layout), state.factors[3]
+            )
             layout = without_row_factors(layout, factors)
-        table = columns.start(layout, groups, state.z, priors, rng, plan, state.families, state.gamma)
-        table = chain.step(table._replace(factors=factors), plan, rng)
+            families[0] = type(layout.blocks[0].family)(*families[0])
+        table = columns.start(layout, groups, state.z, priors, rng, plan, families, state.gamma)
+        table = chain.step(table._replace(factors=factors, depths=state.depths), plan, rng)
         views = np.empty(4, int)
         for v, view in enumerate(table.views):
             views[columns.columns_in(layout, view.units)] = v
@@ -126,9 +156,10 @@ def by_chain(learn, **moves):
                 views,
                 [sweep.labels(view.chain.seating) for view in table.views],
                 [view.chain.prior.concentration for view in table.views],
-                table.families,
+                (type(reference[0])(*table.families[0]), *table.families[1:]),
                 None,
-                None if factors is None else table.factors[:3],
+                None if factors is None else (*table.factors[:3], table.factors.gain),
+                table.depths,
             ),
             rng,
         )
@@ -151,11 +182,21 @@ def traits(state):
     for family in state.families:
         for name, value in unconstrained(family).items():
             out[f"{type(family).__name__} {name}"] = float(value[0])
+    if state.depths is not None:
+        counts = state.data[-1].X
+        out["log shape"] = float(np.log(state.depths.shape))
+        out["depth"] = float(np.tanh(state.depths.rows[1]))
+        out["spread of depths"] = float(np.tanh(state.depths.rows).std())
+        out["counts"] = float(np.log1p(counts).mean())
+        out["depth and counts"] = float((np.tanh(state.depths.rows) * np.log1p(counts[:, 0])).mean())
+        return out
     x = state.data[0]
     out["scatter"] = float(np.tanh(x[:, 0]).std())
     out["ones"] = float(state.data[1].mean())
     if state.factors is not None:
-        rows, loadings, spread = state.factors
+        rows, loadings, spread, gain = state.factors
+        out["gain"] = 0.0 if gain is None else float((gain**2).sum())
+        out["first size"] = 1.0 if gain is None else float(1.0 + rows[0] @ gain)
         out["spread"] = spread
         out["size of rows"] = float((rows**2).sum())
         out["size of loadings"] = float((loadings[:, 0] ** 2).sum())
@@ -164,11 +205,30 @@ def traits(state):
     return out
 
 
-def test_geweke_with_row_factors(monkeypatch):
+@pytest.mark.parametrize("with_gain", [False, True], ids=["plain", "gains"])
+def test_geweke_with_row_factors(with_gain, monkeypatch):
     monkeypatch.setattr("partita.engines.gibbs.chain.HYPER_SPREAD", SPREAD)
     moves = {"births_per_unit": 0.5, "merges_per_view": 1.0}
     check_geweke(
-        lambda rng: draw_state(rng, True, 2), by_chain(True, **moves), traits, seed=0, n_draws=2000, more=5
+        lambda rng: draw_state(rng, True, 2, with_gain=with_gain),
+        by_chain(True, **moves),
+        traits,
+        seed=0,
+        n_draws=2000,
+        more=5,
+    )
+
+
+def test_geweke_with_depths(monkeypatch):
+    monkeypatch.setattr("partita.engines.gibbs.chain.HYPER_SPREAD", SPREAD)
+    moves = {"births_per_unit": 0.5, "merges_per_view": 1.0}
+    check_geweke(
+        lambda rng: draw_state(rng, True, reference=COUNTED),
+        by_chain(True, COUNTED, **moves),
+        traits,
+        seed=0,
+        n_draws=2000,
+        more=5,
     )
 
 

@@ -9,9 +9,10 @@ from partita.families import Bernoulli, Block, Counts, GaussianDiagonal, Poisson
 from partita.labels import set_partitions
 from partita.partitions import IndianBuffet
 from partita.testing.monte_carlo import FALSE_ALARM, check_geweke, chi_square, effective_size
+from partita.views.depths import SHAPE_PRIOR, Depths
 from partita.views.overlapping.additive import Effects, read_reals
 from partita.views.overlapping.chain import OverlapChain, OverlapPlan, chain_step, overlap_steps
-from partita.views.overlapping.combinations import CombinationColumns
+from partita.views.overlapping.combinations import CombinationColumns, combination_labels
 from partita.views.overlapping.features import feature_step
 from partita.views.overlapping.full_covariance import FullTable
 from partita.views.overlapping.state import add_view, empty_state, log_joint, log_prior
@@ -205,7 +206,8 @@ ROWS = 5
 def draw_state(rng, rank, with_gain):
     """Hyper-parameters, row factors, memberships and labels from the prior, given the limits."""
     from partita.partitions import DirichletProcess, simulate
-    from partita.views.overlapping.additive import EFFECT_HYPERPRIOR, GAIN_SPREAD
+    from partita.views.nuisance import GAIN_SPREAD
+    from partita.views.overlapping.additive import EFFECT_HYPERPRIOR
 
     while True:
         buffet = IndianBuffet(rng.exponential(), rng.exponential())
@@ -264,6 +266,55 @@ def _row_traits(effects, X):
         "gain": 0.0 if effects.gain is None else float((effects.gain**2).sum()),
         "first size": 1.0 if effects.gain is None else float(1.0 + effects.rows[0] @ effects.gain),
     }
+
+
+EXPOSURE = np.linspace(0.5, 2.0, ROWS)
+COUNTS = Poisson(np.array([1.5, 2.0, 1.0]), np.array([0.5, 1.0, 0.7]))
+
+
+def draw_counts(state, rng):
+    """Counts with a rate per combination of clusters, exposures and depths."""
+    X, depths = np.empty((ROWS, D)), state.hyper.depths
+    for d in range(D):
+        z = combination_labels(state.Z, tuple(np.flatnonzero(state.Y[d])), ROWS)
+        rates = rng.gamma(COUNTS.a[d], size=ROWS) / COUNTS.b[d]
+        X[:, d] = rng.poisson(EXPOSURE * depths.rows * rates[z])
+    block = Block(COUNTS, Counts(X, EXPOSURE), ("a", "b", "c"))
+    return OverlapTable(None, CombinationColumns((block,)))
+
+
+def count_traits(pair):
+    state, table = pair
+    depths, X = state.hyper.depths, table.combined.blocks[0].data.X
+    return {
+        "views": state.n_views,
+        "memberships": int(state.Y.sum()),
+        "clusters": sum(int(z.max()) + 1 for z in state.Z),
+        "log shape": float(np.log(depths.shape)),
+        "depth": float(np.tanh(depths.rows[1])),
+        "spread of depths": float(np.tanh(depths.rows).std()),
+        "counts": float(np.log1p(X).mean()),
+        "depth and counts": float((np.tanh(depths.rows) * np.log1p(X[:, 0])).mean()),
+    }
+
+
+@pytest.mark.slow
+def test_geweke_with_depths():
+    """Hyper-parameters of the rates are held fixed."""
+    plan = PLAN._replace(learn_likelihood=False)
+
+    def draw(rng):
+        state = draw_state(rng, 0, False)
+        shape = rng.gamma(SHAPE_PRIOR.shape) / SHAPE_PRIOR.rate
+        depths = Depths(np.maximum(rng.gamma(shape, size=ROWS), 1e-300) / shape, shape, EXPOSURE)
+        state = state._replace(hyper=OverlapHyper(Effects(), (COUNTS,), depths))
+        return state, draw_counts(state, rng)
+
+    def step(pair, rng):
+        state = chain_step(pair[1], pair[0], rng, plan)
+        return state, draw_counts(state, rng)
+
+    check_geweke(draw, step, count_traits, 3, 3000, more=5)
 
 
 @pytest.mark.slow

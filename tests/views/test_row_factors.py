@@ -5,13 +5,15 @@ import itertools
 import numpy as np
 import pytest
 from scipy.special import gammaln
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import multivariate_normal, multivariate_t, norm
 
 from partita import CrossCat, OverlappingViews, load
 from partita.datasets import make_planted_views, make_stick_figures
 from partita.engines.passes.rows import n_cache
 from partita.families import GaussianDiagonal
+from partita.families.contract import draw
 from partita.families.rows import add_statistics, log_marginals, refresh_clusters, score_rows
+from partita.families.sized_gaussian import SizedGaussian
 from partita.families.sized_noise import Sized, SizedNoise
 from partita.metrics import match_labelings
 from partita.views.draw_queries import predict_cells, simulate_rows
@@ -99,6 +101,59 @@ def test_labels_given_sizes(rng):
             law = norm(size[i] * (b @ x) / weight, np.sqrt(1.0 + size[i] ** 2 / weight))
             expected[i, k] += law.logpdf(X[i, d]) - norm.logpdf(X[i, d])
     assert pytest.approx(expected) == L
+
+
+def test_columns_given_sizes(rng):
+    """Evidence and predictive densities with unknown variances: a multivariate t distribution."""
+    X, size = rng.normal(size=(7, 2)), rng.uniform(-0.3, 2.0, 7)
+    X[2, 1] = np.nan
+    family = SizedGaussian(
+        np.array([0.3, -0.5]), np.array([0.4, 1.5]), np.array([1.5, 2.5]), np.array([0.4, 0.8])
+    )
+    data, z = Sized(X, size), np.array([0, 0, 0, 1, 1, 1, 1])
+
+    def density(d, rows):
+        b, x, V = size[rows], X[rows, d], np.eye(len(rows))
+        V = (V + np.outer(b, b) / family.k[d]) * family.b[d] / family.a[d]
+        return multivariate_t(b * family.m[d], V, df=2.0 * family.a[d]).logpdf(x) if len(rows) else 0.0
+
+    S, C, L = np.zeros((8, 2)), np.zeros((n_cache(family), 2)), np.zeros((7, 2))
+    add_statistics(family, data, z, S)
+    refresh_clusters(family, S, C, 2)
+    score_rows(family, data, np.arange(7), C, L)
+    found, expected = log_marginals(family, S), np.zeros((7, 2))
+    for d, k in itertools.product(range(2), range(2)):
+        own = np.flatnonzero((z == k) & ~np.isnan(X[:, d]))
+        assert found[d, k] == pytest.approx(density(d, own))
+        for i in np.flatnonzero(~np.isnan(X[:, d])):
+            # a row of the cluster as if it were new: the predictive knows its own cell, too
+            b, x = np.append(size[own], size[i]), np.append(X[own, d], X[i, d])
+            V = (np.eye(len(x)) + np.outer(b, b) / family.k[d]) * family.b[d] / family.a[d]
+            both = multivariate_t(b * family.m[d], V, df=2.0 * family.a[d]).logpdf(x)
+            expected[i, k] += both - density(d, own)
+    assert pytest.approx(expected) == L
+
+
+def test_means_and_precisions_given_sizes(rng):
+    """Moments of the drawn parameters are those of the normal-inverse-gamma posterior, found by quadrature."""
+    size, x = np.array([0.5, 2.0, 1.0, 1.5]), np.array([[1.0], [3.0], [1.5], [2.0]])
+    family = SizedGaussian(np.array([0.2]), np.array([0.5]), np.array([3.0]), np.array([1.0]))
+    S = np.zeros((4, 1))
+    add_statistics(family, Sized(x, size), np.zeros(4, np.int64), S)
+    n = 40_000
+    mean, tau = draw(family, np.repeat(S, n, axis=1), rng)
+    grid_mean, grid_tau = np.meshgrid(np.linspace(-2, 5, 700), np.linspace(1e-3, 15, 700), indexing="ij")
+    log_p = 2.0 * np.log(grid_tau) - grid_tau + 0.5 * np.log(grid_tau)
+    log_p -= 0.25 * grid_tau * (grid_mean - 0.2) ** 2
+    for s, value in zip(size, x[:, 0], strict=True):
+        log_p += 0.5 * np.log(grid_tau) - 0.5 * grid_tau * (value - s * grid_mean) ** 2
+    p = np.exp(log_p - log_p.max())
+    p /= p.sum()
+    for drawn, grid in ((mean, grid_mean), (tau, grid_tau)):
+        exact = (p * grid).sum()
+        sd = np.sqrt((p * (grid - exact) ** 2).sum())
+        assert abs(drawn.mean() - exact) < 6 * sd / np.sqrt(n) + 1e-3 * sd
+        assert abs(drawn.std() - sd) < 0.05 * sd
 
 
 def test_moments_of_row_factors_with_sizes(rng):

@@ -144,8 +144,25 @@ class Values(NamedTuple):
         for d, power in enumerate(self.powers):
             x = np.where(X[:, d] == self.lumps[d], np.nan, X[:, d])
             Z[:, d] = standardize(power.forward(x), self.centers[d], self.scales[d])
-            log_slope += np.nan_to_num(power.log_slope(x) - math.log(self.scales[d]))
+            log_slope += self.log_slope(d, x)
         return Z, log_slope
+
+    def log_slope(self, d: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log of the factor between both densities of the cells of one column; 0 where a cell is missing."""
+        return np.nan_to_num(self.powers[d].log_slope(x) - math.log(self.scales[d]))
+
+    def take(self, columns: NDArray[np.integer]) -> Values:
+        """The coding of some of the columns.
+
+        Examples
+        --------
+        >>> code_as_they_are(np.array([[1.0, 2.0], [3.0, 8.0]])).take(np.array([1])).highs
+        array([8.])
+        """
+        powers = tuple(self.powers[d] for d in columns)
+        rest = (self.lumps, self.centers, self.scales, self.lows, self.highs)
+        lumps, *others = (values[columns] for values in rest)
+        return Values(lumps, powers, *others)
 
     def decode(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values in the user's units."""

@@ -121,7 +121,7 @@ def real_blocks(
     if powers is None:
         return plain
     transformed = _make_blocks(columns, powers, steps, completes)
-    return transformed if _evidence(transformed, weights) > _evidence(plain, weights) else plain
+    return transformed if log_evidence(transformed, weights) > log_evidence(plain, weights) else plain
 
 
 def allowed_steps(steps: Steps, weights: NDArray[np.float64], n_columns: int) -> Steps:
@@ -249,7 +249,7 @@ def _part_block(columns: _Columns, which: NDArray[np.intp], powers: Sequence[Pow
     return block._replace(log_rest=log_slope, coding=coding)
 
 
-def _evidence(blocks: Sequence[Block], weights: NDArray[np.float64]) -> float:
+def log_evidence(blocks: Sequence[Block], weights: NDArray[np.float64]) -> float:
     """Log joint probability of table and partition in short chains over a sample of the rows, in the user's units.
 
     The larger mean of two chains, one that starts from one cluster and one that starts from many. For the same rows it

@@ -30,7 +30,12 @@ class Policy(NamedTuple):
     negative: str = "error"
     identifiers: str = "warn"
     handle_unknown: str = "missing"
-    infer_ordinal: bool = True
+    infer_ordinal: bool | str = True  # "numbers": answers in whole numbers on one scale are real
+
+    @property
+    def kind_of_answers(self) -> str:
+        """The kind of whole numbers that are answers on one scale."""
+        return "real" if self.infer_ordinal == "numbers" else "ordinal"
 
 
 DEFAULT_POLICY = Policy()

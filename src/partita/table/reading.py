@@ -55,7 +55,7 @@ def read_table(
     missing_codes: CodesLike = None,
     negative: str = "error",
     identifiers: str = "warn",
-    infer_ordinal: bool = True,
+    infer_ordinal: bool | str = True,
     estimator_name: str = "this estimator",
 ) -> Table:
     """Read a table of any type into typed columns.
@@ -95,8 +95,9 @@ def read_table(
         of a categorical dtype they are always levels; if the kind is inferred they are levels, with a note.
     identifiers : {"warn", "error"}, default="warn"
         What to do if all (more than 20) values of a column of text are distinct: set it aside, or raise an error.
-    infer_ordinal : bool, default=True
+    infer_ordinal : bool or "numbers", default=True
         Whether columns with an order are inferred to be ordinal; otherwise they are ordinal only if they are declared.
+        With "numbers", answers in whole numbers on one scale are real, and other columns with an order are categorical.
     estimator_name : str, default="this estimator"
         The name of the estimator, for messages about the number of features.
 
@@ -262,7 +263,7 @@ def learn_schema(
             findings=findings,
         )
         evidence[name] = note_suspected_codes(raw, active, findings)
-        note_order(raw, column_schema, position in doubtful, findings)
+        note_order(raw, column_schema, policy.infer_ordinal is True and position in doubtful, findings)
         remembered.append(column_schema)
         columns.append(_encode_learned(raw, column_schema, findings))
         accounts.append(column_account(raw, column_schema.declared_kind, decided, rows, findings))
@@ -358,7 +359,7 @@ def _set_aside(
 
 def _own_kind(raw: RawColumn, active: np.ndarray | None, policy: Policy) -> str:
     """Return the kind that a column has on its own."""
-    if policy.infer_ordinal and ordered_levels(raw, active):
+    if policy.infer_ordinal is True and ordered_levels(raw, active):
         return "ordinal"
     return infer_kind(raw, active)
 
@@ -390,9 +391,9 @@ def _shared_kinds(
         names = {position: raw.name for position, raw in undeclared.items()}
         ratings = find_ratings(plain, undeclared.__getitem__, names, active)
     if uniform is not None and 2 * len(ratings.ordered) >= len(numbers):
-        uniform = "ordinal"  # answers to a few questions may not reach the ends of the scale
+        uniform = policy.kind_of_answers  # answers to a few questions may not reach the ends of the scale
     if uniform is None:
-        return None, dict.fromkeys(ratings.ordered, "ordinal"), ratings.doubtful
+        return None, dict.fromkeys(ratings.ordered, policy.kind_of_answers), ratings.doubtful
     return uniform, dict.fromkeys(numbers, uniform), ratings.doubtful if uniform == "categorical" else set()
 
 
@@ -443,7 +444,7 @@ def _common_integers(
     ratings = find_ratings(facts, column, source.names, active)
     is_survey = len(facts) >= MIN_UNIFORM_COLUMNS and 2 * len(ratings.ordered) >= len(facts)
     if ratings.ordered == set(facts) or is_survey:
-        return "ordinal", set()
+        return policy.kind_of_answers, set()
     return kind, ratings.doubtful
 
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from partita.families import Counts, GaussianDiagonal, n_rows
+from partita.families import Counts, GaussianDiagonal, Poisson, n_rows
 from partita.families.registry import entry_of
 from partita.families.rows import log_marginals
-from partita.views.draws import Draw, Factor, shared_views
+from partita.views.draws import Draw, Factor, FactorBlock, shared_views
 from partita.views.information import occupied, states_with_data
-from partita.views.new_rows import place_rows, real_columns
+from partita.views.new_rows import PlacedRows, place_rows, real_columns
 from partita.views.predictive import (
     column_block,
     draw_cells,
@@ -125,8 +125,12 @@ class Prediction(NamedTuple):
     probabilities: np.ndarray | None
 
 
-def predict_cells(draws: Sequence[Draw], data: Sequence[Any], column: int) -> Prediction:
-    """Predict one column in each row, given all observed cells of the row (its own cell included, if observed)."""
+def predict_cells(draws: Sequence[Draw], data: Sequence[Any], column: int, moments: Any = None) -> Prediction:
+    """Predict one column in each row, given all observed cells of the row (its own cell included, if observed).
+
+    ``moments(means, variances)`` gives means and standard deviations in the user's units of normal cells, for columns
+    that are transformed.
+    """
     N, mean, square, levels = n_rows(data[0]), 0.0, 0.0, 0.0
     for draw in draws:
         factor = next(f for f in draw.factors if column in f.columns)
@@ -137,21 +141,35 @@ def predict_cells(draws: Sequence[Draw], data: Sequence[Any], column: int) -> Pr
         if entry_of(block.family).kind in ("binary", "categorical"):
             levels = levels + P @ level_probabilities(block) / len(draws)
         else:
-            m, v = predictive_moments(block.family, block.S)
-            means, squares = P @ m, P @ (v + m**2)
-            if len(draw.loadings) and isinstance(block.family, GaussianDiagonal):
-                loadings = draw.loadings[:, column]
-                slopes = loadings + placed.gain * means[:, None]
-                doubt = (np.linalg.solve(placed.precision, slopes[:, :, None])[:, :, 0] * slopes).sum(axis=1)
-                shift, size = placed.rows @ loadings, placed.sizes
-                squares = size**2 * squares + 2 * shift * size * means + shift**2 + doubt
-                means = size * means + shift
-            mean = mean + means / len(draws)
-            square = square + squares / len(draws)
+            means, variances = _cell_moments(draw, placed, block, column, P)
+            if moments is not None:
+                means, sd = moments(means, variances)
+                variances = sd**2
+            mean = mean + (P * means).sum(axis=1) / len(draws)
+            square = square + (P * (variances + means**2)).sum(axis=1) / len(draws)
     if not np.isscalar(levels):
         return Prediction(None, None, np.asarray(levels))
     mean = np.broadcast_to(mean, N)
     return Prediction(mean, np.sqrt(np.maximum(square - mean**2, 0.0)), None)
+
+
+def _cell_moments(
+    draw: Draw, placed: PlacedRows, block: FactorBlock, column: int, P: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of the cells of one column in each state: [row, state], or [1, state] if all rows agree."""
+    means, variances = (found[None] for found in predictive_moments(block.family, block.S))
+    if len(draw.loadings) and isinstance(block.family, GaussianDiagonal):
+        loadings, size = draw.loadings[:, column], placed.sizes[:, None]
+        slopes = loadings + placed.gain * (P @ means[0])[:, None]
+        doubt = (np.linalg.solve(placed.precision, slopes[:, :, None])[:, :, 0] * slopes).sum(axis=1)
+        return size * means + (placed.rows @ loadings)[:, None], size**2 * variances + doubt[:, None]
+    if draw.depth_shape and isinstance(block.family, Poisson):
+        # events are independent given depth and rate, and the depth has a gamma posterior
+        depths, open_share = placed.depths[:, None], 1.0 / placed.depth_events[:, None]
+        of_rates = np.maximum(variances - means, 0.0)
+        variances = depths * means + depths**2 * ((1.0 + open_share) * of_rates + open_share * means**2)
+        return depths * means, variances
+    return means, variances
 
 
 def simulate_rows(
@@ -159,7 +177,7 @@ def simulate_rows(
 ) -> np.ndarray:
     """Simulate the cells of each row given its observed cells, ``n_samples`` times: [sample, row, column].
 
-    Row factors are drawn from their posterior given the observed cells, states given the mean of the row factors.
+    Row factors and depths are drawn from their posterior given the observed cells, states given the means of these.
 
     Numbers are in the units of the families (real columns standardized), levels are codes; NaN in columns of no factor.
     """
@@ -169,6 +187,8 @@ def simulate_rows(
     for t in np.unique(which):
         samples = np.flatnonzero(which == t)
         placed = place_rows(draws[t], data)
+        drawn = [placed.draw(rng) for _ in samples]
+        depths = np.concatenate([one.depths for one in drawn])
         for factor in draws[t].factors:
             L = log_states(factor, placed.data)
             P = np.exp(L - logsumexp(L, axis=1, keepdims=True))
@@ -179,14 +199,13 @@ def simulate_rows(
             for part in factor.blocks:
                 cols = factor.columns[at : at + len(part.positions)]
                 at += len(cols)
-                new = draw_cells(part, states.ravel(), rng)
+                new = draw_cells(part, states.ravel(), rng, depths)
                 out[np.ix_(samples, np.arange(N), cols)] = new.reshape(len(samples), N, len(cols))
         if len(draws[t].loadings):
             real = real_columns(draws[t])
-            for sample in samples:
-                drawn = placed._replace(rows=placed.draw(rng))
-                shift = drawn.rows @ draws[t].loadings[:, real]
-                out[sample][:, real] = drawn.sizes[:, None] * out[sample][:, real] + shift
+            for sample, one in zip(samples, drawn, strict=True):
+                shift = one.rows @ draws[t].loadings[:, real]
+                out[sample][:, real] = one.sizes[:, None] * out[sample][:, real] + shift
     return out
 
 

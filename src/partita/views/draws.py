@@ -49,6 +49,8 @@ class Draw(NamedTuple):
     rows: np.ndarray = np.zeros((0, 0))  # row factors, [row, rank]
     loadings: np.ndarray = np.zeros((0, 0))  # of the row factors, [rank, column]
     gain: np.ndarray | None = None  # of the row factors, [rank]; None if all are 0
+    depths: np.ndarray = np.zeros(0)  # of the rows (:mod:`partita.views.depths`); empty without
+    depth_shape: float = 0.0  # of their distribution; 0 without
 
 
 MIN_SHARING = 2  # columns that a grouping of the rows needs to be a view
@@ -152,6 +154,8 @@ def as_plain(draws: Sequence[Draw], family_name: Any) -> list[dict[str, Any]]:
             "rows": draw.rows,
             "loadings": draw.loadings,
             "gain": np.zeros(0) if draw.gain is None else draw.gain,
+            "depths": draw.depths,
+            "depth_shape": float(draw.depth_shape),
             "factors": [
                 {
                     "columns": factor.columns,
@@ -201,4 +205,6 @@ def _draw(saved: dict[str, Any], family_class: Any) -> Draw:
         saved.get("rows", np.zeros((0, 0))),
         saved.get("loadings", np.zeros((0, 0))),
         saved["gain"] if len(saved.get("gain", ())) else None,
+        saved.get("depths", np.zeros(0)),
+        float(saved.get("depth_shape", 0.0)),
     )

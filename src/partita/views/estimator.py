@@ -10,15 +10,18 @@ import numpy as np
 from partita.engines.passes.rows import n_stats
 from partita.estimator import RunningMixin, note_early_end
 from partita.families import Block, Ordinal, entry_of, family_entry
-from partita.fitting.families import plan_families
+from partita.fitting.families import assemble, plan_families
 from partita.fitting.settling import note_agreement
-from partita.fitting.storage import check_family
+from partita.fitting.storage import check_family, pack_coding, unpack_coding
+from partita.table import Table
+from partita.views.depths import mean_depths
 from partita.views.diagnostics import ViewTrace, dependence_error, diagnose_views
 from partita.views.draw_queries import dependence
 from partita.views.draws import LIKELY, Draw, as_plain, columns_of, from_plain, is_view
 from partita.views.nuisance import MeanRowFactors
 from partita.views.profiles import view_profiles
 from partita.views.queries import ViewQueries
+from partita.views.skewed import describe_skewed, transform_skewed
 
 AUTO_FAMILIES = {"real": "gaussian"}
 
@@ -51,14 +54,17 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         "fitted.row_factors_ float (A,R)",
         "fitted.loadings_ float (C,R)",
         "fitted.row_sizes_ float (A)",
+        "fitted.row_depths_ float (A) 0..",
         "fitted.objective_trace_ float (T)",
         "blocks.*.hyper.* number (...)",
+        "blocks.*.coding.* float (...) nan",
         "draws.*.membership bool (C,v)",
         "draws.*.labels int (N,v) 0..N-1",
         "draws.*.concentrations float (c) 0.. nan",
         "draws.*.rows float (n,r)",
         "draws.*.loadings float (r,d)",
         "draws.*.gain float (g)",
+        "draws.*.depths float (e) 0..",
         "draws.*.factors.*.columns int (f) 0..C-1",
         "draws.*.factors.*.log_weights float (k) -inf",
         "draws.*.factors.*.blocks.*.positions int (p) 0..C-1",
@@ -70,6 +76,7 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         "estimate.*.rows float (n,r)",
         "estimate.*.loadings float (r,d)",
         "estimate.*.gain float (g)",
+        "estimate.*.depths float (e) 0..",
         "estimate.*.factors.*.columns int (f) 0..C-1",
         "estimate.*.factors.*.log_weights float (k) -inf",
         "estimate.*.factors.*.blocks.*.positions int (p) 0..C-1",
@@ -85,6 +92,7 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         "row_factors_",
         "loadings_",
         "row_sizes_",
+        "row_depths_",
         "objective_trace_",
         "n_iter_",
         "converged_",
@@ -113,9 +121,26 @@ class ViewsEstimator(RunningMixin, ViewQueries):
     def _plan_families(self) -> Any:
         return plan_families(AUTO_FAMILIES if self.family == "auto" else self.family, self.kinds)
 
+    def _read_training(self, X: Any, kinds: Any, sample_weight: Any, **options: Any) -> Table:
+        """As in the base class; answers on a scale are numbers, so that a style of response can be a row factor."""
+        return super()._read_training(X, kinds, sample_weight, **{"infer_ordinal": "numbers"} | options)
+
     def _keep_families(self, blocks: Sequence[Block]) -> None:
         """Keep families and names of the columns, without the data."""
-        self._blocks = tuple(Block(block.family, None, block.columns) for block in blocks)
+        self._blocks = tuple(
+            Block(block.family, None, block.columns, coding=block.coding) for block in blocks
+        )
+
+    def _assemble(self, table: Table, plan: Any, exposure: str | None) -> tuple[Block, ...]:
+        """The blocks of the table, with skewed columns transformed where the family is chosen automatically."""
+        blocks = assemble(table, plan, exposure)
+        check_families(blocks)
+        if isinstance(self.family, str) and self.family == "auto":
+            blocks = transform_skewed(blocks, table)
+        sentence = describe_skewed(blocks)
+        if sentence is not None:
+            self.fit_report_.add("powers", sentence, level="info")
+        return blocks
 
     def _note_chains(self, reason: str, provisional: bool) -> None:
         """Note an early end of the chains in the report."""
@@ -185,6 +210,18 @@ class ViewsEstimator(RunningMixin, ViewQueries):
                 level="info",
             )
 
+    def _set_depths(self, draws: Sequence[Draw], n_rows: int) -> None:
+        """Set the depths of the rows, averaged over the draws, and note them in the report."""
+        self.row_depths_ = mean_depths(draws, n_rows)
+        if any(draw.depth_shape for draw in draws):
+            low, high = np.quantile(self.row_depths_, [0.05, 0.95])
+            self.fit_report_.add(
+                "row_depths",
+                "all counts of a row are multiplied by a depth of the row beside the views, between "
+                f"{low:.2f} and {high:.2f} for nine rows in ten (row_depths_); nuisance=0 fits a model without",
+                level="info",
+            )
+
     def _note_disagreement(self) -> None:
         """Note in the report that several chains disagree."""
         comparable = len(self.diagnostics_.n_views_by_chain) > 1 and "provisional" not in self.fit_report_
@@ -194,7 +231,12 @@ class ViewsEstimator(RunningMixin, ViewQueries):
     def _state(self):
         return super()._state() | {
             "blocks": [
-                {"family": _name(b.family), "hyper": list(b.family), "columns": list(b.columns)}
+                {
+                    "family": _name(b.family),
+                    "hyper": list(b.family),
+                    "columns": list(b.columns),
+                    "coding": pack_coding(b.coding),
+                }
                 for b in self._blocks
             ],
             "draws": as_plain(self.draws_, _name),
@@ -204,7 +246,13 @@ class ViewsEstimator(RunningMixin, ViewQueries):
     def _restore(self, state):
         super()._restore(state)
         self._blocks = tuple(
-            Block(_class(b["family"])(*b["hyper"]), None, tuple(b["columns"])) for b in state["blocks"]
+            Block(
+                _class(b["family"])(*b["hyper"]),
+                None,
+                tuple(b["columns"]),
+                coding=unpack_coding(b.get("coding")),
+            )
+            for b in state["blocks"]
         )
         self.draws_ = from_plain(state["draws"], _class)
         (self._estimate,) = from_plain(state["estimate"], _class)
@@ -222,6 +270,8 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         shape = (len(draw.rows), draw.loadings.shape[1])
         if draw.gain is not None and len(draw.gain) != len(draw.loadings):
             raise ValueError("the gains of a draw do not belong to its row factors")
+        if draw.depth_shape and not (draw.depth_shape > 0 and len(draw.depths) == len(draw.labels)):
+            raise ValueError("the depths of a draw do not belong to its rows")
         if len(draw.loadings) and shape != (len(draw.labels), self.schema_.n_features):
             raise ValueError("the row factors of a draw do not belong to its rows and columns")
         for factor in draw.factors:
@@ -245,8 +295,10 @@ def estimate_draw(
     labels: np.ndarray,
     factors: tuple[Any, ...],
     found: MeanRowFactors,
+    draws: Sequence[Draw],
 ) -> Draw:
-    """The estimate in the form of a draw."""
+    """The estimate in the form of a draw, with the mean depths of the draws."""
+    shapes = [draw.depth_shape for draw in draws]
     return Draw(
         membership,
         labels,
@@ -257,6 +309,8 @@ def estimate_draw(
         found.rows,
         np.ascontiguousarray(found.loadings.T),
         found.gain,
+        mean_depths(draws, len(labels)) if any(shapes) else np.zeros(0),
+        float(np.mean(shapes)),
     )
 
 

@@ -1,20 +1,23 @@
-"""Rows as a draw reads them: their row factors are estimated, and real cells are reduced by what is due to these.
+"""Rows as a draw reads them: their row factors and depths are estimated, and the cells are read given these.
 
-Given its row factors, a row has the product form that all queries use. The row factors of a new row are not known, so
-they are set to their most probable values, by turns with the states of the row. Densities are corrected by Laplace's
-approximation, which is exact if the states of the row are certain, its real cells normal and the gains 0. With gains,
-cells are divided by the size of the row, their noise included.
+Given its row factors and its depth, a row has the product form that all queries use. Those of a new row are not known,
+so they are set to their most probable values, by turns with the states of the row. Densities are corrected by Laplace's
+approximation; for row factors it is exact if the states of the row are certain, its real cells normal and the gains 0.
+With gains, cells are divided by the size of the row, their noise included.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp
 
-from partita.families import GaussianDiagonal, n_rows
+from partita.families import Counts, GaussianDiagonal, Poisson, n_rows
+from partita.families.contract import summarize
+from partita.views.depths import draw_depths, log_depth_volumes
 from partita.views.draws import Draw, Factor
 from partita.views.nuisance import draw_row_factors, row_precisions, row_sizes, safe_sizes
 from partita.views.predictive import column_block, log_states, predictive_moments
@@ -25,46 +28,100 @@ N_STEPS = 10
 class PlacedRows(NamedTuple):
     """Rows under one draw."""
 
-    data: Sequence[Any]  # of the blocks, real columns without what is due to the row factors
+    data: Sequence[Any]  # of the blocks: real columns without row factors, exposures of counts with depths
     rows: np.ndarray  # row factors, [row, rank]
     precision: np.ndarray  # of their posterior, [row, rank, rank]
-    log_correction: np.ndarray  # [row]: what the log density given the row factors lacks
+    log_correction: np.ndarray  # [row]: what the log density given row factors and depths lacks
     gain: np.ndarray  # [rank]
+    depths: np.ndarray  # [row]
+    depth_events: (
+        np.ndarray
+    )  # [row]: shape of the posterior of the depth, a gamma distribution; infinity: known
 
     @property
     def sizes(self) -> np.ndarray:
         """Size of each row."""
         return safe_sizes(row_sizes(self.rows, self.gain))
 
-    def draw(self, rng: np.random.Generator) -> np.ndarray:
-        """Row factors drawn from their approximate posterior."""
+    def draw(self, rng: np.random.Generator) -> PlacedRows:
+        """Row factors and depths drawn from their approximate posterior."""
         L = np.linalg.cholesky(self.precision).transpose(0, 2, 1)
-        return self.rows + np.linalg.solve(L, rng.standard_normal((*self.rows.shape, 1)))[:, :, 0]
+        rows = self.rows + np.linalg.solve(L, rng.standard_normal((*self.rows.shape, 1)))[:, :, 0]
+        if np.isinf(self.depth_events).all():
+            return self._replace(rows=rows)
+        depths = self.depths * rng.standard_gamma(self.depth_events) / self.depth_events
+        return self._replace(rows=rows, depths=depths)
 
 
 def place_rows(draw: Draw, data: Sequence[Any]) -> PlacedRows:
-    """Estimate the row factors of rows under a draw; without row factors, the data are unchanged."""
+    """Estimate the row factors and depths of rows under a draw; without them, the data are unchanged."""
     N, R = n_rows(data[0]), len(draw.loadings)
     F, precision = np.zeros((N, R)), np.tile(np.eye(R), (N, 1, 1))
     gain = np.zeros(R) if draw.gain is None else draw.gain
-    if R == 0:
-        return PlacedRows(data, F, precision, np.zeros(N), gain)
+    found = PlacedRows(data, F, precision, np.zeros(N), gain, np.ones(N), np.full(N, np.inf))
+    if R == 0 and not draw.depth_shape:
+        return found
     parts = [part for factor in draw.factors for part in _real_parts(factor)]
-    columns = np.concatenate([part.columns for part in parts])
-    raw = np.hstack([data[part.block][:, part.positions] for part in parts])
-    loadings = np.ascontiguousarray(draw.loadings[:, columns])
-    rest = data
+    columns = np.concatenate([np.zeros(0, np.intp), *(part.columns for part in parts)])
+    raw = np.hstack([np.zeros((N, 0)), *(data[part.block][:, part.positions] for part in parts)])
+    loadings = np.ascontiguousarray(draw.loadings[:, columns]) if R else np.zeros((0, len(columns)))
     for _ in range(N_STEPS):
-        mean, weight = _expected_cells(draw, rest, N)
-        F = draw_row_factors(raw - mean, _slopes(loadings, gain, mean), weight, None)
-        rest = _reduced(data, parts, F, draw.loadings, gain)
-    seen = ~np.isnan(raw)
-    mean, weight = _expected_cells(draw, rest, N)
-    precision = row_precisions(seen, _slopes(loadings, gain, mean), weight)
+        if R:
+            mean, weight = _expected_cells(draw, found.data, N)
+            F = draw_row_factors(raw - mean, _slopes(loadings, gain, mean), weight, None)
+        if draw.depth_shape:
+            found = found._replace(depths=_expected_depths(draw, data, found))
+        rest = _deepened(_reduced(data, parts, F, draw.loadings, gain) if R else data, found.depths)
+        found = found._replace(data=rest, rows=F)
+    if draw.depth_shape:
+        found = _with_open_depths(draw, data, found)
+    return _with_open_factors(draw, raw, loadings, found) if R else found
+
+
+def _with_open_factors(draw: Draw, raw: np.ndarray, loadings: np.ndarray, found: PlacedRows) -> PlacedRows:
+    """With the uncertainty of the row factors."""
+    F, seen = found.rows, ~np.isnan(raw)
+    mean, weight = _expected_cells(draw, found.data, len(raw))
+    precision = row_precisions(seen, _slopes(loadings, found.gain, mean), weight)
     correction = -0.5 * (F**2).sum(axis=1) - 0.5 * np.linalg.slogdet(precision)[1]
-    placed = PlacedRows(rest, F, precision, correction, gain)
-    # cells were divided by the sizes
-    return placed._replace(log_correction=correction - seen.sum(axis=1) * np.log(placed.sizes))
+    correction -= seen.sum(axis=1) * np.log(found.sizes)  # cells were divided by the sizes
+    return found._replace(precision=precision, log_correction=found.log_correction + correction)
+
+
+def _expected_depths(draw: Draw, data: Sequence[Any], found: PlacedRows) -> np.ndarray:
+    """Posterior means of the depths given the states of the rows under their present depths."""
+    events, expected = _events(data), np.zeros(len(found.depths))
+    for factor in draw.factors:
+        parts = [part for part in factor.blocks if isinstance(part.family, Poisson) and len(part.positions)]
+        if parts:
+            L = log_states(factor, found.data)
+            P = np.exp(L - logsumexp(L, axis=1, keepdims=True))
+        for part in parts:
+            rates = P @ summarize(part.family, part.S)["rates"]
+            counts = data[part.block]
+            expected += counts.exposure * np.where(np.isnan(counts.X[:, part.positions]), 0.0, rates).sum(
+                axis=1
+            )
+    return draw_depths(events, expected, draw.depth_shape, None)
+
+
+def _with_open_depths(draw: Draw, data: Sequence[Any], found: PlacedRows) -> PlacedRows:
+    """With the uncertainty of the depths."""
+    shape, depths = draw.depth_shape, found.depths
+    known = shape * (math.log(shape) - depths) + (shape - 1.0) * np.log(depths) - float(gammaln(shape))
+    open_part = log_depth_volumes(_events(data), shape, depths)
+    return found._replace(
+        depth_events=shape + _events(data), log_correction=found.log_correction + known + open_part
+    )
+
+
+def _events(data: Sequence[Any]) -> np.ndarray:
+    return np.sum([np.nansum(part.X, axis=1) for part in data if isinstance(part, Counts)], axis=0)
+
+
+def _deepened(data: Sequence[Any], depths: np.ndarray) -> list[Any]:
+    """The data with the exposures of counts multiplied by the depths."""
+    return [Counts(part.X, part.exposure * depths) if isinstance(part, Counts) else part for part in data]
 
 
 def _slopes(loadings: np.ndarray, gain: np.ndarray, mean: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from partita.views.draws import Draw
 
 LOG_2PI = math.log(2.0 * math.pi)
 MIN_SIZE = 0.1  # of a row whose cells are divided by it
+GAIN_SPREAD = 0.3  # prior standard deviation of a gain
 
 
 def row_precisions(seen: np.ndarray, loadings: np.ndarray, precision: np.ndarray) -> np.ndarray:
@@ -163,6 +164,13 @@ def log_standard_normal(F: np.ndarray) -> float:
     -1.8379
     """
     return float(-0.5 * (F.size * LOG_2PI + (F**2).sum()))
+
+
+def log_gain_prior(gain: np.ndarray) -> float:
+    """Log prior density of the gains, which are normal around 0."""
+    return float(
+        -0.5 * ((gain / GAIN_SPREAD) ** 2).sum() - len(gain) * (0.5 * LOG_2PI + math.log(GAIN_SPREAD))
+    )
 
 
 class MeanRowFactors(NamedTuple):

@@ -93,10 +93,17 @@ def level_probabilities(column: FactorBlock) -> np.ndarray:
     return P if isinstance(column.family, Categorical) else np.column_stack([1.0 - P[:, 0], P[:, 0]])
 
 
-def draw_cells(part: FactorBlock, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Simulate cells of rows in the given states, with newly drawn parameters per row: [row, column]."""
+def draw_cells(
+    part: FactorBlock, states: np.ndarray, rng: np.random.Generator, exposure: Any = 1.0
+) -> np.ndarray:
+    """Simulate cells of rows in the given states, with newly drawn parameters per row: [row, column].
+
+    ``exposure`` is that of counts, for all rows or each of them.
+    """
     if not int(n_columns(part.family)):
         return np.empty((len(states), 0))
     theta = draw_parameters(part.family, np.ascontiguousarray(part.S[:, states]), rng)
+    if isinstance(part.family, Poisson):
+        theta = theta * exposure  # of which only the rates are read
     data = simulate(part.family, theta, np.arange(len(states)), rng)
     return np.asarray(data.X if isinstance(data, Counts) else data)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.rows import Statistics
-from partita.families import Block
+from partita.families import Block, Values
 from partita.fitting.profiles import profile_columns
 from partita.views.draws import Draw, Factor
 
@@ -22,9 +22,11 @@ def view_profiles(
 
 def factor_statistics(factor: Factor, blocks: Sequence[Block]) -> tuple[list[Block], Statistics]:
     """The blocks of the columns of a factor, and the statistics of its states."""
-    parts = [
-        Block(part.family, None, tuple(blocks[part.block].columns[p] for p in part.positions))
-        for part in factor.blocks
-    ]
+    parts = []
+    for part in factor.blocks:
+        block = blocks[part.block]
+        coding = block.coding.take(part.positions) if isinstance(block.coding, Values) else None
+        columns = tuple(block.columns[p] for p in part.positions)
+        parts.append(Block(part.family, None, columns, coding=coding))
     S = tuple(part.S for part in factor.blocks)
     return parts, Statistics(np.exp(factor.log_weights), S, np.nan, np.nan, 0.0)

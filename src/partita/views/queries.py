@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from partita.estimator import TableEstimator, as_generator
-from partita.families import entry_of
+from partita.families import Values, entry_of
 from partita.fitting.families import reassemble
 from partita.fitting.out_of_core import reads_chunks
 from partita.views import draw_queries
@@ -201,14 +201,17 @@ class ViewQueries(TableEstimator):
         """Name of the column with the exposures of the counts, if there is one."""
         return self.exposure
 
-    def _log_scales(self) -> np.ndarray:
-        """Log of the scale by which each column is standardized; 0 for columns that are not."""
-        out = np.zeros(self.schema_.n_features)
+    def _log_units(self, table: Any) -> np.ndarray:
+        """What is added to the log density of each observed cell for densities in the user's units: [row, column]."""
+        out = np.zeros((table.n_rows, self.schema_.n_features))
         for block, numbers in zip(self._blocks, columns_of(self.schema_, self._blocks), strict=True):
             entry = entry_of(block.family)
-            if entry.kind == "real" and not entry.raw:
-                out[numbers] = [np.log(self.schema_.columns[j].scale) for j in numbers]
-        return out
+            for d, j in enumerate(numbers):
+                if block.coding is not None:
+                    out[:, j] = block.coding.log_slope(d, table.column(block.columns[d]).values)
+                elif entry.kind == "real" and not entry.raw:
+                    out[:, j] = -np.log(self.schema_.columns[j].scale)
+        return np.where(self._seen(table), out, 0.0)
 
     def _seen(self, table: Any) -> np.ndarray:
         """Whether each cell of a table is observed and modeled: [row, column]."""
@@ -224,7 +227,7 @@ class ViewQueries(TableEstimator):
     def score_samples(self, X: Any) -> np.ndarray:
         """Log density of each row in the user's units, averaged over draws; missing cells are left out."""
         data, table = self._encode(X)
-        return draw_queries.log_density(self.draws_, data) - self._seen(table) @ self._log_scales()
+        return draw_queries.log_density(self.draws_, data) + self._log_units(table).sum(axis=1)
 
     def log_density(self, X: Any, given: Any = None) -> np.ndarray:
         """Log density of each row of X; with ``given``, conditional on other cells of the same row.
@@ -248,10 +251,9 @@ class ViewQueries(TableEstimator):
             raise ValueError(
                 f"given has {other.n_rows} rows and X has {table.n_rows}: pass the same rows in both"
             )
-        mine = self._seen(table)
         both = [_merged(a, b) for a, b in zip(data, known, strict=True)]
         hidden = [_without(b, a) for a, b in zip(data, known, strict=True)]
-        return draw_queries.log_density(self.draws_, both, hidden) - mine @ self._log_scales()
+        return draw_queries.log_density(self.draws_, both, hidden) + self._log_units(table).sum(axis=1)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log density of the rows, as in ``score_samples``."""
@@ -263,7 +265,7 @@ class ViewQueries(TableEstimator):
         For real columns this is a density in the user's units: values are comparable within a column only.
         """
         data, table = self._encode(X)
-        out = draw_queries.cell_surprisal(self.draws_, data, self.schema_.n_features) + self._log_scales()
+        out = draw_queries.cell_surprisal(self.draws_, data, self.schema_.n_features) - self._log_units(table)
         return np.where(self._seen(table), out, np.nan)
 
     def novelty(self, X: Any) -> np.ndarray:
@@ -294,8 +296,7 @@ class ViewQueries(TableEstimator):
         number = self._column(column)
         data, _ = self._encode(X)
         block, position = self._address(number)
-        found = draw_queries.predict_cells(self.draws_, draw_queries.hide(data, block, position), number)
-        return self._in_user_units(number, found)
+        return self._predicted(number, draw_queries.hide(data, block, position))
 
     def _address(self, number: int) -> tuple[int, int]:
         for b, numbers in enumerate(columns_of(self.schema_, self._blocks)):
@@ -303,15 +304,27 @@ class ViewQueries(TableEstimator):
                 return b, int(np.flatnonzero(numbers == number)[0])
         raise ValueError(f"column {number} is not modeled")
 
-    def _in_user_units(self, number: int, found: draw_queries.Prediction) -> dict[str, np.ndarray]:
-        column = self.schema_.columns[number]
+    def _predicted(self, number: int, data: Any) -> dict[str, np.ndarray]:
+        """Prediction of one column given the observed cells, in the user's units."""
+        column, coding = self.schema_.columns[number], self._coding(number)
+        moments = (
+            None if coding is None else lambda means, variances: _column_moments(coding, means, variances)
+        )
+        found = draw_queries.predict_cells(self.draws_, data, number, moments)
         if found.probabilities is not None:
             levels = np.array(column.levels, dtype=object)
             P = found.probabilities[:, : len(levels)]
             return {"levels": levels, "probabilities": P, "value": levels[P.argmax(axis=1)]}
-        scale = np.exp(self._log_scales()[number])
-        center = column.center if scale != 1.0 or self._is_scaled(number) else 0.0
-        return {"mean": center + scale * found.mean, "sd": scale * found.sd}
+        assert found.mean is not None and found.sd is not None
+        if coding is not None or not self._is_scaled(number):
+            return {"mean": found.mean, "sd": found.sd}
+        return {"mean": column.center + column.scale * found.mean, "sd": column.scale * found.sd}
+
+    def _coding(self, number: int) -> Values | None:
+        """The coding of a column that is not modeled as it is."""
+        b, position = self._address(number)
+        coding = self._blocks[b].coding
+        return None if coding is None else coding.take(np.array([position]))
 
     def _is_scaled(self, number: int) -> bool:
         entry = entry_of(self._blocks[self._address(number)[0]].family)
@@ -336,9 +349,7 @@ class ViewQueries(TableEstimator):
             rows = np.flatnonzero(~seen[:, number])
             if not len(rows):
                 continue
-            predicted = self._in_user_units(
-                number, draw_queries.predict_cells(self.draws_, data, int(number))
-            )
+            predicted = self._predicted(int(number), data)
             filled[rows, number] = predicted["value" if "value" in predicted else "mean"][rows]
             if "sd" in predicted:
                 uncertainty[rows, number] = predicted["sd"][rows]
@@ -398,11 +409,21 @@ class ViewQueries(TableEstimator):
             if column.kind in ("binary", "categorical"):
                 codes = np.minimum(values.astype(int), len(column.levels) - 1)
                 columns[int(j)] = self.schema_.decode(column.name, codes)
+            elif (coding := self._coding(int(j))) is not None:
+                columns[int(j)] = coding.decode_column(0, values)
             elif self._is_scaled(int(j)):
                 columns[int(j)] = column.center + column.scale * values
             else:
                 columns[int(j)] = values
         return _stack(columns, len(drawn), self.schema_)
+
+
+def _column_moments(
+    coding: Values, means: np.ndarray, variances: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations in the user's units of normal cells of one column, for any shape."""
+    mean, sd, _ = coding.moments(means.reshape(-1, 1), variances.reshape(-1, 1))
+    return mean.reshape(means.shape), sd.reshape(means.shape)
 
 
 def _stack(columns: dict[int, np.ndarray], n: int, schema: Any) -> np.ndarray:

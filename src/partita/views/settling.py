@@ -58,11 +58,11 @@ def outline(membership: np.ndarray, labels: np.ndarray) -> Draw:
     return Draw(membership, labels, (), 0.0, 0, np.ones(1 + membership.shape[1]))
 
 
-def views_agree(chains: Sequence[Sequence[Draw]]) -> bool:
+def views_agree(chains: Sequence[Sequence[Draw]], max_distance: float = MAX_DISTANCE) -> bool:
     """Whether the chains with even numbers come to the same views as those with odd numbers.
 
-    The halves must agree on the number of views, on the pairs of columns that depend on each other, and on the
-    partition of the rows in each view.
+    The halves must agree on the number of views (up to ``max_distance`` in total variation), on the pairs of columns
+    that depend on each other, and on the partition of the rows in each view.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def views_agree(chains: Sequence[Sequence[Draw]]) -> bool:
     ]
     longest = max(map(len, counts))
     one, other = (np.pad(count, (0, longest - len(count))) for count in counts)
-    if 0.5 * np.abs(one - other).sum() > MAX_DISTANCE:
+    if 0.5 * np.abs(one - other).sum() > max_distance:
         return False
     one, other = (np.triu(dependence(half), 1) for half in halves)
     if np.abs(one - other).sum() > MAX_DEPENDENCE_GAP * np.maximum(one, other).sum():

@@ -98,6 +98,7 @@ def find_start(
     apart: bool = False,
     n_iterations: int = N_ITERATIONS,
     object_rows: np.ndarray | None = None,
+    sample_rows: int = SAMPLE_ROWS,
 ) -> Start:
     """Labels of all rows from a short chain over a sample of them, and the hyper-parameters that it has learned.
 
@@ -115,6 +116,8 @@ def find_start(
         Of the chain over the sample.
     object_rows : ndarray, optional
         The row of each object, where these are not the rows; labels are then of the objects.
+    sample_rows : int
+        Size of the sample.
 
     Examples
     --------
@@ -131,7 +134,7 @@ def find_start(
     """
     N = n_rows(blocks[0].data) if object_rows is None else len(object_rows)
     rng = chains.generator(seed, 0, chains.START)
-    rows = np.sort(rng.choice(N, size=SAMPLE_ROWS, replace=False)) if N > SAMPLE_ROWS else np.arange(N)
+    rows = np.sort(rng.choice(N, size=sample_rows, replace=False)) if sample_rows < N else np.arange(N)
     sample = _taken(blocks, rows if object_rows is None else object_rows[rows])
     z = np.zeros(len(rows), np.int64)
     fixed = prior.fixed_labels

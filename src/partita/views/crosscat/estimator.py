@@ -21,7 +21,6 @@ from partita.estimator import RUNNING_CONSTRAINTS, as_generator, note_stop, sum_
 from partita.execution import ChunkSource, check_memory
 from partita.families import Block
 from partita.families.columns import put_columns
-from partita.fitting.families import assemble
 from partita.fitting.grain import GrainEvidence, confidence_in, joined_profiles
 from partita.fitting.out_of_core import predict_blocks, reads_chunks
 from partita.fitting.request import kinds_asked
@@ -29,15 +28,17 @@ from partita.fitting.sampled import ReadsSample
 from partita.posterior import Alternative, Grain, GrainLevel, point_estimate
 from partita.table import Table
 from partita.views.crosscat import sampling
+from partita.views.crosscat.depth_choice import find_depths
 from partita.views.crosscat.grain import view_evidence, view_grains
 from partita.views.crosscat.layout import Layout, lay_out
 from partita.views.crosscat.row_factors import real_cells, real_columns
+from partita.views.depths import Depths, has_counts, with_mean_depths
 from partita.views.draws import Draw, columns_of, n_counted_views, view_factors
-from partita.views.estimator import ViewsEstimator, check_families, estimate_draw
+from partita.views.estimator import ViewsEstimator, estimate_draw
 from partita.views.new_rows import place_rows
 from partita.views.nuisance import MeanRowFactors, mean_row_factors, remove_row_factors
 from partita.views.overlapping.additive import read_reals
-from partita.views.overlapping.row_factors import find_row_factors
+from partita.views.overlapping.row_factors import NO_ROW_FACTORS, FirstRowFactors, find_row_factors
 from partita.views.predictive import log_states
 from partita.views.profiles import factor_statistics
 from partita.views.settling import length_asked
@@ -80,7 +81,12 @@ class CrossCat(ReadsSample, ViewsEstimator):
     nuisance : "auto" or int, default="auto"
         Number of continuous factors of a row that all real columns share beside the views, such as the brightness of an
         image, as in :class:`~partita.OverlappingViews`. Chains and "search" draw them; "vb" holds them at their first
-        values. 0 for a model without.
+        values. Counts have one such factor, the depth of a row, by which all its counts are multiplied, as by the
+        length of a document; it is taken into the model if that has more evidence, or if a number above 0 is given. 0
+        for a model without.
+    gain : bool, default=True
+        Whether the means of the clusters may grow with the row factors, as in :class:`~partita.OverlappingViews`. "vb"
+        has no gains.
     n_chains : int, default=4
         Number of chains (with "search": of starts). Each chain starts from views that are found by screening the
         columns for dependence, with its own threshold.
@@ -157,7 +163,10 @@ class CrossCat(ReadsSample, ViewsEstimator):
     loadings_ : ndarray (n_columns, rank)
         Change of each column, in its standard deviations, per unit of a row factor; 0 in columns without part in them.
     row_sizes_ : ndarray (n_rows,)
-        Sizes of the rows, as in :class:`~partita.OverlappingViews`; all 1 here.
+        Sizes of the rows, as in :class:`~partita.OverlappingViews`; all 1 without ``gain``.
+    row_depths_ : ndarray (n_rows,)
+        Depths of the rows, by which all their counts are multiplied beside the views, averaged over the draws; 1
+        without.
     confidence_kind_ : str
         "co-clustering probability", or "posterior probability" if "vb" was fitted to a sample of the rows.
     grain_ : list of Grain
@@ -214,6 +223,7 @@ class CrossCat(ReadsSample, ViewsEstimator):
         "view_concentration": [None, Interval(Real, 0, None, closed="neither")],
         "learn_hyper": ["boolean"],
         "nuisance": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        "gain": ["boolean"],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
         "n_draws": [None, Interval(Integral, 1, None, closed="left")],
         "burn_in": [None, Interval(Integral, 0, None, closed="left")],
@@ -247,6 +257,7 @@ class CrossCat(ReadsSample, ViewsEstimator):
         view_concentration=None,
         learn_hyper=True,
         nuisance="auto",
+        gain=True,
         n_chains=4,
         n_draws=None,
         burn_in=None,
@@ -278,6 +289,7 @@ class CrossCat(ReadsSample, ViewsEstimator):
         self.view_concentration = view_concentration
         self.learn_hyper = learn_hyper
         self.nuisance = nuisance
+        self.gain = gain
         self.n_chains = n_chains
         self.n_draws = n_draws
         self.burn_in = burn_in
@@ -325,12 +337,14 @@ class CrossCat(ReadsSample, ViewsEstimator):
                 table, everything = self._read_sample(X, kinds, MAX_VB_ROWS)
             else:
                 table, everything = self._read_training(X, kinds, None), None
-            blocks = assemble(table, plan, self.exposure)
-            check_families(blocks)
+            blocks = self._assemble(table, plan, self.exposure)
             self._keep_families(blocks)
             layout = self._lay_out(blocks)
             request = self._request(table, blocks, control)
-            request = request._replace(rows=self._first_row_factors(layout, control))
+            first = self._first_row_factors(layout, control)
+            request = request._replace(
+                rows=first.rows, gain=first.gain, depths=self._first_depths(layout, request)
+            )
             rng = as_generator(request.rngs[0].integers(2**32))
             result = INFERENCES[self.inference](layout, request)
             self._set_result(result, layout, blocks, rng, everything)
@@ -488,19 +502,26 @@ class CrossCat(ReadsSample, ViewsEstimator):
             folder=self.resume,
         )
 
-    def _first_row_factors(self, layout: Layout, control: Control) -> np.ndarray | None:
+    def _first_row_factors(self, layout: Layout, control: Control) -> FirstRowFactors:
         """The row factors at the start of the chains, found under the additive model of disjoint views."""
         is_real = len(real_columns(layout)) > 0
-        if not is_real and self.nuisance not in ("auto", 0):
+        if not is_real and self.nuisance not in ("auto", 0) and not has_counts(layout.blocks):
             raise ValueError(
-                f"nuisance={self.nuisance} needs real columns, and there are none: leave nuisance at its default"
+                f"nuisance={self.nuisance} needs real columns or counts, and there are none: leave nuisance at its "
+                "default"
             )
         if not is_real or self.nuisance == 0:
-            return None
+            return NO_ROW_FACTORS
         end = time.perf_counter() + SEARCH_TIME_SHARE * (control.deadline - time.perf_counter())
         rng = as_generator(self.random_state).spawn(self.n_chains + 1)[-1]
         columns = read_reals(real_cells(layout))
-        return find_row_factors(columns, self.nuisance, rng, 1, lambda: time.perf_counter() > end).rows
+        gain = self.gain and self.inference != "vb"
+        return find_row_factors(columns, self.nuisance, rng, 1, lambda: time.perf_counter() > end, gain=gain)
+
+    def _first_depths(self, layout: Layout, request: sampling.CrossCatRequest) -> Depths | None:
+        """The depths at the start of the chains."""
+        rng = as_generator(self.random_state).spawn(self.n_chains + 2)[-1]
+        return find_depths(layout.blocks, self.nuisance, sampling.make_plan(request), rng)
 
     def _set_result(
         self, result: sampling.ViewsResult, layout: Layout, blocks: Sequence[Block], rng: Any, everything: Any
@@ -514,6 +535,7 @@ class CrossCat(ReadsSample, ViewsEstimator):
         membership = estimate_membership(self.draws_, np.concatenate(where), D, rng)
         found = mean_row_factors(self.draws_, D)
         self._set_row_factors(found)
+        self._set_depths(self.draws_, len(found.rows))
         self._set_estimate(membership, blocks, where, found, rng)
         if everything is not None:
             self._label_everything(everything)
@@ -537,16 +559,16 @@ class CrossCat(ReadsSample, ViewsEstimator):
         found = predict_blocks(light, source, "_placed")
         V = self.view_labels_.shape[1]
         self.view_labels_ = found[:, :V].astype(np.int64)
-        self.confidence_, self.row_factors_ = found[:, V : 2 * V], found[:, 2 * V : -1]
-        self.row_sizes_ = found[:, -1]
+        self.confidence_, self.row_factors_ = found[:, V : 2 * V], found[:, 2 * V : -2]
+        self.row_sizes_, self.row_depths_ = found[:, -2], found[:, -1]
         self.confidence_kind_ = "posterior probability"
 
     def _placed(self, X: Any) -> np.ndarray:
-        """For each row its cluster in each view, the probabilities of these, its row factors and its size."""
+        """For each row its cluster in each view, the probabilities of these, its row factors, size and depth."""
         placed = place_rows(self._estimate, self._encode(X)[0])
         proba = [normalized(log_states(factor, placed.data))[0] for factor in self._estimate.factors]
         columns = [P.argmax(axis=1) for P in proba] + [P.max(axis=1) for P in proba]
-        return np.column_stack([*columns, placed.rows, placed.sizes])
+        return np.column_stack([*columns, placed.rows, placed.sizes, placed.depths])
 
     def _set_estimate(
         self,
@@ -570,9 +592,9 @@ class CrossCat(ReadsSample, ViewsEstimator):
             [row_confidence(summary.drawn_labels[v], labels[v]) for v in order]
         )
         self.confidence_kind_ = "co-clustering probability"
-        rest = remove_row_factors(blocks, where, found)
+        rest = with_mean_depths(remove_row_factors(blocks, where, found), self.draws_)
         factors = view_factors(rest, membership, self.view_labels_, where)
-        self._estimate = estimate_draw(membership, self.view_labels_, factors, found)
+        self._estimate = estimate_draw(membership, self.view_labels_, factors, found, self.draws_)
 
 
 def _is_group(group: Any) -> bool:

@@ -14,10 +14,12 @@ from partita.execution.executors import n_workers
 from partita.families import n_rows
 from partita.views.crosscat import search, vb
 from partita.views.crosscat.chain import Snapshot, ViewsChain, ViewSnapshot, take_snapshot, views_sampler
+from partita.views.crosscat.depths import layout_with
 from partita.views.crosscat.layout import Layout
 from partita.views.crosscat.row_factors import first_factors, without_row_factors
 from partita.views.crosscat.starts import start_from_screening
 from partita.views.crosscat.state import CrossCatPlan, ViewsState
+from partita.views.depths import Depths
 from partita.views.draws import Draw, Factor, FactorBlock
 from partita.views.screening import MIN_EXCESS
 from partita.views.settling import CHECKS, outline, views_settling
@@ -51,6 +53,8 @@ class CrossCatRequest(NamedTuple):
     executor: Any
     folder: Any  # where chains keep their checkpoints
     rows: np.ndarray | None = None  # row factors at the start; None for none
+    gain: np.ndarray | None = None  # their gains at the start; None for a model in which all gains are 0
+    depths: Depths | None = None  # depths at the start
     longest: int = CHECKS[-1]  # iterations of chains that do not agree
 
 
@@ -98,7 +102,15 @@ def fit_chains(layout: Layout, request: CrossCatRequest) -> ViewsResult:
         if request.folder is None:
             return None
         rank = 0 if request.rows is None else request.rows.shape[1]
-        about = (request.rngs[number], plan, request.view_concentration, layout, rank)
+        about = (
+            request.rngs[number],
+            plan,
+            request.view_concentration,
+            layout,
+            rank,
+            request.gain,
+            request.depths,
+        )
         return Checkpoint(request.folder, number, about, "crosscat")
 
     chains = run_chains(
@@ -145,14 +157,15 @@ def _first_state(layout: Layout, plan: CrossCatPlan, request: CrossCatRequest, n
 def _screened(
     layout: Layout, plan: CrossCatPlan, request: CrossCatRequest, number: int, **how: Any
 ) -> ViewsState:
-    """A start from screening the table without its row factors."""
+    """A start from screening the table without its row factors and depths."""
     factors = None
     if request.rows is not None:
-        factors = first_factors(layout, request.rows)
+        factors = first_factors(layout, request.rows, request.gain)
         layout = without_row_factors(layout, factors)
+    layout = layout_with(layout, request.depths)
     first = request.view_concentration or FIRST_CONCENTRATION
     state = start_from_screening(layout, plan, request.rngs[number], view_concentration=first, **how)
-    return state._replace(factors=factors)
+    return state._replace(factors=factors, depths=request.depths)
 
 
 def fit_vb(layout: Layout, request: CrossCatRequest) -> ViewsResult:
@@ -171,7 +184,7 @@ def fit_vb(layout: Layout, request: CrossCatRequest) -> ViewsResult:
         control=request.control,
     )
     n_draws = request.n_draws or DEFAULT_DRAWS
-    snapshots = vb.draw_snapshots(run.state, plan, rng, n_draws, request.executor, start.factors)
+    snapshots = vb.draw_snapshots(run.state, plan, rng, n_draws, request.executor, first=start)
     return ViewsResult(snapshots, np.array(run.objectives), run.reason)
 
 
@@ -210,6 +223,9 @@ def as_draw(snapshot: Snapshot, where: Sequence[np.ndarray], n_columns: int) -> 
         np.array([snapshot.concentration, *(view.concentration for view in snapshot.views)]),
         snapshot.rows,
         loadings,
+        snapshot.gain,
+        snapshot.depths,
+        snapshot.depth_shape,
     )
 
 

@@ -16,10 +16,12 @@ from scipy.special import ndtri
 from partita.engines.gibbs import chain
 from partita.engines.gibbs.starts import find_start
 from partita.families import Counts, n_rows
+from partita.families.sized_noise import Sized
 from partita.partitions import DirichletProcess
 from partita.views.crosscat.chain import column_step
 from partita.views.crosscat.layout import Layout, view_blocks
 from partita.views.crosscat.state import CrossCatPlan, ViewsState, columns_in, start
+from partita.views.nuisance import safe_sizes
 from partita.views.screening import MIN_EXCESS, dependence_excess, linked_groups
 
 MAX_SCREENED_ROWS = 10_000
@@ -27,13 +29,21 @@ MAX_BINS, MIN_ROWS_PER_BIN = 5, 20
 MAX_LEVELS = 8  # of a column of codes; the rarer ones are pooled
 MAX_EXCESS = 1e6  # before the average over the columns of units
 MIN_UNITS_APART = 5  # a smaller group would keep the many clusters that its rows start from
-N_START_ITERATIONS = 12  # of the chain over the rows of a group
+N_START_ITERATIONS, START_ROWS = (
+    12,
+    600,
+)  # of the chain over the rows of a group: iterations, and a sample of the rows
 
 
 @singledispatch
 def plain_values(data: Any) -> np.ndarray:
     """The data of a block as one array."""
     return np.asarray(data)
+
+
+@plain_values.register(Sized)
+def _(data):
+    return data.X / safe_sizes(data.size)[:, None]
 
 
 @plain_values.register(Counts)
@@ -176,10 +186,13 @@ def start_from_screening(
                 seed=int(rng.integers(2**62)),
                 apart=apart and len(units) >= MIN_UNITS_APART,
                 n_iterations=N_START_ITERATIONS,
+                sample_rows=START_ROWS,
             )
             z, prior = found.z, found.prior
         labels.append(z)
         priors.append(prior)
     state = start(layout, dependent + independent, labels, priors, rng, plan, None, view_concentration)
-    # The column step comes before hyper-parameters adapt to clusters that only a few columns support.
-    return column_step(state, plan, rng)
+    # The column step comes before hyper-parameters adapt to clusters that only a few columns support. The views of
+    # dependent columns have found their clusters; those of the others have not been looked for.
+    alone = [unit for units in independent for unit in units]
+    return column_step(state, plan, rng, alone)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines.gibbs import chain as chains
+from partita.engines.gibbs import sweep
 from partita.engines.gibbs.chain import Chain, Schedule
 from partita.families.columns import put_columns, take_columns
 from partita.partitions import DirichletProcess
@@ -55,6 +56,7 @@ class ViewsState(NamedTuple):
     prior: DirichletProcess  # of the views
     accepted: dict[str, int]  # outcomes of the moves
     factors: Any = None  # :class:`~partita.views.crosscat.row_factors.RowFactors`, None for none
+    depths: Any = None  # :class:`~partita.views.depths.Depths`, None for none
 
 
 def columns_in(layout: Layout, units: Sequence[int]) -> np.ndarray:
@@ -78,6 +80,24 @@ def open_view(
     now = [take_columns(family, positions) for family, positions in zip(families, parts, strict=True)]
     blocks = view_blocks(layout, reference, columns)
     return CrossCatView(tuple(sorted(units)), chains.start(blocks, prior, z, seed, dtype, families=now))
+
+
+def reopened(state: ViewsState, layout: Layout, rng: np.random.Generator, dtype: type) -> ViewsState:
+    """The state with other data of the columns, and new statistics in all views."""
+    views = tuple(
+        open_view(
+            layout,
+            state.reference,
+            state.families,
+            view.units,
+            sweep.labels(view.chain.seating),
+            view.chain.prior,
+            int(rng.integers(2**62)),
+            dtype,
+        )
+        for view in state.views
+    )
+    return state._replace(layout=layout, views=views)
 
 
 def start(

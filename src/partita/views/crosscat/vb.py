@@ -170,11 +170,12 @@ def draw_snapshots(
     rng: np.random.Generator,
     n_draws: int,
     executor: Any = None,
-    factors: Any = None,
+    *,
+    first: ViewsState,
 ) -> list[Snapshot]:
     """Independent draws from the approximation: the view of each unit, then labels of the rows in the views in use.
 
-    ``factors`` are the row factors, which are held fixed.
+    ``first`` is the start, whose row factors and depths are held fixed.
     """
     blocks, N = _blocks(state.layout, state.families), _n_rows(state)
     V = len(state.views)
@@ -194,5 +195,5 @@ def draw_snapshots(
             labels.append(np.minimum((rng.random((N, 1)) * P[:, -1:] > P).sum(axis=1), P.shape[1] - 1))
         priors = [DirichletProcess(CONCENTRATION)] * len(groups)
         drawn = start(state.layout, groups, labels, priors, rng, plan, families=state.families)
-        out.append(take_snapshot(drawn._replace(factors=factors), 0))
+        out.append(take_snapshot(drawn._replace(factors=first.factors, depths=first.depths), 0))
     return out

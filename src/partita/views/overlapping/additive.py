@@ -26,8 +26,10 @@ from partita.families.registry import Block
 from partita.families.sized_noise import Sized, SizedNoise
 from partita.partitions.learning import Gamma, sample_positive, slice_sample
 from partita.views.nuisance import (
+    GAIN_SPREAD,
     along_rows,
     draw_row_factors,
+    log_gain_prior,
     log_row_volume,
     log_standard_normal,
     row_sizes,
@@ -36,7 +38,6 @@ from partita.views.overlapping.state import OverlapState, by_views
 
 LOG_2PI = math.log(2.0 * math.pi)
 EFFECT_HYPERPRIOR = Gamma(2.0, 1.0)  # of the variances of the effects and of the loadings
-GAIN_SPREAD = 0.3  # prior standard deviation of a gain
 
 
 class Effects(NamedTuple):
@@ -503,13 +504,6 @@ def read_reals(X: np.ndarray) -> AdditiveColumns:
         found.setdefault(np.packbits(seen[:, d]).tobytes(), []).append(d)
     patterns = tuple((np.array(columns), seen[:, columns[0]].astype(float)) for columns in found.values())
     return AdditiveColumns(X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns)
-
-
-def log_gain_prior(gain: np.ndarray) -> float:
-    """Log prior density of the gains, which are normal around 0."""
-    return float(
-        -0.5 * ((gain / GAIN_SPREAD) ** 2).sum() - len(gain) * (0.5 * LOG_2PI + math.log(GAIN_SPREAD))
-    )
 
 
 def _own_effects(

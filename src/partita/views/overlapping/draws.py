@@ -40,7 +40,11 @@ def as_draw(
         loadings[:, order[: table.n_additive]] = parameters.loadings
     rows = np.zeros((table.n_rows, 0)) if state.hyper.effects.rows is None else state.hyper.effects.rows
     gain = None if state.hyper.effects.sizes is None else state.hyper.effects.gain
-    return Draw(membership, labels, factors, drawn.log_joint, drawn.chain, hyper, rows, loadings, gain)
+    known = state.hyper.depths
+    depths = (np.zeros(0), 0.0) if known is None else (known.rows, known.shape)
+    return Draw(
+        membership, labels, factors, drawn.log_joint, drawn.chain, hyper, rows, loadings, gain, *depths
+    )
 
 
 def _components(Y: np.ndarray) -> list[tuple[int, ...]]:
@@ -83,8 +87,9 @@ def _factor(
         if len(columns):
             parts.append(_additive_block(table, state, views, codes, columns))
         at = table.n_additive
-    if table.combined is not None:
-        for block, family in zip(table.combined.blocks, state.hyper.families, strict=True):
+    combined = table.deepened(state.hyper)
+    if combined is not None:
+        for block, family in zip(combined.blocks, state.hyper.families, strict=True):
             width = int(n_columns(family))
             columns = np.flatnonzero(mine[at : at + width])
             if len(columns):

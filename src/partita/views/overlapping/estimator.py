@@ -14,17 +14,20 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from partita.engines.checkpoints import Checkpoint, open_checkpoint
+from partita.engines.gibbs.chain import Schedule
 from partita.engines.run import Control, Sampler, run_chains
 from partita.estimator import RUNNING_CONSTRAINTS, as_generator
 from partita.execution import check_memory
 from partita.families import Block, Counts, GaussianDiagonal
-from partita.fitting.families import assemble
 from partita.fitting.out_of_core import reads_chunks
 from partita.fitting.request import kinds_asked
 from partita.metrics import perplexity
 from partita.table import Table
+from partita.views.crosscat.depth_choice import find_depths
+from partita.views.crosscat.state import CrossCatPlan
+from partita.views.depths import has_counts
 from partita.views.draws import columns_of
-from partita.views.estimator import ViewsEstimator, check_families
+from partita.views.estimator import ViewsEstimator
 from partita.views.overlapping.additive import read_reals
 from partita.views.overlapping.chain import OverlapPlan, draw_outline, find_states, overlap_sampler
 from partita.views.overlapping.combinations import CombinationColumns
@@ -72,7 +75,9 @@ class OverlappingViews(ViewsEstimator):
     nuisance : "auto" or int, default="auto"
         Number of continuous factors of a row that all real columns share beside the views, such as the brightness of an
         image or the size of an animal; without them, clusters have to describe such a quantity. "auto" chooses the
-        number, from 0 to 5, by the evidence; 0 for a model without. A column of another kind has no part in them.
+        number, from 0 to 5, by the evidence; 0 for a model without. Counts have one such factor, the depth of a row, by
+        which all its counts are multiplied, as in :class:`~partita.CrossCat`; not with ``exposure="length"``, which is
+        such a depth. A column of another kind has no part in them.
     gain : bool, default=True
         Whether the effects of clusters may grow with the row factors, as differences between pixels do in a brighter
         image: they are then multiplied by the size of the row, 1 plus the sum of its row factors times their gains,
@@ -161,6 +166,8 @@ class OverlappingViews(ViewsEstimator):
         Change of each column, in its standard deviations, per unit of a row factor; 0 in columns without part in them.
     row_sizes_ : ndarray (n_rows,)
         Size of each row, by which the effects of its clusters are multiplied; all 1 without ``gain``.
+    row_depths_ : ndarray (n_rows,)
+        Depths of the rows, by which all their counts are multiplied, as in :class:`~partita.CrossCat`.
     confidence_kind_ : str
         "posterior probability": of the label, given the labels of the other views (polished labels).
         "co-clustering probability": the mean probability, over draws, of sharing a cluster with the other rows of the
@@ -304,8 +311,7 @@ class OverlappingViews(ViewsEstimator):
         plan = self._plan_families()
         with self._control() as control, self._new_fit():
             table = self._read_training(X, self._kinds_asked(plan), None)
-            blocks = self._with_lengths(assemble(table, plan, self._exposure_column()))
-            check_families(blocks)
+            blocks = self._with_lengths(self._assemble(table, plan, self._exposure_column()))
             self._check_memory(table)
             self._keep_families(blocks)
             self._run(*self._arrange(blocks), control)
@@ -395,10 +401,13 @@ class OverlappingViews(ViewsEstimator):
     def _nuisance_asked(self, table: OverlapTable) -> str | int:
         """The number of row factors, "auto" to choose it; 0 where the model has none."""
         possible = table.additive is not None and self.covariance == "diagonal"
-        if not possible and self.nuisance not in ("auto", 0):
+        with_depths = (
+            table.combined is not None and has_counts(table.combined.blocks) and self.exposure != LENGTH
+        )
+        if not (possible or with_depths) and self.nuisance not in ("auto", 0):
             raise ValueError(
-                f"nuisance={self.nuisance} needs additive real columns, and there are none: leave nuisance at its "
-                "default, and use overlap='additive' and covariance='diagonal'"
+                f"nuisance={self.nuisance} needs counts without exposure='length', or additive real columns, and "
+                "there are none: leave nuisance at its default, and use overlap='additive' and covariance='diagonal'"
             )
         return self.nuisance if possible else 0
 
@@ -457,6 +466,7 @@ class OverlappingViews(ViewsEstimator):
         self.feature_views_ = result.feature_views
         self.n_clusters_posterior_ = result.n_clusters_posterior
         self._set_row_factors(result.row_factors)
+        self._set_depths(result.draws, len(result.view_labels))
 
     def _search(
         self,
@@ -492,7 +502,10 @@ class OverlappingViews(ViewsEstimator):
                 lambda: time.perf_counter() > end,
                 gain=plan.gain,
             )
-        found, were_cut = find_states(table, rngs, plan, self.init, executor, first, deadline)
+        depths = None
+        if table.combined is not None and self.exposure != LENGTH and self.covariance == "diagonal":
+            depths = find_depths(table.combined.blocks, self.nuisance, CrossCatPlan(Schedule()), nuisance_rng)
+        found, were_cut = find_states(table, rngs, plan, self.init, executor, first, deadline, depths)
         if were_cut:
             control.stop("time_limit", everything=False)
             self.fit_report_.add(

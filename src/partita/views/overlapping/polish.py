@@ -198,10 +198,11 @@ def polish(table: OverlapTable, state: OverlapState, n_iterations: int = N_ITERA
 
 def _combination_scores(table: OverlapTable, state: OverlapState, v: int, K: int) -> np.ndarray:
     """Log predictive density of each row in each cluster of view v, from the columns with combinations."""
-    assert table.combined is not None
+    combined = table.deepened(state.hyper)
+    assert combined is not None
     L = np.zeros((table.n_rows, K))
     Y = state.Y[table.n_additive :]
-    for block in table.combined.mixture_blocks(state.Z, Y, v, state.hyper.families):
+    for block in combined.mixture_blocks(state.Z, Y, v, state.hyper.families):
         S, C = np.zeros((n_stats(block.family), K)), np.zeros((n_cache(block.family), K))
         add_statistics(block.family, block.data, state.Z[v].astype(np.int64), S)
         refresh_clusters(block.family, S, C, K)

@@ -9,6 +9,7 @@ import numpy as np
 
 from partita.engines.gibbs.chain import average_families
 from partita.families import Block
+from partita.views.depths import with_mean_depths
 from partita.views.draws import Draw, view_factors
 from partita.views.estimator import estimate_draw
 from partita.views.nuisance import MeanRowFactors, mean_row_factors, remove_row_factors
@@ -85,7 +86,7 @@ def make_result(
     blocks = _averaged_blocks(table, drawn, arrangement.blocks)
     view_labels = _stacked(labels, table.n_rows).astype(np.int64)
     mean_factors = mean_row_factors(draws, D)
-    rest = remove_row_factors(blocks, where, mean_factors)
+    rest = with_mean_depths(remove_row_factors(blocks, where, mean_factors), draws)
     factors = view_factors(rest, membership, view_labels, where)
     return OverlappingResult(
         draws,
@@ -97,7 +98,7 @@ def make_result(
         "co-clustering probability" if is_averaged else "posterior probability",
         summary.feature_views,
         posterior,
-        estimate_draw(membership, view_labels, factors, mean_factors),
+        estimate_draw(membership, view_labels, factors, mean_factors, draws),
         mean_factors,
     )
 

@@ -168,12 +168,23 @@ class OverlapSearch:
                 state = add_view(state, z, members)
         return state
 
+    def scaled(self, state: OverlapState) -> tuple[np.ndarray, np.ndarray]:
+        """Residuals as in :meth:`OverlapTable.residuals`, divided by the widths of the clusters.
+
+        Clusters of different width would look like further views.
+        """
+        R, owner = self.table.residuals(state)
+        n = self.table.n_additive
+        if n and state.Y[:n].any():
+            R[:, :n] = scaled_residuals(self.table, state, np.arange(n))
+        return R, owner
+
     # ---- large steps -------------------------------------------------------------------------------------------
 
     def births(self, state: OverlapState) -> tuple[OverlapState, int]:
         """Add views for groups of columns with dependent residuals; also returns the number of new views."""
         n_born, now = 0, self.score(state)
-        R, owner = self.table.residuals(state)
+        R, owner = self.scaled(state)
         for group in group_columns(screen_columns(R)):
             if state.n_views >= self.max_views or self.is_late():
                 break
@@ -183,9 +194,12 @@ class OverlapSearch:
             trial = add_view(state, z, np.unique(owner[group]))
             new = [trial.n_views - 1]
             trial = self.table.row_step(trial, self.rng, exact=False, views=new, n_sweeps=2)
-            # Scores of combinations are expensive for all sets of views, and a new view affects few other columns.
-            trial = self.columns(trial, None if self.table.combined is None else new)
+            # The memberships in all views are chosen again only for a view that is kept: that takes most of the time.
+            trial = self.columns(trial, new)
             then = self.score(trial)
+            if then > now + MIN_GAIN and self.table.combined is None:
+                trial = self.columns(trial)
+                then = self.score(trial)
             if then > now + MIN_GAIN:
                 state, now, n_born = trial, then, n_born + 1
         return state, n_born

@@ -8,8 +8,10 @@ import numpy as np
 
 from partita.engines.gibbs.split_merge import sample_labels
 from partita.partitions import DirichletProcess
+from partita.views.depths import Depths, log_depth_volumes, log_depths, row_events, with_depths
 from partita.views.overlapping.additive import AdditiveColumns, AdditiveParameters, Effects
 from partita.views.overlapping.combinations import CombinationColumns, combination_labels
+from partita.views.overlapping.depths import depth_step
 from partita.views.overlapping.features import feature_step
 from partita.views.overlapping.state import OverlapState, by_views, log_joint
 
@@ -17,10 +19,11 @@ MAX_LISTED_ADDITIVE, MAX_LISTED_COMBINED = 4000, 300  # sets of views whose scor
 
 
 class OverlapHyper(NamedTuple):
-    """Hyper-parameters of additive columns and of the other families."""
+    """Hyper-parameters of additive columns and of the other families, and the depths of the rows."""
 
     effects: Effects
     families: tuple[Any, ...]
+    depths: Depths | None = None  # None for none
 
 
 class TableScores:
@@ -87,6 +90,12 @@ class OverlapTable(NamedTuple):
         """
         return MAX_LISTED_ADDITIVE if self.combined is None else MAX_LISTED_COMBINED
 
+    def deepened(self, hyper: OverlapHyper) -> CombinationColumns | None:
+        """The columns with combinations, with the exposures of counts multiplied by the depths of the rows."""
+        if self.combined is None or hyper.depths is None:
+            return self.combined
+        return CombinationColumns(with_depths(self.combined.blocks, hyper.depths))
+
     def default_hyper(self, gain: bool = False) -> OverlapHyper:
         """Hyper-parameters at the start, without row factors; without ``gain``, later ones have gains of 0."""
         return OverlapHyper(
@@ -99,19 +108,26 @@ class OverlapTable(NamedTuple):
         parts: list[Any] = []
         if self.additive is not None:
             parts.append(self.additive.scores(Z, hyper.effects))
-        if self.combined is not None:
-            parts.append(self.combined.scores(Z, hyper.families))
+        combined = self.deepened(hyper)
+        if combined is not None:
+            parts.append(combined.scores(Z, hyper.families))
         return TableScores(parts)
 
     def log_joint(self, state: OverlapState) -> float:
-        """Log probability of data, memberships, labels and row factors."""
+        """Log probability of data, memberships, labels, row factors and depths."""
         return log_joint(state, self.scores(state.Z, state.hyper)) + self.log_rows(state)
 
     def log_rows(self, state: OverlapState, *, marginal: bool = False) -> float:
-        """Log density of the row factors, as in :meth:`AdditiveColumns.log_rows`."""
-        if self.additive is None:
-            return 0.0
-        return self.additive.log_rows(state, state.hyper.effects, marginal=marginal)
+        """Log density of row factors and depths; ``marginal`` as in :meth:`AdditiveColumns.log_rows`."""
+        hyper, total = state.hyper, 0.0
+        if self.additive is not None:
+            total += self.additive.log_rows(state, hyper.effects, marginal=marginal)
+        if self.combined is not None and hyper.depths is not None:
+            total += log_depths(hyper.depths)
+            if marginal:
+                events = row_events(self.combined.blocks)
+                total += float(log_depth_volumes(events, hyper.depths.shape, hyper.depths.rows).sum())
+        return total
 
     def feature_step(
         self, state: OverlapState, rng: np.random.Generator, *, max_per_column: int, max_views: int
@@ -134,6 +150,7 @@ class OverlapTable(NamedTuple):
         Leaves the posterior invariant if ``exact``; otherwise, for a search, the parameters are held at their means.
         """
         hyper, parameters = state.hyper, None
+        combined = self.deepened(hyper)
         prior = DirichletProcess(state.concentration)
         if self.additive is not None:
             parameters = self.additive.parameters(state, hyper.effects, rng if exact else None)
@@ -142,9 +159,9 @@ class OverlapTable(NamedTuple):
             if self.additive is not None:
                 assert parameters is not None
                 blocks.append(self.additive.mixture_block(state, parameters, v, hyper.effects, exact))
-            if self.combined is not None:
+            if combined is not None:
                 Y = state.Y[self.n_additive :]
-                blocks += self.combined.mixture_blocks(state.Z, Y, v, hyper.families)
+                blocks += combined.mixture_blocks(state.Z, Y, v, hyper.families)
             z = sample_labels(blocks, state.Z[v], prior, rng, n_sweeps, n_moves)
             state = state._replace(Z=(*state.Z[:v], z, *state.Z[v + 1 :]))
             if self.additive is not None and parameters is not None:
@@ -154,11 +171,14 @@ class OverlapTable(NamedTuple):
         return state
 
     def nuisance_step(self, state: OverlapState, rng: np.random.Generator | None) -> OverlapState:
-        """Draw the row factors; without a generator, their means. Leaves the posterior invariant."""
-        if self.additive is None:
-            return state
-        effects = self.additive.draw_rows(state, state.hyper.effects, rng)
-        return state._replace(hyper=state.hyper._replace(effects=effects))
+        """Draw row factors and depths; without a generator, their means. Leaves the posterior invariant."""
+        hyper = state.hyper
+        if self.additive is not None:
+            hyper = hyper._replace(effects=self.additive.draw_rows(state, hyper.effects, rng))
+        combined = self.deepened(hyper)
+        if combined is not None and hyper.depths is not None:
+            hyper = hyper._replace(depths=depth_step(combined, state, hyper.families, hyper.depths, rng))
+        return state._replace(hyper=hyper)
 
     def learn_gain(self, state: OverlapState, rng: np.random.Generator) -> OverlapState:
         """Draw the gains of the row factors."""
@@ -169,12 +189,13 @@ class OverlapTable(NamedTuple):
 
     def learn(self, state: OverlapState, rng: np.random.Generator) -> OverlapState:
         """Draw the hyper-parameters of the likelihood."""
-        effects, families = state.hyper
+        effects, families, depths = state.hyper
         if self.additive is not None:
             effects = self.additive.learn(state, effects, rng)
-        if self.combined is not None:
-            families = self.combined.learn(state, families, rng)
-        return state._replace(hyper=OverlapHyper(effects, families))
+        combined = self.deepened(state.hyper)
+        if combined is not None:
+            families = combined.learn(state, families, rng)
+        return state._replace(hyper=OverlapHyper(effects, families, depths))
 
     def parameters(self, state: OverlapState) -> AdditiveParameters | None:
         """Means of the effects and the noise of additive columns."""
@@ -187,8 +208,9 @@ class OverlapTable(NamedTuple):
             found = self.additive.parameters(state, state.hyper.effects, None)
             parts.append(found.residual / found.noise)
             owners.append(np.arange(self.n_additive))
-        if self.combined is not None:
-            values, owner = self.combined.numbers()
+        combined = self.deepened(state.hyper)
+        if combined is not None:
+            values, owner = combined.numbers()
             parts.append(_within_cells(values, owner, state.Z, state.Y[self.n_additive :]))
             owners.append(owner + self.n_additive)
         return np.hstack(parts), np.concatenate(owners)
