@@ -15,7 +15,7 @@ from partita.posterior.draws import canonical_draws
 
 xp = pytest.importorskip("array_api_strict", reason="array-api-strict plays the device")
 DEVICE = xp.Device("device1")
-SHORT = {"inference": "subclusters", "n_chains": 2, "burn_in": 6, "n_draws": 8, "random_state": 0}
+SHORT = {"inference": "subclusters", "n_chains": 2, "burn_in": 4, "n_draws": 8, "random_state": 0}
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +41,8 @@ def overlapping(rng, N=120):
 def test_draws_and_answer_are_those_of_the_host(family, asked, global_random_seed):
     X = overlapping(np.random.default_rng(global_random_seed))
     here, there = (Mixture(family, **SHORT, **asked).fit(rows) for rows in (X, on(X)))
+    assert there.n_clusters_prior_ == here.n_clusters_prior_  # before the draws are fetched
+    assert "trace_" in there._waiting()
     np.testing.assert_array_equal(there.trace_.labels, here.trace_.labels)
     np.testing.assert_allclose(there.trace_.log_joint, here.trace_.log_joint)
     np.testing.assert_allclose(there.trace_.concentration, here.trace_.concentration)
@@ -48,7 +50,7 @@ def test_draws_and_answer_are_those_of_the_host(family, asked, global_random_see
     np.testing.assert_allclose(there.confidence_, here.confidence_, atol=1e-12)
     assert there.n_clusters_ == here.n_clusters_
     assert there.n_clusters_posterior_ == here.n_clusters_posterior_
-    assert there.n_clusters_prior_ == pytest.approx(here.n_clusters_prior_)
+    assert there.n_clusters_prior_ == here.n_clusters_prior_
     assert there.log_likelihood_ == pytest.approx(here.log_likelihood_)
     np.testing.assert_allclose(there.weights_, here.weights_)
     np.testing.assert_array_equal(there.object_rows_, here.object_rows_)
@@ -65,10 +67,12 @@ def test_draws_and_answer_are_those_of_the_host(family, asked, global_random_see
         np.testing.assert_allclose(getattr(there, method)(new), getattr(here, method)(new), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_chains_that_stop_by_themselves_stop_as_on_the_host(global_random_seed):
     X = overlapping(np.random.default_rng(global_random_seed), 80)
     here, there = (
-        Mixture("gaussian", inference="subclusters", n_chains=2, random_state=0).fit(rows) for rows in (X, on(X))
+        Mixture("gaussian", inference="subclusters", n_chains=2, random_state=0).fit(rows)
+        for rows in (X, on(X))
     )
     assert (there.burn_in_, there.n_iter_) == (here.burn_in_, here.n_iter_)
     np.testing.assert_array_equal(there.labels_, here.labels_)
@@ -122,7 +126,7 @@ def test_a_killed_fit_continues_to_the_same_draws(tmp_path, global_random_seed):
         pass
 
     def kill(progress):
-        if (progress.run, progress.iteration) == (1, 11):
+        if (progress.run, progress.iteration) == (1, 8):
             raise Killed
 
     with pytest.raises(Killed):
@@ -153,7 +157,7 @@ def test_nothing_of_the_size_of_the_table_is_copied(monkeypatch, global_random_s
         for move in moves:
             if vars(module).get(move.__name__) is move:
                 monkeypatch.setattr(module, move.__name__, watched(move))
-    asked = {**SHORT, "burn_in": 2, "n_draws": 8}
+    asked = {**SHORT, "burn_in": 1, "n_draws": 2}
     model = Mixture("gaussian", **asked).fit(X)
     assert sizes and max(sizes) < n_rows
     held = [value for value in vars(model).values() if isinstance(value, np.ndarray)]
@@ -161,8 +165,8 @@ def test_nothing_of_the_size_of_the_table_is_copied(monkeypatch, global_random_s
     del sizes[:]
     assert model.labels_.shape == model.confidence_.shape == (n_rows,)
     assert sizes == [n_rows, n_rows]
-    assert model.trace_.labels.shape == (16, n_rows)
-    assert sizes == [n_rows] * 18
+    assert model.trace_.labels.shape == (4, n_rows)
+    assert sizes == [n_rows] * 6
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.labels_, model.labels_)
 
@@ -206,7 +210,9 @@ def test_labels_are_counted_and_numbered_where_they_are(rng):
     a, b = rng.integers(7, size=(2, 40_000))
     a[30_000] = 7  # appears late
     np.testing.assert_array_equal(device_labels.count_labels(on(a), 9), np.bincount(a, minlength=9))
-    np.testing.assert_array_equal(device_labels.count_pairs(on(a), on(b), 8, 7), contingency(a, b, sparse=False))
+    np.testing.assert_array_equal(
+        device_labels.count_pairs(on(a), on(b), 8, 7), contingency(a, b, sparse=False)
+    )
     np.testing.assert_array_equal(off(device_labels.canonical_labels(on(3 * a))), canonical(a))
     assert device_labels.first_names(on(a), 9)[[7, 8]].tolist() == [7, 8]
 

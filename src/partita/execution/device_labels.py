@@ -44,10 +44,7 @@ class DeviceDraws:
 
     def at(self, objects: np.ndarray) -> np.ndarray:
         """Labels [draw, object] of some objects, on the host."""
-        like = self.vectors[0]
-        xp = namespace(like)
-        where = to_device(np.asarray(objects, np.int64), like, xp.int64)
-        return np.stack([to_host(xp.take(z, where, axis=0)).astype(np.int64) for z in self.vectors])
+        return np.concatenate([labels_at(z[None, :], objects) for z in self.vectors])
 
     def sizes(self) -> list[np.ndarray]:
         """Sizes of the clusters of each draw."""
@@ -71,9 +68,13 @@ def labels_at(labels: Any, objects: np.ndarray) -> np.ndarray:
     array([[0, 2],
            [0, 1]])
     """
-    if is_on_device(labels):
-        labels = DeviceDraws([labels[t, ...] for t in range(int(labels.shape[0]))], np.zeros(labels.shape[0]))
-    return labels.at(objects) if isinstance(labels, DeviceDraws) else labels[:, objects].astype(np.int64)
+    if isinstance(labels, DeviceDraws):
+        return labels.at(objects)
+    if not is_on_device(labels):
+        return labels[:, objects].astype(np.int64)
+    xp = namespace(labels)
+    where = to_device(np.asarray(objects, np.int64), labels, xp.int64)
+    return to_host(xp.take(labels, where, axis=1)).astype(np.int64)
 
 
 def fill(like: Any, dtype: Any, row_bytes: int, function: Callable[[int, int], Any]) -> Any:

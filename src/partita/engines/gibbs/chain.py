@@ -506,7 +506,9 @@ def _labels_of_draw(chain: Any, held: HeldClusters) -> tuple[Any, HeldClusters]:
         z, K = chain.seating.z, count_clusters(chain)
         names = first_names(z, K)
         labels = renamed(z, names, label_dtype(K).name)[None, :]
-        return labels, None if held is None else tuple(S[:, np.argsort(names)] for S in held)
+        return labels, None if held is None else tuple(
+            None if columns is None else columns[:, np.argsort(names)] for columns in held
+        )
     slots = sweep.labels(chain.seating)
     z = slots if chain.prior.fixed_labels else canonical(slots, missing=-1)
     return z.astype(label_dtype(int(z.max()) + 1))[None], _by_label(held, slots, z)
