@@ -1,6 +1,6 @@
 """Variational Bayes with parameters after each part of a large table, beside other methods for large tables.
 
-A million rows of 20 columns over planted clusters, Gaussian and categorical: K, agreement with the planted labels, and
+Many rows of 20 columns over planted clusters, Gaussian and categorical: K, agreement with the planted labels, and
 CPU seconds of `Mixture` with `inference="vb"`, `"memoized"` and `"subclusters"`, which find K, and of scikit-learn's
 `MiniBatchKMeans`, which is given K and one-hot columns where columns are categorical. An oracle knows how the table was
 made. Each fit is a process of its own, on one thread. To save time, variational fits have one start (the default is
@@ -19,7 +19,7 @@ LEAST_ARI = 0.99  # of that of the oracle
 
 
 def run(*, full: bool, repeats: int) -> dict:
-    n_rows = 1_000_000 if full else 30_000
+    n_rows = 200_000 if full else 30_000
     runs = []
     for table in TABLES:
         for method in METHODS:
