@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.scale.dask_overhead import BANDWIDTH, FAN_IN, _n_tasks  # noqa: E402
+from benchmarks.scale.dask_overhead import overhead_seconds  # noqa: E402
 
 DEVICE_BYTES = 120e9  # of labels that a device of 141 GB holds beside its work space
 DEFAULTS = {"labels": 1e12, "members": 20, "iterations": 20, "core_price": 0.05, "device_price": 4.0}
@@ -33,7 +33,7 @@ class Cost(NamedTuple):
     seconds: float  # of an iteration
     busy: float  # share of an iteration in which the machines compute
     hours: float  # of the fit
-    driver_gb: float  # through the driver, in all iterations
+    driver_mb: float  # through the driver, in all iterations
     price: float
 
 
@@ -43,9 +43,8 @@ def on_workers(results: dict[str, Any], workers: int, asked: dict[str, float]) -
     rows = asked["labels"] / asked["members"]
     width = asked["members"] / dask["size"]["n_members"]
     work = rows / workers * dask["seconds_a_row"] * width
-    line = dask["summary"]["overhead"]
-    moved = dask["bytes_out"] + min(workers, FAN_IN) * dask["bytes_back"]
-    seconds = work + line["seconds_a_pass"] + _n_tasks(workers) * line["seconds_a_task"] + moved / BANDWIDTH
+    moved = dask["bytes_out"] + dask["bytes_back"]
+    seconds = work + overhead_seconds(workers, dask, dask["summary"]["overhead"])
     once = reading["cpu_s"] - results["parquet"]["size"]["iterations"] * reading["cpu_s_per_iteration"]
     once *= rows / workers / reading["n_rows"] * width
     hours = (asked["iterations"] * seconds + once) / 3600.0
@@ -55,7 +54,7 @@ def on_workers(results: dict[str, Any], workers: int, asked: dict[str, float]) -
         seconds,
         work / seconds,
         hours,
-        asked["iterations"] * moved / 1e9,
+        asked["iterations"] * moved / 1e6,
         hours * workers * asked["core_price"],
     )
 
@@ -94,7 +93,7 @@ def cells(cost: Cost) -> list[str]:
         f"{cost.seconds:,.1f} s",
         f"{cost.busy:.0%}",
         f"{cost.hours:,.2g} h" if cost.hours >= 0.1 else f"{60 * cost.hours:,.1f} min",
-        f"{cost.driver_gb:,.2f} GB",
+        f"{cost.driver_mb:,.1f} MB",
         f"{cost.price:,.2f}",
     ]
 

@@ -17,7 +17,18 @@ async def host(address: str) -> None:
         await worker.finished()
 
 
+# what a worker does to watch itself, which many workers on few cores have no time for
+UNWATCHED = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "10s",
+    "distributed.admin.system-monitor.interval": "10s",
+}
+
+
 def main(address: str, n_workers: int) -> None:
+    import dask
+
+    dask.config.set(UNWATCHED)
     for name in ("distributed", "partita.engines.passes.exact_sums", "partita.execution"):
         importlib.import_module(name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,12 @@ class Trace(NamedTuple):
 
     Labels are canonical within a draw (in order of appearance) for exchangeable priors, and in the smallest integer
     type that holds them; labels of different draws are not related.
+
+    During a fit, labels may be on a device: an array of one draw, or a
+    :class:`partita.execution.device_labels.DeviceDraws` of several.
     """
 
-    labels: np.ndarray  # [draw, object]
+    labels: Any  # [draw, object]
     log_joint: np.ndarray  # [draw]
     n_clusters: np.ndarray  # [draw]
     concentration: np.ndarray  # [draw]
@@ -82,4 +85,4 @@ def select_draws(trace: Trace, chosen: np.ndarray) -> Trace:
     >>> select_draws(trace, np.array([True, False, True])).chain
     array([0, 2])
     """
-    return Trace(*(np.asarray(field)[chosen] for field in trace))
+    return Trace(trace.labels[chosen], *(np.asarray(field)[chosen] for field in trace[1:]))

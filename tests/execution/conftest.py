@@ -18,6 +18,24 @@ def small_shards(monkeypatch):
 
 
 @pytest.fixture(scope="module")
+def cluster():
+    """A Dask cluster of one worker, which is a process."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    from distributed import Client
+
+    with Client(cluster, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
 def reals():
     """Three shards of two real columns with holes, two clusters."""
     rng = np.random.default_rng(0)

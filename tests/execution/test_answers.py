@@ -32,6 +32,7 @@ VB = {
     "max_iter": 30,
     "random_state": 0,
 }
+MEMOIZED = {**VB, "inference": "memoized", "tol": 1e-9}
 
 CHAIN = {
     "family": "gaussian", "inference": "subclusters", "n_chains": 1, "n_draws": 5, "burn_in": 6, "random_state": 0
@@ -47,7 +48,10 @@ def parquet(X, path):
 
 @pytest.fixture(scope="module")
 def mixtures(reals):
-    return {name: Mixture(**options).fit(reals) for name, options in (("em", EM), ("vb", VB))}
+    return {
+        name: Mixture(**options).fit(reals)
+        for name, options in (("em", EM), ("vb", VB), ("memoized", MEMOIZED))
+    }
 
 
 @pytest.fixture(scope="module")
@@ -225,9 +229,9 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize("name", ["em", "vb"])
+@pytest.mark.parametrize("name", ["em", "vb", "memoized"])
 def test_a_fit_that_was_killed_goes_on(mixtures, reals, tmp_path, name):
-    options = {"em": EM, "vb": VB}[name]
+    options = {"em": EM, "vb": VB, "memoized": MEMOIZED}[name]
     calls = []
 
     def kill(progress):

@@ -30,31 +30,22 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
-    ) as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="module")
-def client(cluster):
-    with distributed.Client(cluster, timeout=60) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
 def mixture(reals):
     return Mixture(**EM).fit(reals)
+
+
+def several_workers(client):
+    """More workers than one, also where a test is run by itself or after one that has killed a worker."""
+    client.cluster.scale(3)
+    client.wait_for_workers(3, timeout=120)
 
 
 def test_one_worker(client, mixture, reals):
     same(mixture, Mixture(**EM, executor=client).fit(da.from_array(reals, chunks=(4096, 2))))
 
 
-def test_three_workers_and_chunks_of_any_size(cluster, client, mixture, reals, labels):
-    cluster.scale(3)
-    client.wait_for_workers(3, timeout=120)
+def test_three_workers_and_chunks_of_any_size(client, mixture, reals, labels):
+    several_workers(client)
     same(mixture, Mixture(**EM).fit(da.from_array(reals, chunks=(1000, 2))))  # the client that is open
     model = MixtureConsensus(**MM, executor=client).fit(da.from_array(labels, chunks=(1500, 6)))
     same(MixtureConsensus(**MM).fit(labels), model)
@@ -223,7 +214,7 @@ def _dies_once(data, common, _):
 
 
 def test_a_worker_dies_in_the_middle_of_a_pass(client, tmp_path):
-    client.wait_for_workers(2, timeout=120)
+    several_workers(client)
     parts, n = _shards_of_numbers(client), 12 * 4096
     about = (str(tmp_path / "killed"), os.getpid())
     for _ in range(2):  # the pass itself, and the next one, which calls the workers that are left
@@ -277,7 +268,7 @@ def test_ensembles_and_views_of_a_sample(client, monkeypatch):
 
 
 def test_a_worker_is_killed_in_memoized_vb(client):
-    client.wait_for_workers(2, timeout=120)
+    several_workers(client)
     rng = np.random.default_rng(0)
     X = rng.normal(2.0 * np.eye(3)[rng.integers(3, size=40_000)], 1.0)
     options = {"family": "gaussian", "inference": "memoized", "n_init": 1, "tol": 1e-7, "random_state": 0}
@@ -304,3 +295,43 @@ def test_memoized_statistics_of_parts(client):
     there = Mixture(**options, executor=client).fit(da.from_array(X, chunks=(8192, 3)))
     np.testing.assert_array_equal(there.labels_, here.labels_)
     assert there.lower_bound_ == pytest.approx(here.lower_bound_, rel=1e-12)
+
+
+def _kills_once(client, killed):
+    """A callback that kills the first worker of the cluster of this module."""
+
+    def kill(progress):
+        if not killed:
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    return kill
+
+
+def test_a_worker_is_killed_in_a_chain(client, reals):
+    several_workers(client)
+    X, killed = np.nan_to_num(reals), []
+    options = {
+        "family": "gaussian", "inference": "subclusters", "n_chains": 1, "n_draws": 3, "burn_in": 4, "random_state": 0
+    }  # fmt: skip
+    here = Mixture(**options).fit(X)
+    kill = _kills_once(client, killed)
+    there = Mixture(**options, executor=client, callback=kill).fit(da.from_array(X, chunks=(2500, 2)))
+    assert killed
+    np.testing.assert_array_equal(there.trace_.labels, here.trace_.labels)
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+
+
+def test_a_worker_is_killed_before_the_rows_beside_a_sample_are_labeled(client, monkeypatch):
+    from partita.consensus import reduction
+
+    several_workers(client)
+    monkeypatch.setattr(reduction, "MAX_BYTES", 6 * 300)
+    monkeypatch.setattr(reduction, "MAX_SAMPLE", 1500)
+    Y, killed = label_matrix(0.3, 5000), []
+    chunked = da.from_array(Y, chunks=(1100, 6))
+    here = Consensus(4, random_state=0).fit(Y)
+    kill = _kills_once(client, killed)
+    there = Consensus(4, random_state=0, executor=client, callback=kill).fit(chunked)
+    assert killed and "sample" in there.fit_report_
+    np.testing.assert_array_equal(there.labels_, here.labels_)

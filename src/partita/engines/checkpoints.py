@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from partita._version import __version__
+from partita.execution.device import is_on_device, to_device, to_host
 from partita.execution.digests import digest, generator_state
 from partita.execution.journal import read_arrays, write_arrays
 
@@ -57,6 +58,8 @@ def pack(tree: Any, given: Any = ()) -> dict[str, np.ndarray]:
             return {"given": known[id(item)]}
         if isinstance(item, np.ndarray):
             return {"array": place(item)}
+        if is_on_device(item):
+            return {"device": place(to_host(item))}
         if isinstance(item, np.generic):
             return {"scalar": place(np.asarray(item))}
         if isinstance(item, tuple):
@@ -77,8 +80,12 @@ def pack(tree: Any, given: Any = ()) -> dict[str, np.ndarray]:
 
 
 def unpack(saved: dict[str, np.ndarray], given: Any = ()) -> Any:
-    """The tree from the arrays of :func:`pack`, which was called with the same ``given``."""
+    """The tree from the arrays of :func:`pack`, which was called with the same ``given``.
+
+    Arrays that were on a device are put where those of ``given`` are.
+    """
     known = list(_leaves(given))
+    like = next((leaf for leaf in known if is_on_device(leaf)), None)
 
     def build(node: Any) -> Any:
         if not isinstance(node, dict):
@@ -88,6 +95,8 @@ def unpack(saved: dict[str, np.ndarray], given: Any = ()) -> Any:
             return known[content]
         if kind == "array":
             return saved[f"a{content}"]
+        if kind == "device":
+            return to_device(saved[f"a{content}"], like)
         if kind == "scalar":
             return saved[f"a{content}"][()]
         if kind == "tuple":
@@ -173,12 +182,14 @@ class Checkpoint:
                 f"{path} belongs to another fit (other data, parameters, random state or version): give resume= a "
                 "folder of its own, or remove this one"
             )
-        draws = [self._unpacked(self._draw_file(j)) for j in range(int(saved["n_draws"]))]
+        draws = [
+            self._unpacked(file, read_arrays(file), given)
+            for file in map(self._draw_file, range(int(saved["n_draws"])))
+        ]
         return self._unpacked(path, saved, given), saved["log_joint"].tolist(), draws
 
-    def _unpacked(self, path: Path, saved: dict[str, np.ndarray] | None = None, given: Any = ()) -> Any:
+    def _unpacked(self, path: Path, saved: dict[str, np.ndarray], given: Any) -> Any:
         """The tree in a file; a file that holds something else is named."""
-        saved = read_arrays(path) if saved is None else saved
         try:
             return unpack(saved, given)
         except (KeyError, IndexError, TypeError) as error:

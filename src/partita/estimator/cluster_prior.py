@@ -15,6 +15,7 @@ class HasClusterPrior:
     """Adds ``n_clusters_prior_`` to an estimator with ``trace_``, ``prior_`` and the parameter ``concentration``."""
 
     trace_: Any
+    weight_total_: float
     prior_: Any
     concentration: float | None
 
@@ -30,11 +31,13 @@ class HasClusterPrior:
         Where the concentration (and the discount) is learned, the prior is averaged over its hyperprior, as in
         :func:`partita.partitions.marginal_n_clusters_prior`; the learned value does not enter.
         """
-        if "trace_" not in vars(self):  # AttributeError, so that hasattr is False
+        is_elsewhere = "trace_" in vars(self).get("_later", ())  # on a device, where every row is an object
+        if not (is_elsewhere or "trace_" in vars(self)):  # AttributeError, so that hasattr is False
             raise AttributeError(
                 f"{type(self).__name__} has no n_clusters_prior_: it belongs to the draws of chains"
             )
-        N, limit = self.trace_.labels.shape[1], getattr(self, "max_clusters", None)
+        N = int(self.weight_total_) if is_elsewhere else self.trace_.labels.shape[1]
+        limit = getattr(self, "max_clusters", None)
         if self._learned_concentration:
             p = marginal_n_clusters_prior(self.prior_, N, max_clusters=limit)
         else:

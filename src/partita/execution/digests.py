@@ -101,7 +101,9 @@ def _chunks(array: Any) -> Iterator[np.ndarray]:
     if isinstance(array, np.ndarray) and (array.ndim == 0 or array.flags.c_contiguous):
         array = array.reshape(-1)
     n_rows = int(array.shape[0])
-    row_bytes = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+    each = getattr(array.dtype, "itemsize", 8)  # the array API has no size of a type
+    row_bytes = each * int(np.prod(array.shape[1:], dtype=np.int64))
     step = max(1, CHUNK_BYTES // max(row_bytes, 1))
     for lo in range(0, n_rows, step):
-        yield np.ascontiguousarray(to_host(array[lo : lo + step])).reshape(-1).view(np.uint8)
+        rows = array[lo : min(lo + step, n_rows), ...]
+        yield np.ascontiguousarray(to_host(rows)).reshape(-1).view(np.uint8)

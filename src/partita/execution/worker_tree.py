@@ -13,7 +13,9 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-BRANCHES = 8  # workers that a worker calls
+BRANCHES = (
+    4  # workers that a worker calls: it makes these calls one after the other, and waits for each level
+)
 
 
 class WorkerNode(NamedTuple):
@@ -56,8 +58,8 @@ def n_levels(n_workers: int) -> int:
 
     Examples
     --------
-    >>> [n_levels(n) for n in (1, 2, 9, 10, 1000)]
-    [1, 2, 2, 3, 5]
+    >>> [n_levels(n) for n in (1, 2, 5, 6, 1000)]
+    [1, 2, 2, 3, 6]
     """
     levels, reached, width = 0, 0, 1
     while reached < n_workers:

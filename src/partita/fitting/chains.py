@@ -30,6 +30,9 @@ from partita.engines.passes.rows import Parameters, Statistics, n_cache, n_stats
 from partita.engines.run import Chains, Run, Sampler, run_chains
 from partita.engines.subclusters import chain as subclusters
 from partita.execution import Serial, check_memory
+from partita.execution.device import is_on_device, namespace
+from partita.execution.device_labels import DeviceDraws
+from partita.execution.weights import are_ones, total_weight
 from partita.families import Block, Ordinal, take_block
 from partita.families.contract import expect, is_conjugate
 from partita.fitting.contract import EngineResult, Request
@@ -37,6 +40,7 @@ from partita.fitting.objects import check_exchangeable, log_shares, rows_of_obje
 from partita.fitting.outliers import OutlierModel, Verdict, fit_background, log_density, summarize_draws
 from partita.fitting.predictive import summarize_predictive
 from partita.fitting.settling import CHECKS, ONE_CHAIN, settling
+from partita.labels import canonical
 from partita.partitions import (
     FiniteDirichlet,
     bind,
@@ -47,6 +51,7 @@ from partita.partitions import (
 )
 from partita.posterior import confidence, map_draw, point_estimate, vote
 from partita.posterior.agreement import draws_to_sum
+from partita.posterior.device_votes import best_on_device, confidence_on_device, vote_on_device
 from partita.posterior.draws import thin_draws
 from partita.trace import Trace, join, select_draws, trace_bytes
 
@@ -55,6 +60,7 @@ MIN_DRAWS = 40
 MAX_ITERATIONS_PER_SECOND = 1000  # of one chain: with a time limit no more draws are expected
 N_COMPLETIONS = 5  # rounds in which hidden coordinates are replaced by their expectation
 AUTO_GAMMA = 3.0  # Dirichlet parameter of the weights by default: groups of comparable size
+ON_DEVICE = ("votes", "map")  # how draws on a device become one partition
 N_LATENT = 25  # the same for ordinal columns, in which no cell shows its latent variable
 
 
@@ -137,9 +143,11 @@ def _of_objects(blocks: Sequence[Block], rows: np.ndarray, weights: np.ndarray) 
 
 
 def fit_subclusters(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
-    """The sampler whose steps are sums over rows: for large tables and many cores."""
-    rows = rows_of_objects(weights)
+    """The sampler whose steps are sums over rows: for large tables and many cores, or a device."""
     check_exchangeable("subclusters", ask.prior)
+    if is_on_device(getattr(blocks[0].data, "values", None)):
+        return _fit_on_device(blocks, weights, ask)
+    rows = rows_of_objects(weights)
     executor = ask.executor if ask.n_chains == 1 else Serial()
     if tied_values.has_ties(blocks):  # every copy of a row has tied values of its own
         each = np.ones(len(rows), np.int64)
@@ -149,6 +157,24 @@ def fit_subclusters(blocks: Sequence[Block], weights: np.ndarray, ask: Request) 
     return _fit(subclusters.algorithm(counts, executor), blocks, blocks, rows, weights, ask, counts)
 
 
+def _fit_on_device(blocks: Sequence[Block], weights: np.ndarray, ask: Request) -> EngineResult:
+    """One chain after the other; labels and their summary stay on the device."""
+    if not are_ones(weights):
+        raise ValueError(
+            "on a device every row is one object of a chain: leave sample_weight out, use inference="
+            "'vb', or move the table to the host"
+        )
+    if ask.partition not in ON_DEVICE:
+        raise ValueError(
+            f"partition={ask.partition!r} searches over draws on the host: use {' or '.join(map(repr, ON_DEVICE))}, "
+            "or move the table to the host"
+        )
+    ones = np.broadcast_to(np.int64(1), len(weights))
+    init = ask.init if isinstance(ask.init, str) else canonical(ask.init)
+    chains = _run(subclusters.algorithm(ones), blocks, None, ask._replace(executor=Serial(), init=init))
+    return _summarized(chains, blocks, None, weights, ask)
+
+
 def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, counts=None) -> EngineResult:
     """Run the chains, find the one partition, and the statistics that go with it."""
     check_memory(
@@ -156,6 +182,13 @@ def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, cou
         f"{ask.n_chains} chains of {_most_draws(ask)} draws over {len(rows):,} objects",
         "ask for fewer draws (n_draws, n_chains), or fit a sample of the rows",
     )
+    init = ask.init if isinstance(ask.init, str) else ask.init[rows]
+    chains = _run(algorithm, objects, None if counts is None else rows, ask._replace(init=init))
+    return _summarized(chains, blocks, rows, weights, ask)
+
+
+def _run(algorithm: Algorithm, objects, object_rows, ask: Request) -> Chains:
+    """Run the chains; ``object_rows`` is the row of each object where these are not the rows of ``objects``."""
     rule = settling(ask.n_chains, algorithm.warm_up) if None in (ask.n_draws, ask.burn_in) else None
     burn_in, n_draws = ask.burn_in, ask.n_draws
     if rule is None:
@@ -171,8 +204,6 @@ def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, cou
         warm_up=algorithm.warm_up if burn_in is None else None,
     )
     seeds = [int(rng.integers(2**63)) for rng in ask.rngs]
-    init = ask.init if isinstance(ask.init, str) else ask.init[rows]
-    object_rows = None if counts is None else rows
 
     def make(number: int) -> Sampler:
         begin = partial(
@@ -180,7 +211,7 @@ def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, cou
             objects,
             ask.prior,
             schedule,
-            init,
+            ask.init,
             seed=seeds[number],
             number=number,
             object_rows=object_rows,
@@ -191,14 +222,13 @@ def _fit(algorithm: Algorithm, objects, blocks, rows, weights, ask: Request, cou
         if ask.folder is None:
             return None
         model = (algorithm.name, ask.prior, ask.precision, ask.init, schedule)
-        families = [block.family for block in blocks]  # the folder has a digest of the data
+        families = [block.family for block in objects]  # the folder has a digest of the data
         return Checkpoint(ask.folder, number, (seeds[number], model, families))
 
-    chains = run_chains(
+    return run_chains(
         make, ask.n_chains, schedule, control=ask.control, executor=ask.executor, checkpoint=checkpoint,
         settling=rule,
     )  # fmt: skip
-    return _summarized(chains, blocks, rows, weights, ask)
 
 
 def _limit(ask: Request) -> int:
@@ -208,8 +238,11 @@ def _limit(ask: Request) -> int:
 
 
 def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineResult:
-    """One partition for all draws, with its statistics and hyper-parameters."""
-    trace = join([draw.trace for draw in chains.draws])
+    """One partition for all draws, with its statistics and hyper-parameters.
+
+    ``rows`` has the row of each object; None if the rows are on a device, where every row is one.
+    """
+    trace = _joined(chains.draws)
     if ask.partition == "map":
         reference = [block.family for block in blocks]
         searched = trace._replace(log_joint=log_posterior(chains.draws, reference, ask))
@@ -218,22 +251,21 @@ def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineRe
     families = average_families([draw.families for draw in chains.draws])
     prior = chains.runs[0].state.prior
     if ask.learn_concentration:
-        prior = average_prior(prior, trace, float(weights.sum()))
-    share = 0.0
-    if ask.outliers:
-        verdict, share = summarize_draws(searched, rows, lambda draws: _estimate(draws, ask))
+        prior = average_prior(prior, trace, total_weight(weights))
+    share, outlying = 0.0, None
+    if rows is None:
+        z = _estimate_on_device(searched, ask)
+        sure = confidence_on_device(trace.labels, z)
     else:
-        estimate = _estimate(searched, ask)
-        verdict = Verdict(estimate, confidence(trace.labels, estimate).objects, np.zeros(len(estimate)))
-    first = np.searchsorted(rows, np.arange(len(weights)))  # a row takes the label of its first replicate
-    present = weights > 0
-    z = np.full(len(weights), -1)
-    z[present] = verdict.labels[first[present]]
+        if ask.outliers:
+            verdict, share = summarize_draws(searched, rows, lambda draws: _estimate(draws, ask))
+        else:
+            estimate = _estimate(searched, ask)
+            verdict = Verdict(estimate, confidence(trace.labels, estimate).objects, np.zeros(len(estimate)))
+        z, sure, outlying = _of_rows(verdict, rows, weights)
     shown = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
     statistics, parameters = _statistics(shown, weights, z, int(ask.rngs[0].integers(2**31)))
     log_weights = log_shares(prior, statistics.n)
-    sure, outlying = np.full(len(weights), np.nan), np.full(len(weights), np.nan)
-    sure[present], outlying[present] = verdict.confidence[first[present]], verdict.probability[first[present]]
     run = Run(None, trace.log_joint.tolist(), chains.reason == "done", chains.reason, 0.0)
     if parameters is not None:
         parameters = Parameters(log_weights, parameters)
@@ -247,6 +279,26 @@ def _summarized(chains: Chains, blocks, rows, weights, ask: Request) -> EngineRe
         outliers=OutlierModel(fit_background(blocks, weights), share) if ask.outliers else None,
         outlier_probability=outlying,
     )  # fmt: skip
+
+
+def _joined(draws: Sequence[ChainDraw]) -> Trace:
+    """The trace of all draws; their labels stay where they are."""
+    traces = [draw.trace for draw in draws]
+    if not is_on_device(traces[0].labels):
+        return join(traces)
+    labels = DeviceDraws([one.labels[0, ...] for one in traces], [one.n_clusters[0] for one in traces])
+    numbers = join([one._replace(labels=np.empty((1, 0), np.int8)) for one in traces])
+    return numbers._replace(labels=labels)
+
+
+def _of_rows(verdict: Verdict, rows: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Label, confidence and probability of being an outlier of each row; a row has those of its first replicate."""
+    first, present = np.searchsorted(rows, np.arange(len(weights))), weights > 0
+    z = np.full(len(weights), -1)
+    z[present] = verdict.labels[first[present]]
+    sure, outlying = np.full(len(weights), np.nan), np.full(len(weights), np.nan)
+    sure[present], outlying[present] = verdict.confidence[first[present]], verdict.probability[first[present]]
+    return z, sure, outlying
 
 
 def log_posterior(draws: Sequence[ChainDraw], reference: Sequence[Any], ask: Request) -> np.ndarray:
@@ -264,6 +316,14 @@ def average_prior(prior: Any, trace: Trace, n_objects: float) -> Any:
     """The prior with the geometric mean of the concentration and the mean discount of all draws."""
     concentration = float(np.exp(np.log(trace.concentration).mean()))
     return bind(with_parameters(prior, concentration, float(trace.discount.mean())), n_objects)
+
+
+def _estimate_on_device(trace: Trace, ask: Request) -> Any:
+    """See :func:`_estimate`."""
+    if ask.partition == "map":
+        return best_on_device(trace.labels, trace.log_joint)
+    draws = select_draws(trace, draws_to_sum(trace)).labels
+    return vote_on_device(thin_draws(draws, MAX_LABELS, MIN_DRAWS))
 
 
 def _estimate(trace: Trace, ask: Request) -> np.ndarray:
@@ -284,7 +344,7 @@ def _statistics(blocks, weights, z, seed: int) -> tuple[Statistics, tuple[np.nda
 
     The parameters then take the place of the statistics of that family.
     """
-    K = int(z.max()) + 1
+    K = (int(namespace(z).max(z)) if is_on_device(z) else int(z.max())) + 1
     if explicit.non_conjugate(blocks):
         seen = np.repeat(np.flatnonzero(z >= 0), weights[z >= 0].astype(np.int64))
         objects = [take_block(block, seen) for block in blocks]

@@ -109,9 +109,11 @@ def choose_for_chunks(settings: Settings, n_rows: int | None) -> EngineChoice:
 
 def choose_for_device(settings: Settings) -> EngineChoice:
     """The engine for an array on a device."""
-    if needs_gibbs(settings):
+    if settings.outliers or settings.precision != "auto":
         return EngineChoice("gibbs")
-    other = "move the table to the host to run chains"
+    if needs_gibbs(settings):
+        return EngineChoice("subclusters")
+    other = "inference='subclusters' also runs there and samples the posterior"
     return EngineChoice("vb", f"{ENGINES['vb'].title} was chosen, because the table is on a device; {other}")
 
 

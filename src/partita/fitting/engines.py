@@ -51,6 +51,7 @@ ENGINES = {
         samples=True,
         counts_objects=True,
         reads_chunks=True,
+        on_device=True,
     ),
     "vb": Engine(
         "variational Bayes",
@@ -100,7 +101,7 @@ def names_of(capability: str) -> str:
     Examples
     --------
     >>> names_of("on_device")
-    "'em' or 'vb'"
+    "'em', 'subclusters' or 'vb'"
     >>> names_of("reads_chunks")
     "'em', 'memoized', 'subclusters' or 'vb'"
     """

@@ -10,6 +10,9 @@ import numpy as np
 from partita.engines.climb.vb import bound
 from partita.engines.passes.rows import Assignment, Partition, partition_of
 from partita.estimator import FitReport, have_converged, judge_chains, note_early_end, note_stop
+from partita.execution.device import is_on_device, to_host
+from partita.execution.device_labels import DeviceDraws, renamed
+from partita.execution.later import Later
 from partita.execution.weights import are_ones, total_weight
 from partita.families import Block
 from partita.families.contract import is_conjugate
@@ -42,6 +45,8 @@ def settle(
         block._replace(family=family) for block, family in zip(training.blocks, result.families, strict=True)
     ]
     arrange = _ordered if result.labels is None else _partitioned
+    if is_on_device(result.labels):
+        arrange = _partitioned_on_device
     fitted, partition = arrange(result, whole, blocks, table, settings, executor)
     found: dict[str, Any] = {
         "labels_": partition.labels,
@@ -113,6 +118,28 @@ def _partitioned(
     names[order] = np.arange(len(order))
     assigned = _with_partition(result, fitted, assigned, names[labels], blocks, executor)
     return fitted, partition_of(assigned, table.weights, fitted.n_components)
+
+
+def _partitioned_on_device(
+    result: EngineResult,
+    whole: FittedMixture,
+    blocks: Sequence[Block],
+    table: Table,
+    settings: Settings,
+    executor: Any,
+) -> tuple[FittedMixture, Partition]:
+    """The same for rows on a device, which all have a label; labels and confidence stay there until they are read."""
+    order = _order(result.statistics.n, settings, result)
+    fitted = whole.take(order)
+    names = np.empty(len(order), np.int64)
+    names[order] = np.arange(len(order))
+    labels, sure = renamed(result.labels, names, "int32"), result.confidence
+    partition = fitted.partition(blocks, table.weights, executor)
+    return fitted, partition._replace(
+        labels=Later(lambda: to_host(labels).astype(np.int64)),
+        confidence=Later(lambda: to_host(sure).astype(np.float64)),
+        sizes=result.statistics.n[order],
+    )
 
 
 def _order(sizes: np.ndarray, settings: Settings, result: EngineResult) -> np.ndarray:
@@ -216,9 +243,10 @@ def _chain_attributes(
     if settings.learn_hyper and not result.provisional:
         note_bounds(report, blocks, result.families)
     opinion, agreement = None, None
-    if result.labels is not None and int(result.labels.max()) > 0 and not result.provisional:
-        opinion = ask_ensemble(table, result.labels)
-        agreement = None if opinion is None else opinion.agreement(result.labels)
+    drawn, on_device = result.labels, isinstance(trace.labels, DeviceDraws)
+    if drawn is not None and not on_device and int(drawn.max()) > 0 and not result.provisional:
+        opinion = ask_ensemble(table, drawn)
+        agreement = None if opinion is None else opinion.agreement(drawn)
     diagnostics = judge_chains(
         report, trace, reason, provisional=result.provisional, second_opinion=agreement
     )
@@ -232,9 +260,9 @@ def _chain_attributes(
                 level="warning",
             )
     return {
-        "trace_": trace,
+        "trace_": Later(lambda: trace._replace(labels=trace.labels.on_host())) if on_device else trace,
         "burn_in_": result.burn_in,
-        "object_rows_": result.object_rows,
+        "object_rows_": Later(lambda: np.arange(table.n_rows)) if on_device else result.object_rows,
         "n_clusters_posterior_": {} if result.provisional else trace.n_clusters_posterior,
         "diagnostics_": diagnostics,
         "_second_opinion": opinion,

@@ -20,6 +20,7 @@ from partita.engines.passes.rows import (
     plug_in,
     predictive,
 )
+from partita.execution.weights import weighted_sum
 from partita.families import Block, Lumps, Values, entry_of
 from partita.families.contract import n_parameters, widened
 from partita.fitting.contract import EngineResult
@@ -126,7 +127,7 @@ class FittedMixture(NamedTuple):
         or outliers.
         """
         if self.draws or self.outliers is not None:
-            return float(weights @ self.log_densities(blocks, len(weights), executor))
+            return weighted_sum(weights, self.log_densities(blocks, len(weights), executor))
         return partition.log_likelihood + total_log_jacobian(blocks, self.schema, weights)
 
     def _scorer(self, blocks: Sequence[Block]) -> Any:

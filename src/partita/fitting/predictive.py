@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,9 +14,12 @@ from partita.engines.gibbs.outliers import expected_share
 from partita.engines.nonconjugate import parameters as explicit
 from partita.engines.passes.rows import assign_rows, n_stats, normalized, predictive
 from partita.execution import Serial, row_chunks
+from partita.execution.device import is_on_device, namespace
+from partita.execution.device_labels import count_labels
 from partita.families import Block
 from partita.fitting.objects import log_seats
 from partita.partitions import with_parameters
+from partita.trace import Trace
 
 N_DRAWS = 20  # of all chains, that the density is averaged over
 MAX_BYTES = 1 << 28  # of their statistics; fewer draws are kept if they would take more
@@ -53,7 +57,7 @@ def summarize_predictive(
     blocks : sequence of Block
         The training rows.
     rows : ndarray
-        The row of each object.
+        The row of each object; not read if the rows are on a device.
     weights : ndarray
         How many objects each row stands for.
     prior : partition prior
@@ -63,7 +67,7 @@ def summarize_predictive(
     outliers : bool, default=False
         Whether a label of -1 is an outlier of the model.
     """
-    largest = max(int(draw.trace.labels.max()) + 1 for draw in kept)
+    largest = max(_n_labels(draw.trace) for draw in kept)
     each = 8 * max(largest, 1) * sum(n_stats(block.family) for block in blocks)
     chosen = evenly_spread(len(kept), max(1, min(N_DRAWS, MAX_BYTES // each)))
     return tuple(
@@ -95,13 +99,11 @@ def predictive_draw(
 ) -> PredictiveDraw:
     """The clusters of one draw with their weights for a further object; see :func:`summarize_predictive`."""
     trace = draw.trace
-    z = trace.labels[0].astype(np.int64)
-    K = int(z.max()) + 1
     prior = with_parameters(prior, float(trace.concentration[0]), float(trace.discount[0]))
-    n = np.bincount(z[z >= 0], minlength=prior.n_components if prior.fixed_labels else K).astype(float)
+    n, share = _sizes_in(trace, prior)
     clusters = list(draw.held or [None] * len(blocks))
     counted = [b for b, columns in enumerate(clusters) if columns is None]
-    S = _count([blocks[b] for b in counted], rows, weights, z, K)
+    S = _count([blocks[b] for b in counted], rows, weights, trace) if counted else ()
     for b, columns in zip(counted, S, strict=True):
         clusters[b] = columns
     return PredictiveDraw(
@@ -112,16 +114,31 @@ def predictive_draw(
             if columns is not None
         ),
         log_seats(prior, n, limit),
-        expected_share(int((z < 0).sum()), len(z)) if outliers else 0.0,
+        share if outliers else 0.0,
     )
 
 
+def _n_labels(trace: Trace) -> int:
+    """Largest label of a draw, and one."""
+    on_device = is_on_device(trace.labels)  # the labels of such a draw have no gaps
+    return int(trace.n_clusters[0]) if on_device else int(trace.labels.max()) + 1
+
+
+def _sizes_in(trace: Trace, prior: Any) -> tuple[np.ndarray, float]:
+    """Sizes of the clusters of a draw, and the expected share of outliers."""
+    if is_on_device(trace.labels):
+        return count_labels(trace.labels[0, ...], _n_labels(trace)).astype(float), 0.0
+    z = trace.labels[0].astype(np.int64)
+    n_labels = prior.n_components if prior.fixed_labels else _n_labels(trace)
+    n = np.bincount(z[z >= 0], minlength=n_labels).astype(float)
+    return n, expected_share(int((z < 0).sum()), len(z))
+
+
 def _count(
-    blocks: Sequence[Block], rows: np.ndarray, weights: np.ndarray, z: np.ndarray, K: int
+    blocks: Sequence[Block], rows: np.ndarray, weights: np.ndarray, trace: Trace
 ) -> tuple[np.ndarray, ...]:
-    """Statistics of labels of objects; the objects of one row may have different labels."""
-    if not blocks:
-        return ()
+    """Statistics of the labels of a draw; the objects of one row may have different labels."""
+    z, K = trace.labels[0].astype(np.int64), _n_labels(trace)
     if K == 0:
         return tuple(np.zeros((n_stats(block.family), 0)) for block in blocks)
     if len(rows) == len(weights) and np.all(weights == 1):
@@ -149,11 +166,10 @@ def average_log_density(
     if all(callable(score) for score in scorers):
         total = _sum_in_memory(scorers, np.log1p(-shares), n_rows, executor)
     else:
-        inside = [assign_rows(score, n_rows, executor).log_likelihood for score in scorers]
-        total = np.logaddexp.reduce(np.array(inside) + np.log1p(-shares)[:, None])
+        total = _sum_elsewhere(scorers, np.log1p(-shares), n_rows, executor)
     if log_background is not None:
         total = np.logaddexp(total, np.log(shares.sum()) + log_background)
-    return total - np.log(len(draws))
+    return total - math.log(len(draws))
 
 
 def _sum_in_memory(scorers: Sequence[Any], log_shares: np.ndarray, n_rows: int, executor: Any) -> np.ndarray:
@@ -166,6 +182,16 @@ def _sum_in_memory(scorers: Sequence[Any], log_shares: np.ndarray, n_rows: int, 
 
     for _ in (executor or Serial()).map(one, row_chunks(n_rows)):
         pass
+    return total
+
+
+def _sum_elsewhere(scorers: Sequence[Any], log_shares: np.ndarray, n_rows: int, executor: Any) -> Any:
+    """The same where the rows are not in memory, in a pass for each draw; on a device the result stays there."""
+    total = None
+    for score, share in zip(scorers, log_shares, strict=True):
+        inside = assign_rows(score, n_rows, executor).log_likelihood + float(share)
+        xp = namespace(inside) if is_on_device(inside) else np
+        total = inside if total is None else xp.logaddexp(total, inside)
     return total
 
 

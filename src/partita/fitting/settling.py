@@ -68,8 +68,8 @@ def halves_agree(draws: Sequence[Sequence[ChainDraw]]) -> bool:
 
 def _labels(chains: Sequence[Sequence[ChainDraw]]) -> NDArray[np.int64]:
     """Labels [draw, row] of all draws of some chains; outliers are one more cluster."""
-    found = [draw.trace.labels for draws in chains for draw in draws]
-    return sampled_labels(np.concatenate(found)) if found else np.zeros((0, 0), dtype=np.int64)
+    found = [sampled_labels(draw.trace.labels) for draws in chains for draw in draws]
+    return np.concatenate(found) if found else np.zeros((0, 0), dtype=np.int64)
 
 
 def note_settling(report: FitReport, result: EngineResult, asked: HasChains) -> None:

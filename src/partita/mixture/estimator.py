@@ -103,8 +103,8 @@ class Mixture(
           chains are expected to take about a minute or less and support the model. Otherwise "memoized", or "vb" for
           tables of fewer than about 12,000 rows, which have a single part. If ``outliers`` is True, or one of
           ``n_chains``, ``n_draws``, ``burn_in``, ``thin``, ``precision`` and ``partition`` is not at its default, it
-          is "gibbs". Tables that are read in chunks are fitted by "memoized" or "vb", tables on a device by "vb".
-          ``inference_`` is the engine that was chosen.
+          is "gibbs". Tables that are read in chunks are fitted by "memoized" or "vb", tables on a device by "vb", or
+          by "subclusters" if parameters of chains are given. ``inference_`` is the engine that was chosen.
         - "gibbs": chains of collapsed Gibbs sweeps and split-merge moves, which sample the posterior.
         - "subclusters": chains whose steps run on many cores, for large tables.
         - "vb": variational Bayes, for a first result at any size.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from partita.execution.device_labels import labels_at
 from partita.metrics import adjusted_rand
 from partita.posterior.votes import vote
 from partita.trace import Trace
@@ -14,17 +17,29 @@ SAME_GROUPS = 0.7  # adjusted Rand index of the votes of two chains that found t
 SUPPORTED = 0.9  # the same between the vote of all draws and that of the chain nearest to it
 
 
-def sampled_labels(labels: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Labels [draw, row] at no more than `MAX_ROWS` rows, from 0; outliers (-1) are one more cluster."""
-    n_rows = labels.shape[1]
-    rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MAX_ROWS)).round().astype(np.int64))
-    found = labels[:, rows].astype(np.int64)
+def sampled_objects(n_objects: int) -> NDArray[np.int64]:
+    """At most `MAX_ROWS` objects at equal distances.
+
+    Examples
+    --------
+    >>> sampled_objects(3), len(sampled_objects(10**9))
+    (array([0, 1, 2]), 20000)
+    """
+    return np.unique(np.linspace(0, n_objects - 1, min(n_objects, MAX_ROWS)).round().astype(np.int64))
+
+
+def sampled_labels(labels: Any) -> NDArray[np.int64]:
+    """Labels [draw, row] at no more than `MAX_ROWS` rows, from 0; outliers (-1) are one more cluster.
+
+    The draws may be on a device; the sample is on the host.
+    """
+    found = labels_at(labels, sampled_objects(labels.shape[1]))
     return found - np.minimum(found.min(axis=1, keepdims=True), 0)
 
 
 def votes_of_chains(trace: Trace) -> NDArray[np.int64]:
     """The partition that each chain alone votes for, [chain, row], at a sample of the rows."""
-    labels, chain = np.asarray(trace.labels), np.asarray(trace.chain)
+    labels, chain = trace.labels, np.asarray(trace.chain)
     return np.stack([vote(sampled_labels(labels[chain == one])).labels for one in np.unique(chain)])
 
 
@@ -95,7 +110,7 @@ def draws_to_sum(trace: Trace) -> NDArray[np.bool_]:
 
 def _is_supported(trace: Trace, chosen: NDArray[np.bool_], votes: NDArray[np.int64]) -> bool:
     """Whether some chain alone votes for nearly the same as the chosen draws together."""
-    together = vote(sampled_labels(np.asarray(trace.labels)[chosen])).labels
+    together = vote(sampled_labels(trace.labels[chosen])).labels
     return max(adjusted_rand(together, one) for one in votes) >= SUPPORTED
 
 

@@ -7,8 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partita.execution.device_labels import DeviceDraws, labels_at
 from partita.labels.information import entropy
-from partita.posterior.agreement import agreement_matrix, mean_agreement, votes_of_chains
+from partita.posterior.agreement import (
+    agreement_matrix,
+    mean_agreement,
+    sampled_objects,
+    votes_of_chains,
+)
 from partita.posterior.convergence import MIN_DRAWS, ess_bulk, ess_tail, rhat
 from partita.randomness import as_generator
 from partita.trace import Trace
@@ -184,11 +190,11 @@ def size_entropy(draws: Any) -> NDArray[np.float64]:
     >>> size_entropy(np.array([[0, 0, 1, 1], [0, 0, 0, 0]])).tolist()
     [1.0, 0.0]
     """
-    labels = np.asarray(draws)
-    out = np.empty(len(labels))
-    for b, row in enumerate(labels):
-        out[b] = entropy(np.bincount(row[row >= 0])) / np.log(2.0)  # outliers (-1) are in no cluster
-    return out
+    if isinstance(draws, DeviceDraws):
+        sizes: Any = draws.sizes()
+    else:
+        sizes = (np.bincount(row[row >= 0]) for row in np.asarray(draws))  # outliers (-1) are in no cluster
+    return np.array([entropy(own) for own in sizes]) / np.log(2.0)
 
 
 def _significant(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -204,7 +210,12 @@ def _measure(name: str, values: NDArray[np.float64]) -> Quantity:
 
 
 def _worst_pair(labels, chains, n_pairs: int, rng: np.random.Generator) -> list[Quantity]:
-    """The sampled pair with the largest R-hat; half of the pairs are together in some draw."""
+    """The sampled pair with the largest R-hat; half of the pairs are together in some draw.
+
+    Of more than `MAX_ROWS` objects, so many at equal distances are looked at.
+    """
+    objects = sampled_objects(labels.shape[1])
+    labels = labels_at(labels, objects)
     T, N = labels.shape
     if N < 2 or n_pairs < 1:
         return []
@@ -221,7 +232,7 @@ def _worst_pair(labels, chains, n_pairs: int, rng: np.random.Generator) -> list[
         found.append((rhat(same[chains]), i, j))
     _, i, j = max(found)
     same = (labels[:, i] == labels[:, j]).astype(float)
-    return [_measure(f"{WORST_PAIR} {n_pairs} pairs ({i}, {j})", same[chains])]
+    return [_measure(f"{WORST_PAIR} {n_pairs} pairs ({objects[i]}, {objects[j]})", same[chains])]
 
 
 def _shares(values: NDArray[Any]) -> dict[int, float]:

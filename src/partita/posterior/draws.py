@@ -129,8 +129,10 @@ def _renumber(labels, out, codes):
             codes[labels[b, i]] = -1
 
 
-def thin_draws(draws: NDArray[Any], max_labels: int, min_draws: int) -> NDArray[Any]:
+def thin_draws(draws: Any, max_labels: int, min_draws: int) -> Any:
     """As many evenly spaced draws as have ``max_labels`` labels in all, but at least ``min_draws`` of them.
+
+    The draws are an array [draw, object], or they are on a device.
 
     Examples
     --------

@@ -17,6 +17,7 @@ from partita.posterior.losses import expected_loss, loss_matrix
 
 N_CANDIDATES, N_REFEREE_DRAWS = 40, 80  # draws tried as the first pivot, and draws they are compared with
 N_ROUNDS = 3
+PIVOT_ROWS = 200_000  # a sample of so many objects tells which draw is nearest to the others
 CHUNK_OBJECTS = 1 << 14
 
 
@@ -44,7 +45,8 @@ def vote(draws: ArrayLike) -> PointEstimate:
     array([0, 0, 1, 1])
     """
     labels = canonical_draws(draws)
-    pivot = _pivot(labels)
+    number = choose_pivot(labels.max(axis=1).astype(np.int64), labels[:, pivot_rows(labels.shape[1])])
+    pivot = labels[number].astype(np.int64)
     for _ in range(N_ROUNDS):
         won = canonical_draws(_winners(labels, pivot)[None])[0].astype(np.int64)
         if np.array_equal(won, pivot):
@@ -73,9 +75,23 @@ def _winners(labels: NDArray[np.integer], pivot: NDArray[np.int64]) -> NDArray[n
     return winners if len(np.unique(winners)) == K else pivot
 
 
-def _pivot(labels: NDArray[np.integer]) -> NDArray[np.int64]:
-    K = labels.max(axis=1).astype(np.int64)
-    likely = np.flatnonzero(np.bincount(K).argmax() == K)
+def pivot_rows(n_objects: int) -> NDArray[np.int64]:
+    """The objects by which the first pivot is chosen: all of them, or so many at equal distances.
+
+    Examples
+    --------
+    >>> pivot_rows(3), len(pivot_rows(10**9))
+    (array([0, 1, 2]), 200000)
+    """
+    return np.linspace(0, n_objects - 1, min(n_objects, PIVOT_ROWS)).round().astype(np.int64)
+
+
+def choose_pivot(last: NDArray[np.int64], labels: NDArray[np.integer]) -> int:
+    """Number of the first pivot: of the draws with the most probable number of clusters, the nearest to all others.
+
+    ``last`` is the largest label of each draw; ``labels`` are those of some objects, [draw, object].
+    """
+    likely = np.flatnonzero(np.bincount(last).argmax() == last)
     likely = likely[np.linspace(0, len(likely) - 1, min(N_CANDIDATES, len(likely))).round().astype(int)]
     judges = labels[np.linspace(0, len(labels) - 1, min(N_REFEREE_DRAWS, len(labels))).round().astype(int)]
-    return labels[likely[loss_matrix(labels[likely], judges).mean(axis=1).argmin()]].astype(np.int64)
+    return int(likely[loss_matrix(labels[likely], judges).mean(axis=1).argmin()])

@@ -21,6 +21,8 @@ from partita.engines.gibbs.duplicate_rows import Visits, reseat_copies, visits
 from partita.engines.gibbs.split_merge import split_merge
 from partita.engines.gibbs.sweep import NO_LIMIT, Seating
 from partita.engines.passes.live import refresh_caches
+from partita.execution.device import is_on_device
+from partita.execution.device_labels import first_names, renamed
 from partita.families.contract import (
     breadth,
     constrained,
@@ -480,12 +482,11 @@ def make_draw(
     chain: Any, value: float, number: int, held: Callable[[Any], HeldClusters] = nothing_held
 ) -> ChainDraw:
     """What is kept of a chain's state; ``value`` is its log joint, ``number`` that of the chain."""
-    slots = sweep.labels(chain.seating)
-    z = slots if chain.prior.fixed_labels else canonical(slots, missing=-1)
+    labels, columns = _labels_of_draw(chain, held(chain))
     concentration = getattr(chain.prior, "concentration", getattr(chain.prior, "gamma", np.nan))
     discount = getattr(chain.prior, "discount", np.nan)
     trace = Trace(
-        z.astype(label_dtype(int(z.max()) + 1))[None],
+        labels,
         np.array([value]),
         np.array([count_clusters(chain)]),
         np.array([float(concentration)]),
@@ -495,8 +496,22 @@ def make_draw(
     return ChainDraw(
         trace,
         tuple(block.family for block in chain.seating.blocks),
-        _by_label(held(chain), slots, z),
+        columns,
     )
+
+
+def _labels_of_draw(chain: Any, held: HeldClusters) -> tuple[Any, HeldClusters]:
+    """Canonical labels [1, object] where the labels of the chain are, and what is held by label."""
+    if is_on_device(chain.seating.z):  # its slots are labels without gaps
+        z, K = chain.seating.z, count_clusters(chain)
+        names = first_names(z, K)
+        labels = renamed(z, names, label_dtype(K).name)[None, :]
+        return labels, None if held is None else tuple(
+            None if columns is None else columns[:, np.argsort(names)] for columns in held
+        )
+    slots = sweep.labels(chain.seating)
+    z = slots if chain.prior.fixed_labels else canonical(slots, missing=-1)
+    return z.astype(label_dtype(int(z.max()) + 1))[None], _by_label(held, slots, z)
 
 
 def _by_label(held: HeldClusters, slots: np.ndarray, z: np.ndarray) -> HeldClusters:

@@ -17,6 +17,7 @@ from partita.engines.gibbs import chain as chains
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.chain import Start
 from partita.engines.passes.rows import assign_rows, predictive, rows_in_memory
+from partita.execution.device import is_on_device, to_host
 from partita.families import FAMILIES, Block, entry_of, n_rows, take_block
 from partita.families.contract import is_conjugate
 from partita.labels import canonical
@@ -86,7 +87,7 @@ def _complete_labels(blocks: Sequence[Block], z: np.ndarray) -> np.ndarray:
         return canonical(z)
     statistics = label_statistics(blocks, np.ones(len(z)), z, int(z.max()) + 1)
     score = predictive(blocks, statistics.S, np.log(np.maximum(statistics.n, 1e-9)))
-    return canonical(np.where(z < 0, assign_rows(score, len(z)).labels, z))
+    return canonical(np.where(z < 0, to_host(assign_rows(score, len(z)).labels), z))
 
 
 def find_start(
@@ -169,10 +170,11 @@ def _taken(blocks: Sequence[Block], rows: np.ndarray) -> list[Block]:
     return [take_block(block, rows) for block in held]
 
 
-def _spread(chain: chains.Chain, blocks: Sequence[Block], families: Sequence[Any]) -> np.ndarray:
+def _spread(chain: chains.Chain, blocks: Sequence[Block], families: Sequence[Any]) -> Any:
     """Every row in the cluster of the sample that predicts it best."""
     used = np.flatnonzero(chain.seating.n)
     S = [np.ascontiguousarray(live.S[:, used]) for live in chain.seating.blocks]
     all_rows = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
     score = predictive(all_rows, S, np.log(chain.seating.n[used]))
-    return used[assign_rows(score, n_rows(blocks[0].data)).labels]
+    labels = assign_rows(score, n_rows(blocks[0].data)).labels
+    return labels if is_on_device(labels) else used[labels]

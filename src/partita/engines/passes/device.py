@@ -169,11 +169,11 @@ class OnDevice:
         self,
         blocks: Sequence[Any],
         weights: np.ndarray,
-        z: np.ndarray,
+        z: Any,
         K: int,
         thetas: Sequence[np.ndarray] | None,
     ) -> Statistics:
-        """Statistics of given labels."""
+        """Statistics of given labels, which may be on the device."""
         return count_labels(blocks, weights, z, K)._replace(log_likelihood=np.nan, entropy=np.nan)
 
     def plug_in(self, blocks: Sequence[Any], parameters: Parameters) -> DeviceScorer:
@@ -281,21 +281,21 @@ def collect_on_device(scores: Scores, weights: np.ndarray) -> Statistics:
     return _added(one, scores.n_rows, row_bytes(blocks, K))
 
 
-def count_labels(blocks: Sequence[Block], weights: np.ndarray, z: np.ndarray, K: int) -> Statistics:
-    """Statistics of given labels; -1 counts for no cluster."""
+def count_labels(blocks: Sequence[Block], weights: np.ndarray, z: Any, K: int) -> Statistics:
+    """Statistics of given labels, which may be on the device; -1 counts for no cluster."""
+    first, weighted = blocks[0].data.values, None if are_ones(weights) else weights
+    xp, kind = namespace(first), widest(first)
+    clusters = xp.arange(K, dtype=xp.int64, device=device_of(first))[None, :]
+    nothing = xp.zeros((), dtype=kind, device=device_of(first))
 
-    def one(lo: int, hi: int) -> tuple[np.ndarray, ...]:
-        R = np.zeros((hi - lo, K))
-        seen = np.flatnonzero(z[lo:hi] >= 0)
-        R[seen, z[lo:hi][seen]] = weights[lo:hi][seen]
-        S = []
-        for block in blocks:
-            T = features(block.family, block.data, lo, hi)
-            xp = namespace(T)
-            S.append(
-                to_host(xp.matmul(xp.permute_dims(T, (1, 0)), to_device(R, T, T.dtype))).astype(np.float64)
-            )
-        return (R.sum(axis=0), np.zeros(()), np.zeros(()), *S)
+    def one(lo: int, hi: int) -> tuple[Any, ...]:
+        own = z[lo:hi] if is_on_device(z) else to_device(np.asarray(z[lo:hi]), first)
+        R = xp.astype(xp.astype(own, xp.int64)[:, None] == clusters, kind)
+        if weighted is not None:
+            R = R * to_device(weighted[lo:hi, None], first, kind)
+        Ts = [features(block.family, block.data, lo, hi) for block in blocks]
+        S = [xp.matmul(xp.permute_dims(T, (1, 0)), xp.astype(R, T.dtype)) for T in Ts]
+        return (xp.sum(R, axis=0), nothing, nothing, *(xp.astype(part, kind) for part in S))
 
     return _added(one, blocks[0].data.n_rows, row_bytes(blocks, K))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from partita.execution.device import device_of, in_chunks, namespace, to_device, to_host, widest
 from partita.families import Categorical, GaussianDiagonal, GaussianFull
+from partita.families import n_rows as n_rows_of
 
 
 class DeviceCodes(NamedTuple):
@@ -37,6 +38,12 @@ class DeviceReals(NamedTuple):
     @property
     def n_rows(self) -> int:
         return int(self.values.shape[0])
+
+
+@n_rows_of.register(DeviceCodes)
+@n_rows_of.register(DeviceReals)
+def _(data):
+    return data.n_rows
 
 
 @singledispatch

@@ -23,6 +23,8 @@ from partita.engines.gibbs.sweep import Seating
 from partita.engines.passes.live import Live
 from partita.engines.passes.rows import n_cache
 from partita.engines.subclusters import sampler as subclusters
+from partita.execution.device import is_on_device
+from partita.execution.device_labels import canonical_labels
 from partita.families.registry import Block
 from partita.labels import canonical
 from partita.partitions import bind
@@ -61,25 +63,26 @@ class SubclusterChain(NamedTuple):
 def start(
     blocks: Sequence[Block],
     prior: Any,
-    z: np.ndarray,
+    z: Any,
     seed: int,
     families: Sequence[Any] | None = None,
     *,
     counts: np.ndarray,
     executor: Any,
 ) -> SubclusterChain:
-    """A chain that starts from labels z of the copies of the rows."""
+    """A chain that starts from labels z of the copies of the rows; those of rows on a device may be there too."""
     reference = tuple(block.family for block in blocks)
     blocks = tuple(
         block._replace(family=family) for block, family in zip(blocks, families or reference, strict=True)
     )
-    prior = bind(prior, float(len(z)))
+    prior = bind(prior, float(z.shape[0]))
     values: tuple[Any, ...] = ()
     if tied_values.has_ties(blocks):
         values, drawn = tied_values.start(blocks, generator(seed, 0, TIES))
         blocks = tuple(drawn)
     rng = generator(seed, 0, MOVES)
-    state = subclusters.init(blocks, counts, prior, rng, labels=canonical(z), executor=executor)
+    labels = canonical_labels(z) if is_on_device(z) else canonical(z)
+    state = subclusters.init(blocks, counts, prior, rng, labels=labels, executor=executor)
     return SubclusterChain(state, blocks, prior, reference, seed, values=values)
 
 
@@ -104,8 +107,11 @@ def sample_tied(chain: SubclusterChain, schedule: Schedule) -> SubclusterChain:
 
 
 def held_clusters(chain: SubclusterChain) -> HeldClusters:
-    """Statistics [statistic, cluster] of each block if tied values were drawn; otherwise the labels determine them."""
-    return chain.state.seats.S if chain.values else None
+    """Statistics [statistic, cluster] of each block if tied values were drawn; otherwise the labels determine them.
+
+    Those of rows on a device are held, because a pass over them is longer than the statistics are large.
+    """
+    return chain.state.seats.S if chain.values or is_on_device(chain.state.labels) else None
 
 
 def sample_likelihood(chain: SubclusterChain, schedule: Schedule) -> SubclusterChain:

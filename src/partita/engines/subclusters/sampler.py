@@ -56,7 +56,8 @@ from partita.engines.subclusters.moves import (
 )
 from partita.engines.subclusters.seat_labels import blank, draw_crowd, labels_at
 from partita.engines.subclusters.warm_up import merge_pieces
-from partita.execution.device import device_of, namespace, to_device
+from partita.execution.device import device_of, is_on_device, namespace, to_device
+from partita.execution.device_labels import count_labels
 from partita.execution.weights import are_ones
 from partita.families.contract import draw
 from partita.families.registry import Block
@@ -145,18 +146,26 @@ def _first_seats(blocks: Sequence[Block], weights: np.ndarray, labels: Any) -> t
         xp = namespace(data.values)
         if labels is None:
             return None, xp.zeros(data.n_rows, dtype=xp.int32, device=device_of(data.values)), 1
-        _check_labels(labels, data.n_rows)
-        return None, to_device(labels.astype(np.int32), data.values, xp.int32), int(labels.max()) + 1
+        if is_on_device(labels):
+            z = xp.astype(labels, xp.int32)
+        else:
+            z = to_device(labels.astype(np.int32), data.values, xp.int32)
+        K = int(xp.max(z)) + 1
+        _check_labels(int(z.shape[0]), data.n_rows, int(xp.min(z)), count_labels(z, K))
+        return None, z, K
     first = np.concatenate([[0], np.cumsum(np.asarray(weights).astype(np.int64))])
     z = np.zeros(first[-1], np.int32) if labels is None else np.asarray(labels).astype(np.int32)
-    _check_labels(z, int(first[-1]))
+    least = int(z.min())
+    _check_labels(len(z), int(first[-1]), least, np.bincount(z) if least >= 0 else np.zeros(0))
     return first, z, int(z.max()) + 1
 
 
-def _check_labels(z: np.ndarray, n_copies: int) -> None:
-    if len(z) != n_copies:
-        raise ValueError(f"there are {len(z)} labels for {n_copies} objects: give one for each copy of a row")
-    if z.min() < 0 or len(np.unique(z)) < int(z.max()) + 1:
+def _check_labels(n_labels: int, n_copies: int, least: int, sizes: np.ndarray) -> None:
+    if n_labels != n_copies:
+        raise ValueError(
+            f"there are {n_labels} labels for {n_copies} objects: give one for each copy of a row"
+        )
+    if least < 0 or not sizes.all():
         raise ValueError("labels must be 0 to K-1, each of them in use: make them canonical first")
 
 
