@@ -3,6 +3,7 @@ import hashlib
 import re
 import warnings
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from partita import LatentClass, Mixture
 from partita.dispatch import interpreted
 from partita.report import write_report
 from partita.report.charts import MAX_POINTS, line, scatter
+from partita.report.columns import MAX_ODD, data_box
 from partita.summaries import compare_with_truth, summarize_clusters
+from partita.table import read_table
 from partita.wording import number, one_line, safe
 
 NASTY = "<script>alert('x')</script>"
@@ -215,3 +218,11 @@ def test_import_without_matplotlib():
     code = "import sys; sys.modules['matplotlib'] = None; import partita.report, partita.plotting"
     with warnings.catch_warnings():
         subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_suspected_codes_come_first_in_the_box_on_the_data(rng):
+    skewed = {f"s{j}": rng.lognormal(0.0, 2.0, 90) for j in range(8)}
+    table = read_table({**skewed, "pain": np.where(rng.random(90) < 0.1, 999, rng.integers(0, 11, 90))})
+    box = data_box(SimpleNamespace(schema_=table.schema))
+    shown = re.findall(r"<li><em>(\w+)</em>", box)
+    assert len(shown) == MAX_ODD and shown[0] == "pain"

@@ -121,3 +121,9 @@ def test_the_account_is_saved_with_the_schema():
     again = Schema.from_dict(json.loads(json.dumps(schema.to_dict())))
     assert again.account == schema.account and isinstance(again.account, TableAccount)
     assert again.describe() == schema.describe()
+
+
+def test_options_of_names_with_spaces_can_be_copied():
+    _, _, account = read(**{"pain (0-10)": np.where(np.arange(N) % 9, np.arange(N) % 11, 999)})
+    assert account["pain (0-10)"].change.endswith("--na 'pain (0-10)=999'")
+    assert account["size"].change.endswith("--kind size=ignore")

@@ -20,6 +20,7 @@ from partita.table.kinds import level_order
 from partita.table.notes import list_names
 from partita.table.text import read_text
 
+MAX_WHOLE = 2.0**53  # whole numbers up to this are exact
 MAX_ROWS_BY_CHANCE = 20  # in so few rows all values of a column may differ by chance
 
 
@@ -133,7 +134,7 @@ def open_table(
     kept = table.drop([name for name in (*ignore, *aside) if name in table.columns or name in ignore], path)
     if not kept.columns:
         raise FileError(f"{path}: no column is left to model")
-    names = None if id_column is None else aside[id_column]
+    names = None if id_column is None else _as_written(aside[id_column])
     known = aside.get(truth) if truth else None
     tell_stage("loading the estimator")
     codes = _codes_by_column(na, list(kept.columns), path)
@@ -142,6 +143,12 @@ def open_table(
         encoding, tuple(na), table.words, table.levels, escape_formulas, all_columns, separator, format, content,
         tuple(skip), key,
     )  # fmt: skip
+
+
+def _as_written(names: np.ndarray) -> np.ndarray:
+    """Names of rows; whole numbers stay whole in what people read."""
+    is_whole = names.dtype.kind == "f" and bool(np.all(np.abs(names) < MAX_WHOLE)) and not np.any(names % 1)
+    return names.astype(np.int64) if is_whole else names
 
 
 def open_typed(

@@ -7,6 +7,7 @@ from typing import Any
 
 from partita.report.markup import fold, note, table
 from partita.table.account import ColumnAccount, TableAccount, most_frequent_words
+from partita.table.quality import SUSPECTED_CODE
 from partita.wording import count, percent, safe
 
 MAX_COLUMNS, MAX_ODD = 100, 6
@@ -30,6 +31,7 @@ def data_box(model: Any) -> str:
         return ""
     columns = list(account.columns)
     odd = [column for column in columns if column.remarks or column.missing_as]
+    odd.sort(key=lambda column: SUSPECTED_CODE not in column.remarks)  # these make groups of their own
     items = "".join(f"<li>{_oddity(column)}</li>" for column in odd[:MAX_ODD])
     more = (
         f"<li>{count(len(odd) - MAX_ODD, 'more column')} with remarks, in the list below</li>"

@@ -22,7 +22,7 @@ SHOWN_NOTES = (  # besides all warnings
 )  # fmt: skip
 TOLD_ABOVE = (  # by the grade, and by the box on the data
     "weak", "missing", "constant", "suspected_code", "strays", "ambiguous_text", "mixed_units", "pairs", "identifier",
-    "identifier_modeled", "postal_code", "free_text", "lone_minus_one", "missing_code", "repeats",
+    "identifier_modeled", "postal_code", "free_text", "lone_minus_one", "missing_code", "repeats", "choices",
 )  # fmt: skip
 MAX_NOTES = 6
 MAX_LEGEND, MAX_NAMED = 60, 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -26,12 +27,14 @@ MIN_CHOICES, MAX_CHOICES = 3, 30
 MAX_ALONE = 0.1  # share of the choices that are in a single combination
 MIN_SKEWNESS = 2.0  # skewness beyond this is named
 
+SUSPECTED_CODE = "missing code?"  # how this remark begins
+
 # finding -> remark in the account; {} is what the finding says
 _REMARKS = {
     "constant": "constant",
     "ticks": "one value and empty cells",
     "strays": "unreadable texts {}",
-    "suspected_code": "missing code? {}",
+    "suspected_code": f"{SUSPECTED_CODE} {{}}",
     "ambiguous_text": "{}",
     "text_numbers": "{}",
     "dates": "{}",
@@ -210,9 +213,9 @@ def _how_to_change(raw: RawColumn, kind: str, found: Mapping[str, int | str | No
     """Say how the column would be read differently, in Python and on the command line."""
     if "suspected_code" in found:
         code = str(found["suspected_code"]).split()[0]
-        return f"missing_codes={{{raw.name!r}: {code}}}, --na {raw.name}={code}"
+        return f"missing_codes={{{raw.name!r}: {code}}}, --na {shlex.quote(f'{raw.name}={code}')}"
     other = "categorical" if is_aside else _other_kind(raw, kind, found)
-    return f"kinds={{{raw.name!r}: {other!r}}}, --kind {raw.name}={other}"
+    return f"kinds={{{raw.name!r}: {other!r}}}, --kind {shlex.quote(f'{raw.name}={other}')}"
 
 
 def _other_kind(raw: RawColumn, kind: str, found: Mapping[str, int | str | None]) -> str:
