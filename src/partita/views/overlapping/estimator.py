@@ -306,7 +306,7 @@ class OverlappingViews(ViewsEstimator):
             table = self._read_training(X, self._kinds_asked(plan), None)
             blocks = self._with_lengths(assemble(table, plan, self._exposure_column()))
             check_families(blocks)
-            self._check_memory(table)
+            self._check_memory(table, control)
             self._keep_families(blocks)
             self._run(*self._arrange(blocks), control)
         self.fit_report_.warn()
@@ -332,8 +332,8 @@ class OverlappingViews(ViewsEstimator):
             out.append(block)
         return tuple(out)
 
-    def _check_memory(self, table: Table) -> None:
-        most = LENGTHS[1] if self.n_draws is None else self.n_draws
+    def _check_memory(self, table: Table, control: Control) -> None:
+        most = control.most_draws(LENGTHS[1] if self.n_draws is None else self.n_draws, self.thin)
         check_memory(
             self.n_chains * most * table.n_rows * 8 * 10,
             f"{self.n_chains} chains of {most} draws over {table.n_rows:,} rows",
