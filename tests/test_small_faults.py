@@ -5,8 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from partita import QMI, Mixture, OverlappingViews, Voting, dispatch
+from partita import BCE, NBCE, QMI, CrossCat, Mixture, OverlappingViews, RelationalBlocks, Voting, dispatch
 from partita.cli.clustering import cluster
 from partita.cli.output import visible
 from partita.dispatch import interpreted
@@ -34,6 +35,30 @@ def test_row_87_a_time_limit_bounds_the_memory_of_draws(two_groups):
         assert "cut_short" in model.fit_report_
         with pytest.raises(ValueError, match="draws"):
             Mixture("gaussian", n_chains=1, burn_in=1, n_draws=10**9, random_state=0).fit(X)
+
+
+LABELS = np.array([[0, 1, 2], [1, 2, 0], [0, 0, 1], [2, 1, 1]] * 4)
+CHAINS = {
+    "NBCE": (NBCE(), LABELS),
+    "BCE": (BCE(n_clusters=2, inference="gibbs"), LABELS),
+    "RelationalBlocks": (RelationalBlocks(), LABELS),
+    "CrossCat": (CrossCat(), LABELS + 0.5),
+    "OverlappingViews": (OverlappingViews(n_init=1), LABELS + 0.5),
+}
+
+
+@pytest.mark.parametrize("model, X", CHAINS.values(), ids=CHAINS)
+def test_row_87_a_time_limit_bounds_the_draws_of_every_model(model, X):
+    def begun(progress):
+        raise AssertionError("a chain has begun")
+
+    model = clone(model).set_params(n_chains=1, burn_in=1, n_draws=10**10, random_state=0)
+    with interpreted(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        limited = clone(model).set_params(time_limit=0.3).fit(X)
+        assert "cut_short" in limited.fit_report_
+        with pytest.raises(ValueError, match=r"need about .* GB of memory"):
+            model.set_params(callback=begun).fit(X)
 
 
 def test_row_87_voting_says_when_there_are_fewer_rows_than_clusters():

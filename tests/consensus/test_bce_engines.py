@@ -333,28 +333,38 @@ def integral(row, beta):
     return out
 
 
-def test_concentration_of_a_chain_has_its_posterior(global_random_seed):
-    """Against a grid: two clusters, counts held fixed."""
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_concentration_of_a_chain_has_its_posterior(symmetric, global_random_seed):
+    """Against a grid: two clusters, counts held fixed; one concentration for each of them, or one that they share."""
     counts = np.array([[3.0, 1.0, 4.0], [4.0, 1.0, 3.0], [0.0, 0.0, 8.0]])
     grid = np.exp(np.linspace(np.log(concentration.MIN_ALPHA), np.log(60.0), 160))
-    log_p = np.array(
-        [
-            [concentration.log_memberships(np.array([a, b]), counts) - a - b + np.log(a * b) for b in grid]
-            for a in grid
-        ]
-    )
+    if symmetric:
+        log_p = np.array(
+            [concentration.log_memberships(np.array([a, a]), counts) - a + np.log(a) for a in grid]
+        )[:, None]
+    else:
+        log_p = np.array(
+            [
+                [
+                    concentration.log_memberships(np.array([a, b]), counts) - a - b + np.log(a * b)
+                    for b in grid
+                ]
+                for a in grid
+            ]
+        )
     p = np.exp(log_p - log_p.max())
     p = p.sum(axis=1) / p.sum()  # of log alpha_0
     rng = np.random.default_rng(global_random_seed)
     alpha, draws = np.ones(2), []
     for _ in range(4000):
-        alpha = concentration.walk_alpha(alpha, counts, rng)
+        alpha = concentration.walk_alpha(alpha, counts, rng, symmetric=symmetric)
         draws.append(np.log(alpha[0]))
     draws = np.array(draws)
     mean = p @ np.log(grid)
     deviation = np.sqrt(p @ (np.log(grid) - mean) ** 2)
     error = deviation / np.sqrt(effective_size(draws))
     assert abs(draws.mean() - mean) < 5.0 * error  # false alarms: 6e-7
+    assert not symmetric or alpha[0] == alpha[1]
 
 
 def test_log_gamma_and_digamma_are_those_of_scipy():

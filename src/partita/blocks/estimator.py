@@ -309,7 +309,8 @@ class RelationalBlocks(LinkPrediction, HasClusterPrior, ClusterMixin, RunningMix
     def _request(self, mode: int, relations: Relations, control: Control) -> BlocksRequest:
         shape = objects_of(mode, relations.shape)
         rng = as_generator(self.random_state)
-        cells, draws = len(relations.values) * relations.shape[0] * relations.shape[1], self.n_draws
+        cells = len(relations.values) * relations.shape[0] * relations.shape[1]
+        draws = control.most_draws(self.n_draws, self.thin)
         check_memory(
             cells * 24 + self.n_chains * (cells * 16 + trace_bytes(2 * draws, sum(shape), 200)),
             f"{self.n_chains} chains over {cells:,} cells",

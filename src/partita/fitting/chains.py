@@ -57,7 +57,6 @@ from partita.trace import Trace, join, select_draws, trace_bytes
 
 MAX_LABELS = 50_000_000  # labels of draws that the search for one partition reads
 MIN_DRAWS = 40
-MAX_ITERATIONS_PER_SECOND = 1000  # of one chain: with a time limit no more draws are expected
 N_COMPLETIONS = 5  # rounds in which hidden coordinates are replaced by their expectation
 AUTO_GAMMA = 3.0  # Dirichlet parameter of the weights by default: groups of comparable size
 ON_DEVICE = ("votes", "map")  # how draws on a device become one partition
@@ -112,8 +111,7 @@ def bytes_of_chains(blocks: Sequence[Block], weights: np.ndarray, ask: Request) 
         for block in blocks
     )
     state = 8 * (3 * N + 2 * K * rows)
-    n_draws = _most_draws(ask)
-    n_draws = int(min(n_draws, ask.control.time_limit * MAX_ITERATIONS_PER_SECOND / ask.thin + 1))
+    n_draws = ask.control.most_draws(_most_draws(ask), ask.thin)
     return ask.n_chains * (state + trace_bytes(n_draws, N, K)) + trace_bytes(n_draws * ask.n_chains, N, K)
 
 

@@ -26,10 +26,11 @@ from partita.estimator import (
     note_early_end,
     warn_user,
 )
+from partita.execution import check_memory
 from partita.fitting.out_of_core import reads_chunks
 from partita.labels import signatures
 from partita.metrics import perplexity
-from partita.trace import join
+from partita.trace import join, trace_bytes
 
 
 class BCE(RunningMixin, ConsensusEstimator):
@@ -321,6 +322,12 @@ class BCE(RunningMixin, ConsensusEstimator):
         else:
             K = self._at_most(len(rows.weights))
         objects, row_of, members = gibbs.copies(rows)
+        most = control.most_draws(self.n_draws, self.thin)
+        check_memory(
+            2 * self.n_chains * trace_bytes(most, len(objects.weights), K),
+            f"{self.n_chains} chains of {most} draws over {len(objects.weights):,} objects",
+            "lower n_draws or n_chains, or set inference='vb'",
+        )
         rngs, alpha = rng.spawn(self.n_chains), self._alpha(K)
 
         def make(number: int) -> Sampler:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from partita.progress import Display
 
 STOPPED_EARLY = ("time_limit", "callback", "interrupted")
+MAX_ITERATIONS_PER_SECOND = 1000  # of one chain: with a time limit no more draws are expected
 
 
 class Progress(NamedTuple):
@@ -70,6 +71,10 @@ class Control:
             self.display if showing is None else showing(self.deadline)
         )
         self._n_groups = 0
+
+    def most_draws(self, n_draws: int, thin: int = 1) -> int:
+        """Return how many draws of a chain need memory: of a huge number, those that the time limit has room for."""
+        return int(min(n_draws, self.time_limit * MAX_ITERATIONS_PER_SECOND / thin + 1))
 
     def __enter__(self) -> Control:
         self.display = self._showing.__enter__()

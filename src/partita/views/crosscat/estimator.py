@@ -474,6 +474,7 @@ class CrossCat(ReadsSample, ViewsEstimator):
 
     def _request(self, table: Table, blocks: Sequence[Block], control: Control) -> sampling.CrossCatRequest:
         most = sampling.DEFAULT_DRAWS if self.n_draws is None else self.n_draws
+        most = control.most_draws(most, self.thin)
         labels = self.n_chains * most * table.n_rows * len(table.schema.columns)
         check_memory(
             labels // 2,  # at most about one view per two columns

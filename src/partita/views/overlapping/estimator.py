@@ -312,7 +312,7 @@ class OverlappingViews(ViewsEstimator):
         with self._control() as control, self._new_fit():
             table = self._read_training(X, self._kinds_asked(plan), None)
             blocks = self._with_lengths(self._assemble(table, plan, self._exposure_column()))
-            self._check_memory(table)
+            self._check_memory(table, control)
             self._keep_families(blocks)
             self._run(*self._arrange(blocks), control)
         self.fit_report_.warn()
@@ -338,8 +338,8 @@ class OverlappingViews(ViewsEstimator):
             out.append(block)
         return tuple(out)
 
-    def _check_memory(self, table: Table) -> None:
-        most = LENGTHS[1] if self.n_draws is None else self.n_draws
+    def _check_memory(self, table: Table, control: Control) -> None:
+        most = control.most_draws(LENGTHS[1] if self.n_draws is None else self.n_draws, self.thin)
         check_memory(
             self.n_chains * most * table.n_rows * 8 * 10,
             f"{self.n_chains} chains of {most} draws over {table.n_rows:,} rows",
