@@ -67,7 +67,6 @@ NOT_KEPT: set[str] = {
     "yardsticks",
     "real_variants",
     "views_real",
-    "stochastic",
 }
 
 
