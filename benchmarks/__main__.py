@@ -66,7 +66,6 @@ BENCHMARKS = {
 NOT_KEPT: set[str] = {
     "yardsticks",
     "views_real",
-    "stochastic",
 }
 
 

@@ -260,13 +260,3 @@ def test_few_iterations_over_many_objects(inference, share, global_random_seed):
     model = NBCE(inference=inference, n_init=1, random_state=global_random_seed).fit(Y)
     assert model.converged_ and model.n_iter_ <= 40
     assert adjusted_rand(planted, model.labels_) > (0.95 if share < 0.4 else 0.6)
-
-
-def test_vb_takes_few_iterations_over_planted_labels(rng):
-    """Runs over growing samples and merges leave a few passes over all objects; from seeds alone there are hundreds."""
-    z = rng.integers(8, size=20_000)
-    names = np.array([rng.permutation(8) for _ in range(12)])
-    Y = np.where(rng.random((20_000, 12)) < 0.3, rng.integers(8, size=(20_000, 12)), names[:, z].T)
-    model = NBCE(inference="vb", random_state=0).fit(Y)
-    assert model.n_clusters_ == 8 and model.n_iter_ <= 10
-    assert adjusted_rand(z, model.labels_) > 0.98

@@ -312,7 +312,7 @@ def test_a_worker_is_killed_in_a_chain(client, reals):
     several_workers(client)
     X, killed = np.nan_to_num(reals), []
     options = {
-        "family": "gaussian", "inference": "subclusters", "n_chains": 1, "n_draws": 3, "burn_in": 4, "random_state": 0
+        "family": "gaussian", "inference": "subclusters", "n_chains": 1, "n_draws": 2, "burn_in": 2, "random_state": 0
     }  # fmt: skip
     here = Mixture(**options).fit(X)
     kill = _kills_once(client, killed)

@@ -36,8 +36,15 @@ def overlapping(rng, N=120):
     return rng.normal(size=(N, 2)) + 2.5 * np.array([[0, 0], [1, 1], [2, 0]])[rng.integers(3, size=N)]
 
 
-@pytest.mark.parametrize("family", ["gaussian", "gaussian_full"])
-@pytest.mark.parametrize("asked", [{}, {"partition": "map"}, {"init": "random"}])
+@pytest.mark.parametrize(
+    "family, asked",
+    [
+        ("gaussian", {}),
+        pytest.param("gaussian_full", {}, marks=pytest.mark.slow),
+        ("gaussian_full", {"partition": "map"}),
+        pytest.param("gaussian", {"init": "random"}, marks=pytest.mark.slow),
+    ],
+)
 def test_draws_and_answer_are_those_of_the_host(family, asked, global_random_seed):
     X = overlapping(np.random.default_rng(global_random_seed))
     here, there = (Mixture(family, **SHORT, **asked).fit(rows) for rows in (X, on(X)))
