@@ -106,23 +106,3 @@ def fits_of_known_groupings(summary: dict) -> str:
         if method in ("crosscat", "overlapping", "lace")
     ]
     return table(["table", "rows x columns", "method", "views", "their clusters", "CPU s"], rows)
-
-
-def default_fits(defaults: dict) -> str:
-    """Default fits of this version, and of an older one if it was measured."""
-    rows = []
-    for name, one in defaults.items():
-        before = one.get("before")
-        rows.append(
-            [
-                f"`{name}`, {one['n_rows']:,} x {one['n_columns']}",
-                f"{before['cpu']:.1f}" if before else "",
-                f"{before['nmi']:.3f}" if before else "",
-                f"{one['cpu']:.1f}",
-                f"{one['nmi']:.3f}",
-                f"{one['oracle']:.3f}",
-                f"{one['ratio']:.1f}" if before else "",
-            ]
-        )
-    head = ["CPU s before", "NMI before", "CPU s", "NMI", "oracle", "times faster"]
-    return table(["default fit", *head], rows)

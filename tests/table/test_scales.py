@@ -270,3 +270,16 @@ def test_columns_of_ticks_are_named():
     table = read_table({"a": np.array(["x", None] * 9, dtype=object), "b": np.arange(18) % 3})
     assert next(note.columns for note in table.notes if note.code == "ticks") == ("a",)
     assert not any(note.code == "constant" for note in table.notes)
+
+
+def test_answers_as_numbers(rng):
+    """As models of views read them: whole numbers on one scale are real, words in an order are categories."""
+    mood = rng.integers(0, 3, size=200)
+    frame = pd.DataFrame({f"q{j}": 1 + mood + rng.integers(0, 3, size=200) for j in range(5)})
+    frame["codes"] = rng.integers(0, 3, size=200)
+    frame["words"] = np.array(["never", "sometimes", "often"])[mood]
+    kinds = read_table(frame, infer_ordinal="numbers").schema.kinds
+    assert kinds[:5] == ("real",) * 5 and kinds[-1] == "categorical"
+    assert read_table(frame.iloc[:, :5], infer_ordinal="numbers").schema.kinds == ("real",) * 5
+    assert read_table(frame.iloc[:, :5].to_numpy(), infer_ordinal="numbers").schema.kinds == ("real",) * 5
+    assert read_table(frame, infer_ordinal=False).schema.kinds[0] == "categorical"
