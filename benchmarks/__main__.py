@@ -63,10 +63,7 @@ BENCHMARKS = {
     "dask_overhead": "benchmarks.scale.dask_overhead",
 }
 # those without a kept result: ratios for benchmarks.regression alone, and new ones that have not run in full
-NOT_KEPT: set[str] = {
-    "yardsticks",
-    "views_real",
-}
+NOT_KEPT = {"yardsticks"}
 
 
 def main(arguments: list[str] | None = None) -> int:
