@@ -79,13 +79,13 @@ def pack(tree: Any, given: Any = ()) -> dict[str, np.ndarray]:
     return {"tree": np.array(text), **{f"a{j}": array for j, array in enumerate(arrays)}}
 
 
-def unpack(saved: dict[str, np.ndarray], given: Any = ()) -> Any:
+def unpack(saved: dict[str, np.ndarray], given: Any = (), *, beside: Any = None) -> Any:
     """The tree from the arrays of :func:`pack`, which was called with the same ``given``.
 
-    Arrays that were on a device are put where those of ``given`` are.
+    Arrays that were on a device are put where those of ``beside`` are, by default of ``given``.
     """
     known = list(_leaves(given))
-    like = next((leaf for leaf in known if is_on_device(leaf)), None)
+    like = next((leaf for leaf in _leaves(given if beside is None else beside) if is_on_device(leaf)), None)
 
     def build(node: Any) -> Any:
         if not isinstance(node, dict):
@@ -182,16 +182,14 @@ class Checkpoint:
                 f"{path} belongs to another fit (other data, parameters, random state or version): give resume= a "
                 "folder of its own, or remove this one"
             )
-        draws = [
-            self._unpacked(file, read_arrays(file), given)
-            for file in map(self._draw_file, range(int(saved["n_draws"])))
-        ]
+        files = map(self._draw_file, range(int(saved["n_draws"])))
+        draws = [self._unpacked(file, read_arrays(file), beside=given) for file in files]
         return self._unpacked(path, saved, given), saved["log_joint"].tolist(), draws
 
-    def _unpacked(self, path: Path, saved: dict[str, np.ndarray], given: Any) -> Any:
-        """The tree in a file; a file that holds something else is named."""
+    def _unpacked(self, path: Path, saved: dict[str, np.ndarray], given: Any = (), beside: Any = None) -> Any:
+        """The tree in a file; a file that holds something else is named. Draws refer to nothing that is given."""
         try:
-            return unpack(saved, given)
+            return unpack(saved, given, beside=beside)
         except (KeyError, IndexError, TypeError) as error:
             raise ValueError(
                 f"{path} does not hold what this fit wrote ({error!r}): remove the folder to begin the fit again"
