@@ -11,13 +11,15 @@ from partita.engines.passes.rows import (
     assign_rows,
     collect,
     label_rows,
+    labels_in_place,
     log_joint_rows,
     partition_rows,
     plug_in,
     predictive,
     rows_in_memory,
 )
-from partita.execution import device
+from partita.execution import Part, device, executors, row_chunks
+from partita.execution.label_rows import label_sizes, labels_with_weight, rows_of_ranks
 from partita.families import Block, Categorical, GaussianDiagonal, GaussianFull
 from partita.families.contract import expect
 
@@ -142,6 +144,51 @@ def test_labels_are_counted_and_rows_fetched(name, global_random_seed):
     rows = np.array([5, 2, 2, 299])
     held, at = rows_in_memory([there], rows)
     np.testing.assert_allclose(held[0].data[at], here.data[rows], atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
+def test_a_part_has_the_rows_of_the_host(name, weighted, monkeypatch, global_random_seed):
+    """Chunks of eight rows: 38 of them, of which the last has four."""
+    monkeypatch.setattr(executors, "CHUNK_ROWS", 8)
+    monkeypatch.setattr(row_chunks, "__defaults__", (8, 0, None))
+    rng = np.random.default_rng(global_random_seed)
+    here, there = pair(name, rng)
+    weights = rng.integers(0, 3, N).astype(float) if weighted else np.ones(N)
+    _, _, at = start(here, rng)
+    tolerance = 1e-6 if name == "categorical" else 1e-12
+    sizes = []
+    for part in [Part(number, 5) for number in range(5)]:
+        rows = part.rows(np.arange(part.count(N)))
+        np.testing.assert_array_equal(rows, np.concatenate(list(row_chunks(N, part=part))))
+        want, found = (collect([block], weights, at, part=part) for block in (here, there))
+        np.testing.assert_allclose(found.n, want.n, rtol=10 * tolerance)
+        np.testing.assert_allclose(found.S[0], want.S[0], rtol=tolerance, atol=tolerance * N)
+        assert found.log_likelihood == pytest.approx(want.log_likelihood, rel=tolerance)
+        sizes.append(found.n.sum())
+    assert sum(sizes) == pytest.approx(weights.sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["categorical", "gaussian"])
+def test_rows_of_each_label_are_found_on_the_device(name, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    here, there = pair(name, rng)
+    weights = rng.integers(0, 2, N).astype(float)
+    _, _, at = start(here, rng)
+    z, far = (labels_in_place(plug_in([block], at), N) for block in (here, there))
+    assert "int" in str(far.dtype)
+    np.testing.assert_array_equal(device.to_host(far), z)
+    for w in (np.ones(N), weights):
+        z, far = labels_with_weight(z, w), labels_with_weight(far, w)
+        sizes = label_sizes(z, K + 1)  # the last has no row
+        np.testing.assert_array_equal(sizes, np.bincount(z[z >= 0], minlength=K + 1))
+        np.testing.assert_array_equal(label_sizes(far, K + 1), sizes)
+        ranks = [np.sort(rng.choice(n, size=n // 2, replace=False)) for n in sizes]
+        for k, (one, other, own) in enumerate(
+            zip(rows_of_ranks(z, ranks), rows_of_ranks(far, ranks), ranks, strict=True)
+        ):
+            np.testing.assert_array_equal(one, np.flatnonzero(z == k)[own])
+            np.testing.assert_array_equal(other, one)
 
 
 def test_a_row_that_no_cluster_can_have_is_shared():

@@ -46,7 +46,14 @@ METHODS = {
     "CrossCat by VB": CrossCat(inference="vb", n_draws=2, random_state=0, **CATEGORIES),
 }
 SLOW = ("CrossCat by VB",)
-ON_DEVICE = ("Mixture by EM", "Mixture by VB", "Mixture by sub-clusters", "MixtureConsensus", "NBCE by VB")
+ON_DEVICE = (
+    "Mixture by EM",
+    "Mixture by VB",
+    "Mixture by memoized VB",
+    "Mixture by sub-clusters",
+    "MixtureConsensus",
+    "NBCE by VB",
+)
 
 
 @pytest.fixture

@@ -95,7 +95,7 @@ def test_the_default_is_an_engine_that_runs_on_the_device(global_random_seed):
 
 def test_what_a_device_cannot_do_is_said(global_random_seed):
     X = on(reals(np.random.default_rng(global_random_seed)))
-    engines = "use 'em', 'subclusters' or 'vb'"
+    engines = "use 'em', 'memoized', 'subclusters' or 'vb'"
     with pytest.raises(ValueError, match=f"inference='gibbs' does not run on a device: {engines}"):
         Mixture(precision="single").fit(X)
     with pytest.raises(ValueError, match="codes or amounts"):

@@ -126,7 +126,8 @@ def canonical_labels(z: Any) -> Any:
     return renamed(z, names, "int32")
 
 
-def _one_hot(z: Any, n_labels: int, kind: Any) -> Any:
+def one_hot(z: Any, n_labels: int, kind: Any) -> Any:
+    """Whether each row has each label, [row, label], in a type of numbers."""
     xp = namespace(z)
     return xp.astype(z[:, None] == xp.arange(n_labels, dtype=z.dtype, device=device_of(z))[None, :], kind)
 
@@ -135,7 +136,7 @@ def count_labels(z: Any, n_labels: int) -> np.ndarray:
     """How many rows have each label."""
     xp = namespace(z)
     parts = in_chunks(
-        lambda lo, hi: xp.sum(_one_hot(z[lo:hi], n_labels, xp.int64), axis=0),
+        lambda lo, hi: xp.sum(one_hot(z[lo:hi], n_labels, xp.int64), axis=0),
         int(z.shape[0]),
         ROW_BYTES + 9 * n_labels,
     )
@@ -147,7 +148,7 @@ def count_pairs(a: Any, b: Any, n_a: int, n_b: int) -> np.ndarray:
     xp, kind = namespace(a), widest(a)
 
     def count(lo: int, hi: int) -> Any:
-        left, right = _one_hot(a[lo:hi], n_a, kind), _one_hot(b[lo:hi], n_b, kind)
+        left, right = one_hot(a[lo:hi], n_a, kind), one_hot(b[lo:hi], n_b, kind)
         return xp.matmul(xp.permute_dims(left, (1, 0)), right)
 
     parts = in_chunks(count, int(a.shape[0]), ROW_BYTES + 9 * (n_a + n_b))

@@ -113,6 +113,28 @@ class Part(NamedTuple):
         """Whether the chunk that begins with this row of the table belongs to the part."""
         return row // CHUNK_ROWS % self.of == self.number
 
+    def count(self, n_rows: int) -> int:
+        """How many rows the part has of a table of ``n_rows``.
+
+        Examples
+        --------
+        >>> [Part(number, 3).count(5 * CHUNK_ROWS + 7) for number in range(3)]
+        [8192, 8192, 4103]
+        """
+        n_chunks, rest = divmod(n_rows, CHUNK_ROWS)
+        whole = len(range(self.number, n_chunks, self.of))
+        return whole * CHUNK_ROWS + (rest if self.has(n_rows - rest) else 0)
+
+    def rows(self, places: Any) -> Any:
+        """The rows of the table at these places among the rows of the part; an array of any library.
+
+        Examples
+        --------
+        >>> Part(1, 3).rows(np.array([0, CHUNK_ROWS - 1, CHUNK_ROWS])) - CHUNK_ROWS
+        array([    0,  4095, 12288])
+        """
+        return (places // CHUNK_ROWS * self.of + self.number) * CHUNK_ROWS + places % CHUNK_ROWS
+
 
 def row_chunks(
     n_rows: int, size: int = CHUNK_ROWS, start: int = 0, part: Part | None = None

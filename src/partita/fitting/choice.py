@@ -108,7 +108,10 @@ def choose_for_chunks(settings: Settings, n_rows: int | None) -> EngineChoice:
 
 
 def choose_for_device(settings: Settings) -> EngineChoice:
-    """The engine for an array on a device."""
+    """The engine for an array on a device.
+
+    Memoized variational Bayes runs there if it is asked for; it has not been timed on a GPU.
+    """
     if settings.outliers or settings.precision != "auto":
         return EngineChoice("gibbs")
     if needs_gibbs(settings):

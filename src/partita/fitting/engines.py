@@ -70,6 +70,7 @@ ENGINES = {
         reads_chunks=True,
         merges_equal_rows=True,
         completes_vectors=True,
+        on_device=True,
         bounds_n_clusters=True,
         bounds_evidence=True,
     ),
@@ -101,7 +102,7 @@ def names_of(capability: str) -> str:
     Examples
     --------
     >>> names_of("on_device")
-    "'em', 'subclusters' or 'vb'"
+    "'em', 'memoized', 'subclusters' or 'vb'"
     >>> names_of("reads_chunks")
     "'em', 'memoized', 'subclusters' or 'vb'"
     """

@@ -109,7 +109,7 @@ class Mixture(
         - "subclusters": chains whose steps run on many cores, for large tables.
         - "vb": variational Bayes, for a first result at any size.
         - "memoized": memoized variational Bayes, which has new parameters after each of up to 16 parts of the table,
-          and also divides clusters; for large tables.
+          and also divides clusters; for large tables, also in chunks or on a device.
         - "cvb": collapsed variational Bayes.
         - "em": expectation maximization; needs ``n_clusters``.
         - "beam": beam search for the most probable partition of a small table. It is deterministic and gives one

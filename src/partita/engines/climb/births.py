@@ -9,7 +9,6 @@ and Sudderth (2013).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +18,13 @@ from partita.engines.climb.moves import MAX_TRIES, with_moves
 from partita.engines.climb.seeding import label_statistics, seed_parameters, seed_statistics
 from partita.engines.passes.rows import (
     Statistics,
-    assign_rows,
     collect,
+    labels_in_place,
     plug_in,
     rows_in_memory,
 )
 from partita.engines.run import Control, iterate
+from partita.execution.label_rows import label_sizes, labels_with_weight, rows_of_ranks
 from partita.families import take
 from partita.families.registry import Block
 from partita.partitions import StickBreaking
@@ -80,16 +80,10 @@ def _cluster_samples(
     state: Any, blocks: Sequence[Block], weights: np.ndarray, rng: np.random.Generator, executor: Any
 ) -> Iterator[tuple[int, list[Block], np.ndarray]]:
     """Blocks in memory with sampled rows of each cluster, and the weights of these rows."""
-    labels = assign_rows(plug_in(blocks, vb.parameters(state)), len(weights), executor).labels
-    taken = np.flatnonzero(weights > 0)
-    taken = taken[np.argsort(labels[taken], kind="stable")]
-    ends = np.searchsorted(labels[taken], np.arange(len(state.statistics.n) + 1))
-    chosen = []
-    for lo, hi in pairwise(ends):
-        rows = taken[lo:hi]
-        if len(rows) > SAMPLE:
-            rows = np.sort(rng.choice(rows, size=SAMPLE, replace=False))
-        chosen.append(rows if len(rows) >= MIN_ROWS else rows[:0])
+    labels = labels_in_place(plug_in(blocks, vb.parameters(state)), len(weights), executor)
+    labels = labels_with_weight(labels, weights)
+    sizes = label_sizes(labels, len(state.statistics.n))
+    chosen = rows_of_ranks(labels, [_sampled_ranks(size, rng) for size in sizes.tolist()])
     every = np.sort(np.concatenate(chosen))
     held, places = rows_in_memory(blocks, every)
     for k, rows in enumerate(chosen):
@@ -97,6 +91,13 @@ def _cluster_samples(
             own = places[np.searchsorted(every, rows)]
             pairs = zip(held, state.families, strict=True)
             yield k, [Block(family, take(b.data, own), b.columns) for b, family in pairs], weights[rows]
+
+
+def _sampled_ranks(size: int, rng: np.random.Generator) -> np.ndarray:
+    """Which of the rows of a cluster are in its sample, in ascending order; none if it is too small to be divided."""
+    if size > SAMPLE:
+        return np.sort(rng.choice(size, size=SAMPLE, replace=False))
+    return np.arange(size if size >= MIN_ROWS else 0)
 
 
 def divide(

@@ -5,8 +5,9 @@ over all parts, so there is no step size and the bound is that of the whole tabl
 part an iteration is that of variational Bayes; with more, parameters improve several times in an iteration, for the
 same work over the rows.
 
-Good for large tables, in memory or in chunks. Not for tables of a few thousand rows, which are one part, and no better
-than variational Bayes for uncertainty. Hughes and Sudderth (2013); Neal and Hinton (1998) for incremental EM.
+Good for large tables, in memory, in chunks or on a device. Not for tables of a few thousand rows, which are one part,
+and no better than variational Bayes for uncertainty. Hughes and Sudderth (2013); Neal and Hinton (1998) for
+incremental EM.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.passes.device_rows import DeviceCodes, features, fetch_rows
+from partita.engines.passes.device_rows import DeviceCodes, features, fetch_rows, rows_of_part
 from partita.engines.passes.device_scores import (
     MIN_LOG_PROBABILITY,
     Scores,
@@ -49,7 +49,7 @@ from partita.execution.device import (
     widest,
 )
 from partita.execution.later import Later
-from partita.execution.weights import are_ones
+from partita.execution.weights import are_ones, unit_weights
 from partita.families import Categorical
 from partita.families.contract import n_columns, stats_start
 from partita.families.registry import Block
@@ -77,6 +77,16 @@ class DeviceScorer(NamedTuple):
         """Responsibilities [row, cluster] and log likelihood of every row."""
         proba, log_likelihood = _joined(_scored(self.scores, lambda R, values, _: (R, values)))
         return proba, log_likelihood
+
+    def labels(self, n_rows: int, executor: Any = None) -> Any:
+        """Most probable cluster of every row, on the device."""
+        fused = _fused(self.scores.blocks, self.scores.n_clusters)
+        if fused is not None:
+            return fused.partition(self.scores.log_weights, _levels_of(self.scores))[0]
+        xp = namespace(self.scores.blocks[0].data.values)
+        small = _label_type(xp, self.scores.n_clusters)
+        (labels,) = _joined(_scored(self.scores, lambda R, *_: (xp.astype(xp.argmax(R, axis=1), small),)))
+        return labels
 
     def partition(self, weights: np.ndarray, n_clusters: int, executor: Any = None) -> Partition:
         """Labels and confidence, which stay on the device until they are asked for, and sums over the rows."""
@@ -115,12 +125,17 @@ def _joined(chunks: Iterator[tuple[int, int, tuple[Any, ...]]]) -> list[Any]:
     return [parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=0) for parts in columns]
 
 
+def _label_type(xp: Any, n_clusters: int) -> Any:
+    """The integers that labels on a device are held in."""
+    return xp.uint8 if n_clusters <= 256 else xp.int32
+
+
 def _partitioned(scores: Scores, weights: np.ndarray) -> tuple[Any, ...]:
     """Labels and confidence of every row on the device; sizes, entropy and log likelihood of all on the host."""
     unit, K = are_ones(weights), scores.n_clusters
     first = scores.blocks[0].data.values
     xp, kind = namespace(first), widest(first)
-    small = xp.uint8 if K <= 256 else xp.int32
+    small = _label_type(xp, K)
     clusters = xp.arange(K, dtype=xp.int64, device=device_of(first))[None, :]
     totals: list[Any] = []
 
@@ -158,9 +173,10 @@ class OnDevice:
         executor: Any,
         part: Part | None = None,
     ) -> Statistics:
-        """Expected statistics of all objects."""
+        """Expected statistics of all objects, or of those of a part, of which there is a copy during the pass."""
         if part is not None:
-            raise NotImplementedError("arrays on a device are passed over as a whole only")
+            blocks = [block._replace(data=rows_of_part(block.data, part)) for block in blocks]
+            weights = weights_of_part(weights, part)
         return collect_on_device(
             score_by_parameters(blocks, parameters.log_weights, parameters.thetas), weights
         )
@@ -256,6 +272,12 @@ def row_bytes(blocks: Sequence[Block], n_clusters: int) -> int:
     """Approximate number of bytes that a pass needs per row."""
     n_stats = sum(int(stats_start(block.family, n_columns(block.family))) for block in blocks)
     return 12 * n_stats + 32 * n_clusters
+
+
+def weights_of_part(weights: np.ndarray, part: Part) -> np.ndarray:
+    """The weights of the rows of a part; ones that need no memory remain so."""
+    n_rows = part.count(len(weights))
+    return unit_weights(n_rows) if are_ones(weights) else weights[part.rows(np.arange(n_rows))]
 
 
 def collect_on_device(scores: Scores, weights: np.ndarray) -> Statistics:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.execution import Part
 from partita.execution.device import device_of, in_chunks, namespace, to_device, to_host, widest
 from partita.families import Categorical, GaussianDiagonal, GaussianFull
 from partita.families import n_rows as n_rows_of
@@ -112,6 +113,15 @@ def fetch_rows(data: Any, rows: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(np.where(codes == _missing(data), -1, codes))
     part = DeviceReals(xp.take(data.values, index, axis=0), *data[1:])
     return np.ascontiguousarray(to_host(standardized(part, 0, len(rows))), dtype=np.float64)
+
+
+def rows_of_part(data: Any, part: Part) -> Any:
+    """A copy of the rows of a part of the table, on the device."""
+    xp, values = namespace(data.values), data.values
+    places = xp.arange(part.count(data.n_rows), dtype=xp.int64, device=device_of(values))
+    if isinstance(data, DeviceCodes):
+        return DeviceCodes(xp.take(values, part.rows(places), axis=1), {})
+    return data._replace(values=xp.take(values, part.rows(places), axis=0))
 
 
 def take_columns(data: DeviceCodes, columns: np.ndarray) -> DeviceCodes:

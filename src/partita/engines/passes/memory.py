@@ -63,6 +63,10 @@ class MemoryScorer(NamedTuple):
         found = [own for own in (executor or Serial()).map(one, row_chunks(n_rows)) if own is not None]
         return out._replace(uncertain=joined_uncertain(found)) if found else out
 
+    def labels(self, n_rows: int, executor: Any = None) -> np.ndarray:
+        """Most probable cluster of every row."""
+        return self.assign(n_rows, executor).labels
+
     def partition(self, weights: np.ndarray, n_clusters: int, executor: Any = None) -> Partition:
         """Labels, confidence and uncertain rows, and sums over the rows."""
         return partition_of(self.assign(len(weights), executor, uncertain=True), weights, n_clusters)

@@ -29,6 +29,9 @@ class Scorer(Protocol):
     def assign(self, n_rows: int, executor: Any = None, uncertain: bool = False) -> Assignment:
         """Most probable cluster of every row, with ``uncertain`` also the uncertain rows."""
 
+    def labels(self, n_rows: int, executor: Any = None) -> Any:
+        """Most probable cluster of every row, on the device where the rows are on one."""
+
     def partition(self, weights: np.ndarray, n_clusters: int, executor: Any = None) -> Partition:
         """Labels, confidence and uncertain rows, fetched later where the rows are elsewhere, and sums over the rows."""
 

@@ -81,6 +81,11 @@ def assign_rows(score: Any, n_rows: int, executor: Any = None, *, uncertain: boo
     return score.assign(n_rows, executor, uncertain)
 
 
+def labels_in_place(score: Any, n_rows: int, executor: Any = None) -> Any:
+    """The most probable cluster of every row, on the device where the rows are on one."""
+    return score.labels(n_rows, executor)
+
+
 def partition_rows(score: Any, weights: np.ndarray, n_clusters: int, executor: Any = None) -> Partition:
     """The most probable cluster of every row, the uncertain rows, and sums over the rows with their weights."""
     return score.partition(weights, n_clusters, executor)

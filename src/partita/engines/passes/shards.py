@@ -54,6 +54,10 @@ class ShardScorer:
         common = ((self.method, self.blocks, self.about), uncertain)
         return self.shards.map(_assign_shard, common, np.diff(self.shards.starts).tolist())
 
+    def labels(self, n_rows: int, executor: Any = None) -> np.ndarray:
+        """Most probable cluster of every row."""
+        return self.assign(n_rows, executor).labels
+
     def partition(self, weights: np.ndarray, n_clusters: int, executor: Any = None) -> Partition:
         """Labels, confidence and uncertain rows, and sums over the rows."""
         return joined_partition(self._assign_shards(True), self.shards.starts, weights, n_clusters)
