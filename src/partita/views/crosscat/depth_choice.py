@@ -37,7 +37,7 @@ def first_depths(blocks: Any) -> Depths:
     >>> data = Counts(np.array([[4.0, 4.0], [16.0, 16.0]]), np.ones(2))
     >>> found = first_depths([Block(None, data, ())])
     >>> found.rows.round(1), round(found.shape, 1)
-    (array([0.4, 1.6]), 3.8)
+    (array([0.5, 1.5]), 3.2)
     """
     counts = [block.data for block in blocks if isinstance(block.data, Counts)]
     exposure, events = counts[0].exposure, row_events(blocks)
