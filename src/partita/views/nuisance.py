@@ -1,7 +1,8 @@
 """Row factors: what all columns of a row share beside the clusters of its views.
 
-Every row of a table may have its own brightness, size or style of response, which all its cells share. Clusters of
-independent columns describe such a quantity badly, by many clusters along it. Here it is continuous: row i has factors
+Every row of a table may have its own brightness, size or style of response, which all its cells share, or the cells of
+a group of columns (:mod:`partita.views.overlapping.group_factors`). Clusters of independent columns describe such a
+quantity badly, by many clusters along it. Here it is continuous: row i has factors
 ``f_ir ~ N(0, 1)``, and the part of cell (i, d) that is due to them is ``sum over r of f_ir l_rd`` with loadings l. The
 rest of the cell may be multiplied by the size of the row, ``1 + sum over r of f_ir g_r``, with gains g.
 """
@@ -101,12 +102,18 @@ def safe_sizes(sizes: np.ndarray) -> np.ndarray:
 
 
 def regress_on_rows(
-    rest: np.ndarray, F: np.ndarray, weight: np.ndarray, spread: float, rng: np.random.Generator | None
+    rest: np.ndarray,
+    F: np.ndarray,
+    weight: np.ndarray,
+    spread: float,
+    rng: np.random.Generator | None,
+    parts: np.ndarray | None = None,
 ) -> np.ndarray:
     """Draw the loadings [rank, column] given row factors, from their posterior; without a generator, their means.
 
     ``rest`` holds the cells minus everything but the row factors, NaN where missing; ``weight`` their precisions, 0
-    where missing; ``spread`` is the prior variance of a loading.
+    where missing; ``spread`` is the prior variance of a loading; ``parts`` [rank, column] says which columns have a
+    part in each factor: the loadings of the others are 0.
 
     Examples
     --------
@@ -119,7 +126,11 @@ def regress_on_rows(
     products = (F[:, :, None] * F[:, None, :]).reshape(len(F), R * R)
     P = (weight.T @ products).reshape(D, R, R) + np.eye(R) / spread
     weighted = (weight * np.where(weight > 0, rest, 0.0)).T @ F
-    return _normal_draws(P, weighted, rng).T.copy()
+    if parts is None:
+        return _normal_draws(P, weighted, rng).T.copy()
+    own = parts.T
+    P = np.where(own[:, :, None] & own[:, None, :], P, np.eye(R))
+    return np.where(parts, _normal_draws(P, np.where(own, weighted, 0.0), rng).T, 0.0)
 
 
 def _normal_draws(P: np.ndarray, weighted: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
@@ -189,8 +200,9 @@ class MeanRowFactors(NamedTuple):
 def mean_row_factors(draws: Sequence[Draw], n_columns: int) -> MeanRowFactors:
     """Row factors and loadings whose product is nearest to its mean over the draws, and gains for the mean sizes.
 
-    Signs, scales and rotations of row factors are arbitrary and differ between draws; their product is not. The columns
-    of the result are uncorrelated, have mean square 1, and come in decreasing order of what they explain.
+    Signs, scales and rotations of row factors are arbitrary and differ between draws; their product is not. Factors of
+    the same columns are summarized together: they are uncorrelated, have mean square 1, and come in decreasing order of
+    what they explain. Those of all columns come before those of groups of columns.
 
     Examples
     --------
@@ -209,19 +221,36 @@ def mean_row_factors(draws: Sequence[Draw], n_columns: int) -> MeanRowFactors:
     [[2.0], [-2.0]]
     """
     n_rows = len(draws[0].labels)
-    ranks = [draw.loadings.shape[0] for draw in draws]
-    rank = int(np.median(ranks))
-    if rank == 0:
-        return MeanRowFactors(np.zeros((n_rows, 0)), np.zeros((n_columns, 0)), None)
-    having = [draw for draw in draws if draw.loadings.shape[0]]
-    Q, R = np.linalg.qr(np.hstack([draw.rows for draw in having]) / len(draws))
-    U, S, V = np.linalg.svd(R @ np.vstack([draw.loadings for draw in having]), full_matrices=False)
+    members: dict[bytes, list[np.ndarray]] = {}  # by the columns with a part: the factors of each draw
+    for t, draw in enumerate(draws):
+        for r, part in enumerate(draw.loadings != 0):
+            found = members.setdefault(part.tobytes(), [np.zeros(0, np.intp) for _ in draws])
+            found[t] = np.append(found[t], r)
+    rows, loadings = [np.zeros((n_rows, 0))], [np.zeros((n_columns, 0))]
+    for part in sorted(members, key=lambda part: -np.frombuffer(part, bool).sum()):
+        F, own = _mean_product(draws, members[part])
+        rows.append(F)
+        loadings.append(own)
+    F = np.hstack(rows)
+    sized = [draw.rows @ draw.gain for draw in draws if draw.gain is not None]
+    gain = None
+    if sized and F.shape[1]:
+        gain = np.linalg.lstsq(F, np.sum(sized, axis=0) / len(draws), rcond=None)[0]
+    return MeanRowFactors(F, np.hstack(loadings), gain)
+
+
+def _mean_product(draws: Sequence[Draw], chosen: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Factors [row, rank] and loadings [column, rank] of the mean product of some of the factors of each draw."""
+    n_rows, rank = len(draws[0].labels), int(np.median([len(which) for which in chosen]))
+    Q, R = np.linalg.qr(
+        np.hstack([draw.rows[:, which] for draw, which in zip(draws, chosen, strict=True)]) / len(draws)
+    )
+    product = R @ np.vstack([draw.loadings[which] for draw, which in zip(draws, chosen, strict=True)])
+    U, S, V = np.linalg.svd(product, full_matrices=False)
     signs = np.where(V[:rank].sum(axis=1) < 0, -1.0, 1.0)
     scale = math.sqrt(n_rows)
     F = np.ascontiguousarray((Q @ U[:, :rank]) * scale * signs)
-    sized = [draw.rows @ draw.gain for draw in having if draw.gain is not None]
-    gain = F.T @ np.sum(sized, axis=0) / (n_rows * len(draws)) if sized else None
-    return MeanRowFactors(F, np.ascontiguousarray((V[:rank].T * S[:rank]) * signs / scale), gain)
+    return F, np.ascontiguousarray((V[:rank].T * S[:rank]) * signs / scale)
 
 
 def remove_row_factors(

@@ -343,7 +343,10 @@ class CrossCat(ReadsSample, ViewsEstimator):
             request = self._request(table, blocks, control)
             first = self._first_row_factors(layout, control)
             request = request._replace(
-                rows=first.rows, gain=first.gain, depths=self._first_depths(layout, request)
+                rows=first.rows,
+                gain=first.gain,
+                parts=first.parts,
+                depths=self._first_depths(layout, request),
             )
             rng = as_generator(request.rngs[0].integers(2**32))
             result = INFERENCES[self.inference](layout, request)

@@ -1,7 +1,7 @@
 """Row factors of a chain over views: what real columns share beside the clusters of the rows.
 
 The chain holds factors ``f_ir ~ N(0, 1)`` and loadings ``l_rd ~ N(0, spread)``, and the views read the real columns
-minus ``sum over r of f_ir l_rd``. With gains ``g_r``, the means of the clusters are multiplied by the size of the row,
+minus ``sum over r of f_ir l_rd``. The factor of a group of columns has loadings of 0 in all others. With gains ``g_r``, the means of the clusters are multiplied by the size of the row,
 ``1 + sum over r of f_ir g_r``. Given drawn means and variances of all clusters, factors and loadings have normal
 conditionals; the means and variances are then forgotten, so all other steps keep them integrated out.
 """
@@ -50,6 +50,12 @@ class RowFactors(NamedTuple):
     columns: np.ndarray  # numbers of the real columns in the layout
     raw: np.ndarray  # [row, real column]: the cells, NaN where missing
     gain: np.ndarray | None = None  # [rank]; None for a model in which all gains are 0
+    parts: np.ndarray | None = None  # [rank, real column] bool: columns with a part in each factor; None for all
+
+    @property
+    def own_loadings(self) -> np.ndarray:
+        """The loadings that are not 0 by definition."""
+        return self.loadings.ravel() if self.parts is None else self.loadings[self.parts]
 
     @property
     def sizes(self) -> np.ndarray:
@@ -73,14 +79,16 @@ def real_cells(layout: Layout) -> np.ndarray:
     return np.hstack(parts)
 
 
-def first_factors(layout: Layout, rows: np.ndarray, gain: np.ndarray | None = None) -> RowFactors:
+def first_factors(
+    layout: Layout, rows: np.ndarray, gain: np.ndarray | None = None, parts: np.ndarray | None = None
+) -> RowFactors:
     """Row factors and gains at given values, with the loadings of least squares."""
     raw = real_cells(layout)
     centered = raw - column_means(raw)
     seen = np.where(np.isnan(raw), 0.0, 1.0)
     spread = SPREAD_SCALE / (SPREAD_SHAPE - 1.0)
-    loadings = regress_on_rows(centered, rows, seen, spread, None)
-    return RowFactors(rows, loadings, spread, real_columns(layout), raw, gain)
+    loadings = regress_on_rows(centered, rows, seen, spread, None, parts)
+    return RowFactors(rows, loadings, spread, real_columns(layout), raw, gain, parts)
 
 
 def without_row_factors(layout: Layout, factors: RowFactors) -> Layout:
@@ -130,20 +138,21 @@ def row_factor_step(state: ViewsState, rng: np.random.Generator, dtype: type) ->
     mean, precision = drawn_cells(state, factors, rng)
     rest = factors.raw - factors.sizes[:, None] * mean
     weight = np.where(np.isnan(rest), 0.0, precision)
-    loadings = regress_on_rows(rest, factors.rows, weight, factors.spread, rng)
+    loadings = regress_on_rows(rest, factors.rows, weight, factors.spread, rng, factors.parts)
     slopes = loadings
     if factors.gain is not None:
         slopes = loadings[:, None, :] + factors.gain[:, None, None] * mean
     rows = draw_row_factors(factors.raw - mean, slopes, precision, rng)
-    shape, scale = SPREAD_SHAPE + 0.5 * loadings.size, SPREAD_SCALE + 0.5 * float((loadings**2).sum())
-    spread = scale / rng.standard_gamma(shape)
-    factors = factors._replace(rows=rows, loadings=loadings, spread=float(spread))
+    factors = factors._replace(rows=rows, loadings=loadings)
+    own = factors.own_loadings
+    shape, scale = SPREAD_SHAPE + 0.5 * own.size, SPREAD_SCALE + 0.5 * float((own**2).sum())
+    factors = factors._replace(spread=float(scale / rng.standard_gamma(shape)))
     layout = without_row_factors(state.layout, factors)
     return reopened(state._replace(factors=factors), layout, rng, dtype)
 
 
 def draw_gains(state: ViewsState, factors: RowFactors, rng: np.random.Generator) -> RowFactors:
-    """Draw the gain of each row factor; means and variances of the clusters are integrated out."""
+    """Draw the gain of each row factor of all columns; means and variances of the clusters are integrated out."""
     if factors.gain is None:
         return factors
     groups = [
@@ -165,7 +174,7 @@ def draw_gains(state: ViewsState, factors: RowFactors, rng: np.random.Generator)
         return total
 
     gain = factors.gain
-    for r in range(len(gain)):
+    for r in np.flatnonzero(np.ones(len(gain), bool) if factors.parts is None else factors.parts.all(axis=1)):
         density = partial(log_density, r=r, gain=gain)
         value = slice_sample(density, float(gain[r]), rng, width=GAIN_SPREAD)
         gain = np.where(np.arange(len(gain)) == r, value, gain)
@@ -176,7 +185,7 @@ def log_row_factors(factors: RowFactors | None) -> float:
     """Log prior density of row factors, loadings, the variance of the loadings, and gains."""
     if factors is None:
         return 0.0
-    size, squares = factors.loadings.size, float((factors.loadings**2).sum())
+    size, squares = factors.own_loadings.size, float((factors.loadings**2).sum())
     log_loadings = -0.5 * (size * (LOG_2PI + math.log(factors.spread)) + squares / factors.spread)
     log_spread = SPREAD_SHAPE * math.log(SPREAD_SCALE) - gammaln(SPREAD_SHAPE)
     log_spread -= (SPREAD_SHAPE + 1.0) * math.log(factors.spread) + SPREAD_SCALE / factors.spread

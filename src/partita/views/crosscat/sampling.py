@@ -54,6 +54,7 @@ class CrossCatRequest(NamedTuple):
     folder: Any  # where chains keep their checkpoints
     rows: np.ndarray | None = None  # row factors at the start; None for none
     gain: np.ndarray | None = None  # their gains at the start; None for a model in which all gains are 0
+    parts: np.ndarray | None = None  # [rank, real column]: columns with a part in each of them; None for all
     depths: Depths | None = None  # depths at the start
     longest: int = CHECKS[-1]  # iterations of chains that do not agree
 
@@ -109,6 +110,7 @@ def fit_chains(layout: Layout, request: CrossCatRequest) -> ViewsResult:
             layout,
             rank,
             request.gain,
+            request.parts,
             request.depths,
         )
         return Checkpoint(request.folder, number, about, "crosscat")
@@ -160,7 +162,7 @@ def _screened(
     """A start from screening the table without its row factors and depths."""
     factors = None
     if request.rows is not None:
-        factors = first_factors(layout, request.rows, request.gain)
+        factors = first_factors(layout, request.rows, request.gain, request.parts)
         layout = without_row_factors(layout, factors)
     layout = layout_with(layout, request.depths)
     first = request.view_concentration or FIRST_CONCENTRATION

@@ -2,8 +2,8 @@
 
 ``x_id = sum over r of f_ir l_rd + s_i (m_d + sum over the views v of column d of a_{v, d, z_iv}) + noise``, where
 ``m_d``, the loadings ``l_rd``, the effects and the variance of the noise are integrated out under normal and inverse
-gamma priors. The row factors ``f_ir`` (:mod:`partita.views.nuisance`) are shared by all columns, and so is the size
-``s_i = 1 + sum over r of f_ir g_r`` of a row: with a gain ``g_r`` of 0 the effects of clusters add to the row factor,
+gamma priors. The row factors ``f_ir`` (:mod:`partita.views.nuisance`) are shared by all columns or by a group of them,
+and all share the size ``s_i = 1 + sum over r of f_ir g_r`` of a row: with a gain ``g_r`` of 0 the effects of clusters add to the row factor,
 otherwise they grow with it, as all differences between pixels do in a brighter picture. W is the matrix of the one-hot
 encoded clusters of all views and a column of ones, both times the size of the row, and the row factors. ``W'W`` and
 ``W'X`` determine the marginal likelihood of a column under *any* set of views, so the cost of choosing views for
@@ -50,6 +50,7 @@ class Effects(NamedTuple):
     loading: float = 1.0  # variance of the loading of a row factor, relative to that of the noise
     rows: np.ndarray | None = None  # row factors, [row, rank]; None for none
     gain: np.ndarray | None = None  # of each row factor; None for a model in which all gains are 0
+    parts: np.ndarray | None = None  # [rank, column] bool: columns with a part in each row factor; None for all
 
     @property
     def rank(self) -> int:
@@ -64,10 +65,15 @@ class Effects(NamedTuple):
         return row_sizes(self.rows, self.gain)
 
 
-def set_rows(state: OverlapState, rows: np.ndarray | None, gain: np.ndarray | None = None) -> OverlapState:
+def set_rows(
+    state: OverlapState,
+    rows: np.ndarray | None,
+    gain: np.ndarray | None = None,
+    parts: np.ndarray | None = None,
+) -> OverlapState:
     """The state with other row factors; if their gains are not given, those of further row factors are 0.
 
-    In a model without gains there are none afterwards.
+    In a model without gains there are none afterwards. Without ``parts``, all columns have a part in all of them.
     """
     effects = state.hyper.effects
     if effects.gain is not None and gain is None:
@@ -75,7 +81,7 @@ def set_rows(state: OverlapState, rows: np.ndarray | None, gain: np.ndarray | No
         n_kept = min(len(gain), len(effects.gain))
         gain[:n_kept] = effects.gain[:n_kept]
     gain = None if effects.gain is None else gain
-    return state._replace(hyper=state.hyper._replace(effects=effects._replace(rows=rows, gain=gain)))
+    return state._replace(hyper=state.hyper._replace(effects=effects._replace(rows=rows, gain=gain, parts=parts)))
 
 
 def _with_variance(hyper: Effects, name: str, value: float) -> Effects:
@@ -126,11 +132,11 @@ def cross_products(Z, offset, seen, sizes, F, X, G, T):
 
 
 @kernel
-def score_subsets(G, T, squares, counts, offset, subsets, precision, shape, scale, out):
+def score_subsets(G, T, squares, counts, offset, always, subsets, precision, shape, scale, out):
     """``out[s, d] +=`` log marginal likelihood of column d under the views in row s of ``subsets``, padded with -1.
 
-    One Cholesky factor per subset serves all columns with the same missing cells. ``precision`` is that of all
-    coefficients of W; ``shape`` and ``scale`` are those of the prior of the noise.
+    One Cholesky factor per subset serves all columns with the same missing cells and row factors. ``always`` are the
+    coefficients that these columns have under any views. ``precision`` is that of all coefficients of W; ``shape`` and ``scale`` are those of the prior of the noise.
     """
     P, D = G.shape[0], T.shape[1]
     L, U = np.empty((P, P)), np.empty((P, D))
@@ -142,7 +148,7 @@ def score_subsets(G, T, squares, counts, offset, subsets, precision, shape, scal
                 for c in range(offset[subsets[s, j]], offset[subsets[s, j] + 1]):
                     index[p] = c
                     p += 1
-        for c in range(offset[offset.shape[0] - 1], P):  # every column has an intercept and the row factors
+        for c in always:  # the intercept and row factors
             index[p] = c
             p += 1
         log_det = 0.0
@@ -217,6 +223,7 @@ class AdditiveScores:
     def __init__(self, data: AdditiveColumns, Z: Any, hyper: Effects, same: AdditiveScores | None = None):
         self.data, self.hyper = data, hyper
         self.memo: dict[tuple[int, ...], np.ndarray] = {}
+        self.groups = data.groups(hyper)
         self.offset: np.ndarray
         self.T: np.ndarray
         self.G: list[np.ndarray]
@@ -245,6 +252,18 @@ class AdditiveScores:
         out[:P], out[P] = 1.0 / hyper.effect, 1.0 / hyper.center
         return out
 
+    @property
+    def group_of_column(self) -> np.ndarray:
+        """Number of the group of each column."""
+        out = np.zeros(self.data.n_columns, np.int64)
+        for g, group in enumerate(self.groups):
+            out[group.columns] = g
+        return out
+
+    def always(self, factors: np.ndarray) -> np.ndarray:
+        """Columns of W that every column with these row factors has: the intercept and the factors."""
+        return self.offset[-1] + np.concatenate([[0], 1 + factors])
+
     def __call__(self, views: tuple[int, ...]) -> np.ndarray:
         """Scores under one set of views, in increasing order: [column]."""
         if views not in self.memo:
@@ -262,11 +281,12 @@ class AdditiveScores:
         constant = gammaln(hyper.a + half) - gammaln(hyper.a) + hyper.a * math.log(hyper.b) - half * LOG_2PI
         out = np.tile(constant, (len(subsets), 1))
         squares, precision = data.squares, self.precision
-        for (columns, _), G in zip(data.patterns, self.G, strict=True):
+        for columns, pattern, factors in self.groups:
             part = np.ascontiguousarray(out[:, columns])
             T = np.ascontiguousarray(self.T[:, columns])
             score_subsets(
-                G, T, squares[columns], data.counts[columns], self.offset, padded, precision, hyper.a, hyper.b, part
+                self.G[pattern], T, squares[columns], data.counts[columns], self.offset, self.always(factors), padded,
+                precision, hyper.a, hyper.b, part,
             )  # fmt: skip
             out[:, columns] = part
         return out
@@ -280,26 +300,27 @@ class AdditiveScores:
         hyper, data, columns = self.hyper, self.data, np.asarray(columns)
         half = 0.5 * data.counts[columns]
         values = gammaln(hyper.a + half) - gammaln(hyper.a) + hyper.a * math.log(hyper.b) - half * LOG_2PI
-        pattern, subset = data.pattern_of_column[columns], np.array([views or (-1,)], dtype=np.int64)
-        for p in np.unique(pattern):
-            own = columns[pattern == p]
+        group, subset = self.group_of_column[columns], np.array([views or (-1,)], dtype=np.int64)
+        for g in np.unique(group):
+            own, (_, p, factors) = columns[group == g], self.groups[g]
             out = np.zeros((1, len(own)))
             score_subsets(
                 self.G[p], np.ascontiguousarray(self.T[:, own]), data.squares[own], data.counts[own], self.offset,
-                subset, self.precision, hyper.a, hyper.b, out,
+                self.always(factors), subset, self.precision, hyper.a, hyper.b, out,
             )  # fmt: skip
-            values[pattern == p] += out[0]
+            values[group == g] += out[0]
         return values
 
     def posterior(
-        self, views: tuple[int, ...], pattern: int, columns: np.ndarray
+        self, views: tuple[int, ...], group: int, columns: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Columns of W in use, Cholesky factor L of their posterior precision, ``L^-1 W'X`` of the given columns.
 
-        The last of these columns are the intercept and the row factors.
+        The last of these columns are the intercept and the row factors of the group.
         """
+        _, pattern, factors = self.groups[group]
         parts = [np.arange(self.offset[v], self.offset[v + 1]) for v in views]
-        index = np.concatenate([*parts, np.arange(self.offset[-1], len(self.T))]).astype(np.int64)
+        index = np.concatenate([*parts, self.always(factors)]).astype(np.int64)
         precision = self.precision[index]
         L, half = np.zeros((len(index), len(index))), np.empty((len(index), len(columns)))
         factor(
@@ -309,6 +330,14 @@ class AdditiveScores:
             half,
         )
         return index, L, half
+
+
+class ColumnGroup(NamedTuple):
+    """Columns with the same missing cells and the same row factors."""
+
+    columns: np.ndarray
+    pattern: int  # of missing cells
+    factors: np.ndarray  # numbers of the row factors
 
 
 class AdditiveColumns(NamedTuple):
@@ -321,13 +350,23 @@ class AdditiveColumns(NamedTuple):
     # Columns with the same missing cells, and whether each row is observed in them.
     patterns: tuple[tuple[np.ndarray, np.ndarray], ...]
 
-    @property
-    def pattern_of_column(self) -> np.ndarray:
-        """Number of the pattern of missing cells of each column."""
-        out = np.zeros(self.n_columns, np.int64)
-        for p, (columns, _) in enumerate(self.patterns):
-            out[columns] = p
-        return out
+    def groups(self, hyper: Effects) -> list[ColumnGroup]:
+        """The columns by their missing cells and row factors.
+
+        Examples
+        --------
+        >>> data = read_reals(np.zeros((2, 3)))
+        >>> hyper = Effects(rows=np.zeros((2, 1)), parts=np.array([[True, True, False]]))
+        >>> [(group.columns.tolist(), group.factors.tolist()) for group in data.groups(hyper)]
+        [([0, 1], [0]), ([2], [])]
+        """
+        if hyper.parts is None:
+            return [ColumnGroup(columns, p, np.arange(hyper.rank)) for p, (columns, _) in enumerate(self.patterns)]
+        return [
+            ColumnGroup(columns[own], p, np.array(factors, np.int64))
+            for p, (columns, _) in enumerate(self.patterns)
+            for factors, own in by_views(hyper.parts.T[columns]).items()
+        ]
 
     @property
     def n_rows(self) -> int:
@@ -350,22 +389,22 @@ class AdditiveColumns(NamedTuple):
         scores = self.scores(state.Z, hyper)
         N, D = self.X.shape
         effects = [np.zeros((int(z.max()) + 1, D)) for z in state.Z]
-        residual, noise, loadings = np.empty((N, D)), np.empty(D), np.empty((hyper.rank, D))
+        residual, noise, loadings = np.empty((N, D)), np.empty(D), np.zeros((hyper.rank, D))
         intercept, size = np.empty(D), 1.0 if hyper.sizes is None else hyper.sizes[:, None]
-        for p, (columns, _) in enumerate(self.patterns):
+        for g, (columns, _, factors) in enumerate(scores.groups):
             for views, part in by_views(state.Y[columns]).items():
                 ds = columns[part]
-                index, L, half = scores.posterior(views, p, ds)
+                index, L, half = scores.posterior(views, g, ds)
                 a = hyper.a + 0.5 * self.counts[ds]
                 b = hyper.b + 0.5 * np.maximum(self.squares[ds] - (half**2).sum(axis=0), 0.0)
                 noise[ds] = np.sqrt(b / (a if rng is None else rng.standard_gamma(a)))
                 if rng is not None:
                     half = half + noise[ds] * rng.standard_normal(half.shape)
                 solve_back(L, half)
-                intercept[ds] = half[-1 - hyper.rank]
+                intercept[ds] = half[-1 - len(factors)]
                 residual[:, ds] = self.X[:, ds] - size * intercept[ds]
                 if hyper.rows is not None:
-                    loadings[:, ds] = half[-hyper.rank :]
+                    loadings[np.ix_(factors, ds)] = half[len(half) - len(factors) :]
                     residual[:, ds] -= hyper.rows @ loadings[:, ds]
                 at = 0
                 for v in views:
@@ -468,11 +507,11 @@ class AdditiveColumns(NamedTuple):
         return hyper
 
     def learn_gain(self, state: OverlapState, hyper: Effects, rng: np.random.Generator) -> Effects:
-        """Draw the gain of each row factor given memberships, labels and row factors."""
+        """Draw the gain of each row factor of all columns given memberships, labels and row factors."""
         if hyper.gain is None:
             return hyper
         found = by_views(state.Y[: self.n_columns])
-        for r in range(hyper.rank):
+        for r in np.flatnonzero(np.ones(hyper.rank, bool) if hyper.parts is None else hyper.parts.all(axis=1)):
 
             def with_gain(value: float, r: int = r, hyper: Effects = hyper) -> Effects:
                 assert hyper.gain is not None

@@ -180,7 +180,7 @@ def find_states(
         search = OverlapSearch(
             table,
             rngs[index],
-            set_rows(empty, first.rows, first.gain),
+            set_rows(empty, first.rows, first.gain, first.parts),
             max_per_column=plan.max_per_column,
             max_views=plan.max_views,
             is_late=is_late,

@@ -116,14 +116,14 @@ def _additive_block(table, state, views, codes, columns) -> FactorBlock:
     scores = data.scores(state.Z, hyper)
     D, J = len(columns), len(codes)
     mean, scale, shape = np.zeros((D, J)), np.zeros((D, J)), np.zeros(D)
-    for p, (members, _) in enumerate(data.patterns):
+    for g, (members, _, factors) in enumerate(scores.groups):
         chosen = np.flatnonzero(np.isin(columns, members))
         for own, part in by_views(state.Y[columns[chosen]]).items():
             js = chosen[part]
-            index, L, half = scores.posterior(own, p, columns[js])
+            index, L, half = scores.posterior(own, g, columns[js])
             a = hyper.a + 0.5 * data.counts[columns[js]]
             b = hyper.b + 0.5 * np.maximum(data.squares[columns[js]] - (half**2).sum(axis=0), 0.0)
-            W, fresh = _design(state, own, views, codes, len(index), hyper.rank)
+            W, fresh = _design(state, own, views, codes, len(index), len(factors))
             reach = np.linalg.solve(L, W.T)  # [effect, state]
             mean[js] = half.T @ reach
             spread = 1.0 + (reach**2).sum(axis=0) + fresh * hyper.effect

@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita.labels import canonical
 from partita.views.nuisance import draw_row_factors, row_sizes
 from partita.views.overlapping.additive import AdditiveColumns, Effects, read_reals, set_rows
 from partita.views.overlapping.first_labels import independent_components, n_directions
-from partita.views.overlapping.search import MIN_GAIN, OverlapSearch
+from partita.views.overlapping.group_factors import GroupFactors, find_group_factors
+from partita.views.overlapping.search import MIN_GAIN, MIN_MERGE_NMI, OverlapSearch, label_similarity
 from partita.views.overlapping.state import OverlapState, add_view, empty_state, without_views
 from partita.views.overlapping.table import OverlapHyper, OverlapTable
 
@@ -187,6 +189,8 @@ class FirstRowFactors(NamedTuple):
     rows: np.ndarray | None  # [row, rank]; None for none
     gain: np.ndarray | None  # [rank]; None for a model in which all gains are 0
     views: tuple[np.ndarray, ...] = ()  # labels of the rows in the views that were found with them
+    # [rank, column] bool: columns that have a part in each row factor; None: all have a part in all
+    parts: np.ndarray | None = None
 
 
 NO_ROW_FACTORS = FirstRowFactors(None, None)
@@ -203,22 +207,41 @@ def find_row_factors(
 ) -> FirstRowFactors:
     """Row factors of all rows from which searches and chains start.
 
-    ``nuisance`` is their number, or "auto" to choose it. Tables with few rows or columns have none by "auto". Without
-    ``gain``, all gains are 0.
+    ``nuisance`` is the number of those that all columns share, or "auto" to choose it, and to look for row factors of
+    groups of columns as well. Tables with few rows or columns have none by "auto". Without ``gain``, all gains are 0.
     """
     rank = None if nuisance == "auto" else int(nuisance)
-    N = columns.n_rows
-    if rank == 0 or (rank is None and (columns.n_columns < MIN_COLUMNS or N < MIN_ROWS)):
+    N, D = columns.n_rows, columns.n_columns
+    if rank == 0 or (rank is None and N < MIN_ROWS):
         return NO_ROW_FACTORS
-    rows, kept = _sampled(N, MAX_SEARCHED_ROWS, rng), _sampled(columns.n_columns, MAX_SEARCHED_COLUMNS, rng)
-    sample = read_reals(columns.X[np.ix_(rows, kept)])
-    no_gain = np.zeros(0) if gain else None
-    state = RowFactorSearch(sample, rng, max_per_column, rank, is_late, no_gain).run()
-    effects = state.hyper.effects
-    if effects.rows is None or len(rows) == N:
-        return FirstRowFactors(effects.rows, effects.gain, state.Z)
-    F, Z = extend_rows(read_reals(columns.X[:, kept]), sample, state)
-    return FirstRowFactors(F, effects.gain, Z)
+    rows, kept = _sampled(N, MAX_SEARCHED_ROWS, rng), _sampled(D, MAX_SEARCHED_COLUMNS, rng)
+    groups = find_group_factors(columns.X, rows, rng, is_late) if rank is None else None
+    rest = columns.X if groups is None else groups.rest
+    first = NO_ROW_FACTORS
+    if rank is not None or D >= MIN_COLUMNS:
+        sample = read_reals(rest[np.ix_(rows, kept)])
+        no_gain = np.zeros(0) if gain else None
+        state = RowFactorSearch(sample, rng, max_per_column, rank, is_late, no_gain).run()
+        effects = state.hyper.effects
+        first = FirstRowFactors(effects.rows, effects.gain, state.Z)
+        if effects.rows is not None and len(rows) < N:
+            F, Z = extend_rows(read_reals(rest[:, kept]), sample, state)
+            first = FirstRowFactors(F, effects.gain, Z)
+    return first if groups is None or not len(groups.parts) else _with_groups(first, groups, len(rows) < N)
+
+
+def _with_groups(first: FirstRowFactors, groups: GroupFactors, is_sample: bool) -> FirstRowFactors:
+    """Row factors of all columns, then those of groups, which have no gain."""
+    rows = np.zeros((len(groups.rows), 0)) if first.rows is None else first.rows
+    parts = np.vstack([np.ones((rows.shape[1], groups.parts.shape[1]), bool), groups.parts])
+    gain = None
+    if first.gain is not None and rows.shape[1]:
+        gain = np.concatenate([first.gain, np.zeros(len(groups.parts))])
+    views = () if is_sample and first.rows is None else first.views  # labels of a sample are of no use
+    known = [canonical(z) for z in groups.labels if np.ptp(z) > 0]
+    new = [z for z in views if all(label_similarity(z, other) <= MIN_MERGE_NMI for other in known)]
+    rows = np.ascontiguousarray(np.hstack([rows, groups.rows]))
+    return FirstRowFactors(rows, gain, (*known, *new), parts)
 
 
 def _sampled(n: int, most: int, rng: np.random.Generator) -> np.ndarray:

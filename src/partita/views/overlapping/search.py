@@ -266,13 +266,20 @@ class OverlapSearch:
         return state
 
     def remove_factors(self, state: OverlapState) -> OverlapState:
-        """Remove row factors that the views make unnecessary, one after the other, as long as the score increases."""
+        """Remove row factors that the views make unnecessary, one after the other, as long as the score increases.
+
+        Those of groups of columns stay: a criterion has compared them with clusters of the group.
+        """
         rank = state.hyper.effects.rank
         for r in reversed(range(rank)):
             effects = state.hyper.effects
+            parts = effects.parts
+            if parts is not None and not parts[r].all():
+                continue
             rows = np.ascontiguousarray(np.delete(effects.rows, r, axis=1))
             gain = None if effects.gain is None else np.delete(effects.gain, r)
-            trial = set_rows(state, rows if rows.shape[1] else None, gain)
+            parts = None if parts is None else np.delete(parts, r, axis=0)
+            trial = set_rows(state, rows if rows.shape[1] else None, gain, parts)
             trial, _ = self.births(self.refine(trial))
             if self.score(trial) > self.score(state):
                 state = trial
@@ -294,9 +301,14 @@ class OverlapSearch:
     # ---- search --------------------------------------------------------------------------------------------------
 
     def run(self, how: str = "screen", learn: bool = True) -> OverlapState:
-        """Search until no large step improves the score, for at most ``N_ROUNDS`` rounds."""
+        """Search until no large step improves the score, for at most ``N_ROUNDS`` rounds.
+
+        Row factors follow the labels and labels the row factors, so a round may lower the score: the best state counts.
+        """
         state = self.columns(self.start(how))
-        grow, best = True, -np.inf
+        grow, best, kept = True, -np.inf, state
+        if state.hyper.effects.rank:
+            best = self.score(state)
         for round_ in range(N_ROUNDS):
             state = self.rows(self.columns(state))
             if learn and round_:
@@ -314,9 +326,12 @@ class OverlapSearch:
             now = self.score(state)
             if now < best + MIN_GAIN and not born and round_ > max(REPLACE_ROUNDS):
                 break
-            best = max(best, now)
+            if now > best:
+                best, kept = now, state
             if self.is_late():
                 break
+        if state.hyper.effects.rank and self.score(state) < best - MIN_GAIN:
+            state = kept
         state = self.remove_spurious(self.columns(state))
         return state if self.keep_rank else self.remove_factors(state)
 
