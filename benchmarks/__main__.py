@@ -39,6 +39,7 @@ BENCHMARKS = {
     "mean_priors": "benchmarks.quality.mean_priors",
     "stability": "benchmarks.quality.stability",
     "views_real": "benchmarks.quality.views_real",
+    "correlated_views": "benchmarks.quality.correlated_views",
     "spectral": "benchmarks.quality.spectral",
     "consensus": "benchmarks.quality.consensus",
     "tree_reduction": "benchmarks.quality.tree_reduction",

@@ -93,12 +93,15 @@ def cut_normal(rng, shape):
     return x
 
 
-def draw_factors(rng, rank, with_gain):
+def draw_factors(rng, rank, with_gain, parts):
     if not rank:
         return None
     spread = SPREAD_SCALE / rng.gamma(SPREAD_SHAPE)
     gain = GAIN_SPREAD * rng.normal(size=rank) if with_gain else None
-    return rng.normal(size=(N, rank)), np.sqrt(spread) * rng.normal(size=(rank, 2)), spread, gain
+    loadings = np.sqrt(spread) * rng.normal(size=(rank, 2))
+    if parts is not None:
+        loadings = np.where(parts, loadings, 0.0)
+    return rng.normal(size=(N, rank)), loadings, spread, gain
 
 
 def draw_depths(rng):
@@ -107,7 +110,7 @@ def draw_depths(rng):
     return Depths(np.maximum(rng.gamma(shape, size=N), 1e-300) / shape, shape, EXPOSURE)
 
 
-def draw_state(rng, learn, rank=0, reference=REFERENCE, with_gain=False):
+def draw_state(rng, learn, rank=0, reference=REFERENCE, with_gain=False, parts=None):
     gamma = rng.exponential() if learn else 1.0
     views = simulate_labels(DirichletProcess(gamma), 4, rng)
     alphas = [rng.exponential() if learn else 1.0 for _ in range(views.max() + 1)]
@@ -121,11 +124,12 @@ def draw_state(rng, learn, rank=0, reference=REFERENCE, with_gain=False):
                 family = constrained(family, name, value + gap)
             families.append(family)
     depths = draw_depths(rng) if reference is COUNTED else None
-    state = State(gamma, views, z, alphas, tuple(families), None, draw_factors(rng, rank, with_gain), depths)
+    factors = draw_factors(rng, rank, with_gain, parts)
+    state = State(gamma, views, z, alphas, tuple(families), None, factors, depths)
     return draw_data(state, rng)
 
 
-def by_chain(learn, reference=REFERENCE, **moves):
+def by_chain(learn, reference=REFERENCE, parts=None, **moves):
     schedule = Schedule(n_moves=1, learn_concentration=learn, learn_likelihood=learn)
     concentration = None if learn else 1.0
     plan = columns.CrossCatPlan(
@@ -141,7 +145,7 @@ def by_chain(learn, reference=REFERENCE, **moves):
         factors, families = None, list(state.families)
         if state.factors is not None:
             factors = RowFactors(
-                *state.factors[:3], real_columns(layout), real_cells(layout), state.factors[3]
+                *state.factors[:3], real_columns(layout), real_cells(layout), state.factors[3], parts
             )
             layout = without_row_factors(layout, factors)
             families[0] = type(layout.blocks[0].family)(*families[0])
@@ -205,13 +209,20 @@ def traits(state):
     return out
 
 
-@pytest.mark.parametrize("with_gain", [False, True], ids=["plain", "gains"])
-def test_geweke_with_row_factors(with_gain, monkeypatch):
+OF_A_GROUP = np.array([[True, True], [False, True]])  # the second row factor has no part in the first column
+
+
+@pytest.mark.parametrize(
+    ("with_gain", "parts"),
+    [(False, None), (True, None), (False, OF_A_GROUP)],
+    ids=["plain", "gains", "of a group"],
+)
+def test_geweke_with_row_factors(with_gain, parts, monkeypatch):
     monkeypatch.setattr("partita.engines.gibbs.chain.HYPER_SPREAD", SPREAD)
     moves = {"births_per_unit": 0.5, "merges_per_view": 1.0}
     check_geweke(
-        lambda rng: draw_state(rng, True, 2, with_gain=with_gain),
-        by_chain(True, **moves),
+        lambda rng: draw_state(rng, True, 2, with_gain=with_gain, parts=parts),
+        by_chain(True, parts=parts, **moves),
         traits,
         seed=0,
         n_draws=2000,

@@ -203,7 +203,7 @@ PLAN = OverlapPlan(max_per_column=2, max_views=4, n_moves=2)
 ROWS = 5
 
 
-def draw_state(rng, rank, with_gain):
+def draw_state(rng, rank, with_gain, parts=None):
     """Hyper-parameters, row factors, memberships and labels from the prior, given the limits."""
     from partita.partitions import DirichletProcess, simulate
     from partita.views.nuisance import GAIN_SPREAD
@@ -218,7 +218,8 @@ def draw_state(rng, rank, with_gain):
     effect, loading = rng.gamma(EFFECT_HYPERPRIOR.shape, size=2) / EFFECT_HYPERPRIOR.rate
     rows = rng.normal(size=(ROWS, rank)) if rank else None
     gain = GAIN_SPREAD * rng.normal(size=rank) if with_gain else None
-    hyper = OverlapHyper(Effects(effect=effect, a=2.0, b=1.0, loading=loading, rows=rows, gain=gain), ())
+    effects = Effects(effect=effect, a=2.0, b=1.0, loading=loading, rows=rows, gain=gain, parts=parts)
+    hyper = OverlapHyper(effects, ())
     state = empty_state(D, hyper, buffet, concentration)
     for y in Y.T:
         state = add_view(state, simulate(DirichletProcess(concentration), ROWS, rng), np.flatnonzero(y))
@@ -233,7 +234,8 @@ def draw_data(state, rng):
         noise = np.sqrt(effects.b / rng.gamma(effects.a))
         X[:, d] = sizes * noise * np.sqrt(effects.center) * rng.normal() + noise * rng.normal(size=ROWS)
         if effects.rank:
-            X[:, d] += effects.rows @ (noise * np.sqrt(effects.loading) * rng.normal(size=effects.rank))
+            loadings = noise * np.sqrt(effects.loading) * rng.normal(size=effects.rank)
+            X[:, d] += effects.rows @ (loadings if effects.parts is None else loadings * effects.parts[:, d])
         for v in np.flatnonzero(state.Y[d]):
             K = int(state.Z[v].max()) + 1
             X[:, d] += sizes * (noise * np.sqrt(effects.effect) * rng.normal(size=K))[state.Z[v]]
@@ -318,10 +320,15 @@ def test_geweke_with_depths():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rank", "with_gain"), [(0, False), (2, False), (2, True)])
-def test_geweke(rank, with_gain):
+@pytest.mark.parametrize(
+    ("rank", "with_gain", "parts"),
+    [(0, False, None), (2, False, None), (2, True, None), (2, False, [[True] * D, [False, True, True]])],
+)
+def test_geweke(rank, with_gain, parts):
+    parts = None if parts is None else np.array(parts)
+
     def draw(rng):
-        state = draw_state(rng, rank, with_gain)
+        state = draw_state(rng, rank, with_gain, parts)
         return state, draw_data(state, rng)
 
     def step(pair, rng):

@@ -56,19 +56,22 @@ def test_moments_of_row_factors_and_loadings(rng):
     assert turned[:, 0] == pytest.approx(mean)
 
 
-@pytest.mark.parametrize("gain", [None, np.array([0.3, -0.2])])
-def test_scores_given_row_factors(gain, rng):
+@pytest.mark.parametrize(
+    ("gain", "parts"),
+    [(None, None), (np.array([0.3, -0.2]), None), (None, np.array([[True, False], [True, True]]))],
+)
+def test_scores_given_row_factors(gain, parts, rng):
     """The score of a column is the density of a multivariate t distribution."""
     N, X, z = 7, rng.normal(size=(7, 2)), np.array([0, 0, 1, 1, 2, 2, 2])
     X[3, 1] = np.nan
-    hyper = Effects(
-        effect=1.5, center=9.0, a=1.2, b=0.4, loading=0.8, rows=rng.normal(size=(N, 2)), gain=gain
-    )
+    hyper = Effects(1.5, 9.0, 1.2, 0.4, 0.8, rows=rng.normal(size=(N, 2)), gain=gain, parts=parts)
     scores = AdditiveScores(read_reals(X), (z,), hyper)
     sizes = np.ones(N) if gain is None else 1.0 + hyper.rows @ gain
     W = np.column_stack([sizes[:, None] * np.eye(3)[z], sizes, hyper.rows])
-    for views, prior in (((), [0, 0, 0, 9.0, 0.8, 0.8]), ((0,), [1.5, 1.5, 1.5, 9.0, 0.8, 0.8])):
+    for views, of_view in (((), 0.0), ((0,), 1.5)):
         for d in range(2):
+            own = np.ones(2) if parts is None else parts[:, d]
+            prior = np.concatenate([np.full(3, of_view), [9.0], 0.8 * own])
             seen = ~np.isnan(X[:, d])
             x, n = X[seen, d], seen.sum()
             V = np.eye(n) + (W[seen] * prior) @ W[seen].T
@@ -76,6 +79,7 @@ def test_scores_given_row_factors(gain, rng):
             expected -= 0.5 * np.linalg.slogdet(2 * np.pi * V)[1]
             expected -= (hyper.a + n / 2) * np.log(hyper.b + 0.5 * x @ np.linalg.solve(V, x))
             assert scores(views)[d] == pytest.approx(expected)
+            assert scores.of_columns(views, [d])[0] == pytest.approx(expected)
 
 
 def test_labels_given_sizes(rng):

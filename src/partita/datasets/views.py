@@ -49,6 +49,7 @@ def make_planted_views(
     separation: float = 2.0,
     *,
     n_shared: int = 10,
+    loading: float = 0.0,
     random_state: RandomState = None,
 ) -> PlantedViews:
     """Draw a table with several independent clusterings, each in its own columns.
@@ -69,6 +70,9 @@ def make_planted_views(
         Standard deviation of the means.
     n_shared : int, default=10
         Columns in two views (kind 2).
+    loading : float, default=0.0
+        Standard deviation of the loadings of a continuous factor per view, which correlates the columns of the view
+        inside its clusters. The oracle knows the factors.
     random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Source of randomness.
 
@@ -104,9 +108,11 @@ def make_planted_views(
         if not Y[d].any():
             precision[:] = 1.0
         X[:, d] = weighted / precision + rng.normal(size=n_samples) / np.sqrt(precision)
-    return PlantedViews(
-        X, Z, Y, _oracle(X, Z, Y, means, deviations), {"means": means, "deviations": deviations}
-    )
+    oracle = _oracle(X, Z, Y, means, deviations)
+    if loading:
+        loadings = np.where(Y.T, rng.normal(0.0, loading, (n_views, n_features)), 0.0)
+        X += rng.normal(size=(n_samples, n_views)) @ loadings
+    return PlantedViews(X, Z, Y, oracle, {"means": means, "deviations": deviations})
 
 
 def _memberships(kind: int, D: int, V: int, n_shared: int, rng: np.random.Generator) -> np.ndarray:

@@ -193,11 +193,10 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         self.row_factors_, self.loadings_, self.row_sizes_ = found.rows, found.loadings, found.sizes
         rank = found.rows.shape[1]
         if rank:
-            what = "continuous factor" if rank == 1 else "continuous factors"
             self.fit_report_.add(
                 "row_factors",
-                f"real columns share {rank} {what} of the rows beside the views: see row_factors_ and loadings_; "
-                "nuisance=0 fits a model without",
+                f"beside the views, {_describe_factors(found.loadings)}: see row_factors_ and loadings_; nuisance=0 "
+                "fits a model without",
                 level="info",
             )
         if np.ptp(found.sizes) > 0:
@@ -330,6 +329,30 @@ def check_families(blocks: Sequence[Block]) -> None:
                 f"family {entry.name!r} reads its columns as one vector, but here each column has its own view: use "
                 "'gaussian' for real columns, 'poisson' for counts"
             )
+
+
+def _describe_factors(loadings: np.ndarray) -> str:
+    """Which columns share how many row factors; ``loadings`` [column, rank] are 0 in columns without a part."""
+    has_part = loadings != 0
+    of_all = int(has_part[has_part.any(axis=1)].all(axis=0).sum())
+    of_groups = loadings.shape[1] - of_all
+    parts = []
+    if of_all:
+        parts.append(f"all real columns share {of_all} continuous {_factors(of_all)} of the rows")
+    if of_groups:
+        text = "groups of columns" if of_groups > 1 else "a group of columns"
+        end = (
+            "which correlate them inside clusters"
+            if of_groups > 1
+            else "which correlates them inside clusters"
+        )
+        verb = "share" if of_groups > 1 else "shares"
+        parts.append(f"{text} {verb} {of_groups} continuous {_factors(of_groups)} of the rows, {end}")
+    return ", and ".join(parts)
+
+
+def _factors(n: int) -> str:
+    return "factor" if n == 1 else "factors"
 
 
 def _name(family: Any) -> str:

@@ -65,10 +65,15 @@ def place_rows(draw: Draw, data: Sequence[Any]) -> PlacedRows:
     columns = np.concatenate([np.zeros(0, np.intp), *(part.columns for part in parts)])
     raw = np.hstack([np.zeros((N, 0)), *(data[part.block][:, part.positions] for part in parts)])
     loadings = np.ascontiguousarray(draw.loadings[:, columns]) if R else np.zeros((0, len(columns)))
-    for _ in range(N_STEPS):
+    is_of_group = ~(draw.loadings[:, columns] != 0).all(axis=1)
+    for step in range(N_STEPS):
         if R:
             mean, weight = _expected_cells(draw, found.data, N)
             F = draw_row_factors(raw - mean, _slopes(loadings, gain, mean), weight, None)
+        if step == 0 and is_of_group.any():
+            F[:, is_of_group] = 0.0
+            rest = _reduced(data, parts, F, draw.loadings, gain)
+            F[:, is_of_group] = _group_factors(draw, rest, np.flatnonzero(is_of_group))
         if draw.depth_shape:
             found = found._replace(depths=_expected_depths(draw, data, found))
         rest = _deepened(_reduced(data, parts, F, draw.loadings, gain) if R else data, found.depths)
@@ -76,6 +81,41 @@ def place_rows(draw: Draw, data: Sequence[Any]) -> PlacedRows:
     if draw.depth_shape:
         found = _with_open_depths(draw, data, found)
     return _with_open_factors(draw, raw, loadings, found) if R else found
+
+
+def _group_factors(draw: Draw, data: Sequence[Any], chosen: np.ndarray) -> np.ndarray:
+    """First values of row factors of groups of columns: their means given the most probable state of the row.
+
+    States are compared with the factors integrated out. A state that is chosen as if the factors were 0 may be far from
+    the row, and alternating steps would stay there.
+    """
+    N = n_rows(data[0])
+    F, weight = np.zeros((N, len(chosen))), np.zeros(len(chosen))
+    for factor in draw.factors:
+        parts = _real_parts(factor)
+        columns = np.concatenate([np.zeros(0, np.intp), *(part.columns for part in parts)])
+        own = np.flatnonzero((draw.loadings[np.ix_(chosen, columns)] != 0).any(axis=1))
+        if not len(own):
+            continue
+        L = np.ascontiguousarray(draw.loadings[np.ix_(chosen[own], columns)])
+        raw = np.hstack([data[part.block][:, part.positions] for part in parts])
+        means = np.vstack([part.mean for part in parts]).T  # [state, column]
+        precisions = np.vstack([part.precision for part in parts]).T
+        best, mode = np.full(N, -np.inf), np.zeros((N, len(own)))
+        for log_weight, mean, precision in zip(factor.log_weights, means, precisions, strict=True):
+            gap = raw - mean
+            found = draw_row_factors(gap, L, precision, None)
+            left = np.nan_to_num(gap - found @ L)
+            seen = ~np.isnan(gap)
+            score = log_weight - 0.5 * (left**2 @ precision - seen @ np.log(precision))
+            score -= 0.5 * (found**2).sum(axis=1)
+            score -= 0.5 * np.linalg.slogdet(row_precisions(seen, L, precision))[1]
+            better = score > best
+            best, mode = np.where(better, score, best), np.where(better[:, None], found, mode)
+        share = (L != 0).sum(axis=1)  # a factor of columns of several states: by the number of columns
+        F[:, own] += mode * share
+        weight[own] += share
+    return F / np.maximum(weight, 1.0)
 
 
 def _with_open_factors(draw: Draw, raw: np.ndarray, loadings: np.ndarray, found: PlacedRows) -> PlacedRows:

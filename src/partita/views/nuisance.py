@@ -230,7 +230,7 @@ def mean_row_factors(draws: Sequence[Draw], n_columns: int) -> MeanRowFactors:
     for part in sorted(members, key=lambda part: -np.frombuffer(part, bool).sum()):
         F, own = _mean_product(draws, members[part])
         rows.append(F)
-        loadings.append(own)
+        loadings.append(np.where(np.frombuffer(part, bool)[:, None], own, 0.0))
     F = np.hstack(rows)
     sized = [draw.rows @ draw.gain for draw in draws if draw.gain is not None]
     gain = None

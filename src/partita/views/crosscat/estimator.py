@@ -81,9 +81,10 @@ class CrossCat(ReadsSample, ViewsEstimator):
     nuisance : "auto" or int, default="auto"
         Number of continuous factors of a row that all real columns share beside the views, such as the brightness of an
         image, as in :class:`~partita.OverlappingViews`. Chains and "search" draw them; "vb" holds them at their first
-        values. Counts have one such factor, the depth of a row, by which all its counts are multiplied, as by the
-        length of a document; it is taken into the model if that has more evidence, or if a number above 0 is given. 0
-        for a model without.
+        values. "auto" also gives groups of columns factors of their own, which correlate them inside clusters. Counts
+        have one such factor, the depth of a row, by which all its counts are multiplied, as by the length of a
+        document; it is taken into the model if that has more evidence, or if a number above 0 is given. 0 for a model
+        without.
     gain : bool, default=True
         Whether the means of the clusters may grow with the row factors, as in :class:`~partita.OverlappingViews`. "vb"
         has no gains.
@@ -159,7 +160,8 @@ class CrossCat(ReadsSample, ViewsEstimator):
         with "search", which has a single state. If "vb" was fitted to a sample of the rows, the probability of the
         label in the estimate.
     row_factors_ : ndarray (n_rows, rank)
-        Row factors, averaged over the draws: uncorrelated, with mean square 1. Without columns if there are none.
+        Row factors, averaged over the draws: those of all columns, which are uncorrelated, then those of groups. Their
+        mean square is 1. Without columns if there are none.
     loadings_ : ndarray (n_columns, rank)
         Change of each column, in its standard deviations, per unit of a row factor; 0 in columns without part in them.
     row_sizes_ : ndarray (n_rows,)

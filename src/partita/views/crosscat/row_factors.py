@@ -50,7 +50,9 @@ class RowFactors(NamedTuple):
     columns: np.ndarray  # numbers of the real columns in the layout
     raw: np.ndarray  # [row, real column]: the cells, NaN where missing
     gain: np.ndarray | None = None  # [rank]; None for a model in which all gains are 0
-    parts: np.ndarray | None = None  # [rank, real column] bool: columns with a part in each factor; None for all
+    parts: np.ndarray | None = (
+        None  # [rank, real column] bool: columns with a part in each factor; None for all
+    )
 
     @property
     def own_loadings(self) -> np.ndarray:

@@ -50,7 +50,9 @@ class Effects(NamedTuple):
     loading: float = 1.0  # variance of the loading of a row factor, relative to that of the noise
     rows: np.ndarray | None = None  # row factors, [row, rank]; None for none
     gain: np.ndarray | None = None  # of each row factor; None for a model in which all gains are 0
-    parts: np.ndarray | None = None  # [rank, column] bool: columns with a part in each row factor; None for all
+    parts: np.ndarray | None = (
+        None  # [rank, column] bool: columns with a part in each row factor; None for all
+    )
 
     @property
     def rank(self) -> int:
@@ -81,7 +83,9 @@ def set_rows(
         n_kept = min(len(gain), len(effects.gain))
         gain[:n_kept] = effects.gain[:n_kept]
     gain = None if effects.gain is None else gain
-    return state._replace(hyper=state.hyper._replace(effects=effects._replace(rows=rows, gain=gain, parts=parts)))
+    return state._replace(
+        hyper=state.hyper._replace(effects=effects._replace(rows=rows, gain=gain, parts=parts))
+    )
 
 
 def _with_variance(hyper: Effects, name: str, value: float) -> Effects:
@@ -361,7 +365,9 @@ class AdditiveColumns(NamedTuple):
         [([0, 1], [0]), ([2], [])]
         """
         if hyper.parts is None:
-            return [ColumnGroup(columns, p, np.arange(hyper.rank)) for p, (columns, _) in enumerate(self.patterns)]
+            return [
+                ColumnGroup(columns, p, np.arange(hyper.rank)) for p, (columns, _) in enumerate(self.patterns)
+            ]
         return [
             ColumnGroup(columns[own], p, np.array(factors, np.int64))
             for p, (columns, _) in enumerate(self.patterns)
@@ -511,7 +517,9 @@ class AdditiveColumns(NamedTuple):
         if hyper.gain is None:
             return hyper
         found = by_views(state.Y[: self.n_columns])
-        for r in np.flatnonzero(np.ones(hyper.rank, bool) if hyper.parts is None else hyper.parts.all(axis=1)):
+        for r in np.flatnonzero(
+            np.ones(hyper.rank, bool) if hyper.parts is None else hyper.parts.all(axis=1)
+        ):
 
             def with_gain(value: float, r: int = r, hyper: Effects = hyper) -> Effects:
                 assert hyper.gain is not None

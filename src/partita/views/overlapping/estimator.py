@@ -75,9 +75,10 @@ class OverlappingViews(ViewsEstimator):
     nuisance : "auto" or int, default="auto"
         Number of continuous factors of a row that all real columns share beside the views, such as the brightness of an
         image or the size of an animal; without them, clusters have to describe such a quantity. "auto" chooses the
-        number, from 0 to 5, by the evidence; 0 for a model without. Counts have one such factor, the depth of a row, by
-        which all its counts are multiplied, as in :class:`~partita.CrossCat`; not with ``exposure="length"``, which is
-        such a depth. A column of another kind has no part in them.
+        number, from 0 to 5, by the evidence, and also gives groups of 3 to 30 columns factors of their own, which
+        correlate the columns inside clusters; 0 for a model without. Counts have one such factor, the depth of a row,
+        by which all its counts are multiplied, as in :class:`~partita.CrossCat`; not with ``exposure="length"``, which
+        is such a depth. A column of another kind has no part in them.
     gain : bool, default=True
         Whether the effects of clusters may grow with the row factors, as differences between pixels do in a brighter
         image: they are then multiplied by the size of the row, 1 plus the sum of its row factors times their gains,
@@ -161,7 +162,8 @@ class OverlappingViews(ViewsEstimator):
     confidence_ : ndarray (n_rows, n_views)
         Confidence in the label of each row in each view; ``confidence_kind_`` names its kind.
     row_factors_ : ndarray (n_rows, rank)
-        Row factors, averaged over the draws: uncorrelated, with mean square 1. Without columns if there are none.
+        Row factors, averaged over the draws: those of all columns, which are uncorrelated, then those of groups. Their
+        mean square is 1. Without columns if there are none.
     loadings_ : ndarray (n_columns, rank)
         Change of each column, in its standard deviations, per unit of a row factor; 0 in columns without part in them.
     row_sizes_ : ndarray (n_rows,)

@@ -16,15 +16,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from partita.labels import canonical
 from partita.views.nuisance import draw_row_factors
 from partita.views.overlapping.first_labels import group_columns, k_means, screen_columns
 
-MIN_GROUP, MAX_GROUP = 3, 30  # columns; two have no factor beside their clusters, many have those of all columns
+MIN_GROUP, MAX_GROUP = (
+    3,
+    30,
+)  # columns; two have no factor beside their clusters, many have those of all columns
 MIN_GROUP_ROWS = 5  # per column of a group
 MAX_GROUP_RANK = 2  # factors of a group
 MAX_SCREENED = 400  # columns of a table in which groups are looked for
 NUMBERS_TRIED = (1, 2, 3, 4, 6, 8, 12)  # of clusters
 PATIENCE = 2  # larger numbers without a better criterion, after which no further ones are tried
+N_STARTS = 2  # of EM, from k-means on the columns and on whitened ones
 N_EM_STEPS, N_FACTOR_STEPS = 40, 5
 MIN_EM_GAIN = 0.1  # nats by which an iteration of EM increases the log likelihood
 MIN_NOISE = 1e-3  # variance of a column beside its factors, of columns with variance 1
@@ -169,10 +174,14 @@ def choose_tied(A: np.ndarray, rng: np.random.Generator) -> TiedMixture:
     (1, 2)
     """
     white = A @ np.linalg.cholesky(np.linalg.inv(near_covariance(A)))
-    best = best_tied(A, 0, [A, white], rng)
+    starts = [A, white] * N_STARTS
+    best = best_tied(A, 0, starts, rng)
     for rank in range(1, min(MAX_GROUP_RANK, _most_factors(A.shape[1])) + 1):
-        found = best_tied(A, rank, [white], rng)
-        if found.criterion <= best.criterion:
+        found = best_tied(A, rank, starts, rng)
+        simpler = fit_tied(
+            A, canonical(found.labels), rank - 1
+        )  # which EM may have missed from its own starts
+        if found.criterion <= max(best.criterion, simpler.criterion):
             break
         best = found
     return best
