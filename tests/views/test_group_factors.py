@@ -134,7 +134,7 @@ def test_correlated_columns_open_no_clusters(estimator, tmp_path):
 
 
 def test_states_of_new_rows_with_factors_of_groups(rng):
-    """Two clusters that are near each other along the factor: without it every row would seem to be in the wrong one."""
+    """Two clusters that are near each other along the factor: without it every row seems to be in the wrong one."""
     loadings = np.concatenate([np.full((1, 6), 2.0), np.zeros((1, 2))], axis=1)
     means = np.array([[0.5, -0.5] * 3 + [0.0] * 2, [-0.5, 0.5] * 3 + [1.0] * 2]).T
     means[:6] += [[0.0, 6.0]]

@@ -1,8 +1,8 @@
 """Row factors of a chain over views: what real columns share beside the clusters of the rows.
 
 The chain holds factors ``f_ir ~ N(0, 1)`` and loadings ``l_rd ~ N(0, spread)``, and the views read the real columns
-minus ``sum over r of f_ir l_rd``. The factor of a group of columns has loadings of 0 in all others. With gains ``g_r``, the means of the clusters are multiplied by the size of the row,
-``1 + sum over r of f_ir g_r``. Given drawn means and variances of all clusters, factors and loadings have normal
+minus ``sum over r of f_ir l_rd``. The factor of a group of columns has loadings of 0 in all others. With gains ``g_r``,
+the means of the clusters are multiplied by the size of the row, ``1 + sum over r of f_ir g_r``. Given drawn means and variances of all clusters, factors and loadings have normal
 conditionals; the means and variances are then forgotten, so all other steps keep them integrated out.
 """
 
@@ -176,7 +176,8 @@ def draw_gains(state: ViewsState, factors: RowFactors, rng: np.random.Generator)
         return total
 
     gain = factors.gain
-    for r in np.flatnonzero(np.ones(len(gain), bool) if factors.parts is None else factors.parts.all(axis=1)):
+    has_gain = np.ones(len(gain), bool) if factors.parts is None else factors.parts.all(axis=1)
+    for r in np.flatnonzero(has_gain).tolist():
         density = partial(log_density, r=r, gain=gain)
         value = slice_sample(density, float(gain[r]), rng, width=GAIN_SPREAD)
         gain = np.where(np.arange(len(gain)) == r, value, gain)

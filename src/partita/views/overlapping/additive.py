@@ -3,11 +3,11 @@
 ``x_id = sum over r of f_ir l_rd + s_i (m_d + sum over the views v of column d of a_{v, d, z_iv}) + noise``, where
 ``m_d``, the loadings ``l_rd``, the effects and the variance of the noise are integrated out under normal and inverse
 gamma priors. The row factors ``f_ir`` (:mod:`partita.views.nuisance`) are shared by all columns or by a group of them,
-and all share the size ``s_i = 1 + sum over r of f_ir g_r`` of a row: with a gain ``g_r`` of 0 the effects of clusters add to the row factor,
-otherwise they grow with it, as all differences between pixels do in a brighter picture. W is the matrix of the one-hot
-encoded clusters of all views and a column of ones, both times the size of the row, and the row factors. ``W'W`` and
-``W'X`` determine the marginal likelihood of a column under *any* set of views, so the cost of choosing views for
-columns does not grow with the number of rows. Given drawn parameters of the other views, the rows of a view follow an
+and all share the size ``s_i = 1 + sum over r of f_ir g_r`` of a row: with a gain ``g_r`` of 0 the effects of clusters
+add to the row factor, otherwise they grow with it, as all differences between pixels do in a brighter picture. W is the
+matrix of the one-hot encoded clusters of all views and a column of ones, both times the size of the row, and the row
+factors. ``W'W`` and ``W'X`` determine the marginal likelihood of a column under *any* set of views, so the cost of
+choosing views for columns does not grow with the number of rows. Given drawn parameters of the other views, the rows of a view follow an
 ordinary mixture.
 """
 
@@ -140,7 +140,8 @@ def score_subsets(G, T, squares, counts, offset, always, subsets, precision, sha
     """``out[s, d] +=`` log marginal likelihood of column d under the views in row s of ``subsets``, padded with -1.
 
     One Cholesky factor per subset serves all columns with the same missing cells and row factors. ``always`` are the
-    coefficients that these columns have under any views. ``precision`` is that of all coefficients of W; ``shape`` and ``scale`` are those of the prior of the noise.
+    coefficients that these columns have under any views. ``precision`` is that of all coefficients of W; ``shape`` and
+    ``scale`` are those of the prior of the noise.
     """
     P, D = G.shape[0], T.shape[1]
     L, U = np.empty((P, P)), np.empty((P, D))

@@ -146,7 +146,7 @@ def best_tied(A: np.ndarray, rank: int, starts: list[np.ndarray], rng: np.random
     """The number of clusters with the best criterion; labels start from k-means on each of the given coordinates."""
     best, since = fit_tied(A, np.zeros(len(A), np.int64), rank), 0
     for K in NUMBERS_TRIED[1:]:
-        if K >= len(A):
+        if len(A) <= K:
             break
         found = max((fit_tied(A, k_means(B, K, rng), rank) for B in starts), key=lambda one: one.criterion)
         if found.criterion > best.criterion:
