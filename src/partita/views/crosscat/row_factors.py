@@ -2,8 +2,9 @@
 
 The chain holds factors ``f_ir ~ N(0, 1)`` and loadings ``l_rd ~ N(0, spread)``, and the views read the real columns
 minus ``sum over r of f_ir l_rd``. The factor of a group of columns has loadings of 0 in all others. With gains ``g_r``,
-the means of the clusters are multiplied by the size of the row, ``1 + sum over r of f_ir g_r``. Given drawn means and variances of all clusters, factors and loadings have normal
-conditionals; the means and variances are then forgotten, so all other steps keep them integrated out.
+the means of the clusters are multiplied by the size of the row, ``1 + sum over r of f_ir g_r``. Given drawn means and
+variances of all clusters, factors and loadings have normal conditionals; the means and variances are then forgotten, so
+all other steps keep them integrated out.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ and all share the size ``s_i = 1 + sum over r of f_ir g_r`` of a row: with a gai
 add to the row factor, otherwise they grow with it, as all differences between pixels do in a brighter picture. W is the
 matrix of the one-hot encoded clusters of all views and a column of ones, both times the size of the row, and the row
 factors. ``W'W`` and ``W'X`` determine the marginal likelihood of a column under *any* set of views, so the cost of
-choosing views for columns does not grow with the number of rows. Given drawn parameters of the other views, the rows of a view follow an
-ordinary mixture.
+choosing views for columns does not grow with the number of rows. Given drawn parameters of the other views, the rows of
+a view follow an ordinary mixture.
 """
 
 from __future__ import annotations
@@ -518,9 +518,8 @@ class AdditiveColumns(NamedTuple):
         if hyper.gain is None:
             return hyper
         found = by_views(state.Y[: self.n_columns])
-        for r in np.flatnonzero(
-            np.ones(hyper.rank, bool) if hyper.parts is None else hyper.parts.all(axis=1)
-        ):
+        has_gain = np.ones(hyper.rank, bool) if hyper.parts is None else hyper.parts.all(axis=1)
+        for r in np.flatnonzero(has_gain).tolist():
 
             def with_gain(value: float, r: int = r, hyper: Effects = hyper) -> Effects:
                 assert hyper.gain is not None
