@@ -192,7 +192,7 @@ def _spread_out(
 
     every = scores(np.arange(m)) if K * n_trials >= m else None
 
-    def losses(objects: Sequence[int]) -> np.ndarray:
+    def losses(objects: Sequence[int] | np.ndarray) -> np.ndarray:
         given = np.asarray(objects)
         return np.maximum(own[:, None] - (scores(given) if every is None else every[:, given]), 0.0)
 
